@@ -1,0 +1,1 @@
+"""What more than one model needs: audio, text, training engine, checkpoints and logs."""

@@ -1,0 +1,74 @@
+"""What every command line shares: hyphens or underscores in options, one-line errors, exit statuses."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+from common.errors import InputError, OptionError
+
+
+class ArgumentParser(argparse.ArgumentParser):
+    """An argument parser that reads ``--batch_size`` and ``--batch-size`` alike and never guesses prefixes."""
+
+    def __init__(self, **kwargs) -> None:
+        kwargs.setdefault("formatter_class", argparse.ArgumentDefaultsHelpFormatter)
+        super().__init__(allow_abbrev=False, **kwargs)
+
+    def parse_known_args(self, args=None, namespace=None):
+        words = list(sys.argv[1:] if args is None else args)
+        return super().parse_known_args([_hyphenate(word) for word in words], namespace)
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+def _hyphenate(word: str) -> str:
+    """``--batch_size=8`` -> ``--batch-size=8``; values and positional words are left alone."""
+    if not word.startswith("--"):
+        return word
+    name, equals, value = word.partition("=")
+    return name.replace("_", "-") + equals + value
+
+
+def positive_int(text: str) -> int:
+    """An ``argparse`` type: a whole number of at least 1."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text}: expected a whole number of at least 1")
+    return value
+
+
+def non_negative_int(text: str) -> int:
+    """An ``argparse`` type: a whole number of at least 0."""
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text}: expected a whole number of at least 0")
+    return value
+
+
+def positive_float(text: str) -> float:
+    """An ``argparse`` type: a number above 0."""
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text}: expected a number above 0")
+    return value
+
+
+def run(main: Callable[[], int | None]) -> NoReturn:
+    """Run a command's ``main`` and exit: a user's mistake is one line and status 1 (2 for options), no traceback."""
+    try:
+        status = main() or 0
+    except OptionError as error:
+        print(f"error: {error}", file=sys.stderr)
+        status = 2
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        status = 1
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        status = 130
+    except BrokenPipeError:  # the reader of our output went away, as with `| head`
+        sys.stderr.close()
+        status = 141
+    sys.exit(status)

@@ -1,0 +1,82 @@
+"""The two descriptions stored in every checkpoint: how audio became mels, and how text became ids."""
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from common.errors import InputError
+
+FRAMINGS = ("centered", "aligned")
+INPUT_TYPES = ("char", "phone", "pf")
+
+
+@dataclass(frozen=True)
+class AudioConfig:
+    """The one description of a mel-spectrogram; two models fit when theirs are equal.
+
+    ``framing`` is ``centered`` (reflect-padded by filter_length / 2 on both sides, 1 + T // hop frames, as
+    Tacotron 2's) or ``aligned`` (reflect-padded by (filter_length - hop) / 2, T // hop frames, magnitude with
+    1e-9 added under the root, as HiFi-GAN's).
+    """
+
+    sampling_rate: int = 22050  # Hz
+    filter_length: int = 1024  # samples, the FFT's size
+    hop_length: int = 256  # samples
+    win_length: int = 1024  # samples
+    n_mels: int = 80
+    mel_fmin: float = 0.0  # Hz
+    mel_fmax: float | None = 8000.0  # Hz; None: half the sampling rate
+    framing: str = "centered"
+    peak: float | None = None  # scale every clip to this largest absolute sample; None: as recorded
+
+    def __post_init__(self) -> None:
+        if self.framing not in FRAMINGS:
+            raise InputError(f"audio framing {self.framing!r}: expected one of {', '.join(FRAMINGS)}")
+        for name in ("sampling_rate", "filter_length", "hop_length", "win_length", "n_mels"):
+            if getattr(self, name) < 1:
+                raise InputError(f"audio {name} {getattr(self, name)}: expected a positive number")
+        if self.win_length > self.filter_length:
+            raise InputError(f"win_length {self.win_length} is longer than filter_length {self.filter_length}")
+        top = self.sampling_rate / 2 if self.mel_fmax is None else self.mel_fmax
+        if not 0 <= self.mel_fmin < top:
+            raise InputError(f"mel_fmin {self.mel_fmin} Hz: expected at least 0 and less than mel_fmax {top} Hz")
+
+
+@dataclass(frozen=True)
+class TextConfig:
+    """The one description of the text front end: how a transcript becomes symbol ids."""
+
+    input_type: str = "char"  # char: graphemes (and curly-brace ARPAbet); phone: blank-separated phones
+    symbol_set: str = "english_basic"
+    cleaners: tuple[str, ...] = ("english_cleaners",)
+    speakers: tuple[str, ...] = ()  # names in order of their ids; empty: one voice
+
+    def __post_init__(self) -> None:
+        if self.input_type not in INPUT_TYPES:
+            raise InputError(f"input type {self.input_type!r}: expected one of {', '.join(INPUT_TYPES)}")
+
+
+def to_plain(config: Any) -> dict[str, Any]:
+    """A frozen config as a dict of plain types, as it stands in checkpoints and JSON files."""
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(config).items()}
+
+
+def from_plain(kind: type, values: dict[str, Any], *, where: str) -> Any:
+    """Rebuild a config of class ``kind`` from plain types; unknown or missing fields are an error.
+
+    ``where`` names the source in the error, for example a checkpoint's path.
+    """
+    known = {field.name for field in fields(kind)}
+    unknown = sorted(set(values) - known)
+    if unknown:
+        raise InputError(f"{where}: {kind.__name__} has no field {', '.join(unknown)}; was it written by a newer version?")
+    return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
+
+
+def differences(first: Any, second: Any, *, names: tuple[str, str]) -> list[str]:
+    """One line for each field in which two configs of the same class differ, empty when they are equal."""
+    lines = []
+    for field in fields(first):
+        left, right = getattr(first, field.name), getattr(second, field.name)
+        if left != right:
+            lines.append(f"{field.name}: {left} ({names[0]}), {right} ({names[1]})")
+    return lines

@@ -1,0 +1,17 @@
+"""Errors that are for people: one line that says what is wrong, where, and what to do."""
+
+
+class InputError(Exception):
+    """Bad input: a file, a list, a checkpoint or an utterance. Commands end with exit status 1."""
+
+
+class OptionError(InputError):
+    """Options that cannot be used or do not fit together. Commands end with exit status 2."""
+
+
+class CheckpointError(InputError):
+    """A checkpoint that cannot be read, is of another model, or does not fit this one."""
+
+
+class AudioError(InputError):
+    """An audio file that cannot be used: missing, truncated, of another rate, not mono, not finite."""
