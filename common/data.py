@@ -1,0 +1,53 @@
+"""What every dataset and batch offers to the training loop."""
+
+from dataclasses import dataclass, fields, replace
+from typing import Protocol, TypeVar
+
+import torch
+
+B = TypeVar("B", bound="Batch")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Base of a model's batch: named tensors, and the utterances' names for error messages.
+
+    A subclass adds its tensors as fields and says how many units of work it holds.
+    """
+
+    names: tuple[str, ...]  # one an utterance, "wavs/a.wav (train.txt:7)"
+
+    @property
+    def n_frames(self) -> torch.Tensor:
+        """Valid (unpadded) mel frames of the batch, a scalar int64 tensor; the unit of training throughput."""
+        raise NotImplementedError
+
+    def to(self: B, device: torch.device) -> B:
+        """The same batch with every tensor on ``device`` (asynchronously from pinned memory)."""
+        moved = {
+            field.name: value.to(device, non_blocking=True)
+            for field in fields(self)
+            if isinstance(value := getattr(self, field.name), torch.Tensor)
+        }
+        return replace(self, **moved)
+
+    def pin_memory(self: B) -> B:
+        """The same batch in page-locked memory; the data loader calls this when it feeds a GPU."""
+        pinned = {
+            field.name: value.pin_memory()
+            for field in fields(self)
+            if isinstance(value := getattr(self, field.name), torch.Tensor)
+        }
+        return replace(self, **pinned)
+
+
+class Dataset(Protocol):
+    """A map-style dataset whose utterances can be compared by length before they are loaded."""
+
+    lengths: list[int]  # relative lengths, any unit: only their order matters
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> object: ...
+
+    def collate(self, items: list) -> Batch: ...
