@@ -68,7 +68,7 @@ def from_plain(kind: type, values: dict[str, Any], *, where: str) -> Any:
     known = {field.name for field in fields(kind)}
     unknown = sorted(set(values) - known)
     if unknown:
-        raise InputError(f"{where}: {kind.__name__} has no field {', '.join(unknown)}; was it written by a newer version?")
+        raise InputError(f"{where}: {kind.__name__} has no field {', '.join(unknown)}; is it of a newer version?")
     return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
 
 
