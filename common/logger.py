@@ -1,0 +1,167 @@
+"""The run's log: DLLogger's stream of JSON lines in a file, and its readable lines on stdout."""
+
+import json
+import math
+import time
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from common.errors import InputError
+from common.progress import print_line
+
+PREFIX = "DLLL "  # opens every line of the JSON stream
+Step = tuple[int, ...]  # (epoch, iteration, iterations an epoch), (epoch,) for its summary, () for the run's
+
+
+@dataclass(frozen=True)
+class Metric:
+    """How a figure of the log is shown on stdout."""
+
+    name: str  # what stands before the number; may be empty
+    format: str = "{:>5.2f}"  # of str.format, given the value
+    unit: str = ""
+    shown: bool = True  # False: only in the JSON stream
+
+    def text(self, value: Any) -> str:
+        """For example ``lrate 3.16e-06`` or ``3092.31 frames/s``."""
+        number = self.format.format(value) if isinstance(value, int | float) else str(value)
+        return " ".join(filter(None, [self.name, number, self.unit]))
+
+
+class Logger:
+    """Writes one run's log; on ranks that are not ``enabled`` it does nothing.
+
+    Each line of the JSON stream is ``DLLL`` and an object with ``timestamp`` (s since 1970), ``datetime``,
+    ``elapsedtime`` (s since the logger was made), ``type`` (``LOG`` or ``METADATA``), and ``step`` and ``data``,
+    or ``metric`` and ``metadata``. ``step`` is ``[epoch, iteration, iterations an epoch]``, ``[epoch]`` for an
+    epoch's summary, ``[]`` for the run's, ``"PARAMETER"`` for its options. The stream is strict JSON: numbers
+    that are not finite stand as the strings ``"nan"``, ``"inf"`` and ``"-inf"``. Every line is flushed, and the
+    file is appended to, so that neither a kill nor a resumed run loses what was logged.
+    """
+
+    def __init__(self, json_path: Path | None, *, stdout: bool = True, enabled: bool = True) -> None:
+        """``json_path`` is the stream's file (None: no file); raises InputError if it cannot be written."""
+        self.stdout = stdout and enabled
+        self.metrics: dict[str, Metric] = {}
+        self.started = time.time()
+        self._file = _open_for_append(json_path) if json_path is not None and enabled else None
+
+    def metadata(self, metric: str, *, name: str, format: str = "{:>5.2f}", unit: str = "", shown: bool = True) -> None:
+        """Say how ``metric`` is shown: ``logger.metadata("train_lrate", name="lrate", format="{:>3.2e}")``."""
+        self.metrics[metric] = Metric(name, format, unit, shown)
+        self._write("METADATA", {"metric": metric, "metadata": asdict(self.metrics[metric])})
+
+    def parameter(self, **values: Any) -> None:
+        """Log the run's options or facts about it."""
+        self._write("LOG", {"step": "PARAMETER", "data": _plain(values)})
+        if self.stdout:
+            parts = [f"{name} {_plain(value)}" for name, value in values.items()]
+            print_line(f"DLL {_now()} - {' | '.join(['PARAMETER', *parts])}")
+
+    def log(self, step: Step, data: dict[str, Any], *, stdout: bool = True) -> None:
+        """Log the figures ``data`` of ``step``; ``stdout=False`` keeps them to the file."""
+        data = {name: _item(value) for name, value in data.items()}
+        self._write("LOG", {"step": list(step), "data": _plain(data)})
+        if not (stdout and self.stdout):
+            return
+        metrics = {name: self.metrics.get(name, _default_metric(name, value)) for name, value in data.items()}
+        parts = _step_parts(step) + [metrics[name].text(value) for name, value in data.items() if metrics[name].shown]
+        print_line(f"DLL {_now()} - {' | '.join(parts)}")
+
+    def close(self) -> None:
+        """Close the file; further figures go to stdout only."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _write(self, kind: str, content: dict[str, Any]) -> None:
+        if self._file is None:
+            return
+        now = time.time()
+        record = {
+            "timestamp": f"{now:.6f}",
+            "datetime": _now(now),
+            "elapsedtime": f"{now - self.started:.6f}",
+            "type": kind,
+            **content,
+        }
+        self._file.write(PREFIX + json.dumps(record, allow_nan=False) + "\n")
+        self._file.flush()
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """The objects of a JSON stream in order; a line that a kill cut short is left out.
+
+    Raises InputError if the file cannot be read or a line is not of this stream.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot read the log ({error})") from error
+    records = []
+    for number, line in enumerate(lines, 1):
+        if not line:
+            continue
+        if not PREFIX.startswith(line[: len(PREFIX)]):
+            raise InputError(f"{path}:{number}: expected a line that begins with {PREFIX.strip()}, got {line[:40]!r}")
+        try:
+            records.append(json.loads(line[len(PREFIX) :]))
+        except json.JSONDecodeError:  # the process was killed while it wrote this line
+            continue
+    return records
+
+
+def _open_for_append(path: Path):
+    """The stream's file, positioned after a complete line: one that a kill left half written is ended first."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a+b") as file:
+            if file.tell() > 0:
+                file.seek(-1, 2)
+                if file.read(1) != b"\n":
+                    file.write(b"\n")
+        return path.open("a", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot write the log ({error.strerror}); choose another --log-file") from error
+
+
+def _now(seconds: float | None = None) -> str:
+    moment = datetime.now() if seconds is None else datetime.fromtimestamp(seconds)
+    return moment.isoformat(sep=" ", timespec="microseconds")
+
+
+def _step_parts(step: Step) -> list[str]:
+    """(1, 3, 281) -> ["epoch    1", "iter   3/281"]."""
+    parts = []
+    if len(step) > 0:
+        parts.append(f"epoch {step[0]:>4}")
+    if len(step) > 1:
+        total = f"/{step[2]:>3}" if len(step) > 2 else ""
+        parts.append(f"iter {step[1]:>3}{total}")
+    return parts
+
+
+def _default_metric(name: str, value: Any) -> Metric:
+    """How a figure without metadata is shown: ``train_mel_loss`` as ``train mel loss 0.1234``."""
+    return Metric(name.replace("_", " "), "{:.4g}" if isinstance(value, float) else "{}")
+
+
+def _item(value: Any) -> Any:
+    """The Python number of a tensor's or an array's scalar; anything else as it is."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def _plain(value: Any) -> Any:
+    """``value`` as strict JSON can hold it."""
+    value = _item(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [_plain(item) for item in value]
+    return str(value)
