@@ -1,0 +1,114 @@
+# Shell functions that the scripts share; source it: source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+VENV="$ROOT/.venv"
+
+die() {
+    echo "error: $*" >&2
+    exit 1
+}
+
+# True if $1 runs and is a Python that this project supports.
+is_supported_python() {
+    "$1" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))' >/dev/null 2>&1
+}
+
+# True if $1 can make a virtual environment with pip in it (Debian keeps that in a package of its own).
+can_make_venvs() {
+    "$1" -c 'import venv, ensurepip' >/dev/null 2>&1
+}
+
+# Prints the Python to build .venv with: $PYTHON if it is set, else the first that fits, one with venv preferred.
+find_python() {
+    local candidate fallback=""
+    if [ -n "${PYTHON:-}" ]; then
+        is_supported_python "$PYTHON" || die "PYTHON=$PYTHON is not a Python 3.10, 3.11 or 3.12"
+        echo "$PYTHON"
+        return
+    fi
+    for candidate in python3 python3.12 python3.11 python3.10 /usr/bin/python3; do
+        is_supported_python "$candidate" || continue
+        if can_make_venvs "$candidate"; then
+            echo "$candidate"
+            return
+        fi
+        fallback=${fallback:-$candidate}
+    done
+    [ -n "$fallback" ] || die "no Python 3.10, 3.11 or 3.12 found; install one, or set PYTHON to its path"
+    echo "$fallback"
+}
+
+# Makes an empty virtual environment with pip in $VENV, by Python $1.
+make_venv() {
+    local python=$1 version
+    version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    rm -rf "$VENV"
+    if ! can_make_venvs "$python"; then
+        if "$python" -m virtualenv --version >/dev/null 2>&1; then
+            "$python" -m virtualenv --quiet "$VENV"
+            return
+        fi
+        # A fresh Debian's python3 has no ensurepip. In a container we are root and can get it; a user is told how.
+        local package="python$version-venv"
+        if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+            die "$python cannot make virtual environments; on Debian: apt-get install $package (or: python3-virtualenv)"
+        fi
+        echo "installing Debian's $package, which $python needs to make .venv" >&2
+        apt-get install -y -qq "$package" >/dev/null 2>&1 ||
+            { apt-get update -qq >/dev/null && apt-get install -y -qq "$package" >/dev/null; } ||
+            die "could not install $package; install it by hand and try again"
+    fi
+    "$python" -m venv "$VENV" || die "$python -m venv $VENV failed; on Debian: apt-get install python$version-venv"
+}
+
+# Prints a fingerprint of the Python in $VENV and of the requirements files given.
+fingerprint() {
+    { "$VENV/bin/python" --version && cat "$@"; } | sha256sum | cut -d ' ' -f 1
+}
+
+# ensure_venv [dev]: makes .venv where it is missing or its requirements changed, and sets PYTHON to its interpreter.
+# With "dev" it also holds what the tests need.
+ensure_venv() {
+    local files=("$ROOT/requirements.txt") stamp="$VENV/stamp-base" python
+    if [ "${1:-}" = dev ]; then
+        files=("$ROOT/requirements.txt" "$ROOT/requirements-dev.txt")
+        stamp="$VENV/stamp-dev"
+    fi
+    if ! { is_supported_python "$VENV/bin/python" && "$VENV/bin/python" -m pip --version >/dev/null 2>&1; }; then
+        python=$(find_python) || exit 1
+        echo "making $VENV with $("$python" --version)" >&2
+        make_venv "$python"
+    fi
+    if [ "$(cat "$stamp" 2>/dev/null)" != "$(fingerprint "${files[@]}")" ]; then
+        echo "installing the requirements into $VENV (once; this can take some minutes)" >&2
+        install_requirements "${files[-1]}" || install_requirements "${files[-1]}" ||
+            die "could not install ${files[-1]}; see the messages above"
+        fingerprint "${files[@]}" >"$stamp"
+    fi
+    export PYTHON="$VENV/bin/python"
+    use_writable_caches
+}
+
+# PIP_USER would make pip refuse to install into a virtual environment.
+install_requirements() {
+    local quiet=--quiet
+    [ -t 2 ] && quiet=""
+    PIP_USER=0 "$VENV/bin/python" -m pip install $quiet --disable-pip-version-check --no-input -r "$1"
+}
+
+# Libraries that keep caches in the home folder warn or fail where there is none to write to.
+use_writable_caches() {
+    if [ -z "${HOME:-}" ] || ! [ -w "$HOME" ]; then
+        export XDG_CACHE_HOME="$VENV/cache" MPLCONFIGDIR="$VENV/cache/matplotlib" NUMBA_CACHE_DIR="$VENV/cache/numba"
+        mkdir -p "$MPLCONFIGDIR" "$NUMBA_CACHE_DIR"
+    fi
+}
+
+# Sets PYTHON for scripts that run in a prepared environment: $PYTHON, else .venv's, else the system's (as in Docker).
+use_python() {
+    if [ -z "${PYTHON:-}" ]; then
+        PYTHON=python3
+        [ ! -x "$VENV/bin/python" ] || PYTHON="$VENV/bin/python"
+    fi
+    export PYTHON
+}

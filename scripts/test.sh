@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Checks everything: the layers and style, ruff, and the tests; arguments go to pytest.
+#   bash scripts/test.sh                        all of it (makes .venv at the first call)
+#   bash scripts/test.sh tests/test_text.py -x  one file, stopping at the first failure
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$ROOT"
+
+ensure_venv dev
+# One thread a process: the tests run side by side, and sums come out the same on every machine.
+export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
+
+"$PYTHON" scripts/check_style.py
+"$PYTHON" -m ruff check --quiet .
+
+workers=$(nproc)
+[ "$workers" -le 8 ] || workers=8 # each worker loads torch
+exec "$PYTHON" -m pytest -n "$workers" --dist worksteal "$@"
