@@ -1,0 +1,96 @@
+"""Lists of phrases: their three forms, and one clear line with file and line number for each way to be wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from common.errors import InputError
+from common.phrases import Phrase, read_phrases
+
+
+def write(tmp_path: Path, content: str, name: str = "phrases.tsv") -> Path:
+    path = tmp_path / name
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def spoken(phrases: list[Phrase]) -> list[tuple[str, str | None]]:
+    return [(str(phrase.output), phrase.text) for phrase in phrases]
+
+
+def test_a_header_names_the_columns_in_any_order(tmp_path):
+    path = write(tmp_path, "text\tspeaker\toutput\nOne two.\t3\ta.wav\n\nThree.\t0\tsub/b\n")
+    first, second = read_phrases(path)
+    assert spoken([first, second]) == [("a.wav", "One two."), ("sub/b.wav", "Three.")]
+    assert (first.speaker, second.speaker) == ("3", "0")
+    assert (first.where, second.where) == (f"{path}:2", f"{path}:4")
+
+
+def test_a_header_may_be_parted_by_bars(tmp_path):
+    assert spoken(read_phrases(write(tmp_path, "output|text\na.wav|One.\n"))) == [("a.wav", "One.")]
+
+
+def test_lines_of_name_and_utterance_are_read_whatever_the_suffix(tmp_path):
+    for name in ("phrases.tsv", "phrases.txt"):
+        path = write(tmp_path, "a.wav|One, two.\nb.wav|Three.\n", name)
+        assert spoken(read_phrases(path)) == [("a.wav", "One, two."), ("b.wav", "Three.")]
+
+
+def test_plain_lines_are_named_by_their_place(tmp_path):
+    path = write(tmp_path, "One.\n\nTwo.\nThree.\n", "phrases.txt")
+    expected = [("audio_0001.wav", "One."), ("audio_0002.wav", "Two."), ("audio_0003.wav", "Three.")]
+    assert spoken(read_phrases(path)) == expected
+
+
+def test_a_list_of_mels_needs_no_text(tmp_path):
+    (phrase,) = read_phrases(write(tmp_path, "mel\toutput\nmels/a.pt\ta.wav\n"))
+    assert (phrase.mel, phrase.text) == ("mels/a.pt", None)
+
+
+def test_a_byte_order_mark_and_carriage_returns_are_not_text(tmp_path):
+    path = tmp_path / "phrases.tsv"
+    path.write_bytes(b"\xef\xbb\xbfoutput\ttext\r\na.wav\tOne.\r\n")
+    assert spoken(read_phrases(path)) == [("a.wav", "One.")]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "{path}: holds no phrases"),
+        ("\n \n", "{path}: holds no phrases"),
+        ("output\ttext\n", "{path}: a header and no phrases"),
+        ("One two three.\n", "{path}:1: expected a header with the column text or mel, got 'One two three.'"),
+        ("output\ttext\na.wav\tOne.\tmore\n", "{path}:2: 3 columns, expected 2 columns (output, text)"),
+        ("a.wav|One.\nb.wav\n", "{path}:2: 1 columns, expected <output wav file name>|<utterance>"),
+        ("a.wav|One.|0\n", "{path}:1: 3 columns, expected <output wav file name>|<utterance>"),
+        ("ouput\ttext\na.wav\tOne.\n", "{path}:1: unknown column 'ouput'"),
+        ("text\ttext\nOne.\tOne.\n", "{path}:1: column text stands twice"),
+        ("output\ttext\na.wav\tOne.\nb.wav\t \n", "{path}:3: empty text"),
+        ("output\ttext\n\tOne.\n", "{path}:2: empty output"),
+        ("../a.wav|One.\n", "{path}:1: output '../a.wav': expected a file name inside the output folder"),
+        ("/tmp/a.wav|One.\n", "{path}:1: output '/tmp/a.wav': expected a file name inside the output folder"),
+        ("x/|One.\n", "{path}:1: output 'x/'"),
+        (".|One.\n", "{path}:1: output '.'"),
+        ("a.wav|One.\nb.wav|Two.\n./a|Three.\n", "{path}:3: output a.wav is that of {path}:1 too"),
+    ],
+)
+def test_a_bad_list_is_refused_by_file_and_line(tmp_path, content, message):
+    path = write(tmp_path, content)
+    with pytest.raises(InputError) as caught:
+        read_phrases(path)
+    assert message.format(path=path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_bar_within_plain_lines_is_refused(tmp_path):
+    path = write(tmp_path, "One.\na|b\n", "phrases.txt")
+    with pytest.raises(InputError, match=r"phrases\.txt:2: 2 columns, expected one utterance"):
+        read_phrases(path)
+
+
+def test_a_missing_list_and_one_of_another_encoding_are_refused(tmp_path):
+    with pytest.raises(InputError, match="no such list"):
+        read_phrases(tmp_path / "absent.tsv")
+    (tmp_path / "latin.txt").write_bytes("caf\xe9".encode("latin-1"))
+    with pytest.raises(InputError, match=r"not UTF-8 text \(byte 3\)"):
+        read_phrases(tmp_path / "latin.txt")
