@@ -1,0 +1,171 @@
+"""Recordings in and sound out: WAV and FLAC files to mono float32 in [-1, 1], with one clear line for bad ones."""
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import soundfile
+import torch
+from torch import Tensor
+
+from common.errors import AudioError
+from common.files import write_atomically
+
+CONTAINERS = ("WAV", "WAVEX", "RF64", "FLAC")
+# sample formats that keep what was recorded, and the value their integers are divided by (floats: 1)
+FULL_SCALE = {
+    "PCM_S8": 2.0**7,
+    "PCM_U8": 2.0**7,
+    "PCM_16": 2.0**15,
+    "PCM_24": 2.0**23,
+    "PCM_32": 2.0**31,
+    "FLOAT": 1.0,
+    "DOUBLE": 1.0,
+}
+UNKNOWN_LENGTH = 0xFFFFFFFF  # what a WAV written to a pipe announces; such a file ends where it ends
+
+
+@dataclass(frozen=True)
+class WavInfo:
+    """What the header of a usable recording says."""
+
+    n_samples: int
+    sampling_rate: int  # Hz
+
+
+def check_wav(path: Path, *, sampling_rate: int | None, where: str = "", max_wav_value: float | None = None) -> WavInfo:
+    """Refuse, from its header alone, a file that ``load_wav`` would refuse; the samples are not read.
+
+    Only non-finite samples, samples beyond [-1, 1] and damage in the middle of a FLAC file are left for
+    ``load_wav`` to find. ``sampling_rate`` (Hz) None accepts any. ``max_wav_value`` demands integer samples of
+    that full scale, 2**depth / 2 (1 for float samples). ``where`` (``list.txt:7``) is named in the AudioError.
+    """
+    with _open(path, where) as file:
+        return _check(file, path, sampling_rate=sampling_rate, where=where, max_wav_value=max_wav_value)
+
+
+def load_wav(path: Path, *, sampling_rate: int | None, where: str = "", max_wav_value: float | None = None) -> Tensor:
+    """Read a mono recording: (T,) float32 in [-1, 1], integers divided by the full scale of their own depth.
+
+    Arguments as for ``check_wav``. Raises AudioError, one line naming the file and ``where``.
+    """
+    with _open(path, where) as file:
+        info = _check(file, path, sampling_rate=sampling_rate, where=where, max_wav_value=max_wav_value)
+        try:
+            samples = file.read(dtype="float32")
+        except soundfile.LibsndfileError as error:
+            raise AudioError(f"{path}: damaged or truncated{_at(where)}") from error
+    if len(samples) < info.n_samples:
+        raise AudioError(f"{path}: truncated, {len(samples)} of {info.n_samples} samples{_at(where)}")
+    low, high = float(samples.min()), float(samples.max())
+    if not (np.isfinite(low) and np.isfinite(high)):  # the smallest and largest of samples with a NaN are NaN
+        bad = int(np.flatnonzero(~np.isfinite(samples))[0])
+        raise AudioError(f"{path}: sample {bad} is not a finite number{_at(where)}")
+    if low < -1 or high > 1:
+        raise AudioError(
+            f"{path}: samples from {low:g} to {high:g}, expected within [-1, 1]{_at(where)}; scale it down"
+        )
+    return torch.from_numpy(samples)
+
+
+def save_wav(path: Path, wave: Tensor, *, sampling_rate: int) -> None:
+    """Write ``wave`` (T,), nominally in [-1, 1], as 16-bit PCM, atomically; louder samples clip, they never wrap."""
+    samples = wave.detach().to("cpu", torch.float32).numpy()
+    if samples.ndim != 1 or len(samples) == 0:
+        raise AudioError(f"{path}: a wave of shape {tuple(samples.shape)} to save, expected (samples,)")
+    if not np.isfinite(samples).all():
+        raise AudioError(f"{path}: the wave to save holds numbers that are not finite")
+    integers = np.clip(np.round(samples * 32768.0), -32768, 32767).astype(np.int16)
+
+    def write(file: BinaryIO) -> None:
+        soundfile.write(file, integers, sampling_rate, format="WAV", subtype="PCM_16")
+
+    write_atomically(path, write)
+
+
+def _open(path: Path, where: str) -> soundfile.SoundFile:
+    if not path.is_file():
+        raise AudioError(f"{path}: no such file{_at(where)}")
+    if path.stat().st_size == 0:
+        raise AudioError(f"{path}: an empty file{_at(where)}")
+    try:
+        return soundfile.SoundFile(path)
+    except (soundfile.LibsndfileError, OSError) as error:
+        reason = getattr(error, "error_string", str(error)).rstrip(".")
+        raise AudioError(f"{path}: not a readable WAV or FLAC file ({reason}){_at(where)}") from error
+
+
+def _check(
+    file: soundfile.SoundFile, path: Path, *, sampling_rate: int | None, where: str, max_wav_value: float | None
+) -> WavInfo:
+    if file.format not in CONTAINERS or file.subtype not in FULL_SCALE:
+        kind = f"{file.format} file with {file.subtype} samples"
+        raise AudioError(f"{path}: {kind}, expected WAV or FLAC with integer or float samples{_at(where)}")
+    # truncation first: a file cut within its header has the oddest of everything else
+    if file.format == "FLAC":
+        _check_flac_end(file, path, where)
+    else:
+        _check_wav_size(path, where)
+    if file.channels != 1:
+        raise AudioError(f"{path}: {file.channels} channels, expected 1{_at(where)}; mix it down to mono")
+    if sampling_rate is not None and file.samplerate != sampling_rate:
+        raise AudioError(
+            f"{path}: {file.samplerate} Hz, expected {sampling_rate}{_at(where)}; "
+            f"resample it or pass --sampling-rate {file.samplerate}"
+        )
+    scale = FULL_SCALE[file.subtype]
+    if max_wav_value is not None and scale != max_wav_value:
+        raise AudioError(
+            f"{path}: {file.subtype} samples have full scale {scale:.0f}, --max-wav-value demands "
+            f"{max_wav_value:g}{_at(where)}; leave the option out to accept every depth"
+        )
+    if file.frames == 0:
+        raise AudioError(f"{path}: no samples{_at(where)}")
+    return WavInfo(n_samples=file.frames, sampling_rate=file.samplerate)
+
+
+def _check_flac_end(file: soundfile.SoundFile, path: Path, where: str) -> None:
+    """The last announced sample must be there; seeking finds it without decoding the rest."""
+    if file.frames == 0:
+        return
+    try:
+        file.seek(file.frames - 1)
+        found = len(file.read(1))
+        file.seek(0)
+    except soundfile.LibsndfileError as error:
+        raise AudioError(f"{path}: damaged or truncated, it announces {file.frames} samples{_at(where)}") from error
+    if found != 1:
+        raise AudioError(f"{path}: truncated, it announces {file.frames} samples{_at(where)}")
+
+
+def _check_wav_size(path: Path, where: str) -> None:
+    """Compare the announced size of the sample data with the file's: libsndfile reads a truncated WAV silently.
+
+    Chunks follow the 12 bytes of ``RIFF <size> WAVE``, each an identifier, a 4-byte length and that many bytes,
+    padded to an even number. RF64 puts the true 64-bit length of the data in a ``ds64`` chunk before it.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = file.read(12)
+        order = ">" if head[:4] == b"RIFX" else "<"
+        long_length = None
+        while len(chunk := file.read(8)) == 8:
+            length = struct.unpack(order + "I", chunk[4:])[0]
+            if chunk[:4] == b"ds64":
+                long_length = struct.unpack("<Q", file.read(length)[8:16])[0]
+                continue
+            if chunk[:4] == b"data":
+                if length == UNKNOWN_LENGTH:
+                    length = long_length
+                if length is not None and file.tell() + length > size:
+                    held = size - file.tell()
+                    raise AudioError(f"{path}: truncated, {held} of {length} bytes of samples{_at(where)}")
+                return
+            file.seek(length + length % 2, 1)
+    raise AudioError(f"{path}: a WAV file without sample data; is it truncated?{_at(where)}")
+
+
+def _at(where: str) -> str:
+    return f" ({where})" if where else ""

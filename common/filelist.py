@@ -1,0 +1,76 @@
+"""Filelists: one utterance a line, fields between vertical bars, every problem named by file and line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from common.errors import InputError
+
+WORD_COLUMNS = ("text", "speaker")  # every other column is a path, relative to the dataset's folder
+
+
+@dataclass(frozen=True)
+class FilelistEntry:
+    """One line of a filelist."""
+
+    fields: dict[str, str]  # column -> text; an optional column that the list lacks is absent
+    where: str  # "list.txt:7"
+
+
+def read_filelist(
+    path: Path,
+    *,
+    columns: Sequence[str],
+    optional: Sequence[str] = (),
+    may_be_empty: Sequence[str] = (),
+) -> list[FilelistEntry]:
+    """Read ``columns``, then as many of ``optional`` as the list has, from each line of a UTF-8 file.
+
+    Blank lines are skipped. Every column but ``text`` and ``speaker`` is a path, which must stay inside the dataset.
+    A missing or empty list, undecodable bytes, a wrong number of columns and an empty field (unless its column is in
+    ``may_be_empty``) are InputErrors that name the line.
+    """
+    wanted = "|".join(columns) + "".join(f"[|{name}]" for name in optional)
+    entries: list[FilelistEntry] = []
+    for number, line in enumerate(_lines(path), start=1):
+        if not line.strip():
+            continue
+        where = f"{path}:{number}"
+        values = [value.strip() for value in line.split("|")]
+        if not len(columns) <= len(values) <= len(columns) + len(optional):
+            raise InputError(f"{where}: {len(values)} columns, expected {wanted}")
+        if entries and len(values) != len(entries[0].fields):
+            raise InputError(f"{where}: {len(values)} columns, but {entries[0].where} has {len(entries[0].fields)}")
+        fields = dict(zip((*columns, *optional), values))
+        for name, value in fields.items():
+            if not value and name not in may_be_empty:
+                raise InputError(f"{where}: the {name} column is empty; expected {wanted}")
+            if name not in WORD_COLUMNS:
+                _check_path(value, where)
+        entries.append(FilelistEntry(fields=fields, where=where))
+    if not entries:
+        raise InputError(f"{path}: the list is empty, expected lines of {wanted}")
+    return entries
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such filelist") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    texts = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            texts.append(line.decode("utf-8").rstrip("\r"))
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}:{number}: byte {error.start + 1} is not UTF-8; save the list as UTF-8") from error
+    return texts
+
+
+def _check_path(value: str, where: str) -> None:
+    parts = PurePosixPath(value)
+    if parts.is_absolute() or ".." in parts.parts:
+        raise InputError(f"{where}: {value} leads out of the dataset; expected a path relative to its folder")

@@ -1,0 +1,96 @@
+"""Files that are whole or absent: atomic writes, and readers that name the file which cannot be read."""
+
+import json
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import torch
+from torch import Tensor
+
+from common.errors import InputError
+
+
+def write_atomically(path: Path, write: Callable[[BinaryIO], None], *, durable: bool = True) -> None:
+    """Let ``write`` fill a temporary file beside ``path``, then rename it: ``path`` is the old file or the new one.
+
+    A kill can leave ``.<name>.tmp`` behind, which the next write of the same file replaces. One process writes a
+    given path at a time. ``durable=False`` leaves out the flush to the disk (for thousands of small files that are
+    checked when they are read again): a kill is still harmless, a power cut may lose the newest files.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            write(file)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    if durable:
+        _flush_folder(path.parent)
+
+
+def _flush_folder(folder: Path) -> None:
+    """The new name is on the disk only when its folder is; some file systems refuse this, and lose nothing else."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        return
+    finally:
+        os.close(descriptor)
+
+
+def save_tensor(path: Path, tensor: Tensor, *, durable: bool = True) -> None:
+    """Write one tensor to ``path`` atomically, in torch's format."""
+    # a view would be saved together with everything it is a view of
+    tensor = tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+    write_atomically(path, lambda file: torch.save(tensor, file), durable=durable)
+
+
+def load_tensor(path: Path, *, where: str = "") -> Tensor:
+    """Read one tensor; ``where`` (``list.txt:7``) is named in the InputError for a missing or broken file."""
+    try:
+        value = torch.load(path, map_location="cpu", weights_only=True)
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file{_at(where)}") from error
+    except (OSError, RuntimeError, EOFError, ValueError, KeyError, AttributeError, pickle.UnpicklingError) as error:
+        raise InputError(f"{path}: not a readable tensor file; is it truncated?{_at(where)}") from error
+    if not isinstance(value, Tensor):
+        raise InputError(f"{path}: holds a {type(value).__name__}, expected one tensor{_at(where)}")
+    return value
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write UTF-8 text to ``path`` atomically."""
+    write_atomically(path, lambda file: file.write(text.encode("utf-8")))
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write plain types to ``path`` as JSON, atomically."""
+    write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON; a missing or malformed file is an InputError that names it (and the line)."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file") from error
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from error
+
+
+def _at(where: str) -> str:
+    return f" ({where})" if where else ""

@@ -1,0 +1,134 @@
+"""Mel-spectrograms of both framings in torch: batched, on CPU and GPU, each utterance as if it were alone."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import librosa
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from common.config import AudioConfig
+from common.errors import AudioError, InputError
+
+FLOOR = 1e-5  # smallest mel magnitude; its logarithm, -11.51, is the value of digital silence
+ALIGNED_EPSILON = 1e-9  # added under the root of the aligned framing, as HiFi-GAN's mels have it
+CENTERED_FLOOR = 1e-30  # keeps the root's gradient finite; far below FLOOR, so no value changes
+
+
+def compress(magnitude: Tensor) -> Tensor:
+    """Dynamic range compression, ln(max(x, 1e-5)), any shape."""
+    return torch.log(torch.clamp(magnitude, min=FLOOR))
+
+
+def decompress(log_magnitude: Tensor) -> Tensor:
+    """The inverse of ``compress`` above its floor, any shape."""
+    return torch.exp(log_magnitude)
+
+
+def energy(mel: Tensor) -> Tensor:
+    """L2 norm over the channels of a log-mel-spectrogram: mel (..., n_mels, F) -> (..., F), as FastPitch 1.1's."""
+    return torch.linalg.vector_norm(mel, dim=-2)
+
+
+class MelExtractor(nn.Module):
+    """wave -> log-mel-spectrogram as ``AudioConfig`` describes it.
+
+    Frames of ``filter_length`` samples every ``hop_length``, reflect-padded as the framing says, a periodic Hann
+    window of ``win_length`` in their middle, magnitude, Slaney mel filters of equal area, natural logarithm.
+    Source: Shen et al., Natural TTS Synthesis by Conditioning WaveNet (2018), section 2.1, and Kong et al.,
+    HiFi-GAN (2020), section 3.4, for the aligned framing. Differentiable; float32 even under autocast.
+    """
+
+    def __init__(self, config: AudioConfig) -> None:
+        super().__init__()
+        self.config = config
+        padding = config.filter_length if config.framing == "centered" else config.filter_length - config.hop_length
+        if padding < 0:
+            raise InputError(
+                f"hop_length {config.hop_length} is longer than filter_length {config.filter_length}, "
+                "which the aligned framing cannot pad"
+            )
+        self.pad_left = padding // 2  # samples
+        self.pad_right = padding - padding // 2  # samples
+        self.min_samples = max(self.pad_left, self.pad_right) + 1  # reflection does not repeat the edge
+        basis = torch.from_numpy(
+            librosa.filters.mel(
+                sr=config.sampling_rate,
+                n_fft=config.filter_length,
+                n_mels=config.n_mels,
+                fmin=config.mel_fmin,
+                fmax=config.mel_fmax,
+            )
+        )
+        used = basis.amax(dim=0).nonzero()
+        n_bins = int(used[-1]) + 1 if len(used) else 1  # no filter reaches the bins above mel_fmax
+        window = torch.zeros(config.filter_length)
+        start = (config.filter_length - config.win_length) // 2
+        window[start : start + config.win_length] = torch.hann_window(config.win_length, periodic=True)
+        self.register_buffer("mel_basis", basis[:, :n_bins].contiguous(), persistent=False)  # (n_mels, bins)
+        self.register_buffer("window", window, persistent=False)  # (filter_length,)
+
+    def n_frames(self, n_samples: int | Tensor) -> int | Tensor:
+        """Frames of a clip of ``n_samples``: 1 + T // hop (centered) or T // hop (aligned)."""
+        return n_samples // self.config.hop_length + (1 if self.config.framing == "centered" else 0)
+
+    def forward(self, wave: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """wave (B, T) in [-1, 1], lengths (B,) samples -> mel (B, n_mels, F), zero in frames past an utterance's end.
+
+        Each utterance is padded, and scaled to ``config.peak``, by its own samples alone; without ``lengths`` all
+        have T. An utterance too short for the reflection is an AudioError.
+        """
+        shortest = wave.shape[1] if lengths is None else int(lengths.min())
+        if shortest < self.min_samples:
+            raise AudioError(f"a clip of {shortest} samples: too short, a frame needs at least {self.min_samples}")
+        with torch.autocast(wave.device.type, enabled=False), _full_precision_products():
+            wave = wave.float()
+            if lengths is not None:
+                past_end = torch.arange(wave.shape[1], device=wave.device) >= lengths[:, None]
+                wave = wave.masked_fill(past_end, 0.0)
+            if self.config.peak is not None:
+                largest = wave.abs().amax(dim=1, keepdim=True)
+                wave = wave / largest.masked_fill(largest == 0, 1.0) * self.config.peak  # silence stays silent
+            mel = self._mel(self._pad(wave, lengths))
+        if lengths is not None:
+            past_end = torch.arange(mel.shape[2], device=mel.device) >= self.n_frames(lengths)[:, None]
+            mel = mel.masked_fill(past_end[:, None], 0.0)
+        return mel
+
+    def _pad(self, wave: Tensor, lengths: Tensor | None) -> Tensor:
+        """wave (B, T) -> (B, pad_left + T + pad_right), each row reflected at its own end."""
+        if lengths is None:
+            return F.pad(wave[:, None], (self.pad_left, self.pad_right), mode="reflect")[:, 0]
+        n_padded = self.pad_left + wave.shape[1] + self.pad_right
+        position = torch.arange(n_padded, device=wave.device) - self.pad_left
+        position = position.abs().expand(len(wave), -1)
+        last = lengths[:, None] - 1
+        position = torch.where(position > last, 2 * last - position, position)
+        # what lies past an utterance's own padding feeds only frames that are cut off afterwards
+        return wave.gather(1, position.clamp(min=0))
+
+    def _mel(self, padded: Tensor) -> Tensor:
+        """padded (B, P) -> log-mel (B, n_mels, F)."""
+        frames = padded.unfold(1, self.config.filter_length, self.config.hop_length) * self.window
+        spectrum = torch.fft.rfft(frames)[..., : self.mel_basis.shape[1]]  # (B, F, bins)
+        power = spectrum.real.square() + spectrum.imag.square()
+        if self.config.framing == "centered":
+            magnitude = power.clamp(min=CENTERED_FLOOR).sqrt()
+        else:
+            magnitude = (power + ALIGNED_EPSILON).sqrt()
+        return compress(torch.matmul(self.mel_basis, magnitude.transpose(1, 2)))
+
+
+@contextmanager
+def _full_precision_products() -> Iterator[None]:
+    """Training may allow TF32 for speed; ten bits of mantissa are too few for a logarithm of small sums."""
+    before = torch.get_float32_matmul_precision()
+    if before == "highest":
+        yield
+        return
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
