@@ -1,0 +1,1 @@
+"""Text front end: cleaners that write out numbers and abbreviations, symbol sets, and encoding to ids."""

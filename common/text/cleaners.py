@@ -1,0 +1,58 @@
+"""Text cleaners by name: each turns a transcript into words and punctuation a voice was trained on."""
+
+import re
+from collections.abc import Callable
+
+from unidecode import unidecode
+
+from common.errors import InputError
+from common.text.published.abbreviations import expand_abbreviations
+from common.text.published.letters import expand_letters_and_numbers, spell_acronyms
+from common.text.published.numbers import expand_numbers
+from common.text.published.times import expand_times
+
+_BLANKS = re.compile(r"\s+")
+_SLASHES = re.compile(r"/+")
+
+
+def collapse_blanks(text: str) -> str:
+    """Every run of blanks, tabs and line ends becomes one blank."""
+    return _BLANKS.sub(" ", text)
+
+
+def basic_cleaners(text: str) -> str:
+    """Lower case and single blanks, nothing else (published)."""
+    return collapse_blanks(text.lower())
+
+
+def transliteration_cleaners(text: str) -> str:
+    """ASCII by Unidecode, lower case, single blanks (published)."""
+    return collapse_blanks(unidecode(text).lower())
+
+
+def english_cleaners(text: str) -> str:
+    """Numbers and abbreviations written out after lower-casing (published, exactly, faults included)."""
+    return collapse_blanks(expand_abbreviations(expand_numbers(unidecode(text).lower())))
+
+
+def english_cleaners_v2(text: str) -> str:
+    """As ``english_cleaners``, also times, units, letters with digits, and acronyms (published, exactly)."""
+    text = expand_letters_and_numbers(expand_times(unidecode(text)))
+    text = expand_abbreviations(expand_numbers(text))
+    return _SLASHES.sub(" ", collapse_blanks(spell_acronyms(text).lower()))
+
+
+PUBLISHED_CLEANERS: dict[str, Callable[[str], str]] = {
+    "english_cleaners": english_cleaners,
+    "english_cleaners_v2": english_cleaners_v2,
+    "basic_cleaners": basic_cleaners,
+    "transliteration_cleaners": transliteration_cleaners,
+}
+CLEANERS: dict[str, Callable[[str], str]] = {**PUBLISHED_CLEANERS}
+
+
+def get_cleaner(name: str) -> Callable[[str], str]:
+    """The cleaner of that name; an unknown name is an ``InputError`` that lists the valid ones."""
+    if name not in CLEANERS:
+        raise InputError(f"text cleaner {name!r}: expected one of {', '.join(CLEANERS)}")
+    return CLEANERS[name]

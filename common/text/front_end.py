@@ -1,0 +1,153 @@
+"""The text front end: a transcript becomes symbol ids as its TextConfig says, and ids become text again."""
+
+import re
+import sys
+from collections import Counter
+from functools import lru_cache
+
+from common.config import TextConfig
+from common.errors import InputError
+from common.text.cleaners import PUBLISHED_CLEANERS, collapse_blanks, get_cleaner
+from common.text.published.numbers import expand_currency
+from common.text.symbols import PADDING, canonical_phone, get_symbol_table
+
+UNKNOWN_SYMBOLS = ("error", "drop")
+_LONGEST_QUOTE = 80  # characters of a transcript shown in an error
+
+_BRACES_OR_WORD = re.compile(r"\{[^}]*\}|\S+")
+_BRACES = re.compile(r"\{(.+?)\}")
+
+
+class TextFrontEnd:
+    """Transcripts to ids and back, for one ``TextConfig``.
+
+    Symbols outside the set are an ``InputError`` (``unknown_symbols="error"``) or are left out and counted in
+    ``dropped`` (``"drop"``). Raises ``InputError`` for an unknown symbol set or cleaner, for a phone set with
+    characters or the reverse, and for phonological features, which are no symbols.
+    """
+
+    def __init__(self, config: TextConfig, *, unknown_symbols: str = "error") -> None:
+        if unknown_symbols not in UNKNOWN_SYMBOLS:
+            raise InputError(f"unknown symbols {unknown_symbols!r}: expected one of {', '.join(UNKNOWN_SYMBOLS)}")
+        if config.input_type == "pf":
+            raise InputError(
+                "input type 'pf' (phonological features) has no text front end: its inputs are feature vectors; "
+                "use --input-type char or phone"
+            )
+        self.config = config
+        self.dropped: Counter[str] = Counter()
+        self._drop = unknown_symbols == "drop"
+        self._table = get_symbol_table(config.symbol_set)
+        self._phones = config.input_type == "phone"
+        if self._table.phones != self._phones:
+            raise InputError(
+                f"symbol set {config.symbol_set!r} holds {'phones' if self._table.phones else 'characters'}, "
+                f"but the input type is {config.input_type!r}"
+            )
+        self._cleaners = [get_cleaner(name) for name in config.cleaners]
+        self._per_word = all(name in PUBLISHED_CLEANERS for name in config.cleaners)
+        self._clean_word = lru_cache(maxsize=100_000)(self._apply_cleaners)
+        by_length = sorted((s for s in self._table.symbols if s != PADDING), key=len, reverse=True)
+        self._phone = re.compile("|".join(map(re.escape, by_length)) + "|.", re.DOTALL)
+
+    @property
+    def symbols(self) -> list[str]:
+        """The symbols in order of their ids."""
+        return list(self._table.symbols)
+
+    @property
+    def n_symbols(self) -> int:
+        """Size of the embedding table, padding included."""
+        return self._table.n_symbols
+
+    @property
+    def padding_id(self) -> int:
+        """The id that fills a batch's shorter rows."""
+        return self._table.padding_id
+
+    def _apply_cleaners(self, text: str) -> str:
+        for cleaner in self._cleaners:
+            text = cleaner(text)
+        return text
+
+    def clean(self, text: str) -> str:
+        """The text as it will be encoded: written out by the cleaners (characters), or single blanks (phones).
+
+        With published cleaners, currency is written out first and then every blank-separated word is cleaned on
+        its own, words in curly braces not at all. Published voices were trained so; it is why "5 pm" stays
+        "five pm" there. ``english_cleaners_v3`` reads the whole text.
+        """
+        if self._phones:
+            return " ".join(canonical_phone(text).split())
+        if not self._per_word:
+            return self._apply_cleaners(text).strip()
+        words = _BRACES_OR_WORD.findall(expand_currency(text))
+        return collapse_blanks(" ".join(word if word[0] == "{" else self._clean_word(word) for word in words))
+
+    def encode(self, text: str, *, where: str = "") -> list[int]:
+        """Ids (L,) of a transcript; ``where`` names its source in errors, for example ``"train.txt:7"``.
+
+        Raises ``InputError`` for a transcript of which nothing is left, and for symbols outside the set unless
+        they are to be dropped.
+        """
+        cleaned = self.clean(text)
+        symbols = self._split_phones(cleaned) if self._phones else self._split_characters(cleaned)
+        unknown = Counter(symbol for symbol in symbols if symbol not in self._table)
+        if unknown and not self._drop:
+            raise InputError(self._describe_unknown(unknown, text=text, where=where))
+        self.dropped.update(unknown)
+        ids = [self._table.id_of(symbol) for symbol in symbols if symbol in self._table]
+        if not any(not self._table.symbols[index].isspace() for index in ids):
+            raise InputError(f"empty transcript {_quote(text)}: nothing to speak is left after cleaning{_at(where)}")
+        return ids
+
+    def _split_characters(self, text: str) -> list[str]:
+        """Single characters, and "@HH" for each ARPAbet phone in curly braces."""
+        symbols: list[str] = []
+        for index, part in enumerate(_BRACES.split(text)):  # odd parts stood in braces
+            symbols += ["@" + phone for phone in part.split()] if index % 2 else list(part)
+        return symbols
+
+    def _split_phones(self, text: str) -> list[str]:
+        """Blank-separated phones; a word that is no phone is cut into the longest phones of the set: "kæt"."""
+        symbols: list[str] = []
+        for word in text.split():
+            symbols += [word] if word in self._table else self._phone.findall(word)
+        return symbols
+
+    def _describe_unknown(self, unknown: Counter, *, text: str, where: str) -> str:
+        named = ", ".join(_name(symbol) for symbol in unknown)
+        return (
+            f"{_quote(text)}: {named} not in symbol set {self.config.symbol_set}{_at(where)}; "
+            "use --unknown-symbols drop, other --text-cleaners or another --symbol-set"
+        )
+
+    def warn_dropped(self) -> None:
+        """One warning line on stderr that counts the symbols dropped so far; nothing when there were none."""
+        if self.dropped:
+            counts = ", ".join(f"{_name(symbol)} {count}x" for symbol, count in self.dropped.most_common())
+            print(
+                f"warning: dropped {self.dropped.total()} symbols not in symbol set {self.config.symbol_set}: {counts}",
+                file=sys.stderr,
+            )
+
+    def decode(self, ids: list[int]) -> str:
+        """Text of ids: characters with ARPAbet in curly braces, or phones with blanks between."""
+        symbols = [self._table.symbols[index] for index in ids]
+        if self._phones:
+            return " ".join(symbols)
+        text = "".join(f"{{{symbol[1:]}}}" if len(symbol) > 1 else symbol for symbol in symbols)
+        return text.replace("}{", " ")
+
+
+def _at(where: str) -> str:
+    return f" ({where})" if where else ""
+
+
+def _quote(text: str) -> str:
+    return repr(text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 3] + "...")
+
+
+def _name(symbol: str) -> str:
+    """A symbol with its code points, since many look alike: ``'’' (U+2019)``."""
+    return f"{symbol!r} ({' '.join(f'U+{ord(character):04X}' for character in symbol)})"

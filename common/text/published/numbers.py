@@ -1,0 +1,112 @@
+"""How the published cleaners read numbers: cardinals, years in pairs, decimals, ordinals, currency, Roman numerals."""
+
+import re
+from functools import lru_cache
+
+import inflect
+
+_ENGINE = inflect.engine()
+
+_CURRENCIES = {"$": "dollar", "£": "pound", "€": "euro", "₩": "won"}
+_MAGNITUDES = {"m": "million", "b": "billion", "t": "trillion"}
+
+_CURRENCY = re.compile(
+    r"([$€£₩])([0-9.,]*[0-9]+)(?:[ ]?(trillion|billion|million|thousand|hundred|m|b|t)(?=[^a-zA-Z]))?", re.IGNORECASE
+)
+_COMMAS = re.compile(r"[0-9][0-9,]+[0-9]")
+_DECIMAL = re.compile(r"[0-9]+\.[0-9]+")
+_MOST_DIGITS = 36  # of a number that inflect can name; longer ones are read digit by digit
+_ORDINAL = re.compile(rf"(?<![0-9])[0-9]{{1,{_MOST_DIGITS}}}(?:st|nd|rd|th)")
+# Only numerals that end in II, III, IV, VII, VIII or IX: the published rule means to leave the pronoun I alone,
+# and so misses VI and XX as well, and takes MIX for a number.
+_ROMAN = re.compile(r"\b(?=[MDCLXVI]+\b)M{0,4}(CM|CD|D?C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{2,3})\b")
+_ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
+_MULTIPLY = re.compile(r"\b([0-9]+)x([0-9]+)")
+_NUMBER = re.compile(r"([0-9]+)('s|s)?")
+
+
+@lru_cache(maxsize=65536)
+def _words(number: int | str) -> str:
+    return _ENGINE.number_to_words(number)
+
+
+def _reads_in_hundreds(number: float) -> bool:
+    """Whether "fifteen hundred" is said; as published, of every multiple of 100 above 1000, however large."""
+    return number > 1000 and number % 100 == 0 and number % 1000 != 0
+
+
+def _amount(quantity: int | str) -> str:
+    number = float(quantity)
+    return _words(int(number / 100)) + " hundred" if _reads_in_hundreds(number) else _words(quantity)
+
+
+def _plural(number: int, unit: str) -> str:
+    return unit if number == 1 else unit + "s"
+
+
+def _expand_one_amount(match: re.Match) -> str:
+    """As "$1,250.99" -> "one thousand, two hundred and fifty dollars, ninety-nine cents", cents in every currency."""
+    unit, magnitude = _CURRENCIES[match[1]], match[3]
+    quantity = match[2].replace(",", "")
+    if quantity.count(".") > 1 or len(quantity) > _MOST_DIGITS:  # no amount; its digits are read later
+        return f"{quantity} {unit}s"
+    if magnitude is not None:
+        magnitude = magnitude.lower()
+        return f"{_amount(quantity)} {_MAGNITUDES.get(magnitude, magnitude)} {unit}s"
+    whole, _, fraction = quantity.partition(".")
+    units, cents = int(whole or 0), int(fraction or 0)  # ".5" is five cents, as published
+    parts = []
+    if units:
+        parts.append(f"{_amount(units)} {_plural(units, unit)}")
+    if cents:
+        parts.append(f"{_words(cents)} {_plural(cents, 'cent')}")
+    return ", ".join(parts) or f"zero {unit}s"
+
+
+def expand_currency(text: str) -> str:
+    """Write out amounts of dollars, pounds, euros and won, with magnitudes (million, m, b, t)."""
+    return _CURRENCY.sub(_expand_one_amount, text)
+
+
+def _expand_roman(match: re.Match) -> str:
+    values = [_ROMAN_VALUES[letter] for letter in match[0]]
+    following = [*values[1:], 0]
+    return str(sum(value if value >= after else -value for value, after in zip(values, following)))
+
+
+@lru_cache(maxsize=65536)
+def _cardinal(number: int) -> str:
+    if _reads_in_hundreds(number):
+        return _words(number // 100) + " hundred"
+    if 1000 < number < 3000:
+        if number == 2000:
+            return "two thousand"
+        if 2000 < number < 2010:
+            return "two thousand " + _words(number % 100)
+        pairs = _ENGINE.number_to_words(number, andword="", zero="oh", group=2)
+        return pairs.replace(", ", " ").replace("-", " ")
+    return _words(number).replace("-", " ").replace(",", "")
+
+
+def _expand_number(match: re.Match) -> str:
+    """A whole number with the plural or possessive "s" that stands at its end: "1990s" -> "nineteen nineties"."""
+    digits, suffix = match[1], match[2]
+    words = _cardinal(int(digits)) if len(digits) <= _MOST_DIGITS else " ".join(_words(int(digit)) for digit in digits)
+    if suffix is None:
+        return words
+    return words[:-1] + "ies" if words.endswith("y") else words + suffix
+
+
+def expand_numbers(text: str) -> str:
+    """Write out every number.
+
+    As published, digits after a decimal point are read as one whole number ("10.05" is "ten point five"), and
+    any number from 1001 to 2999 as a year ("1010 houses" is "ten ten houses").
+    """
+    text = _COMMAS.sub(lambda match: match[0].replace(",", ""), text)
+    text = expand_currency(text)
+    text = _DECIMAL.sub(lambda match: match[0].replace(".", " point "), text)
+    text = _ORDINAL.sub(lambda match: _words(match[0]), text)
+    text = _ROMAN.sub(_expand_roman, text)
+    text = _MULTIPLY.sub(r"\1 by \2", text)
+    return _NUMBER.sub(_expand_number, text)

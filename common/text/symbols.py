@@ -1,0 +1,92 @@
+"""Ordered tables of the symbols a voice can be trained on: characters with ARPAbet, and phone sets."""
+
+import unicodedata
+from dataclasses import dataclass, field
+from functools import cache
+
+from common.errors import InputError
+
+PADDING = "_"
+SILENCES = ("sil", "sp", "spn")  # long silence, short pause, spoken noise: the Montreal Forced Aligner's marks
+
+_UPPER_CASE = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_LOWER_CASE = "abcdefghijklmnopqrstuvwxyz"
+
+_ARPABET_VOWELS = "AA AE AH AO AW AY EH ER EY IH IY OW OY UH UW"  # alone, or with stress 0, 1 or 2
+_ARPABET_CONSONANTS = "B CH D DH F G HH JH K L M N NG P R S SH T TH V W Y Z ZH"
+ARPABET = tuple(
+    sorted(
+        _ARPABET_CONSONANTS.split() + [vowel + stress for vowel in _ARPABET_VOWELS.split() for stress in ("", *"012")]
+    )
+)
+
+_IPA = """
+    ʘ ǀ ǃ ǂ ǁ
+    k͡p ɡ͡b c ɡ k q ɖ ɟ ɠ ɢ ʄ ʈ ʛ b b͡d d d̪ p p͡t t t̪ ɓ ɗ
+    b͡β k͡x p͡ɸ q͡χ ɡ͡ɣ ɢ͡ʁ c͡ç d͡ʒ t͡ʃ ɖ͡ʐ ɟ͡ʝ ʈ͡ʂ b͡v d̪͡z̪ d̪͡ð d̪͡ɮ̪ d͡z d͡ɮ d͡ʑ p͡f t̪͡s̪ t̪͡ɬ̪ t̪͡θ t͡s t͡ɕ t͡ɬ
+    x ç ħ ɣ ʁ ʂ ʃ ʐ ʒ ʕ ʝ χ f s s̪ v z z̪ ð ɸ β θ ɧ ɕ ɬ ɬ̪ ɮ ʑ
+    ɱ ʔ ŋ ɳ ɴ m n n̪ ɲ ɥ ɰ ʋ ʀ ʙ ʟ ɭ ɽ ʎ r r̪ ɫ ɺ ɾ ʍ h j w ɹ ɻ l l̪ ɦ
+    ɑ ɘ ɞ ɤ ɵ ʉ a e i o u y æ ø œ ɒ ɔ ə ɜ ɛ ɨ ɪ ɯ ɶ ʊ ɐ ʌ ʏ
+    ˩ ˨ ˧ ˦ ˥
+"""
+_XSAMPA = r"""
+    X-SAMPA p b t d t` d` c J\ k g q G\ ? m F n n` J N N\ B\ r R\ 4 r` p\ B f v T D s z S Z s` z` C j\ x G X R X\ ?\ h
+    K K\ P r\ r\` j M\ l l` L L\ p_> t_> t`_> c_> k_> q_> b_< d_< k_< g_<
+    i y 1 } M u I Y U e 2 7 o @ @\ 8 E 9 V O { 6 a a_X & A Q
+    _0 _v _h _t _k _N _d _a _m _O _c _+ _- _" _x = _^ _w ' _G _?\ _e _r _o ~ _n _l _} _A _q _T _H _M _L _B
+    " % : :\ _X . W w H H\ <\ >\ s\ z\ O\ |\ !\ '=\ |\|\ l\ 3 G\_< @` 3\ h\ 5 J\_< _>
+    3` tS dZ ts\ dz\ tK kp gb Nm ts` tz`
+"""
+_COMBILEX = "3 5 @ A D E I N O S T U V Z a b d dZ e e~ f g h i j k l l= m m= n n= o~ p r s t tS u v w z"
+
+_CHARACTERS = {
+    "english_basic": PADDING + "-" + "!'(),.:;? " + _UPPER_CASE + _LOWER_CASE,
+    "english_basic_lowercase": PADDING + "-" + "!'\"(),.:;? " + _LOWER_CASE,
+    # The published set lists "_" twice: as padding (id 0), and again as a character, whose id 21 encoding uses.
+    "english_expanded": PADDING + "!'\",.:;? " + "#%&*+-/[]()" + "_@©°½—₩€$" + "áçéêëñöøćž" + _UPPER_CASE + _LOWER_CASE,
+}
+_PHONES = {"arpabet": " ".join(ARPABET), "ipa": _IPA, "xsampa": _XSAMPA, "combilex": _COMBILEX}
+
+CHARACTER_SETS = tuple(_CHARACTERS)
+PHONE_SETS = tuple(_PHONES)
+
+
+def canonical_phone(text: str) -> str:
+    """Phones with their diacritics as characters of their own (Unicode NFD), as they stand in the IPA table."""
+    return unicodedata.normalize("NFD", text)
+
+
+@dataclass(frozen=True)
+class SymbolTable:
+    """An ordered set of symbols; a symbol's id is its place, the last one where a symbol stands twice."""
+
+    name: str
+    symbols: tuple[str, ...]
+    padding_id: int = 0
+    phones: bool = False  # True: a transcript is a row of phones; False: characters, with ARPAbet in curly braces
+    _ids: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_ids", {symbol: index for index, symbol in enumerate(self.symbols)})
+
+    @property
+    def n_symbols(self) -> int:
+        """Size of the embedding table, padding included."""
+        return len(self.symbols)
+
+    def id_of(self, symbol: str) -> int:
+        """A symbol's id; ``KeyError`` when it is not in the set."""
+        return self._ids[symbol]
+
+    def __contains__(self, symbol: str) -> bool:
+        return symbol in self._ids
+
+
+@cache
+def get_symbol_table(name: str) -> SymbolTable:
+    """The symbol table of that name; an unknown name is an ``InputError`` that lists the valid ones."""
+    if name in _CHARACTERS:
+        return SymbolTable(name, (*_CHARACTERS[name], *("@" + phone for phone in ARPABET)))
+    if name in _PHONES:
+        return SymbolTable(name, (PADDING, *SILENCES, *canonical_phone(_PHONES[name]).split()), phones=True)
+    raise InputError(f"symbol set {name!r}: expected one of {', '.join([*_CHARACTERS, *_PHONES])}")
