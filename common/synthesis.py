@@ -1,0 +1,33 @@
+"""What every text-to-mel model is told at inference, and what it returns."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import Tensor
+
+# (pitch (B, L) normalised, lengths (B,), mean (Hz), standard deviation (Hz)) -> pitch (B, L) normalised
+PitchTransformation = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Controls:
+    """How to speak. A model ignores what it has no notion of."""
+
+    pace: float = 1.0  # 2.0 speaks twice as fast
+    pitch_transform: PitchTransformation | None = None
+    max_duration: float = 75.0  # frames; no token's predicted duration is longer
+    speaker: int | Tensor = 0  # one id for all, or ids (B,)
+    durations: Tensor | None = None  # (B, L) frames, instead of predicted ones
+    pitch: Tensor | None = None  # (B, L) normalised, instead of the predicted pitch
+
+
+@dataclass(frozen=True)
+class MelOutput:
+    """Mel-spectrograms, and the prosody they were made with where the model has one."""
+
+    mel: Tensor  # (B, n_mels, F) log mel-spectrogram, zero after an utterance's end
+    lengths: Tensor  # (B,) frames
+    durations: Tensor | None = None  # (B, L) predicted frames a token at pace 1, not rounded
+    frames: Tensor | None = None  # (B, L) int64, frames each token was given; their sums are the lengths
+    pitch: Tensor | None = None  # (B, L) predicted and transformed, normalised
+    log_durations: Tensor | None = None  # (B, L) predicted log(1 + frames)

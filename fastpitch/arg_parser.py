@@ -1,0 +1,72 @@
+"""FastPitch's options on the command line."""
+
+import argparse
+from pathlib import Path
+
+from common.cli import positive_int
+from common.config import TextConfig
+from common.text.front_end import TextFrontEnd
+from fastpitch.model import ModelConfig
+
+_DEFAULTS = ModelConfig()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the architecture, the loss scales and the pitch statistics; defaults are the published model's."""
+    group = parser.add_argument_group("FastPitch")
+    _add(group, "symbols_embedding_dim", "channels of encoder and decoder")
+    for side, network in (("in", "encoder"), ("out", "decoder")):
+        _add(group, f"{side}_fft_n_layers", f"Transformer blocks of the {network}")
+        _add(group, f"{side}_fft_n_heads", f"attention heads of the {network}")
+        _add(group, f"{side}_fft_d_head", f"channels of an attention head of the {network}")
+        _add(group, f"{side}_fft_conv1d_kernel_size", f"kernel size of the {network}'s convolutions")
+        _add(group, f"{side}_fft_conv1d_filter_size", f"filters between the {network}'s convolutions")
+        _add(group, f"{side}_fft_output_size", f"output channels of the {network}; as --symbols-embedding-dim")
+        _add(group, f"p_{side}_fft_dropout", f"dropout in the {network}")
+        _add(group, f"p_{side}_fft_dropatt", f"dropout of the {network}'s attention")
+        _add(group, f"p_{side}_fft_dropemb", f"dropout of the {network}'s input")
+    for name, target in (("dur", "duration"), ("pitch", "pitch")):
+        _add(group, f"{name}_predictor_kernel_size", f"kernel size of the {target} predictor")
+        _add(group, f"{name}_predictor_filter_size", f"filters of the {target} predictor")
+        _add(group, f"p_{name}_predictor_dropout", f"dropout of the {target} predictor")
+        _add(group, f"{name}_predictor_n_layers", f"convolutions of the {target} predictor")
+    _add(group, "pitch_embedding_kernel_size", "kernel size of the pitch embedding")
+    _add(group, "n_speakers", "number of speakers; above 1 the list has a column with their numbers")
+    _add(group, "speaker_emb_weight", "scale of the speaker embedding")
+    group.add_argument(
+        "--pitch-mean-std-file", type=Path, help="JSON with the pitch statistics to store in the model (Hz)"
+    )
+    group.add_argument(
+        "--dur-predictor-loss-scale",
+        "--duration-predictor-loss-scale",
+        type=float,
+        default=0.1,
+        help="weight of the duration loss",
+    )
+    group.add_argument("--pitch-predictor-loss-scale", type=float, default=0.1, help="weight of the pitch loss")
+
+
+def config_from_args(args: argparse.Namespace) -> ModelConfig:
+    """The architecture that parsed options describe.
+
+    Needs, besides `add_arguments`' options, ``n_mel_channels``, ``input_type`` and ``symbol_set``.
+
+    Raises:
+        OptionError: an option has no sensible value, or two do not fit together.
+    """
+    values = {name: getattr(args, name) for name in vars(_DEFAULTS) if hasattr(args, name)}
+    front_end = TextFrontEnd(TextConfig(input_type=args.input_type, symbol_set=args.symbol_set))
+    return ModelConfig(
+        **{
+            **values,
+            "symbol_type": args.input_type,
+            "n_symbols": front_end.n_symbols,
+            "padding_idx": front_end.padding_id,
+        }
+    )
+
+
+def _add(group: argparse._ArgumentGroup, field: str, description: str) -> None:
+    default = getattr(_DEFAULTS, field)
+    kind = positive_int if isinstance(default, int) else float
+    group.add_argument("--" + field.replace("_", "-"), type=kind, default=default, help=description)

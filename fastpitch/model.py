@@ -1,0 +1,327 @@
+"""FastPitch: text to mel-spectrogram in parallel, with predicted pitch and durations (Lancucki 2021)."""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from common.config import AudioConfig, TextConfig
+from common.errors import InputError, OptionError
+from common.layers import ConvReLUNorm, mask_from_lengths
+from common.synthesis import Controls, MelOutput
+from common.text.front_end import TextFrontEnd
+from fastpitch.data_function import FastPitchBatch
+from fastpitch.transformer import FFTransformer
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """FastPitch 1.0's architecture; the names are those of the published checkpoints' configurations."""
+
+    n_mel_channels: int = 80
+    symbol_type: str = "char"  # as TextConfig.input_type; pf: vectors of phonological features instead of ids
+    n_symbols: int = 148  # symbols, or features in a vector
+    padding_idx: int = 0
+    symbols_embedding_dim: int = 384  # channels of encoder and decoder
+    in_fft_n_layers: int = 6
+    in_fft_n_heads: int = 1
+    in_fft_d_head: int = 64
+    in_fft_conv1d_kernel_size: int = 3
+    in_fft_conv1d_filter_size: int = 1536
+    in_fft_output_size: int = 384
+    p_in_fft_dropout: float = 0.1
+    p_in_fft_dropatt: float = 0.1
+    p_in_fft_dropemb: float = 0.0
+    out_fft_n_layers: int = 6
+    out_fft_n_heads: int = 1
+    out_fft_d_head: int = 64
+    out_fft_conv1d_kernel_size: int = 3
+    out_fft_conv1d_filter_size: int = 1536
+    out_fft_output_size: int = 384
+    p_out_fft_dropout: float = 0.1
+    p_out_fft_dropatt: float = 0.1
+    p_out_fft_dropemb: float = 0.0
+    dur_predictor_kernel_size: int = 3
+    dur_predictor_filter_size: int = 256
+    p_dur_predictor_dropout: float = 0.1
+    dur_predictor_n_layers: int = 2
+    pitch_predictor_kernel_size: int = 3
+    pitch_predictor_filter_size: int = 256
+    p_pitch_predictor_dropout: float = 0.1
+    pitch_predictor_n_layers: int = 2
+    pitch_embedding_kernel_size: int = 3
+    n_speakers: int = 1
+    speaker_emb_weight: float = 1.0
+    mask_convolutions: bool = True  # False: convolutions see what earlier ones left in padding, as the original's
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            option = "--" + name.replace("_", "-")
+            if name.endswith("kernel_size") and (value < 1 or value % 2 == 0):
+                raise OptionError(f"{option} {value}: expected an odd number, so that lengths stay as they are")
+            if name.startswith("p_") and not 0 <= value < 1:
+                raise OptionError(f"{option} {value}: expected a probability of at least 0 and less than 1")
+            if isinstance(value, int) and not isinstance(value, bool) and value < (0 if name == "padding_idx" else 1):
+                raise OptionError(f"{option} {value}: expected a whole number of at least 1")
+        width = self.symbols_embedding_dim
+        if self.in_fft_output_size != width or self.out_fft_output_size != width:
+            raise OptionError(
+                f"--symbols-embedding-dim {width}, --in-fft-output-size {self.in_fft_output_size}, "
+                f"--out-fft-output-size {self.out_fft_output_size}: expected three equal numbers"
+            )
+        if width % 2:
+            raise OptionError(f"--symbols-embedding-dim {width}: expected an even number")
+
+
+class TemporalPredictor(nn.Module):
+    """Predicts one value a token: convolution blocks, then a linear layer."""
+
+    def __init__(
+        self,
+        n_channels: int,
+        n_filters: int,
+        *,
+        kernel_size: int,
+        dropout: float,
+        n_layers: int,
+        mask_convolutions: bool,
+    ) -> None:
+        super().__init__()
+        self.mask_convolutions = mask_convolutions
+        self.layers = nn.Sequential(
+            *(
+                ConvReLUNorm(n_filters if i else n_channels, n_filters, kernel_size=kernel_size, dropout=dropout)
+                for i in range(n_layers)
+            )
+        )
+        self.fc = nn.Linear(n_filters, 1)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """x (B, L, C), mask (B, L, 1) bool -> float32 (B, L), zero at padding."""
+        x = x * mask
+        for layer in self.layers:
+            x = layer(x)
+            if self.mask_convolutions:
+                x = x * mask
+        # Not a matrix product, which autocast would do in 8 or 11 bits: durations and pitch need more.
+        value = (x.float() * self.fc.weight[0]).sum(2) + self.fc.bias
+        return value * mask.squeeze(2)
+
+
+class FastPitch(nn.Module):
+    """Encoder, pitch and duration predictors, length regulation, decoder; ``infer`` speaks, ``forward`` trains."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        width = config.symbols_embedding_dim
+        self.mask_convolutions = config.mask_convolutions
+        self.n_speakers = config.n_speakers
+        self.speaker_emb_weight = config.speaker_emb_weight
+        if config.symbol_type == "pf":
+            embedding: nn.Module = nn.Linear(config.n_symbols, width, bias=False)
+        else:
+            embedding = nn.Embedding(config.n_symbols, width, padding_idx=config.padding_idx)
+        self.encoder = FFTransformer(
+            n_layers=config.in_fft_n_layers,
+            n_heads=config.in_fft_n_heads,
+            n_channels=width,
+            d_head=config.in_fft_d_head,
+            n_filters=config.in_fft_conv1d_filter_size,
+            kernel_size=config.in_fft_conv1d_kernel_size,
+            dropout=config.p_in_fft_dropout,
+            dropatt=config.p_in_fft_dropatt,
+            dropemb=config.p_in_fft_dropemb,
+            embedding=embedding,
+            mask_convolutions=config.mask_convolutions,
+        )
+        self.speaker_emb = nn.Embedding(config.n_speakers, width) if config.n_speakers > 1 else None
+        self.duration_predictor = TemporalPredictor(
+            width,
+            config.dur_predictor_filter_size,
+            kernel_size=config.dur_predictor_kernel_size,
+            dropout=config.p_dur_predictor_dropout,
+            n_layers=config.dur_predictor_n_layers,
+            mask_convolutions=config.mask_convolutions,
+        )
+        self.decoder = FFTransformer(
+            n_layers=config.out_fft_n_layers,
+            n_heads=config.out_fft_n_heads,
+            n_channels=width,
+            d_head=config.out_fft_d_head,
+            n_filters=config.out_fft_conv1d_filter_size,
+            kernel_size=config.out_fft_conv1d_kernel_size,
+            dropout=config.p_out_fft_dropout,
+            dropatt=config.p_out_fft_dropatt,
+            dropemb=config.p_out_fft_dropemb,
+            mask_convolutions=config.mask_convolutions,
+        )
+        self.pitch_predictor = TemporalPredictor(
+            width,
+            config.pitch_predictor_filter_size,
+            kernel_size=config.pitch_predictor_kernel_size,
+            dropout=config.p_pitch_predictor_dropout,
+            n_layers=config.pitch_predictor_n_layers,
+            mask_convolutions=config.mask_convolutions,
+        )
+        kernel_size = config.pitch_embedding_kernel_size
+        self.pitch_emb = nn.Conv1d(1, width, kernel_size, padding=kernel_size // 2)
+        self.proj = nn.Linear(width, config.n_mel_channels)
+        self.register_buffer("pitch_mean", torch.zeros(1))  # Hz
+        self.register_buffer("pitch_std", torch.zeros(1))  # Hz; 0: the statistics are not known
+
+    @torch.jit.export
+    def encode(self, tokens: Tensor, token_lengths: Tensor, speakers: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """tokens (B, L), token_lengths (B,), speakers (B,) -> encoded (B, L, C), log durations and pitch (B, L)."""
+        mask = mask_from_lengths(token_lengths, tokens.size(1)).unsqueeze(2)
+        conditioning: Tensor | None = None
+        if self.speaker_emb is not None and speakers is not None:
+            conditioning = self.speaker_emb(speakers).unsqueeze(1) * self.speaker_emb_weight
+        encoded = self.encoder(tokens, mask, conditioning)
+        return encoded, self.duration_predictor(encoded, mask), self.pitch_predictor(encoded, mask)
+
+    @torch.jit.export
+    def decode(
+        self, encoded: Tensor, token_lengths: Tensor, pitch: Tensor, frames: Tensor, n_frames: int | None
+    ) -> tuple[Tensor, Tensor]:
+        """encoded (B, L, C), pitch (B, L) normalised, frames (B, L) int64 -> mel (B, n_mels, F), lengths (B,).
+
+        F is ``n_frames``, or the longest utterance's sum of ``frames`` (which waits for the device).
+        """
+        if self.mask_convolutions:
+            pitch = pitch * mask_from_lengths(token_lengths, pitch.size(1))
+        encoded = encoded + self.pitch_emb(pitch.unsqueeze(1)).transpose(1, 2)
+        regulated, lengths = regulate_length(encoded, frames, n_frames)
+        mask = mask_from_lengths(lengths, regulated.size(1)).unsqueeze(2)
+        mel = self.proj(self.decoder(regulated, mask, None)) * mask
+        return mel.transpose(1, 2), lengths
+
+    @torch.jit.unused
+    def forward(
+        self,
+        tokens: Tensor,
+        token_lengths: Tensor,
+        *,
+        speakers: Tensor | None = None,
+        durations: Tensor | None = None,
+        pitch: Tensor | None = None,
+        n_frames: int | None = None,
+        pace: float = 1.0,
+        max_duration: float = 75.0,
+    ) -> MelOutput:
+        """Mels for tokens (B, L), with given ``durations`` and ``pitch`` (B, L) or, where None, predicted ones.
+
+        ``n_frames`` is the padded length F of the mels to compare with. ``MelOutput.pitch`` is the predicted pitch.
+        """
+        encoded, log_durations, predicted_pitch = self.encode(tokens, token_lengths, speakers)
+        predicted = durations_from_logs(log_durations, max_duration)
+        frames = frames_per_token(predicted if durations is None else durations, pace)
+        mel, lengths = self.decode(
+            encoded, token_lengths, predicted_pitch if pitch is None else pitch, frames, n_frames
+        )
+        return MelOutput(mel, lengths, predicted, frames, predicted_pitch, log_durations)
+
+    @torch.jit.unused
+    def teacher_forced(self, batch: FastPitchBatch) -> MelOutput:
+        """Mels (B, n_mels, F) of a batch's texts with its own durations and pitch, in step with ``batch.mels``."""
+        return self(**batch.teacher_forcing())
+
+    @torch.jit.unused
+    def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
+        """Speak tokens (B, L) of ``lengths`` (B,): each utterance as if it were alone.
+
+        Raises:
+            InputError: a speaker the model does not have, or a pitch transform it has no statistics for.
+        """
+        return _infer(self, tokens, lengths, Controls() if controls is None else controls)
+
+    @torch.jit.unused
+    def prepare_for_inference(self) -> None:
+        """Nothing to fold: the network is used as it was trained, with dropout off."""
+        self.eval()
+
+
+class ScriptedFastPitch(nn.Module):
+    """FastPitch's ``infer`` with the network itself compiled to TorchScript."""
+
+    def __init__(self, network: FastPitch) -> None:
+        super().__init__()
+        self.script = torch.jit.script(network)
+
+    def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
+        """As `FastPitch.infer`."""
+        return _infer(self.script, tokens, lengths, Controls() if controls is None else controls)
+
+
+def to_torchscript(network: FastPitch) -> ScriptedFastPitch:
+    """The same voice compiled to TorchScript, for any batch size, length and controls."""
+    return ScriptedFastPitch(network.eval())
+
+
+def build_networks(config: ModelConfig, audio: AudioConfig, text: TextConfig | None) -> dict[str, nn.Module]:
+    """A new FastPitch with random weights; ``text`` None leaves the number of symbols unchecked."""
+    if config.n_mel_channels != audio.n_mels:
+        raise InputError(f"the model makes {config.n_mel_channels} mel channels, the audio has {audio.n_mels}")
+    if text is not None and text.input_type != "pf":
+        n_symbols = TextFrontEnd(text).n_symbols
+        if config.n_symbols != n_symbols:
+            raise InputError(
+                f"the model reads {config.n_symbols} symbols, symbol set {text.symbol_set} has {n_symbols}"
+            )
+    return {"fastpitch": FastPitch(config)}
+
+
+def durations_from_logs(log_durations: Tensor, max_duration: float) -> Tensor:
+    """Predicted log(1 + frames) (B, L) -> frames (B, L), not rounded, within 0 and ``max_duration``."""
+    return torch.clamp(torch.exp(log_durations) - 1, 0, max_duration)
+
+
+def frames_per_token(durations: Tensor, pace: float) -> Tensor:
+    """Whole frames of each token: durations (B, L) / pace, half rounding up -> int64 (B, L).
+
+    An utterance that would get no frame at all gets one, at its longest token.
+    """
+    frames = torch.floor(durations.float() / pace + 0.5).long()
+    silent = (frames.sum(1, keepdim=True) == 0).long()
+    return frames.scatter_add(1, durations.argmax(1, keepdim=True), silent)
+
+
+def regulate_length(encoded: Tensor, frames: Tensor, n_frames: int | None) -> tuple[Tensor, Tensor]:
+    """Repeat each token as often as it has frames: encoded (B, L, C), frames (B, L) -> (B, F, C), lengths (B,).
+
+    F is ``n_frames``, to which longer utterances are cut, or the longest length (which waits for the device).
+    """
+    ends = frames.cumsum(1)
+    lengths = ends[:, -1]
+    size = int(lengths.max()) if n_frames is None else n_frames
+    lengths = lengths.clamp(max=size)
+    positions = torch.arange(size, device=frames.device).expand(frames.size(0), size).contiguous()
+    tokens = torch.searchsorted(ends, positions, right=True).clamp(max=frames.size(1) - 1)
+    first_rows = torch.arange(frames.size(0), device=frames.device).unsqueeze(1) * frames.size(1)
+    regulated = F.embedding(tokens + first_rows, encoded.reshape(-1, encoded.size(2)))
+    return regulated * (positions < lengths.unsqueeze(1)).unsqueeze(2), lengths
+
+
+@torch.no_grad()
+def _infer(network: nn.Module, tokens: Tensor, lengths: Tensor, controls: Controls) -> MelOutput:
+    """Inference with the ``encode`` and ``decode`` of a FastPitch or of its TorchScript."""
+    if not controls.pace > 0:
+        raise InputError(f"pace {controls.pace}: expected a number above 0")
+    speakers = _speakers(controls.speaker, network.n_speakers, tokens)
+    encoded, log_durations, pitch = network.encode(tokens, lengths, speakers)
+    durations = durations_from_logs(log_durations, controls.max_duration)
+    frames = frames_per_token(durations if controls.durations is None else controls.durations, controls.pace)
+    if controls.pitch_transform is not None:
+        pitch = controls.pitch_transform(pitch, lengths, network.pitch_mean[0], network.pitch_std[0])
+    spoken_pitch = pitch if controls.pitch is None else controls.pitch
+    mel, mel_lengths = network.decode(encoded, lengths, spoken_pitch, frames, None)
+    return MelOutput(mel, mel_lengths, durations, frames, pitch, log_durations)
+
+
+def _speakers(speaker: int | Tensor, n_speakers: int, tokens: Tensor) -> Tensor | None:
+    """Speaker ids (B,) of a batch, None for a model of one voice."""
+    if isinstance(speaker, int):
+        if not 0 <= speaker < n_speakers:
+            raise InputError(f"speaker {speaker}: this checkpoint has speakers 0 to {n_speakers - 1}")
+        return None if n_speakers == 1 else torch.full((tokens.size(0),), speaker, device=tokens.device)
+    return None if n_speakers == 1 else speaker

@@ -1,0 +1,148 @@
+"""Feed-forward Transformer blocks: self-attention, then two convolutions over time (FastSpeech, section 3.1)."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class PositionalEmbedding(nn.Module):
+    """Sinusoids of the position: the first half of the channels sines, the second half cosines."""
+
+    def __init__(self, n_channels: int) -> None:
+        super().__init__()
+        exponents = torch.arange(0.0, n_channels, 2.0) / n_channels
+        self.register_buffer("inv_freq", 1 / 10000**exponents)
+
+    def forward(self, n_positions: int) -> Tensor:
+        """Embeddings (n_positions, C) of the positions 0, 1, 2..."""
+        positions = torch.arange(n_positions, device=self.inv_freq.device, dtype=self.inv_freq.dtype)
+        phases = positions.unsqueeze(1) * self.inv_freq
+        return torch.cat([phases.sin(), phases.cos()], dim=1)
+
+
+class MultiHeadAttn(nn.Module):
+    """Self-attention with a residual connection and layer norm after it."""
+
+    def __init__(self, n_heads: int, n_channels: int, d_head: int, *, dropout: float, dropatt: float) -> None:
+        super().__init__()
+        self.n_heads = n_heads
+        self.d_head = d_head
+        self.dropatt = dropatt
+        self.qkv_net = nn.Linear(n_channels, 3 * n_heads * d_head)
+        self.drop = nn.Dropout(dropout)
+        self.o_net = nn.Linear(n_heads * d_head, n_channels, bias=False)
+        self.layer_norm = nn.LayerNorm(n_channels)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """x (B, L, C), mask (B, L, 1) bool, True where valid -> (B, L, C)."""
+        n_batch, length, _ = x.shape
+        qkv = self.qkv_net(x).view(n_batch, length, 3, self.n_heads, self.d_head).permute(2, 0, 3, 1, 4)
+        attended = F.scaled_dot_product_attention(
+            qkv[0],
+            qkv[1],
+            qkv[2],
+            attn_mask=mask.view(n_batch, 1, 1, length),
+            dropout_p=self.dropatt if self.training else 0.0,
+        )
+        attended = attended.transpose(1, 2).reshape(n_batch, length, self.n_heads * self.d_head)
+        return self.layer_norm(x + self.drop(self.o_net(attended)))
+
+
+class PositionwiseConvFF(nn.Module):
+    """Convolution, ReLU, convolution, with a residual connection and layer norm after it."""
+
+    def __init__(self, n_channels: int, n_filters: int, *, kernel_size: int, dropout: float) -> None:
+        super().__init__()
+        self.CoreNet = nn.Sequential(
+            nn.Conv1d(n_channels, n_filters, kernel_size, padding=kernel_size // 2),
+            nn.ReLU(),
+            nn.Conv1d(n_filters, n_channels, kernel_size, padding=kernel_size // 2),
+            nn.Dropout(dropout),
+        )
+        self.layer_norm = nn.LayerNorm(n_channels)
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """x (B, L, C) -> (B, L, C); what the first convolution spills into padding is cut where ``mask`` says so."""
+        hidden = self.CoreNet[0](x.transpose(1, 2))
+        if mask is not None:
+            hidden = hidden.mul_(mask.transpose(1, 2))
+        hidden = self.CoreNet[3](self.CoreNet[2](hidden.relu_()))
+        return self.layer_norm(x + hidden.transpose(1, 2))
+
+
+class TransformerLayer(nn.Module):
+    """One feed-forward Transformer block."""
+
+    def __init__(
+        self,
+        n_heads: int,
+        n_channels: int,
+        d_head: int,
+        n_filters: int,
+        *,
+        kernel_size: int,
+        dropout: float,
+        dropatt: float,
+        mask_convolutions: bool = True,
+    ) -> None:
+        super().__init__()
+        self.mask_convolutions = mask_convolutions
+        self.dec_attn = MultiHeadAttn(n_heads, n_channels, d_head, dropout=dropout, dropatt=dropatt)
+        self.pos_ff = PositionwiseConvFF(n_channels, n_filters, kernel_size=kernel_size, dropout=dropout)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """x (B, L, C), mask (B, L, 1) bool -> (B, L, C), zero at padding."""
+        x = self.dec_attn(x, mask) * mask
+        return self.pos_ff(x, mask if self.mask_convolutions else None) * mask
+
+
+class FFTransformer(nn.Module):
+    """A stack of feed-forward Transformer blocks over positions, with an embedding in front of it if asked for.
+
+    ``embedding`` turns the input into channels: ``nn.Embedding`` of symbol ids, ``nn.Linear`` of feature vectors, or
+    None where the input has its channels already.
+    """
+
+    def __init__(
+        self,
+        *,
+        n_layers: int,
+        n_heads: int,
+        n_channels: int,
+        d_head: int,
+        n_filters: int,
+        kernel_size: int,
+        dropout: float,
+        dropatt: float,
+        dropemb: float,
+        embedding: nn.Module | None = None,
+        mask_convolutions: bool = True,
+    ) -> None:
+        super().__init__()
+        self.word_emb = nn.Identity() if embedding is None else embedding
+        self.pos_emb = PositionalEmbedding(n_channels)
+        self.drop = nn.Dropout(dropemb)
+        self.layers = nn.ModuleList(
+            TransformerLayer(
+                n_heads,
+                n_channels,
+                d_head,
+                n_filters,
+                kernel_size=kernel_size,
+                dropout=dropout,
+                dropatt=dropatt,
+                mask_convolutions=mask_convolutions,
+            )
+            for _ in range(n_layers)
+        )
+
+    def forward(self, inputs: Tensor, mask: Tensor, conditioning: Tensor | None = None) -> Tensor:
+        """inputs (B, L) ids or (B, L, C), mask (B, L, 1) bool, conditioning (B, 1, C) -> (B, L, C), zero at padding."""
+        x = self.word_emb(inputs)
+        x = x + self.pos_emb(x.size(1))
+        if conditioning is not None:
+            x = x + conditioning
+        x = self.drop(x * mask)
+        for layer in self.layers:
+            x = layer(x, mask)
+        return x
