@@ -3,9 +3,13 @@
 import argparse
 from pathlib import Path
 
+from torch import nn
+
 from common.cli import positive_int
-from common.config import TextConfig
+from common.config import AudioConfig
+from common.text.arguments import text_config_from_args
 from common.text.front_end import TextFrontEnd
+from fastpitch.data_function import read_pitch_statistics
 from fastpitch.model import ModelConfig
 
 _DEFAULTS = ModelConfig()
@@ -46,24 +50,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--pitch-predictor-loss-scale", type=float, default=0.1, help="weight of the pitch loss")
 
 
-def config_from_args(args: argparse.Namespace) -> ModelConfig:
-    """The architecture that parsed options describe.
-
-    Needs, besides `add_arguments`' options, ``n_mel_channels``, ``input_type`` and ``symbol_set``.
+def config_from_args(args: argparse.Namespace, audio: AudioConfig) -> ModelConfig:
+    """The architecture that parsed options describe, for mels as ``audio``'s and the text options' symbols.
 
     Raises:
         OptionError: an option has no sensible value, or two do not fit together.
     """
-    values = {name: getattr(args, name) for name in vars(_DEFAULTS) if hasattr(args, name)}
-    front_end = TextFrontEnd(TextConfig(input_type=args.input_type, symbol_set=args.symbol_set))
-    return ModelConfig(
-        **{
-            **values,
-            "symbol_type": args.input_type,
-            "n_symbols": front_end.n_symbols,
-            "padding_idx": front_end.padding_id,
-        }
-    )
+    options = {name: getattr(args, name) for name in vars(_DEFAULTS) if name in vars(args)}
+    front_end = TextFrontEnd(text_config_from_args(args))
+    text = {"symbol_type": args.input_type, "n_symbols": front_end.n_symbols, "padding_idx": front_end.padding_id}
+    return ModelConfig(**options | text | {"n_mel_channels": audio.n_mels})
+
+
+def initialize_networks(networks: dict[str, nn.Module], args: argparse.Namespace) -> None:
+    """Store the pitch statistics of ``--pitch-mean-std-file``, if it is given, in a new model.
+
+    Raises:
+        InputError: the file is missing or holds no statistics.
+    """
+    if args.pitch_mean_std_file is None:
+        return
+    mean, std = read_pitch_statistics(args.pitch_mean_std_file)
+    networks["fastpitch"].pitch_mean.fill_(mean)
+    networks["fastpitch"].pitch_std.fill_(std)
 
 
 def _add(group: argparse._ArgumentGroup, field: str, description: str) -> None:
