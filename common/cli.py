@@ -55,6 +55,14 @@ def positive_float(text: str) -> float:
     return value
 
 
+def non_negative_float(text: str) -> float:
+    """An ``argparse`` type: a finite number of at least 0."""
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text}: expected a number of at least 0")
+    return value
+
+
 def run(main: Callable[[], int | None]) -> NoReturn:
     """Run a command's ``main`` and exit: a user's mistake is one line and status 1 (2 for options), no traceback."""
     try:

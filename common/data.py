@@ -5,6 +5,8 @@ from typing import Protocol, TypeVar
 
 import torch
 
+from common.errors import InputError
+
 B = TypeVar("B", bound="Batch")
 
 
@@ -51,3 +53,29 @@ class Dataset(Protocol):
     def __getitem__(self, index: int) -> object: ...
 
     def collate(self, items: list) -> Batch: ...
+
+
+class ErrorsAsItems:
+    """A dataset whose user errors travel through loader processes as values, to be raised where they are one line.
+
+    The loader would otherwise raise them with the worker's traceback in their text.
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def __getitem__(self, index: int) -> object:
+        try:
+            return self._dataset[index]
+        except InputError as error:
+            return error
+
+    def collate(self, items: list) -> Batch | InputError:
+        """The dataset's batch, or the first error among its items."""
+        for item in items:
+            if isinstance(item, InputError):
+                return item
+        return self._dataset.collate(items)

@@ -44,6 +44,7 @@ class Objective(ABC):
     """
 
     phases: tuple[Phase, ...]
+    log_names: dict[str, str]  # terms to show on stdout, in order, and what they are called there
 
     @abstractmethod
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:

@@ -7,6 +7,7 @@ from torch import nn
 
 from common.cli import positive_int
 from common.config import AudioConfig
+from common.errors import InputError
 from common.text.arguments import text_config_from_args
 from common.text.front_end import TextFrontEnd
 from fastpitch.data_function import read_pitch_statistics
@@ -63,14 +64,22 @@ def config_from_args(args: argparse.Namespace, audio: AudioConfig) -> ModelConfi
 
 
 def initialize_networks(networks: dict[str, nn.Module], args: argparse.Namespace) -> None:
-    """Store the pitch statistics of ``--pitch-mean-std-file``, if it is given, in a new model.
+    """Store the voice's pitch statistics in a new model, so that its pitch can be given in Hz at inference.
+
+    They come from ``--pitch-mean-std-file``, or from where extract_mels.py leaves those of the training list.
 
     Raises:
-        InputError: the file is missing or holds no statistics.
+        InputError: there is no such file, or it holds no statistics.
     """
-    if args.pitch_mean_std_file is None:
-        return
-    mean, std = read_pitch_statistics(args.pitch_mean_std_file)
+    path = args.pitch_mean_std_file
+    if path is None:
+        path = args.dataset_path / f"pitch_char_stats__{args.training_files.stem}.json"
+        if not path.is_file():
+            raise InputError(
+                f"{path}: no such file, and the model needs its voice's pitch statistics; run extract_mels.py with "
+                "--extract-pitch-char, or name a file with --pitch-mean-std-file"
+            )
+    mean, std = read_pitch_statistics(path)
     networks["fastpitch"].pitch_mean.fill_(mean)
     networks["fastpitch"].pitch_std.fill_(std)
 

@@ -22,6 +22,7 @@ class FastPitchObjective(Objective):
     """
 
     phases = (Phase(_PHASE, trains=("fastpitch",)),)
+    log_names = {"mel_loss": "mel loss", "duration_predictor_loss": "dur loss", "pitch_loss": "pitch loss"}  # noqa: RUF012
 
     def __init__(self, *, dur_predictor_loss_scale: float = 0.1, pitch_predictor_loss_scale: float = 0.1) -> None:
         self._weights = {

@@ -1,0 +1,49 @@
+"""Command-line options that describe mel-spectrograms."""
+
+import argparse
+from dataclasses import replace
+
+from common.cli import non_negative_float, positive_float, positive_int
+from common.config import FRAMINGS, AudioConfig
+
+# Option's destination -> field of AudioConfig.
+_FIELDS = {
+    "sampling_rate": "sampling_rate",
+    "filter_length": "filter_length",
+    "hop_length": "hop_length",
+    "win_length": "win_length",
+    "n_mel_channels": "n_mels",
+    "mel_fmin": "mel_fmin",
+    "mel_fmax": "mel_fmax",
+    "framing": "framing",
+    "peak": "peak",
+}
+
+
+def add_audio_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add one option for each field of `AudioConfig`; None means "not given"."""
+    default = AudioConfig()
+    group = parser.add_argument_group(
+        "audio", "what the mel-spectrograms are; an option that is left out takes the value in brackets"
+    )
+
+    def add(option: str, kind: type, unit: str, *aliases: str, **kwargs) -> None:
+        name = _FIELDS[option.strip("-").replace("-", "_")]
+        text = f"{unit} [{getattr(default, name)}]"
+        group.add_argument(option, *aliases, type=kind, default=argparse.SUPPRESS, help=text, **kwargs)
+
+    add("--sampling-rate", positive_int, "Hz", "-sr")
+    add("--filter-length", positive_int, "size of the FFT, samples")
+    add("--hop-length", positive_int, "samples")
+    add("--win-length", positive_int, "samples")
+    add("--n-mel-channels", positive_int, "mel channels", "--n-mels")
+    add("--mel-fmin", non_negative_float, "Hz")
+    add("--mel-fmax", positive_float, "Hz")
+    add("--framing", str, "where frames start: centered as Tacotron 2's, aligned as HiFi-GAN's", choices=FRAMINGS)
+    add("--peak", positive_float, "scale each clip to this largest absolute sample")
+
+
+def audio_config_from_args(args: argparse.Namespace, *, base: AudioConfig | None = None) -> AudioConfig:
+    """``base`` (default: `AudioConfig()`) with the options that were given."""
+    given = {name: getattr(args, option) for option, name in _FIELDS.items() if hasattr(args, option)}
+    return replace(base or AudioConfig(), **given)

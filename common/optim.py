@@ -1,0 +1,164 @@
+"""Optimizers and learning-rate schedules, and their state by parameter name."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from common.errors import CheckpointError
+
+OPTIMIZERS = ("lamb", "adam")
+Schedule = Callable[[int], float]  # iteration, from 1 -> learning rate
+
+
+class Lamb(torch.optim.Optimizer):
+    """LAMB (You et al., arXiv:1904.00962, algorithm 2) as FastPitch was trained with.
+
+    No bias correction unless ``debias``; weight decay joins the Adam step before the trust ratio, which is
+    min(|w|, clamp_value) / |step| and 1 where either norm is 0. All parameters are updated together.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[nn.Parameter],
+        lr: float,
+        *,
+        betas: tuple[float, float] = (0.9, 0.98),
+        eps: float = 1e-9,
+        weight_decay: float = 0.0,
+        clamp_value: float = 10.0,
+        debias: bool = False,
+    ) -> None:
+        if lr <= 0 or eps < 0 or weight_decay < 0 or clamp_value < 0 or not all(0 <= beta < 1 for beta in betas):
+            raise ValueError("LAMB: lr must be above 0, betas in [0, 1), eps, weight_decay and clamp_value at least 0")
+        defaults = {
+            "lr": lr,
+            "betas": tuple(betas),
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "clamp_value": clamp_value,
+            "debias": debias,
+        }
+        super().__init__(params, defaults)
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor | None:
+        """One update of every parameter that has a gradient."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            weights = [p for p in group["params"] if p.grad is not None]
+            if weights:
+                self._update(weights, group)
+        return loss
+
+    def _update(self, weights: list[nn.Parameter], group: dict[str, Any]) -> None:
+        for weight in weights:
+            state = self.state[weight]
+            if not state:
+                state["step"] = 0
+                state["exp_avg"] = torch.zeros_like(weight)
+                state["exp_avg_sq"] = torch.zeros_like(weight)
+            state["step"] += 1
+        gradients = [p.grad for p in weights]
+        means = [self.state[p]["exp_avg"] for p in weights]
+        squares = [self.state[p]["exp_avg_sq"] for p in weights]
+        beta1, beta2 = group["betas"]
+        torch._foreach_mul_(means, beta1)
+        torch._foreach_add_(means, gradients, alpha=1 - beta1)
+        torch._foreach_mul_(squares, beta2)
+        torch._foreach_addcmul_(squares, gradients, gradients, value=1 - beta2)
+
+        steps = torch._foreach_sqrt(squares)
+        torch._foreach_add_(steps, group["eps"])
+        torch._foreach_reciprocal_(steps)
+        torch._foreach_mul_(steps, means)
+        if group["weight_decay"] != 0:
+            torch._foreach_add_(steps, weights, alpha=group["weight_decay"])
+        torch._foreach_mul_(steps, self._ratios(weights, steps, group))
+        torch._foreach_add_(weights, steps, alpha=-group["lr"])
+
+    def _ratios(self, weights: list[nn.Parameter], steps: list[Tensor], group: dict[str, Any]) -> list[Tensor]:
+        """Trust ratio of each parameter, with the bias correction in it; computed without leaving the device."""
+        weight_norms = torch.stack(torch._foreach_norm(weights)).clamp(max=group["clamp_value"])
+        step_norms = torch.stack(torch._foreach_norm(steps))
+        usable = (weight_norms > 0) & (step_norms > 0)
+        ratios = torch.where(usable, weight_norms / step_norms, torch.ones_like(step_norms))
+        if group["debias"]:
+            beta1, beta2 = group["betas"]
+            counts = [self.state[p]["step"] for p in weights]
+            corrections = [(1 - beta2**n) ** 0.5 / (1 - beta1**n) for n in counts]
+            ratios = ratios * torch.tensor(corrections, device=ratios.device, dtype=ratios.dtype)
+        return list(ratios.unbind())
+
+
+def build_optimizer(
+    name: str,
+    parameters: Iterable[nn.Parameter],
+    *,
+    learning_rate: float,
+    weight_decay: float,
+    betas: tuple[float, float] = (0.9, 0.98),
+    eps: float = 1e-9,
+) -> torch.optim.Optimizer:
+    """The optimizer of that name (see `OPTIMIZERS`)."""
+    if name == "lamb":
+        return Lamb(parameters, learning_rate, betas=betas, eps=eps, weight_decay=weight_decay)
+    if name == "adam":
+        return torch.optim.Adam(parameters, learning_rate, betas=betas, eps=eps, weight_decay=weight_decay, fused=True)
+    raise ValueError(f"optimizer {name!r}: expected one of {', '.join(OPTIMIZERS)}")
+
+
+def inverse_sqrt_schedule(learning_rate: float, *, warmup_steps: int) -> Schedule:
+    """Linear warm-up to learning_rate / sqrt(warmup_steps), then learning_rate / sqrt(iteration).
+
+    Without warm-up the rate is constant (Vaswani et al., arXiv:1706.03762, section 5.3, as FastPitch uses it).
+    """
+
+    def rate(iteration: int) -> float:
+        if warmup_steps == 0:
+            return learning_rate
+        if iteration > warmup_steps:
+            return learning_rate / iteration**0.5
+        return learning_rate * iteration / warmup_steps**1.5
+
+    return rate
+
+
+def state_by_name(optimizer: torch.optim.Optimizer, named: dict[str, nn.Parameter]) -> dict[str, Any]:
+    """An optimizer's settings and state with parameters by name, so that it outlives a change of their order."""
+    names = {id(parameter): name for name, parameter in named.items()}
+    settings = {key: value for key, value in optimizer.param_groups[0].items() if key != "params"}
+    states = {names[id(parameter)]: dict(state) for parameter, state in optimizer.state.items()}
+    return {"settings": settings, "states": states}
+
+
+def load_state_by_name(
+    optimizer: torch.optim.Optimizer, saved: dict[str, Any], named: dict[str, nn.Parameter], *, where: str
+) -> None:
+    """Restore what `state_by_name` saved, except learning rate and weight decay, which are today's options.
+
+    Raises:
+        CheckpointError: a parameter is unknown or of another shape, or the settings are of another optimizer.
+    """
+    own = optimizer.param_groups[0]
+    unknown = sorted(set(saved["settings"]) - set(own)) + sorted(set(saved["states"]) - set(named))
+    if unknown:
+        raise CheckpointError(f"{where}: its optimizer's state does not fit, unknown: {', '.join(unknown[:5])}")
+    own.update({key: value for key, value in saved["settings"].items() if key not in ("lr", "weight_decay")})
+    for name, state in saved["states"].items():
+        parameter = named[name]
+        for key, value in state.items():
+            if isinstance(value, Tensor) and value.dim() > 0 and value.shape != parameter.shape:
+                raise CheckpointError(
+                    f"{where}: optimizer state {key} of {name} has shape {tuple(value.shape)}, "
+                    f"expected {tuple(parameter.shape)}"
+                )
+        # Copies: optimizers update their state in place, and the checkpoint's tensors are not theirs.
+        optimizer.state[parameter] = {
+            key: value.to(parameter.device, copy=True) if isinstance(value, Tensor) else value
+            for key, value in state.items()
+        }

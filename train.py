@@ -1,0 +1,248 @@
+"""Train a model: `python train.py -m FastPitch -o output -d LJSpeech-1.1 --training-files ... --epochs ...`."""
+
+import argparse
+from pathlib import Path
+
+import torch
+from torch import nn
+
+import data_functions
+import loss_functions
+import models
+from common import distributed
+from common.audio_arguments import add_audio_arguments, audio_config_from_args
+from common.checkpoint import Checkpoint, load_checkpoint, load_last_checkpoint, saved_checkpoints
+from common.cli import ArgumentParser, non_negative_float, non_negative_int, positive_float, positive_int, run
+from common.config import AudioConfig, differences, from_plain, to_plain
+from common.distributed import Ranks
+from common.engine import Engine, EngineOptions
+from common.errors import CheckpointError, OptionError
+from common.files import read_json
+from common.logger import Logger
+from common.optim import OPTIMIZERS, build_optimizer, inverse_sqrt_schedule
+from common.progress import print_line
+from common.registry import available_models, import_package
+from common.text.arguments import add_text_arguments, text_config_from_args
+from common.training import RunOptions, Trainer, describe_metrics
+
+_AMP_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+def parse_args() -> argparse.Namespace:
+    """All options: those of every model, and those of the one that is trained."""
+    first = ArgumentParser(add_help=False)
+    first.add_argument("-m", "--model", default="FastPitch", choices=available_models(), help="what to train")
+    chosen, _ = first.parse_known_args()
+    parser = ArgumentParser(description="Train a model.", parents=[first])
+    _add_run_arguments(parser)
+    _add_optimization_arguments(parser)
+    add_audio_arguments(parser)
+    add_text_arguments(parser)
+    import_package(chosen.model).arg_parser.add_arguments(parser)
+    args = parser.parse_args()
+    if args.checkpoint_path is not None and args.resume:
+        raise OptionError("--checkpoint-path and --resume both say where to go on from; give one of them")
+    if args.amp_dtype != "auto" and not args.amp:
+        raise OptionError("--amp-dtype chooses the precision of --amp; add --amp")
+    return args
+
+
+def _add_run_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", type=Path, required=True, help="folder for checkpoints and logs")
+    parser.add_argument("-d", "--dataset-path", type=Path, default=Path(), help="folder that the lists are relative to")
+    parser.add_argument("--training-files", type=Path, required=True, help="list of utterances to train on")
+    parser.add_argument("--validation-files", type=Path, required=True, help="list of utterances to validate on")
+    parser.add_argument("--log-file", type=Path, help="JSON log (default: nvlog.json in the output folder)")
+    setup = parser.add_argument_group("training setup")
+    setup.add_argument("--epochs", type=positive_int, required=True, help="epochs to train in all")
+    setup.add_argument("--epochs-per-checkpoint", type=positive_int, default=50)
+    setup.add_argument("--steps-per-checkpoint", type=non_negative_int, default=0, help="within epochs; 0: never")
+    setup.add_argument("--validation-interval", type=positive_int, default=1, help="epochs between validations")
+    setup.add_argument("--checkpoint-path", type=Path, help="checkpoint to go on from")
+    setup.add_argument("--resume", action="store_true", help="go on from the last checkpoint of the output folder")
+    setup.add_argument("--seed", type=non_negative_int, default=1234)
+    setup.add_argument("--num-workers", type=non_negative_int, help="loader processes (default: 4 with --cuda, else 0)")
+    setup.add_argument("--amp", action="store_true", help="mixed precision")
+    setup.add_argument(
+        "--amp-dtype",
+        choices=("auto", *_AMP_DTYPES),
+        default="auto",
+        help="auto: bfloat16 on CPUs and on GPUs that have it, else float16 with dynamic loss scaling",
+    )
+    setup.add_argument("--cuda", action="store_true", help="train on GPUs")
+    setup.add_argument("--cudnn-benchmark", action="store_true", help="let cuDNN try its algorithms for each shape")
+    setup.add_argument("--tf32", action=argparse.BooleanOptionalAction, default=True, help="on GPUs that have it")
+    setup.add_argument("--compile", action="store_true", help="compile the networks with torch.compile")
+    setup.add_argument("--ema-decay", type=non_negative_float, default=0.0, help="of averaged weights; 0: none kept")
+    setup.add_argument("--gradient-accumulation-steps", "--grad-accumulation", type=positive_int, default=1)
+
+
+def _add_optimization_arguments(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("optimization setup")
+    group.add_argument("--optimizer", choices=OPTIMIZERS, default="lamb")
+    group.add_argument("-lr", "--learning-rate", type=positive_float, default=0.1)
+    group.add_argument("--weight-decay", type=non_negative_float, default=1e-6)
+    group.add_argument("--grad-clip-thresh", type=positive_float, default=1000.0, help="largest norm of the gradient")
+    group.add_argument("-bs", "--batch-size", type=positive_int, default=32, help="of one process and micro-batch")
+    group.add_argument("--warmup-steps", type=non_negative_int, default=1000, help="0: constant learning rate")
+
+
+def main() -> int:
+    """Train; exit status 0 at the end, 128 + the signal's number if one stopped the run early."""
+    args = parse_args()
+    ranks = distributed.start(cuda=args.cuda)
+    try:
+        return train(args, ranks)
+    finally:
+        distributed.stop()
+
+
+def train(args: argparse.Namespace, ranks: Ranks) -> int:
+    """Set up networks, data and engine as ``args`` say, and run."""
+    _set_up_torch(args, ranks)
+    audio = audio_config_from_args(args, base=_features_config(args.dataset_path))
+    text = text_config_from_args(args)
+    package = import_package(args.model)
+    config = package.arg_parser.config_from_args(args, audio)
+    template = Checkpoint(model=args.model, config=to_plain(config), audio=audio, text=text, networks={})
+    networks = models.build_networks(args.model, config, audio, text)
+    training_set = data_functions.build_dataset(args.model, args, args.training_files, audio=audio, text=text)
+    validation_set = data_functions.build_dataset(args.model, args, args.validation_files, audio=audio, text=text)
+    found = _checkpoint_to_resume(args, ranks)
+    if found is not None:
+        _check_fits(template, found[1], where=found[0])
+        models.load_weights(networks, found[1].networks, where=str(found[0]))
+    else:
+        package.arg_parser.initialize_networks(networks, args)
+    engine = _build_engine(args, networks, audio, ranks)
+    args.output.mkdir(parents=True, exist_ok=True)
+    logger = Logger(args.log_file or args.output / "nvlog.json", enabled=ranks.is_main)
+    logger.parameter(**{name: str(value) if isinstance(value, Path) else value for name, value in vars(args).items()})
+    describe_metrics(logger, engine.objective)
+    trainer = Trainer(
+        engine,
+        template=template,
+        training_set=training_set,
+        validation_set=validation_set,
+        ranks=ranks,
+        options=_run_options(args),
+        logger=logger,
+    )
+    if found is not None:
+        _resume(trainer, *found, ranks=ranks)
+    try:
+        received = trainer.fit()
+    finally:
+        logger.close()
+    if received is None:
+        return 0
+    print_line(f"stopped by {received.name}; add --resume to go on") if ranks.is_main else None
+    return 128 + received
+
+
+def _set_up_torch(args: argparse.Namespace, ranks: Ranks) -> None:
+    # Processes draw different dropout masks; the data's order comes from --seed alone.
+    torch.manual_seed(args.seed + ranks.rank)
+    torch.backends.cudnn.benchmark = args.cudnn_benchmark
+    if args.cuda:
+        torch.set_float32_matmul_precision("high" if args.tf32 else "highest")
+        torch.backends.cudnn.allow_tf32 = args.tf32
+
+
+def _features_config(dataset_path: Path) -> AudioConfig | None:
+    """What the extracted mels are, as extract_mels.py left it beside them."""
+    path = dataset_path / "mels" / "audio.json"
+    return from_plain(AudioConfig, read_json(path), where=str(path)) if path.is_file() else None
+
+
+def _checkpoint_to_resume(args: argparse.Namespace, ranks: Ranks) -> tuple[Path, Checkpoint] | None:
+    if args.checkpoint_path is not None:
+        return args.checkpoint_path, load_checkpoint(args.checkpoint_path)
+    if args.resume:
+        warn = print_line if ranks.is_main else (lambda line: None)
+        return load_last_checkpoint(args.output, args.model, warn=lambda line: warn(f"warning: {line}"))
+    saved = saved_checkpoints(args.output, args.model)
+    if saved:
+        raise OptionError(
+            f"{args.output} already holds {len(saved)} checkpoints of {args.model} ({saved[-1].name}); "
+            "add --resume to go on from the last, or choose another --output"
+        )
+    return None
+
+
+def _check_fits(template: Checkpoint, found: Checkpoint, *, where: Path) -> None:
+    """Refuse a checkpoint of another model or of other features, listing each field that differs."""
+    if found.model != template.model:
+        raise CheckpointError(f"{where}: a checkpoint of {found.model}, expected one of {template.model}")
+    names = (str(where), "these options and data")
+    kind = import_package(template.model).model.ModelConfig
+    pairs = [
+        (from_plain(kind, found.config, where=str(where)), from_plain(kind, template.config, where="options")),
+        (found.audio, template.audio),
+    ]
+    if found.text is not None and template.text is not None:
+        pairs.append((found.text, template.text))
+    lines = [line for first, second in pairs for line in differences(first, second, names=names)]
+    if lines:
+        raise CheckpointError(f"{where} does not fit: " + "; ".join(lines))
+
+
+def _build_engine(
+    args: argparse.Namespace, networks: dict[str, nn.Module], audio: AudioConfig, ranks: Ranks
+) -> Engine:
+    for network in networks.values():
+        network.to(ranks.device).train()
+        if args.compile:
+            network.compile(dynamic=True)
+    objective = loss_functions.build_objective(args.model, args, audio)
+    optimizers, schedules = {}, {}
+    for phase in objective.phases:
+        optimizers[phase.name] = build_optimizer(
+            args.optimizer,
+            [parameter for name in phase.trains for parameter in networks[name].parameters()],
+            learning_rate=args.learning_rate,
+            weight_decay=args.weight_decay,
+        )
+        schedules[phase.name] = inverse_sqrt_schedule(args.learning_rate, warmup_steps=args.warmup_steps)
+    options = EngineOptions(
+        amp_dtype=_amp_dtype(args) if args.amp else None, grad_clip=args.grad_clip_thresh, ema_decay=args.ema_decay
+    )
+    return Engine(networks, objective, optimizers, schedules=schedules, ranks=ranks, options=options)
+
+
+def _amp_dtype(args: argparse.Namespace) -> torch.dtype:
+    if args.amp_dtype != "auto":
+        return _AMP_DTYPES[args.amp_dtype]
+    if args.cuda and not torch.cuda.is_bf16_supported(including_emulation=False):
+        return torch.float16
+    return torch.bfloat16
+
+
+def _run_options(args: argparse.Namespace) -> RunOptions:
+    workers = args.num_workers if args.num_workers is not None else 4 * args.cuda
+    return RunOptions(
+        output=args.output,
+        epochs=args.epochs,
+        batch_size=args.batch_size,
+        accumulation=args.gradient_accumulation_steps,
+        seed=args.seed,
+        num_workers=workers,
+        epochs_per_checkpoint=args.epochs_per_checkpoint,
+        steps_per_checkpoint=args.steps_per_checkpoint,
+        validation_interval=args.validation_interval,
+    )
+
+
+def _resume(trainer: Trainer, path: Path, checkpoint: Checkpoint, *, ranks: Ranks) -> None:
+    if checkpoint.training is None:
+        line = f"starting anew from the weights of {path}, which holds no training state"
+    else:
+        trainer.resume(checkpoint, where=path)
+        state = checkpoint.training
+        line = f"going on from {path}: epoch {state['epoch']}, iteration {state['iteration']}"
+    if ranks.is_main:
+        print_line(line)
+
+
+if __name__ == "__main__":
+    run(main)
