@@ -1,0 +1,152 @@
+"""How far synthesised speech is from a reference saying the same: mel-cepstral distortion and F0 error.
+
+Both are measured after alignment by dynamic time warping, so neither counts a different pace.
+"""
+
+import math
+from dataclasses import dataclass
+
+import librosa
+import numpy as np
+import parselmouth
+from scipy.fft import dct
+
+from common.errors import AudioError
+
+N_COEFFICIENTS = 13  # of the mel-cepstrum, without c0 (the loudness)
+DB_PER_NEPER = 10 * math.sqrt(2) / math.log(10)  # dB a unit of cepstral distance, see mel_cepstral_distortion
+FLOOR_DB = 60.0  # dB below the utterance's loudest mel value: what is weaker is as silent as silence
+SILENCE_DB = 50.0  # dB below it: frames without a band louder than this are silence
+
+N_MELS = 80
+FFT_S, HOP_S = 0.046, 0.0116  # s, 1024 and 256 samples at 22050 Hz
+MEL_FMAX = 8000.0  # Hz
+F0_MIN, F0_MAX = 60.0, 500.0  # Hz, where Praat looks for F0
+
+
+@dataclass(frozen=True)
+class SpeechDistance:
+    """What ``compare_speech`` measures, over aligned pairs of frames of which at least one is no silence."""
+
+    mcd_db: float  # mel-cepstral distortion
+    f0_rmse_hz: float  # over pairs voiced in both; NaN if there are none
+    f0_rmse_cents: float  # likewise
+    voicing_error: float  # share of pairs that are voiced in one and unvoiced in the other
+    n_pairs: int
+
+
+def compare_speech(reference: np.ndarray, synthesised: np.ndarray, *, sampling_rate: int) -> SpeechDistance:
+    """The distance of wave ``synthesised`` (T2,) from wave ``reference`` (T1,), both of ``sampling_rate`` Hz.
+
+    Loudness does not count: each wave is seen relative to its own loudest moment. Raises AudioError for a wave
+    that is empty, silent or not finite.
+    """
+    logs = [_log_mel(wave, sampling_rate=sampling_rate) for wave in (reference, synthesised)]
+    f0 = [
+        frame_f0(wave, sampling_rate=sampling_rate, n_frames=log.shape[1])
+        for wave, log in zip((reference, synthesised), logs)
+    ]
+    left, right = (floored(log) for log in logs)
+    pairs = _speech_pairs(left, right)
+    first, second = f0[0][pairs[:, 0]], f0[1][pairs[:, 1]]
+    both = (first > 0) & (second > 0)
+    hz = first[both] - second[both]
+    cents = 1200 * np.log2(first[both] / second[both])
+    return SpeechDistance(
+        mcd_db=_mean_distortion(left, right, pairs),
+        f0_rmse_hz=_root_mean_square(hz),
+        f0_rmse_cents=_root_mean_square(cents),
+        voicing_error=float(np.mean((first > 0) != (second > 0))),
+        n_pairs=len(pairs),
+    )
+
+
+def mel_cepstral_distortion(reference: np.ndarray, synthesised: np.ndarray) -> float:
+    """Mel-cepstral distortion in dB of two log-mel-spectrograms (n_mels, F1) and (n_mels, F2), after alignment.
+
+    Natural logarithms of amplitudes. With the mel-cepstrum as the cosine series of the log amplitude,
+    10 sqrt(2) / ln 10 times the distance of two cepstra is the root mean square over the mel axis of the
+    difference of the two smoothed spectra in dB (Kubichek 1993), whatever the number of mel channels. The mean
+    runs over aligned pairs in which at least one frame is not silence.
+    """
+    left, right = floored(reference), floored(synthesised)
+    return _mean_distortion(left, right, _speech_pairs(left, right))
+
+
+def mel_cepstrum(log_mel: np.ndarray, *, n_coefficients: int = N_COEFFICIENTS) -> np.ndarray:
+    """Coefficients 1 to ``n_coefficients`` of the cosine series of each frame: (n_mels, F) -> (F, n_coefficients)."""
+    n_mels = log_mel.shape[0]
+    series = dct(log_mel, type=2, norm="ortho", axis=0) * math.sqrt(2 / n_mels)
+    return series[1 : n_coefficients + 1].T
+
+
+def floored(log_mel: np.ndarray) -> np.ndarray:
+    """The log-mel relative to its largest value (0), limited to ``FLOOR_DB`` below it; (n_mels, F), natural log."""
+    return np.maximum(log_mel - log_mel.max(), -FLOOR_DB * math.log(10) / 20)
+
+
+def align(reference: np.ndarray, synthesised: np.ndarray) -> np.ndarray:
+    """Pairs of frames (P, 2) on the cheapest monotonic path between two cepstra (F1, C) and (F2, C)."""
+    _, path = librosa.sequence.dtw(reference.T, synthesised.T, metric="euclidean")
+    return path[::-1]
+
+
+def frame_f0(wave: np.ndarray, *, sampling_rate: int, n_frames: int) -> np.ndarray:
+    """F0 in Hz by Praat's autocorrelation at frames ``HOP_S`` apart from 0 s: (T,) -> (n_frames,), 0 if unvoiced."""
+    hop_s = _hop_length(sampling_rate) / sampling_rate
+    f0 = np.zeros(n_frames)
+    if len(wave) / sampling_rate <= 3 / F0_MIN:  # Praat needs three periods
+        return f0
+    sound = parselmouth.Sound(np.asarray(wave, dtype=np.float64), sampling_frequency=sampling_rate)
+    pitch = sound.to_pitch_ac(time_step=hop_s, pitch_floor=F0_MIN, pitch_ceiling=F0_MAX)
+    values = pitch.selected_array["frequency"]
+    nearest = np.rint((np.arange(n_frames) * hop_s - pitch.x1) / pitch.dx).astype(int)
+    inside = (nearest >= 0) & (nearest < len(values))
+    f0[inside] = values[nearest[inside]]
+    return f0
+
+
+def _hop_length(sampling_rate: int) -> int:
+    return round(HOP_S * sampling_rate)
+
+
+def _log_mel(wave: np.ndarray, *, sampling_rate: int) -> np.ndarray:
+    """Natural log of the mel amplitudes of ``wave`` (T,) -> (N_MELS, F)."""
+    wave = np.asarray(wave, dtype=np.float32)
+    if wave.ndim != 1 or wave.size == 0:
+        raise AudioError(f"a wave of shape {wave.shape} to compare: expected one channel with at least one sample")
+    if not np.isfinite(wave).all() or not wave.any():
+        raise AudioError("a wave to compare is silent or not finite")
+    mel = librosa.feature.melspectrogram(
+        y=wave,
+        sr=sampling_rate,
+        n_fft=2 ** round(math.log2(FFT_S * sampling_rate)),
+        hop_length=_hop_length(sampling_rate),
+        n_mels=N_MELS,
+        fmax=min(MEL_FMAX, sampling_rate / 2),
+        power=1.0,
+        pad_mode="constant",
+    )
+    return np.log(np.maximum(mel, np.finfo(np.float32).tiny))
+
+
+def _speech_pairs(reference: np.ndarray, synthesised: np.ndarray) -> np.ndarray:
+    """Aligned pairs (P, 2) of two floored log-mels, without those in which both frames are silence.
+
+    What is before the first and after the last frame of speech is left out first, or a longer silence in one
+    would have to be paired with speech in the other.
+    """
+    spoken = [log_mel.max(axis=0) > -SILENCE_DB * math.log(10) / 20 for log_mel in (reference, synthesised)]
+    (first, end), (second, second_end) = ((frames.argmax(), len(frames) - frames[::-1].argmax()) for frames in spoken)
+    pairs = align(mel_cepstrum(reference[:, first:end]), mel_cepstrum(synthesised[:, second:second_end]))
+    pairs = pairs + np.array([first, second])
+    return pairs[spoken[0][pairs[:, 0]] | spoken[1][pairs[:, 1]]]
+
+
+def _mean_distortion(reference: np.ndarray, synthesised: np.ndarray, pairs: np.ndarray) -> float:
+    difference = mel_cepstrum(reference)[pairs[:, 0]] - mel_cepstrum(synthesised)[pairs[:, 1]]
+    return float(DB_PER_NEPER * np.linalg.norm(difference, axis=1).mean())
+
+
+def _root_mean_square(values: np.ndarray) -> float:
+    return math.sqrt(np.mean(np.square(values))) if len(values) else math.nan

@@ -1,0 +1,156 @@
+"""The embedded speaker says the same text alike every time, and tells truly where its phones are."""
+
+import builtins
+import json
+
+import numpy as np
+import pytest
+
+from common import espeak
+from common.errors import InputError
+from common.espeak import Speaker, Speech, symbols_of
+
+TEXT = "She told the curious children about a measured voyage, and then they jumped; was it the end?"
+
+
+@pytest.fixture(scope="module")
+def speech() -> Speech:
+    return Speaker().speak(TEXT)
+
+
+def rms(samples: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(np.square(samples.astype(np.float64)))))
+
+
+def test_phones_tile_the_wave(speech):
+    assert speech.sampling_rate == 22050
+    assert speech.phones[0].start_s == 0
+    assert speech.phones[-1].end_s == speech.duration_s
+    for before, after in zip(speech.phones, speech.phones[1:]):
+        assert before.end_s == after.start_s
+        assert before.start_s < before.end_s
+
+
+def test_the_phones_are_those_of_the_text(speech):
+    wanted = (
+        "sil ʃ i t o ʊ l d ð ə k j ʊ ɹ ɹ i ə s t͡ʃ ɪ l d ɹ ə n ɐ b a ʊ t ɐ m ɛ ʒ ə ɹ d v ɔ ɪ ɪ d͡ʒ sp æ n d ð ɛ n ð e ɪ "
+        "d͡ʒ ʌ m p t sp w ʌ z ɪ t ð ɪ ɛ n d sil"
+    )
+    assert " ".join(phone.label for phone in speech.phones) == wanted
+
+
+def test_silences_are_silent_and_phones_are_not(speech):
+    for phone in speech.phones:
+        stretch = speech.samples[round(phone.start_s * 22050) : round(phone.end_s * 22050)]
+        if phone.label in ("sil", "sp"):
+            assert rms(stretch) == 0
+        elif phone.label in "aeiouæɛɪʊʌɔɑ":
+            assert rms(stretch) > 300
+
+
+def test_hissing_is_where_the_events_say(speech):
+    """Frames with most of their power above 4 kHz lie in sibilants."""
+    sibilants = ("s", "z", "ʃ", "ʒ", "t͡ʃ", "d͡ʒ", "t")
+    frames = np.lib.stride_tricks.sliding_window_view(speech.wave, 512)[::128]
+    power = np.abs(np.fft.rfft(frames * np.hanning(512))) ** 2
+    high = power[:, 512 * 4000 // 22050 :].sum(axis=1) / (power.sum(axis=1) + 1e-9)
+    loud = power.sum(axis=1) > 1e-3 * power.sum(axis=1).max()
+    for i in np.flatnonzero((high > 0.7) & loud):
+        at_s = (i * 128 + 256) / 22050
+        near = {p.label for p in speech.phones if p.start_s - 0.015 <= at_s <= p.end_s + 0.015}
+        assert near & set(sibilants), (at_s, near)
+
+
+def test_words_are_those_of_the_text_in_order(speech):
+    spelt = " ".join(word.label for word in speech.words)
+    assert spelt == TEXT.replace(",", "").replace(";", "").replace("?", "")
+    for before, after in zip(speech.words, speech.words[1:]):
+        assert before.end_s <= after.start_s
+    bounds = {phone.start_s for phone in speech.phones}
+    assert all(word.start_s in bounds for word in speech.words)
+
+
+def test_the_same_text_gives_the_same_samples_whatever_was_said_before():
+    speaker, other = Speaker(), Speaker(voice="en-gb", words_per_minute=200, pitch=70)
+    texts = [TEXT, "Eight geese.", "The moon threw a cool blue light across the pool."]
+    first = [speaker.speak(text) for text in texts]
+    other.speak("Something else entirely.")
+    for text, before in zip(reversed(texts), reversed(first)):
+        again = speaker.speak(text)
+        assert np.array_equal(again.samples, before.samples)
+        assert again.phones == before.phones
+
+
+def test_text_to_phones_reads_what_the_speaker_says(speech):
+    assert Speaker().phones(TEXT) == [phone.label for phone in speech.phones]
+
+
+def test_the_edges_are_as_long_as_asked():
+    for edge_s in (0.0, 0.25):
+        speech = Speaker(edge_s=edge_s).speak("Good morning.")
+        labels = [phone.label for phone in speech.phones]
+        assert labels.count("sil") == (2 if edge_s else 0)
+        if edge_s:
+            assert speech.phones[0].end_s == pytest.approx(edge_s, abs=1e-4)
+            assert not speech.samples[: round(edge_s * 22050)].any()
+            assert not speech.samples[-round(0.9 * edge_s * 22050) :].any()
+
+
+def test_a_slower_speaker_takes_longer_and_a_higher_one_is_higher():
+    from common.metrics import frame_f0
+
+    text = "Now the slow boat is leaving the harbour."
+    plain, slow, high = Speaker(), Speaker(words_per_minute=90), Speaker(pitch=80)
+    assert slow.speak(text).duration_s > 1.4 * plain.speak(text).duration_s
+    f0 = [frame_f0(s.speak(text).wave, sampling_rate=22050, n_frames=150) for s in (plain, high)]
+    assert np.median(f0[1][f0[1] > 0]) > 1.15 * np.median(f0[0][f0[0] > 0])
+
+
+@pytest.mark.parametrize(
+    "name, symbols",
+    [
+        ("ˈɑːɹ", (("ɑ", 2), ("ɹ", 1))),
+        ("tʃ", (("t͡ʃ", 1),)),
+        ("ˌoʊ", (("o", 1), ("ʊ", 1))),
+        ("ɚ", (("ə", 1), ("ɹ", 1))),
+        ("n̩", (("n", 1),)),
+        ("ᵻ", (("ɨ", 1),)),
+        ("", ()),
+    ],
+)
+def test_names_of_phones_come_apart_into_symbols(name, symbols):
+    assert symbols_of(name) == symbols
+
+
+def test_all_symbols_are_in_the_phone_set(goldens):
+    ipa = json.loads((goldens / "text" / "symbols_1_0.json").read_text(encoding="utf-8"))["sets"]["ipa"]["symbols"]
+    for voice in ("en-us", "en-gb", "de", "es", "it"):
+        said = Speaker(voice=voice).phones(
+            "Charles judged the huge ginger cat. Vielen Dank, schöne Grüße. Mañana, per favore!"
+        )
+        assert set(said) <= set(ipa), voice
+
+
+@pytest.mark.parametrize("text", ["", "...", "\0"])
+def test_a_text_with_nothing_to_say_is_refused(text):
+    with pytest.raises(InputError, match="nothing to say"):
+        Speaker().speak(text)
+
+
+def test_an_unknown_voice_is_refused_with_those_there_are():
+    with pytest.raises(InputError, match=r"no voice 'en-xx'.*en-us"):
+        Speaker(voice="en-xx").speak("Hello.")
+
+
+def test_a_missing_package_is_one_line_that_says_what_to_install(monkeypatch):
+    real_import = builtins.__import__
+
+    def refuse(name, *args, **kwargs):
+        if name == "espeakng_loader":
+            raise ImportError(name)
+        return real_import(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    monkeypatch.setattr(espeak, "_machine", espeak._Machine)
+    with pytest.raises(InputError, match="pip install espeakng-loader"):
+        Speaker().speak("Hello.")

@@ -1,0 +1,142 @@
+"""Mel-cepstral distortion and F0 error are what they say: decibels, cents, and blind to pace and loudness."""
+
+import math
+
+import numpy as np
+import parselmouth
+import pytest
+from parselmouth.praat import call
+
+from common.errors import AudioError
+from common.metrics import N_COEFFICIENTS, SpeechDistance, align, compare_speech, mel_cepstral_distortion, mel_cepstrum
+
+RATE = 22050  # Hz
+
+
+def voiced(f0: np.ndarray, *, seed: int = 0, seconds: float = 1.5) -> np.ndarray:
+    """A harmonic wave with F0 ``f0`` (N,) Hz spread over its length, and formants that move."""
+    rng = np.random.default_rng(seed)
+    n = round(seconds * RATE)
+    at = np.linspace(0, 1, n)
+    phase = 2 * math.pi * np.cumsum(np.interp(at, np.linspace(0, 1, len(f0)), f0)) / RATE
+    formants = np.cumsum(rng.uniform(300, 900, size=(4, 6)), axis=0)  # Hz
+    wave = np.zeros(n)
+    for k in range(1, 30):
+        frequency = k * np.interp(at, np.linspace(0, 1, len(f0)), f0)
+        gain = sum(
+            np.exp(-(((frequency - np.interp(at, np.linspace(0, 1, 6), track)) / 150) ** 2)) for track in formants
+        )
+        wave += (gain + 0.01) * np.cos(k * phase)
+    return (0.3 * wave / np.abs(wave).max()).astype(np.float32)
+
+
+def compare(reference: np.ndarray, synthesised: np.ndarray) -> SpeechDistance:
+    return compare_speech(reference, synthesised, sampling_rate=RATE)
+
+
+@pytest.fixture(scope="module")
+def wave() -> np.ndarray:
+    return voiced(np.array([110.0, 140.0, 120.0, 95.0]))
+
+
+@pytest.fixture(scope="module")
+def log_mel() -> np.ndarray:
+    rng = np.random.default_rng(1)
+    return np.cumsum(rng.standard_normal((80, 60)), axis=0) / 8
+
+
+def test_a_wave_is_at_no_distance_from_itself(wave):
+    distance = compare(wave, wave)
+    assert distance.mcd_db == 0
+    assert distance.f0_rmse_hz == 0
+    assert distance.f0_rmse_cents == 0
+    assert distance.voicing_error == 0
+    assert distance.n_pairs > 100
+
+
+def test_loudness_does_not_count(wave):
+    distance = compare(wave, 0.1 * wave)
+    assert distance.mcd_db < 1e-3
+    assert distance.f0_rmse_cents < 0.1
+
+
+def test_slowing_by_repeated_frames_does_not_count(log_mel):
+    slow = np.repeat(log_mel, 3, axis=1)
+    assert mel_cepstral_distortion(log_mel, slow) == pytest.approx(0, abs=1e-9)
+    uneven = np.repeat(log_mel, np.random.default_rng(2).integers(1, 5, log_mel.shape[1]), axis=1)
+    assert mel_cepstral_distortion(uneven, log_mel) == pytest.approx(0, abs=1e-9)
+
+
+def test_distortion_is_the_root_mean_square_difference_in_decibels(log_mel):
+    rng = np.random.default_rng(3)
+    position = (np.arange(80) + 0.5) / 80
+    ripple = sum(rng.normal() * np.cos(math.pi * k * position) for k in range(1, N_COEFFICIENTS + 1)) / 200
+    still = np.repeat(log_mel[:, :1], 20, axis=1)
+    decibels = math.sqrt(np.mean((20 / math.log(10) * ripple) ** 2))
+    assert mel_cepstral_distortion(still, still + ripple[:, None]) == pytest.approx(decibels, rel=1e-6)
+
+
+def test_ripples_too_fine_for_the_cepstrum_do_not_count(log_mel):
+    fine = 0.1 * np.cos(math.pi * 40 * (np.arange(80) + 0.5) / 80)
+    assert np.allclose(mel_cepstrum(log_mel + fine[:, None]), mel_cepstrum(log_mel), atol=1e-12)
+
+
+def test_distortion_and_voicing_error_grow_with_noise(wave):
+    noise = np.random.default_rng(4).standard_normal(len(wave)).astype(np.float32)
+    distances = [compare(wave, wave + level * noise) for level in (0.0001, 0.001, 0.01, 0.1)]
+    distortions = [distance.mcd_db for distance in distances]
+    assert distortions == sorted(distortions)
+    assert distortions[-1] > 3 * distortions[0]
+    assert distances[-1].voicing_error > distances[0].voicing_error + 0.3
+
+
+@pytest.mark.parametrize("cents", [-300, 100, 400])
+def test_a_known_shift_in_pitch_is_found_in_cents(wave, cents):
+    manipulation = call(parselmouth.Sound(wave.astype(np.float64), RATE), "To Manipulation", 0.01, 60, 500)
+    tier = call(manipulation, "Extract pitch tier")
+    call(tier, "Multiply frequencies", 0, 100, 2 ** (cents / 1200))
+    call([tier, manipulation], "Replace pitch tier")
+    shifted = call(manipulation, "Get resynthesis (overlap-add)").values[0]
+    distance = compare(wave, shifted)
+    assert distance.f0_rmse_cents == pytest.approx(abs(cents), abs=25)
+    assert distance.f0_rmse_hz == pytest.approx(118 * abs(2 ** (cents / 1200) - 1), rel=0.2)
+
+
+def test_other_sounds_are_further_than_the_same_sounds_on_another_tune(wave):
+    same = voiced(np.array([125.0, 100.0, 130.0, 120.0]))
+    other = voiced(np.array([110.0, 140.0, 120.0, 95.0]), seed=7)
+    assert compare(wave, other).mcd_db > 2 * compare(wave, same).mcd_db
+
+
+def test_noise_alone_has_no_pitch_to_compare(wave):
+    noise = 0.1 * np.random.default_rng(5).standard_normal(RATE)
+    assert math.isnan(compare(wave, noise).f0_rmse_hz)
+
+
+def test_silence_around_an_utterance_does_not_count(wave):
+    padded = np.concatenate([np.zeros(RATE // 2), wave, np.zeros(RATE // 3)])
+    assert compare(wave, padded).mcd_db < 0.3
+
+
+def test_the_alignment_is_the_cheapest_monotonic_path():
+    rng = np.random.default_rng(6)
+    first, second = rng.standard_normal((7, 3)), rng.standard_normal((9, 3))
+    cost = np.linalg.norm(first[:, None] - second[None], axis=-1)
+    total = np.full((8, 10), np.inf)
+    total[0, 0] = 0
+    for i in range(7):
+        for j in range(9):
+            total[i + 1, j + 1] = cost[i, j] + min(total[i, j], total[i, j + 1], total[i + 1, j])
+    path = align(first, second)
+    assert cost[path[:, 0], path[:, 1]].sum() == pytest.approx(total[7, 9])
+    assert path[0].tolist() == [0, 0]
+    assert path[-1].tolist() == [6, 8]
+    steps = np.diff(path, axis=0)
+    assert steps.min() >= 0
+    assert steps.max() == 1
+
+
+@pytest.mark.parametrize("bad", [np.zeros(0), np.zeros(1000), np.full(1000, np.nan), np.ones((2, 1000))])
+def test_a_wave_that_cannot_be_compared_is_refused(wave, bad):
+    with pytest.raises(AudioError):
+        compare(wave, bad)
