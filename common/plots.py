@@ -1,8 +1,6 @@
 """Figures of mel-spectrograms, pitch and durations, drawn without a display."""
 
-import io
 import itertools
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from matplotlib.image import AxesImage
 from torch import Tensor
 
 from common.errors import InputError
+from common.files import write_atomically
 
 WIDTH = 10.0  # inches
 WIDTH_PER_SECOND = 2.0  # inches of a spectrogram with symbols above it
@@ -123,15 +122,10 @@ def save_png(figure: Figure, path: Path) -> None:
 
     Raises InputError if the file cannot be written.
     """
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    FigureCanvasAgg(figure)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(buffer.getvalue())
-        temporary.replace(path)
+        write_atomically(path, lambda file: figure.savefig(file, format="png"), durable=False)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise InputError(f"{path}: cannot write the picture ({error.strerror})") from error
 
 
