@@ -123,7 +123,7 @@ def test_state_of_another_optimizer_is_refused():
     adam = build_optimizer("adam", [parameter], learning_rate=0.1, weight_decay=0.0)
     adam.step()
     lamb = build_optimizer("lamb", [parameter], learning_rate=0.1, weight_decay=0.0)
-    with pytest.raises(CheckpointError, match="x.pt: its optimizer's state does not fit"):
+    with pytest.raises(CheckpointError, match=r"x\.pt: its optimizer's state does not fit"):
         load_state_by_name(lamb, state_by_name(adam, {"p": parameter}), {"p": parameter}, where="x.pt")
 
 

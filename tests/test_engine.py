@@ -1,0 +1,294 @@
+"""The engine's promises, proved with a toy adversarial objective of two phases."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+from toy import ToyObjective, toy_collate, toy_engine, toy_networks, toy_utterances
+
+from common.data import Batch
+from common.errors import InputError
+from common.objective import Networks
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def weights(networks: Networks) -> dict[str, torch.Tensor]:
+    return {f"{n}.{k}": v.detach().clone() for n, net in networks.items() for k, v in net.state_dict().items()}
+
+
+def train(cut: tuple[int, ...], *, steps: int = 3, **options) -> tuple[dict, list[dict[str, float]]]:
+    """Weights and terms after some updates on 16 utterances, cut into micro-batches of these sizes."""
+    networks = toy_networks()
+    engine = toy_engine(networks, **options)
+    losses = []
+    for step in range(steps):
+        utterances = toy_utterances(16, seed=step)
+        micro_batches, start = [], 0
+        for size in cut:
+            micro_batches.append(toy_collate(utterances[start : start + size]))
+            start += size
+        losses.append(engine.step(micro_batches, epoch=1).terms)
+    return weights(networks), losses
+
+
+def assert_same_training(first: tuple, second: tuple, *, atol: float = 1e-6) -> None:
+    for ours, theirs in zip(first[1], second[1]):
+        assert ours == pytest.approx(theirs, rel=1e-4, abs=atol)
+    for name, value in first[0].items():
+        torch.testing.assert_close(value, second[0][name], atol=atol, rtol=1e-4)
+
+
+def test_a_step_equals_a_plainly_written_adversarial_step():
+    networks = toy_networks()
+    generator, critic = networks["generator"], networks["critic"]
+    g_optimizer = torch.optim.Adam(generator.parameters(), 0.01, betas=(0.9, 0.98), eps=1e-9)
+    d_optimizer = torch.optim.Adam(critic.parameters(), 0.01, betas=(0.9, 0.98), eps=1e-9)
+    for step in range(3):
+        utterances = toy_utterances(16, seed=step)
+        frames = sum(int(u.lengths) for u in utterances)
+        d_loss = sum(
+            ((1 - critic(u.targets)) ** 2).sum() + (critic(generator(u.inputs).detach()) ** 2).sum()
+            for u in utterances
+        )
+        d_optimizer.zero_grad()
+        (d_loss / frames).backward()
+        d_optimizer.step()
+        g_loss = sum(((1 - critic(generator(u.inputs))) ** 2).sum() for u in utterances) / frames
+        l1 = sum((generator(u.inputs) - u.targets).abs().sum() for u in utterances) / frames
+        g_optimizer.zero_grad()
+        (0.5 * g_loss + 2.0 * l1).backward()
+        g_optimizer.step()
+    plain = weights(networks)
+    ours, losses = train((16,))
+    for name, value in plain.items():
+        torch.testing.assert_close(ours[name], value, atol=1e-6, rtol=1e-4)
+    assert losses[-1]["l1"] == pytest.approx(l1.item(), rel=1e-4)
+
+
+@pytest.mark.parametrize("cut", [(4, 4, 4, 4), (1,) * 16, (2, 9, 5)])
+@pytest.mark.parametrize("optimizer", ["adam", "lamb"])
+def test_what_a_step_learns_does_not_depend_on_how_the_batch_is_cut(cut: tuple[int, ...], optimizer: str):
+    assert_same_training(train((16,), optimizer=optimizer), train(cut, optimizer=optimizer))
+
+
+_RANK_PROGRAM = """
+import sys, torch
+from toy import toy_collate, toy_engine, toy_networks, toy_utterances
+from common import distributed
+torch.set_num_threads(1)
+ranks = distributed.start(cuda=False)
+networks = toy_networks(seed=ranks.rank)  # different weights: the engine must start all from the first rank's
+engine = toy_engine(networks, ranks=ranks, optimizer="adam")
+losses = []
+for step in range(3):
+    utterances = toy_utterances(16, seed=step)
+    own = utterances[:6] if ranks.rank == 0 else utterances[6:]
+    half = len(own) // 2
+    losses.append(engine.step([toy_collate(own[:half]), toy_collate(own[half:])], epoch=1, stop=ranks.rank == 1))
+evaluation = engine.evaluate([toy_collate(own)])
+saved = {"weights": {f"{n}.{k}": v for n, net in networks.items() for k, v in net.state_dict().items()},
+         "terms": [r.terms for r in losses], "stop": losses[-1].stop, "frames": losses[-1].n_frames,
+         "evaluation": evaluation}
+torch.save(saved, f"{sys.argv[1]}/rank{ranks.rank}.pt")
+distributed.stop()
+"""
+
+
+def run_ranks(program: str, folder: Path, *, world_size: int = 2) -> None:
+    """Run a program in real gloo processes of this machine."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    common = {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "WORLD_SIZE": str(world_size),
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}",
+    }
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(folder)],
+            env=os.environ | common | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
+        )
+        for rank in range(world_size)
+    ]
+    assert [process.wait(timeout=120) for process in processes] == [0] * world_size
+
+
+def test_two_processes_learn_what_one_learns(tmp_path: Path):
+    run_ranks(_RANK_PROGRAM, tmp_path)
+    one = train((16,))
+    ranks = [torch.load(tmp_path / f"rank{rank}.pt", weights_only=True) for rank in range(2)]
+    for rank in ranks:
+        assert_same_training(one, (rank["weights"], rank["terms"]))
+        assert rank["stop"] is True  # one process was asked to stop, all know
+        assert rank["frames"] == sum(int(u.lengths) for u in toy_utterances(16, seed=2))
+    assert all(torch.equal(v, ranks[1]["weights"][k]) for k, v in ranks[0]["weights"].items())
+    networks = toy_networks()
+    for name, network in networks.items():
+        prefix = f"{name}."
+        state = {k[len(prefix) :]: v for k, v in ranks[0]["weights"].items() if k.startswith(prefix)}
+        network.load_state_dict(state)
+    whole = toy_engine(networks).evaluate([toy_collate(toy_utterances(16, seed=2))])
+    assert ranks[0]["evaluation"] == ranks[1]["evaluation"]
+    assert ranks[0]["evaluation"] == pytest.approx(whole, rel=1e-5)
+
+
+def test_a_phase_leaves_the_networks_it_does_not_train_alone():
+    class DiscriminatorOnly(ToyObjective):
+        phases = ToyObjective.phases[:1]
+
+    networks = toy_networks()
+    before = weights(networks)
+    toy_engine(networks, objective=DiscriminatorOnly()).step([toy_collate(toy_utterances(4))], epoch=1)
+    after = weights(networks)
+    assert all(torch.equal(before[k], after[k]) for k in before if k.startswith("generator"))
+    assert not all(torch.equal(before[k], after[k]) for k in before if k.startswith("critic"))
+
+
+class Poisoned(ToyObjective):
+    """Gives a loss of NaN whenever a batch holds utterance u0."""
+
+    def numerators(self, phase: str, networks: Networks, batch: Batch) -> dict[str, torch.Tensor]:
+        terms = super().numerators(phase, networks, batch)
+        bad = "u0" in batch.names and phase == "generator"
+        return {name: value * float("nan") if bad else value for name, value in terms.items()}
+
+
+def test_a_loss_that_is_not_finite_skips_that_phase_only():
+    networks = toy_networks()
+    engine = toy_engine(networks, objective=Poisoned())
+    before = weights(networks)
+    result = engine.step([toy_collate(toy_utterances(4))], epoch=1)
+    after = weights(networks)
+    assert result.skipped == ("generator",)
+    assert all(torch.equal(before[k], after[k]) for k in before if k.startswith("generator"))
+    assert not all(torch.equal(before[k], after[k]) for k in before if k.startswith("critic"))
+    assert engine.step([toy_collate(toy_utterances(8)[4:])], epoch=1).skipped == ()
+
+
+def test_a_skipped_step_leaves_running_statistics_as_they_were():
+    networks = toy_networks()
+    networks["generator"].register_buffer("seen", torch.zeros(1))
+
+
+    def count(module: nn.Module, args: tuple, out: torch.Tensor) -> None:
+        module.seen += 1
+
+    engine = toy_engine(networks, objective=Poisoned())
+    networks["generator"].register_forward_hook(count)
+    engine.step([toy_collate(toy_utterances(4))], epoch=1)
+    assert networks["generator"].seen.item() == 1  # the discriminator's phase saw it, the skipped one took its back
+
+
+def test_ten_skipped_steps_in_a_row_end_the_run_and_name_the_utterances():
+    engine = toy_engine(toy_networks(), objective=Poisoned())
+    bad = [toy_collate(toy_utterances(2))]
+    for _ in range(9):
+        assert engine.step(bad, epoch=1).skipped
+    with pytest.raises(InputError, match=r"10 updates in a row.*u0, u1"):
+        engine.step(bad, epoch=1)
+
+
+def test_a_good_step_starts_the_count_of_skipped_steps_again():
+    engine = toy_engine(toy_networks(), objective=Poisoned())
+    bad, good = [toy_collate(toy_utterances(2))], [toy_collate(toy_utterances(4)[2:])]
+    for _ in range(3):
+        for _ in range(9):
+            engine.step(bad, epoch=1)
+        engine.step(good, epoch=1)
+
+
+def test_clipping_bounds_the_gradient_that_the_optimizer_sees():
+    seen = []
+
+    class Spy(torch.optim.SGD):
+        def step(self, closure=None):
+            seen.append(torch.nn.utils.get_total_norm([p.grad for g in self.param_groups for p in g["params"]]).item())
+
+    networks = toy_networks()
+    engine = toy_engine(networks, grad_clip=0.01)
+    engine.optimizers = {
+        phase.name: Spy([p for n in phase.trains for p in networks[n].parameters()], 0.1)
+        for phase in engine.objective.phases
+    }
+    result = engine.step([toy_collate(toy_utterances(4))], epoch=1)
+    assert all(norm > 0.01 for norm in result.grad_norms.values())
+    assert seen == pytest.approx([0.01, 0.01], rel=1e-4)
+
+
+def test_bfloat16_autocast_stays_near_float32():
+    full, half = train((16,)), train((16,), amp_dtype=torch.bfloat16)
+    assert half[1][0]["l1"] == pytest.approx(full[1][0]["l1"], rel=0.02)
+    assert half[1][0] != full[1][0]
+
+
+def test_float16_losses_are_scaled_and_gradients_scaled_back():
+    full, half = train((4, 4, 4, 4)), train((4, 4, 4, 4), amp_dtype=torch.float16)
+    assert_same_training(full, half, atol=5e-3)
+
+
+def test_float16_scale_is_halved_until_a_step_fits_and_saved_with_the_state():
+    class Loud(ToyObjective):
+        def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
+            return {name: 30 * weight for name, weight in super().weights(phase, epoch=epoch).items()}
+
+    engine = toy_engine(toy_networks(), objective=Loud(), amp_dtype=torch.float16)
+    skipped = [bool(engine.step([toy_collate(toy_utterances(4))], epoch=1).skipped) for _ in range(9)]
+    assert skipped[0] and not skipped[-1]
+    state = engine.state()["scaler"]
+    assert all(scale < 2.0**16 for scale in state["scales"].values())
+
+
+def test_average_of_weights_follows_the_updates():
+    networks = toy_networks()
+    engine = toy_engine(networks, ema_decay=0.5)
+    expected = weights(networks)
+    for step in range(3):
+        engine.step([toy_collate(toy_utterances(4, seed=step))], epoch=1)
+        expected = {k: 0.5 * expected[k] + 0.5 * v for k, v in weights(networks).items()}
+    for name, averages in engine.ema.averages.items():
+        for key, value in averages.items():
+            torch.testing.assert_close(value, expected[f"{name}.{key}"])
+
+
+def test_evaluation_does_not_depend_on_batches_and_leaves_training_mode():
+    networks = toy_networks()
+    networks["generator"].layers.append(nn.Dropout(0.5))
+    for network in networks.values():
+        network.train()
+    engine = toy_engine(networks)
+    utterances = toy_utterances(7)
+    whole = engine.evaluate([toy_collate(utterances)])
+    parts = engine.evaluate([toy_collate(utterances[:2]), toy_collate(utterances[2:])])
+    assert whole == pytest.approx(parts, rel=1e-5)
+    assert all(network.training for network in networks.values())
+
+
+def test_restored_engine_goes_on_exactly():
+    def steps(engine, seeds) -> None:
+        for seed in seeds:
+            engine.step([toy_collate(toy_utterances(8, seed=seed))], epoch=1)
+
+    whole = toy_networks()
+    steps(toy_engine(whole, ema_decay=0.9), range(6))
+
+    first = toy_networks()
+    engine = toy_engine(first, ema_decay=0.9)
+    steps(engine, range(3))
+    second = toy_networks(seed=5)
+    for name, network in second.items():
+        network.load_state_dict(first[name].state_dict())
+    resumed = toy_engine(second, ema_decay=0.9)
+    resumed.load_state(engine.state(), where="x.pt")
+    resumed.ema.load(engine.ema.averages)
+    steps(resumed, range(3, 6))
+    assert all(torch.equal(v, weights(second)[k]) for k, v in weights(whole).items())
+    assert resumed.iteration == 6

@@ -1,0 +1,134 @@
+"""A toy adversarial objective: two phases, two optimizers, terms with different counts, in a hundred lines."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from common.data import Batch
+from common.distributed import Ranks
+from common.engine import Engine, EngineOptions
+from common.layers import mask_from_lengths
+from common.objective import Networks, Objective, Phase, Term
+from common.optim import build_optimizer
+
+
+@dataclass(frozen=True)
+class ToyBatch(Batch):
+    """Padded sequences to imitate."""
+
+    inputs: Tensor  # (B, T)
+    targets: Tensor  # (B, T)
+    lengths: Tensor  # (B,)
+
+    @property
+    def n_frames(self) -> Tensor:
+        return self.lengths.sum()
+
+
+class Pointwise(nn.Module):
+    """A two-layer network on each value of a sequence: (B, T) -> (B, T)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layers(x.unsqueeze(2)).squeeze(2)
+
+
+class ToyObjective(Objective):
+    """Least-squares adversarial training with an L1 term, as HiFi-GAN's in small."""
+
+    phases = (Phase("discriminator", ("critic",)), Phase("generator", ("generator",)))
+    log_names = {"d_loss": "d loss", "g_loss": "g loss"}  # noqa: RUF012
+
+    def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
+        return {"d_loss": 1.0} if phase == "discriminator" else {"g_loss": 0.5, "l1": 2.0}
+
+    def counts(self, phase: str, batch: ToyBatch) -> dict[str, Tensor]:
+        frames, items = batch.lengths.sum(), torch.tensor(len(batch.lengths))
+        return {"d_loss": frames} if phase == "discriminator" else {"g_loss": frames, "l1": frames, "bias": items}
+
+    def numerators(self, phase: str, networks: Networks, batch: ToyBatch) -> dict[str, Tensor]:
+        mask = mask_from_lengths(batch.lengths, batch.inputs.size(1))
+        made = networks["generator"](batch.inputs)
+        if phase == "discriminator":
+            real, fake = networks["critic"](batch.targets), networks["critic"](made.detach())
+            return {"d_loss": (((1 - real) ** 2 + fake**2) * mask).float().sum()}
+        fooled = (1 - networks["critic"](made)) ** 2
+        error = (made - batch.targets) * mask
+        return {
+            "g_loss": (fooled * mask).float().sum(),
+            "l1": error.abs().float().sum(),
+            "bias": (error.sum(1) / batch.lengths).float().sum(),
+        }
+
+    def evaluate(self, networks: Networks, batch: ToyBatch) -> dict[str, Term]:
+        sums = self.numerators("generator", networks, batch)
+        return {name: Term(total, self.counts("generator", batch)[name]) for name, total in sums.items()}
+
+
+def toy_utterances(count: int, *, seed: int = 0) -> list[ToyBatch]:
+    """Sequences of different lengths, a batch of one each."""
+    generator = torch.Generator().manual_seed(seed)
+    utterances = []
+    for index in range(count):
+        length = int(torch.randint(3, 12, (), generator=generator))
+        x = torch.randn(1, length, generator=generator)
+        utterances.append(ToyBatch((f"u{index}",), x, torch.sin(3 * x), torch.tensor([length])))
+    return utterances
+
+
+def toy_collate(utterances: list[ToyBatch]) -> ToyBatch:
+    """One padded batch; padding holds garbage, which masks must keep out."""
+    size = max(int(u.lengths) for u in utterances)
+
+    def pad(tensors: list[Tensor]) -> Tensor:
+        rows = torch.full((len(tensors), size), 7.0)
+        for row, tensor in zip(rows, tensors):
+            row[: tensor.size(1)] = tensor[0]
+        return rows
+
+    return ToyBatch(
+        names=tuple(u.names[0] for u in utterances),
+        inputs=pad([u.inputs for u in utterances]),
+        targets=pad([u.targets for u in utterances]),
+        lengths=torch.cat([u.lengths for u in utterances]),
+    )
+
+
+def toy_networks(*, seed: int = 0) -> Networks:
+    """The two networks, with weights of a seed."""
+    torch.manual_seed(seed)
+    return {"generator": Pointwise(), "critic": Pointwise()}
+
+
+def toy_engine(
+    networks: Networks,
+    *,
+    objective: Objective | None = None,
+    ranks: Ranks | None = None,
+    optimizer: str = "adam",
+    learning_rate: float = 0.01,
+    **options,
+) -> Engine:
+    """An engine with one optimizer a phase at a constant rate."""
+    objective = objective or ToyObjective()
+    optimizers = {
+        phase.name: build_optimizer(
+            optimizer,
+            [p for name in phase.trains for p in networks[name].parameters()],
+            learning_rate=learning_rate,
+            weight_decay=0.0,
+        )
+        for phase in objective.phases
+    }
+    return Engine(
+        networks,
+        objective,
+        optimizers,
+        schedules={phase.name: lambda iteration: learning_rate for phase in objective.phases},
+        ranks=ranks or Ranks(),
+        options=EngineOptions(**options),
+    )
