@@ -1,5 +1,6 @@
 """Progress of long jobs: a bar when a terminal watches, a few plain lines when a log file does."""
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -107,7 +108,10 @@ class BarProgress(Progress[T]):
 
     def __init__(self, iterable: Iterable[T] | None, *, total: int | None, desc: str, unit: str) -> None:
         super().__init__(iterable, total=total, desc=desc, unit=unit)
-        self.bar = tqdm(total=total, desc=desc or None, unit=unit, dynamic_ncols=True, file=sys.stderr)
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns
+        # Some containers' terminals say they have no columns or rows, and tqdm would then draw an empty bar.
+        width = {"dynamic_ncols": True} if columns else {"ncols": 80, "nrows": 24}
+        self.bar = tqdm(total=total, desc=desc or None, unit=unit, file=sys.stderr, **width)
 
     def set_postfix(self, **values: Any) -> None:
         super().set_postfix(**values)

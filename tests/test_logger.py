@@ -1,0 +1,211 @@
+"""The run's log survives kills and is strict JSON; stdout reads like the original's; progress stays out of its way."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from common import progress as progress_module
+from common.errors import InputError
+from common.logger import Logger, read_log
+from common.progress import progress
+
+ROOT = Path(__file__).resolve().parents[1]
+DATE = re.compile(r"^DLL \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6} - ")
+
+
+def without_date(line: str) -> str:
+    assert DATE.match(line)
+    return DATE.sub("", line)
+
+
+def test_an_iteration_reads_as_in_the_original_fastpitch(capsys: pytest.CaptureFixture[str]):
+    logger = Logger(None)
+    for metric, name in (("loss", "loss"), ("mel", "mel loss"), ("dur", "dur loss"), ("pitch", "pitch loss")):
+        logger.metadata(metric, name=name)
+    logger.metadata("lrate", name="lrate", format="{:>3.2e}")
+    logger.metadata("took", name="took", format="{:>3.2f}", unit="s")
+    logger.metadata("frames/s", name="", format="{:.2f}", unit="frames/s", shown=False)
+    figures = {"loss": 38.334, "mel": torch.tensor(37.89), "dur": 2.98, "pitch": np.float32(1.37)}
+    logger.log((1, 1, 281), figures | {"lrate": 3.16e-06, "frames/s": 3092.314, "took": 0.58})
+    assert without_date(capsys.readouterr().out) == (
+        "epoch    1 | iter   1/281 | loss 38.33 | mel loss 37.89 | dur loss  2.98 | pitch loss  1.37 | "
+        "lrate 3.16e-06 | took 0.58 s\n"
+    )
+
+
+def test_a_model_chooses_its_own_format_and_unit(capsys: pytest.CaptureFixture[str]):
+    logger = Logger(None)
+    logger.metadata("d", name="d loss", format="{:>6.3f}")
+    logger.metadata("rate", name="", format="{:.2f}", unit="frames/s")
+    logger.log((12,), {"d": 95.8391, "rate": 3092.314, "val_mel_loss": 0.5, "skipped": 2})
+    expected = "epoch   12 | d loss 95.839 | 3092.31 frames/s | val mel loss 0.5 | skipped 2\n"
+    assert without_date(capsys.readouterr().out) == expected
+
+
+def test_the_stream_holds_steps_options_and_metadata_in_order(tmp_path: Path):
+    path = tmp_path / "new" / "nvlog.json"
+    logger = Logger(path, stdout=False)
+    logger.parameter(batch_size=32, output=Path("out"), cleaners=("a", "b"))
+    logger.metadata("loss", name="loss", unit="nat")
+    logger.log((3, 7, 281), {"loss": 1.5})
+    logger.log((3,), {"loss": 2})
+    logger.log((), {"loss": None})
+    lines = path.read_text().splitlines()
+    assert all(line.startswith("DLLL {") for line in lines)
+    records = [json.loads(line[5:]) for line in lines]
+    times = [float(record["elapsedtime"]) for record in records]
+    assert times == sorted(times)
+    assert all(set(record) >= {"timestamp", "datetime", "elapsedtime", "type"} for record in records)
+    assert records[0]["step"] == "PARAMETER"
+    assert records[0]["data"] == {"batch_size": 32, "output": "out", "cleaners": ["a", "b"]}
+    assert (records[1]["type"], records[1]["metric"], records[1]["metadata"]["unit"]) == ("METADATA", "loss", "nat")
+    assert [(r["type"], r["step"], r["data"]) for r in records[2:]] == [
+        ("LOG", [3, 7, 281], {"loss": 1.5}),
+        ("LOG", [3], {"loss": 2}),
+        ("LOG", [], {"loss": None}),
+    ]
+
+
+def test_numbers_that_are_not_finite_are_strict_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "nvlog.json"
+    logger = Logger(path)
+    logger.metadata("loss", name="loss")
+    logger.log((1, 1, 1), {"loss": float("nan"), "a": float("inf"), "b": [torch.tensor(-float("inf"))]})
+
+    def refuse(constant: str):
+        raise AssertionError(f"{constant} is not JSON")
+
+    last = json.loads(path.read_text().splitlines()[-1][5:], parse_constant=refuse)
+    assert last["data"] == {"loss": "nan", "a": "inf", "b": ["-inf"]}
+    assert "loss   nan" in capsys.readouterr().out
+
+
+def test_each_line_is_on_disk_before_a_kill(tmp_path: Path):
+    path = tmp_path / "nvlog.json"
+    code = (
+        "import os, signal; from pathlib import Path; from common.logger import Logger\n"
+        f"logger = Logger(Path({str(path)!r}), stdout=False)\n"
+        "for i in range(5): logger.log((1, i, 5), {'loss': i})\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    status = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode
+    assert status == -signal.SIGKILL
+    assert [record["data"]["loss"] for record in read_log(path)] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("torn", ["D", "DLLL ", 'DLLL {"timestamp": "1.0", "da'])
+def test_a_resumed_log_ends_the_torn_line_and_appends(tmp_path: Path, torn: str):
+    path = tmp_path / "nvlog.json"
+    first = Logger(path, stdout=False)
+    first.log((1,), {"loss": 1.0})
+    first.close()
+    with path.open("a") as file:
+        file.write(torn)
+    second = Logger(path, stdout=False)
+    second.log((2,), {"loss": 0.5})
+    assert [record["step"] for record in read_log(path)] == [[1], [2]]
+
+
+def test_ranks_that_are_not_enabled_write_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    logger = Logger(tmp_path / "nvlog.json", enabled=False)
+    logger.parameter(seed=1)
+    logger.log((1,), {"loss": 1.0})
+    logger.close()
+    assert list(tmp_path.iterdir()) == []
+    assert capsys.readouterr().out == ""
+
+
+def test_a_log_that_cannot_be_written_or_read_is_one_line(tmp_path: Path):
+    (tmp_path / "file").write_text("x\n")
+    with pytest.raises(InputError, match=r"file/nvlog\.json: cannot write the log \(.*--log-file"):
+        Logger(tmp_path / "file" / "nvlog.json")
+    with pytest.raises(InputError, match=r"absent\.json: cannot read the log"):
+        read_log(tmp_path / "absent.json")
+    with pytest.raises(InputError, match="file:1: expected a line that begins with DLLL, got 'x'"):
+        read_log(tmp_path / "file")
+
+
+def test_progress_without_a_terminal_prints_few_whole_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(progress_module, "LINE_AT_MOST_EVERY_SECONDS", 0.0)
+    assert list(progress(range(50), desc="mels", unit="utterances")) == list(range(50))
+    captured = capsys.readouterr()
+    lines = captured.err.splitlines()
+    assert captured.out == ""
+    assert [line.split(" utterances")[0] for line in lines] == [f"mels: {n}/50" for n in range(5, 51, 5)]
+    assert "\r" not in captured.err
+
+
+def test_a_quick_job_prints_one_line(capsys: pytest.CaptureFixture[str]):
+    with progress(total=20, desc="training", unit="step") as bar:
+        for _ in range(20):
+            bar.update()
+            bar.set_postfix(loss="0.52")
+        bar.write("a message")
+    captured = capsys.readouterr()
+    assert captured.out == "a message\n"
+    assert len(captured.err.splitlines()) == 1
+    assert captured.err.startswith("training: 20/20 step, ")
+    assert captured.err.endswith(", loss 0.52\n")
+
+
+def test_a_job_of_unknown_length_reports_by_time(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    clock = iter(range(0, 1000, 10))
+    monkeypatch.setattr(progress_module.time, "monotonic", lambda: next(clock))
+    for _ in progress(iter(range(9)), unit="clips"):
+        pass
+    counts = [int(line.split()[0]) for line in capsys.readouterr().err.splitlines()]
+    assert counts[-1] == 9
+    assert counts[:-1] == sorted(set(counts[:-1]))
+    assert 2 <= len(counts) <= 5
+
+
+def test_other_ranks_count_in_silence(capsys: pytest.CaptureFixture[str]):
+    bar = progress(range(3), enabled=False)
+    assert list(bar) == [0, 1, 2]
+    assert bar.n == 3
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_reports_what_was_done_when_the_job_fails(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(ZeroDivisionError), progress(total=4, desc="pitch") as bar:
+        bar.update()
+        raise ZeroDivisionError
+    assert capsys.readouterr().err.startswith("pitch: 1/4 it")
+
+
+def test_a_terminal_sees_a_bar_and_whole_log_lines():
+    pty = pytest.importorskip("pty")
+    code = (
+        "from common.progress import progress; from common.logger import Logger\n"
+        "logger = Logger(None)\n"
+        "for i in progress(range(3), desc='mels'): logger.log((i,), {'loss': 0.5})\n"
+    )
+    leader, follower = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=follower, stderr=follower)
+    os.close(follower)
+    seen = b""
+    while True:
+        try:
+            block = os.read(leader, 65536)
+        except OSError:  # Linux reports the closed other side so
+            break
+        if not block:
+            break
+        seen += block
+    os.close(leader)
+    assert process.wait() == 0
+    text = seen.decode()
+    assert "3/3" in text
+    for i in range(3):
+        # A line of the log begins where the bar was wiped: after a carriage return or a line break.
+        assert re.search(rf"[\r\n]DLL [^\r\n]* - epoch    {i} \| loss 0\.5\r\n", text)

@@ -1,0 +1,73 @@
+"""What was logged can be read back from the event files: curves, pictures and sound, in a folder a subset."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from common.errors import InputError
+from common.objective import Example
+from common.tensorboard import TensorBoardLogs
+
+
+def read(folder: Path) -> EventAccumulator:
+    events = EventAccumulator(str(folder), size_guidance={"scalars": 0, "images": 0, "audio": 0})
+    events.Reload()
+    return events
+
+
+def test_scalars_are_read_back_by_subset_and_iteration(tmp_path: Path):
+    logs = TensorBoardLogs(tmp_path, subsets=("train", "val", "val_ema"))
+    for iteration in (1, 2, 3):
+        logs.scalars("train", iteration, {"loss": 1.0 / iteration, "lrate": 0.1})
+    logs.scalars("val_ema", 3, {"loss": 0.25})
+    logs.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["train", "val_ema"]
+    train = read(tmp_path / "train")
+    assert [event.step for event in train.Scalars("loss")] == [1, 2, 3]
+    assert [event.value for event in train.Scalars("loss")] == pytest.approx([1, 1 / 2, 1 / 3])
+    assert [event.value for event in read(tmp_path / "val_ema").Scalars("loss")] == [0.25]
+
+
+def test_an_example_becomes_pictures_and_sound_under_one_name_over_time(tmp_path: Path):
+    wave = torch.sin(torch.arange(8000) / 10)
+    wave[100], wave[200] = 3.0, float("nan")
+    logs = TensorBoardLogs(tmp_path)
+    for iteration in (10, 20):
+        example = Example(
+            name="wavs/LJ001 0001.wav (val.txt:7)",
+            mels={"target": torch.randn(80, 30), "predicted": torch.randn(80, 28).bfloat16()},
+            curves={"pitch": {"target": torch.rand(5)}, "duration": {"target": torch.ones(5, dtype=torch.long)}},
+            audio={"predicted": wave},
+        )
+        logs.examples("val", iteration, [example], sampling_rate=8000, hop_length=200)
+    events = read(tmp_path / "val")  # before close: a kill must not lose them
+    logs.close()
+    name = "wavs_LJ001_0001"
+    assert sorted(events.Tags()["images"]) == [f"duration/{name}", f"mel/{name}", f"pitch/{name}"]
+    assert [event.step for event in events.Images(f"mel/{name}")] == [10, 20]
+    sound = events.Audio(f"audio_predicted/{name}")[1]
+    samples, rate = soundfile.read(io.BytesIO(sound.encoded_audio_string))
+    assert rate == 8000
+    expected = wave.nan_to_num(0).clamp(-1, 1).numpy()
+    assert np.abs(samples - expected).max() < 2 / 32768
+
+
+def test_logs_that_are_not_enabled_make_no_folder(tmp_path: Path):
+    logs = TensorBoardLogs(tmp_path / "output", enabled=False)
+    logs.scalars("train", 1, {"loss": 1.0})
+    logs.examples("val", 1, [Example("a", {"mel": torch.randn(8, 4)})], sampling_rate=8000)
+    logs.close()
+    assert not (tmp_path / "output").exists()
+
+
+def test_a_misspelt_subset_or_a_file_in_the_way_is_an_error(tmp_path: Path):
+    with pytest.raises(ValueError, match="'valid': expected one of train, val"):
+        TensorBoardLogs(tmp_path).scalars("valid", 1, {"loss": 1.0})
+    (tmp_path / "train").touch()
+    with pytest.raises(InputError, match="train: cannot write TensorBoard logs"):
+        TensorBoardLogs(tmp_path).scalars("train", 1, {"loss": 1.0})
