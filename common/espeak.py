@@ -19,9 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from common.errors import InputError
-
-EDGE_SILENCE = "sil"
-PAUSE = "sp"
+from common.textgrid import EDGE_SILENCE, PAUSE
 
 # eSpeak's phone names that are not one symbol, or another one, in the toolkit's phone set `ipa`.
 _REWRITES = (("tʃ", "t͡ʃ"), ("dʒ", "d͡ʒ"), ("ᵻ", "ɨ"), ("ɚ", "əɹ"), ("ɝ", "ɜɹ"), ("g", "ɡ"))

@@ -1,0 +1,130 @@
+"""Makes a small corpus in LJSpeech's layout by letting the embedded speaker read a list of sentences.
+
+    python -m scripts.make_corpus -o output/corpus
+
+Beside `wavs/` and `metadata.csv` it writes `TextGrid/` with the true boundaries of words and phones, and two
+filelists, `train.txt` and `val.txt`, of lines `wavs/EM-0001.wav|transcript`.
+"""
+
+import argparse
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+import soundfile
+import tgt
+
+from common.cli import ArgumentParser, positive_int, run
+from common.errors import InputError
+from common.espeak import Interval, Speaker, Speech
+from common.files import write_atomically, write_text
+from common.progress import progress
+
+SENTENCES = Path(__file__).with_name("corpus_sentences.txt")
+PREFIX = "EM"  # of the clips' names, as LJSpeech's are LJ001-0001
+TRAIN, VALIDATION = "train.txt", "val.txt"
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What was made."""
+
+    folder: Path
+    n_clips: int
+    duration_s: float
+
+    @property
+    def training_list(self) -> Path:
+        return self.folder / TRAIN
+
+    @property
+    def validation_list(self) -> Path:
+        return self.folder / VALIDATION
+
+
+def read_sentences(path: Path) -> list[str]:
+    """Sentences, one a line; blank lines and lines that begin with ``#`` are left out.
+
+    Raises InputError for a missing or empty file, and for a line with ``|``, which parts columns of a filelist.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from error
+    sentences = []
+    for number, line in enumerate(lines, start=1):
+        if "|" in line:
+            raise InputError(f"{path}:{number}: a sentence with |, which parts the columns of a filelist")
+        if line.strip() and not line.startswith("#"):
+            sentences.append(line.strip())
+    if not sentences:
+        raise InputError(f"{path}: no sentences")
+    return sentences
+
+
+def make_corpus(folder: Path, *, sentences: list[str], speaker: Speaker, n_validation: int) -> Corpus:
+    """Let ``speaker`` read ``sentences`` into ``folder``; ``n_validation`` of them, evenly spread, are for validation.
+
+    The same sentences and speaker give the same files. Raises InputError unless both lists get a sentence.
+    """
+    if not 0 < n_validation < len(sentences):
+        raise InputError(f"{n_validation} of {len(sentences)} sentences for validation: both lists need at least one")
+    duration_s = 0.0
+    lines: list[str] = []
+    rows: list[str] = []
+    for number, sentence in enumerate(progress(sentences, desc="corpus", unit="clip"), start=1):
+        name = f"{PREFIX}-{number:04d}"
+        speech = speaker.speak(sentence)
+        write_clip(folder, name, speech)
+        duration_s += speech.duration_s
+        lines.append(f"wavs/{name}.wav|{sentence}\n")
+        rows.append(f"{name}|{sentence}|{sentence}\n")
+    stride = len(sentences) / n_validation
+    validation = {int((i + 0.5) * stride) for i in range(n_validation)}
+    write_text(folder / "metadata.csv", "".join(rows))
+    write_text(folder / TRAIN, "".join(line for i, line in enumerate(lines) if i not in validation))
+    write_text(folder / VALIDATION, "".join(line for i, line in enumerate(lines) if i in validation))
+    return Corpus(folder, len(lines), duration_s)
+
+
+def write_clip(folder: Path, name: str, speech: Speech) -> None:
+    """``wavs/<name>.wav``, 16-bit mono, and ``TextGrid/<name>.TextGrid`` with the tiers words and phones."""
+    wav = io.BytesIO()
+    soundfile.write(wav, speech.samples, speech.sampling_rate, format="WAV", subtype="PCM_16")
+    write_atomically(folder / "wavs" / f"{name}.wav", lambda file: file.write(wav.getbuffer()), durable=False)
+    grid = tgt.TextGrid()
+    for tier, intervals in (("words", speech.words), ("phones", speech.phones)):
+        grid.add_tier(_tier(tier, intervals, duration_s=speech.duration_s))
+    text = tgt.io.export_to_long_textgrid(grid).encode("utf-8")
+    write_atomically(folder / "TextGrid" / f"{name}.TextGrid", lambda file: file.write(text), durable=False)
+
+
+def _tier(name: str, intervals: tuple[Interval, ...], *, duration_s: float) -> tgt.IntervalTier:
+    tier = tgt.IntervalTier(start_time=0, end_time=duration_s, name=name)
+    for interval in intervals:
+        tier.add_interval(tgt.Interval(interval.start_s, interval.end_s, interval.label))
+    return tier
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    """The options."""
+    parser = ArgumentParser(description="Make a corpus with the embedded speaker", prog="make_corpus.py")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the corpus")
+    parser.add_argument("--sentences", type=Path, default=SENTENCES, help="sentences to read, one a line")
+    parser.add_argument("--n-validation", type=positive_int, default=10, help="sentences kept for validation")
+    parser.add_argument("--voice", default=Speaker.voice, help="language tag of eSpeak NG")
+    parser.add_argument("--words-per-minute", type=positive_int, default=Speaker.words_per_minute, help="pace")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Make the corpus and say how much speech it holds."""
+    args = parse_args(argv)
+    speaker = Speaker(voice=args.voice, words_per_minute=args.words_per_minute)
+    sentences = read_sentences(args.sentences)
+    corpus = make_corpus(args.output, sentences=sentences, speaker=speaker, n_validation=args.n_validation)
+    print(f"{corpus.folder}: {corpus.n_clips} clips, {corpus.duration_s / 60:.1f} minutes of speech")
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,97 @@
+"""The corpus that the embedded speaker makes is what its layout says: sound, text and boundaries that fit."""
+
+import csv
+
+import pytest
+import soundfile
+import tgt
+
+from common.config import AudioConfig
+from common.errors import InputError
+from common.espeak import Speaker
+from common.filelist import read_filelist
+from common.textgrid import fit, read_alignment
+from scripts.make_corpus import SENTENCES, Corpus, main, make_corpus, read_sentences
+
+TEXTS = ["A narrow path climbs.", "Stop!", "The end is near, said the clerk; nobody listened to him."]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Corpus:
+    folder = tmp_path_factory.mktemp("corpus")
+    return make_corpus(folder, sentences=TEXTS, speaker=Speaker(), n_validation=1)
+
+
+def test_wavs_are_16_bit_mono_at_22050_hz(corpus):
+    paths = sorted((corpus.folder / "wavs").iterdir())
+    assert [path.name for path in paths] == ["EM-0001.wav", "EM-0002.wav", "EM-0003.wav"]
+    infos = [soundfile.info(path) for path in paths]
+    assert {(info.samplerate, info.channels, info.subtype) for info in infos} == {(22050, 1, "PCM_16")}
+    assert sum(info.frames for info in infos) / 22050 == pytest.approx(corpus.duration_s)
+
+
+def test_the_metadata_and_the_lists_have_each_text_once(corpus):
+    with (corpus.folder / "metadata.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file, delimiter="|", quoting=csv.QUOTE_NONE))
+    assert rows == [[f"EM-{i:04d}", text, text] for i, text in enumerate(TEXTS, start=1)]
+    lists = [read_filelist(path, columns=("wav", "text")) for path in (corpus.training_list, corpus.validation_list)]
+    assert [len(entries) for entries in lists] == [2, 1]
+    assert sorted(entry.fields["text"] for entries in lists for entry in entries) == sorted(TEXTS)
+
+
+def test_textgrids_hold_the_phones_of_the_text_to_the_end_of_the_wav(corpus):
+    for i, text in enumerate(TEXTS, start=1):
+        grid = tgt.read_textgrid(str(corpus.folder / "TextGrid" / f"EM-{i:04d}.TextGrid"), encoding="utf-8")
+        phones = grid.get_tier_by_name("phones")
+        assert [interval.text for interval in phones] == Speaker().phones(text)
+        seconds = soundfile.info(corpus.folder / "wavs" / f"EM-{i:04d}.wav").duration
+        assert float(phones[-1].end_time) == pytest.approx(seconds, abs=1e-6)
+        words = " ".join(interval.text for interval in grid.get_tier_by_name("words"))
+        assert words == text.translate(str.maketrans("", "", ".,;!"))
+
+
+def test_durations_from_its_textgrids_fit_its_mels(corpus):
+    config = AudioConfig()
+    for i, text in enumerate(TEXTS, start=1):
+        path = corpus.folder / "TextGrid" / f"EM-{i:04d}.TextGrid"
+        n_frames = 1 + soundfile.info(corpus.folder / "wavs" / f"EM-{i:04d}.wav").frames // config.hop_length
+        alignment = fit(read_alignment(path, config), n_frames, path=path, config=config)
+        assert list(alignment.phones) == Speaker().phones(text)
+        assert min(alignment.durations) >= 1
+        assert sum(alignment.durations) == n_frames
+
+
+def test_the_same_sentences_give_the_same_files(corpus, tmp_path):
+    make_corpus(tmp_path, sentences=TEXTS, speaker=Speaker(), n_validation=1)
+    made = {path.relative_to(corpus.folder): path.read_bytes() for path in corpus.folder.rglob("*") if path.is_file()}
+    again = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert again == made
+
+
+def test_the_sentences_that_come_with_it_are_enough_and_distinct():
+    sentences = read_sentences(SENTENCES)
+    assert 250 <= len(sentences) <= 300
+    assert len(set(sentences)) == len(sentences)
+
+
+def test_validation_needs_a_sentence_and_leaves_one(tmp_path):
+    for n_validation in (0, 3):
+        with pytest.raises(InputError, match="both lists need"):
+            make_corpus(tmp_path, sentences=TEXTS, speaker=Speaker(), n_validation=n_validation)
+
+
+def test_sentences_that_would_break_a_filelist_are_refused(tmp_path):
+    path = tmp_path / "sentences.txt"
+    path.write_text("One.\nTwo | three.\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"sentences.txt:2: a sentence with |"):
+        read_sentences(path)
+    path.write_text("# nothing\n\n", encoding="utf-8")
+    with pytest.raises(InputError, match="no sentences"):
+        read_sentences(path)
+
+
+def test_the_command_says_how_much_it_made(tmp_path, capsys):
+    sentences = tmp_path / "sentences.txt"
+    sentences.write_text("\n".join(TEXTS), encoding="utf-8")
+    main(["--output", str(tmp_path / "c"), "--sentences", str(sentences), "--n_validation", "1"])
+    assert "3 clips, 0.1 minutes of speech" in capsys.readouterr().out
