@@ -1,0 +1,34 @@
+"""The table that ends an extraction: what was made, and each utterance that was refused and why."""
+
+from collections.abc import Sequence
+
+from common.extraction import ExtractionPlan
+from common.extraction_run import Report
+
+
+def table(report: Report, plan: ExtractionPlan) -> str:
+    """Lines to print."""
+    n_good = report.n_utterances - len(report.refused)
+    rows = [("features", "made", "already whole")]
+    rows += [(f"{folder}/", str(report.made[folder]), str(report.kept[folder])) for folder in plan.folders]
+    lines = [f"{n_good} of {report.n_utterances} utterances, {_duration(report.speech_seconds)} of speech"]
+    lines += _columns(rows)
+    lines += _columns([(str(path), word) for path, word in report.written])
+    if report.refused:
+        lines.append(f"refused: {len(report.refused)} of {report.n_utterances} utterances")
+        lines += _columns([("line", "reason"), *report.refused])
+    return "\n".join(lines)
+
+
+def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Rows with their columns aligned: the first to the left, numbers between, the last left as it is."""
+    if not rows:
+        return []
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    return ["  " + "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[-1]]) for row in rows]
+
+
+def _duration(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}"
