@@ -1,0 +1,198 @@
+"""Command-line options of inference, and what they say of the text front end and the precision."""
+
+import argparse
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from common.cli import non_negative_int, positive_float, positive_int
+from common.config import TextConfig
+from common.errors import OptionError
+from common.text.cleaners import CLEANERS
+from common.text.front_end import UNKNOWN_SYMBOLS
+from common.text.symbols import CHARACTER_SETS, PHONE_SETS
+from common.vocoder import Autocast
+
+WARMUP_STEPS = 3  # batches of --include-warmup
+AMP_DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
+PITCH_TRANSFORMS = ("flatten", "invert", "amplify", "shift", "custom")
+GENERATOR_OPTIONS = (
+    *("torchscript", "speaker", "pace", "max_duration"),
+    *(f"pitch_transform_{name}" for name in PITCH_TRANSFORMS),
+    *("input_type", "symbol_set", "text_cleaners", "unknown_symbols"),
+)
+
+
+def checkpoint_option(model: str) -> str:
+    """The option that takes a model's checkpoint, without its hyphens: ``HiFi-GAN`` -> ``hifigan``."""
+    return model.lower().replace("-", "")
+
+
+def add_inference_arguments(
+    parser: argparse.ArgumentParser, *, generators: Sequence[str], vocoders: Sequence[str]
+) -> None:
+    """Add all options; ``generators`` and ``vocoders`` are the models whose checkpoints can be given."""
+    parser.add_argument(
+        "-i",
+        "--input",
+        type=Path,
+        required=True,
+        help="phrases: lines of output.wav|utterance, plain lines, or a header that names columns (output, text, mel, "
+        "pitch, duration, speaker) parted by tabs",
+    )
+    parser.add_argument("-o", "--output", type=Path, help="folder for the sound, one file a phrase")
+    parser.add_argument("--log-file", type=Path, help="log of the figures; nvlog_infer.json in --output if not given")
+    parser.add_argument("--save-mels", action="store_true", help="keep the mel-spectrograms too, in --output/mels")
+    parser.add_argument("--no-audio", action="store_true", help="stop at the mel-spectrograms")
+    parser.add_argument(
+        "--dataset-path", type=Path, default=Path(), help="folder that the columns mel, pitch and duration start from"
+    )
+    parser.add_argument("--seed", type=int, default=1234, help="of everything random, the same for every phrase")
+    group = parser.add_argument_group("models")
+    for name in generators:
+        group.add_argument(
+            f"--{checkpoint_option(name)}",
+            type=Path,
+            help=f"checkpoint of a {name} model, to speak from text; without it the list's mels become sound",
+        )
+    for name in vocoders:
+        group.add_argument(
+            f"--{checkpoint_option(name)}", type=Path, help=f"checkpoint of a {name} model; without it: Griffin-Lim"
+        )
+    group.add_argument("--griffin-lim-iters", type=positive_int, default=60, help="rounds of Griffin-Lim")
+    group.add_argument("--ema", action="store_true", help="use the averaged weights of the checkpoint")
+    group.add_argument("--torchscript", action="store_true", help="compile the text-to-mel model to TorchScript")
+    _add_speaking_arguments(parser)
+    _add_text_arguments(parser)
+    _add_measuring_arguments(parser)
+
+
+def _add_speaking_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("speaking")
+    group.add_argument("--speaker", default="0", help="number or name of the voice, where the list has no such column")
+    group.add_argument("--pace", type=positive_float, default=1.0, help="2 speaks twice as fast")
+    group.add_argument("--max-duration", type=positive_float, default=75.0, help="longest symbol, in frames at pace 1")
+    group.add_argument("--fade-out", type=non_negative_int, default=10, help="frames at the end that fall to silence")
+    group.add_argument("--pitch-transform-flatten", action="store_true", help="flatten the pitch to its mean")
+    group.add_argument("--pitch-transform-invert", action="store_true", help="mirror the pitch at its mean")
+    group.add_argument(
+        "--pitch-transform-amplify", type=float, metavar="FACTOR", help="scale the pitch's distance from its mean"
+    )
+    group.add_argument("--pitch-transform-shift", type=float, metavar="HZ", help="raise or lower the pitch")
+    group.add_argument(
+        "--pitch-transform-custom", action="store_true", help="apply the function of pitch_transform.py, alone"
+    )
+
+
+def _add_text_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("text", "what a checkpoint says of its text front end need not be repeated")
+    group.add_argument("--input-type", choices=("char", "phone"), help="instead of the checkpoint's")
+    group.add_argument("--symbol-set", choices=(*CHARACTER_SETS, *PHONE_SETS), help="instead of the checkpoint's")
+    group.add_argument("--text-cleaners", nargs="*", choices=tuple(CLEANERS), help="instead of the checkpoint's")
+    group.add_argument(
+        "--unknown-symbols",
+        choices=UNKNOWN_SYMBOLS,
+        default="error",
+        help="symbols the voice does not know end the run, or are dropped with one warning that counts them",
+    )
+
+
+def _add_measuring_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("computing and measuring")
+    group.add_argument("--cuda", action="store_true", help="use the GPU")
+    group.add_argument("--cudnn-benchmark", action="store_true", help="let cuDNN try its algorithms for each new shape")
+    group.add_argument("--amp", action="store_true", help="mixed precision")
+    group.add_argument(
+        "--amp-dtype", choices=tuple(AMP_DTYPES), help="of --amp; float16 on a GPU and bfloat16 on the CPU if not given"
+    )
+    group.add_argument("-bs", "--batch-size", type=positive_int, default=64, help="phrases at once")
+    group.add_argument("--repeats", type=positive_int, default=1, help="speak the list so often, to measure it")
+    group.add_argument(
+        "--warmup-steps", type=non_negative_int, default=0, help="batches to speak before measuring begins"
+    )
+    group.add_argument(
+        "--include-warmup",
+        dest="warmup_steps",
+        action="store_const",
+        const=WARMUP_STEPS,
+        default=argparse.SUPPRESS,
+        help=f"the same as --warmup-steps {WARMUP_STEPS}",
+    )
+
+
+def check_options(args: argparse.Namespace) -> None:
+    """Refuse options that would do nothing, or not what they say.
+
+    Raises:
+        OptionError: names the options and what to do.
+    """
+    if args.output is None and args.repeats == 1 and args.log_file is None:
+        raise OptionError("nothing would be kept; give --output, or --repeats or --log-file to measure alone")
+    if args.save_mels and args.output is None:
+        raise OptionError("--save-mels needs --output to save them in")
+    if args.output is not None and args.no_audio and not args.save_mels:
+        raise OptionError("--no-audio with --output needs --save-mels, or nothing would be written")
+    if args.amp_dtype is not None and not args.amp:
+        raise OptionError(f"--amp-dtype {args.amp_dtype} needs --amp")
+    others = [name for name in pitch_options(args) if name != "custom"]
+    if args.pitch_transform_custom and others:
+        raise OptionError(
+            f"--pitch-transform-custom is applied alone; leave out --pitch-transform-{others[0]}, or do it in there"
+        )
+
+
+def check_options_without_generator(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Refuse options about speaking from text where mels are given.
+
+    Raises:
+        OptionError: names the first such option.
+    """
+    for name in GENERATOR_OPTIONS:
+        if getattr(args, name) != parser.get_default(name):
+            raise OptionError(f"--{name.replace('_', '-')} is for speaking from text; give a text-to-mel checkpoint")
+
+
+def pitch_options(args: argparse.Namespace) -> dict[str, float | bool]:
+    """The ``--pitch-transform-*`` options that are given, by their last word."""
+    values = {name: getattr(args, f"pitch_transform_{name}") for name in PITCH_TRANSFORMS}
+    return {name: value for name, value in values.items() if value is not None and value is not False}
+
+
+def device_from_args(args: argparse.Namespace) -> torch.device:
+    """The device that networks run on.
+
+    Raises:
+        OptionError: ``--cuda`` without a usable GPU.
+    """
+    if args.cuda and not torch.cuda.is_available():
+        raise OptionError("--cuda: PyTorch sees no CUDA device here; leave it out to run on the CPU")
+    return torch.device("cuda" if args.cuda else "cpu")
+
+
+def text_config_from_args(args: argparse.Namespace, stored: TextConfig | None, *, where: Path) -> TextConfig:
+    """The checkpoint's text front end, with what the command line says of it instead.
+
+    A checkpoint of a published layout may not say how its text was read; then a line on stdout says what is assumed.
+    """
+    given = {"input_type": args.input_type, "symbol_set": args.symbol_set, "cleaners": args.text_cleaners}
+    changes = {key: tuple(value) if key == "cleaners" else value for key, value in given.items() if value is not None}
+    config = replace(stored or TextConfig(), **changes)
+    if stored is None:
+        print(
+            f"{where} does not say how its text was read; taken to be --input-type {config.input_type} "
+            f"--symbol-set {config.symbol_set} --text-cleaners {' '.join(config.cleaners)}"
+        )
+    return config
+
+
+def autocast_from_args(args: argparse.Namespace, device: torch.device) -> Autocast:
+    """What gives the context that networks run in: mixed precision with ``--amp``."""
+    dtype = AMP_DTYPES[args.amp_dtype or ("float16" if device.type == "cuda" else "bfloat16")]
+
+    def autocast() -> AbstractContextManager:
+        return torch.autocast(device.type, dtype=dtype, enabled=args.amp)
+
+    return autocast

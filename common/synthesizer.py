@@ -1,0 +1,265 @@
+"""From a list of phrases to mels and sound: utterances checked before the first is spoken, batches of like length."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from common.audio import save_wav
+from common.config import AudioConfig, from_plain, to_plain
+from common.errors import InputError
+from common.files import load_tensor, read_json, save_tensor, write_json
+from common.measure import BatchTimes, Stopwatch
+from common.phrases import Phrase
+from common.synthesis import Controls, MelOutput
+from common.text.front_end import TextFrontEnd
+from common.vocoder import Autocast, Vocoder, check_same_audio
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """A phrase as the networks take it, on the CPU."""
+
+    phrase: Phrase
+    tokens: Tensor | None = None  # (L,) int64; None: the mel is given
+    mel: Tensor | None = None  # (n_mels, F)
+    pitch: Tensor | None = None  # (L,) normalised, to speak with instead of the predicted pitch
+    durations: Tensor | None = None  # (L,) frames, to speak with instead of the predicted ones
+    speaker: int = 0
+
+    @property
+    def length(self) -> int:
+        """Tokens, or frames of a given mel: what batches are sorted by."""
+        return self.mel.size(1) if self.tokens is None else len(self.tokens)
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """One utterance's result, on the CPU."""
+
+    phrase: Phrase
+    mel: Tensor  # (n_mels, F) float32
+    wave: Tensor | None  # (F * hop,) float32 in about [-1, 1]; None without a vocoder
+
+
+class Generator(Protocol):
+    """What the first network of a text-to-mel package offers, and its TorchScript."""
+
+    def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
+        """tokens (B, L), lengths (B,) -> mel (B, n_mels, F) with its lengths (B,)."""
+
+
+def encode_phrases(
+    phrases: Sequence[Phrase],
+    front_end: TextFrontEnd,
+    *,
+    dataset_path: Path,
+    speaker_ids: Callable[[str, str], int],
+    default_speaker: int,
+) -> list[Utterance]:
+    """Utterances to be spoken from text, with their pitch and durations where the list gives them.
+
+    ``speaker_ids(name, where)`` turns the list's speaker column into an id.
+
+    Raises:
+        InputError: the first phrase that cannot be spoken, by file and line.
+    """
+    utterances = []
+    for phrase in phrases:
+        if phrase.text is None:
+            raise InputError(f"{phrase.where}: no text column, which a text-to-mel model needs")
+        tokens = torch.tensor(front_end.encode(phrase.text, where=phrase.where))
+        values = {
+            name: _load_per_token(dataset_path / path, len(tokens), where=phrase.where)
+            for name, path in (("pitch", phrase.pitch), ("durations", phrase.duration))
+            if path is not None
+        }
+        if "durations" in values and values["durations"].min() < 0:
+            raise InputError(f"{dataset_path / phrase.duration}: negative durations ({phrase.where})")
+        speaker = default_speaker if phrase.speaker is None else speaker_ids(phrase.speaker, phrase.where)
+        utterances.append(Utterance(phrase, tokens=tokens, speaker=speaker, **values))
+    return utterances
+
+
+def _load_per_token(path: Path, n_tokens: int, *, where: str) -> Tensor:
+    values = load_tensor(path, where=where)
+    if values.shape != (n_tokens,):
+        raise InputError(f"{path}: shape {tuple(values.shape)}, expected ({n_tokens},), one value a symbol ({where})")
+    if not torch.isfinite(values).all():
+        raise InputError(f"{path}: holds values that are not finite ({where})")
+    return values.float()
+
+
+def load_given_mels(
+    phrases: Sequence[Phrase], *, dataset_path: Path, audio: AudioConfig | None
+) -> tuple[list[Utterance], AudioConfig]:
+    """Utterances whose mels the list gives, and the description of those mels.
+
+    ``audio`` is what the vocoder reads; None takes the description beside the mels (``audio.json``), or the
+    default one where there is none.
+
+    Raises:
+        InputError: a mel is missing, broken or of another shape, or made with other audio settings.
+    """
+    missing = next((phrase for phrase in phrases if phrase.mel is None), None)
+    if missing is not None:
+        raise InputError(f"{missing.where}: no mel column; give a text-to-mel checkpoint to speak from text")
+    paths = [dataset_path / phrase.mel for phrase in phrases]
+    for folder in sorted({path.parent for path in paths}):
+        description = folder / "audio.json"
+        if description.is_file():
+            found = from_plain(AudioConfig, read_json(description), where=str(description))
+            if audio is not None:
+                check_same_audio(found, audio, names=(str(folder), "the other mels or the vocoder"))
+            audio = found
+    audio = audio or AudioConfig()
+    utterances = []
+    for phrase, path in zip(phrases, paths):
+        mel = load_tensor(path, where=phrase.where).float()
+        if mel.dim() != 2 or mel.size(0) != audio.n_mels or mel.size(1) == 0:
+            raise InputError(f"{path}: shape {tuple(mel.shape)}, expected ({audio.n_mels}, frames) ({phrase.where})")
+        if not torch.isfinite(mel).all():
+            raise InputError(f"{path}: holds values that are not finite ({phrase.where})")
+        utterances.append(Utterance(phrase, mel=mel))
+    return utterances, audio
+
+
+def plan_batches(utterances: Sequence[Utterance], batch_size: int) -> list[list[Utterance]]:
+    """Batches of like length, the longest first: what does not fit into memory shows at once."""
+    ordered = sorted(utterances, key=lambda utterance: -utterance.length)  # stable: equal lengths keep their order
+    return [ordered[start : start + batch_size] for start in range(0, len(ordered), batch_size)]
+
+
+class Synthesizer:
+    """Speaks batches: the generator makes mels, unless they are given, and the vocoder makes waves of them."""
+
+    def __init__(
+        self,
+        *,
+        generator: Generator | None,
+        vocoder: Vocoder | None,
+        controls: Controls,
+        audio: AudioConfig,
+        device: torch.device,
+        autocast: Autocast,
+    ) -> None:
+        """``controls`` holds for every utterance, apart from what an utterance says itself."""
+        self._generator = generator
+        self._vocoder = vocoder
+        self._controls = controls
+        self._hop_length = audio.hop_length
+        self._device = device
+        self._autocast = autocast
+
+    def speak(self, batch: Sequence[Utterance], *, keep: Callable[[Spoken], None]) -> BatchTimes:
+        """Speak one batch, and hand each utterance to ``keep`` as soon as it is done.
+
+        Raises:
+            InputError: a mel is not finite; names the phrase.
+        """
+        watch = Stopwatch(self._device)
+        mel, lengths = self._mels(batch, watch)
+        generating = watch.seconds if self._generator is not None else None
+        mels = [one[:, :length] for one, length in zip(mel.float().cpu(), lengths.tolist())]
+        for utterance, one in zip(batch, mels):
+            if not torch.isfinite(one).all():
+                raise InputError(
+                    f"{utterance.phrase.where}: the mel-spectrogram made for it is not finite; "
+                    "try --amp-dtype bfloat16, or leave out --amp"
+                )
+        watch = Stopwatch(self._device)
+        if self._vocoder is None:
+            for utterance, one in zip(batch, mels):
+                keep(Spoken(utterance.phrase, one, None))
+        else:
+            size = self._vocoder.max_batch or len(batch)
+            for start in range(0, len(batch), size):
+                part = slice(start, start + size)
+                with watch.running():
+                    waves = self._vocoder.speak(mel[part, :, : int(lengths[part].max())], lengths[part])
+                for utterance, one, wave in zip(batch[part], mels[part], waves):
+                    keep(Spoken(utterance.phrase, one, wave.cpu()))
+        n_frames = int(lengths.sum())
+        return BatchTimes(
+            n_utterances=len(batch),
+            n_tokens=sum(len(utterance.tokens) for utterance in batch if utterance.tokens is not None),
+            n_frames=n_frames,
+            n_samples=n_frames * self._hop_length,
+            generator=generating,
+            vocoder=None if self._vocoder is None else watch.seconds,
+        )
+
+    @torch.inference_mode()
+    def _mels(self, batch: Sequence[Utterance], watch: Stopwatch) -> tuple[Tensor, Tensor]:
+        """mel (B, n_mels, F) and lengths (B,), on the device; the time of making them is added to ``watch``."""
+        if self._generator is None:
+            padded = _pad([utterance.mel.t() for utterance in batch]).transpose(1, 2)
+            lengths = torch.tensor([utterance.mel.size(1) for utterance in batch])
+            return padded.to(self._device), lengths.to(self._device)
+        tokens = _pad([utterance.tokens for utterance in batch]).to(self._device)
+        lengths = torch.tensor([len(utterance.tokens) for utterance in batch], device=self._device)
+        controls = replace(
+            self._controls,
+            speaker=torch.tensor([utterance.speaker for utterance in batch], device=self._device),
+            pitch=self._pad_given([utterance.pitch for utterance in batch]),
+            durations=self._pad_given([utterance.durations for utterance in batch]),
+        )
+        with watch.running(), self._autocast():
+            output = self._generator.infer(tokens, lengths, controls)
+        return output.mel, output.lengths
+
+    def _pad_given(self, rows: list[Tensor | None]) -> Tensor | None:
+        """A list has a column for all of its utterances, or for none."""
+        return None if rows[0] is None else _pad(rows).to(self._device)
+
+
+def _pad(rows: list[Tensor]) -> Tensor:
+    return pad_sequence(rows, batch_first=True)
+
+
+def fade_out(wave: Tensor, n_samples: int) -> Tensor:
+    """wave (T,) with its last ``n_samples`` falling linearly to silence; all of a shorter wave falls."""
+    n_samples = min(n_samples, len(wave))
+    if n_samples == 0:
+        return wave
+    faded = wave.clone()
+    faded[-n_samples:] *= torch.linspace(1, 0, n_samples)
+    return faded
+
+
+class OutputFolder:
+    """Files of spoken utterances: ``<output>.wav``, and ``mels/<output>.pt`` when mels are kept."""
+
+    def __init__(self, folder: Path, *, audio: AudioConfig, fade_out_frames: int, save_mels: bool) -> None:
+        self.n_written = 0  # utterances
+        self._folder = folder
+        self._audio = audio
+        self._fade_out = fade_out_frames * audio.hop_length  # samples
+        self._save_mels = save_mels
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if save_mels:
+                write_json(folder / "mels" / "audio.json", to_plain(audio))
+        except OSError as error:
+            raise InputError(f"{folder}: cannot write there ({error.strerror}); choose another --output") from error
+
+    def write(self, spoken: Spoken) -> None:
+        """Write one utterance's files, each whole or not at all.
+
+        A wave that goes beyond full scale is scaled down to it, so that nothing clips.
+        """
+        output = spoken.phrase.output
+        try:
+            if self._save_mels:
+                save_tensor(self._folder / "mels" / output.with_suffix(".pt"), spoken.mel)
+            if spoken.wave is not None:
+                wave = spoken.wave / max(1.0, float(spoken.wave.abs().max()))
+                wave = fade_out(wave, self._fade_out)
+                save_wav(self._folder / output, wave, sampling_rate=self._audio.sampling_rate)
+        except OSError as error:
+            raise InputError(f"{self._folder / output}: cannot be written ({error.strerror})") from error
+        self.n_written += 1

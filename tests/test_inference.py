@@ -1,0 +1,309 @@
+"""Inference from the command line: what is spoken, how it can be controlled, and that batches change nothing."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+import inference
+from common.audio import load_wav
+from common.checkpoint import Checkpoint, save_checkpoint
+from common.config import AudioConfig, TextConfig, to_plain
+from common.files import read_json, save_tensor, write_json
+from common.griffin_lim import griffin_lim
+from common.logger import read_log
+from common.synthesis import Controls, MelOutput
+from common.text.front_end import TextFrontEnd
+from fastpitch.model import FastPitch, ModelConfig, build_networks
+from fastpitch.pitch_transform import pitch_transform_custom
+
+AUDIO = AudioConfig(hop_length=200, n_mels=40)
+TEXT = TextConfig(speakers=("ann", "bob", "cy"))
+MODEL = ModelConfig(
+    n_mel_channels=40,
+    symbols_embedding_dim=24,
+    in_fft_n_layers=1,
+    in_fft_d_head=16,
+    in_fft_conv1d_filter_size=32,
+    in_fft_output_size=24,
+    out_fft_n_layers=1,
+    out_fft_d_head=16,
+    out_fft_conv1d_filter_size=32,
+    out_fft_output_size=24,
+    dur_predictor_filter_size=16,
+    pitch_predictor_filter_size=16,
+    n_speakers=3,
+)
+MEAN, STD = 200.0, 40.0  # Hz
+TEXTS = ("Go on.", "A longer sentence than the others, by far.", "Not so long.", "Hm?", "Words, words, words.")
+
+
+def new_network(seed: int) -> FastPitch:
+    """A network whose durations are about four frames and whose mels look like quiet speech."""
+    torch.manual_seed(seed)
+    network = build_networks(MODEL, AUDIO, TEXT)["fastpitch"]
+    with torch.no_grad():
+        network.duration_predictor.fc.bias.fill_(1.6)
+        network.proj.bias.fill_(-4.0)
+        network.pitch_mean.fill_(MEAN)
+        network.pitch_std.fill_(STD)
+    return network.eval()
+
+
+@pytest.fixture(scope="module")
+def network() -> FastPitch:
+    return new_network(0)
+
+
+@pytest.fixture(scope="module")
+def averaged() -> FastPitch:
+    return new_network(1)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory, network: FastPitch, averaged: FastPitch) -> Path:
+    path = tmp_path_factory.mktemp("voice") / "FastPitch_checkpoint_1.pt"
+    weights, ema = {"fastpitch": network.state_dict()}, {"fastpitch": averaged.state_dict()}
+    save_checkpoint(path, Checkpoint("FastPitch", to_plain(MODEL), AUDIO, TEXT, weights, ema=ema))
+    return path
+
+
+Speak = Callable[..., dict[str, Tensor]]
+
+
+@pytest.fixture
+def speak(tmp_path: Path, checkpoint: Path) -> Speak:
+    """Run inference.py on lines of a list; returns the mels by the outputs' names, and leaves wavs in tmp_path/out."""
+
+    def run(lines: list[str], *options: str, voice: bool = True) -> dict[str, Tensor]:
+        phrases = tmp_path / "phrases.tsv"
+        phrases.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        folder = tmp_path / "out"
+        argv = ["-i", str(phrases), "-o", str(folder), "--save-mels", "--dataset-path", str(tmp_path), *options]
+        if voice:
+            argv += ["--fastpitch", str(checkpoint)]
+        if "--griffin-lim-iters" not in options:
+            argv += ["--no-audio"]
+        assert inference.main(argv) == 0
+        return {path.stem: torch.load(path) for path in (folder / "mels").glob("*.pt")}
+
+    return run
+
+
+def encode(text: str) -> Tensor:
+    return torch.tensor([TextFrontEnd(TEXT).encode(text)])
+
+
+@torch.no_grad()
+def truth(network: FastPitch, text: str, **controls) -> MelOutput:
+    """The utterance alone, straight from the network."""
+    tokens = encode(text)
+    return network.infer(tokens, torch.tensor([tokens.size(1)]), Controls(**controls))
+
+
+def numbered(texts: tuple[str, ...]) -> list[str]:
+    return ["output\ttext", *(f"{place}.wav\t{text}" for place, text in enumerate(texts))]
+
+
+def close(first: Tensor, second: Tensor, tolerance: float = 1e-5) -> None:
+    torch.testing.assert_close(first, second, rtol=0, atol=tolerance)
+
+
+def test_each_text_is_spoken_under_its_name_whatever_its_batch_and_place(speak, network):
+    expected = {str(place): truth(network, text).mel[0] for place, text in enumerate(TEXTS)}
+    for batch_size in (1, 2, 64):
+        for order in (1, -1):
+            mels = speak([*numbered(TEXTS)[:1], *numbered(TEXTS)[1:][::order]], "--batch-size", str(batch_size))
+            assert mels.keys() == expected.keys()
+            for name, mel in mels.items():
+                close(mel, expected[name])
+
+
+def test_sound_does_not_depend_on_the_batch(speak, tmp_path):
+    waves = []
+    for batch_size in ("1", "3"):
+        speak(numbered(TEXTS[2:]), "--griffin-lim-iters", "8", "-bs", batch_size)
+        waves.append([load_wav(tmp_path / "out" / f"{place}.wav", sampling_rate=22050) for place in range(3)])
+    for alone, batched in zip(*waves):
+        close(alone, batched, 2e-3)
+
+
+def test_the_wav_is_griffin_lim_of_the_mel_and_fades_out(speak, tmp_path):
+    mels = speak(["a.wav|Good day."], "--griffin-lim-iters", "5", "--seed", "7", "--fade-out", "4")
+    wave = load_wav(tmp_path / "out" / "a.wav", sampling_rate=22050)
+    expected = griffin_lim(mels["a"], AUDIO, n_iter=5, seed=7)
+    expected /= max(1.0, float(expected.abs().max()))
+    expected[-4 * 200 :] *= torch.linspace(1, 0, 4 * 200)
+    assert len(wave) == mels["a"].size(1) * 200
+    close(wave, expected, 1 / 32768)
+
+
+def test_given_mels_become_the_same_sound_as_when_they_were_made(speak, tmp_path, capsys):
+    speak(numbered(TEXTS[:2]), "--griffin-lim-iters", "5")
+    waves = [(tmp_path / "out" / f"{place}.wav").read_bytes() for place in (0, 1)]
+    (tmp_path / "out" / "mels").rename(tmp_path / "given")
+    lines = ["mel\toutput", "given/0.pt\tx.wav", "given/1.pt\ty.wav"]
+    mels = speak(lines, "--griffin-lim-iters", "5", voice=False)
+    assert [(tmp_path / "out" / name).read_bytes() for name in ("x.wav", "y.wav")] == waves
+    assert torch.equal(mels["x"], torch.load(tmp_path / "given" / "0.pt"))
+    assert capsys.readouterr().out.count("Griffin-Lim") == 2  # once a run
+
+
+def test_double_pace_halves_the_frames_of_every_symbol(speak, network):
+    mel = speak([f"a|{TEXTS[1]}"], "--pace", "2")["a"]
+    durations = truth(network, TEXTS[1]).durations
+    assert mel.size(1) == int(torch.floor(durations / 2 + 0.5).sum())
+    assert 0.4 < mel.size(1) / truth(network, TEXTS[1]).mel.size(2) < 0.6
+
+
+def test_max_duration_bounds_every_symbol(speak):
+    assert speak([f"a|{TEXTS[1]}"], "--max-duration", "1")["a"].size(1) == encode(TEXTS[1]).size(1)
+
+
+TRANSFORMS = {
+    "--pitch-transform-flatten": lambda pitch: pitch * 0,
+    "--pitch-transform-invert": lambda pitch: -pitch,
+    "--pitch-transform-amplify 2.5": lambda pitch: pitch * 2.5,
+    "--pitch-transform-amplify 0": lambda pitch: pitch * 0,
+    "--pitch-transform-shift -30": lambda pitch: pitch - 30 / STD,
+    "--pitch-transform-custom": lambda pitch: (
+        (pitch_transform_custom(pitch * STD + MEAN, torch.tensor([pitch.size(1)])) - MEAN) / STD
+    ),
+    "--pitch-transform-shift 20 --pitch-transform-invert --pitch-transform-amplify 3": lambda p: -p * 3 + 20 / STD,
+    "--pitch_transform_flatten --pitch_transform_shift=20": lambda p: p * 0 + 20 / STD,
+}
+
+
+@pytest.mark.parametrize("options", TRANSFORMS)
+def test_pitch_transforms_change_the_spoken_pitch(speak, network, options):
+    mels = speak(numbered(TEXTS[1:3]), *options.split())
+    for place, text in enumerate(TEXTS[1:3]):
+        pitch = truth(network, text).pitch
+        expected = truth(network, text, pitch=TRANSFORMS[options](pitch)).mel[0]
+        close(mels[str(place)], expected)
+        assert (expected - truth(network, text).mel[0]).abs().max() > 1e-3
+
+
+def test_speakers_are_chosen_by_number_or_name_for_all_or_for_each(speak, network):
+    for speaker, number in (("2", 2), ("bob", 1)):
+        close(speak([f"a|{TEXTS[0]}"], "--speaker", speaker)["a"], truth(network, TEXTS[0], speaker=number).mel[0])
+    lines = ["output\ttext\tspeaker", *(f"{name}\t{TEXTS[0]}\t{name}" for name in ("ann", "bob", "2"))]
+    mels = speak(lines)
+    for name, number in (("ann", 0), ("bob", 1), ("2", 2)):
+        close(mels[name], truth(network, TEXTS[0], speaker=number).mel[0])
+
+
+def test_pitch_and_durations_of_the_list_are_spoken_instead_of_predicted_ones(speak, network, tmp_path):
+    lines = ["output\ttext\tpitch\tduration"]
+    expected = {}
+    for place, text in enumerate(TEXTS):
+        n_tokens = encode(text).size(1)
+        pitch, durations = torch.randn(n_tokens), torch.randint(1, 6, (n_tokens,))
+        save_tensor(tmp_path / f"pitch_char/{place}.pt", pitch)
+        save_tensor(tmp_path / f"durations/{place}.pt", durations)
+        lines.append(f"{place}\t{text}\tpitch_char/{place}.pt\tdurations/{place}.pt")
+        expected[str(place)] = truth(network, text, pitch=pitch[None], durations=durations[None].float()).mel[0]
+    for name, mel in speak(lines).items():
+        close(mel, expected[name])
+
+
+def test_the_averaged_weights_speak_with_ema(speak, averaged):
+    close(speak([f"a|{TEXTS[0]}"], "--ema")["a"], truth(averaged, TEXTS[0]).mel[0])
+
+
+def test_torchscript_speaks_the_same_with_every_control(speak):
+    options = ("--pitch-transform-shift", "15", "--pace", "1.3", "--speaker", "1")
+    mels = speak(numbered(TEXTS), *options)
+    for name, mel in speak(numbered(TEXTS), *options, "--torchscript").items():
+        close(mel, mels[name])
+
+
+def test_mixed_precision_stays_near_single_precision(speak, tmp_path):
+    lines = ["output\ttext\tduration"]
+    for place, text in enumerate(TEXTS):
+        save_tensor(tmp_path / f"{place}.pt", torch.full((encode(text).size(1),), 3))
+        lines.append(f"{place}\t{text}\t{place}.pt")
+    exact, mixed = speak(lines), speak(lines, "--amp")
+    for name, mel in mixed.items():
+        assert mel.dtype == torch.float32
+        assert 0 < (mel - exact[name]).abs().max() < 0.15
+
+
+def test_text_options_replace_the_checkpoints(speak, network):
+    basic = TextFrontEnd(dataclasses.replace(TEXT, cleaners=("basic_cleaners",)))
+    tokens = torch.tensor([basic.encode("Mr. Go")])
+    expected = network.infer(tokens, torch.tensor([tokens.size(1)])).mel[0]
+    assert tokens.size(1) < encode("Mr. Go").size(1)  # which reads "mister go"
+    close(speak(["a|Mr. Go"], "--text-cleaners", "basic_cleaners")["a"], expected)
+
+
+def test_unknown_symbols_can_be_dropped_with_one_warning(speak, network, capsys):
+    mels = speak(["a|Go #on.", "b|*#Hm?"], "--unknown-symbols", "drop")
+    close(mels["a"], truth(network, "Go on.").mel[0])
+    close(mels["b"], truth(network, "Hm?").mel[0])
+    warnings = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning")]
+    assert len(warnings) == 1 and "dropped 3 symbols" in warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "weights"),
+    [
+        ("checkpoint_1_0", "state_dict"),
+        ("checkpoint_1_0", "ema_state_dict"),
+        ("checkpoint_1_0_single_gpu_no_ema", "state_dict"),
+    ],
+)
+def test_published_checkpoints_speak_as_the_original_does(goldens, tmp_path, monkeypatch, name, weights):
+    folder = goldens / "fastpitch_1_0"
+    expected = load_file(folder / f"{name}_expected.safetensors")
+    # Its symbols mix phones and letters within a word, which no text encodes to.
+    monkeypatch.setattr(TextFrontEnd, "encode", lambda self, text, where: expected["in.text"][0].tolist())
+    (tmp_path / "phrases.txt").write_text("a.wav|These symbols.\n")
+    argv = ["-i", str(tmp_path / "phrases.txt"), "-o", str(tmp_path), "--save-mels", "--no-audio"]
+    argv += ["--ema"] if weights == "ema_state_dict" else []
+    inference.main([*argv, "--fastpitch", str(folder / f"{name}.pt")])
+    close(torch.load(tmp_path / "mels" / "a.pt"), expected[f"{weights}.mel_out"][0])
+
+
+def test_the_mels_folder_says_how_its_mels_were_made(speak, tmp_path):
+    speak(["a|Go on."])
+    assert read_json(tmp_path / "out" / "mels" / "audio.json") == to_plain(AUDIO)
+    other = dataclasses.replace(AUDIO, hop_length=256)
+    write_json(tmp_path / "out" / "mels" / "audio.json", to_plain(other))
+    speak(["a|Go on."])
+    assert read_json(tmp_path / "out" / "mels" / "audio.json") == to_plain(AUDIO)
+
+
+def test_the_log_has_the_figures_of_each_batch_and_of_the_run(speak, tmp_path, capsys):
+    speak(numbered(TEXTS), "--griffin-lim-iters", "2", "-bs", "2", "--include-warmup")
+    records = read_log(tmp_path / "out" / "nvlog_infer.json")
+    data = [record["data"] for record in records if record["type"] == "LOG"]
+    assert data[0]["batch_size"] == 2 and data[0]["warmup_steps"] == 3
+    batches = [figures for figures in data if "latency" in figures]
+    keys = {"generator_frames/s", "generator_latency", "latency"}
+    assert len(batches) == 3
+    assert keys | {f"griffin_lim_{key}" for key in ("frames/s", "samples/s", "latency")} == batches[0].keys()
+    summary = {key: value for figures in data[1 + len(batches) :] for key, value in figures.items()}
+    latencies = torch.tensor([figures["latency"] for figures in batches])
+    assert summary["avg_latency"] == pytest.approx(float(latencies.mean()), rel=1e-5)
+    assert summary["avg_latency"] <= summary["90%_latency"] <= summary["95%_latency"] <= summary["99%_latency"]
+    samples = sum(torch.load(path).size(1) * 200 for path in (tmp_path / "out" / "mels").glob("*.pt"))
+    assert summary["avg_samples/s"] == pytest.approx(samples / float(latencies.sum()), rel=1e-5)
+    assert summary["avg_RTF@2"] == pytest.approx(samples / 22050 / float(latencies.sum()), rel=1e-5)
+    lines = [line for line in capsys.readouterr().out.splitlines() if "99% latency" in line]
+    assert len(lines) == 1 and lines[0].startswith("DLL ") and lines[0].endswith(" s")
+
+
+def test_repeats_measure_every_batch_again_and_write_once(tmp_path, checkpoint):
+    (tmp_path / "phrases.txt").write_text("Go on.\nHm?\n")
+    log = tmp_path / "log.json"
+    argv = ["-i", str(tmp_path / "phrases.txt"), "--fastpitch", str(checkpoint), "--no-audio", "--log-file", str(log)]
+    inference.main([*argv, "--repeats", "3", "-bs", "1"])
+    data = [record["data"] for record in read_log(log) if record["type"] == "LOG"]
+    assert not any("generator_latency" in figures for figures in data)  # only the averages
+    assert any("99%_generator_latency" in figures for figures in data)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log.json", "phrases.txt"]

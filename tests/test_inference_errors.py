@@ -1,0 +1,199 @@
+"""Inference told nonsense, or stopped: one clear line, the right exit status, and every finished file whole."""
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import soundfile
+import torch
+
+import inference
+from common.checkpoint import Checkpoint, save_checkpoint
+from common.config import AudioConfig, TextConfig, to_plain
+from common.errors import CheckpointError, InputError, OptionError
+from common.files import save_tensor, write_json
+from fastpitch.model import ModelConfig, build_networks
+
+ROOT = Path(__file__).resolve().parents[1]
+MODEL = ModelConfig(
+    symbols_embedding_dim=16,
+    in_fft_n_layers=1,
+    in_fft_conv1d_filter_size=16,
+    in_fft_output_size=16,
+    out_fft_n_layers=1,
+    out_fft_conv1d_filter_size=16,
+    out_fft_output_size=16,
+)
+
+
+def make_checkpoint(path: Path, **changes) -> Path:
+    """A voice with random weights, 20 frames a symbol, no pitch statistics and no averaged weights."""
+    network = build_networks(MODEL, AudioConfig(), TextConfig())["fastpitch"]
+    with torch.no_grad():
+        network.duration_predictor.fc.bias.fill_(3.0)
+        network.proj.bias.fill_(-4.0)
+    checkpoint = Checkpoint(
+        "FastPitch", to_plain(MODEL), AudioConfig(), TextConfig(), {"fastpitch": network.state_dict()}
+    )
+    save_checkpoint(path, dataclasses.replace(checkpoint, **changes))
+    return path
+
+
+@pytest.fixture(scope="module")
+def voice(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_checkpoint(tmp_path_factory.mktemp("voice") / "voice.pt")
+
+
+@pytest.fixture
+def phrases(tmp_path: Path) -> Path:
+    path = tmp_path / "phrases.tsv"
+    path.write_text("a.wav|Go on.\nb.wav|Hm?\n")
+    return path
+
+
+def refused(kind: type[Exception], *argv: str | Path) -> str:
+    """The one line that inference ends with."""
+    with pytest.raises(InputError) as caught:
+        inference.main([str(word) for word in argv])
+    assert caught.type is kind
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_bad_line_is_named_before_anything_is_spoken_or_written(tmp_path, phrases, voice):
+    phrases.write_text("a.wav|Go on.\nb.wav|Caf#.\n")
+    message = refused(InputError, "-i", phrases, "-o", tmp_path / "out", "--fastpitch", voice)
+    assert f"{phrases}:2" in message and "'#' (U+0023)" in message
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "nothing would be kept; give --output"),
+        (["--save-mels", "--repeats", "2"], "--save-mels needs --output"),
+        (["-o", "x", "--no-audio"], "needs --save-mels"),
+        (["-o", "x", "--amp-dtype", "bfloat16"], "needs --amp"),
+        (["-o", "x", "--pitch-transform-custom", "--pitch-transform-amplify", "0"], "leave out --pitch-transform-amp"),
+        (["-o", "x", "--pitch-transform-shift", "nan"], "expected a finite number"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(phrases, voice, options, message):
+    assert message in refused(OptionError, "-i", phrases, "--fastpitch", voice, *options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--pace", "2"], ["--torchscript"], ["--speaker", "1"], ["--pitch-transform-flatten"], ["--ema"]],
+)
+def test_options_for_text_are_refused_where_mels_are_given(phrases, options):
+    assert options[0] in refused(OptionError, "-i", phrases, "-o", "x", *options)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+def test_cuda_without_a_gpu_is_refused(phrases, voice):
+    assert "no CUDA device" in refused(OptionError, "-i", phrases, "-o", "x", "--fastpitch", voice, "--cuda")
+
+
+def test_checkpoints_that_cannot_speak_are_refused(tmp_path, phrases, voice):
+    bad = tmp_path / "bad.pt"
+
+    def message() -> str:
+        return refused(CheckpointError, "-i", phrases, "-o", tmp_path / "out", "--fastpitch", bad)
+
+    assert f"{bad}: no such checkpoint" in message()
+    bad.write_bytes(voice.read_bytes()[:5000])
+    assert str(bad) in message()
+    make_checkpoint(bad, model="WaveGlow")
+    assert f"{bad}: a checkpoint of WaveGlow, expected one of FastPitch" in message()
+    make_checkpoint(bad, config=to_plain(dataclasses.replace(MODEL, in_fft_n_layers=2)))
+    assert "its weights do not fit the model: missing encoder.layers.1" in message()
+    make_checkpoint(bad)
+    options = ("-i", phrases, "-o", tmp_path / "out", "--fastpitch", bad)
+    assert f"{bad}: holds no averaged weights; leave out --ema" in refused(CheckpointError, *options, "--ema")
+    assert "no pitch statistics" in refused(InputError, *options, "--pitch-transform-shift", "10")
+    assert "--speaker: speaker '3', expected a number from 0 to 0" in refused(InputError, *options, "--speaker", "3")
+    assert "symbol set arpabet" in refused(InputError, *options, "--input-type", "phone", "--symbol-set", "arpabet")
+
+
+def test_a_list_that_does_not_fit_the_voice_is_refused(tmp_path, phrases, voice):
+    save_tensor(tmp_path / "short.pt", torch.zeros(3))
+    options = ("-i", phrases, "-o", tmp_path / "out", "--fastpitch", voice, "--dataset-path", tmp_path)
+    for content, message in {
+        "mel\toutput\na.pt\ta.wav\n": f"{phrases}:2: no text column",
+        "text\tspeaker\nGo on.\t0\nGo on.\tbob\n": f"{phrases}:3: speaker 'bob', expected a number from 0 to 0",
+        "text\tpitch\nGo on.\tabsent.pt\n": f"absent.pt: no such file ({phrases}:2)",
+        "text\tpitch\nGo on.\tshort.pt\n": f"short.pt: shape (3,), expected (6,), one value a symbol ({phrases}:2)",
+    }.items():
+        phrases.write_text(content)
+        assert message in refused(InputError, *options)
+    phrases.write_text("text\tpitch\nGo on.\tshort.pt\n")
+    assert "gives the pitch" in refused(OptionError, *options, "--pitch-transform-invert")
+
+
+def test_given_mels_that_cannot_be_used_are_refused(tmp_path, phrases):
+    options = ("-i", phrases, "-o", tmp_path / "out", "--dataset-path", tmp_path)
+    assert f"{phrases}:1: no mel column; give a text-to-mel checkpoint" in refused(InputError, *options)
+    phrases.write_text("mel\nmels/a.pt\n")
+    assert f"mels/a.pt: no such file ({phrases}:2)" in refused(InputError, *options)
+    for mel, message in (
+        (torch.zeros(40, 9), f"mels/a.pt: shape (40, 9), expected (80, frames) ({phrases}:2)"),
+        (torch.zeros(80, 0), "shape (80, 0), expected (80, frames)"),
+        (torch.full((80, 9), torch.nan), "not finite"),
+    ):
+        save_tensor(tmp_path / "mels" / "a.pt", mel)
+        assert message in refused(InputError, *options)
+    write_json(tmp_path / "mels" / "audio.json", to_plain(AudioConfig()))
+    write_json(tmp_path / "other" / "audio.json", to_plain(AudioConfig(hop_length=200, mel_fmax=None)))
+    phrases.write_text("mel\nmels/a.pt\nother/a.pt\n")
+    message = refused(InputError, *options)
+    assert "hop_length: 200 (" in message and "mel_fmax: None (" in message
+
+
+def command(*argv: str | Path) -> subprocess.Popen:
+    words = [sys.executable, "inference.py", *(str(word) for word in argv)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def test_a_mistake_is_one_line_and_a_status_on_the_command_line(phrases):
+    process = command("-i", phrases, "--fastpitch", "absent.pt", "-o", "x")
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (1, "")
+    assert err == "error: absent.pt: no such checkpoint file\n"
+
+
+def test_an_unknown_option_and_a_voice_whose_package_is_not_here_are_refused(phrases, capsys):
+    for option in ("--ouput", "--glados"):
+        with pytest.raises(SystemExit) as caught:
+            inference.main(["-i", str(phrases), option, "x"])
+        assert caught.value.code == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert f"unrecognized arguments: {option}" in line
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
+def test_stopping_loses_no_finished_wav_and_leaves_no_half_one(tmp_path, voice, stop):
+    phrases, folder = tmp_path / "phrases.txt", tmp_path / "out"
+    phrases.write_text("Somebody walked.\n" * 200)
+    process = command("-i", phrases, "-o", folder, "--fastpitch", voice, "--griffin-lim-iters", "30")
+    limit = time.monotonic() + 60
+    while len(list(folder.glob("audio_*.wav"))) < 3 and time.monotonic() < limit:
+        time.sleep(0.01)
+    process.send_signal(stop)
+    out, err = process.communicate(timeout=60)
+    written = sorted(folder.glob("audio_*.wav"))
+    assert 3 <= len(written) < 200
+    assert [path.name for path in written] == [f"audio_{place:04d}.wav" for place in range(1, len(written) + 1)]
+    lengths = {soundfile.info(path).frames for path in written}
+    assert len(lengths) == 1 and lengths.pop() > 20 * 256
+    if stop == signal.SIGINT:
+        assert process.returncode == 130
+        assert err.splitlines()[-1] == "interrupted" and "Traceback" not in err
+        assert f"{len(written)} of 200 phrases are in {folder}" in out
+        assert not list(folder.glob(".*"))
