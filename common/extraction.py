@@ -120,7 +120,7 @@ def prepare(utterance: Utterance, plan: ExtractionPlan) -> Prepared:
 
 def _prepare(utterance: Utterance, plan: ExtractionPlan) -> Prepared:
     if not utterance.text:
-        raise InputError("the transcript is empty")
+        raise InputError(f"{utterance.wav}: the transcript is empty")
     wav = plan.dataset_path / utterance.wav
     info = check_wav(wav, sampling_rate=plan.audio.sampling_rate, max_wav_value=plan.max_wav_value)
     extractor = mel_extractor(plan.audio)

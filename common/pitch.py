@@ -12,6 +12,7 @@ from common.errors import AudioError, InputError
 FLOOR = 75.0  # Hz
 CEILING = 600.0  # Hz
 SHORTEST = 3.0 / FLOOR  # s, the analysis window: three periods of the lowest pitch
+FLAT = 1e-6  # a standard deviation below this part of the mean is rounding
 TRICHAR_PARTS = 3
 KINDS = ("pitch_mel", "pitch_char", "pitch_trichar")
 
@@ -111,9 +112,10 @@ def statistics(parts: Iterable[PitchMoments]) -> PitchStatistics:
         squares += part.squares + step * step * count * part.count / total
         mean += step * part.count / total
         count = total
-    if count < 2 or squares == 0:
-        raise InputError(f"{count} voiced pitch values: too few for statistics; is it speech?")
-    return PitchStatistics(mean=mean, std=(squares / count) ** 0.5)
+    std = (squares / count) ** 0.5 if count else 0.0
+    if std <= FLAT * mean:
+        raise InputError(f"{count} voiced pitch values that do not vary: no statistics to normalise by; is it speech?")
+    return PitchStatistics(mean=mean, std=std)
 
 
 def normalise(pitch: np.ndarray, by: PitchStatistics) -> np.ndarray:

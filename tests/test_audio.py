@@ -1,0 +1,178 @@
+"""Recordings of every usable format are read alike; every unusable one is one clear line."""
+
+import re
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from common.audio import check_wav, load_wav, save_wav
+from common.errors import AudioError
+
+RATE = 22050
+
+
+@pytest.fixture(scope="module")
+def tone() -> np.ndarray:
+    """A quarter of a second, exactly representable in 16 bits."""
+    t = np.arange(RATE // 4) / RATE
+    return np.round(0.5 * np.sin(2 * np.pi * 220 * t) * 32768) / 32768
+
+
+@pytest.mark.parametrize(
+    ("suffix", "subtype"),
+    [
+        ("wav", "PCM_16"),
+        ("wav", "PCM_24"),
+        ("wav", "PCM_32"),
+        ("wav", "FLOAT"),
+        ("wav", "DOUBLE"),
+        ("flac", "PCM_16"),
+        ("flac", "PCM_24"),
+    ],
+)
+def test_the_same_sound_is_read_from_every_format(tmp_path: Path, tone: np.ndarray, suffix: str, subtype: str):
+    path = tmp_path / f"a.{suffix}"
+    soundfile.write(path, tone, RATE, subtype=subtype)
+    wave = load_wav(path, sampling_rate=RATE)
+    assert wave.dtype == torch.float32 and wave.shape == tone.shape
+    assert torch.equal(wave, torch.from_numpy(tone).float())
+    assert check_wav(path, sampling_rate=RATE).n_samples == len(tone)
+
+
+def test_integers_use_the_whole_range(tmp_path: Path):
+    path = tmp_path / "a.wav"
+    soundfile.write(path, np.array([-32768, 0, 32767], dtype=np.int16), RATE)
+    assert load_wav(path, sampling_rate=None).tolist() == [-1.0, 0.0, 32767 / 32768]
+
+
+def test_real_clips_are_their_integers_over_32768(goldens: Path):
+    for path in sorted((goldens / "audio" / "clips").glob("*.flac")):
+        integers, _ = soundfile.read(path, dtype="int16")
+        assert np.array_equal(load_wav(path, sampling_rate=RATE).numpy(), integers / np.float32(32768))
+
+
+def write_bad_file(path: Path, tone: np.ndarray, fault: str) -> None:
+    if fault == "missing":
+        return
+    if fault == "empty":
+        path.write_bytes(b"")
+    elif fault == "text":
+        path.write_text("these are no samples, only words about samples")
+    elif fault == "no samples":
+        soundfile.write(path, tone[:0], RATE)
+    elif fault == "rate":
+        soundfile.write(path, tone, 44100)
+    elif fault == "stereo":
+        soundfile.write(path, np.stack([tone, tone], axis=1), RATE)
+    elif fault == "a-law":
+        soundfile.write(path, tone, RATE, subtype="ALAW")
+    elif fault in ("nan", "inf", "loud"):
+        samples = tone.copy()
+        samples[100] = {"nan": np.nan, "inf": -np.inf, "loud": 1.5}[fault]
+        soundfile.write(path, samples, RATE, subtype="FLOAT")
+
+
+@pytest.mark.parametrize(
+    ("fault", "message", "in_header"),
+    [
+        ("missing", "no such file", True),
+        ("empty", "an empty file", True),
+        ("text", "not a readable WAV or FLAC file", True),
+        ("no samples", "no samples", True),
+        ("rate", r"44100 Hz, expected 22050 \(list\.txt:7\); resample it or pass --sampling-rate 44100", True),
+        ("stereo", r"2 channels, expected 1 \(list\.txt:7\)", True),
+        ("a-law", "ALAW samples, expected WAV or FLAC with integer or float samples", True),
+        ("nan", "sample 100 is not a finite number", False),
+        ("inf", "sample 100 is not a finite number", False),
+        ("loud", r"samples from -0\.5\S* to 1\.5, expected within \[-1, 1\]", False),
+    ],
+)
+def test_an_unusable_file_is_one_clear_line(
+    tmp_path: Path, tone: np.ndarray, fault: str, message: str, in_header: bool
+):
+    path = tmp_path / "a.wav"
+    write_bad_file(path, tone, fault)
+    for function in (load_wav, check_wav) if in_header else (load_wav,):
+        with pytest.raises(AudioError, match=message) as caught:
+            function(path, sampling_rate=RATE, where="list.txt:7")
+        text = str(caught.value)
+        assert text.startswith(f"{path}: ") and "(list.txt:7)" in text and "\n" not in text
+
+
+@pytest.mark.parametrize("suffix", ["wav", "flac"])
+def test_a_file_cut_anywhere_is_refused_from_its_header(tmp_path: Path, tone: np.ndarray, suffix: str):
+    path = tmp_path / f"a.{suffix}"
+    soundfile.write(path, tone, RATE)
+    data = path.read_bytes()
+    for size in [1, 20, 43, 44, 45, *range(60, len(data), len(data) // 50), len(data) - 1]:
+        path.write_bytes(data[:size])
+        for function in (check_wav, load_wav):
+            with pytest.raises(AudioError, match=re.escape(str(path))):
+                function(path, sampling_rate=RATE)
+
+
+def riff(chunks: list[tuple[bytes, bytes]], announced: int | None = None) -> bytes:
+    body = b""
+    for name, content in chunks:
+        size = announced if name == b"data" and announced is not None else len(content)
+        body += name + struct.pack("<I", size) + content + b"\0" * (len(content) % 2)
+    return b"RIFF" + struct.pack("<I", 4 + len(body)) + b"WAVE" + body
+
+
+FMT = (b"fmt ", struct.pack("<HHIIHH", 1, 1, RATE, RATE * 2, 2, 16))
+
+
+def test_chunks_of_odd_length_and_after_the_samples_are_no_truncation(tmp_path: Path):
+    path = tmp_path / "a.wav"
+    samples = np.arange(100, dtype=np.int16)
+    path.write_bytes(riff([FMT, (b"note", b"odd"), (b"data", samples.tobytes()), (b"LIST", b"INFOtail")]))
+    assert torch.equal(load_wav(path, sampling_rate=RATE) * 32768, torch.arange(100.0))
+
+
+def test_a_wav_that_was_written_to_a_pipe_ends_where_it_ends(tmp_path: Path):
+    path = tmp_path / "a.wav"
+    samples = np.arange(100, dtype=np.int16)
+    path.write_bytes(riff([FMT, (b"data", samples.tobytes())], announced=0xFFFFFFFF))
+    assert torch.equal(load_wav(path, sampling_rate=RATE) * 32768, torch.arange(100.0))
+
+
+def test_a_wav_of_more_than_4_gigabytes_announces_its_length_elsewhere(tmp_path: Path, tone: np.ndarray):
+    path = tmp_path / "a.wav"
+    soundfile.write(path, tone, RATE, format="RF64")
+    assert len(load_wav(path, sampling_rate=RATE)) == len(tone)
+    path.write_bytes(path.read_bytes()[:-2])
+    with pytest.raises(AudioError, match="truncated"):
+        check_wav(path, sampling_rate=RATE)
+
+
+def test_max_wav_value_demands_a_depth(tmp_path: Path, tone: np.ndarray):
+    path = tmp_path / "a.wav"
+    soundfile.write(path, tone, RATE, subtype="PCM_24")
+    assert len(load_wav(path, sampling_rate=RATE, max_wav_value=2**23)) == len(tone)
+    with pytest.raises(AudioError, match=r"PCM_24 samples have full scale 8388608, --max-wav-value demands 32768"):
+        check_wav(path, sampling_rate=RATE, max_wav_value=32768.0)
+
+
+def test_a_saved_wave_is_read_back_within_half_a_step(tmp_path: Path):
+    wave = torch.rand(1000, generator=torch.Generator().manual_seed(0)) * 1.9 - 0.95
+    save_wav(tmp_path / "a.wav", wave, sampling_rate=16000)
+    again = load_wav(tmp_path / "a.wav", sampling_rate=16000)
+    assert (again - wave).abs().max() <= 0.5 / 32768 + 1e-7
+
+
+def test_a_loud_wave_clips_and_never_wraps(tmp_path: Path):
+    save_wav(tmp_path / "a.wav", torch.tensor([-7.0, -1.0, 0.0, 1.0, 1.00001, 7.0]), sampling_rate=RATE)
+    integers, _ = soundfile.read(tmp_path / "a.wav", dtype="int16")
+    assert integers.tolist() == [-32768, -32768, 0, 32767, 32767, 32767]
+
+
+def test_a_wave_that_cannot_be_saved_is_refused(tmp_path: Path):
+    with pytest.raises(AudioError, match="not finite"):
+        save_wav(tmp_path / "a.wav", torch.tensor([0.0, float("nan")]), sampling_rate=RATE)
+    with pytest.raises(AudioError, match=r"expected \(samples,\)"):
+        save_wav(tmp_path / "a.wav", torch.zeros(2, 10), sampling_rate=RATE)
+    assert not (tmp_path / "a.wav").exists()

@@ -1,0 +1,68 @@
+"""Filelists: every problem is named by file and line."""
+
+from pathlib import Path
+
+import pytest
+
+from common.errors import InputError
+from common.filelist import read_filelist
+
+COLUMNS = ("mel", "durations", "pitch", "text")
+
+
+def read(path: Path, content: str | bytes, **kwargs):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return read_filelist(path, **{"columns": ("wav", "text"), "optional": ("speaker",), **kwargs})
+
+
+def test_fields_and_lines_are_found_whatever_ends_the_lines(tmp_path: Path):
+    path = tmp_path / "list.txt"
+    entries = read(path, "\ufeffwavs/a.wav|Grüße, „Welt“\r\n\r\n wavs/b.wav | two words ")
+    assert [entry.fields for entry in entries] == [
+        {"wav": "wavs/a.wav", "text": "Grüße, „Welt“"},
+        {"wav": "wavs/b.wav", "text": "two words"},
+    ]
+    assert [entry.where for entry in entries] == [f"{path}:1", f"{path}:3"]
+
+
+def test_an_optional_column_is_there_in_all_lines_or_in_none(tmp_path: Path):
+    path = tmp_path / "list.txt"
+    entries = read(path, "wavs/a.wav|a|0\nwavs/b.wav|b|1\n")
+    assert [entry.fields["speaker"] for entry in entries] == ["0", "1"]
+    with pytest.raises(InputError, match=r"list\.txt:2: 2 columns, but .*list\.txt:1 has 3"):
+        read(path, "wavs/a.wav|a|0\nwavs/b.wav|b\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", r"list\.txt: the list is empty, expected lines of wav\|text\[\|speaker\]"),
+        ("\n\n", r"list\.txt: the list is empty"),
+        ("wavs/a.wav|a\nwavs/b.wav\n", r"list\.txt:2: 1 columns, expected wav\|text\[\|speaker\]"),
+        ("wavs/a.wav|a|b|c\n", r"list\.txt:1: 4 columns, expected wav\|text"),
+        ("wavs/a.wav|a\n|b\n", r"list\.txt:2: the wav column is empty"),
+        ("wavs/a.wav| \n", r"list\.txt:1: the text column is empty"),
+        ("/data/a.wav|a\n", r"list\.txt:1: /data/a\.wav leads out of the dataset"),
+        ("wavs/../../a.wav|a\n", r"list\.txt:1: wavs/\.\./\.\./a\.wav leads out of the dataset"),
+        (b"wavs/a.wav|a\nwavs/b.wav|Gr\xfc\xdfe\n", r"list\.txt:2: byte 14 is not UTF-8"),
+    ],
+)
+def test_a_bad_list_is_one_clear_line(tmp_path: Path, content: str | bytes, message: str):
+    with pytest.raises(InputError, match=message) as caught:
+        read(tmp_path / "list.txt", content)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_list_is_named(tmp_path: Path):
+    with pytest.raises(InputError, match=r"list\.txt: no such filelist"):
+        read_filelist(tmp_path / "list.txt", columns=COLUMNS)
+
+
+def test_a_column_may_be_empty_where_the_caller_says_so(tmp_path: Path):
+    entries = read(tmp_path / "list.txt", "wavs/a.wav|\n", may_be_empty=("text",))
+    assert entries[0].fields["text"] == ""
+
+
+def test_text_may_look_like_a_path(tmp_path: Path):
+    entries = read(tmp_path / "list.txt", "m.pt|d.pt|p.pt|/and/or .. so\n", columns=COLUMNS)
+    assert entries[0].fields["text"] == "/and/or .. so"

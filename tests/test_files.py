@@ -1,0 +1,113 @@
+"""Files are whole or absent, and a file that cannot be read is named."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from common.errors import InputError
+from common.files import load_tensor, read_json, save_tensor, write_atomically, write_json
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_a_failed_write_keeps_the_old_file_and_leaves_nothing(tmp_path: Path):
+    path = tmp_path / "a.json"
+    write_json(path, {"a": 1})
+
+    def fail(file) -> None:
+        file.write(b"half")
+        raise RuntimeError("power")
+
+    with pytest.raises(RuntimeError, match="power"):
+        write_atomically(path, fail)
+    assert read_json(path) == {"a": 1}
+    assert os.listdir(tmp_path) == ["a.json"]
+
+
+def test_a_kill_in_the_middle_of_a_write_keeps_the_old_file_and_the_next_write_cleans_up(tmp_path: Path):
+    path = tmp_path / "a.json"
+    write_json(path, {"a": 1})
+    code = f"""
+        import sys, time
+        from pathlib import Path
+        from common.files import write_atomically
+        def slow(file):
+            file.write(b"x" * 100_000); file.flush()
+            print("writing", flush=True)
+            time.sleep(60)
+        write_atomically(Path({str(path)!r}), slow)
+    """
+    process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], cwd=ROOT, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"writing\n"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert read_json(path) == {"a": 1}
+    assert len(os.listdir(tmp_path)) == 2
+    write_json(path, {"a": 2})
+    assert os.listdir(tmp_path) == ["a.json"]
+    assert read_json(path) == {"a": 2}
+
+
+def test_readers_see_the_old_or_the_new_file_and_never_a_part(tmp_path: Path):
+    path = tmp_path / "a.pt"
+    save_tensor(path, torch.zeros(100_000))
+    code = f"""
+        import torch
+        from pathlib import Path
+        from common.files import save_tensor
+        for i in range(40):
+            save_tensor(Path({str(path)!r}), torch.full((100_000,), float(i)), durable=False)
+    """
+    writer = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], cwd=ROOT)
+    n_reads = 0
+    deadline = time.monotonic() + 60
+    while writer.poll() is None:
+        assert time.monotonic() < deadline
+        tensor = load_tensor(path)
+        assert bool((tensor == tensor[0]).all())
+        n_reads += 1
+    assert writer.returncode == 0 and n_reads > 0
+    assert load_tensor(path)[0] == 39
+
+
+def test_a_view_is_saved_without_what_it_is_a_view_of(tmp_path: Path):
+    whole = torch.arange(1_000_000.0)
+    save_tensor(tmp_path / "a.pt", whole[10:20])
+    assert (tmp_path / "a.pt").stat().st_size < 4000
+    assert torch.equal(load_tensor(tmp_path / "a.pt"), whole[10:20])
+
+
+def test_a_tensor_file_cut_anywhere_is_one_clear_error(tmp_path: Path):
+    path = tmp_path / "a.pt"
+    save_tensor(path, torch.arange(100.0))
+    data = path.read_bytes()
+    for size in [*range(0, len(data), 37), len(data) - 1]:
+        path.write_bytes(data[:size])
+        with pytest.raises(InputError, match=re.escape(f"{path}: not a readable tensor file")) as caught:
+            load_tensor(path, where="list.txt:7")
+        assert "(list.txt:7)" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_missing_tensor_and_one_that_is_no_tensor_are_named(tmp_path: Path):
+    with pytest.raises(InputError, match=r"b\.pt: no such file \(list\.txt:3\)"):
+        load_tensor(tmp_path / "b.pt", where="list.txt:3")
+    torch.save({"a": torch.zeros(2)}, tmp_path / "c.pt")
+    with pytest.raises(InputError, match=r"c\.pt: holds a dict, expected one tensor"):
+        load_tensor(tmp_path / "c.pt")
+
+
+def test_json_errors_name_file_and_line(tmp_path: Path):
+    path = tmp_path / "a.json"
+    with pytest.raises(InputError, match="no such file"):
+        read_json(path)
+    path.write_text('{\n "a": 1,\n}')
+    with pytest.raises(InputError, match=r"a\.json:3: not JSON"):
+        read_json(path)
