@@ -1,0 +1,4 @@
+#!/usr/bin/env bash
+# Trains FastPitch on 1 GPU of NVIDIA T4 (16GB) in FP32; arguments go to train.py.
+NUM_GPUS=1 BS=32 GRAD_ACCUMULATION=8 AMP=false \
+    exec bash "$(dirname "${BASH_SOURCE[0]}")/../scripts/train.sh" "$@"

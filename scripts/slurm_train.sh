@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Trains on several machines under Slurm: sbatch --nodes 2 scripts/slurm_train.sh [options of train.py]
+# The variables of scripts/train.sh apply (sbatch passes them on); NUM_GPUS (default 8) is the GPUs of each machine.
+# Submit it from the project's folder. Before the time limit, or when the job is preempted, every process is asked
+# to finish its step and save; the job then goes back into the queue and resumes.
+#SBATCH --job-name=fastpitch
+#SBATCH --nodes=2
+#SBATCH --exclusive
+#SBATCH --gpus-per-node=8
+#SBATCH --time=04:00:00
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --signal=TERM@180
+set -euo pipefail
+# Slurm runs a copy of this file, so its own folder says nothing.
+cd "${SLURM_SUBMIT_DIR:?submit this script with sbatch}"
+if [ ! -f scripts/train.sh ]; then
+    echo "error: $PWD is not the project's folder; submit the job from there" >&2
+    exit 1
+fi
+
+export NUM_GPUS=${NUM_GPUS:-8}
+export MASTER_ADDR MASTER_PORT=${PORT:-29500}
+MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+
+# One task a GPU and no launcher between: each process gets a signal exactly once.
+# --wait lets slower processes save after the first has ended.
+trap ':' TERM # the processes get the signal from Slurm too; this shell must outlive them
+status=0
+srun --ntasks-per-node="$NUM_GPUS" --ntasks="$((SLURM_JOB_NUM_NODES * NUM_GPUS))" --kill-on-bad-exit=0 --wait=120 \
+    bash -c 'RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID WORLD_SIZE=$SLURM_NTASKS LOCAL_WORLD_SIZE=$NUM_GPUS \
+        exec bash scripts/train.sh --resume "$@"' train "$@" || status=$?
+
+if [ "$status" -eq 143 ]; then # 128 + SIGTERM: stopped early with its state saved
+    echo "stopped early; the job goes back into the queue"
+    scontrol requeue "$SLURM_JOB_ID" || true # a preempted job is in the queue already
+fi
+exit "$status"
