@@ -10,6 +10,7 @@ from common.text.published.abbreviations import expand_abbreviations
 from common.text.published.letters import expand_letters_and_numbers, spell_acronyms
 from common.text.published.numbers import expand_numbers
 from common.text.published.times import expand_times
+from common.text.reading.english import read_english
 
 _BLANKS = re.compile(r"\s+")
 _SLASHES = re.compile(r"/+")
@@ -42,13 +43,18 @@ def english_cleaners_v2(text: str) -> str:
     return _SLASHES.sub(" ", collapse_blanks(spell_acronyms(text).lower()))
 
 
+def english_cleaners_v3(text: str) -> str:
+    """Text as it is read aloud, by this project's own rules over the whole sentence; for new voices."""
+    return read_english(text)
+
+
 PUBLISHED_CLEANERS: dict[str, Callable[[str], str]] = {
     "english_cleaners": english_cleaners,
     "english_cleaners_v2": english_cleaners_v2,
     "basic_cleaners": basic_cleaners,
     "transliteration_cleaners": transliteration_cleaners,
 }
-CLEANERS: dict[str, Callable[[str], str]] = {**PUBLISHED_CLEANERS}
+CLEANERS: dict[str, Callable[[str], str]] = {**PUBLISHED_CLEANERS, "english_cleaners_v3": english_cleaners_v3}
 
 
 def get_cleaner(name: str) -> Callable[[str], str]:

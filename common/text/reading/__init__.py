@@ -1,0 +1,1 @@
+"""The rules of ``english_cleaners_v3``: how a person reads numbers, dates, money, units and abbreviations aloud."""

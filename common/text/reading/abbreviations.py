@@ -1,0 +1,244 @@
+"""Abbreviations: titles, streets, companies, Latin, and labels before a number such as "No. 7" and "pp. 5-7"."""
+
+import re
+
+# Words that begin a sentence far more often than a name: after them an abbreviation's full stop ended the last one.
+STARTERS = (
+    "A|After|All|Although|An|And|Another|As|At|Because|Before|But|By|Did|Do|Does|Everyone|For|From|Had|Has|He|Her|Here|"
+    "His|How|However|I|If|In|Is|It|Its|Later|Let|Many|Most|My|Next|No|Nobody|Not|Now|Of|On|One|Or|Our|Please|She|Since|"
+    "So|Some|Soon|That|The|Their|Then|There|These|They|This|Those|Though|To|Today|Two|Under|Was|We|Were|What|When|Where|"
+    "Which|While|Who|Why|With|Yes|Yesterday|You|Your"
+)
+_ENDS_SENTENCE = rf"(?=\s*[\"')]*\s*$|\s+[\"'(]*(?:{STARTERS})\b)"
+
+# Before a capitalised name, with or without a full stop; the full stop never ends a sentence.
+_TITLES = {
+    "Mr": "mister",
+    "Mrs": "missus",
+    "Ms": "miz",
+    "Messrs": "messieurs",
+    "Dr": "doctor",
+    "Drs": "doctors",
+    "Prof": "professor",
+    "Mt": "mount",
+}
+# The same, but only with a full stop: the letters alone may be something else.
+_DOTTED_TITLES = {
+    "Rev": "reverend",
+    "Hon": "honorable",
+    "Gen": "general",
+    "Col": "colonel",
+    "Maj": "major",
+    "Capt": "captain",
+    "Cpt": "captain",
+    "Cmdr": "commander",
+    "Cdr": "commander",
+    "Lt": "lieutenant",
+    "Sgt": "sergeant",
+    "Cpl": "corporal",
+    "Pvt": "private",
+    "Adm": "admiral",
+    "Gov": "governor",
+    "Sen": "senator",
+    "Rep": "representative",
+    "Pres": "president",
+    "Insp": "inspector",
+    "Supt": "superintendent",
+    "Fr": "father",
+    "Ft": "fort",
+    "Pt": "point",
+}
+# Anywhere; the full stop stays when it also ends the sentence.
+_WORDS = {
+    "ave": "avenue",
+    "blvd": "boulevard",
+    "rd": "road",
+    "hwy": "highway",
+    "pkwy": "parkway",
+    "jr": "junior",
+    "sr": "senior",
+    "esq": "esquire",
+    "inc": "incorporated",
+    "ltd": "limited",
+    "co": "company",
+    "cos": "companies",
+    "corp": "corporation",
+    "bros": "brothers",
+    "dept": "department",
+    "depts": "departments",
+    "univ": "university",
+    "assn": "association",
+    "assoc": "associates",
+    "intl": "international",
+    "natl": "national",
+    "govt": "government",
+    "approx": "approximately",
+    "appt": "appointment",
+    "est": "established",
+    "vs": "versus",
+    "etc": "et cetera",
+    "incl": "including",
+    "excl": "excluding",
+    "avg": "average",
+    "max": "maximum",
+    "misc": "miscellaneous",
+    "viz": "namely",
+    "cf": "compare",
+    "cont": "continued",
+    "tel": "telephone",
+    "temp": "temperature",
+    "apt": "apartment",
+    "hr": "hour",
+    "hrs": "hours",
+    "mins": "minutes",
+    "secs": "seconds",
+    "lb": "pound",
+    "lbs": "pounds",
+    "oz": "ounces",
+    "yr": "year",
+    "yrs": "years",
+    "ca": "circa",
+    "esp": "especially",
+    "orig": "originally",
+    "bldg": "building",
+    "ext": "extension",
+}
+_MONTHS = {
+    "jan": "January",
+    "feb": "February",
+    "mar": "March",
+    "apr": "April",
+    "jun": "June",
+    "jul": "July",
+    "aug": "August",
+    "sep": "September",
+    "sept": "September",
+    "oct": "October",
+    "nov": "November",
+    "dec": "December",
+}
+_WEEKDAYS = {
+    "mon": "Monday",
+    "tue": "Tuesday",
+    "tues": "Tuesday",
+    "wed": "Wednesday",
+    "thu": "Thursday",
+    "thur": "Thursday",
+    "thurs": "Thursday",
+    "fri": "Friday",
+}
+_WEEKEND = {"Sat": "Saturday", "Sun": "Sunday"}  # "sat." and "sun." are words too: only before a date or a time
+_LATIN = (
+    (re.compile(r"\be\.\s?g\.(?=,|\W|$)", re.IGNORECASE), "for example"),
+    (re.compile(r"\bi\.\s?e\.(?=,|\W|$)", re.IGNORECASE), "that is"),
+    (re.compile(r"\ba\.k\.a\.", re.IGNORECASE), "also known as"),
+    (re.compile(r"\bet al\.", re.IGNORECASE), "et al"),
+    (re.compile(r"\bvs\b(?!\.)", re.IGNORECASE), "versus"),
+    (re.compile(r"\bw/o\b", re.IGNORECASE), "without"),
+    (re.compile(r"\bw/(?=\s?[A-Za-z])", re.IGNORECASE), "with "),
+)
+_BEFORE_NUMBER = {
+    "no": "number",
+    "nos": "numbers",
+    "nr": "number",
+    "p": "page",
+    "pp": "pages",
+    "pg": "page",
+    "vol": "volume",
+    "vols": "volumes",
+    "ch": "chapter",
+    "chap": "chapter",
+    "fig": "figure",
+    "figs": "figures",
+    "sec": "section",
+    "sect": "section",
+    "art": "article",
+    "eq": "equation",
+    "ex": "example",
+    "ep": "episode",
+    "pt": "part",
+    "par": "paragraph",
+    "ext": "extension",
+    "apt": "apartment",
+    "rm": "room",
+    "rs": "rupees",
+    "c": "circa",
+    "ca": "circa",
+}
+_LABEL = re.compile(rf"(?<![\w.])({'|'.join(_BEFORE_NUMBER)})\.\s?(?=[0-9]|#[0-9]|[IVXLC]+\b(?!['.]\w))", re.IGNORECASE)
+_BARE_LABEL = re.compile(r"(?<![\w.])(pp|p|vol|ext)\s(?=[0-9])|(?<![\w.])(Vol|Ch|Fig)\s(?=[0-9])|\b(Nos?)\s(?=[0-9])")
+_NUMBER_SIGN = re.compile(r"(?<![\w&])#\s?(?=[0-9])")
+_MONTH = re.compile(
+    rf"\b({'|'.join(_MONTHS)})\b(?:\.|(?=\s[0-9])|(?<=[0-9]\s...)|(?<=[0-9](?:st|nd|rd|th)\s...))", re.IGNORECASE
+)
+_WEEKDAY = re.compile(rf"\b({'|'.join(_WEEKDAYS)})\.", re.IGNORECASE)
+_WEEKEND_DAY = re.compile(
+    rf"\b({'|'.join(_WEEKEND)})\.(?=,?\s(?:[0-9]|at\b|{'|'.join(set(_MONTHS.values()) | {'May'})}))"
+)
+
+_NAME_AHEAD = r"(?=\s?[A-Z])"
+_TITLE = re.compile(rf"\b({'|'.join(_TITLES)})\b(?:\.|(?=\s[A-Z]))")
+_DOTTED_TITLE = re.compile(rf"\b({'|'.join(_DOTTED_TITLES)})\.{_NAME_AHEAD}")
+_LOWER_TITLE = re.compile(r"\b(mr|mrs|ms|dr|drs|prof)\.", re.IGNORECASE)
+_DRIVE = re.compile(rf"(?<=[a-z]\s)(?<!\bthe\s)Dr\.?(?=\s*[,;:)]|\s+[a-z]|{_ENDS_SENTENCE[3:-1]})")
+_DRIVE_NAME = re.compile(r"\b[A-Z0-9][\w']*\s$")
+_STREET = re.compile(r"\bSt\b\.?", re.IGNORECASE)
+_STARTER = re.compile(rf"\s+[\"'(]*(?:{STARTERS})\b|\s*[\"')]*\s*$")
+_WORD = re.compile(rf"\b({'|'.join(_WORDS)})\.(?!\w)({_ENDS_SENTENCE})?", re.IGNORECASE)
+_BARE_SUFFIX = re.compile(r"(?<=[a-z],\s|\w[a-z]\s)(Jr|Sr|Inc|Ltd|Corp|Esq)\b(?!\.)")
+
+
+def _name_month(match: re.Match) -> str:
+    """A month's name, unless its letters are a word without a full stop ("mar the paint")."""
+    return _MONTHS[match[1].lower()]
+
+
+def expand_labels(text: str) -> str:
+    """Abbreviations that stand before numbers and in dates, so that the rules for these see whole words."""
+    text = _NUMBER_SIGN.sub("number ", text)
+    text = _LABEL.sub(lambda match: _BEFORE_NUMBER[match[1].lower()] + " ", text)
+    text = _BARE_LABEL.sub(lambda match: _BEFORE_NUMBER[match[0].strip().lower()] + " ", text)
+    text = _MONTH.sub(_name_month, text)
+    text = _WEEKDAY.sub(lambda match: _WEEKDAYS[match[1].lower()], text)
+    return _WEEKEND_DAY.sub(lambda match: _WEEKEND[match[1]], text)
+
+
+def _saint_or_street(match: re.Match) -> str:
+    """ "St. James" is a saint; "Main St." and "5th St. The ..." are streets."""
+    before, after = match.string[: match.start()].rstrip(), match.string[match.end() :]
+    previous = before.split()[-1] if before.split() else ""
+    named_before = bool(re.match(r"[A-Z0-9]", previous)) and previous[-1].isalnum()
+    named_before = named_before or previous.endswith(("first", "second", "third", "th", "street"))
+    ends = _STARTER.match(after) is not None
+    name_follows = re.match(r"\s?[A-Z]", after) is not None
+    if name_follows and not (named_before and ends):
+        return "saint"
+    if not match[0].endswith(".") and not (named_before and match[0] == "St"):
+        return match[0]
+    if named_before or not name_follows:
+        is_street = named_before or match[0][0] == "S" or bool(previous)
+        return ("street" if is_street else "saint") + ("." if ends and match[0].endswith(".") else "")
+    return "saint"
+
+
+def _drive(match: re.Match) -> str:
+    named = _DRIVE_NAME.search(match.string[: match.start()])
+    if not named:
+        return match[0]
+    ends = match[0].endswith(".") and _STARTER.match(match.string[match.end() :])
+    return "drive." if ends else "drive"
+
+
+def expand_abbreviations(text: str) -> str:
+    """Write out abbreviations; a full stop that also ends the sentence stays."""
+    if "/" in text or "." in text or "vs" in text:
+        for pattern, words in _LATIN:
+            text = pattern.sub(words, text)
+    text = _DRIVE.sub(_drive, text)
+    text = _TITLE.sub(lambda match: _TITLES[match[1]], text)
+    if "." in text:
+        text = _DOTTED_TITLE.sub(lambda match: _DOTTED_TITLES[match[1]], text)
+        text = _LOWER_TITLE.sub(lambda match: _TITLES[match[1].capitalize()], text)
+        text = _WORD.sub(lambda match: _WORDS[match[1].lower()] + ("" if match[2] is None else "."), text)
+    text = _STREET.sub(_saint_or_street, text)
+    return _BARE_SUFFIX.sub(lambda match: _WORDS[match[1].lower()], text)

@@ -1,0 +1,89 @@
+"""Characters: any Unicode text as ASCII before it is read, and only a voice's characters afterwards."""
+
+import re
+import unicodedata
+
+from unidecode import unidecode
+
+_PLAIN = {
+    **dict.fromkeys("‘’‚‛′ʼ`´", "'"),
+    **dict.fromkeys("“”„‟″«»", '"'),
+    **dict.fromkeys("‐‑‒−﹣－", "-"),
+    "—": " - ",
+    "―": " - ",
+    "…": "...",
+    "⁄": "/",
+    "∕": "/",
+    "[": "(",
+    "]": ")",
+    "×": " x ",
+    "÷": " divided by ",
+    "±": " plus or minus ",
+    "≤": " less than or equal to ",
+    "≥": " greater than or equal to ",
+    "≠": " not equal to ",
+    "≈": " about ",
+    "√": " the square root of ",
+    "∞": " infinity ",
+    "π": " pi ",
+    "µ": "u",
+    "μ": "u",
+    "©": " copyright ",
+    "®": " ",
+    "™": " ",
+    "§": " section ",
+    "¶": " paragraph ",
+    "•": ", ",
+    "·": " ",
+    "\u00ad": "",  # soft hyphen
+}
+# Signs that later rules read, and that Unidecode would turn into letters.
+KEPT_SIGNS = "£€¥₩₹¢°"
+_DEGREE_SIGNS = {"℃": "°C", "℉": "°F", "º": "°", "￥": "¥", "￡": "£", "￦": "₩", "€": "€"}
+_SUPERSCRIPTS = {"⁰": "0", "¹": "1", "²": "2", "³": "3", "⁴": "4", "⁵": "5", "⁶": "6", "⁷": "7", "⁸": "8", "⁹": "9"}
+_SUPERSCRIPT = re.compile(f"[{''.join(_SUPERSCRIPTS)}]+")
+_EN_DASH = re.compile(r"(?<=\d)\s?–\s?(?=\d)")
+_UNUSUAL = re.compile(rf"[^\x00-\x7f{KEPT_SIGNS}]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+def _plain_character(match: re.Match) -> str:
+    character = match[0]
+    if character in _PLAIN:
+        return _PLAIN[character]
+    if character in _DEGREE_SIGNS:
+        return _DEGREE_SIGNS[character]
+    if unicodedata.category(character) == "No" and "⁄" in unicodedata.normalize("NFKC", character):
+        return " " + unicodedata.normalize("NFKC", character).replace("⁄", "/")  # ½ -> 1/2
+    return unidecode(character)
+
+
+def _superscript(match: re.Match) -> str:
+    return "^" + "".join(_SUPERSCRIPTS[character] for character in match[0])
+
+
+def plain_characters(text: str) -> str:
+    """ASCII letters, digits and punctuation, and the signs of ``KEPT_SIGNS``: "café" -> "cafe", "2½" -> "2 1/2"."""
+    text = text.replace("[", "(").replace("]", ")").replace("`", "'")
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFC", _SURROGATE.sub("", text))
+    text = _EN_DASH.sub("-", text).replace("–", " - ")
+    text = _SUPERSCRIPT.sub(_superscript, text)
+    return _UNUSUAL.sub(_plain_character, text)
+
+
+_ILLEGAL = re.compile(r"[^a-z\-!'(),.:;? ]+")
+_EMPTY_BRACKETS = re.compile(r"\(\s*\)")
+_BLANK_BEFORE_MARK = re.compile(r" +(?=[,.;:?!)])")
+_BLANK_AFTER_BRACKET = re.compile(r"(?<=\() +")
+_DASHES = re.compile(r"(?:(?<=\s)|^)-{2,}(?=\s|$)|-{2,}")
+_REPEATED_MARK = re.compile(r"([,;:])(?:\s*[,;:])+")
+
+
+def tidy(text: str) -> str:
+    """Lower case, only letters, blanks and ``-!'(),.:;?``, no blank before a mark, single blanks, none at the ends."""
+    text = _DASHES.sub(" - ", _ILLEGAL.sub(" ", text.lower()))
+    text = " ".join(_EMPTY_BRACKETS.sub(" ", text).split())
+    text = _REPEATED_MARK.sub(r"\1", _BLANK_BEFORE_MARK.sub("", text))
+    return _BLANK_AFTER_BRACKET.sub("", text).strip()

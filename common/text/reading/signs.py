@@ -1,0 +1,43 @@
+"""Signs between words: &, @, +, =, <, >, %, / and the rest of the keyboard."""
+
+import re
+
+_TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]*(?:\s[^<>]*)?/?>")
+_WORDS = (
+    (re.compile(r"\s*&\s*"), " and "),
+    (re.compile(r"\s*<=\s*"), " less than or equal to "),
+    (re.compile(r"\s*>=\s*"), " greater than or equal to "),
+    (re.compile(r"\s*(?:!=|=/=)\s*"), " not equal to "),
+    (re.compile(r"\s*<->?\s*|\s*<?->\s*|\s*=>\s*"), " to "),
+    (re.compile(r"\s*=+\s*"), " equals "),
+    (re.compile(r"(?<=\w)\s*<\s*(?=\w)|\s<\s"), " less than "),
+    (re.compile(r"(?<=\w)\s*>\s*(?=\w)|\s>\s"), " greater than "),
+    (re.compile(r"(?<=\w)\s*\+\s*(?=\w)|\s\+\s"), " plus "),
+    (re.compile(r"(?<=\w)\s\*\s(?=\w)"), " times "),
+    (re.compile(r"\s*%"), " percent "),
+    (re.compile(r"\s*@\s*"), " at "),
+    (re.compile(r"°"), " degrees "),
+    (re.compile(r"\$+"), " dollar "),
+    (re.compile(r"£"), " pound "),
+    (re.compile(r"€"), " euro "),
+    (re.compile(r"¥"), " yen "),
+    (re.compile(r"₩"), " won "),
+    (re.compile(r"₹"), " rupee "),
+    (re.compile(r"¢"), " cents "),
+    (re.compile(r"(?<=\w)\+\+"), " plus plus "),
+    (re.compile(r"(?<=\w)\+"), " plus "),
+)
+_SIGN = re.compile(r"[&<>=+*%@°$£€¥₩₹¢]")
+
+
+def drop_tags(text: str) -> str:
+    """Text without markup such as ``<br>``."""
+    return _TAG.sub(" ", text) if "<" in text else text
+
+
+def read_signs(text: str) -> str:
+    """Write out the signs that are spoken; those that are not become blanks when the text is tidied."""
+    if _SIGN.search(text):
+        for pattern, words in _WORDS:
+            text = pattern.sub(words, text)
+    return text
