@@ -1,6 +1,7 @@
 """Train a model: `python train.py -m FastPitch -o output -d LJSpeech-1.1 --training-files ... --epochs ...`."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -28,18 +29,18 @@ from common.training import RunOptions, Trainer, describe_metrics
 _AMP_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
-def parse_args() -> argparse.Namespace:
+def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """All options: those of every model, and those of the one that is trained."""
     first = ArgumentParser(add_help=False)
     first.add_argument("-m", "--model", default="FastPitch", choices=available_models(), help="what to train")
-    chosen, _ = first.parse_known_args()
+    chosen, _ = first.parse_known_args(argv)
     parser = ArgumentParser(description="Train a model.", parents=[first])
     _add_run_arguments(parser)
     _add_optimization_arguments(parser)
     add_audio_arguments(parser)
     add_text_arguments(parser)
     import_package(chosen.model).arg_parser.add_arguments(parser)
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     if args.checkpoint_path is not None and args.resume:
         raise OptionError("--checkpoint-path and --resume both say where to go on from; give one of them")
     if args.amp_dtype != "auto" and not args.amp:
@@ -87,9 +88,9 @@ def _add_optimization_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--warmup-steps", type=non_negative_int, default=1000, help="0: constant learning rate")
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Train; exit status 0 at the end, 128 + the signal's number if one stopped the run early."""
-    args = parse_args()
+    args = parse_args(argv)
     ranks = distributed.start(cuda=args.cuda)
     try:
         return train(args, ranks)

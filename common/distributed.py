@@ -48,7 +48,7 @@ class Ranks:
         """Overwrite ``tensors`` with the first process's values."""
         if self.world_size > 1:
             for tensor in tensors:
-                dist.broadcast(tensor, src=0)
+                dist.broadcast(tensor.detach(), src=0)
 
     def barrier(self) -> None:
         """Wait until every process is here."""

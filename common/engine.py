@@ -223,7 +223,7 @@ class Engine:
                     pair = torch.stack([term.total.double(), term.count.double()])
                     sums[name] = sums[name] + pair if name in sums else pair
         # A process whose share is empty still takes part in the sum.
-        names = sorted({name for own in self._ranks.gather(list(sums)) for name in own})
+        names = list(dict.fromkeys(name for own in self._ranks.gather(list(sums)) for name in own))
         device = self._ranks.device
         table = [sums.get(name, torch.zeros(2, dtype=torch.float64, device=device)) for name in names]
         if not table:

@@ -70,5 +70,5 @@ class Objective(ABC):
         return sum(weight * terms[name] for name, weight in weights.items() if name in terms)
 
     def examples(self, networks: Networks, batch: Batch) -> list[Example]:
-        """Up to four utterances of a validation batch for plots and audio; none by default."""
+        """A few utterances of a validation batch for plots and audio; none by default."""
         return []

@@ -1,10 +1,12 @@
 """The training loop of every model: epochs, validation, logs, checkpoints, exact resume, and stopping in between."""
 
 import copy
+import math
 import signal
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -104,6 +106,8 @@ class Trainer:
         subsets = ("train", "val") if engine.ema is None else ("train", "val", "val_ema")
         self._board = TensorBoardLogs(options.output, subsets=subsets, enabled=ranks.is_main)
         self._averaged: Networks | None = None
+        self._artist = ThreadPoolExecutor(max_workers=1)
+        self._drawing: list[Future] = []
 
     def _loader(self, dataset: Dataset, sampler: Any) -> DataLoader:
         safe = ErrorsAsItems(dataset)
@@ -174,7 +178,9 @@ class Trainer:
                     if self._stopping and position.epoch < options.epochs:
                         return signals.received or signal.SIGTERM
                     self._position = position = _Position(epoch=position.epoch + 1)
+            self._wait_for_drawing()
         finally:
+            self._artist.shutdown()
             self._board.close()
         return None
 
@@ -229,7 +235,8 @@ class Trainer:
 
     def _log_epoch(self) -> None:
         position = self._position
-        figures = position.means()
+        means = position.means()
+        figures = {"loss": means.pop("loss", math.nan)} | means
         figures |= {"frames/s": position.frames / position.seconds, "took": position.seconds}
         if position.skipped:
             figures["skipped"] = position.skipped
@@ -261,9 +268,19 @@ class Trainer:
             return
         with evaluation_mode(networks):
             examples = self._engine.objective.examples(networks, batch.to(self._ranks.device))
+        # Drawing and Griffin-Lim take a second or two, in which training can go on.
+        self._wait_for_drawing()
+        self._drawing.append(self._artist.submit(self._draw, subset, self._engine.iteration, examples))
+
+    def _draw(self, subset: str, iteration: int, examples: list[Example]) -> None:
         audio = self._template.audio
         sounding = [_with_sound(example, audio) for example in examples]
-        self._board.examples(subset, self._engine.iteration, sounding, sampling_rate=audio.sampling_rate)
+        self._board.examples(subset, iteration, sounding, sampling_rate=audio.sampling_rate)
+
+    def _wait_for_drawing(self) -> None:
+        """Wait for the last examples' plots and sound; raises what went wrong with them."""
+        while self._drawing:
+            self._drawing.pop().result()
 
     def _averaged_networks(self) -> Networks:
         """Copies of the networks that hold the averaged weights of this moment."""

@@ -12,7 +12,7 @@ from common.synthesis import MelOutput
 from fastpitch.data_function import FastPitchBatch
 
 _PHASE = "fastpitch"
-_N_EXAMPLES = 4
+_N_EXAMPLES = 2
 
 
 class FastPitchObjective(Objective):
