@@ -1,6 +1,5 @@
 """Files are whole or absent, and a file that cannot be read is named."""
 
-import os
 import re
 import signal
 import subprocess
@@ -18,6 +17,10 @@ from common.files import load_tensor, read_json, save_tensor, write_atomically, 
 ROOT = Path(__file__).resolve().parents[1]
 
 
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
 def test_a_failed_write_keeps_the_old_file_and_leaves_nothing(tmp_path: Path):
     path = tmp_path / "a.json"
     write_json(path, {"a": 1})
@@ -29,7 +32,7 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_nothing(tmp_path: Path):
     with pytest.raises(RuntimeError, match="power"):
         write_atomically(path, fail)
     assert read_json(path) == {"a": 1}
-    assert os.listdir(tmp_path) == ["a.json"]
+    assert names(tmp_path) == ["a.json"]
 
 
 def test_a_kill_in_the_middle_of_a_write_keeps_the_old_file_and_the_next_write_cleans_up(tmp_path: Path):
@@ -50,9 +53,9 @@ def test_a_kill_in_the_middle_of_a_write_keeps_the_old_file_and_the_next_write_c
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert read_json(path) == {"a": 1}
-    assert len(os.listdir(tmp_path)) == 2
+    assert len(names(tmp_path)) == 2
     write_json(path, {"a": 2})
-    assert os.listdir(tmp_path) == ["a.json"]
+    assert names(tmp_path) == ["a.json"]
     assert read_json(path) == {"a": 2}
 
 

@@ -1,0 +1,251 @@
+"""Mel-spectrograms agree with the originals', with librosa and with a slow transform; Griffin-Lim speaks them."""
+
+import json
+from pathlib import Path
+
+import librosa
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from common.audio import load_wav
+from common.config import AudioConfig
+from common.errors import AudioError, InputError
+from common.griffin_lim import griffin_lim
+from common.mel import MelExtractor, compress, decompress, energy
+
+SMALL = {"sampling_rate": 8000, "filter_length": 256, "hop_length": 64, "win_length": 200, "n_mels": 20}
+SMALL_CENTERED = AudioConfig(**SMALL, mel_fmax=3500.0)
+SMALL_ALIGNED = AudioConfig(**SMALL, mel_fmin=50.0, mel_fmax=None, framing="aligned")
+
+
+def noise(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.rand(*shape, generator=torch.Generator().manual_seed(seed)) * 1.6 - 0.8
+
+
+def slow_mel(wave: np.ndarray, config: AudioConfig) -> np.ndarray:
+    """float64, one frame and one frequency at a time."""
+    n, hop = config.filter_length, config.hop_length
+    padding = n if config.framing == "centered" else n - hop
+    padded = np.pad(wave.astype(np.float64), (padding // 2, padding - padding // 2), mode="reflect")
+    t = np.arange(config.win_length)
+    window = np.zeros(n)
+    start = (n - config.win_length) // 2
+    window[start : start + config.win_length] = 0.5 - 0.5 * np.cos(2 * np.pi * t / config.win_length)
+    waves = np.exp(-2j * np.pi * np.outer(np.arange(n // 2 + 1), np.arange(n)) / n)
+    basis = librosa.filters.mel(
+        sr=config.sampling_rate, n_fft=n, n_mels=config.n_mels, fmin=config.mel_fmin, fmax=config.mel_fmax
+    )
+    columns = []
+    for first in range(0, len(padded) - n + 1, hop):
+        power = np.abs(waves @ (padded[first : first + n] * window)) ** 2
+        magnitude = np.sqrt(power + (1e-9 if config.framing == "aligned" else 0.0))
+        columns.append(np.log(np.maximum(basis @ magnitude, 1e-5)))
+    return np.stack(columns, axis=1)
+
+
+def test_mels_and_energy_agree_with_the_originals_on_every_case(goldens: Path):
+    expected = load_file(goldens / "audio" / "mel.safetensors")
+    cases = json.loads((goldens / "audio" / "index.json").read_text())["cases"]
+    assert len(cases) >= 10
+    for case in cases:
+        params = dict(case["params"])
+        config = AudioConfig(
+            n_mels=params.pop("n_mel_channels"), peak=32767 / 32768 if case["peak_norm"] else None, **params
+        )
+        if case.get("flac"):
+            wave = load_wav(goldens / "audio" / case["flac"], sampling_rate=config.sampling_rate)
+        else:
+            wave = torch.zeros(case["n_samples"])  # the case of digital silence
+        if isinstance(case["samples"], list):
+            wave = wave[slice(*case["samples"])]
+        mel = MelExtractor(config)(wave[None])[0]
+        wanted = expected[f"{case['name']}.mel"]
+        assert mel.shape == wanted.shape, case["name"]
+        assert (mel - wanted).abs().max() < 2e-3 and (mel - wanted).abs().mean() < 1e-5, case["name"]
+        assert (energy(mel) - expected[f"{case['name']}.energy"]).abs().max() < 1e-3, case["name"]
+
+
+def test_aligned_mels_agree_with_the_original_vocoders(goldens: Path):
+    expected = load_file(goldens / "hifigan" / "mel_spectrogram.safetensors")
+    names = [name for name in expected if name.startswith("output.")]
+    assert len(names) == 12
+    for name in names:
+        clip, level, fmax = name.removeprefix("output.").split("_")
+        config = AudioConfig(
+            framing="aligned", mel_fmax=8000.0 if fmax == "fmax8000" else None, peak=0.95 if level == "norm" else None
+        )
+        wave = load_wav(goldens / "hifigan" / "audio" / f"{clip}.flac", sampling_rate=22050)
+        mel = MelExtractor(config)(wave[None])[0]
+        assert mel.shape == expected[name].shape
+        assert (mel - expected[name]).abs().max() < 5e-3 and (mel - expected[name]).abs().mean() < 1e-5, name
+
+
+def test_the_filters_and_the_window_are_the_originals(goldens: Path):
+    expected = load_file(goldens / "audio" / "stft_basis.safetensors")
+    extractor = MelExtractor(AudioConfig())
+    n_bins = extractor.mel_basis.shape[1]
+    assert torch.allclose(extractor.mel_basis, expected["mel_basis"][:, :n_bins], atol=1e-8)
+    assert not expected["mel_basis"][:, n_bins:].any()
+    assert torch.allclose(extractor.window, expected["window"], atol=1e-7)
+
+
+def test_centered_mels_agree_with_librosa(shared_data: Path):
+    config = AudioConfig()
+    wave = load_wav(shared_data / "LJSpeech-sample" / "wavs" / "LJ001-0002.wav", sampling_rate=22050)
+    magnitude = librosa.feature.melspectrogram(
+        y=wave.numpy(), sr=22050, n_fft=1024, hop_length=256, pad_mode="reflect", power=1.0, n_mels=80, fmax=8000.0
+    )
+    mel = MelExtractor(config)(wave[None])[0]
+    wanted = torch.log(torch.from_numpy(magnitude).clamp(min=1e-5))
+    assert (mel - wanted).abs().max() < 2e-3 and (mel - wanted).abs().mean() < 1e-5
+
+
+@pytest.mark.parametrize("config", [SMALL_CENTERED, SMALL_ALIGNED])
+def test_mels_equal_a_slow_transform(config: AudioConfig):
+    wave = noise(1000)
+    assert np.abs(MelExtractor(config)(wave[None])[0].numpy() - slow_mel(wave.numpy(), config)).max() < 1e-4
+
+
+@pytest.mark.parametrize("config", [SMALL_CENTERED, SMALL_ALIGNED, AudioConfig(**SMALL, mel_fmax=3500.0, peak=0.95)])
+def test_an_utterance_does_not_depend_on_its_batch(config: AudioConfig):
+    lengths = torch.tensor([900, 129, 640, 899, 641])
+    waves = noise(5, 900)  # noise past the ends: what lies there must not matter
+    extractor = MelExtractor(config)
+    mels = extractor(waves, lengths)
+    assert mels.shape == (5, config.n_mels, extractor.n_frames(900))
+    for wave, length, mel in zip(waves, lengths, mels):
+        alone = extractor(wave[None, :length])[0]
+        n_frames = extractor.n_frames(int(length))
+        assert alone.shape[1] == n_frames
+        assert torch.allclose(mel[:, :n_frames], alone, atol=1e-5)
+        assert not mel[:, n_frames:].any()
+
+
+@pytest.mark.parametrize("framing", ["centered", "aligned"])
+@pytest.mark.parametrize(("filter_length", "hop_length"), [(64, 16), (65, 16), (64, 15), (65, 15), (64, 48)])
+def test_the_number_of_frames_is_known_beforehand(framing: str, filter_length: int, hop_length: int):
+    config = AudioConfig(
+        sampling_rate=8000,
+        filter_length=filter_length,
+        hop_length=hop_length,
+        win_length=filter_length,
+        n_mels=4,
+        mel_fmax=None,
+        framing=framing,
+    )
+    extractor = MelExtractor(config)
+    for n_samples in range(extractor.min_samples, extractor.min_samples + 2 * hop_length):
+        if extractor.n_frames(n_samples) == 0:
+            continue
+        assert extractor(noise(1, n_samples)).shape[2] == extractor.n_frames(n_samples), n_samples
+
+
+def test_peak_scaling_makes_loudness_irrelevant():
+    extractor = MelExtractor(AudioConfig(**SMALL, mel_fmax=3500.0, peak=0.95))
+    wave = noise(1, 900)
+    scaled = wave / wave.abs().max() * 0.95
+    assert torch.allclose(extractor(wave), extractor(wave * 0.01), atol=1e-4)
+    assert torch.allclose(extractor(wave), MelExtractor(SMALL_CENTERED)(scaled), atol=1e-5)
+
+
+def test_digital_silence_is_the_floor_with_and_without_peak_scaling():
+    for peak in (None, 0.95):
+        mel = MelExtractor(AudioConfig(**SMALL, mel_fmax=3500.0, peak=peak))(torch.zeros(1, 900))
+        assert torch.equal(mel, compress(torch.zeros_like(mel)))
+
+
+@pytest.mark.parametrize("config", [SMALL_CENTERED, SMALL_ALIGNED])
+def test_a_clip_too_short_to_pad_is_a_clear_error(config: AudioConfig):
+    extractor = MelExtractor(config)
+    assert extractor(noise(1, extractor.min_samples)).isfinite().all()
+    with pytest.raises(AudioError, match=f"{extractor.min_samples - 1} samples: too short, a frame needs at least"):
+        extractor(noise(1, extractor.min_samples - 1))
+    with pytest.raises(AudioError, match="a clip of 50 samples"):
+        extractor(noise(2, 900), torch.tensor([900, 50]))
+
+
+def test_a_hop_longer_than_the_filter_cannot_be_aligned():
+    with pytest.raises(InputError, match="hop_length 300 is longer than filter_length 256"):
+        MelExtractor(AudioConfig(**{**SMALL, "hop_length": 300}, mel_fmax=None, framing="aligned"))
+
+
+@pytest.mark.parametrize("config", [SMALL_CENTERED, SMALL_ALIGNED])
+def test_gradients_are_right_and_finite_even_in_silence(config: AudioConfig):
+    extractor = MelExtractor(config)
+    wave = noise(1, 700)
+    wave[:, 300:] = 0.0
+    wave.requires_grad_()
+    extractor(wave).sum().backward()
+    assert wave.grad.isfinite().all() and wave.grad.abs().max() > 0
+    step = torch.zeros_like(wave).index_fill(1, torch.tensor([150]), 1e-3)
+    with torch.no_grad():
+        slope = (extractor(wave + step).double().sum() - extractor(wave - step).double().sum()) / 2e-3
+    assert float(wave.grad[0, 150]) == pytest.approx(float(slope), rel=2e-3)
+
+
+def test_reduced_precision_around_it_does_not_touch_the_mels():
+    extractor = MelExtractor(SMALL_CENTERED)
+    wave = noise(2, 2000)
+    wanted = extractor(wave)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(extractor(wave), wanted)
+    before = torch.get_float32_matmul_precision()
+    try:
+        torch.set_float32_matmul_precision("medium")
+        assert torch.equal(extractor(wave), wanted)
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@pytest.mark.gpu
+def test_the_gpu_makes_the_same_mels():
+    extractor = MelExtractor(AudioConfig())
+    waves, lengths = noise(3, 20000), torch.tensor([20000, 9000, 5120])
+    wanted = extractor(waves, lengths)
+    torch.set_float32_matmul_precision("high")
+    try:
+        got = extractor.cuda()(waves.cuda(), lengths.cuda()).cpu()
+    finally:
+        torch.set_float32_matmul_precision("highest")
+    assert (got - wanted).abs().max() < 2e-3 and (got - wanted).abs().mean() < 1e-5
+
+
+def test_compression_is_undone_above_its_floor():
+    values = torch.tensor([1e-7, 1e-5, 0.3, 20.0])
+    assert torch.allclose(decompress(compress(values)), values.clamp(min=1e-5))
+
+
+@pytest.mark.parametrize(("framing", "clip"), [("centered", "LJ001-0002"), ("aligned", "LJ001-0008")])
+def test_griffin_lim_speaks_a_real_mel(goldens: Path, framing: str, clip: str):
+    config = AudioConfig(framing=framing)
+    extractor = MelExtractor(config)
+    wave = load_wav(goldens / "audio" / "clips" / f"{clip}.flac", sampling_rate=22050)
+    mel = extractor(wave[None])[0]
+    sound = griffin_lim(mel, config)
+    assert sound.shape == (mel.shape[1] * config.hop_length,) and sound.abs().max() < 1.2
+    again = extractor(sound[None])[0][:, : mel.shape[1]]
+    assert (again - mel).abs().mean() < 0.15  # neighbouring frames of speech differ by 0.46
+    assert torch.equal(griffin_lim(mel, config), sound)
+
+
+def test_griffin_lim_finds_a_tone():
+    config = AudioConfig()
+    t = torch.arange(22050) / 22050
+    mel = MelExtractor(config)(0.5 * torch.sin(2 * torch.pi * 440 * t)[None])[0]
+    spectrum = np.abs(np.fft.rfft(griffin_lim(mel, config, n_iter=30).numpy()[4000:20000]))
+    peak = spectrum.argmax() * 22050 / 16000
+    assert abs(peak - 440) < 25  # Hz; a mel channel is about 40 Hz wide here
+
+
+def test_griffin_lim_takes_mels_of_any_length_and_refuses_wrong_ones():
+    config = SMALL_ALIGNED
+    for n_frames in (0, 1, 2, 5):
+        sound = griffin_lim(torch.full((20, n_frames), -3.0), config, n_iter=4)
+        assert sound.shape == (n_frames * 64,) and sound.isfinite().all()
+    with pytest.raises(InputError, match=r"shape \(80, 5\), expected \(20, frames\)"):
+        griffin_lim(torch.zeros(80, 5), config)
+    with pytest.raises(InputError, match="not finite"):
+        griffin_lim(torch.full((20, 5), float("nan")), config)

@@ -1,0 +1,142 @@
+"""Pitch, its averages and its normalisation agree with the original's."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from common.audio import load_wav
+from common.config import AudioConfig
+from common.errors import AudioError, InputError
+from common.pitch import (
+    KINDS,
+    average_pitch,
+    estimate_pitch,
+    moments,
+    normalise,
+    pitch_of_kind,
+    split_durations,
+    statistics,
+)
+
+CONFIG = AudioConfig()
+TOLERANCE = 1e-6  # Hz
+
+
+@pytest.fixture(scope="module")
+def golden(goldens: Path) -> dict[str, np.ndarray]:
+    return load_file(goldens / "pitch" / "pitch_1_0.safetensors")
+
+
+@pytest.fixture(scope="module")
+def facts(goldens: Path) -> dict:
+    return json.loads((goldens / "pitch" / "pitch_1_0.json").read_text())
+
+
+def load_clip(goldens: Path, clip: str) -> np.ndarray:
+    return load_wav(goldens / "audio" / "clips" / f"{clip}.flac", sampling_rate=22050).numpy()
+
+
+def tone(frequency: float, seconds: float, rate: int = 22050) -> np.ndarray:
+    t = np.arange(round(seconds * rate)) / rate
+    return 0.3 * np.sin(2 * np.pi * frequency * t) + 0.1 * np.sin(4 * np.pi * frequency * t)
+
+
+def test_pitch_of_every_kind_agrees_with_the_original(goldens: Path, golden: dict, facts: dict):
+    for clip, fact in facts["clips"].items():
+        pitch = estimate_pitch(load_clip(goldens, clip), CONFIG, n_frames=fact["mel_len"])
+        for durations in ("textgrid", "chars"):
+            for kind in KINDS:
+                got = pitch_of_kind(kind, pitch, golden[f"{clip}.{durations}.durations"])
+                assert np.abs(got - golden[f"{clip}.{durations}.{kind}"]).max() < TOLERANCE, (clip, durations, kind)
+
+
+def test_pitch_of_a_part_of_a_recording_agrees_with_the_original(goldens: Path, golden: dict, facts: dict):
+    part = facts["part"]
+    first, last = round(part["start"] * 22050), round(part["end"] * 22050)
+    wave = load_clip(goldens, part["clip"])[first:last]
+    pitch = estimate_pitch(wave, CONFIG, n_frames=len(golden[f"{part['clip']}.part.pitch_mel"]))
+    for kind in KINDS:
+        got = pitch_of_kind(kind, pitch, golden[f"{part['clip']}.part.durations"])
+        assert np.abs(got - golden[f"{part['clip']}.part.{kind}"]).max() < TOLERANCE
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_statistics_and_normalised_pitch_agree_with_the_original(golden: dict, facts: dict, kind: str):
+    wanted = facts["normalisation"][kind.removeprefix("pitch_")]
+    pitches = {clip: golden[f"{clip}.textgrid.{kind}"] for clip in facts["clips"]}
+    found = statistics(moments(pitch) for pitch in pitches.values())
+    assert abs(found.mean - wanted["mean"]) < 1e-9 and abs(found.std - wanted["std"]) < 1e-9
+    for clip, pitch in pitches.items():
+        assert np.abs(normalise(pitch, found) - golden[f"{clip}.textgrid.{kind}_normalised"]).max() < 1e-9
+
+
+def test_durations_are_split_as_the_original_does(goldens: Path):
+    for case in json.loads((goldens / "pitch" / "dur_chunk_sizes.json").read_text()):
+        assert split_durations(np.array([case["n"]]), case["parts"]).tolist() == case["out"]
+
+
+def test_averages_equal_a_slow_loop():
+    random = np.random.default_rng(0)
+    durations = random.integers(0, 9, size=50)
+    pitch = random.uniform(80, 400, size=durations.sum()) * (random.random(durations.sum()) > 0.3)
+    wanted, first = [], 0
+    for duration in durations:
+        voiced = [value for value in pitch[first : first + duration] if value != 0]
+        wanted.append(sum(voiced) / len(voiced) if voiced else 0.0)
+        first += duration
+    assert np.allclose(average_pitch(pitch, durations), wanted, atol=1e-9, rtol=0)
+    assert (average_pitch(pitch, durations)[durations == 0] == 0).all()
+
+
+def test_durations_that_do_not_fit_the_pitch_are_refused():
+    with pytest.raises(InputError, match="durations sum to 5 frames, the pitch has 6"):
+        average_pitch(np.ones(6), np.array([2, 3]))
+
+
+def test_statistics_equal_those_of_all_values_at_once_however_they_are_grouped():
+    random = np.random.default_rng(1)
+    values = random.uniform(80, 400, size=1000)
+    for cuts in ([500], [1, 2, 3, 700], []):
+        found = statistics(moments(part) for part in np.split(values, cuts))
+        assert abs(found.mean - values.mean()) < 1e-9 and abs(found.std - values.std()) < 1e-9
+
+
+def test_unvoiced_values_do_not_count_and_stay_zero():
+    pitch = np.array([0.0, 100.0, 0.0, 200.0])
+    found = statistics([moments(np.zeros(3)), moments(pitch)])
+    assert (found.mean, found.std) == (150.0, 50.0)
+    assert normalise(pitch, found).tolist() == [0.0, -1.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("values", [[], [0.0, 0.0], [150.0], [150.0, 150.0]])
+def test_statistics_of_no_speech_are_a_clear_error(values: list[float]):
+    with pytest.raises(InputError, match="no statistics to normalise by"):
+        statistics([moments(np.array(values))])
+
+
+@pytest.mark.parametrize(("rate", "hop"), [(22050, 256), (16000, 200), (48000, 256), (16000, 64), (8000, 256)])
+def test_a_glide_is_followed_at_any_frame_rate(rate: int, hop: int):
+    config = AudioConfig(sampling_rate=rate, hop_length=hop, mel_fmax=None)
+    t = np.arange(rate) / rate
+    wave = 0.5 * np.sin(2 * np.pi * (150 * t + 50 * t**2))  # 150 Hz to 250 Hz in a second
+    n_frames = 1 + rate // hop
+    pitch = estimate_pitch(wave, config, n_frames=n_frames)
+    assert pitch.shape == (n_frames,)
+    middle = slice(n_frames // 5, -n_frames // 5)
+    wanted = 150 + 100 * np.arange(n_frames) * hop / rate
+    assert np.abs(pitch[middle] - wanted[middle]).max() < 5
+
+
+def test_silence_has_no_pitch():
+    assert not estimate_pitch(np.zeros(22050), CONFIG, n_frames=87).any()
+
+
+def test_a_recording_shorter_than_three_periods_is_a_clear_error():
+    with pytest.raises(
+        AudioError, match=r"a clip of 0\.030 s: too short, pitch needs at least 0\.040 s \(list\.txt:7\)"
+    ):
+        estimate_pitch(tone(200, 0.03), CONFIG, n_frames=3, where="list.txt:7")
+    assert len(estimate_pitch(tone(200, 0.041), CONFIG, n_frames=4)) == 4

@@ -1,0 +1,152 @@
+"""TextGrids become phones and durations as in the original, and its faults are mended."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from common.config import AudioConfig
+from common.errors import InputError
+from common.textgrid import Alignment, fit, read_alignment, trim_silence
+
+CONFIG = AudioConfig()
+FRAME = 256 / 22050  # s
+
+
+@pytest.fixture(scope="module")
+def folder(goldens: Path) -> Path:
+    return goldens / "textgrid"
+
+
+def write_grid(path: Path, intervals: list[tuple[float, float, str]], *, end: float | None = None) -> Path:
+    """A short TextGrid with one tier."""
+    end = intervals[-1][1] if end is None else end
+    head = f'File type = "ooTextFile"\nObject class = "TextGrid"\n\n0\n{end}\n<exists>\n1\n'
+    tier = f'"IntervalTier"\n"phones"\n0\n{end}\n{len(intervals)}\n'
+    path.write_text(head + tier + "".join(f'{a}\n{b}\n"{label}"\n' for a, b, label in intervals))
+    return path
+
+
+def test_phones_and_durations_agree_with_the_original(folder: Path):
+    files = json.loads((folder / "expected.json").read_text())["files"]
+    assert len(files) >= 12
+    for name, wanted in files.items():
+        got = read_alignment(folder / wanted["file"], CONFIG)
+        assert list(got.phones) == wanted["phones"], name
+        assert list(got.durations) == wanted["durations"], name
+        fitted = fit(got, wanted["mel_len"], path=folder / wanted["file"], config=CONFIG)
+        assert fitted == got
+
+
+def test_every_malformed_file_is_one_clear_line(folder: Path):
+    reasons = {
+        "missing_phones_tier": "no tier named phones, only words",
+        "overlapping": r"not a readable TextGrid: Could not add .* Overlap",
+        "truncated": "not a readable TextGrid: truncated or malformed",
+    }
+    for fault, reason in reasons.items():
+        path = folder / "malformed" / f"LJ001-0006.{fault}.TextGrid"
+        with pytest.raises(InputError, match=reason) as caught:
+            read_alignment(path, CONFIG, where="list.txt:7")
+        assert str(caught.value).startswith(f"{path}: ") and str(caught.value).endswith("(list.txt:7)")
+        assert "\n" not in str(caught.value)
+
+
+def test_a_textgrid_of_another_recording_is_refused(folder: Path):
+    path = folder / "malformed" / "LJ001-0006.wrong_total_length.TextGrid"
+    alignment = read_alignment(path, CONFIG)
+    with pytest.raises(InputError, match=r"555 frames \(6\.44 s\), the recording has 490 \(5\.69 s\) \(list\.txt:7\)"):
+        fit(alignment, 490, path=path, config=CONFIG, where="list.txt:7")
+
+
+@pytest.mark.parametrize("name", ["LJ001-0006.TextGrid", "LJ001-0002.zero_frame_phone.TextGrid"])
+def test_a_file_cut_between_any_two_lines_is_refused(tmp_path: Path, folder: Path, name: str):
+    lines = (folder / name).read_text(encoding="utf-8").splitlines(keepends=True)
+    path = tmp_path / "a.TextGrid"
+    for n_lines in range(len(lines)):
+        path.write_text("".join(lines[:n_lines]))
+        with pytest.raises(InputError, match="TextGrid"):
+            read_alignment(path, CONFIG)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-8-sig"])
+def test_utf_16_is_read_as_praat_writes_it(tmp_path: Path, folder: Path, encoding: str):
+    source = folder / "LJ001-0013.TextGrid"  # in the International Phonetic Alphabet
+    path = tmp_path / "a.TextGrid"
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    path.write_bytes((mark + source.read_text(encoding="utf-8")).encode(encoding))
+    assert read_alignment(path, CONFIG) == read_alignment(source, CONFIG)
+
+
+def test_other_encodings_and_missing_files_are_named(tmp_path: Path):
+    path = write_grid(tmp_path / "a.TextGrid", [(0.0, 0.5, "a")])
+    path.write_bytes(path.read_text().replace('"a"', '"ä"').encode("latin-1"))
+    with pytest.raises(InputError, match="neither UTF-8 nor UTF-16"):
+        read_alignment(path, CONFIG)
+    with pytest.raises(InputError, match=r"b\.TextGrid: no such TextGrid \(list\.txt:7\)"):
+        read_alignment(tmp_path / "b.TextGrid", CONFIG, where="list.txt:7")
+
+
+def test_gaps_are_silence(tmp_path: Path):
+    path = write_grid(tmp_path / "a.TextGrid", [(0.2, 0.4, "AA1"), (0.4, 0.5, "B"), (0.7, 0.9, "K")], end=1.0)
+    got = read_alignment(path, CONFIG)
+    assert got.phones == ("sil", "AA1", "B", "sp", "K", "sil")
+    bounds = [0, 18, 35, 44, 61, 78, 87]  # ceil(t / FRAME)
+    assert list(got.durations) == [b - a for a, b in pairwise(bounds)]
+
+
+def test_rounding_of_times_makes_no_gap(tmp_path: Path):
+    path = write_grid(tmp_path / "a.TextGrid", [(0.0, 0.3, "AA1"), (0.3000001, 0.49999, "B")], end=0.5)
+    assert read_alignment(path, CONFIG).phones == ("AA1", "B")
+
+
+@pytest.mark.parametrize(("n_frames", "last"), [(9, 4), (10, 5), (11, 6)])
+def test_the_last_interval_takes_a_difference_of_one_frame(tmp_path: Path, n_frames: int, last: int):
+    alignment = Alignment(phones=("AA1", "B"), durations=(5, 5))
+    assert fit(alignment, n_frames, path=tmp_path, config=CONFIG).durations == (5, last)
+
+
+def test_a_recording_of_whole_hops_has_one_frame_more_than_its_textgrid(tmp_path: Path):
+    path = write_grid(tmp_path / "a.TextGrid", [(0.0, 5 * FRAME, "AA1"), (5 * FRAME, 10 * FRAME, "B")])
+    alignment = read_alignment(path, CONFIG)
+    assert alignment.n_frames == 10
+    assert fit(alignment, 11, path=path, config=CONFIG).durations == (5, 6)
+
+
+@pytest.mark.parametrize("n_frames", [8, 12])
+def test_more_than_one_frame_is_refused(tmp_path: Path, n_frames: int):
+    with pytest.raises(InputError, match=f"10 frames .* the recording has {n_frames}"):
+        fit(Alignment(phones=("AA1", "B"), durations=(5, 5)), n_frames, path=tmp_path, config=CONFIG)
+
+
+def test_trimming_agrees_with_the_original(folder: Path):
+    runs = json.loads((folder / "trim_silence.json").read_text())["runs"]
+    files = json.loads((folder / "expected.json").read_text())["files"]
+    for seconds, run in runs.items():
+        if run["trim_silence"] is None:
+            continue
+        for clip, wanted in run["clips"].items():
+            alignment = read_alignment(folder / files[clip]["file"], CONFIG)
+            got = trim_silence(alignment, float(seconds), CONFIG)
+            assert list(got.alignment.phones) == wanted["phones"], (seconds, clip)
+            assert list(got.alignment.durations) == wanted["durations"], (seconds, clip)
+            assert [got.first_frame, got.last_frame] == wanted["mel_slice"], (seconds, clip)
+
+
+def test_trimming_with_one_edge_silence_or_none_is_sensible(folder: Path):
+    cases = json.loads((folder / "trim_silence.json").read_text())["single_edge_cases"]["cases"]
+    assert len(cases) == 8
+    for case, wanted in cases.items():
+        name, seconds = case.split("|trim=")
+        alignment = read_alignment(folder / f"{name}.TextGrid", CONFIG)
+        got = trim_silence(alignment, float(seconds), CONFIG)
+        assert list(got.alignment.phones) == wanted["intended_phones"], case
+        assert list(got.alignment.durations) == wanted["intended_durations"], case
+        assert [got.first_frame, got.last_frame] == wanted["intended_mel_slice"], case
+        assert alignment.phones[got.first_phone : got.last_phone] == got.alignment.phones
+
+
+def test_nothing_is_left_of_silence_alone():
+    got = trim_silence(Alignment(phones=("sil",), durations=(20,)), 0.0, CONFIG)
+    assert got.alignment.n_frames == 0
