@@ -10,4 +10,6 @@ RUN grep -v '^torch==' requirements.txt > /tmp/requirements.txt \
     && sed 's|^-r requirements.txt|-r /tmp/requirements.txt|' requirements-dev.txt > /tmp/requirements-dev.txt \
     && pip install --no-cache-dir -r /tmp/requirements-dev.txt \
     && python -c 'import torch; assert torch.version.cuda, "the CUDA build of torch was replaced"'
+# The scripts use what is installed here and make no .venv.
+ENV USE_SYSTEM_PYTHON=1
 COPY . .

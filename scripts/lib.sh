@@ -67,8 +67,13 @@ fingerprint() {
 }
 
 # ensure_venv [dev]: makes .venv where it is missing or its requirements changed, and sets PYTHON to its interpreter.
-# With "dev" it also holds what the tests need.
+# With "dev" it also holds what the tests need. USE_SYSTEM_PYTHON=1 (as in Docker, where all is installed) makes none.
 ensure_venv() {
+    if [ "${USE_SYSTEM_PYTHON:-0}" = 1 ]; then
+        export PYTHON=${PYTHON:-python3}
+        use_writable_caches
+        return
+    fi
     local files=("$ROOT/requirements.txt") stamp="$VENV/stamp-base" python
     if [ "${1:-}" = dev ]; then
         files=("$ROOT/requirements.txt" "$ROOT/requirements-dev.txt")
@@ -99,7 +104,9 @@ install_requirements() {
 # Libraries that keep caches in the home folder warn or fail where there is none to write to.
 use_writable_caches() {
     if [ -z "${HOME:-}" ] || ! [ -w "$HOME" ]; then
-        export XDG_CACHE_HOME="$VENV/cache" MPLCONFIGDIR="$VENV/cache/matplotlib" NUMBA_CACHE_DIR="$VENV/cache/numba"
+        local cache="$VENV/cache"
+        [ -d "$VENV" ] || cache=$(mktemp -d)
+        export XDG_CACHE_HOME="$cache" MPLCONFIGDIR="$cache/matplotlib" NUMBA_CACHE_DIR="$cache/numba"
         mkdir -p "$MPLCONFIGDIR" "$NUMBA_CACHE_DIR"
     fi
 }
@@ -108,7 +115,8 @@ use_writable_caches() {
 use_python() {
     if [ -z "${PYTHON:-}" ]; then
         PYTHON=python3
-        [ ! -x "$VENV/bin/python" ] || PYTHON="$VENV/bin/python"
+        [ "${USE_SYSTEM_PYTHON:-0}" = 1 ] || [ ! -x "$VENV/bin/python" ] || PYTHON="$VENV/bin/python"
     fi
     export PYTHON
+    use_writable_caches
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Trains on several machines under Slurm: sbatch --nodes 2 scripts/slurm_train.sh [options of train.py]
-# The variables of scripts/train.sh apply (sbatch passes them on); NUM_GPUS (default 8) is the GPUs of each machine.
+# The variables of scripts/train.sh apply (sbatch passes them on); NUM_GPUS (default 8) is the GPUs of each machine, and
+# BS is by default what makes the published global batch of 256.
 # Submit it from the project's folder. Before the time limit, or when the job is preempted, every process is asked
 # to finish its step and save; the job then goes back into the queue and resumes.
 #SBATCH --job-name=fastpitch
@@ -20,14 +21,17 @@ if [ ! -f scripts/train.sh ]; then
 fi
 
 export NUM_GPUS=${NUM_GPUS:-8}
+n_tasks=$((SLURM_JOB_NUM_NODES * NUM_GPUS))
+batch=$((256 / (n_tasks * ${GRAD_ACCUMULATION:-1})))
+export BS=${BS:-$((batch > 0 ? batch : 1))}
 export MASTER_ADDR MASTER_PORT=${PORT:-29500}
-MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+read -r MASTER_ADDR < <(scontrol show hostnames "$SLURM_JOB_NODELIST") # the first of them
 
 # One task a GPU and no launcher between: each process gets a signal exactly once.
 # --wait lets slower processes save after the first has ended.
 trap ':' TERM # the processes get the signal from Slurm too; this shell must outlive them
 status=0
-srun --ntasks-per-node="$NUM_GPUS" --ntasks="$((SLURM_JOB_NUM_NODES * NUM_GPUS))" --kill-on-bad-exit=0 --wait=120 \
+srun --ntasks-per-node="$NUM_GPUS" --ntasks="$n_tasks" --kill-on-bad-exit=0 --wait=120 \
     bash -c 'RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID WORLD_SIZE=$SLURM_NTASKS LOCAL_WORLD_SIZE=$NUM_GPUS \
         exec bash scripts/train.sh --resume "$@"' train "$@" || status=$?
 

@@ -64,7 +64,7 @@ elif [ "$processes" -gt 1 ]; then
 fi
 
 global_batch=$((world_size * BS * GRAD_ACCUMULATION))
-if [ "$global_batch" != 256 ]; then
+if [ "$global_batch" != 256 ] && [ "${RANK:-0}" = 0 ]; then
     echo "note: the global batch is $global_batch utterances ($world_size processes x $BS x $GRAD_ACCUMULATION" \
         "accumulated); the published settings are for 256" >&2
 fi

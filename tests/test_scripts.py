@@ -1,0 +1,451 @@
+"""The shell entry points build the right commands, and the small tools behind them do what they say."""
+
+import http.server
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tarfile
+import threading
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+import extract_mels
+import train
+from common.errors import InputError
+from scripts.download import fetch, unpack
+from scripts.make_filelists import main as make_filelists
+from scripts.make_filelists import split_clips
+
+ROOT = Path(__file__).resolve().parents[1]
+SHELL_FILES = sorted([*ROOT.glob("scripts/*.sh"), *ROOT.glob("platform/*.sh"), ROOT / ".ci" / "run"])
+PLATFORMS = sorted(ROOT.glob("platform/*.sh"))
+
+
+def run_bash(*words: str | Path, **variables: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a script with nothing in the environment but ``variables`` and where programs are."""
+    environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
+    environment |= {name: str(value) for name, value in variables.items()}
+    command = ["bash", *map(str, words)]
+    return subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, check=False)
+
+
+def dry_run(script: str | Path, *words: str, **variables: str | Path) -> tuple[list[str], list[str]]:
+    """The words before the Python file that a script would run, and those after it."""
+    result = run_bash(ROOT / script, *words, DRY_RUN="1", PYTHON="the-python", **variables)
+    assert result.returncode == 0, result.stderr
+    command = shlex.split(result.stdout.splitlines()[-1])
+    at = next(index for index, word in enumerate(command) if word.endswith(".py"))
+    return command[: at + 1], command[at + 1 :]
+
+
+@pytest.mark.parametrize("path", SHELL_FILES, ids=lambda path: path.name)
+def test_each_script_is_valid_bash(path: Path):
+    assert subprocess.run(["bash", "-n", str(path)], capture_output=True, check=False).stderr == b""
+    assert path.name == "lib.sh" or path.read_text().startswith("#!/usr/bin/env bash\n")
+
+
+def test_train_sh_without_settings_is_the_published_run_on_eight_gpus():
+    launcher, options = dry_run("scripts/train.sh")
+    assert launcher == ["the-python", *"-m torch.distributed.run --nproc-per-node 8 --standalone train.py".split()]
+    args = train.parse_args(options)
+    assert (args.model, args.epochs, args.batch_size, args.gradient_accumulation_steps) == ("FastPitch", 1500, 32, 1)
+    assert (args.learning_rate, args.warmup_steps, args.optimizer, args.amp, args.cuda) == (
+        0.1,
+        1000,
+        "lamb",
+        False,
+        True,
+    )
+    assert args.pitch_mean_std_file == Path("LJSpeech-1.1/pitch_char_stats__ljs_audio_text_train_filelist.json")
+
+
+def test_train_sh_takes_every_setting_from_the_environment():
+    _, options = dry_run(
+        "scripts/train.sh",
+        "--resume",
+        NUM_GPUS="1",
+        BS="64",
+        GRAD_ACCUMULATION="4",
+        AMP="true",
+        OUTPUT_DIR="my output",
+        EPOCHS="10",
+        EPOCHS_PER_CHECKPOINT="5",
+        LEARNING_RATE="0.05",
+        WARMUP_STEPS="7",
+        SEED="3",
+        DATASET_PATH="voice",
+        TRAIN_FILELIST="lists/a_mel_dur_pitch_text_train.txt",
+        VAL_FILELIST="lists/b.txt",
+        INPUT_TYPE="phone",
+        SYMBOL_SET="arpabet",
+        TEXT_CLEANERS="basic_cleaners english_cleaners",
+        NUM_SPEAKERS="2",
+    )
+    args = vars(train.parse_args(options))
+    wanted = {
+        "resume": True,
+        "batch_size": 64,
+        "gradient_accumulation_steps": 4,
+        "amp": True,
+        "cuda": True,
+        "output": Path("my output"),
+        "epochs": 10,
+        "epochs_per_checkpoint": 5,
+        "learning_rate": 0.05,
+        "warmup_steps": 7,
+        "seed": 3,
+        "dataset_path": Path("voice"),
+        "training_files": Path("lists/a_mel_dur_pitch_text_train.txt"),
+        "validation_files": Path("lists/b.txt"),
+        "pitch_mean_std_file": Path("voice/pitch_char_stats__a_audio_text_train.json"),
+        "input_type": "phone",
+        "symbol_set": "arpabet",
+        "text_cleaners": ["basic_cleaners", "english_cleaners"],
+        "n_speakers": 2,
+    }
+    assert {name: args[name] for name in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    ("variables", "launcher"),
+    [
+        ({"NUM_GPUS": "0"}, ""),
+        ({"NUM_GPUS": "1"}, ""),
+        ({"NUM_GPUS": "4", "PORT": "7"}, "-m torch.distributed.run --nproc-per-node 4 --master-port 7"),
+        (
+            {"NNODES": "2", "MASTER_ADDR": "a", "RUN_ID": "x"},
+            "-m torch.distributed.run --nnodes 2 --nproc-per-node 8 "
+            "--rdzv-backend c10d --rdzv-id x --rdzv-endpoint a:29500",
+        ),
+        (
+            {"NNODES": "2", "MASTER_ADDR": "a", "NODE_RANK": "1", "NUM_GPUS": "0"},
+            "-m torch.distributed.run --nnodes 2 --nproc-per-node 1 --node-rank 1 --master-addr a --master-port 29500",
+        ),
+        ({"WORLD_SIZE": "16", "RANK": "3"}, ""),
+    ],
+)
+def test_train_sh_starts_processes_as_the_machines_ask(variables: dict[str, str], launcher: str):
+    start, options = dry_run("scripts/train.sh", **variables)
+    assert start == ["the-python", *launcher.split(), "train.py"]
+    assert ("--cuda" in options) == (variables.get("NUM_GPUS") != "0")
+
+
+def test_train_sh_says_when_the_global_batch_is_not_the_published_one():
+    result = run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", NUM_GPUS="4", BS="16")
+    assert result.stderr.startswith("note: the global batch is 64 utterances (4 processes x 16 x 1 accumulated)")
+    assert "note" not in run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", NUM_GPUS="4", BS="64").stderr
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"BS": "many"}, "error: BS=many: expected a whole number"),
+        ({"NNODES": "2"}, "error: NNODES=2 needs MASTER_ADDR, the host name of the first machine"),
+    ],
+)
+def test_train_sh_refuses_settings_in_one_line(variables: dict[str, str], message: str):
+    result = run_bash(ROOT / "scripts/train.sh", **variables)
+    assert (result.returncode, result.stderr.strip()) == (1, message)
+
+
+@pytest.mark.parametrize("path", PLATFORMS, ids=lambda path: path.stem)
+def test_each_platform_file_trains_with_the_published_global_batch(path: Path):
+    name = re.fullmatch(r"(DGX1|DGXA100|T4)_FastPitch_(AMP|FP32|TF32)_(\d)GPU", path.stem)
+    assert name is not None
+    launcher, options = dry_run(path, "--seed", "5", EPOCHS="10")
+    n_gpus = int(launcher[launcher.index("--nproc-per-node") + 1]) if "--nproc-per-node" in launcher else 1
+    args = train.parse_args(options)
+    assert n_gpus == int(name[3])
+    assert n_gpus * args.batch_size * args.gradient_accumulation_steps == 256
+    assert (args.amp, args.cuda, args.seed, args.epochs) == (name[2] == "AMP", True, 5, 10)
+
+
+def test_all_machines_settings_and_sizes_have_their_platform_file():
+    settings = [("DGXA100", "TF32"), ("DGX1", "FP32"), ("T4", "FP32")]
+    wanted = {f"{machine}_FastPitch_{p}_{n}GPU" for machine, full in settings for p in ("AMP", full) for n in (1, 4, 8)}
+    assert {path.stem for path in PLATFORMS} >= wanted
+
+
+def fake_slurm(folder: Path, status: int) -> None:
+    """Programs that stand in for Slurm's: ``srun`` starts task 5 of 16 only, ``scontrol`` notes what it is told."""
+    srun = f"""#!/bin/bash
+echo "$@" > {folder}/srun.txt
+while [[ $1 == --* ]]; do shift; done
+export SLURM_PROCID=5 SLURM_LOCALID=5 SLURM_NTASKS=16
+"$@" > {folder}/task.txt 2>&1
+exit {status}
+"""
+    scontrol = f"""#!/bin/bash
+if [ "$1" = show ]; then printf 'first\\nsecond\\n'; else echo "$@" > {folder}/scontrol.txt; fi
+"""
+    for name, text in (("srun", srun), ("scontrol", scontrol)):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+
+
+@pytest.mark.parametrize(("status", "requeued"), [(143, True), (0, False), (1, False)])
+def test_slurm_starts_one_task_a_gpu_and_requeues_what_was_stopped_early(tmp_path: Path, status: int, requeued: bool):
+    fake_slurm(tmp_path, status)
+    result = run_bash(
+        ROOT / "scripts/slurm_train.sh",
+        "--epochs",
+        "3",
+        PATH=f"{tmp_path}:{os.environ['PATH']}",
+        SLURM_SUBMIT_DIR=ROOT,
+        SLURM_JOB_NODELIST="n[1-2]",
+        SLURM_JOB_NUM_NODES="2",
+        SLURM_JOB_ID="77",
+        DRY_RUN="1",
+        PYTHON="the-python",
+    )
+    assert result.returncode == status
+    assert "--ntasks-per-node=8 --ntasks=16" in (tmp_path / "srun.txt").read_text()
+    command = (tmp_path / "task.txt").read_text()
+    assert command.startswith("the-python train.py ")  # each task is one process, there is no launcher between
+    assert command.split()[-3:] == ["--resume", "--epochs", "3"]
+    assert 16 * train.parse_args(command.split()[2:]).batch_size == 256
+    assert (tmp_path / "scontrol.txt").exists() == requeued
+    if requeued:
+        assert (tmp_path / "scontrol.txt").read_text() == "requeue 77\n"
+
+
+def make_corpus(folder: Path, clips: int = 12) -> Path:
+    (folder / "wavs").mkdir(parents=True)
+    lines = []
+    for number in range(clips):
+        (folder / "wavs" / f"c{number:02}.wav").touch()
+        lines.append(f"c{number:02}|It is No. {number}.|It is number {number}.\n")
+    (folder / "metadata.csv").write_text("".join(lines))
+    return folder
+
+
+def make_lists(monkeypatch: pytest.MonkeyPatch, *words: str | Path) -> None:
+    monkeypatch.setattr(sys, "argv", ["make_filelists", *map(str, words)])
+    assert make_filelists() == 0
+
+
+def test_a_corpus_is_split_without_overlap_and_the_same_way_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    corpus = make_corpus(tmp_path / "corpus")
+    for folder in ("a", "b"):
+        options = ("--name", "my", "--n-val", "3", "--n-test", "2")
+        make_lists(monkeypatch, "-d", corpus, "-o", tmp_path / folder, *options)
+    texts = {}
+    for split, size in (("train", 7), ("val", 3), ("test", 2)):
+        name = f"my_audio_text_{split}_filelist.txt"
+        texts[split] = (tmp_path / "a" / name).read_text().splitlines()
+        assert texts[split] == (tmp_path / "b" / name).read_text().splitlines()
+        assert len(texts[split]) == size
+    lines = [line for split in texts.values() for line in split]
+    assert sorted(lines) == [f"wavs/c{n:02}.wav|It is number {n}." for n in range(12)]
+    assert lines != sorted(lines)
+
+
+def test_named_clips_go_where_they_are_put_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    corpus = make_corpus(tmp_path / "corpus")
+    (corpus / "wavs" / "c05.wav").rename(corpus / "wavs" / "c05.flac")
+    (tmp_path / "val").write_text("c07\nc02\n")
+    (tmp_path / "train").write_text("c05\nc01\n")
+    options = ("--train-ids", tmp_path / "train", "--val-ids", tmp_path / "val", "--n-test", "0")
+    make_lists(monkeypatch, "-d", corpus, "-o", tmp_path, *options)
+    train_list = (tmp_path / "ljs_audio_text_train_filelist.txt").read_text()
+    assert train_list == "wavs/c05.flac|It is number 5.\nwavs/c01.wav|It is number 1.\n"
+    assert [line[5:8] for line in (tmp_path / "ljs_audio_text_val_filelist.txt").read_text().splitlines()] == [
+        "c07",
+        "c02",
+    ]
+    assert not (tmp_path / "ljs_audio_text_test_filelist.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ("", r"metadata\.csv: lists no clips"),
+        ("a|b|c|d\n", r"metadata\.csv:1: 4 columns, expected clip\|transcript"),
+        ("c00|hello\nc01|\n", r"metadata\.csv:2: the transcript is empty"),
+        ("c00|hello\n\nc00|hello\n", r"metadata\.csv:3: c00 is listed twice"),
+        ("c00|hello\nx|hello\n", r"wavs/x\.wav: no such file, but metadata\.csv lists it"),
+    ],
+)
+def test_a_faulty_corpus_is_refused_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, metadata: str, message: str
+):
+    corpus = make_corpus(tmp_path / "corpus")
+    (corpus / "metadata.csv").write_text(metadata)
+    with pytest.raises(InputError, match=message):
+        make_lists(monkeypatch, "-d", corpus, "-o", tmp_path, "--n-val", "0", "--n-test", "0")
+    assert list(tmp_path.glob("*.txt")) == []
+
+
+def test_unknown_or_repeated_clips_and_an_empty_training_set_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    corpus = make_corpus(tmp_path / "corpus")
+    (tmp_path / "ids").write_text("c01\nc99\n")
+    with pytest.raises(InputError, match=r"ids:2: c99 is not in the corpus's metadata\.csv"):
+        make_lists(monkeypatch, "-d", corpus, "-o", tmp_path, "--val-ids", tmp_path / "ids")
+    (tmp_path / "ids").write_text("c01\nc01\n")
+    with pytest.raises(InputError, match=r"ids:2: c01 stands already in .*ids:1"):
+        make_lists(monkeypatch, "-d", corpus, "-o", tmp_path, "--val-ids", tmp_path / "ids")
+    with pytest.raises(InputError, match="no clips are left to train on: 2 go to validation and 1 to testing"):
+        split_clips("abc", chosen={}, n_val=2, n_test=5, seed=0)
+
+
+def test_prepare_dataset_extracts_all_lists_at_once(tmp_path: Path):
+    corpus = make_corpus(tmp_path / "corpus")
+    (corpus / "TextGrid").mkdir()
+    (corpus / "TextGrid" / "c00.TextGrid").touch()
+    variables = {"DRY_RUN": "1", "PYTHON": "py", "DATASET_PATH": corpus, "FILELISTS": tmp_path, "NAME": "my"}
+    result = run_bash(ROOT / "scripts/prepare_dataset.sh", "--resume", N_VAL="3", N_TEST="2", **variables)
+    split, extract, following = result.stdout.splitlines()
+    assert shlex.split(split)[:3] == ["py", "-m", "scripts.make_filelists"]
+    args = extract_mels.build_parser().parse_args(shlex.split(extract)[2:])
+    extract_mels.check_options(args)
+    assert [path.name for path in args.wav_text_filelist] == [
+        f"my_audio_text_{split}_filelist.txt" for split in ("train", "val", "test")
+    ]
+    assert [path.name for path in args.output_meta_file] == [
+        f"my_mel_dur_pitch_text_{split}_filelist.txt" for split in ("train", "val", "test")
+    ]
+    assert args.extract_durs_from_textgrids
+    assert args.extract_pitch_char
+    assert args.resume
+    assert "INPUT_TYPE=phone" in following
+
+
+@pytest.mark.parametrize(
+    ("folder", "message"), [("absent", "no such folder"), ("corpus", "no durations: put TextGrids")]
+)
+def test_prepare_dataset_says_what_is_missing(tmp_path: Path, folder: str, message: str):
+    make_corpus(tmp_path / "corpus")
+    result = run_bash(ROOT / "scripts/prepare_dataset.sh", DATASET_PATH=tmp_path / folder)
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: ")
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+class RangeServer(http.server.BaseHTTPRequestHandler):
+    """Serves ``content``, ranges included, and breaks each connection after ``limit`` bytes."""
+
+    content = bytes(range(256)) * 4000
+    limit = 10**9
+    requests: ClassVar[list[str | None]] = []
+
+    def do_GET(self) -> None:
+        wanted = self.headers.get("Range")
+        self.requests.append(wanted)
+        start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted else 0
+        if self.path != "/file" or start >= len(self.content):
+            self.send_error(404 if self.path != "/file" else 416)
+            return
+        self.send_response(206 if wanted else 200)
+        self.send_header("Content-Length", str(len(self.content) - start))
+        self.end_headers()
+        self.wfile.write(self.content[start : start + self.limit])
+
+    def log_message(self, *args: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[str, type[RangeServer]]]:
+    handler = type("Handler", (RangeServer,), {"requests": []})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
+        thread = threading.Thread(target=running.serve_forever, args=(0.02,))
+        thread.start()
+        yield f"http://127.0.0.1:{running.server_port}", handler
+        running.shutdown()
+        thread.join()
+
+
+def test_an_interrupted_download_goes_on_where_it_broke(tmp_path: Path, server: tuple[str, type[RangeServer]]):
+    url, handler = server
+    target, digest = tmp_path / "new" / "file", sha256(RangeServer.content).hexdigest()
+    handler.limit = 600_000
+    with pytest.raises(InputError, match="run again to go on"):
+        fetch(f"{url}/file", target, sha256=digest)
+    assert not target.exists()
+    fetch(f"{url}/file", target, sha256=digest)
+    assert target.read_bytes() == RangeServer.content
+    assert handler.requests == [None, "bytes=600000-"]
+    fetch(f"{url}/file", target, sha256=digest)
+    assert len(handler.requests) == 2  # it is there already
+
+
+def test_a_download_with_another_checksum_is_refused_and_not_kept(
+    tmp_path: Path, server: tuple[str, type[RangeServer]]
+):
+    with pytest.raises(InputError, match=r"file\.part: SHA-256 is [0-9a-f]{64}, expected abcd"):
+        fetch(f"{server[0]}/file", tmp_path / "file", sha256="abcd")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_source_that_cannot_be_reached_is_one_clear_line(tmp_path: Path, server: tuple[str, type[RangeServer]]):
+    with pytest.raises(InputError, match="/other: the server answers 404"):
+        fetch(f"{server[0]}/other", tmp_path / "file")
+    with pytest.raises(InputError, match=r"cannot be downloaded \(.*is this machine offline\?"):
+        fetch("http://127.0.0.1:1/file", tmp_path / "file")
+    with pytest.raises(InputError, match=r"absent\.tar: no such file"):
+        fetch(str(tmp_path / "absent.tar"), tmp_path / "file")
+
+
+def test_an_archive_is_unpacked_and_a_broken_one_refused(tmp_path: Path):
+    archive = tmp_path / "corpus.tar.bz2"
+    with tarfile.open(archive, "w:bz2") as tar:
+        member = tarfile.TarInfo("LJSpeech-1.1/metadata.csv")
+        member.size = 4
+        tar.addfile(member, io.BytesIO(b"a|b\n"))
+    unpack(archive, tmp_path / "out")
+    assert (tmp_path / "out" / "LJSpeech-1.1" / "metadata.csv").read_text() == "a|b\n"
+    archive.write_bytes(archive.read_bytes()[:40])
+    with pytest.raises(InputError, match=r"corpus\.tar\.bz2: cannot be unpacked"):
+        unpack(archive, tmp_path / "out")
+
+
+ENSURE = """
+source "$1/scripts/lib.sh"
+ROOT=$2 VENV=$2/.venv
+make_venv() {
+    rm -rf "$VENV"; mkdir -p "$VENV/bin"; echo made
+    printf '#!/bin/sh\\nexec "%s" "$@"\\n' "$1" > "$VENV/bin/python"; chmod +x "$VENV/bin/python"
+}
+install_requirements() { echo "installed $(basename "$1")"; }
+ensure_venv; ensure_venv; echo --
+ensure_venv dev; ensure_venv dev; echo --
+echo new >> "$ROOT/requirements.txt"; ensure_venv dev; ensure_venv; echo --
+echo broken > "$VENV/bin/python"; PYTHON=$3; ensure_venv; ensure_venv
+"""
+
+
+def test_the_environment_is_made_once_and_again_when_requirements_change(tmp_path: Path):
+    for name in ("requirements.txt", "requirements-dev.txt"):
+        (tmp_path / name).write_text("torch\n")
+    result = run_bash("-euo", "pipefail", "-c", ENSURE, "bash", ROOT, tmp_path, sys.executable, PYTHON=sys.executable)
+    assert result.returncode == 0, result.stderr
+    base, dev = "installed requirements.txt\n", "installed requirements-dev.txt\n"
+    assert result.stdout == f"made\n{base}--\n{dev}--\n{dev}{base}--\nmade\n{base}"
+
+
+def test_a_python_that_does_not_fit_is_refused_in_one_line(tmp_path: Path):
+    (tmp_path / "python9").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "python9").chmod(0o755)
+    result = run_bash("-c", f'source "{ROOT}/scripts/lib.sh"; find_python', PYTHON=tmp_path / "python9")
+    assert result.returncode == 1
+    assert result.stderr == f"error: PYTHON={tmp_path}/python9 is not a Python 3.10, 3.11 or 3.12\n"
+
+
+def test_a_home_that_cannot_be_written_to_is_not_used_for_caches(tmp_path: Path):
+    script = f'source "{ROOT}/scripts/lib.sh"; VENV=$1; use_writable_caches; echo "$MPLCONFIGDIR $NUMBA_CACHE_DIR"'
+    (tmp_path / "venv").mkdir()
+    result = run_bash("-c", script, "bash", tmp_path / "venv", HOME=tmp_path / "absent")
+    folders = [Path(word) for word in result.stdout.split()]
+    assert len(folders) == 2
+    assert all(folder.is_dir() and folder.is_relative_to(tmp_path / "venv") for folder in folders)
+    assert run_bash("-c", script, "bash", tmp_path / "venv", HOME=tmp_path).stdout.split() == []
