@@ -9,12 +9,12 @@ from pathlib import Path
 from common import distributed
 from common.audio_arguments import add_audio_arguments, audio_config_from_args
 from common.cli import ArgumentParser, non_negative_float, positive_float, positive_int, run
-from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.extraction import FROM_FILES, FROM_TEXTGRIDS, ExtractionPlan
 from common.extraction_report import table
 from common.extraction_run import extract_corpus
 from common.files import read_json
+from common.mel import MelExtractor
 from common.pitch import KINDS, PitchStatistics
 
 INTERRUPTED = 130  # exit status, as a shell gives it to a command ended by Ctrl-C
@@ -122,9 +122,13 @@ def wanted_pitch(args: argparse.Namespace) -> tuple[str, ...]:
 
 def plan_from_args(args: argparse.Namespace) -> ExtractionPlan:
     """What the options ask for."""
-    audio: AudioConfig = audio_config_from_args(args)
-    if args.peak_norm:
-        audio = replace(audio, peak=PEAK_NORM)
+    try:
+        audio = audio_config_from_args(args)
+        if args.peak_norm:
+            audio = replace(audio, peak=PEAK_NORM)
+        MelExtractor(audio)  # it knows what cannot be computed
+    except InputError as error:
+        raise OptionError(str(error)) from error
     kinds = wanted_pitch(args)
     durations_from = None
     if args.extract_durs_from_textgrids:

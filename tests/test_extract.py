@@ -1,0 +1,308 @@
+"""extract_mels.py makes what the original made, and says in one line each what it refuses."""
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+from corpus import RATE, add_clip, features, glide, make_corpus, write_textgrid
+from safetensors.torch import load_file
+
+import extract_mels
+from common.cli import run
+from common.config import AudioConfig, from_plain
+
+ALL = ("--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char")
+
+
+@pytest.fixture
+def extract(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
+    """Run the command in this process: (exit status, stdout, error lines of stderr)."""
+
+    def call(folder: Path, *options: str | Path, lists: tuple[str, ...] = ("train.txt",)) -> tuple[int, str, str]:
+        words = ["-d", folder, "--wav-text-filelist", *(folder / name for name in lists), "--num-workers", 1, *options]
+        monkeypatch.setattr(sys, "argv", ["extract_mels.py", *map(str, words)])
+        with pytest.raises(SystemExit) as exit_status:
+            run(extract_mels.main)
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        errors = [line for line in err.splitlines() if "error: " in line]
+        return int(exit_status.value.code), out, "\n".join(errors)
+
+    return call
+
+
+def load(folder: Path, name: str) -> torch.Tensor:
+    return torch.load(folder / f"{name}.pt", weights_only=True)
+
+
+def golden_corpus(goldens: Path, folder: Path) -> Path:
+    """The 6 clips and 2 padded ones of the original's run, in the order of its list."""
+    runs = json.loads((goldens / "textgrid" / "trim_silence.json").read_text())["runs"]
+    names = [re.match(r"mels/(.*?)\.pt", line)[1] for line in runs["None"]["meta_file_lines"]]
+    for name in names:
+        padded = name.endswith("_padded")
+        clips = goldens / ("textgrid" if padded else "audio") / "clips"
+        (folder / "wavs").mkdir(exist_ok=True)
+        (folder / "TextGrid").mkdir(exist_ok=True)
+        shutil.copyfile(clips / f"{name}.flac", folder / "wavs" / f"{name}.flac")
+        shutil.copyfile(goldens / "textgrid" / f"{name}.TextGrid", folder / "TextGrid" / f"{name}.TextGrid")
+    (folder / "train.txt").write_text("".join(f"wavs/{name}.flac|some words\n" for name in names))
+    return folder
+
+
+@pytest.mark.parametrize("trim", ["None", "0", "0.1", "0.025"])
+def test_a_corpus_of_real_clips_becomes_what_the_original_made(goldens: Path, tmp_path: Path, extract, trim: str):
+    golden_corpus(goldens, tmp_path)
+    options = [] if trim == "None" else ["--trim-silence", trim]
+    status, out, errors = extract(tmp_path, *ALL, "--output-meta-file", tmp_path / "meta.txt", *options)
+    assert (status, errors) == (0, "") and "8 of 8 utterances" in out
+
+    wanted = json.loads((goldens / "textgrid" / "trim_silence.json").read_text())["runs"][trim]
+    tensors = load_file(goldens / "textgrid" / "trim_silence.safetensors")
+    untrimmed = load_file(goldens / "audio" / "mel.safetensors")
+    assert (tmp_path / "meta.txt").read_text().splitlines() == wanted["meta_file_lines"]
+    found = json.loads((tmp_path / "pitch_char_stats__train.json").read_text())
+    assert found == pytest.approx(wanted["pitch_char_stats"], abs=1e-6)
+    for name, clip in wanted["clips"].items():
+        mel, durations = load(tmp_path / "mels", name), load(tmp_path / "durations", name)
+        assert durations.tolist() == clip["durations"] and int(durations.sum()) == mel.shape[1]
+        assert mel.dtype == torch.float32 and list(mel.shape) == clip["mel_shape"]
+        if f"{name}.mel" in untrimmed:
+            difference = mel - untrimmed[f"{name}.mel"][:, slice(*clip["mel_slice"])]
+            assert difference.abs().max() < 2e-3 and difference.abs().mean() < 1e-5
+        pitch = load(tmp_path / "pitch_char", name)
+        assert (pitch - tensors[f"trim_{trim}.{name}.pitch_char_normalised"]).abs().max() < 1e-6
+
+
+def test_pitch_of_mel_frames_and_thirds_of_symbols_is_normalised_by_its_own_statistics(
+    goldens: Path, tmp_path: Path, extract
+):
+    golden_corpus(goldens, tmp_path)
+    lines = (tmp_path / "train.txt").read_text().splitlines(keepends=True)
+    (tmp_path / "train.txt").write_text("".join(line for line in lines if "_padded" not in line))
+    kinds = ("pitch_mel", "pitch_char", "pitch_trichar")
+    options = ["--extract-" + kind.replace("_", "-") for kind in kinds]
+    assert extract(tmp_path, "--extract-durs-from-textgrids", *options)[0] == 0
+    golden = load_file(goldens / "pitch" / "pitch_1_0.safetensors")
+    facts = json.loads((goldens / "pitch" / "pitch_1_0.json").read_text())
+    for kind in kinds:
+        found = json.loads((tmp_path / f"{kind}_stats__train.json").read_text())
+        wanted = facts["normalisation"][kind.removeprefix("pitch_")]
+        assert found == pytest.approx({"mean": wanted["mean"], "std": wanted["std"]}, abs=1e-6)
+        for clip in facts["clips"]:
+            wanted_pitch = golden[f"{clip}.textgrid.{kind}_normalised"]
+            assert (load(tmp_path / kind, clip) - wanted_pitch).abs().max() < 1e-6
+            assert (load(tmp_path / f"{kind}_hz", clip) - golden[f"{clip}.textgrid.{kind}"]).abs().max() < 1e-6
+
+
+def test_each_bad_utterance_is_refused_in_one_line_and_the_good_ones_are_made(tmp_path: Path, extract):
+    make_corpus(tmp_path, 3)
+    wavs, grids = tmp_path / "wavs", tmp_path / "TextGrid"
+    for name in ("rate", "stereo", "cut", "nan", "words", "other", "no_grid", "bad_grid", "no_text"):
+        add_clip(tmp_path, name, 1.0)
+    soundfile.write(wavs / "rate.wav", glide(1.0), 44100)
+    soundfile.write(wavs / "stereo.wav", np.stack([glide(1.0)] * 2, axis=1), RATE)
+    (wavs / "cut.wav").write_bytes((wavs / "cut.wav").read_bytes()[:20000])
+    soundfile.write(wavs / "nan.wav", np.where(np.arange(RATE) == 9, np.nan, glide(1.0)), RATE, subtype="FLOAT")
+    (wavs / "words.wav").write_text("no samples at all")
+    write_textgrid(grids / "other.TextGrid", 1.5)
+    (grids / "no_grid.TextGrid").unlink()
+    (grids / "bad_grid.TextGrid").write_text("".join((grids / "c000.TextGrid").read_text().splitlines(True)[:20]))
+    bad = {
+        "wavs/rate.wav|a": "wavs/rate.wav: 44100 Hz, expected 22050; resample it or pass --sampling-rate 44100",
+        "wavs/stereo.wav|a": "wavs/stereo.wav: 2 channels, expected 1",
+        "wavs/cut.wav|a": "wavs/cut.wav: truncated, 19956 of 44100 bytes of samples",
+        "wavs/nan.wav|a": "wavs/nan.wav: sample 9 is not a finite number",
+        "wavs/words.wav|a": "wavs/words.wav: not a readable WAV or FLAC file",
+        "wavs/missing.wav|a": "wavs/missing.wav: no such file",
+        "wavs/other.wav|a": r"TextGrid/other.TextGrid: 130 frames (1.51 s), the recording has 87 (1.01 s)",
+        "wavs/no_grid.wav|a": "TextGrid/no_grid.TextGrid: no such TextGrid",
+        "wavs/bad_grid.wav|a": "TextGrid/bad_grid.TextGrid: not a readable TextGrid: truncated or malformed",
+        "wavs/no_text.wav| ": "wavs/no_text.wav: the transcript is empty",
+        "wavs/c001.wav|again": "wavs/c001.wav: duplicate, its files are those of wavs/c001.wav",
+    }
+    with (tmp_path / "train.txt").open("a") as file:
+        file.writelines(f"{line}\n" for line in bad)
+    status, out, errors = extract(tmp_path, *ALL, "--output-meta-file", tmp_path / "meta.txt")
+    assert (status, errors) == (1, "")
+    assert f"refused: {len(bad)} of {3 + len(bad)} utterances" in out
+    for number, reason in enumerate(bad.values(), start=4):
+        rows = [line for line in out.splitlines() if f"train.txt:{number} " in line]
+        assert len(rows) == 1 and reason in rows[0], (reason, rows)
+    names = ["c000", "c001", "c002"]
+    for folder in ("mels", "durations", "pitch_char"):
+        assert sorted(path.stem for path in (tmp_path / folder).glob("*.pt")) == names
+    assert [line.split("|")[0] for line in (tmp_path / "meta.txt").read_text().splitlines()] == [
+        f"mels/{name}.pt" for name in names
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "train.txt: no such filelist"),
+        ("", "train.txt: the list is empty"),
+        ("wavs/c000.wav|a\nwavs/c001.wav\n", "train.txt:2: 1 columns, expected wav|text[|speaker]"),
+        ("wavs/c000.wav|a|b|c\n", "train.txt:1: 4 columns, expected wav|text[|speaker]"),
+        ("/wavs/c000.wav|a\n", "train.txt:1: /wavs/c000.wav leads out of the dataset"),
+    ],
+)
+def test_a_bad_list_ends_in_one_line_before_anything_is_made(tmp_path: Path, extract, content, message: str):
+    make_corpus(tmp_path, 1)
+    (tmp_path / "train.txt").unlink()
+    if content is not None:
+        (tmp_path / "train.txt").write_text(content)
+    status, out, errors = extract(tmp_path, *ALL)
+    assert status == 1 and out == "" and message in errors and "\n" not in errors
+    assert features(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "nothing to extract"),
+        (["--extract-durations", "--tacotron2-checkpoint", "t.pt"], "tacotron2 package is not part of this version"),
+        (["--extract-mels", "--trim-silence", "0.1"], "--trim-silence needs --extract-durs-from-textgrids"),
+        (["--extract-mels", "--n-fft", "512"], "--n-fft"),
+        (["--extract-mels", "--num-workers", "0"], "--num-workers"),
+        (["--extract-mels", "--win-length", "2048"], "win_length 2048 is longer than filter_length 1024"),
+        (["--extract-mels", "--pitch-mean-std-file", "s.json"], "needs exactly one --extract-pitch-"),
+        (["--extract-mels", "--output-meta-file", "a", "b"], "2 files for 1 lists"),
+        (["--extract-mels", "--peak-norm", "--peak", "0.9"], "give one of them"),
+        (["--extract-pitch-mel", "--cuda"], "--cuda: only mel-spectrograms"),
+    ],
+)
+def test_options_that_do_not_fit_end_in_one_line(tmp_path: Path, extract, options: list[str], message: str):
+    make_corpus(tmp_path, 1)
+    status, out, errors = extract(tmp_path, *options)
+    assert status == 2 and out == "" and message in errors and "\n" not in errors
+    assert features(tmp_path) == {}
+
+
+def test_what_is_whole_is_kept_and_what_is_broken_is_made_again(tmp_path: Path, extract):
+    make_corpus(tmp_path, 4)
+    options = (*ALL, "--output-meta-file", tmp_path / "a.meta")
+    assert extract(tmp_path, *options)[0] == 0
+    wanted = features(tmp_path)
+    mel = tmp_path / "mels" / "c001.pt"
+    mel.write_bytes(mel.read_bytes()[:-100])  # truncated
+    (tmp_path / "durations" / "c002.pt").unlink()
+    torch.save(torch.full((80, 87), float("nan")), tmp_path / "mels" / "c000.pt")
+    torch.save(torch.zeros(3), tmp_path / "pitch_char_hz" / "c003.pt")  # of another shape
+    untouched = tmp_path / "mels" / "c002.pt"
+    before = untouched.stat().st_mtime_ns
+    status, out, _ = extract(tmp_path, *options, "--resume")
+    assert status == 0 and features(tmp_path) == wanted and untouched.stat().st_mtime_ns == before
+    table = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line.startswith("  ")}
+    assert table["mels/"] == ["2", "2"] and table["durations/"] == ["1", "3"] and table["pitch_char_hz/"] == ["1", "3"]
+
+
+def test_a_changed_textgrid_is_noticed_when_resuming(tmp_path: Path, extract):
+    make_corpus(tmp_path, 2)
+    options = (*ALL, "--trim-silence", "0", "--output-meta-file", tmp_path / "a.meta")
+    assert extract(tmp_path, *options)[0] == 0
+    grid = tmp_path / "TextGrid" / "c001.TextGrid"
+    grid.write_text(grid.read_text().replace('"OW1"', '"spn"'))  # same boundaries: only the list changes
+    first = load(tmp_path / "durations", "c001")
+    assert extract(tmp_path, *options, "--resume")[0] == 0
+    assert (tmp_path / "a.meta").read_text().splitlines()[1].endswith("|HH AH0 L sp")
+    write_textgrid(grid, 1.1, "HH AH0 L OW1".replace("HH AH0", "HH"))
+    assert extract(tmp_path, *options, "--resume")[0] == 0
+    resumed = features(tmp_path)
+    assert len(load(tmp_path / "durations", "c001")) == len(first) - 1
+    assert extract(tmp_path, *options)[0] == 0
+    assert features(tmp_path) == resumed
+
+
+def test_features_of_other_settings_are_never_mixed(tmp_path: Path, extract):
+    make_corpus(tmp_path, 1)
+    assert extract(tmp_path, *ALL)[0] == 0
+    stored = json.loads((tmp_path / "mels" / "audio.json").read_text())
+    assert from_plain(AudioConfig, stored, where="audio.json") == AudioConfig()
+    wanted = features(tmp_path)
+    status, _, errors = extract(tmp_path, *ALL, "--n-mel-channels", "40", "--mel-fmax", "7000", "--resume")
+    assert status == 1
+    assert "n_mels: 80 (there), 40 (options); mel_fmax: 8000.0 (there), 7000.0 (options)" in errors
+    status, _, errors = extract(tmp_path, *ALL, "--trim-silence", "0.05")
+    assert status == 1 and "trim_silence: None (there), 0.05 (options)" in errors
+    assert features(tmp_path) == wanted
+    (tmp_path / "mels" / "audio.json").unlink()
+    status, _, errors = extract(tmp_path, *ALL)
+    assert status == 1 and "holds features of unknown settings" in errors
+
+
+def test_a_validation_list_is_normalised_by_the_training_lists_statistics(tmp_path: Path, extract):
+    make_corpus(tmp_path, 6)
+    lines = (tmp_path / "train.txt").read_text().splitlines(keepends=True)
+    (tmp_path / "train.txt").write_text("".join(lines[:4]))
+    (tmp_path / "val.txt").write_text("".join(lines[4:]))
+    metas = ("--output-meta-file", tmp_path / "train.meta", tmp_path / "val.meta")
+    assert extract(tmp_path, *ALL, *metas, lists=("train.txt", "val.txt"))[0] == 0
+    together = features(tmp_path)
+    assert [len((tmp_path / name).read_text().splitlines()) for name in ("train.meta", "val.meta")] == [4, 2]
+    pitch = torch.cat([load(tmp_path / "pitch_char_hz", f"c{i:03d}") for i in range(4)])
+    found = json.loads((tmp_path / "pitch_char_stats__train.json").read_text())
+    assert found["mean"] == pytest.approx(float(pitch[pitch != 0].mean()))
+    for folder in ("mels", "durations", "pitch_char", "pitch_char_hz"):
+        shutil.rmtree(tmp_path / folder)
+    assert extract(tmp_path, *ALL, "--output-meta-file", tmp_path / "train.meta")[0] == 0
+    given = ("--pitch-mean-std-file", tmp_path / "pitch_char_stats__train.json")
+    assert extract(tmp_path, *ALL, *given, "--output-meta-file", tmp_path / "val.meta", lists=("val.txt",))[0] == 0
+    assert features(tmp_path) == together
+
+
+def test_durations_on_the_disk_serve_pitch(tmp_path: Path, extract):
+    make_corpus(tmp_path, 2)
+    assert extract(tmp_path, *ALL)[0] == 0
+    wanted = features(tmp_path)
+    shutil.rmtree(tmp_path / "pitch_char")
+    shutil.rmtree(tmp_path / "pitch_char_hz")
+    assert extract(tmp_path, "--extract-pitch-char", "--output-meta-file", tmp_path / "meta.txt")[0] == 0
+    assert features(tmp_path) == wanted
+    assert (tmp_path / "meta.txt").read_text().startswith("durations/c000.pt|pitch_char/c000.pt|Hello number c000.\n")
+    torch.save(torch.tensor([40, 40]), tmp_path / "durations" / "c000.pt")
+    (tmp_path / "durations" / "c001.pt").unlink()
+    status, out, _ = extract(tmp_path, "--extract-pitch-char")
+    assert status == 1
+    assert "durations/c000.pt: 80 frames, the recording has 87" in out and "durations/c001.pt: no such file" in out
+
+
+def test_folders_below_wavs_are_mirrored_and_speakers_are_passed_on(tmp_path: Path, extract):
+    lines = [add_clip(tmp_path, name, 1.0, low=low) for name, low in (("ann/a.1", 100), ("bob/a.1", 150))]
+    text = "".join(f"{line.rstrip()}|{speaker}\n" for speaker, line in enumerate(lines))
+    (tmp_path / "train.txt").write_text(text)
+    assert extract(tmp_path, *ALL, "--output-meta-file", tmp_path / "meta.txt")[0] == 0
+    rows = [line.split("|") for line in (tmp_path / "meta.txt").read_text().splitlines()]
+    assert [row[0] for row in rows] == ["mels/ann/a.1.pt", "mels/bob/a.1.pt"]
+    assert [row[4] for row in rows] == ["0", "1"] and rows[0][3] == "sil HH AH0 L OW1 sil"
+    assert all((tmp_path / path).is_file() for row in rows for path in row[:3])
+    assert (tmp_path / "mels" / "ann" / "audio.json").is_file()
+
+
+def test_options_are_stored_with_the_mels_and_shape_them(tmp_path: Path, extract):
+    make_corpus(tmp_path, 1)
+    options = ("--extract_mels", "--n_mel_channels", "40", "--hop_length=512", "--peak-norm", "--framing", "aligned")
+    assert extract(tmp_path, *options)[0] == 0
+    config = from_plain(AudioConfig, json.loads((tmp_path / "mels" / "audio.json").read_text()), where="audio.json")
+    assert config == AudioConfig(n_mels=40, hop_length=512, peak=32767 / 32768, framing="aligned")
+    assert load(tmp_path / "mels", "c000").shape == (40, RATE // 512)
+
+
+def test_a_demanded_depth_refuses_other_files(tmp_path: Path, extract):
+    make_corpus(tmp_path, 1)
+    assert extract(tmp_path, "--extract-mels", "--max-wav-value", "32768")[0] == 0
+    status, out, _ = extract(tmp_path, "--extract-mels", "--max-wav-value", "8388608")
+    assert status == 1 and "PCM_16 samples have full scale 32768, --max-wav-value demands 8.38861e+06" in out
+
+
+def test_silence_alone_ends_in_a_clear_line(tmp_path: Path, extract):
+    make_corpus(tmp_path, 1)
+    soundfile.write(tmp_path / "wavs" / "c000.wav", np.zeros(RATE), RATE)
+    status, _, errors = extract(tmp_path, *ALL)
+    assert status == 1 and "no statistics to normalise by; is it speech?" in errors
