@@ -134,6 +134,7 @@ _LATIN = (
     (re.compile(r"\ba\.k\.a\.", re.IGNORECASE), "also known as"),
     (re.compile(r"\bet al\.", re.IGNORECASE), "et al"),
     (re.compile(r"\bvs\b(?!\.)", re.IGNORECASE), "versus"),
+    (re.compile(r"(?<=[a-z]\s)v\.(?=\s[A-Z])"), "versus"),
     (re.compile(r"\bw/o\b", re.IGNORECASE), "without"),
     (re.compile(r"\bw/(?=\s?[A-Za-z])", re.IGNORECASE), "with "),
 )
@@ -176,6 +177,8 @@ _WEEKEND_DAY = re.compile(
     rf"\b({'|'.join(_WEEKEND)})\.(?=,?\s(?:[0-9]|at\b|{'|'.join(set(_MONTHS.values()) | {'May'})}))"
 )
 
+_DAY = "Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun"
+_WEEKDAY_RANGE = re.compile(rf"\b({_DAY})\.?\s?(?:-|to)\s?({_DAY})\b\.?")
 _NAME_AHEAD = r"(?=\s?[A-Z])"
 _TITLE = re.compile(rf"\b({'|'.join(_TITLES)})\b(?:\.|(?=\s[A-Z]))")
 _DOTTED_TITLE = re.compile(rf"\b({'|'.join(_DOTTED_TITLES)})\.{_NAME_AHEAD}")
@@ -184,13 +187,12 @@ _DRIVE = re.compile(rf"(?<=[a-z]\s)(?<!\bthe\s)Dr\.?(?=\s*[,;:)]|\s+[a-z]|{_ENDS
 _DRIVE_NAME = re.compile(r"\b[A-Z0-9][\w']*\s$")
 _STREET = re.compile(r"\bSt\b\.?", re.IGNORECASE)
 _STARTER = re.compile(rf"\s+[\"'(]*(?:{STARTERS})\b|\s*[\"')]*\s*$")
-_WORD = re.compile(rf"\b({'|'.join(_WORDS)})\.(?!\w)({_ENDS_SENTENCE})?", re.IGNORECASE)
+_WORD = re.compile(rf"\b({'|'.join(_WORDS)})\.(?!\w)((?-i:{_ENDS_SENTENCE}))?", re.IGNORECASE)
 _BARE_SUFFIX = re.compile(r"(?<=[a-z],\s|\w[a-z]\s)(Jr|Sr|Inc|Ltd|Corp|Esq)\b(?!\.)")
 
 
-def _name_month(match: re.Match) -> str:
-    """A month's name, unless its letters are a word without a full stop ("mar the paint")."""
-    return _MONTHS[match[1].lower()]
+def _day_name(short: str) -> str:
+    return _WEEKEND.get(short) or _WEEKDAYS[short.lower()]
 
 
 def expand_labels(text: str) -> str:
@@ -198,7 +200,8 @@ def expand_labels(text: str) -> str:
     text = _NUMBER_SIGN.sub("number ", text)
     text = _LABEL.sub(lambda match: _BEFORE_NUMBER[match[1].lower()] + " ", text)
     text = _BARE_LABEL.sub(lambda match: _BEFORE_NUMBER[match[0].strip().lower()] + " ", text)
-    text = _MONTH.sub(_name_month, text)
+    text = _MONTH.sub(lambda match: _MONTHS[match[1].lower()], text)
+    text = _WEEKDAY_RANGE.sub(lambda match: f"{_day_name(match[1])} to {_day_name(match[2])}", text)
     text = _WEEKDAY.sub(lambda match: _WEEKDAYS[match[1].lower()], text)
     return _WEEKEND_DAY.sub(lambda match: _WEEKEND[match[1]], text)
 
@@ -231,7 +234,7 @@ def _drive(match: re.Match) -> str:
 
 def expand_abbreviations(text: str) -> str:
     """Write out abbreviations; a full stop that also ends the sentence stays."""
-    if "/" in text or "." in text or "vs" in text:
+    if "/" in text or "." in text or "vs" in text.lower():
         for pattern, words in _LATIN:
             text = pattern.sub(words, text)
     text = _DRIVE.sub(_drive, text)

@@ -19,9 +19,9 @@ _PLAIN = {
     "×": " x ",
     "÷": " divided by ",
     "±": " plus or minus ",
-    "≤": " less than or equal to ",
-    "≥": " greater than or equal to ",
-    "≠": " not equal to ",
+    "≤": " is less than or equal to ",
+    "≥": " is greater than or equal to ",
+    "≠": " is not equal to ",
     "≈": " about ",
     "√": " the square root of ",
     "∞": " infinity ",
@@ -78,6 +78,7 @@ _EMPTY_BRACKETS = re.compile(r"\(\s*\)")
 _BLANK_BEFORE_MARK = re.compile(r" +(?=[,.;:?!)])")
 _BLANK_AFTER_BRACKET = re.compile(r"(?<=\() +")
 _DASHES = re.compile(r"(?:(?<=\s)|^)-{2,}(?=\s|$)|-{2,}")
+_JOINED_MARK = re.compile(r"(?<=[a-z])([,;:?!])(?=[a-z])")
 _REPEATED_MARK = re.compile(r"([,;:])(?:\s*[,;:])+")
 
 
@@ -86,4 +87,4 @@ def tidy(text: str) -> str:
     text = _DASHES.sub(" - ", _ILLEGAL.sub(" ", text.lower()))
     text = " ".join(_EMPTY_BRACKETS.sub(" ", text).split())
     text = _REPEATED_MARK.sub(r"\1", _BLANK_BEFORE_MARK.sub("", text))
-    return _BLANK_AFTER_BRACKET.sub("", text).strip()
+    return _JOINED_MARK.sub(r"\1 ", _BLANK_AFTER_BRACKET.sub("", text)).strip()

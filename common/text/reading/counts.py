@@ -7,6 +7,10 @@ from common.text.reading.pronunciation import is_spelled
 
 _END = r"(?![\w]|[.,][0-9])"
 _START = r"(?<![\w.,$£€])"
+_GROUPED = re.compile(
+    r"(?<![\w.,-])(?:[0-9]{1,3}(?:\.[0-9]{3}){2,}(?![\w]|[.,][0-9])"
+    r"|[1-9][0-9]{0,2}(?: [0-9]{3}){2,}(?![\w]|[.,-]?[0-9]| [0-9]))"
+)
 
 _INTERNATIONAL = re.compile(r"(?<![\w.])\+[0-9]{1,3}(?:[ .-]?\(?[0-9]{1,5}\)?){1,6}(?![\w])")
 _TELEPHONE = re.compile(
@@ -50,6 +54,7 @@ _POWER = re.compile(r"\^\(?(-)?([0-9]{1,6})\)?")
 _NUMBER_POWER = re.compile(rf"(?<![\w.,])({NUMBER})(\^\(?-?[0-9]+\)?)")
 _EQUATION = re.compile(rf"({NUMBER})\s+-\s+(?={NUMBER}\s*=)|(?<=[a-z])\s-\s({NUMBER})(?=\s*=)")
 _RANGE = re.compile(rf"(?<![\w.,/-])({NUMBER})\s?-\s?({NUMBER})(?![\w/]|-[0-9]|[.,][0-9])")
+_NEGATIVE_RANGE = re.compile(rf"(?:(?<=[\s(])|^)-({NUMBER})-({NUMBER})(?![\w/]|-[0-9]|[.,][0-9])")
 _SIGNED = re.compile(rf"(?<![\w.,)'])(-|\+|~)\s?(?={NUMBER}|\.[0-9])")
 _DECIMAL_POINT = re.compile(r"(?<![\w.])\.([0-9]+)(?![\w]|\.[0-9])")
 _MIXED = re.compile(r"(?<![A-Za-z0-9])(?:[A-Za-z]+-?(?=[0-9])|[0-9]+(?=[A-Za-z]))[A-Za-z0-9]*")
@@ -57,7 +62,7 @@ _PIECES = re.compile(r"[0-9]+|[A-Za-z]+")
 _NUMBER = re.compile(NUMBER)
 
 _HALVES = {2: "half", 3: "third", 4: "quarter"}
-_FRACTION_DENOMINATORS = frozenset([*range(2, 11), 12, 16, 20, 32, 50, 64, 100, 1000])
+_FRACTION_DENOMINATORS = frozenset([*range(2, 11), 12, 16, 32, 64])  # others only under one: "one twentieth"
 _SIGN_WORDS = {"-": "minus ", "+": "plus ", "~": "about "}
 
 
@@ -69,7 +74,7 @@ def _telephone(match: re.Match) -> str:
 
 
 def _denominator(number: int, several: bool) -> str:
-    word = _HALVES.get(number) or ordinal(number)
+    word = _HALVES.get(number) or ordinal(number).removeprefix("one ")
     if not several:
         return word
     return "halves" if number == 2 else word + "s"
@@ -88,7 +93,7 @@ def _read_fraction(match: re.Match) -> str:
     """ "3/4" -> "three quarters", "9.5/10" -> "nine point five out of ten", "15/7" -> "fifteen over seven"."""
     above, below = match[1], match[2]
     if above.isdigit() and below.isdigit() and len(above) < 5 and len(below) < 5:
-        if int(below) in _FRACTION_DENOMINATORS and 0 < int(above) < int(below):
+        if 0 < int(above) < int(below) and (int(above) == 1 or int(below) in _FRACTION_DENOMINATORS):
             return f"{cardinal(int(above))} {_denominator(int(below), int(above) > 1)}"
         if int(above) < int(below):
             return f"{number_words(above)} out of {number_words(below)}"
@@ -127,8 +132,16 @@ def _read_mixed(match: re.Match) -> str:
     return " ".join(_read_piece(piece) for piece in pieces) + ("s" if possessive else "")
 
 
+def _read_plain(match: re.Match) -> str:
+    """A number's words, with blanks where they would touch letters: "100-meter" keeps its hyphen."""
+    before, after = match.string[: match.start()][-1:], match.string[match.end() :][:1]
+    left, right = " " if before.isalnum() else "", " " if after.isalnum() or after == "(" else ""
+    return f"{left}{number_words(match[0])}{right}"
+
+
 def read_labelled_numbers(text: str) -> str:
     """Numbers that are read digit by digit or in pairs: telephones, codes, rooms, roads, aircraft, houses."""
+    text = _GROUPED.sub(lambda match: re.sub(r"[. ]", ",", match[0]), text)  # 1 000 000 and 1.000.000
     text = _NUMBER_POWER.sub(lambda match: number_words(match[1]) + _POWER.sub(_read_power, match[2]), text)
     text = _INTERNATIONAL.sub(lambda m: _telephone(m) if sum(map(str.isdigit, m[0])) > 6 else m[0], text)
     text = _TELEPHONE.sub(_telephone, text)
@@ -157,8 +170,9 @@ def read_counts(text: str) -> str:
     text = _SCIENTIFIC.sub(_read_scientific, text)
     text = _POWER.sub(_read_power, text)
     text = _EQUATION.sub(lambda match: f"{match[1] or ''} minus {match[2] or ''}", text)
+    text = _NEGATIVE_RANGE.sub(lambda match: f"minus {number_words(match[1])} to {number_words(match[2])}", text)
     text = _RANGE.sub(lambda match: f"{number_words(match[1])} to {number_words(match[2])}", text)
     text = _MIXED.sub(_read_mixed, text)
     text = _SIGNED.sub(lambda match: _SIGN_WORDS[match[1]], text)
     text = _DECIMAL_POINT.sub(lambda match: "point " + digits(match[1]), text)
-    return _NUMBER.sub(lambda match: f" {number_words(match[0])} ", text)
+    return _NUMBER.sub(_read_plain, text)

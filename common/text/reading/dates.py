@@ -4,10 +4,11 @@ import re
 
 from common.text.reading.numbers import cardinal, identifier, number_words, ordinal, plural, year
 
-MONTHS = tuple(
-    "january february march april may june july august september october november december".split()  # noqa: SIM905
-)
-_MONTH = rf"({'|'.join(name.capitalize() for name in MONTHS)}|{'|'.join(name.upper() for name in MONTHS)})"
+_NAMES = "january february march april may june july august september october november december"
+MONTHS = tuple(_NAMES.split())
+# In lower case "may" and "march" are other words far more often.
+_MONTH_NAMES = [name.capitalize() for name in MONTHS] + [name.upper() for name in MONTHS]
+_MONTH = rf"({'|'.join([*_MONTH_NAMES, *(name for name in MONTHS if name not in ('may', 'march'))])})"
 _DAY = r"(0?[1-9]|[12][0-9]|3[01])(?:st|nd|rd|th)?"
 _YEAR = r"([12][0-9]{3})"
 _END = r"(?![\w]|[.,:/][0-9]|-[0-9])"
@@ -24,6 +25,7 @@ _SHORT_YEAR = re.compile(r"(?<![\w'])'([0-9]{2})\b(?!['\"][0-9]|\s?(?:%|ft|in)\b
 _ERA = re.compile(r"(?<![\w.,])([0-9]{1,4})\s?(?=(?:B\.?C\.?(?:E\.?)?|A\.?D\.?|C\.?E\.)(?![A-Za-z]))")
 _AD = re.compile(r"\b(A\.?D\.?\s)([0-9]{1,4})\b(?![.,][0-9])")
 _SPAN = re.compile(rf"(?<![\w.,$£€/-])([1-9][0-9]{{3}})\s?-\s?([1-9][0-9]{{3}}|[0-9]{{2}}){_END}")
+_SEASON = re.compile(r"(?<![\w.,$£€/-])([12][0-9]{3})/([12][0-9]{3}|[0-9]{2})(?![\w/]|[.,][0-9])")
 _BARE_YEAR = re.compile(r"(?<![\w.,$£€¥₩₹/:+-])([1-9][0-9]{3})(?![\w%°/]|[.,:][0-9]|-[0-9])")
 _BEFORE_YEARS = (
     "in|since|until|till|before|after|year|during|circa|early|late|mid|spring|summer|autumn|winter|fall|dated|born|died|"
@@ -90,6 +92,14 @@ def _read_span(match: re.Match) -> str:
     return f"{year(int(first))} to {year(int(second))}"
 
 
+def _read_season(match: re.Match) -> str:
+    """ "1999/2000" and "2019/20": two years that follow each other; anything else stays a fraction."""
+    first, second = int(match[1]), match[2]
+    if (first + 1) % (100 if len(second) == 2 else 10000) != int(second):
+        return match[0]
+    return f"{year(first)} {year(int(second)) if len(second) == 4 else short_year(second)}"
+
+
 def _read_bare_year(match: re.Match) -> str:
     """Four digits without a comma are a year, "twenty ten", unless they count something: "1905 people"."""
     number = int(match[1])
@@ -109,10 +119,10 @@ def read_dates(text: str) -> str:
     """Write out dates, years, spans of years and decades."""
     text = _ISO.sub(_read_iso, text)
     text = _NUMERIC.sub(_read_numeric, text)
+    text = _SEASON.sub(_read_season, text)
     text = _MONTH_FIRST.sub(_read_month_first, text)
     text = _DAY_FIRST.sub(_read_day_first, text)
-    text = _MONTH_YEAR.sub(lambda match: f"{match[1].lower()}{match[2]}{year(int(match[3]))}", text)
-    return text
+    return _MONTH_YEAR.sub(lambda match: f"{match[1].lower()}{match[2]}{year(int(match[3]))}", text)
 
 
 def read_years(text: str) -> str:

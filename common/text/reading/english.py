@@ -17,6 +17,7 @@ from common.text.symbols import ARPABET
 
 _PHONE = "|".join(sorted(ARPABET, key=len, reverse=True))
 _ARPABET_GROUP = re.compile(rf"(\{{\s*(?:{_PHONE})(?:\s+(?:{_PHONE}))*\s*\}})")
+_MOST_PASSES = 5  # the second pass changes less than one odd text in a thousand, such as "9.ch" -> "nine.ch"
 _HAS_DIGIT = re.compile(r"[0-9]")
 
 
@@ -34,7 +35,10 @@ def _read_numbers(text: str) -> str:
 
 def _read(text: str) -> str:
     text = read_addresses(drop_tags(plain_characters(text)))
-    text = _read_numbers(text) if _HAS_DIGIT.search(text) else expand_labels(text)
+    if _HAS_DIGIT.search(text):
+        text = _read_numbers(text)
+    elif "." in text or "-" in text:
+        text = expand_labels(text)
     text = expand_abbreviations(read_roman(text.replace('"', " ")))
     return tidy(read_signs(read_bare_units(read_letters(text))))
 
@@ -45,6 +49,14 @@ def read_english(text: str) -> str:
     The whole text is read at once, since a word's reading depends on its neighbours: "St. James St.", "May 5",
     "1905 people". Reading the result again changes nothing.
     """
+    for _ in range(_MOST_PASSES):
+        before, text = text, _read_parts(text)
+        if text == before:
+            break
+    return text
+
+
+def _read_parts(text: str) -> str:
     parts = _ARPABET_GROUP.split(text)  # odd parts are ARPAbet
     spoken = [part if index % 2 else _read(part) for index, part in enumerate(parts)]
     joined = " ".join(part for part in spoken if part)

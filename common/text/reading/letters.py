@@ -11,8 +11,8 @@ _DOTTED = re.compile(r"(?<![A-Za-z.])((?:[A-Za-z]\.){2,}|(?:[A-Z]\.\s){2,}(?=[A-
 _INITIAL = re.compile(rf"(?<![A-Za-z.'])([A-Z])\.(?=\s(?:[A-Z][a-z]|[A-Z]\.))(?!\s(?:{STARTERS})\b)")
 _AND_LETTERS = re.compile(r"\b([A-Z]{1,2})\s?&\s?([A-Z]{1,2})\b")
 _OKAY = re.compile(r"\bO\.?K\b\.?(?!\w)")
-_DEGREE = re.compile(r"\bPh\.?\s?D\b\.?(s\b)?")
-_MIXED_ACRONYM = re.compile(r"(?<![A-Za-z])([a-z])([A-Z]{2,})(?![A-Za-z])")
+_DEGREE = re.compile(r"\b(?:Ph\.?\s?D|[BM]\.?Sc)(?:\b\.?|(s)\b)(?!\w)")
+_AFTER_THE = re.compile(r"\bthe\s$", re.IGNORECASE)
 
 
 def spell(letters: str) -> str:
@@ -31,11 +31,19 @@ def _read_capitals(match: re.Match) -> str:
     word, ending, stop = match[1], match[2] or "", match[3] or ""
     if not is_spelled(word):
         return match[0].lower()
+    if word == "US" and _AFTER_THE.search(match.string[: match.start()]):
+        return spell(word) + ending + (stop if ending else "")
     if word in AMBIGUOUS and _has_capital_neighbour(match.string, match.start(), match.end()):
         return match[0].lower()
     if ending:
         return spell(word) + ending + stop
     return spell(word)  # the last letter's full stop serves the sentence as well
+
+
+def _read_degree(match: re.Match) -> str:
+    return spell("".join(character for character in match[0].removesuffix("s") if character.isalpha())) + (
+        match[1] or ""
+    )
 
 
 def _read_dotted(match: re.Match) -> str:
@@ -46,7 +54,7 @@ def _read_dotted(match: re.Match) -> str:
 def read_letters(text: str) -> str:
     """Spell initialisms and write every other word of capitals in lower case."""
     text = _OKAY.sub("okay", text)
-    text = _DEGREE.sub(lambda match: "p.h.d." + (match[1] or ""), text)
+    text = _DEGREE.sub(_read_degree, text)
     text = _AND_LETTERS.sub(
         lambda match: " and ".join(spell(part) if len(part) > 1 else part for part in match.groups()), text
     )

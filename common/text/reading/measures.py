@@ -32,6 +32,8 @@ _UNITS = {
     "mL": ("milliliter", "milliliters"),
     "cl": ("centiliter", "centiliters"),
     "gal": ("gallon", "gallons"),
+    "tsp": ("teaspoon", "teaspoons"),
+    "tbsp": ("tablespoon", "tablespoons"),
     "ha": ("hectare", "hectares"),
     "s": ("second", "seconds"),
     "ms": ("millisecond", "milliseconds"),
@@ -162,12 +164,14 @@ _SCALES = {
 _PERCENT = re.compile(rf"(?<![\w.,]){_QUANTITY}\s?%(?:-age)?")
 _SIDE = rf"{NUMBER}(?:\s?(?:mm|cm|m|km|in|ft|feet|inches))?"
 _DIMENSIONS = re.compile(rf"(?<![\w.,])({_SIDE})((?:\s*[xX*]\s*{_SIDE})+)(?![\w]|\s*=)", re.IGNORECASE)
-_PRODUCT = re.compile(rf"(?<=[0-9])\s*[xX*]\s*(?=[0-9])")
+_PRODUCT = re.compile(r"(?<=[0-9])\s*[xX*]\s*(?=[0-9])")
 _TIMES = re.compile(rf"(?<![\w.,])({NUMBER})x(?=\s(?!\+|-|=)[a-z]|[,.;:!?)]|$)")
 _BY = re.compile(r"\s*[xX*]\s*")
 _BARE_UNIT = re.compile(r"(?<![\w.])(km/h|m/s|mph|kph|km|kg|cm|mm)(?![\w.']|/)")
-_SINGULAR_AFTER = re.compile(r"\s[A-Za-z]")
-_ARTICLE_BEFORE = re.compile(r"\b[Aa]n?\s$")
+_SINGULAR_AFTER = re.compile(
+    r"\s(?!(?:of|and|or|to|in|on|at|from|for|per|by|with|away|that|which|is|are|was|were|as|before|after|between)\b)[a-z]"
+)
+_ARTICLE_BEFORE = re.compile(r"\b(?:an?|the|this|that|each|every|another)\s$", re.IGNORECASE)
 
 
 def quantity_words(sign: str | None, quantity: str, last: str | None) -> str:
@@ -188,9 +192,8 @@ def _read_unit(match: re.Match) -> str:
     sign, quantity, last, gap, name, power, per, per_power, stop = match.groups()
     if name in _LOOSE and gap != "" and (gap == "-" or re.match(r"\s[A-Za-z]", match.string[match.end() :])):
         return match[0]
-    if name == "s" and gap == "" and not per:  # "10s" is a row of tens or a decade; "0.5s" is a time
-        if "." not in quantity:
-            return match[0]
+    if name == "s" and gap == "" and not per and "." not in quantity:  # "10s" is several tens; "0.5s" is a time
+        return match[0]
     one, several = _UNITS[name]
     unit = _POWERS.get(power or "", "") + (one if _is_one(match, quantity, last, gap) else several)
     if per:
@@ -231,14 +234,14 @@ def _read_dimensions(match: re.Match) -> str:
     return " by ".join(_side(side.strip()) for side in _BY.split(match[0]))
 
 
+def _read_height(match: re.Match) -> str:
+    """Feet with inches: 5'11" "five foot eleven", "5 ft 11 in" "five feet eleven inches"."""
+    feet, inches = cardinal(int(match[1])), number_words(match[2])
+    return f"{feet} foot {inches}" if "'" in match[0] else f"{feet} feet {inches} inches"
+
+
 def _heights(text: str) -> str:
-    text = _HEIGHT.sub(
-        lambda match: (
-            f"{cardinal(int(match[1]))} {'foot' if chr(39) in match[0] else 'feet'} {number_words(match[2])}{'' if chr(39) in match[0] else ' inches'}"
-        ),
-        text,
-    )
-    text = _FEET_INCHES.sub(lambda match: f"{cardinal(int(match[1]))} foot {cardinal(int(match[2]))}", text)
+    text = _FEET_INCHES.sub(_read_height, _HEIGHT.sub(_read_height, text))
     text = _FEET.sub(lambda match: f"{number_words(match[1])} {'foot' if match[1] == '1' else 'feet'}", text)
     return _INCH_SIGN.sub(lambda match: f"{number_words(match[1])} {'inch' if match[1] == '1' else 'inches'}", text)
 

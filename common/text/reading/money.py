@@ -80,6 +80,7 @@ _CODE_AFTER = re.compile(rf"(?<![\w.,]){_AMOUNT}{_MAGNITUDE}\s?({'|'.join(_CODES
 _CENTS = re.compile(r"(?<![\w.,$£€])([0-9]{1,2})(?:\s?¢|c(?=\s(?:each|per|a)\b))")
 _PENCE = re.compile(r"(?<![\w.,$£€-])([0-9]{1,2})p\b(?!\.m)")
 _BARE_MAGNITUDE = re.compile(rf"(?<![\w.,$£€])({NUMBER})\s?(bn|mn|tn|trn|mln)\b")
+_DECIMAL_COMMA = re.compile(r"(?<=€)(\s?[0-9]+),([0-9]{2})(?!,?[0-9])|(?<![\w.,])([0-9]+),([0-9]{2})(?=\s?€)")
 _ARTICLE_BEFORE = re.compile(r"\b(?:[Aa]n?)\s$")
 _NOUN_AFTER = re.compile(r"\s[A-Za-z]|-[A-Za-z]")
 
@@ -128,6 +129,7 @@ def _read_signed(match: re.Match) -> str:
 
 def read_money(text: str) -> str:
     """Write out amounts of money, naming the smaller unit: "£3.50" -> "three pounds fifty pence"."""
+    text = _DECIMAL_COMMA.sub(lambda match: f"{match[1] or match[3]}.{match[2] or match[4]}", text)
     text = _SIGNED.sub(_read_signed, text)
     text = _AFTER.sub(lambda match: _amount(match[1], match[2], _SIGNS[match[3]]), text)
     text = _CODE_BEFORE.sub(lambda match: _amount(match[2], match[3], _CODES[match[1].upper()]), text)

@@ -4,14 +4,15 @@ import re
 
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]*(?:\s[^<>]*)?/?>")
 _WORDS = (
+    (re.compile(r"(?<=\b[A-G])#"), " sharp "),
     (re.compile(r"\s*&\s*"), " and "),
-    (re.compile(r"\s*<=\s*"), " less than or equal to "),
-    (re.compile(r"\s*>=\s*"), " greater than or equal to "),
-    (re.compile(r"\s*(?:!=|=/=)\s*"), " not equal to "),
+    (re.compile(r"\s*<=\s*"), " is less than or equal to "),
+    (re.compile(r"\s*>=\s*"), " is greater than or equal to "),
+    (re.compile(r"\s*(?:!=|=/=)\s*"), " is not equal to "),
     (re.compile(r"\s*<->?\s*|\s*<?->\s*|\s*=>\s*"), " to "),
     (re.compile(r"\s*=+\s*"), " equals "),
-    (re.compile(r"(?<=\w)\s*<\s*(?=\w)|\s<\s"), " less than "),
-    (re.compile(r"(?<=\w)\s*>\s*(?=\w)|\s>\s"), " greater than "),
+    (re.compile(r"(?<=\w)\s*<\s*(?=\w)|\s<\s"), " is less than "),
+    (re.compile(r"(?<=\w)\s*>\s*(?=\w)|\s>\s"), " is greater than "),
     (re.compile(r"(?<=\w)\s*\+\s*(?=\w)|\s\+\s"), " plus "),
     (re.compile(r"(?<=\w)\s\*\s(?=\w)"), " times "),
     (re.compile(r"\s*%"), " percent "),
@@ -27,7 +28,7 @@ _WORDS = (
     (re.compile(r"(?<=\w)\+\+"), " plus plus "),
     (re.compile(r"(?<=\w)\+"), " plus "),
 )
-_SIGN = re.compile(r"[&<>=+*%@°$£€¥₩₹¢]")
+_SIGN = re.compile(r"[#&<>=+*%@°$£€¥₩₹¢]")
 
 
 def drop_tags(text: str) -> str:

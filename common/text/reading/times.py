@@ -29,6 +29,8 @@ def _clock(hours: str, minutes: str | None) -> str:
     hour = int(hours)
     if minutes is None:
         return cardinal(hour)
+    if int(minutes) == 0 and hour in (0, 24):
+        return "midnight"
     if int(minutes) == 0:
         return f"{cardinal(hour)} o'clock" if 1 <= hour <= 12 else f"{cardinal(hour)} hundred"
     return f"{cardinal(hour)} {_minutes(minutes)}"

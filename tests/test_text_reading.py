@@ -1,0 +1,150 @@
+"""english_cleaners_v3 reads aloud what a person would, whatever the text holds."""
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from common.config import TextConfig
+from common.text.cleaners import english_cleaners_v3
+from common.text.front_end import TextFrontEnd
+from common.text.reading.numbers import cardinal, ordinal, year
+from common.text.reading.roman import value
+
+TABLE = Path(__file__).parent / "text_cases" / "english_v3.tsv"
+_ARPABET = re.compile(r"\{[A-Z0-9 ]+\}")
+_LEGAL = frozenset("abcdefghijklmnopqrstuvwxyz-!'(),.:;? ")
+
+
+def _cases() -> list[tuple[str, str]]:
+    lines = TABLE.read_text(encoding="utf-8").splitlines()
+    return [tuple(line.split("\t")) for line in lines if not line.startswith("# ")]
+
+
+CASES = _cases()
+
+
+def test_there_are_at_least_200_phrases() -> None:
+    assert len({phrase for phrase, _ in CASES}) >= 200
+
+
+@pytest.mark.parametrize(("phrase", "reading"), CASES, ids=[phrase for phrase, _ in CASES])
+def test_a_phrase_is_read_rightly(phrase: str, reading: str) -> None:
+    assert english_cleaners_v3(phrase) == reading
+
+
+@pytest.mark.parametrize(
+    ("text", "reading"),
+    [
+        (
+            "On Jan. 6, 2021, at 2 p.m., Dr. Lee of St. Mary's paid £3.50 for No. 7.",
+            "on january sixth, twenty twenty one, at two p.m., doctor lee of saint mary's paid three pounds fifty "
+            "pence for number seven.",
+        ),
+        (
+            "No. He lives at 221B Baker St. The train leaves at 12:00.",
+            "no. he lives at two twenty one b baker street. the train leaves at twelve o'clock.",
+        ),
+        (
+            "I told George I was born in 1905; 1905 people came, on the 3rd.",
+            "i told george i was born in nineteen oh five; one thousand nine hundred and five people came, "
+            "on the third.",
+        ),
+        (
+            "Call (212) 555-0199, or write to bob@mail.com re: the 5 km run (10 kg of rice).",
+            "call two one two five five five zero one nine nine, or write to bob at mail dot com re: the five "
+            "kilometer run (ten kilograms of rice).",
+        ),
+    ],
+)
+def test_a_sentence_is_read_as_a_whole(text: str, reading: str) -> None:
+    assert english_cleaners_v3(text) == reading
+
+
+def _random_texts(seed: int, count: int) -> list[str]:
+    """Words of the table in any order, strings of the signs that rules look at, and any Unicode."""
+    generator = random.Random(seed)
+    words = [word for phrase, _ in CASES for word in phrase.split()]
+    signs = "0123456789.,$£€% xmbstndrIVXAB:-'\"/ap#&@+=<>()°~^*_{}St.Dr No"
+    texts = []
+    for index in range(count):
+        if index % 3 == 0:
+            texts.append(" ".join(generator.choices(words, k=generator.randrange(1, 9))))
+        elif index % 3 == 1:
+            texts.append("".join(generator.choices(signs, k=generator.randrange(1, 40))))
+        else:
+            points = [generator.randrange(0xD800) for _ in range(generator.randrange(1, 12))]
+            texts.append("".join(map(chr, points)) + "".join(generator.choices(signs, k=8)) + "\U0001f600\ud800")
+    return texts
+
+
+def test_any_text_gives_only_lower_case_letters_and_marks() -> None:
+    for text in _random_texts(0, 1500):
+        assert set(_ARPABET.sub("", english_cleaners_v3(text))) <= _LEGAL, text
+
+
+def test_reading_a_reading_changes_nothing() -> None:
+    for text in [phrase for phrase, _ in CASES] + _random_texts(1, 1500):
+        once = english_cleaners_v3(text)
+        assert english_cleaners_v3(once) == once, text
+
+
+def test_curly_brace_arpabet_stays_verbatim_and_other_braces_go() -> None:
+    assert english_cleaners_v3("{HH AH0 L OW1}, Dr. {R IY1 D}!") == "{HH AH0 L OW1}, doctor {R IY1 D}!"
+    assert english_cleaners_v3("{hello} {HH QQ} {}") == "hello h.h. q.q."
+
+
+def test_everything_read_can_be_encoded_in_every_english_set() -> None:
+    for symbol_set in ("english_basic", "english_basic_lowercase", "english_expanded"):
+        front_end = TextFrontEnd(TextConfig(symbol_set=symbol_set, cleaners=("english_cleaners_v3",)))
+        for phrase, reading in CASES:
+            assert front_end.decode(front_end.encode(phrase)) == reading
+
+
+def test_numbers_agree_with_inflect() -> None:
+    """A second opinion on cardinals and ordinals; only commas and hyphens differ."""
+    inflect = pytest.importorskip("inflect").engine()
+    generator = random.Random(0)
+    numbers = [*range(1, 1200), *(generator.randrange(10**digits) for digits in range(4, 18) for _ in range(30))]
+    for number in numbers:
+        assert cardinal(number) == inflect.number_to_words(number).replace(",", "").replace("-", " ")
+        assert ordinal(number) == inflect.number_to_words(inflect.ordinal(number)).replace(",", "").replace("-", " ")
+
+
+def test_years_are_read_in_pairs() -> None:
+    assert [year(number) for number in (987, 1000, 1066, 1500, 1605, 2000, 2003, 2010, 2525)] == [
+        "nine hundred and eighty seven",
+        "one thousand",
+        "ten sixty six",
+        "fifteen hundred",
+        "sixteen oh five",
+        "two thousand",
+        "two thousand three",
+        "twenty ten",
+        "twenty five twenty five",
+    ]
+
+
+def test_roman_numerals_have_their_values() -> None:
+    numerals = {"I": 1, "IV": 4, "IX": 9, "XIV": 14, "XL": 40, "XC": 90, "CD": 400, "MCMXCIV": 1994, "MMXXIV": 2024}
+    assert {numeral: value(numeral) for numeral in numerals} == numerals
+
+
+def test_numbers_without_a_name_are_read_digit_by_digit() -> None:
+    assert english_cleaners_v3("9" * 5000).split() == ["nine"] * 5000
+
+
+def test_real_transcripts_keep_their_words(shared_data: Path) -> None:
+    """LJSpeech's transcripts come with their numbers and titles written out by people; ours have the same words,
+    but for the abbreviations that those leave as they are (i.e., e.g., etc., MSS.)."""
+    lines = (shared_data / "LJSpeech-sample" / "metadata.csv").read_text(encoding="utf-8").splitlines()
+    differing = 0
+    for line in lines:
+        _, raw, normalised = line.split("|")
+        words = [re.sub(r"[^a-z' ]", " ", text.lower()).split() for text in (english_cleaners_v3(raw), normalised)]
+        if words[0] != words[1]:
+            assert re.search(r"\b(?:i\.e|e\.g|etc|MSS)\.", normalised), line
+            differing += 1
+    assert len(lines) == 80
+    assert differing <= 4
