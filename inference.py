@@ -21,6 +21,7 @@ from common.inference_arguments import (
     check_options,
     check_options_without_generator,
     checkpoint_option,
+    choose_kernels,
     device_from_args,
     pitch_options,
     text_config_from_args,
@@ -81,9 +82,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     args = parser.parse_args(argv)
     check_options(args)
     if given_checkpoint(args, GENERATORS) is None:
-        check_options_without_generator(args, parser)
-        if args.ema and given_checkpoint(args, VOCODERS) is None:
-            raise OptionError("--ema needs a checkpoint to take the averaged weights from")
+        check_options_without_generator(args, parser, has_vocoder=given_checkpoint(args, VOCODERS) is not None)
     return args
 
 
@@ -171,15 +170,15 @@ def speak_all(
     """Speak every utterance ``--repeats`` times; the first time its files are written.
 
     Raises:
-        KeyboardInterrupt: a signal asked to stop; the phrase that was being spoken then is finished before.
+        SystemExit: a signal asked to stop; the phrase that was being spoken then is finished.
     """
     batches = plan_batches(utterances, args.batch_size)
-    n_phrases = args.repeats * len(utterances)
-    with StopSignals() as signals, progress(total=n_phrases, desc="speaking", unit="phrase") as bar:
+    total = args.repeats * len(utterances)
+    with StopSignals() as signals, progress(total=total, desc="speaking", unit="phrase") as bar:
 
-        def stop_if_asked(spoken: Spoken) -> None:
+        def stop_if_asked(_: Spoken) -> None:
             if signals.received is not None:
-                raise KeyboardInterrupt
+                raise SystemExit(128 + signals.received)
 
         def count(spoken: Spoken) -> None:
             bar.update()
@@ -212,12 +211,10 @@ def main(argv: list[str] | None = None) -> int:
     args = parse_args(argv)
     device = device_from_args(args)
     autocast = autocast_from_args(args, device)
-    torch.backends.cudnn.benchmark = args.cudnn_benchmark
+    choose_kernels(args)
     given_voice, given_vocoder = given_checkpoint(args, GENERATORS), given_checkpoint(args, VOCODERS)
-    voice = None if given_voice is None else load_voice(given_voice, args, device=device)
-    vocoder = None
-    if given_vocoder is not None:
-        vocoder = load_vocoder(given_vocoder, args, voice=voice, device=device, autocast=autocast)
+    voice = given_voice and load_voice(given_voice, args, device=device)
+    vocoder = given_vocoder and load_vocoder(given_vocoder, args, voice=voice, device=device, autocast=autocast)
     utterances, audio = prepare(args, voice=voice, vocoder=vocoder)
     if vocoder is None and not args.no_audio:
         print("no vocoder checkpoint is given: the sound is made by Griffin-Lim, clear but rough")

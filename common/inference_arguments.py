@@ -106,8 +106,12 @@ def _add_measuring_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--cudnn-benchmark", action="store_true", help="let cuDNN try its algorithms for each new shape")
     group.add_argument("--amp", action="store_true", help="mixed precision")
     group.add_argument(
-        "--amp-dtype", choices=tuple(AMP_DTYPES), help="of --amp; float16 on a GPU and bfloat16 on the CPU if not given"
+        "--amp-dtype",
+        choices=("auto", *AMP_DTYPES),
+        default="auto",
+        help="auto: float16 on GPUs, which inference needs no wider range than, and bfloat16 on CPUs",
     )
+    group.add_argument("--tf32", action="store_true", help="float32 products in TF32 on GPUs that have it")
     group.add_argument("-bs", "--batch-size", type=positive_int, default=64, help="phrases at once")
     group.add_argument("--repeats", type=positive_int, default=1, help="speak the list so often, to measure it")
     group.add_argument(
@@ -135,8 +139,11 @@ def check_options(args: argparse.Namespace) -> None:
         raise OptionError("--save-mels needs --output to save them in")
     if args.output is not None and args.no_audio and not args.save_mels:
         raise OptionError("--no-audio with --output needs --save-mels, or nothing would be written")
-    if args.amp_dtype is not None and not args.amp:
+    if args.amp_dtype != "auto" and not args.amp:
         raise OptionError(f"--amp-dtype {args.amp_dtype} needs --amp")
+    for name in ("cudnn_benchmark", "tf32"):
+        if getattr(args, name) and not args.cuda:
+            raise OptionError(f"--{name.replace('_', '-')} needs --cuda")
     others = [name for name in pitch_options(args) if name != "custom"]
     if args.pitch_transform_custom and others:
         raise OptionError(
@@ -144,7 +151,9 @@ def check_options(args: argparse.Namespace) -> None:
         )
 
 
-def check_options_without_generator(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+def check_options_without_generator(
+    args: argparse.Namespace, parser: argparse.ArgumentParser, *, has_vocoder: bool
+) -> None:
     """Refuse options about speaking from text where mels are given.
 
     Raises:
@@ -153,6 +162,8 @@ def check_options_without_generator(args: argparse.Namespace, parser: argparse.A
     for name in GENERATOR_OPTIONS:
         if getattr(args, name) != parser.get_default(name):
             raise OptionError(f"--{name.replace('_', '-')} is for speaking from text; give a text-to-mel checkpoint")
+    if args.ema and not has_vocoder:
+        raise OptionError("--ema needs a checkpoint to take the averaged weights from")
 
 
 def pitch_options(args: argparse.Namespace) -> dict[str, float | bool]:
@@ -170,6 +181,13 @@ def device_from_args(args: argparse.Namespace) -> torch.device:
     if args.cuda and not torch.cuda.is_available():
         raise OptionError("--cuda: PyTorch sees no CUDA device here; leave it out to run on the CPU")
     return torch.device("cuda" if args.cuda else "cpu")
+
+
+def choose_kernels(args: argparse.Namespace) -> None:
+    """Set how PyTorch computes in this process: in full float32 unless TF32 is asked for."""
+    torch.backends.cudnn.benchmark = args.cudnn_benchmark
+    torch.backends.cudnn.allow_tf32 = args.tf32
+    torch.set_float32_matmul_precision("high" if args.tf32 else "highest")
 
 
 def text_config_from_args(args: argparse.Namespace, stored: TextConfig | None, *, where: Path) -> TextConfig:
@@ -190,7 +208,8 @@ def text_config_from_args(args: argparse.Namespace, stored: TextConfig | None, *
 
 def autocast_from_args(args: argparse.Namespace, device: torch.device) -> Autocast:
     """What gives the context that networks run in: mixed precision with ``--amp``."""
-    dtype = AMP_DTYPES[args.amp_dtype or ("float16" if device.type == "cuda" else "bfloat16")]
+    default = "float16" if device.type == "cuda" else "bfloat16"
+    dtype = AMP_DTYPES[default if args.amp_dtype == "auto" else args.amp_dtype]
 
     def autocast() -> AbstractContextManager:
         return torch.autocast(device.type, dtype=dtype, enabled=args.amp)

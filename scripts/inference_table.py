@@ -3,7 +3,7 @@
     python -m scripts.inference_table output/nvlog_infer_*.json
 
 Latency is from the symbols to the sound, or to the mels in a run that made no sound. Speed-up is that of mixed
-precision over float32 at the same batch size.
+precision over single precision at the same batch size.
 """
 
 import argparse
@@ -44,8 +44,10 @@ class Run:
     def precision(self) -> str:
         """The networks' type of numbers."""
         if not self.options["amp"]:
-            return "FP32"
-        name = self.options["amp_dtype"] or ("float16" if self.options["cuda"] else "bfloat16")
+            return "TF32" if self.options["tf32"] else "FP32"
+        name = self.options["amp_dtype"]
+        if name == "auto":
+            name = "float16" if self.options["cuda"] else "bfloat16"
         return {"float16": "FP16", "bfloat16": "BF16"}[name]
 
     @property
@@ -76,12 +78,12 @@ def read_run(path: Path) -> Run:
 
 def table(runs: list[Run]) -> list[str]:
     """Lines of the table, one a run."""
-    single = {run.batch_size: run.figures[f"avg_{run.stage}latency"] for run in runs if run.precision == "FP32"}
+    single = {run.batch_size: run.figures[f"avg_{run.stage}latency"] for run in runs if not run.options["amp"]}
     lines = ["|" + "|".join(HEADER) + "|", "|" + "---:|" * len(HEADER)]
     for one in runs:
         latency = one.figures[f"avg_{one.stage}latency"]
         samples = one.figures.get("avg_samples/s")
-        has_speed_up = one.precision != "FP32" and one.batch_size in single
+        has_speed_up = one.options["amp"] and one.batch_size in single
         cells = (
             str(one.batch_size),
             one.precision,
