@@ -180,7 +180,7 @@ _WEEKEND_DAY = re.compile(
 _DAY = "Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun"
 _WEEKDAY_RANGE = re.compile(rf"\b({_DAY})\.?\s?(?:-|to)\s?({_DAY})\b\.?")
 _NAME_AHEAD = r"(?=\s?[A-Z])"
-_TITLE = re.compile(rf"\b({'|'.join(_TITLES)})\b(?:\.|(?=\s[A-Z]))")
+_TITLE = re.compile(rf"\b({'|'.join(_TITLES)})\b(?:\.|(?=\s(?:[A-Z]|&|and\s)))")
 _DOTTED_TITLE = re.compile(rf"\b({'|'.join(_DOTTED_TITLES)})\.{_NAME_AHEAD}")
 _LOWER_TITLE = re.compile(r"\b(mr|mrs|ms|dr|drs|prof)\.", re.IGNORECASE)
 _DRIVE = re.compile(rf"(?<=[a-z]\s)(?<!\bthe\s)Dr\.?(?=\s*[,;:)]|\s+[a-z]|{_ENDS_SENTENCE[3:-1]})")

@@ -43,7 +43,7 @@ _ADDRESS = re.compile(
     r"(?:Street|St\b|Avenue|Ave\b|Road|Rd\b|Drive|Lane|Boulevard|Blvd\b|Way|Court|Place))"
 )
 _IDIOM = re.compile(r"(?<![\w.,/])(24/7|9/11|7/7|([0-9]{1,3})/\2)(?![\w/]|[.,][0-9])")
-_MIXED_FRACTION = re.compile(r"(?<![\w.,/])([0-9]+)(?:\s|-)([1-9][0-9]?)/([1-9][0-9]{0,2})(?![\w/]|[.,][0-9])")
+_MIXED_FRACTION = re.compile(r"(?<![\w.,/])([0-9]+)(?:\s+|-)([1-9][0-9]?)/([1-9][0-9]{0,2})(?![\w/]|[.,][0-9])")
 _FRACTION = re.compile(rf"(?<![\w.,/])({NUMBER})/({NUMBER})(?![\w/]|[.,][0-9])")
 _ORDINAL = re.compile(r"(?<![\w.])([0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,15})(?:st|nd|rd|th)(s?)\b", re.IGNORECASE)
 _VERSION = re.compile(r"\b(?:[Vv]er\.?\s?|[Vv]\.?\s?)(?=[0-9]+(?:\.[0-9]+)*\b)(?<![\w.][Vv])")

@@ -150,7 +150,7 @@ _HEIGHT = re.compile(
 _FEET_INCHES = re.compile(r"(?<![\w.,'])([1-9])'([0-9]|1[01])\b(?!')")
 _FEET = re.compile(rf"(?<![\w.,'])({NUMBER})'(?![\w'])(?=\s(?:tall|high|long|wide|deep|x|by)\b)")
 _INCH_SIGN = re.compile(rf"(?<![\w.,'\"])({NUMBER})\"(?=[\s,.;:)]|$)")
-_DEGREES = re.compile(rf"(?<![\w.,]){_QUANTITY}(?:\s?°\s?(C|F|K|N|S|E|W)?\b|\s?°|\s?(?:deg)\s?(C|F)\b)", re.IGNORECASE)
+_DEGREES = re.compile(rf"(?<![\w.,]){_QUANTITY}(?:\s?°(?:\s?([CFKcf]|[NSEW](?!\.))(?![A-Za-z]))?|\s?deg\s?([CF])\b)")
 _LETTER_DEGREES = re.compile(rf"(?<![\w.,-]){_QUANTITY}\s?([CF])(?=\s(?:outside|inside|today|tonight|degrees|heat)\b)")
 _SCALES = {
     "c": " celsius",
@@ -240,10 +240,16 @@ def _read_height(match: re.Match) -> str:
     return f"{feet} foot {inches}" if "'" in match[0] else f"{feet} feet {inches} inches"
 
 
+def _read_inch_sign(match: re.Match) -> str:
+    if match.string.count('"', 0, match.start()) % 2:  # the sign closes a quotation
+        return match[0]
+    return f"{number_words(match[1])} {'inch' if match[1] == '1' else 'inches'}"
+
+
 def _heights(text: str) -> str:
     text = _FEET_INCHES.sub(_read_height, _HEIGHT.sub(_read_height, text))
     text = _FEET.sub(lambda match: f"{number_words(match[1])} {'foot' if match[1] == '1' else 'feet'}", text)
-    return _INCH_SIGN.sub(lambda match: f"{number_words(match[1])} {'inch' if match[1] == '1' else 'inches'}", text)
+    return _INCH_SIGN.sub(_read_inch_sign, text)
 
 
 def read_measures(text: str) -> str:
