@@ -212,7 +212,7 @@ def _read_inches(match: re.Match) -> str:
 
 def _read_degrees(match: re.Match) -> str:
     scale = _SCALES.get((match[4] or match[5] or "").lower(), "")
-    one = match[2] == "1" and not match[3]
+    one = (match[2], match[3]) == ("1", None) or (not scale and _is_one(match, match[2], match[3], ""))
     if scale == " kelvin":
         return f"{quantity_words(*match.group(1, 2, 3))} kelvin"
     return f"{quantity_words(*match.group(1, 2, 3))} degree{'' if one else 's'}{scale}"
