@@ -27,7 +27,7 @@ from common.inference_arguments import (
     text_config_from_args,
 )
 from common.logger import Logger
-from common.measure import Measurements, unit_of
+from common.measure import Measurements
 from common.phrases import read_phrases
 from common.progress import progress
 from common.registry import available_models
@@ -47,6 +47,7 @@ from common.vocoder import Autocast, GriffinLimVocoder, NetworkVocoder, Vocoder,
 
 GENERATORS = ("FastPitch", "Tacotron2")
 VOCODERS = ("HiFi-GAN", "WaveGlow")
+IN_HERTZ = {"shift", "custom"}  # pitch transforms that need to know the voice's pitch
 
 
 @dataclass(frozen=True)
@@ -115,9 +116,15 @@ def load_voice(given: tuple[str, Path], args: argparse.Namespace, *, device: tor
     name, path = given
     network, config, checkpoint = load_model(name, path, args, device=device, ema=args.ema)
     package = models.get_package(name)
+    if args.pitch_mean_std_file is not None:
+        mean, std = package.data_function.read_pitch_statistics(args.pitch_mean_std_file)
+        network.pitch_mean.fill_(mean)
+        network.pitch_std.fill_(std)
     transform = None
     if options := pitch_options(args):
         transform = importlib.import_module(f"{package.__name__}.pitch_transform").PitchTransform(**options)
+        if options.keys() & IN_HERTZ and not network.pitch_std > 0:
+            raise InputError(f"{path}: holds no pitch statistics to change pitch by in Hz; give --pitch-mean-std-file")
     return Voice(
         network=package.model.to_torchscript(network) if args.torchscript else network,
         audio=checkpoint.audio,
@@ -132,6 +139,8 @@ def load_vocoder(
 ) -> Vocoder:
     """A vocoder checkpoint, of the same mels as the voice."""
     name, path = given
+    if args.no_audio:
+        raise OptionError(f"--no-audio leaves no work for --{checkpoint_option(name)}; leave one of them out")
     network, _, checkpoint = load_model(name, path, args, device=device, ema=args.ema and voice is None)
     if voice is not None:
         check_same_audio(voice.audio, checkpoint.audio, names=("the text-to-mel checkpoint", str(path)))
@@ -198,14 +207,6 @@ def speak_all(
                     logger.log((), figures)
 
 
-def log_summary(measurements: Measurements, logger: Logger) -> None:
-    """The run's figures, one a line."""
-    for name, value in measurements.summary().items():
-        form, unit = unit_of(name)
-        logger.metadata(name, name=f"{name.replace('_', ' '): <26}", format=form, unit=unit)
-        logger.log((), {name: value})
-
-
 def main(argv: list[str] | None = None) -> int:
     """Speak the list; every mistake in it or in the options shows before the first phrase is spoken."""
     args = parse_args(argv)
@@ -237,7 +238,7 @@ def main(argv: list[str] | None = None) -> int:
     logger.parameter(**vars(args))
     try:
         speak_all(utterances, synthesizer, measurements, args=args, logger=logger, folder=folder)
-        log_summary(measurements, logger)
+        measurements.log_summary(logger)
     finally:
         logger.close()
         if folder is not None:

@@ -20,7 +20,7 @@ WARMUP_STEPS = 3  # batches of --include-warmup
 AMP_DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 PITCH_TRANSFORMS = ("flatten", "invert", "amplify", "shift", "custom")
 GENERATOR_OPTIONS = (
-    *("torchscript", "speaker", "pace", "max_duration"),
+    *("torchscript", "speaker", "pace", "max_duration", "pitch_mean_std_file"),
     *(f"pitch_transform_{name}" for name in PITCH_TRANSFORMS),
     *("input_type", "symbol_set", "text_cleaners", "unknown_symbols"),
 )
@@ -82,6 +82,9 @@ def _add_speaking_arguments(parser: argparse.ArgumentParser) -> None:
         "--pitch-transform-amplify", type=float, metavar="FACTOR", help="scale the pitch's distance from its mean"
     )
     group.add_argument("--pitch-transform-shift", type=float, metavar="HZ", help="raise or lower the pitch")
+    group.add_argument(
+        "--pitch-mean-std-file", type=Path, help="pitch statistics (JSON, Hz) of a voice whose checkpoint has none"
+    )
     group.add_argument(
         "--pitch-transform-custom", action="store_true", help="apply the function of pitch_transform.py, alone"
     )

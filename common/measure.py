@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 import torch
 
+from common.logger import Logger
+
 # Half-widths of the normal distribution's central intervals, in standard deviations.
 NORMAL_INTERVALS = {"90%": 1.6448536269514722, "95%": 1.959963984540054, "99%": 2.5758293035489004}
 
@@ -118,6 +120,13 @@ class Measurements:
             figures["avg_letters/s"] = tokens / sum(both)
             figures |= self._latencies("", both)
         return figures
+
+    def log_summary(self, logger: Logger) -> None:
+        """Log the run's figures, one a line."""
+        for name, value in self.summary().items():
+            form, unit = unit_of(name)
+            logger.metadata(name, name=f"{name.replace('_', ' '): <26}", format=form, unit=unit)
+            logger.log((), {name: value})
 
     def _latencies(self, stage: str, seconds: list[float]) -> dict[str, float]:
         """Mean, intervals and real-time factors of one stage's batch times; ``stage`` ends with ``_`` or is empty."""

@@ -188,6 +188,13 @@ def test_pitch_transforms_change_the_spoken_pitch(speak, network, options):
         assert (expected - truth(network, text).mel[0]).abs().max() > 1e-3
 
 
+def test_pitch_statistics_can_be_given_for_a_voice_that_has_none(speak, network, tmp_path):
+    write_json(tmp_path / "stats.json", {"mean": 100.0, "std": 10.0})
+    options = ("--pitch-transform-shift", "5", "--pitch-mean-std-file", str(tmp_path / "stats.json"))
+    expected = truth(network, TEXTS[0], pitch=truth(network, TEXTS[0]).pitch + 5 / 10).mel[0]
+    close(speak([f"a|{TEXTS[0]}"], *options)["a"], expected)
+
+
 def test_speakers_are_chosen_by_number_or_name_for_all_or_for_each(speak, network):
     for speaker, number in (("2", 2), ("bob", 1)):
         close(speak([f"a|{TEXTS[0]}"], "--speaker", speaker)["a"], truth(network, TEXTS[0], speaker=number).mel[0])

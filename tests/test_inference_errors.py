@@ -119,7 +119,10 @@ def test_checkpoints_that_cannot_speak_are_refused(tmp_path, phrases, voice):
     make_checkpoint(bad)
     options = ("-i", phrases, "-o", tmp_path / "out", "--fastpitch", bad)
     assert f"{bad}: holds no averaged weights; leave out --ema" in refused(CheckpointError, *options, "--ema")
-    assert "no pitch statistics" in refused(InputError, *options, "--pitch-transform-shift", "10")
+    for transform in (["--pitch-transform-shift", "10"], ["--pitch-transform-custom"]):
+        assert "no pitch statistics to change pitch by in Hz; give --pitch-mean-std-file" in refused(
+            InputError, *options, *transform
+        )
     assert "--speaker: speaker '3', expected a number from 0 to 0" in refused(InputError, *options, "--speaker", "3")
     assert "symbol set arpabet" in refused(InputError, *options, "--input-type", "phone", "--symbol-set", "arpabet")
 

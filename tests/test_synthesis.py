@@ -1,7 +1,9 @@
 """Batches, files and vocoders of inference, with a vocoder network of a package made for the test."""
 
 import dataclasses
+import sys
 from pathlib import Path, PurePosixPath
+from types import ModuleType
 
 import pytest
 import torch
@@ -12,8 +14,8 @@ from common import registry
 from common.audio import load_wav
 from common.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
-from common.errors import InputError
-from common.files import save_tensor
+from common.errors import InputError, OptionError
+from common.files import save_tensor, write_json
 from common.logger import read_log
 from common.phrases import Phrase
 from common.synthesizer import OutputFolder, Spoken, Utterance, fade_out, plan_batches
@@ -105,9 +107,9 @@ def vocoder_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "def build_networks(config, audio, text):\n"
         "    return {'generator': LookingAhead()}\n"
     )
-    module = type(pytest)("tests_network")
+    module = ModuleType("tests_network")
     module.LookingAhead = LookingAhead
-    monkeypatch.setitem(__import__("sys").modules, "tests_network", module)
+    monkeypatch.setitem(sys.modules, "tests_network", module)
     monkeypatch.syspath_prepend(package.parent)
     monkeypatch.setitem(registry._PACKAGES, "HiFi-GAN", "toy_vocoder")
 
@@ -131,7 +133,9 @@ def test_a_vocoder_checkpoint_makes_the_sound_once_its_package_is_here(tmp_path,
         torch.testing.assert_close(wave, expected, rtol=0, atol=1 / 32768)
     data = [record["data"] for record in read_log(tmp_path / "out" / "nvlog_infer.json") if record["type"] == "LOG"]
     assert any("hifigan_samples/s" in figures for figures in data)
+    with pytest.raises(OptionError, match="--no-audio leaves no work for --hifigan"):
+        inference.main([*argv, "--hifigan", str(voice), "--no-audio", "--save-mels"])
     other = dataclasses.replace(AUDIO, mel_fmax=None, sampling_rate=16000)
-    (tmp_path / "given" / "audio.json").write_text(__import__("json").dumps(to_plain(other)))
+    write_json(tmp_path / "given" / "audio.json", to_plain(other))
     with pytest.raises(InputError, match=r"sampling_rate: 16000 \(.*mel_fmax: None \("):
         inference.main([*argv, "--hifigan", str(voice)])
