@@ -2,10 +2,10 @@
 
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-import inflect
-
-_ENGINE = inflect.engine()
+if TYPE_CHECKING:
+    import inflect
 
 _CURRENCIES = {"$": "dollar", "£": "pound", "€": "euro", "₩": "won"}
 _MAGNITUDES = {"m": "million", "b": "billion", "t": "trillion"}
@@ -25,9 +25,17 @@ _MULTIPLY = re.compile(r"\b([0-9]+)x([0-9]+)")
 _NUMBER = re.compile(r"([0-9]+)('s|s)?")
 
 
+@lru_cache(maxsize=1)
+def _engine() -> "inflect.engine":
+    # Imported here: it takes seconds, which a command whose text has no numbers need not wait for.
+    import inflect
+
+    return inflect.engine()
+
+
 @lru_cache(maxsize=65536)
 def _words(number: int | str) -> str:
-    return _ENGINE.number_to_words(number)
+    return _engine().number_to_words(number)
 
 
 def _reads_in_hundreds(number: float) -> bool:
@@ -83,7 +91,7 @@ def _cardinal(number: int) -> str:
             return "two thousand"
         if 2000 < number < 2010:
             return "two thousand " + _words(number % 100)
-        pairs = _ENGINE.number_to_words(number, andword="", zero="oh", group=2)
+        pairs = _engine().number_to_words(number, andword="", zero="oh", group=2)
         return pairs.replace(", ", " ").replace("-", " ")
     return _words(number).replace("-", " ").replace(",", "")
 
