@@ -4,6 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from fastpitch.packed import run_packed
+
 
 class PositionalEmbedding(nn.Module):
     """Sinusoids of the position: the first half of the channels sines, the second half cosines."""
@@ -119,6 +121,7 @@ class FFTransformer(nn.Module):
         mask_convolutions: bool = True,
     ) -> None:
         super().__init__()
+        self.mask_convolutions = mask_convolutions
         self.word_emb = nn.Identity() if embedding is None else embedding
         self.pos_emb = PositionalEmbedding(n_channels)
         self.drop = nn.Dropout(dropemb)
@@ -143,6 +146,13 @@ class FFTransformer(nn.Module):
         if conditioning is not None:
             x = x + conditioning
         x = self.drop(x * mask)
+        if not torch.jit.is_scripting() and self._packs(x):
+            return run_packed(self.layers, x, mask)
         for layer in self.layers:
             x = layer(x, mask)
         return x
+
+    @torch.jit.unused
+    def _packs(self, x: Tensor) -> bool:
+        """Whether to compute valid rows alone: on CPUs, where reading the lengths costs nothing."""
+        return self.mask_convolutions and x.device.type == "cpu" and not torch.compiler.is_compiling()
