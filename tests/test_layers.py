@@ -1,0 +1,182 @@
+"""Stand-alone layers agree with both published implementations, and masks and length regulation with slow truths."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from common.layers import ConvReLUNorm, mask_from_lengths
+from fastpitch.model import TemporalPredictor, frames_per_token, regulate_length
+from fastpitch.transformer import (
+    FFTransformer,
+    MultiHeadAttn,
+    PositionalEmbedding,
+    PositionwiseConvFF,
+    TransformerLayer,
+)
+
+REFERENCES = ("ref_1_0", "ref_1_1")
+
+
+def _column(mask: Tensor) -> Tensor:
+    return mask.bool().view(mask.size(0), -1, 1)
+
+
+def _attention(kwargs: dict, given: dict) -> tuple[nn.Module, tuple]:
+    layer = MultiHeadAttn(
+        kwargs["n_head"], kwargs["d_model"], kwargs["d_head"], dropout=kwargs["dropout"], dropatt=kwargs["dropatt"]
+    )
+    return layer, (given["inp"], _column(given["mask"]))
+
+
+def _feed_forward(kwargs: dict, given: dict) -> tuple[nn.Module, tuple]:
+    layer = PositionwiseConvFF(
+        kwargs["d_model"], kwargs["d_inner"], kernel_size=kwargs["kernel_size"], dropout=kwargs["dropout"]
+    )
+    return layer, (given["inp"], None)
+
+
+def _block(kwargs: dict, given: dict) -> tuple[nn.Module, tuple]:
+    names = ("n_head", "d_model", "d_head", "d_inner")
+    rest = {key: value for key, value in kwargs.items() if key not in names}
+    layer = TransformerLayer(*(kwargs[name] for name in names), **rest, mask_convolutions=False)
+    return layer, (given["inp"], _column(given["mask"]))
+
+
+def _transformer(kwargs: dict, given: dict) -> tuple[nn.Module, tuple]:
+    embedding = None
+    if kwargs["embed_input"]:
+        embedding = nn.Embedding(kwargs["n_embed"], kwargs["d_embed"], padding_idx=kwargs["padding_idx"])
+        lengths = (given["dec_inp"] != kwargs["padding_idx"]).sum(1)
+    else:
+        lengths = given["seq_lens"]
+    layer = FFTransformer(
+        n_layers=kwargs["n_layer"],
+        n_heads=kwargs["n_head"],
+        n_channels=kwargs["d_model"],
+        d_head=kwargs["d_head"],
+        n_filters=kwargs["d_inner"],
+        kernel_size=kwargs["kernel_size"],
+        dropout=kwargs["dropout"],
+        dropatt=kwargs["dropatt"],
+        dropemb=kwargs["dropemb"],
+        embedding=embedding,
+        mask_convolutions=False,
+    )
+    mask = mask_from_lengths(lengths, given["dec_inp"].size(1)).unsqueeze(2)
+    return layer, (given["dec_inp"], mask, given.get("conditioning"))
+
+
+def _conv_relu_norm(kwargs: dict, given: dict) -> tuple[nn.Module, tuple]:
+    layer = ConvReLUNorm(
+        kwargs["in_channels"], kwargs["out_channels"], kernel_size=kwargs["kernel_size"], dropout=kwargs["dropout"]
+    )
+    return layer, (given["signal"].transpose(1, 2),)
+
+
+def _predictor(kwargs: dict, given: dict) -> tuple[nn.Module, tuple]:
+    layer = TemporalPredictor(
+        kwargs["input_size"],
+        kwargs["filter_size"],
+        kernel_size=kwargs["kernel_size"],
+        dropout=kwargs["dropout"],
+        n_layers=kwargs["n_layers"],
+        mask_convolutions=False,
+    )
+    return layer, (given["enc_out"], _column(given["enc_out_mask"]))
+
+
+def _positions(kwargs: dict, given: dict) -> tuple[nn.Module, tuple]:
+    return PositionalEmbedding(kwargs["demb"]), (len(given["pos_seq"]),)
+
+
+BUILDERS: dict[str, Callable[[dict, dict], tuple[nn.Module, tuple]]] = {
+    "MultiHeadAttn": _attention,
+    "PositionwiseConvFF": _feed_forward,
+    "TransformerLayer": _block,
+    "FFTransformer": _transformer,
+    "ConvReLUNorm": _conv_relu_norm,
+    "TemporalPredictor": _predictor,
+    "PositionalEmbedding": _positions,
+}
+
+
+def _named(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_each_layer_gives_the_published_numbers(goldens: Path, reference: str):
+    folder = goldens / "layers"
+    cases = json.loads((folder / reference / "index.json").read_text())["cases"]
+    checked = 0
+    for case in cases:
+        if case["kwargs"].get("n_predictions", 1) > 1:
+            continue  # several values a token are FastPitch 1.1's
+        tensors = load_file(folder / case["file"])
+        kwargs = {key: value for key, value in case["kwargs"].items() if key != "n_predictions"}
+        layer, arguments = BUILDERS[case["class"]](kwargs, _named(tensors, "in."))
+        layer.load_state_dict(_named(tensors, "state."))
+        out = layer.eval()(*arguments)
+        expected = tensors["out.out"]
+        if case["class"] == "ConvReLUNorm":
+            out = out.transpose(1, 2)
+        if case["class"] in ("PositionalEmbedding", "TemporalPredictor"):
+            out = out.view_as(expected)
+        torch.testing.assert_close(
+            out, expected, atol=1e-5, rtol=0, msg=lambda text, case=case: f"{case['name']}: {text}"
+        )
+        checked += 1
+    assert checked >= 16
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_length_regulation_repeats_tokens_as_published(goldens: Path, reference: str):
+    folder = goldens / "layers" / reference
+    tensors = load_file(folder / "regulate_len.safetensors")
+    for case in json.loads((folder / "index.json").read_text())["regulate_len"]:
+        given = _named(tensors, case["name"] + ".")
+        frames = frames_per_token(given["durations"], case["pace"])
+        out, lengths = regulate_length(given["enc_out"], frames, case["mel_max_len"])
+        size = given["out"].size(1)
+        assert torch.equal(lengths, given["dec_lens"])
+        torch.testing.assert_close(out[:, :size], given["out"], atol=1e-6, rtol=0)
+        assert not out[:, size:].any()
+
+
+def test_length_regulation_equals_python_lists():
+    generator = torch.Generator().manual_seed(3)
+    encoded = torch.randn(5, 8, 4, generator=generator)
+    frames = torch.randint(0, 4, (5, 8), generator=generator)
+    frames[:, 0] = torch.tensor([0, 1, 2, 3, 0])
+    out, lengths = regulate_length(encoded, frames, None)
+    for item in range(5):
+        rows = [encoded[item, token] for token in range(8) for _ in range(int(frames[item, token]))]
+        assert lengths[item] == len(rows)
+        assert torch.equal(out[item, : len(rows)], torch.stack(rows))
+        assert not out[item, len(rows) :].any()
+
+
+def test_length_regulation_sums_the_gradient_over_a_tokens_frames():
+    encoded = torch.randn(2, 3, 4, dtype=torch.float64, requires_grad=True)
+    frames = torch.tensor([[2, 0, 1], [1, 1, 0]])
+    assert torch.autograd.gradcheck(lambda x: regulate_length(x, frames, 5)[0], encoded)
+
+
+def test_an_utterance_whose_durations_round_to_nothing_gets_one_frame_at_its_longest_token():
+    durations = torch.tensor([[0.1, 0.3, 0.2], [1.0, 2.0, 0.0], [0.0, 0.0, 0.0]])
+    assert frames_per_token(durations, 1.0).tolist() == [[0, 1, 0], [1, 2, 0], [1, 0, 0]]
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_masks_are_as_published(goldens: Path, reference: str):
+    folder = goldens / "layers" / reference
+    tensors = load_file(folder / "mask_from_lens.safetensors")
+    for name, case in json.loads((folder / "index.json").read_text())["mask_from_lens"].items():
+        mask = mask_from_lengths(tensors[f"{name}.lens"], case["max_len"])
+        assert mask.dtype == torch.bool
+        assert torch.equal(mask.long(), tensors[f"{name}.mask"])
