@@ -2,9 +2,11 @@
 
 import math
 import multiprocessing
+import multiprocessing.forkserver
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -35,7 +37,9 @@ class WorkerPool:
         context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
         if context.get_start_method() == "forkserver":
             context.set_forkserver_preload([__name__])
+            _start_server()
         self._executor = ProcessPoolExecutor(n_workers, mp_context=context, initializer=_start_worker)
+        wait([self._executor.submit(time.sleep, 0.01) for _ in range(n_workers)])  # until they have started
 
     def map(self, function: Callable[[Any, ExtractionPlan], Any], items: Sequence[Any]) -> Iterator[Any]:
         """``function(item, plan)`` of every item, in the order in which they are finished.
@@ -84,6 +88,17 @@ def _run_chunk(function: Callable[[Any, ExtractionPlan], Any], chunk: Sequence[A
         return [function(item, plan) for item in chunk]
     except OSError as error:  # no space left, no permission: the next utterance would fare no better
         raise InputError(f"{error.filename or plan.dataset_path}: {error.strerror or error}") from error
+
+
+def _start_server() -> None:
+    """Start the process that forks the workers, deaf to Ctrl-C from its first instruction on, as they will be."""
+    if threading.current_thread() is not threading.main_thread():
+        return  # only the main thread may change what a signal does
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        multiprocessing.forkserver.ensure_running()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _start_worker() -> None:

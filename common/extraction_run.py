@@ -45,7 +45,7 @@ class Report:
     statistics: dict[str, PitchStatistics] = field(default_factory=dict)  # kind of pitch ->
     written: list[tuple[Path, str]] = field(default_factory=list)  # single files, and a word on each
     speech_seconds: float = 0.0
-    elapsed_seconds: float = 0.0  # from the first check to the last file
+    elapsed_seconds: float = 0.0  # from the first check, once the workers have started, to the last file
 
 
 def read_lists(paths: Sequence[Path]) -> list[Utterance]:
@@ -125,7 +125,6 @@ def extract_corpus(
     ranks each one takes every ``world_size``-th utterance; what is written does not depend on their number, nor on
     that of the workers. Only the first rank's report is complete.
     """
-    started = time.monotonic()
     if ranks.is_main:  # the others wait, so that a bad list is one error and not one a process
         utterances = read_lists(lists)
         claim_folders(plan, utterances)
@@ -136,6 +135,7 @@ def extract_corpus(
     plan = replace(plan, mels_by_workers=ranks.device.type == "cpu")
     own = [item for item in utterances[ranks.rank :: ranks.world_size] if item.index not in duplicates]
     with WorkerPool(plan, n_workers=max(1, min(n_workers, len(own)))) as pool:
+        started = time.monotonic()
         watch = functools.partial(progress, unit="utterances", enabled=ranks.is_main)
         prepared = list(watch(pool.map(prepare, own), total=len(own), desc="checking"))
         refusals = {item.utterance.index: item.refusal for item in prepared if item.refusal} | duplicates

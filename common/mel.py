@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import librosa
 import torch
 import torch.nn.functional as F
+from librosa.filters import mel as mel_filters  # not on first use: worker processes share what is imported early
 from torch import Tensor, nn
 
 from common.config import AudioConfig
@@ -53,7 +53,7 @@ class MelExtractor(nn.Module):
         self.pad_right = padding - padding // 2  # samples
         self.min_samples = max(self.pad_left, self.pad_right) + 1  # reflection does not repeat the edge
         basis = torch.from_numpy(
-            librosa.filters.mel(
+            mel_filters(
                 sr=config.sampling_rate,
                 n_fft=config.filter_length,
                 n_mels=config.n_mels,

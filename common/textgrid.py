@@ -58,7 +58,10 @@ def read_alignment(path: Path, config: AudioConfig, *, where: str = "") -> Align
         if start > reached:
             labels.append("")
             durations.append(start - reached)
-        labels.append(interval.text.strip())
+        label = interval.text.strip()
+        if "|" in label or len(label.split()) > 1:  # a list could not hold it
+            raise InputError(f"{path}: the phone {label!r} at {interval.start_time:g} s is not one word{_at(where)}")
+        labels.append(label)
         durations.append(end - start)
         reached = end
     if not labels:

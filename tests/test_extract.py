@@ -16,6 +16,10 @@ from safetensors.torch import load_file
 import extract_mels
 from common.cli import run
 from common.config import AudioConfig, from_plain
+from common.extraction import ExtractionPlan, mels_are_missing, prepare
+from common.extraction import extract as extract_utterance
+from common.extraction_device import mels_on_device
+from common.extraction_run import read_lists
 
 ALL = ("--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char")
 
@@ -299,6 +303,29 @@ def test_a_demanded_depth_refuses_other_files(tmp_path: Path, extract):
     assert extract(tmp_path, "--extract-mels", "--max-wav-value", "32768")[0] == 0
     status, out, _ = extract(tmp_path, "--extract-mels", "--max-wav-value", "8388608")
     assert status == 1 and "PCM_16 samples have full scale 32768, --max-wav-value demands 8.38861e+06" in out
+
+
+def test_mels_made_in_batches_on_a_device_are_those_of_the_workers(tmp_path: Path, extract):
+    make_corpus(tmp_path, 5)
+    options = ("--extract-mels", "--extract-durs-from-textgrids", "--trim-silence", "0.05")
+    assert extract(tmp_path, *options)[0] == 0
+    names = [f"c{i:03d}" for i in range(5)]
+    wanted = {name: load(tmp_path / "mels", name) for name in names}
+    shutil.rmtree(tmp_path / "mels")
+    plan = ExtractionPlan(
+        tmp_path, AudioConfig(), mels=True, durations_from="TextGrids", trim_silence=0.05, mels_by_workers=False
+    )
+    items = [prepare(utterance, plan) for utterance in read_lists([tmp_path / "train.txt"])]
+    assert all(mels_are_missing(extract_utterance(item, plan), plan) for item in items)
+    soundfile.write(tmp_path / "wavs" / "c002.wav", np.full(RATE, np.nan), RATE, subtype="FLOAT")
+    results = {
+        item.utterance.name: refusal for item, refusal in mels_on_device(items, plan, device=torch.device("cpu"))
+    }
+    assert results.pop("c002") == "wavs/c002.wav: sample 0 is not a finite number"
+    assert set(results.values()) == {None}
+    for name in results:
+        mel = load(tmp_path / "mels", name)
+        assert mel.shape == wanted[name].shape and (mel - wanted[name]).abs().max() < 1e-4
 
 
 def test_silence_alone_ends_in_a_clear_line(tmp_path: Path, extract):

@@ -207,7 +207,7 @@ def test_the_gpu_makes_the_same_mels():
     wanted = extractor(waves, lengths)
     torch.set_float32_matmul_precision("high")
     try:
-        got = extractor.cuda()(waves.cuda(), lengths.cuda()).cpu()
+        got = extractor.to("cuda")(waves.to("cuda"), lengths.to("cuda")).cpu()
     finally:
         torch.set_float32_matmul_precision("highest")
     assert (got - wanted).abs().max() < 2e-3 and (got - wanted).abs().mean() < 1e-5

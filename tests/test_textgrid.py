@@ -88,6 +88,13 @@ def test_other_encodings_and_missing_files_are_named(tmp_path: Path):
         read_alignment(tmp_path / "b.TextGrid", CONFIG, where="list.txt:7")
 
 
+@pytest.mark.parametrize("label", ["AH 0", "A|B"])
+def test_a_phone_that_a_list_cannot_hold_is_refused(tmp_path: Path, label: str):
+    path = write_grid(tmp_path / "a.TextGrid", [(0.0, 0.5, "K"), (0.5, 0.75, label)])
+    with pytest.raises(InputError, match=r"the phone '.*' at 0\.5 s is not one word"):
+        read_alignment(path, CONFIG)
+
+
 def test_gaps_are_silence(tmp_path: Path):
     path = write_grid(tmp_path / "a.TextGrid", [(0.2, 0.4, "AA1"), (0.4, 0.5, "B"), (0.7, 0.9, "K")], end=1.0)
     got = read_alignment(path, CONFIG)
