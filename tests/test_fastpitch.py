@@ -1,0 +1,390 @@
+"""FastPitch 1.0 agrees with its published implementation, and an utterance does not depend on its batch."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from common.config import AudioConfig, TextConfig
+from common.errors import InputError, OptionError
+from common.layers import mask_from_lengths
+from common.synthesis import Controls, MelOutput
+from fastpitch.model import FastPitch, ModelConfig, build_networks, to_torchscript
+from fastpitch.packed import _dropout
+from fastpitch.pitch_transform import PitchTransform, pitch_transform_custom
+
+MODELS = ("single", "multi_speaker", "heads2_batch1", "pf")
+LJSPEECH = (218.14, 67.24)  # Hz; what the original takes for a model without statistics
+SMALL = ModelConfig(
+    symbols_embedding_dim=32,
+    in_fft_output_size=32,
+    out_fft_output_size=32,
+    in_fft_n_layers=2,
+    out_fft_n_layers=2,
+    in_fft_n_heads=2,
+    in_fft_d_head=8,
+    out_fft_d_head=16,
+    in_fft_conv1d_filter_size=48,
+    out_fft_conv1d_filter_size=48,
+    out_fft_conv1d_kernel_size=5,
+    dur_predictor_filter_size=24,
+    pitch_predictor_filter_size=24,
+    n_speakers=3,
+    p_in_fft_dropemb=0.1,
+)
+
+
+@pytest.fixture
+def folder(goldens: Path) -> Path:
+    return goldens / "fastpitch_1_0"
+
+
+def published(folder: Path, name: str, *, mask_convolutions: bool = False) -> tuple[FastPitch, list[dict]]:
+    """A published network with its weights, and its cases."""
+    model = json.loads((folder / "index.json").read_text())["models"][name]
+    config = ModelConfig(**json.loads((folder / model["config"]).read_text()), mask_convolutions=mask_convolutions)
+    network = FastPitch(config)
+    network.load_state_dict(load_file(folder / model["state"]))
+    return network.eval(), model["cases"]
+
+
+def run_forward(network: FastPitch, given: dict[str, Tensor], kwargs: dict, n_frames: int) -> MelOutput:
+    kwargs = dict(kwargs)
+    return network(
+        given["in.text"],
+        given["in.text_lens"],
+        speakers=given.get("in.speaker"),
+        durations=given["in.dur_tgt"] if kwargs.pop("use_gt_durations") else None,
+        pitch=given["in.pitch_tgt"] if kwargs.pop("use_gt_pitch") else None,
+        n_frames=n_frames,
+        **kwargs,
+    )
+
+
+def assert_durations_close(actual: Tensor, expected: Tensor) -> None:
+    torch.testing.assert_close(actual, expected, atol=2e-5, rtol=1e-5)
+
+
+def assert_close(actual: Tensor, expected: Tensor) -> None:
+    torch.testing.assert_close(actual, expected, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_teacher_forcing_and_prediction_give_the_published_numbers(folder: Path, name: str):
+    network, cases = published(folder, name)
+    for case in [case for case in cases if case["kind"] == "forward"]:
+        expected = load_file(folder / case["file"])
+        mel = expected["out.mel_out"].transpose(1, 2)
+        out = run_forward(network, load_file(folder / case["inputs_file"]), case["kwargs"], mel.size(2))
+        mask = expected["out.dec_mask"].transpose(1, 2)
+        assert torch.equal(out.lengths, mask.sum((1, 2)))
+        assert_close(out.mel, mel * mask)
+        assert_close(out.log_durations, expected["out.log_dur_pred"])
+        assert_close(out.pitch, expected["out.pitch_pred"])
+        assert_durations_close(out.durations, expected["out.dur_pred"])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_flows_between_the_modules_is_as_published(folder: Path, name: str):
+    network, cases = published(folder, name)
+    case = cases[0]
+    assert case["name"] == "forward_gt"
+    seen: dict[str, Tensor] = {}
+    watched = {
+        "encoder.0": network.encoder,
+        "encoder.layers.0": network.encoder.layers[0],
+        "duration_predictor": network.duration_predictor,
+        "pitch_predictor": network.pitch_predictor,
+        "pitch_emb": network.pitch_emb,
+        "decoder.layers.0": network.decoder.layers[0],
+        "decoder.0": network.decoder,
+    }
+    for key, module in watched.items():
+        module.register_forward_hook(lambda _, __, out, key=key: seen.update({key: out}))
+    expected = load_file(folder / case["file"])
+    run_forward(network, load_file(folder / case["inputs_file"]), case["kwargs"], expected["out.mel_out"].size(1))
+    for key in watched:
+        assert_close(seen[key], expected[f"mid.{key}"])
+
+
+def _shifts_padding_too(transform: PitchTransform) -> Callable[..., Tensor]:
+    """The transform as the original applies it: to every position of the batch."""
+
+    def apply(pitch: Tensor, lengths: Tensor, mean: Tensor, std: Tensor) -> Tensor:
+        if transform.custom:
+            return (pitch_transform_custom(pitch * std + mean, lengths) - mean) / std
+        everywhere = torch.full_like(lengths, pitch.size(1))
+        return transform(pitch, everywhere, mean, std)
+
+    return apply
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_inference_gives_the_published_numbers_with_every_control(folder: Path, name: str):
+    network, cases = published(folder, name)
+    statistics = network.pitch_mean.clone(), network.pitch_std.clone()
+    for case in [case for case in cases if case["kind"] == "infer"]:
+        expected = load_file(folder / case["file"])
+        given = load_file(folder / case["inputs_file"])
+        transform = None if case["pitch_transform"] is None else PitchTransform(**case["pitch_transform"])
+        mean, std = LJSPEECH if case["override_buffers"] else statistics
+        network.pitch_mean.fill_(float(mean))
+        network.pitch_std.fill_(float(std))
+        controls = Controls(
+            **case["kwargs"],
+            pitch_transform=None if transform is None else _shifts_padding_too(transform),
+            durations=expected.get("in.dur_tgt"),
+            pitch=expected.get("in.pitch_tgt"),
+        )
+        out = network.infer(given["in.text"], given["in.text_lens"], controls)
+        assert torch.equal(out.lengths, expected["out.dec_lens"])
+        assert torch.equal(out.frames.sum(1), out.lengths)
+        assert_close(out.mel, expected["out.mel_out"] * mask_from_lengths(out.lengths).unsqueeze(1))
+        assert_close(out.pitch, expected["out.pitch_pred"])
+        assert_durations_close(out.durations, expected["out.dur_pred"])
+
+
+def test_a_single_utterance_is_as_published_with_masked_convolutions_too(folder: Path):
+    network, cases = published(folder, "single", mask_convolutions=True)
+    alone = [case for case in cases if case["kind"] == "infer" and case["name"].startswith("infer_b1")]
+    for case in [case for case in alone if not case["override_buffers"]]:
+        expected = load_file(folder / case["file"])
+        given = load_file(folder / case["inputs_file"])
+        transform = None if case["pitch_transform"] is None else PitchTransform(**case["pitch_transform"])
+        durations, pitch = expected.get("in.dur_tgt"), expected.get("in.pitch_tgt")
+        controls = Controls(**case["kwargs"], pitch_transform=transform, durations=durations, pitch=pitch)
+        out = network.infer(given["in.text"], given["in.text_lens"], controls)
+        assert_close(out.mel, expected["out.mel_out"])
+        assert_close(out.pitch, expected["out.pitch_pred"])
+
+
+def _published_loss(out: MelOutput, given: dict[str, Tensor]) -> Tensor:
+    """The loss that the golden gradients are of: mel elements that happen to be zero are left out."""
+    tokens = mask_from_lengths(given["in.dur_lens"])
+    valid = given["in.mel_tgt"] != 0
+    durations = torch.log1p(given["in.dur_tgt"].float())
+    return (
+        (out.mel - given["in.mel_tgt"])[valid].square().mean()
+        + (out.log_durations - durations)[tokens].square().mean()
+        + (out.pitch - given["in.pitch_tgt"])[tokens].square().mean()
+    )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_gradients_are_as_published(folder: Path, name: str):
+    network, cases = published(folder, name)
+    case = next(case for case in cases if case["kind"] == "grads")
+    given = load_file(folder / case["inputs_file"])
+    kwargs = {"use_gt_durations": True, "use_gt_pitch": True}
+    loss = _published_loss(run_forward(network, given, kwargs, given["in.mel_tgt"].size(2)), given)
+    loss.backward()
+    torch.testing.assert_close(loss.item(), case["loss"], rtol=1e-6, atol=1e-5)
+    parameters = dict(network.named_parameters())
+    expected = load_file(folder / case["file"])
+    for key in case["params"]:
+        golden = next(value for stored, value in expected.items() if stored.removeprefix("grad.") == key)
+        torch.testing.assert_close(parameters[key].grad, golden, atol=2e-6, rtol=1e-4)
+    for key, norm in case["grad_l2_norms_all"].items():
+        assert parameters[key].grad.norm().item() == pytest.approx(norm, rel=1e-4, abs=2e-6), key
+
+
+@pytest.mark.parametrize(("listing", "n_speakers"), [("full_size_keys", 1), ("full_size_keys_multispeaker", 3)])
+def test_the_full_size_network_has_the_published_names_and_shapes(folder: Path, listing: str, n_speakers: int):
+    published_keys = json.loads((folder / f"{listing}.json").read_text())
+    config = ModelConfig(n_speakers=n_speakers)
+    assert {key: value for key, value in vars(config).items() if key != "mask_convolutions"} == published_keys["config"]
+    with torch.device("meta"):
+        network = FastPitch(config)
+    parameters = dict(network.named_parameters())
+    listed = [(item["key"], tuple(item["shape"]), item["type"]) for item in published_keys["state_dict"]]
+    own = [
+        (key, tuple(value.shape), "parameter" if key in parameters else "buffer")
+        for key, value in network.state_dict().items()
+    ]
+    assert own == listed
+    assert sum(parameter.numel() for parameter in parameters.values()) == published_keys["n_params"]
+
+
+def small(**changes) -> FastPitch:
+    """A small random voice whose durations are a few frames."""
+    torch.manual_seed(7)
+    network = FastPitch(replace(SMALL, **changes))
+    with torch.no_grad():
+        network.duration_predictor.fc.bias.fill_(1.3)
+    network.pitch_mean.fill_(200.0)
+    network.pitch_std.fill_(50.0)
+    return network.eval()
+
+
+def texts(*lengths: int) -> tuple[Tensor, Tensor]:
+    """Random symbols of these lengths, with symbols (not zeros) in the padding."""
+    generator = torch.Generator().manual_seed(sum(lengths))
+    return torch.randint(1, 148, (len(lengths), max(lengths)), generator=generator), torch.tensor(lengths)
+
+
+CONTROLS = {
+    "plain": Controls(),
+    "pace": Controls(pace=1.6, speaker=2),
+    "slow": Controls(pace=0.4, max_duration=5),
+    "shift": Controls(pitch_transform=PitchTransform(shift=60.0)),
+    "all transforms": Controls(pitch_transform=PitchTransform(invert=True, amplify=2.0, shift=-40.0), pace=0.8),
+    "custom": Controls(pitch_transform=PitchTransform(custom=True), speaker=torch.tensor([2, 0, 1, 2])),
+}
+
+
+@pytest.mark.parametrize("path", ["packed", "padded"])
+@pytest.mark.parametrize("name", CONTROLS)
+def test_an_utterance_alone_equals_itself_in_any_batch(monkeypatch: pytest.MonkeyPatch, name: str, path: str):
+    if path == "padded":
+        monkeypatch.setattr("fastpitch.transformer.FFTransformer._packs", lambda self, x: False)
+    network, controls = small(), CONTROLS[name]
+    tokens, lengths = texts(23, 4, 1, 11)
+    together = network.infer(tokens, lengths, controls)
+    for item, length in enumerate(lengths.tolist()):
+        speaker = controls.speaker if isinstance(controls.speaker, int) else controls.speaker[item : item + 1]
+        alone = network.infer(
+            tokens[item : item + 1, :length], lengths[item : item + 1], replace(controls, speaker=speaker)
+        )
+        n_frames = int(alone.lengths)
+        assert together.lengths[item] == n_frames
+        assert_close(together.mel[item, :, :n_frames], alone.mel[0])
+        assert not together.mel[item, :, n_frames:].any()
+        assert_close(together.pitch[item, :length], alone.pitch[0])
+        assert not together.pitch[item, length:].any()
+
+
+@pytest.mark.parametrize("path", ["packed", "padded"])
+def test_padding_does_not_change_a_training_forward(monkeypatch: pytest.MonkeyPatch, path: str):
+    if path == "padded":
+        monkeypatch.setattr("fastpitch.transformer.FFTransformer._packs", lambda self, x: False)
+    network = small()
+    tokens, lengths = texts(9, 3)
+    durations = torch.randint(1, 5, tokens.shape) * mask_from_lengths(lengths)
+    pitch = torch.randn(tokens.shape)  # what stands after the end must not matter either
+    speakers = torch.tensor([1, 2])
+    together = network(tokens, lengths, speakers=speakers, durations=durations, pitch=pitch, n_frames=60)
+    alone = network(
+        tokens[1:, :3], lengths[1:], speakers=speakers[1:], durations=durations[1:, :3], pitch=pitch[1:, :3]
+    )
+    assert_close(together.mel[1:, :, : alone.mel.size(2)], alone.mel)
+    assert_close(together.log_durations[1:, :3], alone.log_durations)
+
+
+def test_the_originals_convolutions_do_depend_on_padding():
+    network = small(mask_convolutions=False)
+    tokens, lengths = texts(23, 4)
+    together = network.infer(tokens, lengths)
+    alone = network.infer(tokens[1:, :4], lengths[1:])
+    assert (together.durations[1, :4] - alone.durations[0]).abs().max() > 1e-3
+
+
+def test_packed_rows_give_the_padded_network_and_its_gradients(monkeypatch: pytest.MonkeyPatch):
+    network = small().double()
+    tokens, lengths = texts(17, 1, 9, 2)
+    durations = torch.randint(0, 4, tokens.shape, generator=torch.Generator().manual_seed(1))
+    durations = durations.index_fill(1, torch.tensor([0]), 1) * mask_from_lengths(lengths)
+    results = []
+    for packs in (True, False):
+        monkeypatch.setattr("fastpitch.transformer.FFTransformer._packs", lambda self, x, packs=packs: packs)
+        network.zero_grad()
+        out = network(tokens, lengths, speakers=torch.tensor([0, 1, 2, 1]), durations=durations)
+        (out.mel.square().sum() + out.pitch.square().sum() + out.log_durations.sum()).backward()
+        gradients = {key: p.grad.clone() for key, p in network.named_parameters()}
+        results.append((out.mel.detach(), gradients))
+    torch.testing.assert_close(*[mel for mel, _ in results], atol=1e-12, rtol=0)
+    torch.testing.assert_close(*[gradients for _, gradients in results], atol=1e-10, rtol=1e-9)
+
+
+def test_bfloat16_training_follows_float32():
+    network = small()
+    tokens, lengths = texts(17, 5, 9)
+    gradients = []
+    for enabled in (False, True):
+        network.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+            out = network(tokens, lengths, durations=torch.full_like(tokens, 2) * mask_from_lengths(lengths))
+        assert out.log_durations.dtype == torch.float32
+        out.mel.float().square().mean().backward()
+        gradients.append(torch.cat([p.grad.flatten() for p in network.decoder.parameters()]))
+    cosine = torch.nn.functional.cosine_similarity(*gradients, dim=0)
+    assert cosine > 0.999
+
+
+def test_dropout_of_packed_rows_keeps_the_mean_and_the_share():
+    torch.manual_seed(0)
+    dropped = _dropout(torch.ones(1001, 999), 0.1, training=True)
+    assert (dropped == 0).float().mean().item() == pytest.approx(0.1, abs=2e-3)
+    assert dropped.mean().item() == pytest.approx(1.0, abs=2e-3)
+    assert torch.equal(_dropout(torch.ones(3, 3), 0.1, training=False), torch.ones(3, 3))
+
+
+@pytest.fixture(scope="module")
+def scripted() -> tuple[FastPitch, torch.nn.Module]:
+    network = small()
+    return network, to_torchscript(network)
+
+
+@pytest.mark.parametrize("lengths", [(1,), (12,), (23, 4, 1, 11), (5, 31, 31, 2)])
+@pytest.mark.parametrize("name", CONTROLS)
+def test_torchscript_speaks_as_the_network_does(scripted, name: str, lengths: tuple[int, ...]):
+    network, script = scripted
+    controls = CONTROLS[name]
+    if isinstance(controls.speaker, Tensor):
+        controls = replace(controls, speaker=controls.speaker[: len(lengths)])
+    tokens, token_lengths = texts(*lengths)
+    expected = network.infer(tokens, token_lengths, controls)
+    out = script.infer(tokens, token_lengths, controls)
+    assert torch.equal(out.frames, expected.frames)
+    assert_close(out.mel, expected.mel)
+
+
+def test_an_utterance_that_would_have_no_frame_gets_one():
+    network = small()
+    with torch.no_grad():
+        network.duration_predictor.fc.weight.zero_()
+        network.duration_predictor.fc.bias.fill_(-3.0)
+    out = network.infer(*texts(7, 3))
+    assert out.lengths.tolist() == [1, 1]
+    assert torch.isfinite(out.mel).all()
+
+
+@pytest.mark.parametrize(
+    ("controls", "message"),
+    [
+        (Controls(speaker=3), "speaker 3: this checkpoint has speakers 0 to 2"),
+        (Controls(speaker=-1), "speaker -1: this checkpoint has speakers 0 to 2"),
+        (Controls(pace=0.0), "pace 0.0: expected a number above 0"),
+        (Controls(pace=float("nan")), "pace nan: expected a number above 0"),
+    ],
+)
+def test_controls_that_make_no_sense_are_refused(controls: Controls, message: str):
+    with pytest.raises(InputError, match=f"^{message}$"):
+        small().infer(*texts(4), controls)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"in_fft_conv1d_kernel_size": 4}, "--in-fft-conv1d-kernel-size 4: expected an odd number"),
+        ({"p_in_fft_dropout": 1.0}, "--p-in-fft-dropout 1.0: expected a probability"),
+        ({"out_fft_n_heads": 0}, "--out-fft-n-heads 0: expected a whole number of at least 1"),
+        ({"in_fft_output_size": 16}, "--symbols-embedding-dim 32, --in-fft-output-size 16, --out-fft-output-size 32"),
+    ],
+)
+def test_an_architecture_that_cannot_be_built_names_the_option(changes: dict, message: str):
+    with pytest.raises(OptionError, match=message):
+        replace(SMALL, **changes)
+
+
+def test_networks_are_built_for_their_audio_and_text_only():
+    networks = build_networks(SMALL, AudioConfig(), TextConfig())
+    assert list(networks) == ["fastpitch"]
+    with pytest.raises(InputError, match="makes 80 mel channels, the audio has 40"):
+        build_networks(SMALL, AudioConfig(n_mels=40), TextConfig())
+    with pytest.raises(InputError, match="reads 148 symbols, symbol set arpabet has 88"):
+        build_networks(SMALL, AudioConfig(), TextConfig(input_type="phone", symbol_set="arpabet", cleaners=()))
