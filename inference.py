@@ -21,7 +21,6 @@ from common.inference_arguments import (
     check_options,
     check_options_without_generator,
     checkpoint_option,
-    choose_kernels,
     device_from_args,
     pitch_options,
     text_config_from_args,
@@ -29,6 +28,7 @@ from common.inference_arguments import (
 from common.logger import Logger
 from common.measure import Measurements
 from common.phrases import read_phrases
+from common.precision import choose_kernels, precision_name
 from common.progress import progress
 from common.registry import available_models
 from common.signals import StopSignals
@@ -235,7 +235,7 @@ def main(argv: list[str] | None = None) -> int:
     if args.output is not None:
         folder = OutputFolder(args.output, audio=audio, fade_out_frames=args.fade_out, save_mels=args.save_mels)
     logger = Logger(args.log_file or (args.output and args.output / "nvlog_infer.json"))
-    logger.parameter(**vars(args))
+    logger.parameter(**vars(args), precision=precision_name(args))
     try:
         speak_all(utterances, synthesizer, measurements, args=args, logger=logger, folder=folder)
         measurements.log_summary(logger)

@@ -21,12 +21,11 @@ from common.errors import CheckpointError, OptionError
 from common.files import read_json
 from common.logger import Logger
 from common.optim import OPTIMIZERS, build_optimizer, inverse_sqrt_schedule
+from common.precision import add_precision_arguments, amp_dtype_from_args, check_precision_arguments, choose_kernels
 from common.progress import print_line
 from common.registry import available_models, import_package
 from common.text.arguments import add_text_arguments, text_config_from_args
 from common.training import RunOptions, Trainer, describe_metrics
-
-_AMP_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -43,8 +42,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     args = parser.parse_args(argv)
     if args.checkpoint_path is not None and args.resume:
         raise OptionError("--checkpoint-path and --resume both say where to go on from; give one of them")
-    if args.amp_dtype != "auto" and not args.amp:
-        raise OptionError("--amp-dtype chooses the precision of --amp; add --amp")
+    check_precision_arguments(args)
     return args
 
 
@@ -63,16 +61,7 @@ def _add_run_arguments(parser: ArgumentParser) -> None:
     setup.add_argument("--resume", action="store_true", help="go on from the last checkpoint of the output folder")
     setup.add_argument("--seed", type=non_negative_int, default=1234)
     setup.add_argument("--num-workers", type=non_negative_int, help="loader processes (default: 4 with --cuda, else 0)")
-    setup.add_argument("--amp", action="store_true", help="mixed precision")
-    setup.add_argument(
-        "--amp-dtype",
-        choices=("auto", *_AMP_DTYPES),
-        default="auto",
-        help="auto: bfloat16 on CPUs and on GPUs that have it, else float16 with dynamic loss scaling",
-    )
-    setup.add_argument("--cuda", action="store_true", help="train on GPUs")
-    setup.add_argument("--cudnn-benchmark", action="store_true", help="let cuDNN try its algorithms for each shape")
-    setup.add_argument("--tf32", action=argparse.BooleanOptionalAction, default=True, help="on GPUs that have it")
+    add_precision_arguments(setup)
     setup.add_argument("--compile", action="store_true", help="compile the networks with torch.compile")
     setup.add_argument("--ema-decay", type=non_negative_float, default=0.0, help="of averaged weights; 0: none kept")
     setup.add_argument("--gradient-accumulation-steps", "--grad-accumulation", type=positive_int, default=1)
@@ -144,10 +133,7 @@ def train(args: argparse.Namespace, ranks: Ranks) -> int:
 def _set_up_torch(args: argparse.Namespace, ranks: Ranks) -> None:
     # Processes draw different dropout masks; the data's order comes from --seed alone.
     torch.manual_seed(args.seed + ranks.rank)
-    torch.backends.cudnn.benchmark = args.cudnn_benchmark
-    if args.cuda:
-        torch.set_float32_matmul_precision("high" if args.tf32 else "highest")
-        torch.backends.cudnn.allow_tf32 = args.tf32
+    choose_kernels(args)
 
 
 def _features_config(dataset_path: Path) -> AudioConfig | None:
@@ -206,17 +192,10 @@ def _build_engine(
         )
         schedules[phase.name] = inverse_sqrt_schedule(args.learning_rate, warmup_steps=args.warmup_steps)
     options = EngineOptions(
-        amp_dtype=_amp_dtype(args) if args.amp else None, grad_clip=args.grad_clip_thresh, ema_decay=args.ema_decay
+        amp_dtype=amp_dtype_from_args(args), grad_clip=args.grad_clip_thresh, ema_decay=args.ema_decay
     )
     return Engine(networks, objective, optimizers, schedules=schedules, ranks=ranks, options=options)
 
-
-def _amp_dtype(args: argparse.Namespace) -> torch.dtype:
-    if args.amp_dtype != "auto":
-        return _AMP_DTYPES[args.amp_dtype]
-    if args.cuda and not torch.cuda.is_bf16_supported(including_emulation=False):
-        return torch.float16
-    return torch.bfloat16
 
 
 def _run_options(args: argparse.Namespace) -> RunOptions:

@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from common.errors import OptionError
+from common.precision import check_cuda
 
 _BUCKET_BYTES = 25 * 2**20  # large enough to use the network well, small enough to overlap with the backward pass
 _TIMEOUT = timedelta(minutes=30)
@@ -64,8 +65,8 @@ def start(*, cuda: bool) -> Ranks:
     """
     rank, local_rank = int(os.environ.get("RANK", 0)), int(os.environ.get("LOCAL_RANK", 0))
     world_size = int(os.environ.get("WORLD_SIZE", 1))
-    if cuda and not torch.cuda.is_available():
-        raise OptionError("--cuda: PyTorch sees no CUDA device here; leave it out to run on the CPU")
+    if cuda:
+        check_cuda()
     if cuda and local_rank >= torch.cuda.device_count():
         raise OptionError(f"process {local_rank} of this machine has no GPU; there are {torch.cuda.device_count()}")
     device = torch.device("cuda", local_rank) if cuda else torch.device("cpu")

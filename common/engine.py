@@ -15,6 +15,7 @@ from common.ema import ExponentialMovingAverage
 from common.errors import InputError
 from common.objective import Networks, Objective, Phase
 from common.optim import Schedule, load_state_by_name, state_by_name
+from common.precision import autocast
 from common.scaling import LossScaler
 
 
@@ -193,8 +194,7 @@ class Engine:
         return dict(zip(names, sums.unbind())), extra
 
     def _autocast(self) -> AbstractContextManager:
-        dtype = self._options.amp_dtype
-        return torch.autocast(self._ranks.device.type, dtype=dtype or torch.bfloat16, enabled=dtype is not None)
+        return autocast(self._ranks.device, self._options.amp_dtype)
 
     def _copy_buffers(self, phase: Phase) -> list[tuple[Tensor, Tensor]]:
         """Buffers that a forward pass may change (running statistics), with copies to go back to."""

@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,13 +10,19 @@ import torch
 from common.cli import non_negative_int, positive_float, positive_int
 from common.config import TextConfig
 from common.errors import OptionError
+from common.precision import (
+    add_precision_arguments,
+    amp_dtype_from_args,
+    autocast,
+    check_cuda,
+    check_precision_arguments,
+)
 from common.text.cleaners import CLEANERS
 from common.text.front_end import UNKNOWN_SYMBOLS
 from common.text.symbols import CHARACTER_SETS, PHONE_SETS
 from common.vocoder import Autocast
 
 WARMUP_STEPS = 3  # batches of --include-warmup
-AMP_DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 PITCH_TRANSFORMS = ("flatten", "invert", "amplify", "shift", "custom")
 GENERATOR_OPTIONS = (
     *("torchscript", "speaker", "pace", "max_duration", "pitch_mean_std_file"),
@@ -105,16 +110,7 @@ def _add_text_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_measuring_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("computing and measuring")
-    group.add_argument("--cuda", action="store_true", help="use the GPU")
-    group.add_argument("--cudnn-benchmark", action="store_true", help="let cuDNN try its algorithms for each new shape")
-    group.add_argument("--amp", action="store_true", help="mixed precision")
-    group.add_argument(
-        "--amp-dtype",
-        choices=("auto", *AMP_DTYPES),
-        default="auto",
-        help="auto: float16 on GPUs, which inference needs no wider range than, and bfloat16 on CPUs",
-    )
-    group.add_argument("--tf32", action="store_true", help="float32 products in TF32 on GPUs that have it")
+    add_precision_arguments(group)
     group.add_argument("-bs", "--batch-size", type=positive_int, default=64, help="phrases at once")
     group.add_argument("--repeats", type=positive_int, default=1, help="speak the list so often, to measure it")
     group.add_argument(
@@ -142,11 +138,7 @@ def check_options(args: argparse.Namespace) -> None:
         raise OptionError("--save-mels needs --output to save them in")
     if args.output is not None and args.no_audio and not args.save_mels:
         raise OptionError("--no-audio with --output needs --save-mels, or nothing would be written")
-    if args.amp_dtype != "auto" and not args.amp:
-        raise OptionError(f"--amp-dtype {args.amp_dtype} needs --amp")
-    for name in ("cudnn_benchmark", "tf32"):
-        if getattr(args, name) and not args.cuda:
-            raise OptionError(f"--{name.replace('_', '-')} needs --cuda")
+    check_precision_arguments(args)
     others = [name for name in pitch_options(args) if name != "custom"]
     if args.pitch_transform_custom and others:
         raise OptionError(
@@ -181,16 +173,9 @@ def device_from_args(args: argparse.Namespace) -> torch.device:
     Raises:
         OptionError: ``--cuda`` without a usable GPU.
     """
-    if args.cuda and not torch.cuda.is_available():
-        raise OptionError("--cuda: PyTorch sees no CUDA device here; leave it out to run on the CPU")
+    if args.cuda:
+        check_cuda()
     return torch.device("cuda" if args.cuda else "cpu")
-
-
-def choose_kernels(args: argparse.Namespace) -> None:
-    """Set how PyTorch computes in this process: in full float32 unless TF32 is asked for."""
-    torch.backends.cudnn.benchmark = args.cudnn_benchmark
-    torch.backends.cudnn.allow_tf32 = args.tf32
-    torch.set_float32_matmul_precision("high" if args.tf32 else "highest")
 
 
 def text_config_from_args(args: argparse.Namespace, stored: TextConfig | None, *, where: Path) -> TextConfig:
@@ -211,10 +196,5 @@ def text_config_from_args(args: argparse.Namespace, stored: TextConfig | None, *
 
 def autocast_from_args(args: argparse.Namespace, device: torch.device) -> Autocast:
     """What gives the context that networks run in: mixed precision with ``--amp``."""
-    default = "float16" if device.type == "cuda" else "bfloat16"
-    dtype = AMP_DTYPES[default if args.amp_dtype == "auto" else args.amp_dtype]
-
-    def autocast() -> AbstractContextManager:
-        return torch.autocast(device.type, dtype=dtype, enabled=args.amp)
-
-    return autocast
+    dtype = amp_dtype_from_args(args)
+    return lambda: autocast(device, dtype)

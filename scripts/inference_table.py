@@ -43,12 +43,7 @@ class Run:
     @property
     def precision(self) -> str:
         """The networks' type of numbers."""
-        if not self.options["amp"]:
-            return "TF32" if self.options["tf32"] else "FP32"
-        name = self.options["amp_dtype"]
-        if name == "auto":
-            name = "float16" if self.options["cuda"] else "bfloat16"
-        return {"float16": "FP16", "bfloat16": "BF16"}[name]
+        return self.options["precision"]
 
     @property
     def stage(self) -> str:

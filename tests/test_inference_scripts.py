@@ -47,7 +47,7 @@ def write_log(path: Path, *, amp: bool, latency: float, audio: bool = True) -> P
     """A log as inference.py leaves it after an earlier, slower run of the same name."""
     for factor in (9, 1):
         logger = Logger(path, stdout=False)
-        logger.parameter(batch_size=4, amp=amp, amp_dtype="auto", tf32=False, cuda=False)
+        logger.parameter(batch_size=4, amp=amp, precision="BF16" if amp else "FP32")
         figures = {"avg_generator_frames/s": 5000.0, "avg_samples/s": 1280000.4}
         for stage in ("", "generator_"):
             figures |= {f"avg_{stage}latency": factor * latency, f"avg_{stage}RTF": 2.5}
