@@ -1,0 +1,179 @@
+"""Checkpoints: plain types only, whole or not at all, and one clear line for each way they can be bad."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from common.checkpoint import (
+    Checkpoint,
+    checkpoint_path,
+    is_within_epoch,
+    load_checkpoint,
+    load_last_checkpoint,
+    save_checkpoint,
+    saved_checkpoints,
+)
+from common.config import AudioConfig, TextConfig
+from common.errors import CheckpointError
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def make_checkpoint(value: float = 1.0, **changes) -> Checkpoint:
+    parts = {
+        "model": "FastPitch",
+        "config": {"width": 3, "names": ["a", "b"]},
+        "audio": AudioConfig(hop_length=300, mel_fmax=None),
+        "text": TextConfig(input_type="phone", symbol_set="ipa", cleaners=(), speakers=("ada", "bob")),
+        "networks": {"fastpitch": {"w": torch.full((2, 3), value), "n": torch.tensor([3])}},
+        "ema": {"fastpitch": {"w": torch.zeros(2, 3), "n": torch.tensor([3])}},
+        "training": {"epoch": 4, "iteration": 17, "sums": {"loss": 0.5}, "random": [{"cpu": torch.get_rng_state()}]},
+    }
+    return Checkpoint(**parts | changes)
+
+
+def test_everything_comes_back_as_it_was_saved(tmp_path: Path):
+    saved = make_checkpoint()
+    save_checkpoint(tmp_path / "a.pt", saved)
+    loaded = load_checkpoint(tmp_path / "a.pt")
+    assert (loaded.model, loaded.config, loaded.audio, loaded.text) == (
+        saved.model,
+        saved.config,
+        saved.audio,
+        saved.text,
+    )
+    for part in ("networks", "ema"):
+        for key, value in getattr(saved, part)["fastpitch"].items():
+            assert torch.equal(getattr(loaded, part)["fastpitch"][key], value)
+    assert loaded.training["sums"] == {"loss": 0.5}
+    assert torch.equal(loaded.training["random"][0]["cpu"], saved.training["random"][0]["cpu"])
+
+
+def test_the_file_holds_only_what_weights_only_loading_admits(tmp_path: Path):
+    save_checkpoint(tmp_path / "a.pt", make_checkpoint())
+    payload = torch.load(tmp_path / "a.pt", weights_only=True)
+    assert payload["format"] == 1
+    assert set(payload) == {"format", "model", "config", "networks", "ema", "training"}
+
+
+class _Harmful:
+    """Would run a command when it is unpickled."""
+
+    def __reduce__(self) -> tuple:
+        return os.mkdir, (os.environ["HARM"],)
+
+
+def _truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-400])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: None, "no such checkpoint file"),
+        (lambda path: path.write_bytes(b""), "damaged"),
+        (lambda path: path.write_bytes(b"not a checkpoint at all"), "damaged"),
+        (lambda path: (save_checkpoint(path, make_checkpoint()), _truncate(path)), "damaged or truncated"),
+        (lambda path: torch.save([1, 2], path), "holds a list"),
+        (lambda path: torch.save({"weights": torch.ones(2)}, path), "no known layout"),
+        (lambda path: torch.save({"format": 99}, path), "checkpoint format 99, expected 1"),
+        (lambda path: torch.save({"format": 1, "model": "FastPitch"}, path), "damaged checkpoint"),
+        (lambda path: torch.save({"format": 1, "x": _Harmful()}, path), "refused, since loading them could run code"),
+    ],
+)
+def test_a_bad_file_is_one_line_that_names_it(
+    make, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("HARM", str(tmp_path / "harm"))
+    path = tmp_path / "bad.pt"
+    make(path)
+    with pytest.raises(CheckpointError, match=message) as caught:
+        load_checkpoint(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "harm").exists()
+
+
+def test_an_unknown_field_of_a_newer_config_is_named(tmp_path: Path):
+    save_checkpoint(tmp_path / "a.pt", make_checkpoint())
+    payload = torch.load(tmp_path / "a.pt", weights_only=True)
+    payload["config"]["audio"]["loudness"] = -23.0
+    torch.save(payload, tmp_path / "a.pt")
+    with pytest.raises(Exception, match="AudioConfig has no field loudness"):
+        load_checkpoint(tmp_path / "a.pt")
+
+
+_SAVE_FOREVER = """
+import sys
+from pathlib import Path
+import torch
+from common.checkpoint import Checkpoint, save_checkpoint
+from common.config import AudioConfig
+path = Path(sys.argv[1])
+n = 0
+while True:
+    n += 1
+    weights = {"net": {"w": torch.full((300, 1000), float(n))}}
+    save_checkpoint(path, Checkpoint("FastPitch", {}, AudioConfig(), None, weights, training={"n": n}))
+    print(n, flush=True)
+"""
+
+
+def test_a_kill_at_any_moment_leaves_a_whole_checkpoint(tmp_path: Path):
+    path = tmp_path / "a.pt"
+    for delay in (0.0, 0.003, 0.011):
+        process = subprocess.Popen(
+            [sys.executable, "-c", _SAVE_FOREVER, str(path)], stdout=subprocess.PIPE, cwd=ROOT, text=True
+        )
+        for _ in range(2):
+            process.stdout.readline()
+        time.sleep(delay)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        loaded = load_checkpoint(path)
+        assert loaded.training["n"] >= 2
+        assert (loaded.networks["net"]["w"] == loaded.training["n"]).all()
+
+
+def test_a_failed_save_keeps_the_previous_file_and_leaves_nothing_behind(tmp_path: Path):
+    path = tmp_path / "a.pt"
+    save_checkpoint(path, make_checkpoint(1.0))
+    with pytest.raises(Exception, match=r"(?i)pickle"):
+        save_checkpoint(path, make_checkpoint(2.0, training={"cannot be saved": (line for line in ())}))
+    assert load_checkpoint(path).networks["fastpitch"]["w"][0, 0] == 1.0
+    assert [file.name for file in tmp_path.iterdir()] == ["a.pt"]
+
+
+def test_checkpoints_are_ordered_by_training_state(tmp_path: Path):
+    names = [(1, None), (2, 25), (2, 30), (2, None), (10, 101), (10, None)]
+    paths = [checkpoint_path(tmp_path, "FastPitch", epoch=epoch, iteration=step) for epoch, step in names]
+    for path in reversed(paths):
+        path.touch()
+    (tmp_path / "FastPitch_checkpoint_best.pt").touch()
+    (tmp_path / "WaveGlow_checkpoint_99.pt").touch()
+    assert saved_checkpoints(tmp_path, "FastPitch") == paths
+    assert [is_within_epoch(path) for path in paths] == [False, True, True, False, True, False]
+
+
+def test_the_last_readable_checkpoint_is_taken_and_the_others_reported(tmp_path: Path):
+    for epoch in (1, 2):
+        save_checkpoint(checkpoint_path(tmp_path, "FastPitch", epoch=epoch), make_checkpoint(float(epoch)))
+    checkpoint_path(tmp_path, "FastPitch", epoch=3).write_bytes(b"PK\x03\x04 cut short")
+    warnings: list[str] = []
+    path, loaded = load_last_checkpoint(tmp_path, "FastPitch", warn=warnings.append)
+    assert path.name == "FastPitch_checkpoint_2.pt"
+    assert loaded.networks["fastpitch"]["w"][0, 0] == 2.0
+    assert len(warnings) == 1 and "FastPitch_checkpoint_3.pt" in warnings[0]
+
+
+def test_no_checkpoint_is_none_and_only_bad_ones_are_an_error(tmp_path: Path):
+    assert load_last_checkpoint(tmp_path, "FastPitch", warn=print) is None
+    checkpoint_path(tmp_path, "FastPitch", epoch=1).write_bytes(b"x")
+    with pytest.raises(CheckpointError, match="none of 1 checkpoints of FastPitch can be read"):
+        load_last_checkpoint(tmp_path, "FastPitch", warn=lambda line: None)

@@ -1,0 +1,82 @@
+"""The sampler: random global batches that depend on seed and epoch alone, dealt out by length."""
+
+import itertools
+
+import pytest
+import torch
+
+from common.distributed import Ranks
+from common.errors import InputError
+from common.sampler import GlobalBatchSampler, ValidationSampler
+
+LENGTHS = torch.randint(100, 900, (103,), generator=torch.Generator().manual_seed(3)).tolist()
+
+
+def updates(batch_size: int, accumulation: int, world_size: int, *, epoch: int = 1, step: int = 0) -> list[list]:
+    """For each update the micro-batches of every process, [update][accumulation step][process] -> indices."""
+    ranks = []
+    for rank in range(world_size):
+        sampler = GlobalBatchSampler(
+            LENGTHS,
+            batch_size=batch_size,
+            accumulation=accumulation,
+            seed=7,
+            ranks=Ranks(rank=rank, world_size=world_size),
+        )
+        sampler.set_position(epoch=epoch, step=step)
+        ranks.append(list(sampler))
+        assert len(ranks[-1]) == len(sampler)
+    steps = range(0, len(ranks[0]), accumulation)
+    return [[[rank[start + k] for rank in ranks] for k in range(accumulation)] for start in steps]
+
+
+def drawn(update: list) -> set[int]:
+    return {index for step in update for batch in step for index in batch}
+
+
+@pytest.mark.parametrize("cut", [(16, 1, 1), (4, 4, 1), (4, 2, 2), (2, 2, 4), (1, 16, 1)])
+def test_an_update_holds_the_same_utterances_however_it_is_cut(cut: tuple[int, int, int]):
+    assert [drawn(update) for update in updates(*cut)] == [drawn(update) for update in updates(16, 1, 1)]
+
+
+def test_an_epoch_takes_no_utterance_twice_and_leaves_out_less_than_one_batch():
+    seen = [index for update in updates(4, 2, 2) for step in update for batch in step for index in batch]
+    assert len(seen) == len(set(seen)) == 103 // 16 * 16
+
+
+def test_epochs_differ_and_repeat_by_seed():
+    assert updates(8, 1, 1, epoch=1) != updates(8, 1, 1, epoch=2)
+    assert updates(8, 1, 1, epoch=2) == updates(8, 1, 1, epoch=2)
+
+
+def test_going_on_within_an_epoch_gives_the_rest_of_it():
+    assert updates(4, 2, 2, step=3) == updates(4, 2, 2)[3:]
+
+
+def test_micro_batches_hold_utterances_of_like_length():
+    for update in updates(4, 4, 1):
+        spans = [[LENGTHS[index] for index in batch] for step in update for batch in step]
+        assert all(max(first) <= min(second) for first, second in itertools.pairwise(spans))
+
+
+def test_processes_get_neighbouring_lengths_in_each_accumulation_step():
+    for update in updates(4, 2, 2):
+        for first, second in itertools.pairwise(update):
+            longest = max(LENGTHS[index] for batch in first for index in batch)
+            assert longest <= min(LENGTHS[index] for batch in second for index in batch)
+
+
+def test_global_batches_stay_random_in_length():
+    means = [sum(LENGTHS[index] for index in drawn(update)) / 16 for update in updates(16, 1, 1)]
+    assert max(means) - min(means) < 250  # sorted batches would span about 700
+
+
+def test_validation_takes_each_utterance_once_over_all_processes():
+    shares = [list(ValidationSampler(LENGTHS, batch_size=8, ranks=Ranks(rank, 3))) for rank in range(3)]
+    seen = sorted(index for share in shares for batch in share for index in batch)
+    assert seen == list(range(103))
+
+
+def test_too_few_utterances_are_an_error_with_the_sum():
+    with pytest.raises(InputError, match="103 utterances, fewer than one update takes: 128 = 2 processes x 2"):
+        GlobalBatchSampler(LENGTHS, batch_size=32, accumulation=2, seed=0, ranks=Ranks(world_size=2))
