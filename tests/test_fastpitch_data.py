@@ -1,0 +1,211 @@
+"""FastPitch's data: batches as on the disk, and a clear line for everything that does not fit."""
+
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+import data_functions
+from common.config import AudioConfig, TextConfig, to_plain
+from common.errors import InputError
+from common.files import save_tensor, write_json, write_text
+from fastpitch.data_function import FastPitchBatch, FastPitchDataset, read_pitch_statistics
+
+AUDIO = AudioConfig(n_mels=4)
+TEXTS = {"a": "Printing", "b": "in the", "c": "a"}  # plain letters: one symbol each
+N_FRAMES = {"a": 21, "b": 30, "c": 2}
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """A data set of three utterances with its list."""
+    generator = torch.Generator().manual_seed(0)
+    lines = []
+    for name, text in TEXTS.items():
+        frames = torch.full((len(text),), N_FRAMES[name] // len(text))
+        frames[0] += N_FRAMES[name] - frames.sum()
+        save_tensor(tmp_path / f"mels/{name}.pt", torch.randn(4, N_FRAMES[name], generator=generator))
+        save_tensor(tmp_path / f"durations/{name}.pt", frames)
+        # the original's extract_mels.py writes float64
+        save_tensor(tmp_path / f"pitch_char/{name}.pt", torch.randn(len(text), generator=generator).double())
+        lines.append(f"mels/{name}.pt|durations/{name}.pt|pitch_char/{name}.pt|{text}")
+    write_text(tmp_path / "list.txt", "\n".join(lines) + "\n")
+    return tmp_path
+
+
+def dataset(corpus: Path, **options) -> FastPitchDataset:
+    return FastPitchDataset(corpus, corpus / "list.txt", **({"audio": AUDIO, "text": TextConfig()} | options))
+
+
+def refused(corpus: Path, index: int = 0, **options) -> str:
+    with pytest.raises(InputError) as caught:
+        dataset(corpus, **options)[index]
+    return str(caught.value).replace(str(corpus) + "/", "")
+
+
+def test_a_batch_holds_what_is_on_the_disk_in_the_order_asked_for(corpus: Path):
+    data = dataset(corpus)
+    batch = data.collate([data[2], data[0], data[1]])
+    assert batch.token_lengths.tolist() == [1, 8, 6]
+    assert batch.mel_lengths.tolist() == batch.durations.sum(1).tolist() == [2, 21, 30]
+    assert batch.n_frames == 53
+    assert batch.speakers is None
+    assert batch.names[1] == f"mels/a.pt ({corpus}/list.txt:1)"
+    for row, name in enumerate("cab"):
+        n_frames, n_tokens = N_FRAMES[name], len(TEXTS[name])
+        assert torch.equal(batch.mels[row, :, :n_frames], torch.load(corpus / f"mels/{name}.pt"))
+        assert not batch.mels[row, :, n_frames:].any()
+        assert torch.equal(batch.durations[row, :n_tokens], torch.load(corpus / f"durations/{name}.pt"))
+        assert torch.equal(batch.pitch[row, :n_tokens], torch.load(corpus / f"pitch_char/{name}.pt").float())
+        assert (batch.tokens[row, :n_tokens] > 0).all()
+        for padded in (batch.tokens, batch.durations, batch.pitch):
+            assert not padded[row, n_tokens:].any()
+    assert (batch.mels.dtype, batch.pitch.dtype, batch.tokens.dtype) == (torch.float32, torch.float32, torch.int64)
+
+
+def test_lengths_order_utterances_by_their_frames_without_loading_them(corpus: Path):
+    lengths = dataset(corpus).lengths
+    assert sorted(range(3), key=lengths.__getitem__) == sorted(range(3), key=[21, 30, 2].__getitem__)
+
+
+def test_a_batch_goes_to_a_device_whole(corpus: Path):
+    data = dataset(corpus)
+    moved = data.collate([data[0], data[1]]).to(torch.device("meta"))
+    assert isinstance(moved, FastPitchBatch)
+    assert {value.device.type for value in vars(moved).values() if isinstance(value, torch.Tensor)} == {"meta"}
+
+
+def test_the_factory_reads_the_command_line(corpus: Path):
+    args = Namespace(dataset_path=corpus, n_speakers=1, unknown_symbols="error")
+    data = data_functions.build_dataset("FastPitch", args, corpus / "list.txt", audio=AUDIO, text=TextConfig())
+    assert len(data) == 3
+
+
+def _add_speakers(corpus: Path, *speakers: str) -> None:
+    lines = (corpus / "list.txt").read_text().splitlines()
+    write_text(corpus / "list.txt", "\n".join(f"{line}|{speaker}" for line, speaker in zip(lines, speakers)))
+
+
+def test_several_speakers_have_a_column_of_their_numbers(corpus: Path):
+    _add_speakers(corpus, "2", "0", "1")
+    data = dataset(corpus, n_speakers=3)
+    assert data.collate([data[0], data[1], data[2]]).speakers.tolist() == [2, 0, 1]
+    assert dataset(corpus)[0].speaker is None  # a model of one voice needs no numbers
+
+
+def test_speakers_that_the_model_does_not_have_are_refused(corpus: Path):
+    assert refused(corpus, n_speakers=3) == (
+        "list.txt:1: no speaker column; expected mel|durations|pitch|text|speaker for several speakers"
+    )
+    _add_speakers(corpus, "2", "3", "-1")
+    assert refused(corpus, n_speakers=3) == "list.txt:2: speaker '3', expected a number from 0 to 2"
+
+
+BAD_TENSORS = {
+    "another number of channels": ("mels", torch.zeros(5, 21), "mels/a.pt: shape (5, 21), expected (4, frames)"),
+    "a mel with a batch axis": ("mels", torch.zeros(1, 4, 21), "mels/a.pt: shape (1, 4, 21), expected (4, frames)"),
+    "no frames": ("mels", torch.zeros(4, 0), "mels/a.pt: shape (4, 0), expected (4, frames)"),
+    "frames that the durations do not sum to": (
+        "mels",
+        torch.zeros(4, 22),
+        "durations/a.pt: 21 frames in all, but mels/a.pt has 22",
+    ),
+    "a mel that is not finite": (
+        "mels",
+        torch.full((4, 21), float("nan")),
+        "mels/a.pt: holds values that are not finite",
+    ),
+    "too few durations": (
+        "durations",
+        torch.tensor([21]),
+        "durations/a.pt: shape (1,), expected (8,), one value a symbol of the text",
+    ),
+    "negative durations": (
+        "durations",
+        torch.tensor([22, -1, 0, 0, 0, 0, 0, 0]),
+        "durations/a.pt: expected whole numbers of frames",
+    ),
+    "broken durations": (
+        "durations",
+        torch.tensor([20.5, 0.5, 0, 0, 0, 0, 0, 0]),
+        "durations/a.pt: expected whole numbers of frames",
+    ),
+    "too much pitch": (
+        "pitch_char",
+        torch.zeros(9),
+        "pitch_char/a.pt: shape (9,), expected (8,), one value a symbol of the text",
+    ),
+    "infinite pitch": (
+        "pitch_char",
+        torch.full((8,), float("inf")),
+        "pitch_char/a.pt: holds values that are not finite",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TENSORS)
+def test_features_that_do_not_fit_are_named_with_file_and_line(corpus: Path, name: str):
+    feature, tensor, message = BAD_TENSORS[name]
+    save_tensor(corpus / feature / "a.pt", tensor)
+    assert refused(corpus) == f"{message} (list.txt:1)"
+
+
+def test_missing_and_truncated_features_are_named_with_the_line(corpus: Path):
+    pitch = corpus / "pitch_char/b.pt"
+    pitch.write_bytes(pitch.read_bytes()[:100])
+    assert refused(corpus, 1) == "pitch_char/b.pt: not a readable tensor file; is it truncated? (list.txt:2)"
+    (corpus / "durations/a.pt").unlink()
+    assert refused(corpus) == "durations/a.pt: no such file (list.txt:1)"
+    (corpus / "mels/c.pt").unlink()
+    assert refused(corpus) == "mels/c.pt: no such file (list.txt:3); run extract_mels.py first"
+
+
+def test_transcripts_are_checked_before_training_starts(corpus: Path):
+    lines = (corpus / "list.txt").read_text()
+    write_text(corpus / "list.txt", lines.replace("|a\n", "|а\n"))  # a Cyrillic letter
+    message = refused(corpus, text=TextConfig(cleaners=("basic_cleaners",)))
+    assert "'а' (U+0430) not in symbol set english_basic (list.txt:3)" in message
+    write_text(corpus / "list.txt", lines.replace("|Printing", ""))
+    assert refused(corpus).startswith("list.txt:1: 3 columns, expected mel|durations|pitch|text[|speaker]")
+
+
+def test_dropped_symbols_are_counted_once(corpus: Path, capsys: pytest.CaptureFixture[str]):
+    write_text(corpus / "list.txt", (corpus / "list.txt").read_text().replace("Printing", '"Printing"'))
+    data = dataset(corpus, unknown_symbols="drop")
+    assert len(data[0].tokens) == 8
+    assert capsys.readouterr().err.count("dropped 2 symbols") == 1
+
+
+def test_mels_of_other_audio_settings_are_refused_field_by_field(corpus: Path):
+    other = replace(AUDIO, hop_length=300, mel_fmax=None)
+    write_json(corpus / "mels/audio.json", to_plain(other))
+    assert refused(corpus) == (
+        "mels/audio.json: the mels were made with other audio settings: "
+        "hop_length: 300 (the mels), 256 (the options); mel_fmax: None (the mels), 8000.0 (the options)"
+    )
+    assert len(dataset(corpus, audio=other)) == 3
+
+
+def test_pitch_statistics_are_read_as_extract_mels_writes_them(tmp_path: Path):
+    path = tmp_path / "pitch_char_stats__train.json"
+    write_json(path, {"mean": 214.7, "std": 65.7})
+    assert read_pitch_statistics(path) == (214.7, 65.7)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"mean": 200}', 'expected {"mean": <Hz>, "std": <Hz>}'),
+        ("[1, 2]", 'expected {"mean": <Hz>, "std": <Hz>}'),
+        ('{"mean": 200, "std": 0}', "mean 200.0 Hz, std 0.0 Hz: expected two numbers above 0"),
+        ('{"mean": NaN, "std": 5}', "mean nan Hz, std 5.0 Hz: expected two numbers above 0"),
+    ],
+)
+def test_numbers_that_are_no_pitch_statistics_are_refused(tmp_path: Path, content: str, message: str):
+    path = tmp_path / "stats.json"
+    path.write_text(content)
+    with pytest.raises(InputError) as caught:
+        read_pitch_statistics(path)
+    assert str(caught.value) == f"{path}: {message}"

@@ -1,0 +1,205 @@
+"""FastPitch's losses: the published values, with the masks that lengths give, and their gradients."""
+
+import json
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+import loss_functions
+from common.config import AudioConfig
+from common.layers import mask_from_lengths
+from common.synthesis import MelOutput
+from fastpitch.data_function import FastPitchBatch
+from fastpitch.loss_function import FastPitchObjective, sums_of_errors
+from fastpitch.model import FastPitch, ModelConfig
+
+PHASE = "fastpitch"
+MODELS = ("single", "multi_speaker", "heads2_batch1", "pf")
+
+
+@pytest.fixture
+def folder(goldens: Path) -> Path:
+    return goldens / "fastpitch_1_0"
+
+
+def slow_losses(out: MelOutput, batch: FastPitchBatch, mel_mask: Tensor) -> dict[str, float]:
+    """The losses in float64, one element after another; ``mel_mask`` (B, n_mels, F) says which mel elements count."""
+    mel_terms = [
+        (out.mel[index].double().item() - batch.mels[index].double().item()) ** 2
+        for index in map(tuple, mel_mask.nonzero().tolist())
+    ]
+    sums = dict.fromkeys(("duration_predictor_loss", "pitch_loss", "duration_error", "pitch_error"), 0.0)
+    n_tokens = 0
+    for item, length in enumerate(batch.token_lengths.tolist()):
+        for token in range(length):
+            duration = batch.durations[item, token].double()
+            pitch_error = out.pitch[item, token].double() - batch.pitch[item, token].double()
+            sums["duration_predictor_loss"] += (
+                float(out.log_durations[item, token].double() - (duration + 1).log()) ** 2
+            )
+            sums["duration_error"] += abs(float(out.durations[item, token].double() - duration))
+            sums["pitch_loss"] += float(pitch_error) ** 2
+            sums["pitch_error"] += abs(float(pitch_error))
+            n_tokens += 1
+    return {"mel_loss": sum(mel_terms) / len(mel_terms)} | {name: value / n_tokens for name, value in sums.items()}
+
+
+def golden_batch(given: dict[str, Tensor]) -> FastPitchBatch:
+    return FastPitchBatch(
+        names=tuple(f"item {index}" for index in range(len(given["in.text_lens"]))),
+        tokens=given["in.text"],
+        token_lengths=given["in.text_lens"],
+        mels=given["in.mel_tgt"],
+        mel_lengths=given["in.mel_lens"],
+        durations=given["in.dur_tgt"],
+        pitch=given["in.pitch_tgt"],
+    )
+
+
+def golden_output(tensors: dict[str, Tensor], n_frames: int) -> MelOutput:
+    """A published output, cut to or filled with zeros up to the target's frames as the original does."""
+    mel = tensors["out.mel_out"].transpose(1, 2)
+    mel = torch.nn.functional.pad(mel, (0, n_frames - mel.size(2)))
+    return MelOutput(
+        mel=mel,
+        lengths=tensors["out.dec_mask"].sum((1, 2)),
+        durations=tensors["out.dur_pred"],
+        pitch=tensors["out.pitch_pred"],
+        log_durations=tensors["out.log_dur_pred"],
+    )
+
+
+def our_losses(out: MelOutput, batch: FastPitchBatch) -> dict[str, float]:
+    counts = FastPitchObjective().counts(PHASE, batch)
+    return {name: (total / counts[name]).item() for name, total in sums_of_errors(out, batch).items()}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_losses_are_the_published_ones_but_for_the_mask(folder: Path, name: str):
+    """Two steps: the slow truth with the original's mask gives the golden, with the mask from lengths it gives ours."""
+    checked = 0
+    for case in json.loads((folder / "index.json").read_text())["models"][name]["cases"]:
+        if case["kind"] != "forward":
+            continue
+        batch = golden_batch(load_file(folder / case["inputs_file"]))
+        out = golden_output(load_file(folder / case["file"]), batch.mels.size(2))
+        original = slow_losses(out, batch, batch.mels != 0)
+        valid = mask_from_lengths(batch.mel_lengths, batch.mels.size(2)).unsqueeze(1).expand_as(batch.mels)
+        assert our_losses(out, batch) == pytest.approx(slow_losses(out, batch, valid), rel=1e-6)
+        for golden in case["losses"].values():
+            scales = {"dur_predictor_loss_scale": 1.0, "pitch_predictor_loss_scale": 1.0} | golden["scales"]
+            total = FastPitchObjective(**scales).total(original, epoch=1)
+            assert golden["float64"]["loss"] == pytest.approx(total, rel=1e-6)
+            factor = golden["float64"]["meta"]["loss"] / golden["float64"]["loss"]  # batch size where sums are logged
+            for term, value in golden["float64"]["meta"].items():
+                assert value == pytest.approx(factor * (original | {"loss": total})[term], rel=1e-6), term
+            checked += 1
+    assert checked >= 8
+
+
+def small_network() -> FastPitch:
+    torch.manual_seed(5)
+    width = {"symbols_embedding_dim": 16, "in_fft_output_size": 16, "out_fft_output_size": 16}
+    layers = {"in_fft_n_layers": 1, "out_fft_n_layers": 1, "in_fft_d_head": 8, "out_fft_d_head": 8}
+    filters = {"in_fft_conv1d_filter_size": 24, "out_fft_conv1d_filter_size": 24}
+    predictors = {"dur_predictor_filter_size": 12, "pitch_predictor_filter_size": 12}
+    return FastPitch(ModelConfig(**width, **layers, **filters, **predictors, n_mel_channels=5)).eval()
+
+
+def small_batch(*mel_lengths: int) -> FastPitchBatch:
+    """Utterances of a token for every three frames, with zeros within the mels and values in their padding."""
+    generator = torch.Generator().manual_seed(len(mel_lengths))
+    frames = torch.tensor(mel_lengths)
+    token_lengths = frames // 3
+    shape = (len(frames), int(token_lengths.max()))
+    mask = mask_from_lengths(token_lengths, shape[1])
+    durations = torch.full(shape, 3) * mask
+    durations[:, 0] += frames % 3
+    mels = torch.randn(len(frames), 5, int(frames.max()), generator=generator)
+    mels[:, 2, 1] = 0
+    return FastPitchBatch(
+        names=tuple(f"u{index}" for index in range(len(frames))),
+        tokens=torch.randint(1, 148, shape, generator=generator),
+        token_lengths=token_lengths,
+        mels=mels,
+        mel_lengths=frames,
+        durations=durations,
+        pitch=torch.randn(shape, generator=generator),
+    )
+
+
+def test_the_mean_over_a_batch_is_the_mean_over_its_utterances_one_by_one():
+    network, objective = small_network(), FastPitchObjective()
+    batch = small_batch(20, 7, 12)
+    together = objective.evaluate({"fastpitch": network}, batch)
+    apart = [objective.evaluate({"fastpitch": network}, _utterance(batch, item)) for item in range(3)]
+    for name, term in together.items():
+        assert term.count == sum(one[name].count for one in apart)
+        torch.testing.assert_close(term.total, sum(one[name].total for one in apart), rtol=1e-5, atol=1e-5)
+
+
+def _utterance(batch: FastPitchBatch, item: int) -> FastPitchBatch:
+    n_tokens, n_frames = int(batch.token_lengths[item]), int(batch.mel_lengths[item])
+    one = slice(item, item + 1)
+    return replace(
+        batch,
+        names=batch.names[one],
+        tokens=batch.tokens[one, :n_tokens],
+        token_lengths=batch.token_lengths[one],
+        mels=batch.mels[one, :, :n_frames],
+        mel_lengths=batch.mel_lengths[one],
+        durations=batch.durations[one, :n_tokens],
+        pitch=batch.pitch[one, :n_tokens],
+    )
+
+
+def test_gradients_of_the_numerators_are_those_of_the_slow_sums():
+    network, batch = small_network().double(), small_batch(20, 7)
+    batch = replace(batch, mels=batch.mels.double(), pitch=batch.pitch.double())
+    objective = FastPitchObjective(dur_predictor_loss_scale=0.3, pitch_predictor_loss_scale=0.7)
+    weights = objective.weights(PHASE, epoch=1)
+    out = network(**batch.teacher_forcing())
+    slow = torch.zeros((), dtype=torch.float64)
+    for item in range(2):
+        n_tokens, n_frames = int(batch.token_lengths[item]), int(batch.mel_lengths[item])
+        log_durations = (batch.durations[item, :n_tokens] + 1).double().log()
+        slow = slow + (out.mel[item, :, :n_frames] - batch.mels[item, :, :n_frames]).pow(2).sum()
+        slow = slow + 0.3 * (out.log_durations[item, :n_tokens] - log_durations).pow(2).sum()
+        slow = slow + 0.7 * (out.pitch[item, :n_tokens] - batch.pitch[item, :n_tokens]).pow(2).sum()
+    expected = torch.autograd.grad(slow, list(network.parameters()))
+    sums = objective.numerators(PHASE, {"fastpitch": network}, batch)
+    ours = torch.autograd.grad(sum(weight * sums[name] for name, weight in weights.items()), list(network.parameters()))
+    for actual, wanted in zip(ours, expected):
+        torch.testing.assert_close(actual, wanted, rtol=1e-4, atol=1e-4)  # the sums are made in float32
+
+
+def test_numerators_are_float32_under_autocast_and_errors_carry_no_gradient():
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        sums = FastPitchObjective().numerators(PHASE, {"fastpitch": small_network()}, small_batch(20, 7))
+    assert {total.dtype for total in sums.values()} == {torch.float32}
+    assert [name for name, total in sums.items() if not total.requires_grad] == ["duration_error", "pitch_error"]
+    assert set(FastPitchObjective().weights(PHASE, epoch=1)) == set(sums) - {"duration_error", "pitch_error"}
+
+
+def test_examples_are_the_first_utterances_cut_to_their_lengths():
+    batch = small_batch(20, 7, 12, 9, 15)
+    with torch.no_grad():
+        examples = FastPitchObjective().examples({"fastpitch": small_network()}, batch)
+    assert [example.name for example in examples] == ["u0", "u1"]
+    second = examples[1]
+    assert second.mels["predicted"].shape == second.mels["target"].shape == (5, 7)
+    assert torch.equal(second.mels["target"], batch.mels[1, :, :7])
+    assert torch.equal(second.curves["duration"]["target"], torch.tensor([4.0, 3.0]))
+    assert torch.equal(second.curves["pitch"]["target"], batch.pitch[1, :2])
+    assert second.curves["pitch"]["predicted"].shape == second.curves["duration"]["predicted"].shape == (2,)
+
+
+def test_loss_scales_come_from_the_command_line():
+    args = Namespace(dur_predictor_loss_scale=0.25, pitch_predictor_loss_scale=0.5)
+    weights = loss_functions.build_objective("FastPitch", args, AudioConfig()).weights(PHASE, epoch=1)
+    assert weights == {"mel_loss": 1.0, "duration_predictor_loss": 0.25, "pitch_loss": 0.5}
