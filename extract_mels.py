@@ -12,7 +12,7 @@ from common.cli import ArgumentParser, non_negative_float, positive_float, posit
 from common.errors import InputError, OptionError
 from common.extraction import FROM_FILES, FROM_TEXTGRIDS, ExtractionPlan
 from common.extraction_report import table
-from common.extraction_run import extract_corpus
+from common.extraction_run import FailedElsewhereError, extract_corpus
 from common.files import read_json
 from common.mel import MelExtractor
 from common.pitch import KINDS, PitchStatistics
@@ -180,6 +180,8 @@ def main() -> int:
             ranks=ranks,
             n_workers=args.num_workers or default_workers(),
         )
+    except FailedElsewhereError:
+        return 1
     except KeyboardInterrupt:
         print("interrupted; what is whole stays, --resume goes on from there", file=sys.stderr)
         return INTERRUPTED

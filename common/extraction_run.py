@@ -3,9 +3,10 @@
 import functools
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
+from typing import TypeVar
 
 from common.config import AudioConfig, differences, from_plain, to_plain
 from common.distributed import Ranks
@@ -28,6 +29,8 @@ from common.files import read_json, write_json, write_text
 from common.pitch import PitchStatistics, statistics
 from common.progress import progress
 
+T = TypeVar("T")
+
 SETTINGS = "audio.json"  # beside the features: the AudioConfig they were made with
 TRIMMING = "trim_silence.json"  # beside them: {"trim_silence": seconds or null}
 # a training list has one column of pitch: the first of these that was extracted
@@ -46,6 +49,19 @@ class Report:
     written: list[tuple[Path, str]] = field(default_factory=list)  # single files, and a word on each
     speech_seconds: float = 0.0
     elapsed_seconds: float = 0.0  # from the first check, once the workers have started, to the last file
+
+
+class FailedElsewhereError(Exception):
+    """Another rank has failed and says why; this one only has to end."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one rank has made of its share."""
+
+    outcomes: list[Outcome]
+    refusals: dict[int, str]  # utterance's index -> reason
+    texts: dict[int, str]  # index of each utterance that was made -> its text in the meta file
 
 
 def read_lists(paths: Sequence[Path]) -> list[Utterance]:
@@ -123,47 +139,73 @@ def extract_corpus(
 
     Pitch is normalised by ``given``, else by the statistics of the first list, whose file is written. With several
     ranks each one takes every ``world_size``-th utterance; what is written does not depend on their number, nor on
-    that of the workers. Only the first rank's report is complete.
+    that of the workers. An InputError on one rank is a FailedElsewhereError on the others.
     """
-    if ranks.is_main:  # the others wait, so that a bad list is one error and not one a process
-        utterances = read_lists(lists)
-        claim_folders(plan, utterances)
-    ranks.barrier()
-    if not ranks.is_main:
-        utterances = read_lists(lists)
-    duplicates = refuse_duplicates(utterances)
     plan = replace(plan, mels_by_workers=ranks.device.type == "cpu")
+    utterances = _together(ranks, lambda: _open_corpus(plan, lists) if ranks.is_main else [])[0]
+    duplicates = refuse_duplicates(utterances)
     own = [item for item in utterances[ranks.rank :: ranks.world_size] if item.index not in duplicates]
     with WorkerPool(plan, n_workers=max(1, min(n_workers, len(own)))) as pool:
         started = time.monotonic()
-        watch = functools.partial(progress, unit="utterances", enabled=ranks.is_main)
-        prepared = list(watch(pool.map(prepare, own), total=len(own), desc="checking"))
-        refusals = {item.utterance.index: item.refusal for item in prepared if item.refusal} | duplicates
-        good = [item for item in prepared if item.refusal is None]
-        outcomes = list(watch(pool.map(extract, good), total=len(good), desc="extracting"))
-        if ranks.device.type != "cpu":
-            outcomes = _add_mels(outcomes, good, plan, ranks)
-        refusals |= {outcome.index: outcome.refusal for outcome in outcomes if outcome.refusal}
-        texts = {item.utterance.index: item.text for item in good if item.utterance.index not in refusals}
-        everything = ranks.gather((outcomes, refusals, texts))
-        outcomes = sorted((outcome for part in everything for outcome in part[0]), key=lambda outcome: outcome.index)
+        parts = _together(ranks, lambda: _extract_own(own, plan, pool=pool, ranks=ranks))
+        outcomes = sorted((outcome for part in parts for outcome in part.outcomes), key=lambda outcome: outcome.index)
+        refusals = duplicates | {index: text for part in parts for index, text in part.refusals.items()}
+        texts = {index: text for part in parts for index, text in part.texts.items()}
         by = _statistics(plan, outcomes, utterances, given)
-        names = [item.utterance.name for item in good if item.utterance.index in texts]
-        if plan.pitch:
-            function = functools.partial(normalise_pitch, by=by)
-            for _ in watch(pool.map(function, names), total=len(names), desc="normalising pitch"):
-                pass
-    ranks.barrier()
-    refusals = {index: text for part in everything for index, text in part[1].items()}
+        names = [item.name for item in own if item.index in texts]
+        _together(ranks, lambda: _normalise_own(names, plan, by=by, pool=pool, ranks=ranks))
     report = _report(plan, utterances, outcomes, refusals)
     report.statistics = by
     if ranks.is_main:
-        texts = {index: text for part in everything for index, text in part[2].items()}
-        report.written = _write_statistics(plan, by, lists[0], given) + _write_meta_files(
-            plan, utterances, texts, meta_files
-        )
+        report.written = _write_statistics(plan, by, lists[0], given)
+        report.written += _write_meta_files(plan, utterances, texts, meta_files)
     report.elapsed_seconds = time.monotonic() - started
     return report
+
+
+def _together(ranks: Ranks, work: Callable[[], T]) -> list[T]:
+    """Every rank's result of its ``work``, once all are done."""
+    result, error = None, None
+    try:
+        result = work()
+    except InputError as own_error:
+        error = own_error
+    parts = ranks.gather((result, error is not None))
+    if error is not None:
+        raise error
+    if any(failed for _, failed in parts):
+        raise FailedElsewhereError
+    return [result for result, _ in parts]
+
+
+def _open_corpus(plan: ExtractionPlan, lists: Sequence[Path]) -> list[Utterance]:
+    utterances = read_lists(lists)
+    claim_folders(plan, utterances)
+    return utterances
+
+
+def _extract_own(own: Sequence[Utterance], plan: ExtractionPlan, *, pool: WorkerPool, ranks: Ranks) -> Part:
+    """Check this rank's utterances, then make what can be made without looking at the others."""
+    watch = functools.partial(progress, unit="utterances", enabled=ranks.is_main)
+    prepared = list(watch(pool.map(prepare, own), total=len(own), desc="checking"))
+    refusals = {item.utterance.index: item.refusal for item in prepared if item.refusal is not None}
+    good = [item for item in prepared if item.refusal is None]
+    outcomes = list(watch(pool.map(extract, good), total=len(good), desc="extracting"))
+    if not plan.mels_by_workers:
+        outcomes = _add_mels(outcomes, good, plan, ranks)
+    refusals |= {outcome.index: outcome.refusal for outcome in outcomes if outcome.refusal is not None}
+    texts = {item.utterance.index: item.text for item in good if item.utterance.index not in refusals}
+    return Part(outcomes=outcomes, refusals=refusals, texts=texts)
+
+
+def _normalise_own(
+    names: Sequence[str], plan: ExtractionPlan, *, by: dict[str, PitchStatistics], pool: WorkerPool, ranks: Ranks
+) -> None:
+    if not plan.pitch:
+        return
+    done = pool.map(functools.partial(normalise_pitch, by=by), names)
+    for _ in progress(done, total=len(names), desc="normalising pitch", unit="utterances", enabled=ranks.is_main):
+        pass
 
 
 def _add_mels(

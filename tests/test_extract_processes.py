@@ -12,13 +12,15 @@ import torch
 from corpus import features, make_corpus
 
 from common.config import AudioConfig
+from common.distributed import Ranks
 from common.errors import InputError
 from common.extraction import ExtractionPlan
 from common.extraction_pool import WorkerPool
+from common.extraction_run import FailedElsewhereError, extract_corpus
 
 ROOT = Path(__file__).resolve().parents[1]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
-N_CLIPS = 48
+N_CLIPS = 64
 
 
 def command(folder: Path, *options: str, n_workers: int) -> list[str]:
@@ -34,7 +36,7 @@ def run(*words: str) -> subprocess.CompletedProcess:
 @pytest.fixture(scope="module")
 def wanted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """Features made by one process without interruption."""
-    folder = make_corpus(tmp_path_factory.mktemp("one"), N_CLIPS)
+    folder = make_corpus(tmp_path_factory.mktemp("one"), N_CLIPS, seconds=3.0)
     result = run(sys.executable, *command(folder, n_workers=1))
     assert result.returncode == 0, result.stderr
     made = features(folder)
@@ -92,7 +94,7 @@ def is_alive(pid: int) -> bool:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 def test_ctrl_c_and_a_kill_leave_no_process_and_resuming_gives_the_same_files(tmp_path: Path, wanted: dict[str, bytes]):
-    make_corpus(tmp_path, N_CLIPS)
+    make_corpus(tmp_path, N_CLIPS, seconds=3.0)
     process = start_and_wait_for_mels(tmp_path, 3)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the whole group
     out, err = process.communicate(timeout=120)
@@ -118,15 +120,31 @@ def test_ctrl_c_and_a_kill_leave_no_process_and_resuming_gives_the_same_files(tm
 
 
 def test_two_ranks_of_torchrun_write_what_one_process_writes(tmp_path: Path, wanted: dict[str, bytes]):
-    make_corpus(tmp_path, N_CLIPS)
+    make_corpus(tmp_path, N_CLIPS, seconds=3.0)
     with (tmp_path / "train.txt").open("a") as file:
         file.write("wavs/missing.wav|refused on the first rank\nwavs/gone.wav|refused on the second\n")
     launcher = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
     result = run(*launcher, *command(tmp_path, n_workers=1))
     assert result.returncode != 0
-    assert result.stdout.count("refused: 2 of 50 utterances") == 1, result.stderr
-    assert "train.txt:49" in result.stdout and "train.txt:50" in result.stdout
+    assert result.stdout.count("refused: 2 of 66 utterances") == 1, result.stderr
+    assert "train.txt:65" in result.stdout and "train.txt:66" in result.stdout
     assert features(tmp_path) == wanted
+
+
+class TwoRanks(Ranks):
+    """The first of two ranks, whose neighbour has failed."""
+
+    def gather(self, value):
+        return [value, (None, True)]
+
+
+def test_a_rank_ends_quietly_when_another_has_failed_and_says_its_own_error(tmp_path: Path):
+    make_corpus(tmp_path, 2)
+    plan = ExtractionPlan(dataset_path=tmp_path, audio=AudioConfig(), mels=True)
+    with pytest.raises(FailedElsewhereError):
+        extract_corpus(plan, lists=[tmp_path / "train.txt"], ranks=TwoRanks(world_size=2), n_workers=1)
+    with pytest.raises(InputError, match=r"val\.txt: no such filelist"):
+        extract_corpus(plan, lists=[tmp_path / "val.txt"], ranks=TwoRanks(world_size=2), n_workers=1)
 
 
 def double(item: int, plan: ExtractionPlan) -> int:
