@@ -275,7 +275,9 @@ class Trainer:
     def _draw(self, subset: str, iteration: int, examples: list[Example]) -> None:
         audio = self._template.audio
         sounding = [_with_sound(example, audio) for example in examples]
-        self._board.examples(subset, iteration, sounding, sampling_rate=audio.sampling_rate)
+        self._board.examples(
+            subset, iteration, sounding, sampling_rate=audio.sampling_rate, hop_length=audio.hop_length
+        )
 
     def _wait_for_drawing(self) -> None:
         """Wait for the last examples' plots and sound; raises what went wrong with them."""

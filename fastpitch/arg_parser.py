@@ -66,22 +66,25 @@ def config_from_args(args: argparse.Namespace, audio: AudioConfig) -> ModelConfi
 def initialize_networks(networks: dict[str, nn.Module], args: argparse.Namespace) -> None:
     """Store the voice's pitch statistics in a new model, so that its pitch can be given in Hz at inference.
 
-    They come from ``--pitch-mean-std-file``, or from where extract_mels.py leaves those of the training list.
-
     Raises:
-        InputError: there is no such file, or it holds no statistics.
+        InputError: no file of statistics is given or found, or it holds none.
     """
-    path = args.pitch_mean_std_file
-    if path is None:
-        path = args.dataset_path / f"pitch_char_stats__{args.training_files.stem}.json"
-        if not path.is_file():
-            raise InputError(
-                f"{path}: no such file, and the model needs its voice's pitch statistics; run extract_mels.py with "
-                "--extract-pitch-char, or name a file with --pitch-mean-std-file"
-            )
-    mean, std = read_pitch_statistics(path)
+    mean, std = read_pitch_statistics(args.pitch_mean_std_file or _find_pitch_statistics(args))
     networks["fastpitch"].pitch_mean.fill_(mean)
     networks["fastpitch"].pitch_std.fill_(std)
+
+
+def _find_pitch_statistics(args: argparse.Namespace) -> Path:
+    """The statistics of the training list, or the only ones of the dataset: lists of features may be named anew."""
+    own = args.dataset_path / f"pitch_char_stats__{args.training_files.stem}.json"
+    found = [own] if own.is_file() else sorted(args.dataset_path.glob("pitch_char_stats__*.json"))
+    if len(found) == 1:
+        return found[0]
+    there = f"; there are {', '.join(path.name for path in found)}" if found else ""
+    raise InputError(
+        f"{own}: no such file, and the model needs its voice's pitch statistics{there}; "
+        "name theirs with --pitch-mean-std-file, or make them by extract_mels.py --extract-pitch-char"
+    )
 
 
 def _add(group: argparse._ArgumentGroup, field: str, description: str) -> None:

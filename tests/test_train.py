@@ -306,6 +306,17 @@ def test_bad_data_met_by_a_loader_process_is_one_line_without_traceback(tmp_path
     assert "durations/u9.pt" in err and "train.txt:6" in err
 
 
+def test_the_only_pitch_statistics_of_a_dataset_are_taken_and_several_are_not_guessed_from(tmp_path: Path):
+    corpus = make_corpus(tmp_path / "data")
+    (corpus / "pitch_char_stats__train.json").rename(corpus / "pitch_char_stats__wavs.json")
+    run_train(corpus, tmp_path / "one", "--epochs", "1")
+    weights = load_checkpoint(tmp_path / "one" / "FastPitch_checkpoint_1.pt").networks["fastpitch"]
+    assert (weights["pitch_mean"].item(), weights["pitch_std"].item()) == (200.0, 50.0)
+    (corpus / "pitch_char_stats__more.json").write_text('{"mean": 100.0, "std": 10.0}')
+    with pytest.raises(InputError, match=r"pitch_char_stats__more\.json.*--pitch-mean-std-file"):
+        run_train(corpus, tmp_path / "two", "--epochs", "1")
+
+
 def test_too_few_utterances_for_one_update_says_what_to_lower(corpus: Path, tmp_path: Path):
     with pytest.raises(InputError, match=r"20 utterances, fewer than one update takes: 64 .*lower --batch-size"):
         run_train(corpus, tmp_path, "--epochs", "1", "-bs", "16", "--grad-accumulation", "4")
