@@ -22,7 +22,7 @@ from common.progress import progress
 
 SENTENCES = Path(__file__).with_name("corpus_sentences.txt")
 PREFIX = "EM"  # of the clips' names, as LJSpeech's are LJ001-0001
-TRAIN, VALIDATION = "train.txt", "val.txt"
+TRAIN, VALIDATION, METADATA = "train.txt", "val.txt", "metadata.csv"
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,14 @@ class Corpus:
     folder: Path
     n_clips: int
     duration_s: float
+
+    @staticmethod
+    def is_whole(folder: Path, sentences: list[str]) -> bool:
+        """Whether ``folder`` holds the corpus of ``sentences``: its metadata is written when all else is there."""
+        try:
+            return (folder / METADATA).read_text(encoding="utf-8") == _metadata(sentences)
+        except (OSError, UnicodeDecodeError):
+            return False
 
     @property
     def training_list(self) -> Path:
@@ -71,20 +79,28 @@ def make_corpus(folder: Path, *, sentences: list[str], speaker: Speaker, n_valid
         raise InputError(f"{n_validation} of {len(sentences)} sentences for validation: both lists need at least one")
     duration_s = 0.0
     lines: list[str] = []
-    rows: list[str] = []
+    (folder / METADATA).unlink(missing_ok=True)
     for number, sentence in enumerate(progress(sentences, desc="corpus", unit="clip"), start=1):
-        name = f"{PREFIX}-{number:04d}"
+        name = _name(number)
         speech = speaker.speak(sentence)
         write_clip(folder, name, speech)
         duration_s += speech.duration_s
         lines.append(f"wavs/{name}.wav|{sentence}\n")
-        rows.append(f"{name}|{sentence}|{sentence}\n")
     stride = len(sentences) / n_validation
     validation = {int((i + 0.5) * stride) for i in range(n_validation)}
-    write_text(folder / "metadata.csv", "".join(rows))
     write_text(folder / TRAIN, "".join(line for i, line in enumerate(lines) if i not in validation))
     write_text(folder / VALIDATION, "".join(line for i, line in enumerate(lines) if i in validation))
+    write_text(folder / METADATA, _metadata(sentences))
     return Corpus(folder, len(lines), duration_s)
+
+
+def _name(number: int) -> str:
+    return f"{PREFIX}-{number:04d}"
+
+
+def _metadata(sentences: list[str]) -> str:
+    """LJSpeech's table: clip, transcript, normalised transcript."""
+    return "".join(f"{_name(number)}|{text}|{text}\n" for number, text in enumerate(sentences, start=1))
 
 
 def write_clip(folder: Path, name: str, speech: Speech) -> None:

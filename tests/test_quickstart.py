@@ -1,0 +1,110 @@
+"""The quickstart: a voice that has not learnt to speak fails it, and a run that was stopped goes on."""
+
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from common.errors import InputError
+from common.metrics import SpeechDistance
+from common.phrases import read_phrases
+from scripts import quickstart
+from scripts.make_corpus import SENTENCES, read_sentences
+from scripts.quickstart import CommandError, Folders, call, check_settings, report
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def distance(mcd_db: float, f0_rmse_hz: float = 4.0) -> SpeechDistance:
+    return SpeechDistance(mcd_db, f0_rmse_hz, 10 * f0_rmse_hz, 0.1, 100)
+
+
+def test_the_report_has_a_line_for_each_phrase_and_the_mean(capsys):
+    phrases = read_phrases(ROOT / "phrases" / "devset10.tsv")[:3]
+    mean = report(phrases, [distance(1.0), distance(2.0, math.nan), distance(4.5, 6.0)])
+    lines = capsys.readouterr().out.splitlines()
+    assert mean == pytest.approx(2.5)
+    assert [line.split()[0] for line in lines[1:]] == [*(phrase.output.name for phrase in phrases), "mean"]
+    assert "2.50 dB" in lines[-1]
+    assert "5.0 Hz (  50 cents)" in lines[-1], "a phrase without pitch must not spoil the mean"
+
+
+def test_a_run_with_other_settings_is_not_gone_on_with(tmp_path):
+    folders = Folders(tmp_path)
+    check_settings(folders, {"seed": 1, "architecture": {"layers": 4}})
+    check_settings(folders, {"seed": 1, "architecture": {"layers": 4}})
+    with pytest.raises(InputError, match=r"another seed; add --fresh"):
+        check_settings(folders, {"seed": 2, "architecture": {"layers": 4}})
+    folders.clear()
+    check_settings(folders, {"seed": 2, "architecture": {"layers": 4}})
+
+
+def test_a_failed_command_ends_the_quickstart_with_its_exit_status(tmp_path):
+    script = tmp_path / "fail.py"
+    script.write_text("import sys; sys.exit(int(sys.argv[2]))\n", encoding="utf-8")
+    with pytest.raises(CommandError) as raised:
+        call(str(script), exit_status=7)
+    assert raised.value.status == 7
+
+
+def test_a_killed_command_gives_the_status_that_a_shell_gives(tmp_path):
+    script = tmp_path / "killed.py"
+    script.write_text("import os, signal; os.kill(os.getpid(), signal.SIGKILL)\n", encoding="utf-8")
+    with pytest.raises(CommandError) as raised:
+        call(str(script))
+    assert raised.value.status == 128 + 9
+
+
+@pytest.fixture
+def tiny(monkeypatch, tmp_path) -> list[str]:
+    """Options of a run that is over in seconds and cannot have learnt to speak."""
+    small = {name: 32 for name in quickstart.ARCHITECTURE if name.endswith(("dim", "output-size", "filter-size"))}
+    small |= {name: 1 for name in quickstart.ARCHITECTURE if name.endswith("n-layers")}
+    monkeypatch.setattr(quickstart, "ARCHITECTURE", quickstart.ARCHITECTURE | small)
+    monkeypatch.setattr(quickstart, "OPTIMIZATION", quickstart.OPTIMIZATION | {"batch-size": 2})
+    monkeypatch.setattr(quickstart, "N_VALIDATION", 1)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    sentences = tmp_path / "sentences.txt"
+    sentences.write_text("\n".join(read_sentences(SENTENCES)[:5]) + "\n", encoding="utf-8")
+    phrases = tmp_path / "phrases.tsv"
+    phrases.write_text("output\ttext\nfirst.wav\tGood morning.\nsecond\tShe stopped, and looked.\n", encoding="utf-8")
+    return ["--sentences", str(sentences), "--phrases", str(phrases), "--output", str(tmp_path / "q"), "--epochs", "1"]
+
+
+@pytest.mark.slow
+def test_an_untrained_voice_goes_all_the_way_and_fails_at_the_bound(tiny, tmp_path, capfd):
+    with pytest.raises(InputError, match=r"mean distortion, .* dB, is above .* dB: the voice has not learnt"):
+        quickstart.main(tiny)
+    for name in ("first", "second"):
+        samples, rate = soundfile.read(tmp_path / "q" / f"{name}.wav")
+        assert rate == 22050
+        assert np.abs(samples).max() > 0
+        assert (tmp_path / "q" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (tmp_path / "q" / "reference" / f"{name}.wav").is_file()
+    out = capfd.readouterr().out
+    assert "first.wav" in out
+    assert "processor time" in out
+    first_checkpoint = (tmp_path / "q" / "voice" / "FastPitch_checkpoint_1.pt").stat().st_mtime_ns
+    assert quickstart.main([*tiny, "--max-distortion", "1000"]) == 0, "a bound that it meets"
+    out = capfd.readouterr().out
+    assert "all 5 clips are there" in out
+    assert (tmp_path / "q" / "voice" / "FastPitch_checkpoint_1.pt").stat().st_mtime_ns == first_checkpoint
+
+
+def test_wrong_options_end_with_status_2():
+    done = subprocess.run(
+        [sys.executable, "-m", "scripts.quickstart", "--epochs", "0"],
+        cwd=ROOT,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "at least 1" in done.stderr
+    assert "Traceback" not in done.stderr
