@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -94,11 +95,17 @@ def _start_server() -> None:
     """Start the process that forks the workers, deaf to Ctrl-C from its first instruction on, as they will be."""
     if threading.current_thread() is not threading.main_thread():
         return  # only the main thread may change what a signal does
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    handler, path = signal.signal(signal.SIGINT, signal.SIG_IGN), os.environ.get("PYTHONPATH")
+    # Python before 3.12.8 does not tell the server where our modules are, and each worker would import them again
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).resolve().parents[1]), *([path] if path else [])])
     try:
         multiprocessing.forkserver.ensure_running()
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, handler)
+        if path is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = path
 
 
 def _start_worker() -> None:

@@ -46,7 +46,13 @@ def estimate_pitch(wave: np.ndarray, config: AudioConfig, *, n_frames: int, wher
     if sound.duration < SHORTEST:
         wanted = f"pitch needs at least {SHORTEST:.3f} s"
         raise AudioError(f"a clip of {sound.duration:.3f} s: too short, {wanted}{f' ({where})' if where else ''}")
-    track = sound.to_pitch(time_step=sound.duration / (n_frames + 3), pitch_floor=FLOOR, pitch_ceiling=CEILING)
+    time_step = sound.duration / (n_frames + 3)
+    try:
+        track = sound.to_pitch(time_step=time_step, pitch_floor=FLOOR, pitch_ceiling=CEILING)
+    except parselmouth.PraatError as error:
+        raise AudioError(
+            f"Praat finds no pitch: {str(error).splitlines()[0]}{f' ({where})' if where else ''}"
+        ) from error
     values = track.selected_array["frequency"].astype(np.float64)
     pitch = np.zeros(n_frames)
     if abs(len(values) - n_frames) <= 1:
