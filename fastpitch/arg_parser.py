@@ -5,7 +5,7 @@ from pathlib import Path
 
 from torch import nn
 
-from common.cli import positive_int
+from common.cli import non_negative_float, positive_int
 from common.config import AudioConfig
 from common.errors import InputError
 from common.text.arguments import text_config_from_args
@@ -44,11 +44,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--dur-predictor-loss-scale",
         "--duration-predictor-loss-scale",
-        type=float,
+        type=non_negative_float,
         default=0.1,
         help="weight of the duration loss",
     )
-    group.add_argument("--pitch-predictor-loss-scale", type=float, default=0.1, help="weight of the pitch loss")
+    group.add_argument(
+        "--pitch-predictor-loss-scale", type=non_negative_float, default=0.1, help="weight of the pitch loss"
+    )
 
 
 def config_from_args(args: argparse.Namespace, audio: AudioConfig) -> ModelConfig:
