@@ -15,6 +15,7 @@ from common.checkpoint import Checkpoint, load_checkpoint
 from common.cli import ArgumentParser, run
 from common.config import AudioConfig
 from common.errors import CheckpointError, InputError, OptionError
+from common.host_memory import keep_freed_memory
 from common.inference_arguments import (
     add_inference_arguments,
     autocast_from_args,
@@ -213,6 +214,8 @@ def main(argv: list[str] | None = None) -> int:
     device = device_from_args(args)
     autocast = autocast_from_args(args, device)
     choose_kernels(args)
+    if not args.cuda:
+        keep_freed_memory()
     given_voice, given_vocoder = given_checkpoint(args, GENERATORS), given_checkpoint(args, VOCODERS)
     voice = given_voice and load_voice(given_voice, args, device=device)
     vocoder = given_vocoder and load_vocoder(given_vocoder, args, voice=voice, device=device, autocast=autocast)

@@ -19,6 +19,7 @@ from common.distributed import Ranks
 from common.engine import Engine, EngineOptions
 from common.errors import CheckpointError, OptionError
 from common.files import read_json
+from common.host_memory import keep_freed_memory
 from common.logger import Logger
 from common.optim import OPTIMIZERS, build_optimizer, inverse_sqrt_schedule
 from common.precision import add_precision_arguments, amp_dtype_from_args, check_precision_arguments, choose_kernels
@@ -134,6 +135,8 @@ def _set_up_torch(args: argparse.Namespace, ranks: Ranks) -> None:
     # Processes draw different dropout masks; the data's order comes from --seed alone.
     torch.manual_seed(args.seed + ranks.rank)
     choose_kernels(args)
+    if not args.cuda:
+        keep_freed_memory()
 
 
 def _features_config(dataset_path: Path) -> AudioConfig | None:

@@ -22,6 +22,7 @@ from common.cli import ArgumentParser, positive_int, run
 from common.config import AudioConfig
 from common.distributed import Ranks
 from common.engine import Engine, EngineOptions
+from common.host_memory import keep_freed_memory
 from common.optim import build_optimizer, inverse_sqrt_schedule
 from common.sampler import GlobalBatchSampler
 from fastpitch.data_function import FastPitchBatch
@@ -58,6 +59,8 @@ def main() -> int:
     """Measure each setting in turn and print the table."""
     args = parse_args()
     ranks = distributed.start(cuda=args.cuda)
+    if not args.cuda:
+        keep_freed_memory()
     settings = [Setting("fp32, any lengths together", sort=False), Setting("fp32")]
     if args.cuda:
         settings += [Setting("tf32", tf32=True), Setting("float16", torch.float16, tf32=True)]
