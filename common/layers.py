@@ -14,6 +14,23 @@ def mask_from_lengths(lengths: Tensor, max_length: int | None = None) -> Tensor:
     return torch.arange(size, device=lengths.device) < lengths.unsqueeze(1)
 
 
+class Dropout(nn.Dropout):
+    """Dropout that draws 16 random bits an element on a CPU, where torch's own takes four times as long."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if torch.jit.is_scripting() or not self._draws_bits(x):
+            return F.dropout(x, self.p, self.training)
+        threshold = round(self.p * 2**16)
+        words = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+        keep = words.view(torch.int16)[: x.numel()].view(x.shape) >= threshold - 2**15
+        return (x * keep).mul_(1 / (1 - threshold / 2**16))
+
+    @torch.jit.unused
+    def _draws_bits(self, x: Tensor) -> bool:
+        on_cpu = x.device.type == "cpu" and not torch.compiler.is_compiling()
+        return on_cpu and self.training and 0 < self.p < 1
+
+
 class ConvReLUNorm(nn.Module):
     """Convolution over time, ReLU, layer norm over channels, dropout; a block of FastPitch's predictors."""
 
@@ -21,7 +38,7 @@ class ConvReLUNorm(nn.Module):
         super().__init__()
         self.conv = nn.Conv1d(in_channels, out_channels, kernel_size, padding=kernel_size // 2)
         self.norm = nn.LayerNorm(out_channels)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, L, in_channels) -> (B, L, out_channels)."""

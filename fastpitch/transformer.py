@@ -4,7 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fastpitch.packed import run_packed
+from common.layers import Dropout
+from fastpitch.packed import Packing
 
 
 class PositionalEmbedding(nn.Module):
@@ -31,23 +32,38 @@ class MultiHeadAttn(nn.Module):
         self.d_head = d_head
         self.dropatt = dropatt
         self.qkv_net = nn.Linear(n_channels, 3 * n_heads * d_head)
-        self.drop = nn.Dropout(dropout)
+        self.drop = Dropout(dropout)
         self.o_net = nn.Linear(n_heads * d_head, n_channels, bias=False)
         self.layer_norm = nn.LayerNorm(n_channels)
 
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """x (B, L, C), mask (B, L, 1) bool, True where valid -> (B, L, C)."""
-        n_batch, length, _ = x.shape
-        qkv = self.qkv_net(x).view(n_batch, length, 3, self.n_heads, self.d_head).permute(2, 0, 3, 1, 4)
+    def forward(self, x: Tensor, mask: Tensor, pieces: list[int] | None = None) -> Tensor:
+        """x (B, L, C), mask (B, L, 1) bool, True where valid -> (B, L, C).
+
+        ``pieces`` says that x (1, N, C) is utterances one after another: their lengths, each followed by its gap's.
+        """
+        qkv = self.qkv_net(x)
+        if pieces is None:
+            attended = self._attend(qkv, mask)
+        else:
+            parts = list(qkv.split(pieces, dim=1))
+            for index in range(0, len(parts), 2):
+                parts[index] = self._attend(parts[index], None)
+                parts[index + 1] = parts[index + 1][:, :, : self.n_heads * self.d_head]  # a gap: masked afterwards
+            attended = torch.cat(parts, dim=1)
+        return self.layer_norm(x + self.drop(self.o_net(attended)))
+
+    def _attend(self, qkv: Tensor, mask: Tensor | None) -> Tensor:
+        """qkv (B, L, 3 * n_heads * d_head) -> (B, L, n_heads * d_head)."""
+        n_batch, length, _ = qkv.shape
+        qkv = qkv.view(n_batch, length, 3, self.n_heads, self.d_head).permute(2, 0, 3, 1, 4)
         attended = F.scaled_dot_product_attention(
             qkv[0],
             qkv[1],
             qkv[2],
-            attn_mask=mask.view(n_batch, 1, 1, length),
+            attn_mask=None if mask is None else mask.view(n_batch, 1, 1, length),
             dropout_p=self.dropatt if self.training else 0.0,
         )
-        attended = attended.transpose(1, 2).reshape(n_batch, length, self.n_heads * self.d_head)
-        return self.layer_norm(x + self.drop(self.o_net(attended)))
+        return attended.transpose(1, 2).reshape(n_batch, length, self.n_heads * self.d_head)
 
 
 class PositionwiseConvFF(nn.Module):
@@ -59,7 +75,7 @@ class PositionwiseConvFF(nn.Module):
             nn.Conv1d(n_channels, n_filters, kernel_size, padding=kernel_size // 2),
             nn.ReLU(),
             nn.Conv1d(n_filters, n_channels, kernel_size, padding=kernel_size // 2),
-            nn.Dropout(dropout),
+            Dropout(dropout),
         )
         self.layer_norm = nn.LayerNorm(n_channels)
 
@@ -92,9 +108,9 @@ class TransformerLayer(nn.Module):
         self.dec_attn = MultiHeadAttn(n_heads, n_channels, d_head, dropout=dropout, dropatt=dropatt)
         self.pos_ff = PositionwiseConvFF(n_channels, n_filters, kernel_size=kernel_size, dropout=dropout)
 
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """x (B, L, C), mask (B, L, 1) bool -> (B, L, C), zero at padding."""
-        x = self.dec_attn(x, mask) * mask
+    def forward(self, x: Tensor, mask: Tensor, pieces: list[int] | None = None) -> Tensor:
+        """x (B, L, C), mask (B, L, 1) bool -> (B, L, C), zero at padding; ``pieces`` as in `MultiHeadAttn`."""
+        x = self.dec_attn(x, mask, pieces) * mask
         return self.pos_ff(x, mask if self.mask_convolutions else None) * mask
 
 
@@ -122,9 +138,10 @@ class FFTransformer(nn.Module):
     ) -> None:
         super().__init__()
         self.mask_convolutions = mask_convolutions
+        self.kernel_size = kernel_size
         self.word_emb = nn.Identity() if embedding is None else embedding
         self.pos_emb = PositionalEmbedding(n_channels)
-        self.drop = nn.Dropout(dropemb)
+        self.drop = Dropout(dropemb)
         self.layers = nn.ModuleList(
             TransformerLayer(
                 n_heads,
@@ -147,7 +164,7 @@ class FFTransformer(nn.Module):
             x = x + conditioning
         x = self.drop(x * mask)
         if not torch.jit.is_scripting() and self._packs(x):
-            return run_packed(self.layers, x, mask)
+            return self._run_packed(x, mask)
         for layer in self.layers:
             x = layer(x, mask)
         return x
@@ -155,4 +172,13 @@ class FFTransformer(nn.Module):
     @torch.jit.unused
     def _packs(self, x: Tensor) -> bool:
         """Whether to compute valid rows alone: on CPUs, where reading the lengths costs nothing."""
-        return self.mask_convolutions and x.device.type == "cpu" and not torch.compiler.is_compiling()
+        on_cpu = x.device.type == "cpu" and not torch.compiler.is_compiling()
+        return self.mask_convolutions and on_cpu and x.size(0) > 1
+
+    @torch.jit.unused
+    def _run_packed(self, x: Tensor, mask: Tensor) -> Tensor:
+        packing = Packing(mask, gap=self.kernel_size // 2)
+        packed = packing.pack(x)
+        for layer in self.layers:
+            packed = layer(packed, packing.mask, packing.pieces)
+        return packing.unpack(packed)

@@ -15,7 +15,6 @@ from common.errors import InputError, OptionError
 from common.layers import mask_from_lengths
 from common.synthesis import Controls, MelOutput
 from fastpitch.model import FastPitch, ModelConfig, build_networks, to_torchscript
-from fastpitch.packed import _dropout
 from fastpitch.pitch_transform import PitchTransform, pitch_transform_custom
 
 MODELS = ("single", "multi_speaker", "heads2_batch1", "pf")
@@ -313,14 +312,6 @@ def test_bfloat16_training_follows_float32():
         gradients.append(torch.cat([p.grad.flatten() for p in network.decoder.parameters()]))
     cosine = torch.nn.functional.cosine_similarity(*gradients, dim=0)
     assert cosine > 0.999
-
-
-def test_dropout_of_packed_rows_keeps_the_mean_and_the_share():
-    torch.manual_seed(0)
-    dropped = _dropout(torch.ones(1001, 999), 0.1, training=True)
-    assert (dropped == 0).float().mean().item() == pytest.approx(0.1, abs=2e-3)
-    assert dropped.mean().item() == pytest.approx(1.0, abs=2e-3)
-    assert torch.equal(_dropout(torch.ones(3, 3), 0.1, training=False), torch.ones(3, 3))
 
 
 @pytest.fixture(scope="module")

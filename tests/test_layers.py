@@ -9,8 +9,9 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from common.layers import ConvReLUNorm, mask_from_lengths
+from common.layers import ConvReLUNorm, Dropout, mask_from_lengths
 from fastpitch.model import TemporalPredictor, frames_per_token, regulate_length
+from fastpitch.packed import Packing
 from fastpitch.transformer import (
     FFTransformer,
     MultiHeadAttn,
@@ -180,3 +181,32 @@ def test_masks_are_as_published(goldens: Path, reference: str):
         mask = mask_from_lengths(tensors[f"{name}.lens"], case["max_len"])
         assert mask.dtype == torch.bool
         assert torch.equal(mask.long(), tensors[f"{name}.mask"])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_dropout_keeps_the_mean_and_drops_its_share(dtype: torch.dtype):
+    torch.manual_seed(0)
+    ones = torch.ones(1001, 999, dtype=dtype, requires_grad=True)
+    dropped = Dropout(0.1)(ones)
+    dropped.sum().backward()
+    assert (dropped == 0).float().mean().item() == pytest.approx(0.1, abs=2e-3)
+    assert dropped.float().mean().item() == pytest.approx(1.0, abs=4e-3)
+    assert torch.equal(ones.grad, dropped)  # the same elements, the same scale
+    assert not torch.equal(Dropout(0.1)(ones), dropped)
+
+
+def test_dropout_does_nothing_in_evaluation_or_at_probability_zero():
+    ones = torch.ones(3, 3)
+    assert torch.equal(Dropout(0.5).eval()(ones), ones)
+    assert torch.equal(Dropout(0.0)(ones), ones)
+
+
+def test_packing_lays_utterances_one_after_another_with_zeros_between():
+    x = torch.arange(1.0, 13.0).view(3, 4, 1)
+    mask = mask_from_lengths(torch.tensor([2, 4, 1])).unsqueeze(2)
+    packing = Packing(mask, gap=1)
+    packed = packing.pack(x)
+    assert packed.flatten().tolist() == [1, 2, 0, 5, 6, 7, 8, 0, 9, 0]
+    assert packing.pieces == [2, 1, 4, 1, 1, 1]
+    assert torch.equal(packing.mask, packed > 0)
+    assert torch.equal(packing.unpack(packed), x * mask)
