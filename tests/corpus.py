@@ -16,10 +16,10 @@ def glide(seconds: float, *, low: float = 120.0, high: float = 220.0, rate: int 
     return sound * ((t > 0.1) & (t < seconds - 0.1))
 
 
-def write_textgrid(path: Path, seconds: float, phones: str = "HH AH0 L OW1") -> None:
-    """Silence of a tenth of a second at both ends, phones of equal length between."""
+def write_textgrid(path: Path, seconds: float, phones: str = "HH AH0 L OW1", *, bend: float = 1.0) -> None:
+    """Silence of a tenth of a second at both ends, phones between: of equal length, or with ``bend`` growing."""
     labels = phones.split()
-    bounds = np.linspace(0.1, seconds - 0.1, len(labels) + 1)
+    bounds = 0.1 + (seconds - 0.2) * np.linspace(0, 1, len(labels) + 1) ** bend
     intervals = [(0.0, bounds[0], ""), *zip(bounds, bounds[1:], labels), (bounds[-1], seconds, "")]
     path.parent.mkdir(parents=True, exist_ok=True)
     head = f'File type = "ooTextFile"\nObject class = "TextGrid"\n\n0\n{seconds}\n<exists>\n1\n'

@@ -107,12 +107,14 @@ def test_ctrl_c_and_a_kill_leave_no_process_and_resuming_gives_the_same_files(tm
     workers = processes_of(tmp_path)
     assert len(workers) >= 3
     os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
+    process.wait()
     assert n_before < count_mels(tmp_path) < N_CLIPS and not (tmp_path / "train.meta").exists()
     deadline = time.monotonic() + 60
-    while any(is_alive(pid) for pid in workers):
-        assert time.monotonic() < deadline, "workers outlive their parent"
+    while (alive := [pid for pid in workers if is_alive(pid)]) and time.monotonic() < deadline:
         time.sleep(0.05)
+    for pid in alive:
+        os.kill(pid, signal.SIGKILL)
+    assert not alive, "workers outlive their parent"
 
     result = run(sys.executable, *command(tmp_path, "--resume", n_workers=2))
     assert result.returncode == 0, result.stderr
