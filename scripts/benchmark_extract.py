@@ -1,6 +1,6 @@
 """Times feature extraction: utterances and hours of speech a minute, for mels, pitch and both.
 
-The corpus is copied by links into a temporary folder, several times over if asked to. The last line times, for
+The corpus is copied by links into a temporary folder, several times over if asked to. The last lines time, for
 comparison, the mel-spectrogram as a convolution with a Fourier basis, which the original implementation uses, and
 Praat's pitch one after the other.
 """
@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -79,8 +80,24 @@ def fourier_mel(config: AudioConfig) -> Callable[[Tensor], Tensor]:
     return transform
 
 
-def time_original(wavs: Sequence[Path], config: AudioConfig) -> tuple[float, float, float]:
-    """Seconds of speech, and seconds that its mels by convolution and its pitch, one by one, take."""
+@dataclass(frozen=True)
+class Timing:
+    """Seconds that something took."""
+
+    wall: float
+    cpu: float  # of this process, all threads
+
+
+def clock(work: Callable[[Tensor], object], waves: Sequence[Tensor]) -> Timing:
+    """Time ``work`` on one wave after the other."""
+    wall, cpu = time.monotonic(), time.process_time()
+    for wave in waves:
+        work(wave)
+    return Timing(wall=time.monotonic() - wall, cpu=time.process_time() - cpu)
+
+
+def time_original(wavs: Sequence[Path], config: AudioConfig) -> tuple[float, Timing, Timing]:
+    """Seconds of speech, and what its mels by convolution and its pitch, one by one, take."""
     torch.set_num_threads(os.cpu_count() or 1)
     waves = [load_wav(path, sampling_rate=config.sampling_rate) for path in wavs]
     transform, extractor = fourier_mel(config), MelExtractor(config)
@@ -88,14 +105,8 @@ def time_original(wavs: Sequence[Path], config: AudioConfig) -> tuple[float, flo
         difference = (transform(waves[0]) - extractor(waves[0][None])[0]).abs().mean()
         if difference > 1e-4:
             raise InputError(f"the two mel-spectrograms differ by {difference:.2g}: the comparison would be of nothing")
-        started = time.monotonic()
-        for wave in waves:
-            transform(wave)
-        by_convolution = time.monotonic() - started
-    started = time.monotonic()
-    for wave in waves:
-        estimate_pitch(wave.numpy(), config, n_frames=extractor.n_frames(len(wave)))
-    by_praat = time.monotonic() - started
+        by_convolution = clock(transform, waves)
+    by_praat = clock(lambda wave: estimate_pitch(wave.numpy(), config, n_frames=extractor.n_frames(len(wave))), waves)
     return sum(len(wave) for wave in waves) / config.sampling_rate, by_convolution, by_praat
 
 
@@ -133,10 +144,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         _, wavs = link_corpus(args.dataset_path, Path(folder), repeat=1)
     seconds, by_convolution, by_praat = time_original(wavs[:COMPARED], config)
-    print(
-        f"for comparison, in one process with all threads: mels by convolution {seconds / by_convolution:.0f} x real "
-        f"time, pitch {seconds / by_praat:.0f}, one after the other {seconds / (by_convolution + by_praat):.0f}"
-    )
+    both = Timing(wall=by_convolution.wall + by_praat.wall, cpu=by_convolution.cpu + by_praat.cpu)
+    print("for comparison, in one process with all threads, without files:")
+    for name, timing in (("convolution", by_convolution), ("pitch", by_praat), ("one by one", both)):
+        print(f"{name:<12} {'':>7} {'':>12} {'':>12} {seconds / timing.wall:11.0f} {seconds / timing.cpu:11.0f}")
 
 
 if __name__ == "__main__":
