@@ -60,6 +60,13 @@ def build_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="durations of the phones in TextGrid/a.TextGrid, into durations/",
     )
+    what.add_argument(
+        "--input-type",
+        choices=("phone", "char"),
+        default="phone",
+        help="what the intervals of TextGrids are: phones, which become the text of --output-meta-file, or the "
+        "characters of the transcript, which stays the text",
+    )
     for kind, unit in zip(KINDS, ("mel frame", "symbol", "third of a symbol")):
         option = "--extract-" + kind.replace("_", "-")
         what.add_argument(option, action="store_true", help=f"pitch of each {unit}, into {kind}/ (in Hz: {kind}_hz/)")
@@ -100,6 +107,8 @@ def check_options(args: argparse.Namespace) -> None:
         )
     if args.trim_silence is not None and not args.extract_durs_from_textgrids:
         raise OptionError("--trim-silence needs --extract-durs-from-textgrids, which say where the silence is")
+    if args.input_type != "phone" and not args.extract_durs_from_textgrids:
+        raise OptionError("--input-type says what TextGrids hold; it needs --extract-durs-from-textgrids")
     if args.output_meta_file and len(args.output_meta_file) != len(args.wav_text_filelist):
         raise OptionError(
             f"--output-meta-file: {len(args.output_meta_file)} files for {len(args.wav_text_filelist)} lists, "
@@ -141,6 +150,7 @@ def plan_from_args(args: argparse.Namespace) -> ExtractionPlan:
         mels=args.extract_mels,
         pitch=kinds,
         durations_from=durations_from,
+        symbols_are_characters=args.input_type == "char",
         trim_silence=args.trim_silence,
         max_wav_value=args.max_wav_value,
         resume=args.resume,

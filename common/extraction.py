@@ -39,6 +39,7 @@ class ExtractionPlan:
     mels: bool = False
     pitch: tuple[str, ...] = ()  # of pitch.KINDS
     durations_from: str | None = None
+    symbols_are_characters: bool = False  # intervals of a TextGrid are its transcript's characters, not phones
     trim_silence: float | None = None  # s kept at each end; None: everything
     max_wav_value: float | None = None
     resume: bool = False
@@ -150,9 +151,14 @@ def _with_alignment(item: Prepared, alignment: Alignment, plan: ExtractionPlan, 
         symbols, frames = (trimmed.first_phone, trimmed.last_phone), (trimmed.first_frame, trimmed.last_frame)
     if kept.n_frames == 0:
         raise InputError(f"{path}: no frame is left without the silence at its ends")
+    if plan.symbols_are_characters and len(kept.phones) != len(item.text):
+        raise InputError(
+            f"{path}: {len(kept.phones)} intervals, the transcript has {len(item.text)} characters; with --input-type "
+            "char each character, blanks and all, needs an interval of its own"
+        )
     return replace(
         item,
-        text=" ".join(kept.phones),
+        text=item.text if plan.symbols_are_characters else " ".join(kept.phones),
         durations=durations,
         kept_durations=np.array(kept.durations),
         kept_symbols=symbols,

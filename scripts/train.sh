@@ -25,7 +25,7 @@ use_python
 : "${VAL_FILELIST:=filelists/ljs_mel_dur_pitch_text_val_filelist.txt}"
 : "${INPUT_TYPE:=char}" # or phone
 : "${SYMBOL_SET:=english_basic}"
-: "${TEXT_CLEANERS:=english_cleaners}" # several are separated by blanks
+: "${TEXT_CLEANERS:=english_cleaners_v3}" # several are separated by blanks; published voices: english_cleaners
 : "${NUM_SPEAKERS:=1}"
 : "${NNODES:=1}" # machines
 

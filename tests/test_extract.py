@@ -207,6 +207,18 @@ def test_what_is_whole_is_kept_and_what_is_broken_is_made_again(tmp_path: Path, 
     assert table["mels/"] == ["2", "2"] and table["durations/"] == ["1", "3"] and table["pitch_char_hz/"] == ["1", "3"]
 
 
+def test_intervals_can_be_the_transcripts_characters(tmp_path: Path, extract):
+    make_corpus(tmp_path, 2)
+    (tmp_path / "train.txt").write_text("wavs/c000.wav|abcdef\nwavs/c001.wav|abcde\n")
+    options = (*ALL, "--input-type", "char", "--output-meta-file", tmp_path / "a.meta")
+    status, out, _ = extract(tmp_path, *options)
+    assert status == 1
+    assert (tmp_path / "a.meta").read_text() == "mels/c000.pt|durations/c000.pt|pitch_char/c000.pt|abcdef\n"
+    assert "TextGrid/c001.TextGrid: 6 intervals, the transcript has 5 characters" in out
+    status, _, error = extract(tmp_path, "--extract-mels", "--input-type", "char")
+    assert status == 2 and "--extract-durs-from-textgrids" in error
+
+
 def test_a_changed_textgrid_is_noticed_when_resuming(tmp_path: Path, extract):
     make_corpus(tmp_path, 2)
     options = (*ALL, "--trim-silence", "0", "--output-meta-file", tmp_path / "a.meta")

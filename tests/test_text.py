@@ -203,7 +203,8 @@ def _parse(*words: str) -> argparse.Namespace:
 
 
 def test_options_describe_the_text_config() -> None:
-    assert text_config_from_args(_parse()) == TextConfig()
+    assert text_config_from_args(_parse()) == TextConfig(cleaners=("english_cleaners_v3",))
+    assert text_config_from_args(_parse("--text-cleaners", "english_cleaners")) == TextConfig()
     args = _parse("--symbol_set", "english_expanded", "--text-cleaners", "basic_cleaners", "english_cleaners_v3")
     assert text_config_from_args(args, speakers=["anna", "ben"]) == TextConfig(
         symbol_set="english_expanded", cleaners=("basic_cleaners", "english_cleaners_v3"), speakers=("anna", "ben")

@@ -29,8 +29,8 @@ def add_text_arguments(parser: argparse.ArgumentParser) -> None:
         "--text-cleaners",
         nargs="*",
         choices=tuple(CLEANERS),
-        default=["english_cleaners"],
-        help="cleaners of character transcripts, applied in this order",
+        default=["english_cleaners_v3"],
+        help="cleaners of character transcripts, applied in this order; published voices: english_cleaners",
     )
     group.add_argument(
         "--unknown-symbols",

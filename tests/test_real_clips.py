@@ -1,0 +1,122 @@
+"""From real recordings to a voice that speaks, by the commands a user gives: on LJSpeech clips, evenly aligned."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import soundfile
+import torch
+from tiny import TINY_OPTIONS
+
+from common.audio import load_wav
+from common.checkpoint import load_checkpoint
+from common.logger import read_log
+from common.text.cleaners import get_cleaner
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def run_command(*words: object, check: bool = True) -> subprocess.CompletedProcess:
+    result = subprocess.run(
+        [sys.executable, *map(str, words)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    assert not check or result.returncode == 0, result.stderr[-2000:]
+    return result
+
+
+def prepare(source: Path, folder: Path, *, count: int) -> None:
+    """LJSpeech's layout, with TextGrids that give each character of a transcript the same time."""
+    clean = get_cleaner("english_cleaners_v3")
+    (folder / "TextGrid").mkdir(parents=True)
+    (folder / "wavs").symlink_to(source / "wavs")
+    lines = []
+    for row in (source / "metadata.csv").read_text(encoding="utf-8").splitlines()[:count]:
+        name, _, text = row.split("|")
+        text = clean(text)
+        info = soundfile.info(source / "wavs" / f"{name}.wav")
+        seconds = info.frames / info.samplerate
+        bounds = [seconds * index / len(text) for index in range(len(text) + 1)]
+        tier = "".join(f'{a!r}\n{b!r}\n"{letter}"\n' for a, b, letter in zip(bounds, bounds[1:], text))
+        head = f'File type = "ooTextFile"\nObject class = "TextGrid"\n\n0\n{seconds!r}\n<exists>\n1\n'
+        tier = f'"IntervalTier"\n"phones"\n0\n{seconds!r}\n{len(text)}\n{tier}'
+        (folder / "TextGrid" / f"{name}.TextGrid").write_text(head + tier, encoding="utf-8")
+        lines.append(f"wavs/{name}.wav|{text}\n")
+    (folder / "train_wav.txt").write_text("".join(lines[:-2]), encoding="utf-8")
+    (folder / "val_wav.txt").write_text("".join(lines[-2:]), encoding="utf-8")
+
+
+def extract(folder: Path) -> None:
+    lists = [folder / "train_wav.txt", folder / "val_wav.txt"]
+    metas = [folder / "train.txt", folder / "val.txt"]
+    what = ("--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char", "--input-type", "char")
+    run_command(
+        "extract_mels.py", "-d", folder, "--wav-text-filelist", *lists, "--output-meta-file", *metas, *what
+    )
+
+
+def training_command(folder: Path, output: Path, *extra: object) -> list[str]:
+    lists = ("--training-files", folder / "train.txt", "--validation-files", folder / "val.txt")
+    words = ("train.py", "-o", output, "-d", folder, *lists, *TINY_OPTIONS, "--validation-interval", 100, *extra)
+    return [str(word) for word in words]
+
+
+def mel_losses(output: Path) -> dict[int, float]:
+    records = [record for record in read_log(output / "nvlog.json") if record["type"] == "LOG"]
+    return {
+        record["step"][0]: record["data"]["avg_train_mel_loss"]
+        for record in records
+        if "avg_train_mel_loss" in record["data"]
+    }
+
+
+@pytest.mark.parametrize(
+    ("count", "epochs", "batch"), [(10, 60, 4), pytest.param(80, 60, 16, marks=pytest.mark.slow)]
+)
+def test_real_clips_become_a_voice_that_overfits_resumes_exactly_and_speaks(
+    count: int, epochs: int, batch: int, shared_data: Path, tmp_path: Path
+):
+    prepare(shared_data / "LJSpeech-sample", tmp_path / "lj", count=count)
+    extract(tmp_path / "lj")
+    assert len((tmp_path / "lj" / "train.txt").read_text().splitlines()) == count - 2
+
+    options = ("--epochs", epochs, "-bs", batch, "--warmup-steps", 40, "--steps-per-checkpoint", 7)
+    options += ("--optimizer", "adam", "-lr", 0.05)
+    whole = tmp_path / "whole"
+    run_command(*training_command(tmp_path / "lj", whole, *options))
+    losses = mel_losses(whole)
+    assert losses[epochs] < 0.15 * losses[1]
+
+    killed = tmp_path / "killed"
+    command = [sys.executable, *training_command(tmp_path / "lj", killed, *options)]
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}
+    )
+    for line in process.stdout:
+        if re.search(rf"epoch +{epochs // 2} \| iter", line):
+            break
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    run_command(*training_command(tmp_path / "lj", killed, *options, "--resume"))
+    name = f"FastPitch_checkpoint_{epochs}.pt"
+    first, second = (load_checkpoint(output / name).networks["fastpitch"] for output in (whole, killed))
+    assert all(torch.equal(value, second[key]) for key, value in first.items())
+
+    phrases = tmp_path / "phrases.tsv"
+    phrases.write_text("one.wav|printing, in the only sense\ntwo.wav|The year 1455 was no. 7.\n")
+    spoken = run_command(
+        "inference.py", "-i", phrases, "-o", tmp_path / "spoken", "--fastpitch", whole / name, "--save-mels"
+    )
+    assert "Griffin-Lim" in spoken.stdout
+    for output in ("one", "two"):
+        wave = load_wav(tmp_path / "spoken" / f"{output}.wav", sampling_rate=22050)
+        mel = torch.load(tmp_path / "spoken" / "mels" / f"{output}.pt", weights_only=True)
+        assert len(wave) == mel.shape[1] * 256
+        assert 0.05 < float(wave.abs().max()) <= 1.0  # it is heard, and does not clip
