@@ -14,13 +14,15 @@ from pathlib import Path
 import soundfile
 import tgt
 
-from common.cli import ArgumentParser, positive_int, run
+from common.cli import ArgumentParser, non_negative_int, positive_int, run
 from common.errors import InputError
 from common.espeak import Interval, Speaker, Speech
 from common.files import write_atomically, write_text
 from common.progress import progress
 
 SENTENCES = Path(__file__).with_name("corpus_sentences.txt")
+# Higher than the library's own: Griffin-Lim finds the phases of harmonics 160 Hz apart far better than of 100 Hz.
+READER = Speaker(pitch=95)
 PREFIX = "EM"  # of the clips' names, as LJSpeech's are LJ001-0001
 TRAIN, VALIDATION, METADATA = "train.txt", "val.txt", "metadata.csv"
 
@@ -128,15 +130,16 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the corpus")
     parser.add_argument("--sentences", type=Path, default=SENTENCES, help="sentences to read, one a line")
     parser.add_argument("--n-validation", type=positive_int, default=10, help="sentences kept for validation")
-    parser.add_argument("--voice", default=Speaker.voice, help="language tag of eSpeak NG")
-    parser.add_argument("--words-per-minute", type=positive_int, default=Speaker.words_per_minute, help="pace")
+    parser.add_argument("--voice", default=READER.voice, help="language tag of eSpeak NG")
+    parser.add_argument("--words-per-minute", type=positive_int, default=READER.words_per_minute, help="pace")
+    parser.add_argument("--pitch", type=non_negative_int, default=READER.pitch, help="0 to 99; 50: as the voice is")
     return parser.parse_args(argv)
 
 
 def main(argv: list[str] | None = None) -> None:
     """Make the corpus and say how much speech it holds."""
     args = parse_args(argv)
-    speaker = Speaker(voice=args.voice, words_per_minute=args.words_per_minute)
+    speaker = Speaker(voice=args.voice, words_per_minute=args.words_per_minute, pitch=args.pitch)
     sentences = read_sentences(args.sentences)
     corpus = make_corpus(args.output, sentences=sentences, speaker=speaker, n_validation=args.n_validation)
     print(f"{corpus.folder}: {corpus.n_clips} clips, {corpus.duration_s / 60:.1f} minutes of speech")
