@@ -203,9 +203,10 @@ def speak_all(
         for repeat in range(args.repeats):
             keep = write if repeat == 0 and folder is not None else count
             for batch in batches:
-                figures = measurements.add(synthesizer.speak(batch, keep=keep))
+                times = synthesizer.speak(batch, keep=keep)
+                measurements.add(times)
                 if args.repeats == 1:
-                    logger.log((), figures)
+                    measurements.log_batch(times, logger)
 
 
 def main(argv: list[str] | None = None) -> int:

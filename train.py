@@ -55,27 +55,39 @@ def _add_run_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--log-file", type=Path, help="JSON log (default: nvlog.json in the output folder)")
     setup = parser.add_argument_group("training setup")
     setup.add_argument("--epochs", type=positive_int, required=True, help="epochs to train in all")
-    setup.add_argument("--epochs-per-checkpoint", type=positive_int, default=50)
-    setup.add_argument("--steps-per-checkpoint", type=non_negative_int, default=0, help="within epochs; 0: never")
+    setup.add_argument("--epochs-per-checkpoint", type=positive_int, default=50, help="all of them are kept")
+    setup.add_argument("--steps-per-checkpoint", type=non_negative_int, default=0, help="also within epochs; 0: never")
     setup.add_argument("--validation-interval", type=positive_int, default=1, help="epochs between validations")
     setup.add_argument("--checkpoint-path", type=Path, help="checkpoint to go on from")
     setup.add_argument("--resume", action="store_true", help="go on from the last checkpoint of the output folder")
-    setup.add_argument("--seed", type=non_negative_int, default=1234)
+    setup.add_argument("--seed", type=non_negative_int, default=1234, help="of weights, dropout and the data's order")
     setup.add_argument("--num-workers", type=non_negative_int, help="loader processes (default: 4 with --cuda, else 0)")
     add_precision_arguments(setup)
     setup.add_argument("--compile", action="store_true", help="compile the networks with torch.compile")
     setup.add_argument("--ema-decay", type=non_negative_float, default=0.0, help="of averaged weights; 0: none kept")
-    setup.add_argument("--gradient-accumulation-steps", "--grad-accumulation", type=positive_int, default=1)
+    setup.add_argument(
+        "--gradient-accumulation-steps",
+        "--grad-accumulation",
+        type=positive_int,
+        default=1,
+        help="micro-batches of an update; what it learns depends on processes x batch size x this number alone",
+    )
 
 
 def _add_optimization_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("optimization setup")
-    group.add_argument("--optimizer", choices=OPTIMIZERS, default="lamb")
-    group.add_argument("-lr", "--learning-rate", type=positive_float, default=0.1)
-    group.add_argument("--weight-decay", type=non_negative_float, default=1e-6)
+    group.add_argument("--optimizer", choices=OPTIMIZERS, default="lamb", help="algorithm")
+    group.add_argument(
+        "-lr",
+        "--learning-rate",
+        type=positive_float,
+        default=0.1,
+        help="divided by sqrt(update), once the warm-up has reached sqrt(warmup steps); constant without warm-up",
+    )
+    group.add_argument("--weight-decay", type=non_negative_float, default=1e-6, help="of all parameters")
     group.add_argument("--grad-clip-thresh", type=positive_float, default=1000.0, help="largest norm of the gradient")
     group.add_argument("-bs", "--batch-size", type=positive_int, default=32, help="of one process and micro-batch")
-    group.add_argument("--warmup-steps", type=non_negative_int, default=1000, help="0: constant learning rate")
+    group.add_argument("--warmup-steps", type=non_negative_int, default=1000, help="updates of rising rate; 0: none")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -154,8 +166,8 @@ def _checkpoint_to_resume(args: argparse.Namespace, ranks: Ranks) -> tuple[Path,
     saved = saved_checkpoints(args.output, args.model)
     if saved:
         raise OptionError(
-            f"{args.output} already holds {len(saved)} checkpoints of {args.model} ({saved[-1].name}); "
-            "add --resume to go on from the last, or choose another --output"
+            f"{args.output} already holds checkpoints of {args.model}, the last of them {saved[-1].name}; "
+            "add --resume to go on from it, or choose another --output"
         )
     return None
 

@@ -8,11 +8,21 @@ from typing import NoReturn
 from common.errors import InputError, OptionError
 
 
+class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
+    """Shows defaults, where there is one to show."""
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        text = action.help or ""
+        if action.default is None or action.required or action.default is False or "default" in text:
+            return text
+        return super()._get_help_string(action)
+
+
 class ArgumentParser(argparse.ArgumentParser):
     """An argument parser that reads ``--batch_size`` and ``--batch-size`` alike and never guesses prefixes."""
 
     def __init__(self, **kwargs) -> None:
-        kwargs.setdefault("formatter_class", argparse.ArgumentDefaultsHelpFormatter)
+        kwargs.setdefault("formatter_class", _HelpFormatter)
         super().__init__(allow_abbrev=False, **kwargs)
 
     def parse_known_args(self, args=None, namespace=None):

@@ -80,9 +80,12 @@ class Measurements:
     vocoder_name: str
     batches: list[BatchTimes] = field(default_factory=list)
 
-    def add(self, batch: BatchTimes) -> dict[str, float]:
-        """Keep a batch's times; returns its figures."""
+    def add(self, batch: BatchTimes) -> None:
+        """Keep a batch's times."""
         self.batches.append(batch)
+
+    def figures_of(self, batch: BatchTimes) -> dict[str, float]:
+        """One batch's figures."""
         figures: dict[str, float] = {}
         if batch.generator is not None:
             figures["generator_frames/s"] = batch.n_frames / batch.generator
@@ -120,6 +123,15 @@ class Measurements:
             figures["avg_letters/s"] = tokens / sum(both)
             figures |= self._latencies("", both)
         return figures
+
+    def log_batch(self, batch: BatchTimes, logger: Logger) -> None:
+        """Log one batch's figures, in one line."""
+        figures = self.figures_of(batch)
+        for name in figures:
+            if name not in logger.metrics:
+                form, unit = unit_of(name)
+                logger.metadata(name, name=name.replace("_", " "), format=form.replace(">10", ""), unit=unit)
+        logger.log((), figures)
 
     def log_summary(self, logger: Logger) -> None:
         """Log the run's figures, one a line."""

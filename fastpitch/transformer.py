@@ -30,7 +30,7 @@ class MultiHeadAttn(nn.Module):
         super().__init__()
         self.n_heads = n_heads
         self.d_head = d_head
-        self.dropatt = dropatt
+        self.drop_attention = Dropout(dropatt)
         self.qkv_net = nn.Linear(n_channels, 3 * n_heads * d_head)
         self.drop = Dropout(dropout)
         self.o_net = nn.Linear(n_heads * d_head, n_channels, bias=False)
@@ -55,14 +55,15 @@ class MultiHeadAttn(nn.Module):
     def _attend(self, qkv: Tensor, mask: Tensor | None) -> Tensor:
         """qkv (B, L, 3 * n_heads * d_head) -> (B, L, n_heads * d_head)."""
         n_batch, length, _ = qkv.shape
-        qkv = qkv.view(n_batch, length, 3, self.n_heads, self.d_head).permute(2, 0, 3, 1, 4)
-        attended = F.scaled_dot_product_attention(
-            qkv[0],
-            qkv[1],
-            qkv[2],
-            attn_mask=None if mask is None else mask.view(n_batch, 1, 1, length),
-            dropout_p=self.dropatt if self.training else 0.0,
-        )
+        q, k, v = qkv.view(n_batch, length, 3, self.n_heads, self.d_head).permute(2, 0, 3, 1, 4).unbind()
+        dropout_p = self.drop_attention.p if self.training else 0.0
+        if mask is None and dropout_p > 0:
+            # What scaled_dot_product_attention does, but it draws its dropout slowly on a CPU.
+            weights = torch.softmax(q @ k.transpose(2, 3) * self.d_head**-0.5, dim=3)
+            attended = self.drop_attention(weights).to(v.dtype) @ v
+        else:
+            key_mask = None if mask is None else mask.view(n_batch, 1, 1, length)
+            attended = F.scaled_dot_product_attention(q, k, v, attn_mask=key_mask, dropout_p=dropout_p)
         return attended.transpose(1, 2).reshape(n_batch, length, self.n_heads * self.d_head)
 
 

@@ -12,6 +12,7 @@ use_python
 : "${BS:=16}"
 : "${GRAD_ACCUMULATION:=4}"
 
+require_gpus "$NUM_GPUS"
 command=("$PYTHON")
 [ "$NUM_GPUS" -le 1 ] || command+=(-m torch.distributed.run --standalone --nproc-per-node "$NUM_GPUS")
 command+=(-m scripts.benchmark_train --batch-size "$BS" --accumulation "$GRAD_ACCUMULATION")

@@ -111,12 +111,27 @@ use_writable_caches() {
     fi
 }
 
-# Sets PYTHON for scripts that run in a prepared environment: $PYTHON, else .venv's, else the system's (as in Docker).
+# Sets PYTHON for scripts that run training and inference: $PYTHON, else .venv's, which is made where it is missing, or
+# the system's with USE_SYSTEM_PYTHON=1 (as in Docker). A dry run only needs a name.
 use_python() {
     if [ -z "${PYTHON:-}" ]; then
-        PYTHON=python3
-        [ "${USE_SYSTEM_PYTHON:-0}" = 1 ] || [ ! -x "$VENV/bin/python" ] || PYTHON="$VENV/bin/python"
+        if [ "${USE_SYSTEM_PYTHON:-0}" = 1 ]; then
+            PYTHON=python3
+        elif [ "${DRY_RUN:-0}" = 1 ] || [ -x "$VENV/bin/python" ]; then
+            PYTHON="$VENV/bin/python"
+        else
+            ensure_venv
+        fi
     fi
     export PYTHON
     use_writable_caches
+}
+
+# Ends with one line where there are fewer GPUs than $1, before torchrun starts and shows tracebacks.
+require_gpus() {
+    local found
+    [ "$1" -gt 0 ] && [ "${DRY_RUN:-0}" != 1 ] || return 0
+    found=$("$PYTHON" -c 'import torch; print(torch.cuda.device_count())') || die "$PYTHON cannot import torch"
+    [ "$found" -ge "$1" ] ||
+        die "NUM_GPUS=$1, but PyTorch sees $found GPUs here; set NUM_GPUS to that, or NUM_GPUS=0 for the CPU"
 }

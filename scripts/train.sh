@@ -24,8 +24,9 @@ use_python
 : "${TRAIN_FILELIST:=filelists/ljs_mel_dur_pitch_text_train_filelist.txt}"
 : "${VAL_FILELIST:=filelists/ljs_mel_dur_pitch_text_val_filelist.txt}"
 : "${INPUT_TYPE:=char}" # or phone
-: "${SYMBOL_SET:=english_basic}"
+: "${SYMBOL_SET:=$([ "$INPUT_TYPE" = phone ] && echo arpabet || echo english_basic)}"
 : "${TEXT_CLEANERS:=english_cleaners_v3}" # several are separated by blanks; published voices: english_cleaners
+: "${UNKNOWN_SYMBOLS:=error}" # drop: as published, which LJSpeech's double quotes need with english_cleaners
 : "${NUM_SPEAKERS:=1}"
 : "${NNODES:=1}" # machines
 
@@ -63,10 +64,11 @@ elif [ "$processes" -gt 1 ]; then
     fi
 fi
 
+require_gpus "$NUM_GPUS"
 global_batch=$((world_size * BS * GRAD_ACCUMULATION))
 if [ "$global_batch" != 256 ] && [ "${RANK:-0}" = 0 ]; then
-    echo "note: the global batch is $global_batch utterances ($world_size processes x $BS x $GRAD_ACCUMULATION" \
-        "accumulated); the published settings are for 256" >&2
+    echo "note: the global batch is $global_batch utterances (processes x batch x accumulated: $world_size x $BS x" \
+        "$GRAD_ACCUMULATION); the published settings are for 256" >&2
 fi
 
 read -r -a cleaners <<<"$TEXT_CLEANERS"
@@ -81,6 +83,7 @@ command+=(
     --input-type "$INPUT_TYPE"
     --symbol-set "$SYMBOL_SET"
     --text-cleaners "${cleaners[@]}"
+    --unknown-symbols "$UNKNOWN_SYMBOLS"
     --n-speakers "$NUM_SPEAKERS"
     --epochs "$EPOCHS"
     --epochs-per-checkpoint "$EPOCHS_PER_CHECKPOINT"

@@ -201,6 +201,17 @@ def test_dropout_does_nothing_in_evaluation_or_at_probability_zero():
     assert torch.equal(Dropout(0.0)(ones), ones)
 
 
+def test_attention_with_dropout_is_attention_where_nothing_is_dropped():
+    torch.manual_seed(0)
+    layer = MultiHeadAttn(2, 16, 8, dropout=0.0, dropatt=1e-9)  # so rare that no bits draw it
+    x = torch.randn(1, 13, 16)
+    pieces = [6, 1, 5, 1]
+    mask = torch.ones(1, 13, 1, dtype=torch.bool)
+    torch.testing.assert_close(layer.train()(x, mask, pieces), layer.eval()(x, mask, pieces), atol=1e-6, rtol=1e-5)
+    layer.drop_attention.p = 0.5
+    assert not torch.allclose(layer.train()(x, mask, pieces), layer.eval()(x, mask, pieces), atol=1e-3)
+
+
 def test_packing_lays_utterances_one_after_another_with_zeros_between():
     x = torch.arange(1.0, 13.0).view(3, 4, 1)
     mask = mask_from_lengths(torch.tensor([2, 4, 1])).unsqueeze(2)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+import torch
 
 import extract_mels
 import train
@@ -139,8 +140,15 @@ def test_train_sh_starts_processes_as_the_machines_ask(variables: dict[str, str]
 
 def test_train_sh_says_when_the_global_batch_is_not_the_published_one():
     result = run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", NUM_GPUS="4", BS="16")
-    assert result.stderr.startswith("note: the global batch is 64 utterances (4 processes x 16 x 1 accumulated)")
+    assert result.stderr.startswith("note: the global batch is 64 utterances (processes x batch x accumulated: 4 x 16 x 1)")
     assert "note" not in run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", NUM_GPUS="4", BS="64").stderr
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_train_sh_without_gpus_says_how_to_train_on_the_cpu():
+    result = run_bash(ROOT / "scripts/train.sh", PYTHON=sys.executable)
+    assert result.returncode == 1 and len(result.stderr.splitlines()) == 1
+    assert "NUM_GPUS=8, but PyTorch sees 0 GPUs here" in result.stderr and "NUM_GPUS=0 for the CPU" in result.stderr
 
 
 @pytest.mark.parametrize(

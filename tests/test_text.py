@@ -224,3 +224,8 @@ def test_options_that_do_not_fit_are_refused() -> None:
 def test_no_cleaner_leaves_the_text_as_it_is() -> None:
     front_end = TextFrontEnd(TextConfig(cleaners=()))
     assert front_end.decode(front_end.encode("Mr. Brown,  see?")) == "Mr. Brown, see?"
+
+
+def test_phones_read_as_characters_are_recognised() -> None:
+    with pytest.raises(InputError, match="if these are phones, use --input-type phone"):
+        TextFrontEnd(TextConfig(cleaners=())).encode("sil h ə l oʊ w ɜ l d sil")

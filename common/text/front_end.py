@@ -117,10 +117,12 @@ class TextFrontEnd:
 
     def _describe_unknown(self, unknown: Counter, *, text: str, where: str) -> str:
         named = ", ".join(_name(symbol) for symbol in unknown)
-        return (
-            f"{_quote(text)}: {named} not in symbol set {self.config.symbol_set}{_at(where)}; "
-            "use --unknown-symbols drop, other --text-cleaners or another --symbol-set"
-        )
+        advice = "use --unknown-symbols drop, other --text-cleaners or another --symbol-set"
+        if self._phones:
+            advice = "use --unknown-symbols drop or another --symbol-set"
+        elif _looks_like_phones(text):
+            advice = "if these are phones, use --input-type phone"
+        return f"{_quote(text)}: {named} not in symbol set {self.config.symbol_set}{_at(where)}; {advice}"
 
     def warn_dropped(self) -> None:
         """One warning line on stderr that counts the symbols dropped so far; nothing when there were none."""
@@ -151,3 +153,9 @@ def _quote(text: str) -> str:
 def _name(symbol: str) -> str:
     """A symbol with its code points, since many look alike: ``'’' (U+2019)``."""
     return f"{symbol!r} ({' '.join(f'U+{ord(character):04X}' for character in symbol)})"
+
+
+def _looks_like_phones(text: str) -> bool:
+    """Whether a transcript is mostly one or two characters between blanks, as phones are."""
+    words = text.split()
+    return len(words) > 3 and sum(len(word) <= 2 for word in words) > 0.7 * len(words)
