@@ -1,0 +1,122 @@
+"""What only shows on a GPU: run with `bash scripts/test.sh -m gpu`."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from tiny import make_corpus, train_options
+from toy import toy_collate, toy_engine, toy_networks, toy_utterances
+
+import inference
+import train
+from common.checkpoint import load_checkpoint
+from common.config import AudioConfig
+from common.distributed import Ranks
+from common.logger import read_log
+from common.objective import Networks
+from fastpitch.model import ModelConfig, build_networks
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no CUDA device"),
+]
+SMALL = ModelConfig(
+    symbols_embedding_dim=32,
+    in_fft_output_size=32,
+    out_fft_output_size=32,
+    in_fft_n_layers=2,
+    out_fft_n_layers=2,
+    in_fft_conv1d_filter_size=64,
+    out_fft_conv1d_filter_size=64,
+)
+
+
+@pytest.fixture(autouse=True)
+def full_precision(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", False)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_corpus(tmp_path_factory.mktemp("gpu") / "data")
+
+
+def losses(output: Path) -> list[float]:
+    records = [record for record in read_log(output / "nvlog.json") if record["type"] == "LOG"]
+    return [record["data"]["train_loss"] for record in records if "train_loss" in record["data"]]
+
+
+def test_the_padded_network_on_the_gpu_equals_the_packed_one_on_the_cpu():
+    torch.manual_seed(0)
+    network = build_networks(SMALL, AudioConfig(), None)["fastpitch"].eval()
+    lengths = torch.tensor([9, 23, 1, 16])
+    tokens = torch.randint(1, 148, (4, 23)) * (torch.arange(23) < lengths.unsqueeze(1))
+    durations = torch.randint(0, 5, (4, 23)) * (torch.arange(23) < lengths.unsqueeze(1))
+    durations[:, 0] += 1
+    with torch.no_grad():
+        ours = network(tokens, lengths, durations=durations)
+        device = torch.device("cuda")
+        network.to(device)
+        theirs = network(tokens.to(device), lengths.to(device), durations=durations.to(device))
+    assert torch.equal(ours.lengths, theirs.lengths.cpu())
+    torch.testing.assert_close(theirs.mel.cpu(), ours.mel, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(theirs.pitch.cpu(), ours.pitch, atol=1e-4, rtol=1e-4)
+
+
+def test_an_engines_steps_on_the_gpu_equal_those_on_the_cpu():
+    def steps(device: torch.device) -> tuple[Networks, list[dict[str, float]]]:
+        networks = {name: network.to(device) for name, network in toy_networks().items()}
+        engine = toy_engine(networks, ranks=Ranks(device=device), optimizer="lamb")
+        batches = [toy_collate(toy_utterances(8, seed=seed)).to(device) for seed in range(6)]
+        return networks, [engine.step(batches[start : start + 2], epoch=1).terms for start in (0, 2, 4)]
+
+    (_, ours), (_, theirs) = steps(torch.device("cpu")), steps(torch.device("cuda"))
+    for first, second in zip(ours, theirs):
+        assert first == pytest.approx(second, rel=1e-3, abs=1e-5)
+
+
+@pytest.mark.parametrize("precision", [(), ("--amp", "--amp-dtype", "bfloat16"), ("--amp", "--amp-dtype", "float16")])
+def test_training_on_the_gpu_learns_in_every_precision(precision: tuple[str, ...], corpus: Path, tmp_path: Path):
+    options = ("--epochs", "8", "--warmup-steps", "15", "--validation-interval", "8", "--cuda", "--num-workers", "0")
+    assert train.main(train_options(corpus, tmp_path, *options, *precision)) == 0
+    values = losses(tmp_path)
+    assert values[-1] < 0.6 * values[0]
+
+
+def test_a_run_on_the_gpu_goes_on_from_its_checkpoint(corpus: Path, tmp_path: Path):
+    options = ("--validation-interval", "9", "--cuda", "--num-workers", "0", "--ema-decay", "0.9")
+    assert train.main(train_options(corpus, tmp_path / "whole", "--epochs", "4", *options)) == 0
+    assert train.main(train_options(corpus, tmp_path / "parts", "--epochs", "2", *options)) == 0
+    assert train.main(train_options(corpus, tmp_path / "parts", "--epochs", "4", *options, "--resume")) == 0
+    assert losses(tmp_path / "parts") == pytest.approx(losses(tmp_path / "whole"), rel=1e-3)
+
+
+def test_compiled_training_equals_eager_training(corpus: Path, tmp_path: Path):
+    options = ("--epochs", "2", "--validation-interval", "9", "--cuda", "--num-workers", "0")
+    no_dropout = [
+        word
+        for name in ("in-fft-dropout", "in-fft-dropatt", "out-fft-dropout", "out-fft-dropatt")
+        for word in (f"--p-{name}", "0")
+    ]
+    no_dropout += ["--p-dur-predictor-dropout", "0", "--p-pitch-predictor-dropout", "0"]
+    train.main(train_options(corpus, tmp_path / "eager", *options, *no_dropout))
+    train.main(train_options(corpus, tmp_path / "compiled", *options, *no_dropout, "--compile"))
+    assert losses(tmp_path / "compiled") == pytest.approx(losses(tmp_path / "eager"), rel=1e-3)
+
+
+@pytest.mark.parametrize("extra", [(), ("--amp",), ("--torchscript",)])
+def test_speech_made_on_the_gpu_is_that_of_the_cpu(extra: tuple[str, ...], corpus: Path, tmp_path: Path):
+    train.main(train_options(corpus, tmp_path, "--epochs", "2", "--validation-interval", "9"))
+    checkpoint = tmp_path / "FastPitch_checkpoint_2.pt"
+    assert load_checkpoint(checkpoint).model == "FastPitch"
+    (tmp_path / "list.txt").write_text("a.wav|a small house\nb.wav|nobody came, and nobody called.\n")
+    common = ["-i", str(tmp_path / "list.txt"), "--fastpitch", str(checkpoint), "--save-mels", "--no-audio"]
+    inference.main([*common, "-o", str(tmp_path / "cpu")])
+    inference.main([*common, "-o", str(tmp_path / "gpu"), "--cuda", "--no-tf32", *extra])
+    for name in ("a", "b"):
+        mels = [torch.load(tmp_path / device / "mels" / f"{name}.pt", weights_only=True) for device in ("cpu", "gpu")]
+        if "--amp" in extra:
+            assert abs(mels[0].shape[1] - mels[1].shape[1]) <= 2  # a rounded duration may fall the other way
+        else:
+            torch.testing.assert_close(mels[1], mels[0], atol=2e-3, rtol=1e-3)
