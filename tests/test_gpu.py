@@ -1,5 +1,6 @@
 """What only shows on a GPU: run with `bash scripts/test.sh -m gpu`."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,9 +33,13 @@ SMALL = ModelConfig(
 
 
 @pytest.fixture(autouse=True)
-def full_precision(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
-    monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", False)
+def full_precision() -> Iterator[None]:
+    matmul, cudnn = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = False
+    yield
+    torch.set_float32_matmul_precision(matmul)
+    torch.backends.cudnn.allow_tf32 = cudnn
 
 
 @pytest.fixture(scope="module")
