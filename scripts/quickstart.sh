@@ -8,4 +8,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
 
 ensure_venv
+# Idle threads sleep soon instead of spinning, or a training step takes many times longer when other programs run.
+export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-1000}
 exec "$PYTHON" -m scripts.quickstart "$@"
