@@ -19,6 +19,7 @@ from common.errors import InputError
 from common.espeak import Interval, Speaker, Speech
 from common.files import write_atomically, write_text
 from common.progress import progress
+from common.text.cleaners import get_cleaner
 
 SENTENCES = Path(__file__).with_name("corpus_sentences.txt")
 # Higher than the library's own: Griffin-Lim finds the phases of harmonics 160 Hz apart far better than of 100 Hz.
@@ -72,6 +73,11 @@ def read_sentences(path: Path) -> list[str]:
     return sentences
 
 
+def normalise(text: str) -> str:
+    """A text as the embedded speaker gets it to read: numbers and abbreviations in words."""
+    return get_cleaner("english_cleaners_v3")(text)
+
+
 def make_corpus(folder: Path, *, sentences: list[str], speaker: Speaker, n_validation: int) -> Corpus:
     """Let ``speaker`` read ``sentences`` into ``folder``; ``n_validation`` of them, evenly spread, are for validation.
 
@@ -83,11 +89,11 @@ def make_corpus(folder: Path, *, sentences: list[str], speaker: Speaker, n_valid
     lines: list[str] = []
     (folder / METADATA).unlink(missing_ok=True)
     for number, sentence in enumerate(progress(sentences, desc="corpus", unit="clip"), start=1):
-        name = _name(number)
-        speech = speaker.speak(sentence)
+        name, text = _name(number), normalise(sentence)
+        speech = speaker.speak(text)
         write_clip(folder, name, speech)
         duration_s += speech.duration_s
-        lines.append(f"wavs/{name}.wav|{sentence}\n")
+        lines.append(f"wavs/{name}.wav|{text}\n")
     stride = len(sentences) / n_validation
     validation = {int((i + 0.5) * stride) for i in range(n_validation)}
     write_text(folder / TRAIN, "".join(line for i, line in enumerate(lines) if i not in validation))
@@ -102,7 +108,7 @@ def _name(number: int) -> str:
 
 def _metadata(sentences: list[str]) -> str:
     """LJSpeech's table: clip, transcript, normalised transcript."""
-    return "".join(f"{_name(number)}|{text}|{text}\n" for number, text in enumerate(sentences, start=1))
+    return "".join(f"{_name(number)}|{text}|{normalise(text)}\n" for number, text in enumerate(sentences, start=1))
 
 
 def write_clip(folder: Path, name: str, speech: Speech) -> None:

@@ -30,7 +30,7 @@ from common.files import load_tensor, read_json, write_json, write_text
 from common.metrics import SpeechDistance, compare_speech, frame_f0
 from common.phrases import Phrase, read_phrases
 from common.plots import plot_utterance, save_png
-from scripts.make_corpus import READER, SENTENCES, Corpus, make_corpus, read_sentences
+from scripts.make_corpus import READER, SENTENCES, Corpus, make_corpus, normalise, read_sentences
 
 ROOT = Path(__file__).resolve().parents[1]
 AUDIO = AudioConfig()
@@ -237,7 +237,7 @@ def bfloat16_is_faster() -> bool:
 
 def speak(folders: Folders, phrases: list[Phrase], speaker: Speaker, *, epochs: int) -> None:
     """Turn each phrase into phones, as the speaker reads it, and let the new voice say them."""
-    lines = [f"{phrase.output}\t{' '.join(speaker.phones(phrase.text))}\n" for phrase in phrases]
+    lines = [f"{phrase.output}\t{' '.join(speaker.phones(normalise(phrase.text)))}\n" for phrase in phrases]
     write_text(folders.phones, "output\ttext\n" + "".join(lines))
     call(
         "inference.py",
@@ -261,7 +261,7 @@ def compare(folders: Folders, phrases: list[Phrase], speaker: Speaker) -> list[S
             mel, pitch=torch.from_numpy(f0), hop_length=AUDIO.hop_length, sampling_rate=rate, title=phrase.text
         )
         save_png(figure, path.with_suffix(".png"))
-        reference = speaker.speak(phrase.text).wave
+        reference = speaker.speak(normalise(phrase.text)).wave
         save_wav(folders.reference / phrase.output, torch.from_numpy(reference), sampling_rate=rate)
         distances.append(compare_speech(reference, wave, sampling_rate=rate))
     return distances
