@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures latency and throughput of inference on phrases of 128 characters, and prints one table of them.
 #   BS_SEQUENCE="1 4 8" REPEATS=100 bash scripts/inference_benchmark.sh
-#   FASTPITCH=voice.pt AMP=both REPEATS=5 BS_SEQUENCE=1 CUDA=false bash scripts/inference_benchmark.sh     a laptop
+#   FASTPITCH=voice.pt AMP=both REPEATS=5 BS_SEQUENCE=1 CPU=true bash scripts/inference_benchmark.sh     a laptop
 #   AUDIO=false bash scripts/inference_benchmark.sh        the text-to-mel model alone
 #   DRY_RUN=1 bash scripts/inference_benchmark.sh          prints the commands instead of running them
 # Arguments go to inference.py, such as a vocoder's checkpoint; without one the sound is made by Griffin-Lim.
@@ -16,7 +16,7 @@ use_python
 : "${REPEATS:=100}"       # times that the list is spoken
 : "${WARMUP:=16}"         # batches before measuring
 : "${AMP:=false}"         # true, false, or both, which adds the speed-up
-: "${CUDA:=auto}"         # true or false; auto: true where there is a GPU
+: "${CPU:=false}"         # true: on the CPU, even where there is a GPU
 : "${AUDIO:=true}"
 : "${TORCHSCRIPT:=false}"
 : "${OUTPUT_DIR:=output/benchmark_inference}"
@@ -26,8 +26,9 @@ if [ -z "$FASTPITCH" ]; then
         sort -n | tail -n 1 | cut -d ' ' -f 2- || true)
     [ -n "$FASTPITCH" ] || die "no FastPitch checkpoint in ./output; train one (scripts/train.sh), or set FASTPITCH"
 fi
-if [ "$CUDA" = auto ]; then
-    CUDA=$(nvidia-smi -L >/dev/null 2>&1 && echo true || echo false)
+CUDA=false
+if [ "$CPU" != true ] && nvidia-smi -L >/dev/null 2>&1; then
+    CUDA=true
 fi
 case "$AMP" in
     true) precisions=(amp) ;;
