@@ -13,9 +13,9 @@ from common.errors import InputError, OptionError
 from common.extraction import FROM_FILES, FROM_TEXTGRIDS, ExtractionPlan
 from common.extraction_report import table
 from common.extraction_run import FailedElsewhereError, extract_corpus
-from common.files import read_json
 from common.mel import MelExtractor
-from common.pitch import KINDS, PitchStatistics
+from common.pitch import KINDS
+from common.pitch_statistics import read_pitch_statistics
 
 INTERRUPTED = 130  # exit status, as a shell gives it to a command ended by Ctrl-C
 PEAK_NORM = 32767 / 32768  # the largest 16-bit sample, as the original scales to
@@ -157,18 +157,6 @@ def plan_from_args(args: argparse.Namespace) -> ExtractionPlan:
     )
 
 
-def read_statistics(path: Path | None) -> PitchStatistics | None:
-    """Statistics of another list's pitch, from the file written beside its features."""
-    if path is None:
-        return None
-    values = read_json(path)
-    if not (isinstance(values, dict) and all(isinstance(values.get(key), int | float) for key in ("mean", "std"))):
-        raise InputError(f'{path}: expected {{"mean": <Hz>, "std": <Hz>}}')
-    if not values["std"] > 0:
-        raise InputError(f"{path}: std {values['std']}, expected a number above 0")
-    return PitchStatistics(mean=float(values["mean"]), std=float(values["std"]))
-
-
 def default_workers() -> int:
     """This process's share of the cores it may use."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -179,7 +167,7 @@ def main() -> int:
     args = build_parser().parse_args()
     check_options(args)
     plan = plan_from_args(args)
-    given = read_statistics(args.pitch_mean_std_file)
+    given = None if args.pitch_mean_std_file is None else read_pitch_statistics(args.pitch_mean_std_file)
     ranks = distributed.start(cuda=args.cuda)
     try:
         report = extract_corpus(

@@ -29,6 +29,7 @@ from common.inference_arguments import (
 from common.logger import Logger
 from common.measure import Measurements
 from common.phrases import read_phrases
+from common.pitch_statistics import read_pitch_statistics
 from common.precision import choose_kernels, precision_name
 from common.progress import progress
 from common.registry import available_models
@@ -118,9 +119,9 @@ def load_voice(given: tuple[str, Path], args: argparse.Namespace, *, device: tor
     network, config, checkpoint = load_model(name, path, args, device=device, ema=args.ema)
     package = models.get_package(name)
     if args.pitch_mean_std_file is not None:
-        mean, std = package.data_function.read_pitch_statistics(args.pitch_mean_std_file)
-        network.pitch_mean.fill_(mean)
-        network.pitch_std.fill_(std)
+        given_pitch = read_pitch_statistics(args.pitch_mean_std_file)
+        network.pitch_mean.fill_(given_pitch.mean)
+        network.pitch_std.fill_(given_pitch.std)
     transform = None
     if options := pitch_options(args):
         transform = importlib.import_module(f"{package.__name__}.pitch_transform").PitchTransform(**options)

@@ -17,12 +17,12 @@ from common.pitch import (
     SHORTEST,
     TRICHAR_PARTS,
     PitchMoments,
-    PitchStatistics,
     estimate_pitch,
     moments,
     normalise,
     pitch_of_kind,
 )
+from common.pitch_statistics import PitchStatistics
 from common.textgrid import Alignment, fit, read_alignment, trim_silence
 
 FROM_TEXTGRIDS = "TextGrids"

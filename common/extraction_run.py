@@ -26,7 +26,8 @@ from common.extraction_device import mels_on_device
 from common.extraction_pool import WorkerPool
 from common.filelist import read_filelist
 from common.files import read_json, write_json, write_text
-from common.pitch import PitchStatistics, statistics
+from common.pitch import statistics
+from common.pitch_statistics import PitchStatistics
 from common.progress import progress
 
 T = TypeVar("T")

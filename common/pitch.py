@@ -8,6 +8,7 @@ import parselmouth
 
 from common.config import AudioConfig
 from common.errors import AudioError, InputError
+from common.pitch_statistics import PitchStatistics
 
 FLOOR = 75.0  # Hz
 CEILING = 600.0  # Hz
@@ -15,14 +16,6 @@ SHORTEST = 3.0 / FLOOR  # s, the analysis window: three periods of the lowest pi
 FLAT = 1e-6  # a standard deviation below this part of the mean is rounding
 TRICHAR_PARTS = 3
 KINDS = ("pitch_mel", "pitch_char", "pitch_trichar")
-
-
-@dataclass(frozen=True)
-class PitchStatistics:
-    """Mean and standard deviation of voiced pitch, Hz; they belong to a model's weights as much as a bias does."""
-
-    mean: float
-    std: float
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from torch import nn
 from common.cli import non_negative_float, positive_int
 from common.config import AudioConfig
 from common.errors import InputError
+from common.pitch_statistics import read_pitch_statistics
 from common.text.arguments import text_config_from_args
 from common.text.front_end import TextFrontEnd
-from fastpitch.data_function import read_pitch_statistics
 from fastpitch.model import ModelConfig
 
 _DEFAULTS = ModelConfig()
@@ -71,9 +71,9 @@ def initialize_networks(networks: dict[str, nn.Module], args: argparse.Namespace
     Raises:
         InputError: no file of statistics is given or found, or it holds none.
     """
-    mean, std = read_pitch_statistics(args.pitch_mean_std_file or _find_pitch_statistics(args))
-    networks["fastpitch"].pitch_mean.fill_(mean)
-    networks["fastpitch"].pitch_std.fill_(std)
+    found = read_pitch_statistics(args.pitch_mean_std_file or _find_pitch_statistics(args))
+    networks["fastpitch"].pitch_mean.fill_(found.mean)
+    networks["fastpitch"].pitch_std.fill_(found.std)
 
 
 def _find_pitch_statistics(args: argparse.Namespace) -> Path:

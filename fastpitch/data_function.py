@@ -171,22 +171,6 @@ def build_dataset(
     )
 
 
-def read_pitch_statistics(path: Path) -> tuple[float, float]:
-    """Mean and standard deviation in Hz from the JSON file that extract_mels.py writes beside ``pitch_char/``.
-
-    Raises:
-        InputError: the file is missing or malformed, or the numbers are no statistics of a voice.
-    """
-    values = read_json(path)
-    try:
-        mean, std = float(values["mean"]), float(values["std"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f'{path}: expected {{"mean": <Hz>, "std": <Hz>}}') from error
-    if not (0 < mean < float("inf") and 0 < std < float("inf")):
-        raise InputError(f"{path}: mean {mean} Hz, std {std} Hz: expected two numbers above 0")
-    return mean, std
-
-
 def _pad(rows: list[Tensor]) -> Tensor:
     return pad_sequence(rows, batch_first=True)
 

@@ -21,15 +21,7 @@ use_python
 : "${TORCHSCRIPT:=false}"
 : "${OUTPUT_DIR:=output/benchmark_inference}"
 
-if [ -z "$FASTPITCH" ]; then
-    FASTPITCH=$(find output -maxdepth 1 -name 'FastPitch_checkpoint_*.pt' -printf '%T@ %p\n' 2>/dev/null |
-        sort -n | tail -n 1 | cut -d ' ' -f 2- || true)
-    [ -n "$FASTPITCH" ] || die "no FastPitch checkpoint in ./output; train one (scripts/train.sh), or set FASTPITCH"
-fi
-CUDA=false
-if [ "$CPU" != true ] && nvidia-smi -L >/dev/null 2>&1; then
-    CUDA=true
-fi
+find_checkpoint
 case "$AMP" in
     true) precisions=(amp) ;;
     false) precisions=(fp32) ;;
@@ -50,18 +42,13 @@ for precision in "${precisions[@]}"; do
             --repeats "$REPEATS"
             --warmup-steps "$WARMUP"
         )
-        [ "$CUDA" != true ] || command+=(--cuda --cudnn-benchmark)
+        ! uses_gpu || command+=(--cuda --cudnn-benchmark)
         [ "$precision" != amp ] || command+=(--amp)
         [ "$AUDIO" = true ] || command+=(--no-audio)
         [ "$TORCHSCRIPT" != true ] || command+=(--torchscript)
         command+=("$@")
-        if [ "${DRY_RUN:-0}" = 1 ]; then
-            printf '%q ' "${command[@]}"
-            echo
-            continue
-        fi
-        rm -f "$log" # figures of an earlier run
-        "${command[@]}"
+        [ "${DRY_RUN:-0}" = 1 ] || rm -f "$log" # figures of an earlier run
+        run_or_print "${command[@]}"
         logs+=("$log")
     done
 done

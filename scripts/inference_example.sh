@@ -13,18 +13,11 @@ use_python
 : "${PHRASES:=phrases/devset10.tsv}"
 : "${BATCH_SIZE:=32}"
 : "${AMP:=false}"
-: "${CUDA:=auto}" # true or false; auto: true where there is a GPU
+: "${CPU:=false}" # true: on the CPU, even where there is a GPU
 : "${EMA:=false}"
 : "${SPEAKER:=0}"
 
-if [ -z "$FASTPITCH" ]; then
-    FASTPITCH=$(find output -maxdepth 1 -name 'FastPitch_checkpoint_*.pt' -printf '%T@ %p\n' 2>/dev/null |
-        sort -n | tail -n 1 | cut -d ' ' -f 2- || true)
-    [ -n "$FASTPITCH" ] || die "no FastPitch checkpoint in ./output; train one (scripts/train.sh), or set FASTPITCH"
-fi
-if [ "$CUDA" = auto ]; then
-    CUDA=$(nvidia-smi -L >/dev/null 2>&1 && echo true || echo false)
-fi
+find_checkpoint
 name=$(basename "$PHRASES")
 precision=$([ "$AMP" = true ] && echo amp || echo fp32)
 : "${OUTPUT_DIR:=output/audio_${name%.*}_$precision}"
@@ -37,14 +30,9 @@ command=(
     --speaker "$SPEAKER"
     --batch-size "$BATCH_SIZE"
 )
-[ "$CUDA" != true ] || command+=(--cuda)
+! uses_gpu || command+=(--cuda)
 [ "$AMP" != true ] || command+=(--amp)
 [ "$EMA" != true ] || command+=(--ema)
 command+=("$@")
 
-if [ "${DRY_RUN:-0}" = 1 ]; then
-    printf '%q ' "${command[@]}"
-    echo
-    exit 0
-fi
-exec "${command[@]}"
+exec_or_print "${command[@]}"

@@ -135,3 +135,32 @@ require_gpus() {
     [ "$found" -ge "$1" ] ||
         die "NUM_GPUS=$1, but PyTorch sees $found GPUs here; set NUM_GPUS to that, or NUM_GPUS=0 for the CPU"
 }
+
+# Sets FASTPITCH to the newest checkpoint in ./output where it is empty.
+find_checkpoint() {
+    [ -z "$FASTPITCH" ] || return 0
+    FASTPITCH=$(find output -maxdepth 1 -name 'FastPitch_checkpoint_*.pt' -printf '%T@ %p\n' 2>/dev/null |
+        sort -n | tail -n 1 | cut -d ' ' -f 2- || true)
+    [ -n "$FASTPITCH" ] || die "no FastPitch checkpoint in ./output; train one (scripts/train.sh), or set FASTPITCH"
+}
+
+# True if there is a GPU and CPU=true does not ask to leave it alone.
+uses_gpu() {
+    [ "${CPU:-false}" != true ] && nvidia-smi -L >/dev/null 2>&1
+}
+
+# Runs a command, or prints it with DRY_RUN=1.
+run_or_print() {
+    if [ "${DRY_RUN:-0}" = 1 ]; then
+        printf '%q ' "$@"
+        echo
+    else
+        "$@"
+    fi
+}
+
+# The same, with the command in this script's place, so that a signal to the script reaches it.
+exec_or_print() {
+    [ "${DRY_RUN:-0}" = 1 ] || exec "$@"
+    run_or_print "$@"
+}

@@ -97,9 +97,4 @@ command+=(
 [ "$AMP" != true ] || command+=(--amp)
 command+=("$@")
 
-if [ "${DRY_RUN:-0}" = 1 ]; then
-    printf '%q ' "${command[@]}"
-    echo
-    exit 0
-fi
-exec "${command[@]}"
+exec_or_print "${command[@]}"

@@ -11,7 +11,8 @@ import data_functions
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import InputError
 from common.files import save_tensor, write_json, write_text
-from fastpitch.data_function import FastPitchBatch, FastPitchDataset, read_pitch_statistics
+from common.pitch_statistics import PitchStatistics, read_pitch_statistics
+from fastpitch.data_function import FastPitchBatch, FastPitchDataset
 
 AUDIO = AudioConfig(n_mels=4)
 TEXTS = {"a": "Printing", "b": "in the", "c": "a"}  # plain letters: one symbol each
@@ -191,7 +192,7 @@ def test_mels_of_other_audio_settings_are_refused_field_by_field(corpus: Path):
 def test_pitch_statistics_are_read_as_extract_mels_writes_them(tmp_path: Path):
     path = tmp_path / "pitch_char_stats__train.json"
     write_json(path, {"mean": 214.7, "std": 65.7})
-    assert read_pitch_statistics(path) == (214.7, 65.7)
+    assert read_pitch_statistics(path) == PitchStatistics(214.7, 65.7)
 
 
 @pytest.mark.parametrize(

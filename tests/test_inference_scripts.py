@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def shell(script: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess:
-    environment = {**os.environ, "CUDA": "false", "PYTHON": "python", **variables}
+    environment = {**os.environ, "CPU": "true", "PYTHON": "python", **variables}
     command = ["bash", f"scripts/{script}", *arguments]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
 

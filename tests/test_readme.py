@@ -168,7 +168,7 @@ def test_each_option_of_a_command_is_in_its_table(command: str, rows: list[list[
 
 def test_the_table_of_variables_is_that_of_train_sh():
     ((script, rows),) = tables("variables")
-    text = (ROOT / script).read_text()
+    text = (ROOT / script).read_text() + (ROOT / "scripts" / "lib.sh").read_text()
     real = dict(re.findall(r'^ *: "\$\{(\w+):=(.*?)\}"', text, re.MULTILINE))
     documented: dict[str, str] = {}
     for names, default, _ in rows:
