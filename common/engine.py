@@ -47,6 +47,7 @@ class _Outcome:
     terms: dict[str, float]
     grad_norm: float
     finite: bool
+    extra: list[float]  # what was summed over processes with it
 
 
 class Engine:
@@ -102,30 +103,27 @@ class Engine:
         norms: dict[str, float] = {}
         skipped = []
         frames = torch.stack([batch.n_frames for batch in micro_batches]).sum()
+        # Rides along with the first phase's counts and values, so that it costs no exchange or waiting of its own.
         extra = torch.stack([frames.double(), frames.new_tensor(float(stop), dtype=torch.float64)])
+        shared: list[float] = []
         for phase in self.objective.phases:
-            outcome, extra = self._run_phase(phase, micro_batches, epoch=epoch, extra=extra)
+            outcome = self._run_phase(phase, micro_batches, epoch=epoch, extra=extra)
+            shared, extra = shared or outcome.extra, extra[:0]
             terms |= outcome.terms
             norms[phase.name] = outcome.grad_norm
             self._finish_phase(phase, outcome)
             if not outcome.finite:
                 skipped.append(phase.name)
         self._count_skipped(bool(skipped), micro_batches)
-        n_frames, stops = extra.tolist()
+        n_frames, stops = shared
         return StepResult(terms, norms, int(n_frames), tuple(skipped), stops > 0)
 
-    def _run_phase(
-        self, phase: Phase, micro_batches: Sequence[Batch], *, epoch: int, extra: Tensor
-    ) -> tuple["_Outcome", Tensor]:
-        """Gradients of one phase, and ``extra`` over all processes.
-
-        ``extra`` (2,) rides along with the first phase's counts, so that it costs no exchange of its own.
-        """
+    def _run_phase(self, phase: Phase, micro_batches: Sequence[Batch], *, epoch: int, extra: Tensor) -> "_Outcome":
+        """Gradients of one phase, and the sums of ``extra`` (any number of float64) over all processes."""
         optimizer, reducer = self.optimizers[phase.name], self._reducers[phase.name]
         self._freeze_all_but(phase)
         optimizer.zero_grad(set_to_none=True)
-        is_first = phase is self.objective.phases[0]
-        counts, extra = self._global_counts(phase.name, micro_batches, extra, share_extra=is_first)
+        counts, extra = self._global_counts(phase.name, micro_batches, extra)
         divisors = {name: count.clamp(min=1) for name, count in counts.items()}
         weights = self.objective.weights(phase.name, epoch=epoch)
         buffers = self._copy_buffers(phase)
@@ -145,15 +143,17 @@ class Engine:
         norm = torch.nn.utils.get_total_norm(gradients)
         sums = self._ranks.sum(torch.stack(list(totals.values())))
         # The one synchronisation with the device in a phase: what to log, and whether to step.
-        *sums, norm_value = torch.cat([sums, norm.reshape(1).to(sums)]).tolist()
-        counted = torch.stack(list(divisors.values())).tolist()
-        values = {name: total / count for name, total, count in zip(totals, sums, counted)}
+        counted = torch.stack(list(divisors.values()))
+        parts = [part.to(torch.float64) for part in (sums, counted, extra, norm.reshape(1).to(sums.device))]
+        fetched = torch.cat(parts).cpu().split([len(part) for part in parts])
+        sum_values, count_values, extra_values, (norm_value,) = (part.tolist() for part in fetched)
+        values = {name: total / count for name, total, count in zip(totals, sum_values, count_values)}
         # Terms that are only logged do not stop an update.
         finite = math.isfinite(norm_value) and all(math.isfinite(values[name]) for name in weights)
         if not finite:
             for buffer, copy in buffers:
                 buffer.copy_(copy)
-        return _Outcome(values, norm_value, finite), extra
+        return _Outcome(values, norm_value, finite, extra_values)
 
     def _finish_phase(self, phase: Phase, outcome: "_Outcome") -> None:
         """Clip and step, or skip an update that is not finite."""
@@ -181,16 +181,13 @@ class Engine:
                 parameter.requires_grad_(id(parameter) in trained)
 
     def _global_counts(
-        self, phase: str, micro_batches: Sequence[Batch], extra: Tensor, *, share_extra: bool
+        self, phase: str, micro_batches: Sequence[Batch], extra: Tensor
     ) -> tuple[dict[str, Tensor], Tensor]:
         own = [self.objective.counts(phase, batch) for batch in micro_batches]
         names = list(own[0])
         # float64 holds every count exactly.
         sums = torch.stack([torch.stack([counts[name].double() for counts in own]).sum() for name in names])
-        if share_extra:
-            sums, extra = self._ranks.sum(torch.cat([sums, extra])).split([len(names), len(extra)])
-        else:
-            sums = self._ranks.sum(sums)
+        sums, extra = self._ranks.sum(torch.cat([sums, extra])).split([len(names), len(extra)])
         return dict(zip(names, sums.unbind())), extra
 
     def _autocast(self) -> AbstractContextManager:

@@ -45,7 +45,7 @@ class FastPitchObjective(Objective):
         }
 
     def numerators(self, phase: str, networks: Networks, batch: FastPitchBatch) -> dict[str, Tensor]:
-        return sums_of_errors(_teacher_forced(networks, batch), batch)
+        return sums_of_errors(networks["fastpitch"].teacher_forced(batch), batch)
 
     def evaluate(self, networks: Networks, batch: FastPitchBatch) -> dict[str, Term]:
         sums = self.numerators(_PHASE, networks, batch)
@@ -53,7 +53,7 @@ class FastPitchObjective(Objective):
         return {name: Term(total, counts[name]) for name, total in sums.items()}
 
     def examples(self, networks: Networks, batch: FastPitchBatch) -> list[Example]:
-        out = _teacher_forced(networks, batch)
+        out = networks["fastpitch"].teacher_forced(batch)
         return [_example(out, batch, index) for index in range(min(_N_EXAMPLES, len(batch.names)))]
 
 
@@ -81,10 +81,6 @@ def sums_of_errors(out: MelOutput, batch: FastPitchBatch) -> dict[str, Tensor]:
         "duration_error": duration_error.abs().sum(),
         "pitch_error": pitch_error.detach().abs().sum(),
     }
-
-
-def _teacher_forced(networks: Networks, batch: FastPitchBatch) -> MelOutput:
-    return networks["fastpitch"](**batch.teacher_forcing())
 
 
 def _example(out: MelOutput, batch: FastPitchBatch, index: int) -> Example:
