@@ -19,24 +19,27 @@ def get_package(name: str) -> ModuleType:
     return import_package(name)
 
 
-def build_networks(name: str, config: Any, audio: AudioConfig, text: TextConfig | None) -> dict[str, nn.Module]:
-    """A model's networks with new weights."""
-    return import_package(name).model.build_networks(config, audio, text)
+def build_networks(
+    name: str, config: Any, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
+) -> dict[str, nn.Module]:
+    """A model's networks with new weights, or with ``inference`` those alone that inference needs."""
+    return import_package(name).model.build_networks(config, audio, text, inference=inference)
 
 
 def load_networks(
     checkpoint: Checkpoint, *, ema: bool = False, device: torch.device, where: str = "checkpoint"
 ) -> tuple[dict[str, nn.Module], Any]:
-    """A checkpoint's networks on ``device`` in evaluation mode, and its ModelConfig.
+    """The networks that infer, of a checkpoint, on ``device`` in evaluation mode, and its ModelConfig.
 
-    ``ema`` takes the averaged weights; ``where`` names the checkpoint in errors.
+    Those that only training needs (discriminators) are neither built nor loaded. ``ema`` takes the averaged weights;
+    ``where`` names the checkpoint in errors.
 
     Raises:
         CheckpointError: averaged weights are asked for and absent, or the weights do not fit the configuration.
     """
     kind = import_package(checkpoint.model).model.ModelConfig
     config = from_plain(kind, checkpoint.config, where=where)
-    networks = build_networks(checkpoint.model, config, checkpoint.audio, checkpoint.text)
+    networks = build_networks(checkpoint.model, config, checkpoint.audio, checkpoint.text, inference=True)
     weights = checkpoint.networks
     if ema:
         if checkpoint.ema is None:

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -11,21 +12,21 @@ import data_functions
 import loss_functions
 import models
 from common import distributed
-from common.audio_arguments import add_audio_arguments, audio_config_from_args
+from common.audio_arguments import add_audio_arguments
 from common.checkpoint import Checkpoint, load_checkpoint, load_last_checkpoint, saved_checkpoints
 from common.cli import ArgumentParser, non_negative_float, non_negative_int, positive_float, positive_int, run
-from common.config import AudioConfig, differences, from_plain, to_plain
+from common.config import differences, from_plain, to_plain
 from common.distributed import Ranks
 from common.engine import Engine, EngineOptions
 from common.errors import CheckpointError, OptionError
-from common.files import read_json
 from common.host_memory import keep_freed_memory
 from common.logger import Logger
-from common.optim import OPTIMIZERS, build_optimizer, inverse_sqrt_schedule
+from common.objective import Objective
+from common.optim import OPTIMIZERS, build_optimizer
 from common.precision import add_precision_arguments, amp_dtype_from_args, check_precision_arguments, choose_kernels
 from common.progress import print_line
 from common.registry import available_models, import_package
-from common.text.arguments import add_text_arguments, text_config_from_args
+from common.settings import Settings
 from common.training import RunOptions, Trainer, describe_metrics
 
 
@@ -38,9 +39,10 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     _add_run_arguments(parser)
     _add_optimization_arguments(parser)
     add_audio_arguments(parser)
-    add_text_arguments(parser)
     import_package(chosen.model).arg_parser.add_arguments(parser)
     args = parser.parse_args(argv)
+    if args.epochs is None:
+        parser.error("the following arguments are required: --epochs")
     if args.checkpoint_path is not None and args.resume:
         raise OptionError("--checkpoint-path and --resume both say where to go on from; give one of them")
     check_precision_arguments(args)
@@ -54,10 +56,21 @@ def _add_run_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--validation-files", type=Path, required=True, help="list of utterances to validate on")
     parser.add_argument("--log-file", type=Path, help="JSON log (default: nvlog.json in the output folder)")
     setup = parser.add_argument_group("training setup")
-    setup.add_argument("--epochs", type=positive_int, required=True, help="epochs to train in all")
-    setup.add_argument("--epochs-per-checkpoint", type=positive_int, default=50, help="all of them are kept")
+    setup.add_argument("--epochs", type=positive_int, help="epochs to train in all")
+    setup.add_argument("--epochs-this-job", type=positive_int, help="stop after so many, to go on with --resume")
+    setup.add_argument("--epochs-per-checkpoint", "--checkpoint-interval", type=positive_int, default=50, help="epochs")
+    setup.add_argument(
+        "--keep-milestones",
+        type=positive_int,
+        nargs="+",
+        metavar="EPOCH",
+        help="keep the checkpoints of these epochs and the last two, instead of all",
+    )
     setup.add_argument("--steps-per-checkpoint", type=non_negative_int, default=0, help="also within epochs; 0: never")
     setup.add_argument("--validation-interval", type=positive_int, default=1, help="epochs between validations")
+    setup.add_argument(
+        "--samples-interval", type=positive_int, help="epochs between plots and sound in TensorBoard, if not the same"
+    )
     setup.add_argument("--checkpoint-path", type=Path, help="checkpoint to go on from")
     setup.add_argument("--resume", action="store_true", help="go on from the last checkpoint of the output folder")
     setup.add_argument("--seed", type=non_negative_int, default=1234, help="of weights, dropout and the data's order")
@@ -77,17 +90,10 @@ def _add_run_arguments(parser: ArgumentParser) -> None:
 def _add_optimization_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("optimization setup")
     group.add_argument("--optimizer", choices=OPTIMIZERS, default="lamb", help="algorithm")
-    group.add_argument(
-        "-lr",
-        "--learning-rate",
-        type=positive_float,
-        default=0.1,
-        help="divided by sqrt(update), once the warm-up has reached sqrt(warmup steps); constant without warm-up",
-    )
+    group.add_argument("-lr", "--learning-rate", type=positive_float, default=0.1, help="where the schedule starts")
     group.add_argument("--weight-decay", type=non_negative_float, default=1e-6, help="of all parameters")
     group.add_argument("--grad-clip-thresh", type=positive_float, default=1000.0, help="largest norm of the gradient")
     group.add_argument("-bs", "--batch-size", type=positive_int, default=32, help="of one process and micro-batch")
-    group.add_argument("--warmup-steps", type=non_negative_int, default=1000, help="updates of rising rate; 0: none")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -103,9 +109,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def train(args: argparse.Namespace, ranks: Ranks) -> int:
     """Set up networks, data and engine as ``args`` say, and run."""
     _set_up_torch(args, ranks)
-    audio = audio_config_from_args(args, base=_features_config(args.dataset_path))
-    text = text_config_from_args(args)
     package = import_package(args.model)
+    settings = package.arg_parser.settings_from_args(args)
+    audio, text = settings.audio, settings.text
     config = package.arg_parser.config_from_args(args, audio)
     template = Checkpoint(model=args.model, config=to_plain(config), audio=audio, text=text, networks={})
     networks = models.build_networks(args.model, config, audio, text)
@@ -113,11 +119,12 @@ def train(args: argparse.Namespace, ranks: Ranks) -> int:
     validation_set = data_functions.build_dataset(args.model, args, args.validation_files, audio=audio, text=text)
     found = _checkpoint_to_resume(args, ranks)
     if found is not None:
-        _check_fits(template, found[1], where=found[0])
-        models.load_weights(networks, found[1].networks, where=str(found[0]))
+        _check_fits(template, found[1], where=found[0], adaptable=settings.adaptable)
+        _load_weights(networks, found[1], where=found[0], ranks=ranks)
     else:
         package.arg_parser.initialize_networks(networks, args)
-    engine = _build_engine(args, networks, audio, ranks)
+    objective = loss_functions.build_objective(args.model, args, audio)
+    engine = _build_engine(args, networks, objective, settings, ranks)
     args.output.mkdir(parents=True, exist_ok=True)
     logger = Logger(args.log_file or args.output / "nvlog.json", enabled=ranks.is_main)
     logger.parameter(**{name: str(value) if isinstance(value, Path) else value for name, value in vars(args).items()})
@@ -151,12 +158,6 @@ def _set_up_torch(args: argparse.Namespace, ranks: Ranks) -> None:
         keep_freed_memory()
 
 
-def _features_config(dataset_path: Path) -> AudioConfig | None:
-    """What the extracted mels are, as extract_mels.py left it beside them."""
-    path = dataset_path / "mels" / "audio.json"
-    return from_plain(AudioConfig, read_json(path), where=str(path)) if path.is_file() else None
-
-
 def _checkpoint_to_resume(args: argparse.Namespace, ranks: Ranks) -> tuple[Path, Checkpoint] | None:
     if args.checkpoint_path is not None:
         return args.checkpoint_path, load_checkpoint(args.checkpoint_path)
@@ -172,15 +173,18 @@ def _checkpoint_to_resume(args: argparse.Namespace, ranks: Ranks) -> tuple[Path,
     return None
 
 
-def _check_fits(template: Checkpoint, found: Checkpoint, *, where: Path) -> None:
-    """Refuse a checkpoint of another model or of other features, listing each field that differs."""
+def _check_fits(template: Checkpoint, found: Checkpoint, *, where: Path, adaptable: Sequence[str]) -> None:
+    """Refuse a checkpoint of another model or of other features, listing each field that differs.
+
+    ``adaptable`` names fields of the audio that may differ, as the model will adapt to them.
+    """
     if found.model != template.model:
         raise CheckpointError(f"{where}: a checkpoint of {found.model}, expected one of {template.model}")
     names = (str(where), "these options and data")
     kind = import_package(template.model).model.ModelConfig
     pairs = [
         (from_plain(kind, found.config, where=str(where)), from_plain(kind, template.config, where="options")),
-        (found.audio, template.audio),
+        (found.audio, replace(template.audio, **{name: getattr(found.audio, name) for name in adaptable})),
     ]
     if found.text is not None and template.text is not None:
         pairs.append((found.text, template.text))
@@ -189,14 +193,24 @@ def _check_fits(template: Checkpoint, found: Checkpoint, *, where: Path) -> None
         raise CheckpointError(f"{where} does not fit: " + "; ".join(lines))
 
 
+def _load_weights(networks: dict[str, nn.Module], found: Checkpoint, *, where: Path, ranks: Ranks) -> None:
+    """Load a checkpoint's weights; one that was made for inference lacks the networks that only training needs."""
+    inferring, *others = networks
+    absent = [name for name in others if name not in found.networks] if found.training is None else []
+    present = {name: network for name, network in networks.items() if name not in absent}
+    models.load_weights(present, found.networks, where=str(where))
+    if absent and ranks.is_main:
+        print_line(f"{where} holds the {inferring} alone: {' and '.join(absent)} begin with new weights")
+
+
 def _build_engine(
-    args: argparse.Namespace, networks: dict[str, nn.Module], audio: AudioConfig, ranks: Ranks
+    args: argparse.Namespace, networks: dict[str, nn.Module], objective: Objective, settings: Settings, ranks: Ranks
 ) -> Engine:
     for network in networks.values():
         network.to(ranks.device).train()
         if args.compile:
             network.compile(dynamic=True)
-    objective = loss_functions.build_objective(args.model, args, audio)
+    optimization = settings.optimization
     optimizers, schedules = {}, {}
     for phase in objective.phases:
         optimizers[phase.name] = build_optimizer(
@@ -204,13 +218,14 @@ def _build_engine(
             [parameter for name in phase.trains for parameter in networks[name].parameters()],
             learning_rate=args.learning_rate,
             weight_decay=args.weight_decay,
+            betas=optimization.betas,
+            eps=optimization.eps,
         )
-        schedules[phase.name] = inverse_sqrt_schedule(args.learning_rate, warmup_steps=args.warmup_steps)
+        schedules[phase.name] = optimization.schedule
     options = EngineOptions(
         amp_dtype=amp_dtype_from_args(args), grad_clip=args.grad_clip_thresh, ema_decay=args.ema_decay
     )
     return Engine(networks, objective, optimizers, schedules=schedules, ranks=ranks, options=options)
-
 
 
 def _run_options(args: argparse.Namespace) -> RunOptions:
@@ -225,6 +240,9 @@ def _run_options(args: argparse.Namespace) -> RunOptions:
         epochs_per_checkpoint=args.epochs_per_checkpoint,
         steps_per_checkpoint=args.steps_per_checkpoint,
         validation_interval=args.validation_interval,
+        samples_interval=args.samples_interval,
+        milestones=None if args.keep_milestones is None else tuple(args.keep_milestones),
+        epochs_this_job=args.epochs_this_job,
     )
 
 

@@ -46,19 +46,30 @@ def check_wav(path: Path, *, sampling_rate: int | None, where: str = "", max_wav
         return _check(file, path, sampling_rate=sampling_rate, where=where, max_wav_value=max_wav_value)
 
 
-def load_wav(path: Path, *, sampling_rate: int | None, where: str = "", max_wav_value: float | None = None) -> Tensor:
+def load_wav(
+    path: Path,
+    *,
+    sampling_rate: int | None,
+    where: str = "",
+    max_wav_value: float | None = None,
+    start: int = 0,
+    n_samples: int | None = None,
+) -> Tensor:
     """Read a mono recording: (T,) float32 in [-1, 1], integers divided by the full scale of their own depth.
 
-    Arguments as for ``check_wav``. Raises AudioError, one line naming the file and ``where``.
+    ``start`` and ``n_samples`` choose a part that must lie within it; all of it by default. Other arguments as for
+    ``check_wav``. Raises AudioError, one line naming the file and ``where``.
     """
     with _open(path, where) as file:
         info = _check(file, path, sampling_rate=sampling_rate, where=where, max_wav_value=max_wav_value)
+        wanted = info.n_samples - start if n_samples is None else n_samples
         try:
-            samples = file.read(dtype="float32")
+            file.seek(start)
+            samples = file.read(wanted, dtype="float32")
         except soundfile.LibsndfileError as error:
             raise AudioError(f"{path}: damaged or truncated{_at(where)}") from error
-    if len(samples) < info.n_samples:
-        raise AudioError(f"{path}: truncated, {len(samples)} of {info.n_samples} samples{_at(where)}")
+    if len(samples) < wanted or wanted < 1:
+        raise AudioError(f"{path}: truncated, {start + len(samples)} of {info.n_samples} samples{_at(where)}")
     low, high = float(samples.min()), float(samples.max())
     if not (np.isfinite(low) and np.isfinite(high)):  # the smallest and largest of samples with a NaN are NaN
         bad = int(np.flatnonzero(~np.isfinite(samples))[0])

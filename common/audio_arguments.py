@@ -2,9 +2,11 @@
 
 import argparse
 from dataclasses import replace
+from pathlib import Path
 
 from common.cli import non_negative_float, positive_float, positive_int
-from common.config import FRAMINGS, AudioConfig
+from common.config import FRAMINGS, AudioConfig, audio_preset, from_plain
+from common.files import read_json
 
 # Option's destination -> field of AudioConfig.
 _FIELDS = {
@@ -24,7 +26,9 @@ def add_audio_arguments(parser: argparse.ArgumentParser) -> None:
     """Add one option for each field of `AudioConfig`; None means "not given"."""
     default = AudioConfig()
     group = parser.add_argument_group(
-        "audio", "what the mel-spectrograms are; an option that is left out takes the value in brackets"
+        "audio",
+        "what the mel-spectrograms are; an option that is left out takes the value in brackets, or what suits another "
+        "--sampling-rate",
     )
 
     def add(option: str, kind: type, unit: str, *aliases: str, **kwargs) -> None:
@@ -44,6 +48,14 @@ def add_audio_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def audio_config_from_args(args: argparse.Namespace, *, base: AudioConfig | None = None) -> AudioConfig:
-    """``base`` (default: `AudioConfig()`) with the options that were given."""
+    """``base`` with the options that were given; its default is what suits the sampling rate (`audio_preset`)."""
     given = {name: getattr(args, option) for option, name in _FIELDS.items() if hasattr(args, option)}
-    return replace(base or AudioConfig(), **given)
+    if base is None:
+        base = audio_preset(given.get("sampling_rate", AudioConfig().sampling_rate))
+    return replace(base, **given)
+
+
+def features_config(folder: Path) -> AudioConfig | None:
+    """What the mels in ``folder`` are, as extract_mels.py left it beside them; None where it did not."""
+    path = folder / "audio.json"
+    return from_plain(AudioConfig, read_json(path), where=str(path)) if path.is_file() else None

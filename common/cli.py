@@ -3,9 +3,13 @@
 import argparse
 import sys
 from collections.abc import Callable
-from typing import NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
 
 from common.errors import InputError, OptionError
+
+
+DefaultsReader = Callable[[Path], dict[str, Any]]
 
 
 class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
@@ -24,10 +28,20 @@ class ArgumentParser(argparse.ArgumentParser):
     def __init__(self, **kwargs) -> None:
         kwargs.setdefault("formatter_class", _HelpFormatter)
         super().__init__(allow_abbrev=False, **kwargs)
+        self._defaults_readers: dict[str, DefaultsReader] = {}
+
+    def set_defaults_reader(self, option: str, read: DefaultsReader) -> None:
+        """Let the file that ``option`` names give defaults of other options, by destination; ``read`` reads it."""
+        self._defaults_readers[option] = read
 
     def parse_known_args(self, args=None, namespace=None):
-        words = list(sys.argv[1:] if args is None else args)
-        return super().parse_known_args([_hyphenate(word) for word in words], namespace)
+        words = [_hyphenate(word) for word in (sys.argv[1:] if args is None else args)]
+        for option, read in self._defaults_readers.items():
+            finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+            finder.add_argument(option, dest="file", type=Path)
+            if "-h" not in words and "--help" not in words and (found := finder.parse_known_args(words)[0].file):
+                self.set_defaults(**read(found))
+        return super().parse_known_args(words, namespace)
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")

@@ -1,6 +1,6 @@
 """The two descriptions stored in every checkpoint: how audio became mels, and how text became ids."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from common.errors import InputError
@@ -41,6 +41,19 @@ class AudioConfig:
             raise InputError(f"mel_fmin {self.mel_fmin} Hz: expected at least 0 and less than mel_fmax {top} Hz")
 
 
+def audio_preset(sampling_rate: int) -> AudioConfig:
+    """What mel-spectrograms of that rate usually are: windows of about 50 ms every 12 ms, and all of the band.
+
+    Up to 22050 Hz FastPitch, Tacotron 2 and HiFi-GAN were published with fmax 8000 Hz; wider bands have no such rule.
+    """
+    if sampling_rate >= 32000:
+        return AudioConfig(sampling_rate, filter_length=2048, hop_length=512, win_length=2048, mel_fmax=None)
+    if sampling_rate <= 16000:
+        fmax = 8000.0 if sampling_rate == 16000 else None
+        return AudioConfig(sampling_rate, filter_length=1024, hop_length=200, win_length=800, mel_fmax=fmax)
+    return replace(AudioConfig(), sampling_rate=sampling_rate)
+
+
 @dataclass(frozen=True)
 class TextConfig:
     """The one description of the text front end: how a transcript becomes symbol ids."""
@@ -57,7 +70,7 @@ class TextConfig:
 
 def to_plain(config: Any) -> dict[str, Any]:
     """A frozen config as a dict of plain types, as it stands in checkpoints and JSON files."""
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(config).items()}
+    return {key: _lists(value) for key, value in asdict(config).items()}
 
 
 def from_plain(kind: type, values: dict[str, Any], *, where: str) -> Any:
@@ -69,7 +82,16 @@ def from_plain(kind: type, values: dict[str, Any], *, where: str) -> Any:
     unknown = sorted(set(values) - known)
     if unknown:
         raise InputError(f"{where}: {kind.__name__} has no field {', '.join(unknown)}; is it of a newer version?")
-    return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
+    return kind(**{key: _tuples(value) for key, value in values.items()})
+
+
+def _lists(value: Any) -> Any:
+    """Tuples of any depth as lists, which JSON has."""
+    return [_lists(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(item) for item in value) if isinstance(value, list | tuple) else value
 
 
 def differences(first: Any, second: Any, *, names: tuple[str, str]) -> list[str]:

@@ -1,7 +1,7 @@
 """What every dataset and batch offers to the training loop."""
 
 from dataclasses import dataclass, fields, replace
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import torch
 
@@ -43,8 +43,19 @@ class Batch:
         return replace(self, **pinned)
 
 
+class Draw(NamedTuple):
+    """An utterance as it is drawn in one epoch, for datasets that give another part of it each time."""
+
+    index: int
+    epoch: int
+
+
 class Dataset(Protocol):
-    """A map-style dataset whose utterances can be compared by length before they are loaded."""
+    """A map-style dataset whose utterances can be compared by length before they are loaded.
+
+    One that gives random parts of utterances also has ``draw(index, *, epoch)``, whose randomness comes from its two
+    arguments and a seed alone: training calls it instead of ``__getitem__``, in any process and order.
+    """
 
     lengths: list[int]  # relative lengths, any unit: only their order matters
 
@@ -67,8 +78,10 @@ class ErrorsAsItems:
     def __len__(self) -> int:
         return len(self._dataset)
 
-    def __getitem__(self, index: int) -> object:
+    def __getitem__(self, index: int | Draw) -> object:
         try:
+            if isinstance(index, Draw):
+                return self._dataset.draw(index.index, epoch=index.epoch)
             return self._dataset[index]
         except InputError as error:
             return error

@@ -36,7 +36,9 @@ class ExponentialMovingAverage:
 
     @torch.no_grad()
     def load(self, averages: dict[str, dict[str, Tensor]]) -> None:
-        """Restore saved averages (strictly: the same networks, keys and shapes)."""
+        """Restore saved averages (the same keys and shapes); networks that none were saved of keep what they have."""
         for name, state in self.averages.items():
+            if name not in averages:
+                continue
             for key, value in state.items():
                 value.copy_(averages[name][key])

@@ -71,6 +71,7 @@ class Engine:
         self.objective = objective
         self.optimizers = optimizers
         self.iteration = 0  # updates so far
+        self._epoch = 1
         self._schedules = schedules
         self._ranks = ranks
         self._options = options
@@ -99,6 +100,8 @@ class Engine:
             InputError: too many steps in a row had a loss or gradient that is not finite; names the utterances.
         """
         self.iteration += 1
+        self._epoch = epoch
+        self.objective.begin_step(self.networks)
         terms: dict[str, float] = {}
         norms: dict[str, float] = {}
         skipped = []
@@ -172,13 +175,12 @@ class Engine:
 
     def learning_rate(self, phase: str) -> float:
         """The rate of the current update."""
-        return self._schedules[phase](self.iteration)
+        return self._schedules[phase](self.iteration, self._epoch)
 
     def _freeze_all_but(self, phase: Phase) -> None:
-        trained = {id(parameter) for parameter in self._parameters[phase.name].values()}
-        for parameters in self._parameters.values():
-            for parameter in parameters.values():
-                parameter.requires_grad_(id(parameter) in trained)
+        for other in self.objective.phases:
+            for key, parameter in self._parameters[other.name].items():
+                parameter.requires_grad_(key.partition(".")[0] in phase.trains + phase.keeps)
 
     def _global_counts(
         self, phase: str, micro_batches: Sequence[Batch], extra: Tensor

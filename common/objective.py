@@ -16,6 +16,7 @@ class Phase:
 
     name: str
     trains: tuple[str, ...]  # names of the networks it updates; all others are frozen meanwhile
+    keeps: tuple[str, ...] = ()  # not frozen, as a later phase goes on from what they computed in this one
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,20 @@ class Example:
 
     name: str
     mels: dict[str, Tensor]  # title -> (n_mels, F), for example {"target": ..., "predicted": ...}
+    mel_differences: dict[str, Tensor] = field(default_factory=dict)  # title -> (n_mels, F)
     curves: dict[str, dict[str, Tensor]] = field(default_factory=dict)  # plot -> label -> (L,)
     audio: dict[str, Tensor] = field(default_factory=dict)  # title -> (T,) in [-1, 1]
+
+
+@dataclass(frozen=True)
+class LogStyle:
+    """How a model's figures read on stdout."""
+
+    terms: dict[str, str]  # terms to show, in order, and what they are called there
+    format: str = "{:>5.2f}"
+    shows_total: bool = True  # whether ``loss``, the weighted sum of all terms, is shown
+    shows_speed: bool = False  # whether each update's line shows frames/s
+    rates: dict[str, str] = field(default_factory=dict)  # phase -> name of its learning rate; else ``lrate``
 
 
 class Objective(ABC):
@@ -44,7 +57,10 @@ class Objective(ABC):
     """
 
     phases: tuple[Phase, ...]
-    log_names: dict[str, str]  # terms to show on stdout, in order, and what they are called there
+    log_style: LogStyle
+
+    def begin_step(self, networks: Networks) -> None:  # noqa: B027 - most models have nothing to do
+        """Called once an update, before its phases; for what advances by updates and not by forward passes."""
 
     @abstractmethod
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:

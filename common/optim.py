@@ -1,6 +1,7 @@
 """Optimizers and learning-rate schedules, and their state by parameter name."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -8,8 +9,19 @@ from torch import Tensor, nn
 
 from common.errors import CheckpointError
 
-OPTIMIZERS = ("lamb", "adam")
-Schedule = Callable[[int], float]  # iteration, from 1 -> learning rate
+OPTIMIZERS = ("lamb", "adam", "adamw")
+Schedule = Callable[[int, int], float]  # iteration and epoch, both from 1 -> learning rate
+# How an optimizer is computed, not what: a checkpoint of another machine has no say in it.
+_EXECUTION = ("fused", "foreach", "capturable", "differentiable")
+
+
+@dataclass(frozen=True)
+class Optimization:
+    """What a model's optimizers are given beyond the common options."""
+
+    schedule: Schedule
+    betas: tuple[float, float] = (0.9, 0.98)
+    eps: float = 1e-9
 
 
 class Lamb(torch.optim.Optimizer):
@@ -109,6 +121,8 @@ def build_optimizer(
         return Lamb(parameters, learning_rate, betas=betas, eps=eps, weight_decay=weight_decay)
     if name == "adam":
         return torch.optim.Adam(parameters, learning_rate, betas=betas, eps=eps, weight_decay=weight_decay, fused=True)
+    if name == "adamw":
+        return torch.optim.AdamW(parameters, learning_rate, betas=betas, eps=eps, weight_decay=weight_decay, fused=True)
     raise ValueError(f"optimizer {name!r}: expected one of {', '.join(OPTIMIZERS)}")
 
 
@@ -118,7 +132,7 @@ def inverse_sqrt_schedule(learning_rate: float, *, warmup_steps: int) -> Schedul
     Without warm-up the rate is constant (Vaswani et al., arXiv:1706.03762, section 5.3, as FastPitch uses it).
     """
 
-    def rate(iteration: int) -> float:
+    def rate(iteration: int, epoch: int) -> float:
         if warmup_steps == 0:
             return learning_rate
         if iteration > warmup_steps:
@@ -128,10 +142,15 @@ def inverse_sqrt_schedule(learning_rate: float, *, warmup_steps: int) -> Schedul
     return rate
 
 
+def exponential_schedule(learning_rate: float, *, decay: float) -> Schedule:
+    """learning_rate x decay^(epoch - 1): the first epoch has the full rate."""
+    return lambda iteration, epoch: learning_rate * decay ** (epoch - 1)
+
+
 def state_by_name(optimizer: torch.optim.Optimizer, named: dict[str, nn.Parameter]) -> dict[str, Any]:
     """An optimizer's settings and state with parameters by name, so that it outlives a change of their order."""
     names = {id(parameter): name for name, parameter in named.items()}
-    settings = {key: value for key, value in optimizer.param_groups[0].items() if key != "params"}
+    settings = {key: value for key, value in optimizer.param_groups[0].items() if key not in ("params", *_EXECUTION)}
     states = {names[id(parameter)]: dict(state) for parameter, state in optimizer.state.items()}
     return {"settings": settings, "states": states}
 
@@ -145,10 +164,11 @@ def load_state_by_name(
         CheckpointError: a parameter is unknown or of another shape, or the settings are of another optimizer.
     """
     own = optimizer.param_groups[0]
-    unknown = sorted(set(saved["settings"]) - set(own)) + sorted(set(saved["states"]) - set(named))
+    settings = {key: value for key, value in saved["settings"].items() if key not in _EXECUTION}
+    unknown = sorted(set(settings) - set(own)) + sorted(set(saved["states"]) - set(named))
     if unknown:
         raise CheckpointError(f"{where}: its optimizer's state does not fit, unknown: {', '.join(unknown[:5])}")
-    own.update({key: value for key, value in saved["settings"].items() if key not in ("lr", "weight_decay")})
+    own.update({key: value for key, value in settings.items() if key not in ("lr", "weight_decay")})
     for name, state in saved["states"].items():
         parameter = named[name]
         for key, value in state.items():

@@ -13,6 +13,8 @@ _PACKAGES = {
     "Tacotron2": "tacotron2",
     "Jasper": "jasper",
 }
+GENERATORS = ("FastPitch", "Tacotron2")  # text to mel-spectrogram
+VOCODERS = ("HiFi-GAN", "WaveGlow")  # mel-spectrogram to sound
 _PARTS = ("model", "arg_parser", "data_function", "loss_function")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
+from common.data import Draw
 from common.distributed import Ranks
 from common.errors import InputError
 
@@ -36,6 +37,11 @@ class GlobalBatchSampler:
         self._epoch = 1
         self._first_step = 0
 
+    @property
+    def epoch(self) -> int:
+        """The epoch (from 1) that the next iteration draws."""
+        return self._epoch
+
     def set_position(self, *, epoch: int, step: int = 0) -> None:
         """Where the next iteration starts: epoch (from 1), and updates of it that are already done."""
         self._epoch = epoch
@@ -55,6 +61,21 @@ class GlobalBatchSampler:
             drawn.sort(key=lambda index: (self._lengths[index], index))
             pieces = [drawn[start : start + size] for start in range(0, self.global_batch, size)]
             yield from pieces[self._ranks.rank :: world]
+
+
+class EpochDraws:
+    """The same micro-batches as a sampler's, of utterances that know their epoch."""
+
+    def __init__(self, sampler: GlobalBatchSampler) -> None:
+        self._sampler = sampler
+
+    def __len__(self) -> int:
+        return len(self._sampler)
+
+    def __iter__(self) -> Iterator[list[Draw]]:
+        epoch = self._sampler.epoch
+        for indices in self._sampler:
+            yield [Draw(index, epoch) for index in indices]
 
 
 class ValidationSampler:

@@ -66,11 +66,11 @@ class TensorBoardLogs:
         from common import plots  # matplotlib takes half a second to import, and other ranks never draw
 
         name = _tag(example.name)
-        if example.mels:
-            figure = plots.plot_mels(
-                example.mels, title=example.name, hop_length=hop_length, sampling_rate=sampling_rate
-            )
-            writer.add_image(f"mel/{name}", plots.to_image(figure), iteration, dataformats="HWC")
+        # Differences on a picture of their own, since all on one share a range of colours.
+        for kind, mels in (("mel", example.mels), ("mel_difference", example.mel_differences)):
+            if mels:
+                figure = plots.plot_mels(mels, title=example.name, hop_length=hop_length, sampling_rate=sampling_rate)
+                writer.add_image(f"{kind}/{name}", plots.to_image(figure), iteration, dataformats="HWC")
         for kind, curves in example.curves.items():
             figure = plots.plot_curves(
                 curves,

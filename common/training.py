@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
-from common.checkpoint import Checkpoint, checkpoint_path, is_within_epoch, save_checkpoint, saved_checkpoints
+from common.checkpoint import Checkpoint, checkpoint_path, epoch_of, is_within_epoch, save_checkpoint, saved_checkpoints
 from common.config import AudioConfig
 from common.data import Batch, Dataset, ErrorsAsItems
 from common.distributed import Ranks
@@ -24,7 +24,7 @@ from common.griffin_lim import griffin_lim
 from common.logger import Logger
 from common.objective import Example, Networks, Objective
 from common.progress import Progress, print_line, progress
-from common.sampler import GlobalBatchSampler, ValidationSampler
+from common.sampler import EpochDraws, GlobalBatchSampler, ValidationSampler
 from common.signals import StopSignals
 from common.tensorboard import TensorBoardLogs
 
@@ -44,6 +44,9 @@ class RunOptions:
     epochs_per_checkpoint: int = 50
     steps_per_checkpoint: int = 0  # 0: only at the end of epochs
     validation_interval: int = 1  # epochs
+    samples_interval: int | None = None  # epochs between plots and sound; None: with each validation
+    milestones: tuple[int, ...] | None = None  # epochs whose checkpoints stay, with the last two; None: all stay
+    epochs_this_job: int | None = None  # epochs to train before stopping; None: all
 
 
 @dataclass
@@ -101,7 +104,8 @@ class Trainer:
             ranks=ranks,
         )
         validation = ValidationSampler(validation_set.lengths, batch_size=options.batch_size, ranks=ranks)
-        self._training_loader = self._loader(training_set, self._sampler)
+        draws = EpochDraws(self._sampler) if hasattr(training_set, "draw") else self._sampler
+        self._training_loader = self._loader(training_set, draws)
         self._validation_loader = self._loader(validation_set, validation)
         subsets = ("train", "val") if engine.ema is None else ("train", "val", "val_ema")
         self._board = TensorBoardLogs(options.output, subsets=subsets, enabled=ranks.is_main)
@@ -163,19 +167,20 @@ class Trainer:
 
         Another process's signal stops this one as SIGTERM.
         """
-        options, position = self._options, self._position
-        total = options.epochs * self._sampler.steps_per_epoch
+        position = self._position
+        last_epoch = self._last_epoch()
+        total = last_epoch * self._sampler.steps_per_epoch
         watched = self._ranks.is_main and _terminal_watches()
         try:
             with StopSignals() as signals, progress(total=total, desc="training", unit="step", enabled=watched) as bar:
                 bar.update((position.epoch - 1) * self._sampler.steps_per_epoch + position.steps_done)
-                while position.epoch <= options.epochs:
+                while position.epoch <= last_epoch:
                     self._train_epoch(bar, signals)
                     if position.steps_done < self._sampler.steps_per_epoch:
                         self._save(within_epoch=True)
                         return signals.received or signal.SIGTERM
-                    self._finish_epoch()
-                    if self._stopping and position.epoch < options.epochs:
+                    self._finish_epoch(is_last=position.epoch == last_epoch)
+                    if self._stopping and position.epoch < last_epoch:
                         return signals.received or signal.SIGTERM
                     self._position = position = _Position(epoch=position.epoch + 1)
             self._wait_for_drawing()
@@ -205,24 +210,36 @@ class Trainer:
             if options.steps_per_checkpoint and self._engine.iteration % options.steps_per_checkpoint == 0:
                 self._save(within_epoch=True)
 
-    def _finish_epoch(self) -> None:
+    def _last_epoch(self) -> int:
+        """The epoch that this job ends with."""
+        options = self._options
+        if options.epochs_this_job is None:
+            return options.epochs
+        return min(options.epochs, self._position.epoch - 1 + options.epochs_this_job)
+
+    def _finish_epoch(self, *, is_last: bool) -> None:
         position, options = self._position, self._options
         self._log_epoch()
-        is_last = position.epoch == options.epochs
-        if is_last or position.epoch % options.validation_interval == 0:
-            self._validate(self._engine.networks, "val")
-            if self._engine.ema is not None:
-                self._validate(self._averaged_networks(), "val_ema")
+        validates = is_last or position.epoch % options.validation_interval == 0
+        shows = is_last or position.epoch % (options.samples_interval or options.validation_interval) == 0
+        subsets = ("val",) if self._engine.ema is None else ("val", "val_ema")
+        for subset in subsets if validates or shows else ():
+            networks = self._averaged_networks() if subset == "val_ema" else self._engine.networks
+            if validates:
+                self._validate(networks, subset)
+            if shows and self._ranks.is_main:
+                self._show_examples(networks, subset)
         if is_last or self._stopping or position.epoch % options.epochs_per_checkpoint == 0:
             self._save(within_epoch=False)
 
     def _log_step(self, result: StepResult, loss: float, seconds: float) -> None:
         position, engine = self._position, self._engine
         objective = engine.objective
-        names = [phase.name for phase in objective.phases]
+        names = list(objective.log_style.rates) or [phase.name for phase in objective.phases]
         rates = {f"lrate{_suffix(name, objective)}": engine.learning_rate(name) for name in names}
-        figures = {"loss": loss} | result.terms | rates
-        figures |= {"took": seconds, "frames/s": result.n_frames / seconds}
+        speed = {"frames/s": result.n_frames / seconds, "took": seconds}
+        figures = {"loss": loss} | result.terms
+        figures |= speed | rates if objective.log_style.shows_speed else rates | speed
         step = (position.epoch, position.steps_done, self._sampler.steps_per_epoch)
         self._log(step, "train", figures, stdout=not _terminal_watches())
         norms = {f"grad_norm{_suffix(name, objective)}": value for name, value in result.grad_norms.items()}
@@ -258,8 +275,6 @@ class Trainer:
         figures["took"] = time.perf_counter() - started
         self._log((position.epoch,), subset, figures)
         self._board.scalars(subset, engine.iteration, figures)
-        if self._ranks.is_main:
-            self._show_examples(networks, subset)
 
     @torch.no_grad()
     def _show_examples(self, networks: Networks, subset: str) -> None:
@@ -322,7 +337,19 @@ class Trainer:
             for old in older[: None if not within_epoch else -1]:
                 if old != path:
                     old.unlink(missing_ok=True)
+            self._remove_old()
         self._ranks.barrier()
+
+    def _remove_old(self) -> None:
+        """Keep milestones and the last two checkpoints of whole epochs, where not all are to stay."""
+        milestones = self._options.milestones
+        if milestones is None:
+            return
+        saved = saved_checkpoints(self._options.output, self._template.model)
+        whole = [path for path in saved if not is_within_epoch(path)]
+        for path in whole[:-2]:
+            if epoch_of(path) not in milestones:
+                path.unlink(missing_ok=True)
 
 
 def _groups(batches: Any, size: int) -> Iterator[list[Batch]]:
@@ -378,13 +405,15 @@ def _terminal_watches() -> bool:
 
 def describe_metrics(logger: Logger, objective: Objective) -> None:
     """Tell the logger how each figure of training reads on stdout; the JSON stream holds more."""
-    shown = {"loss": "loss"} | objective.log_names
+    style = objective.log_style
+    shown = ({"loss": "loss"} if style.shows_total else {}) | style.terms
     for subset, title in (("train", ""), ("avg_train", "avg train"), ("val", "val"), ("val_ema", "val ema")):
         for name, text in shown.items():
-            logger.metadata(f"{subset}_{name}", name=f"{title} {text}".strip())
+            logger.metadata(f"{subset}_{name}", name=f"{title} {text}".strip(), format=style.format)
         logger.metadata(f"{subset}_took", name="took", format="{:.2f}", unit="s")
         logger.metadata(f"{subset}_skipped", name="skipped", format="{}")
-        logger.metadata(f"{subset}_frames/s", name="", format="{:.2f}", unit="frames/s", shown=subset != "train")
-        for suffix in {_suffix(phase.name, objective) for phase in objective.phases}:
-            name = f"{suffix.strip('_')} lrate".strip()
-            logger.metadata(f"{subset}_lrate{suffix}", name=name, format="{:.2e}")
+        speed = style.shows_speed or subset != "train"
+        logger.metadata(f"{subset}_frames/s", name="", format="{:.2f}", unit="frames/s", shown=speed)
+        for phase in objective.phases:
+            name = style.rates.get(phase.name, "lrate")
+            logger.metadata(f"{subset}_lrate{_suffix(phase.name, objective)}", name=name, format="{:.2e}")

@@ -5,11 +5,14 @@ from pathlib import Path
 
 from torch import nn
 
-from common.cli import non_negative_float, positive_int
+from common.audio_arguments import audio_config_from_args, features_config
+from common.cli import non_negative_float, non_negative_int, positive_int
 from common.config import AudioConfig
 from common.errors import InputError
+from common.optim import Optimization, inverse_sqrt_schedule
 from common.pitch_statistics import read_pitch_statistics
-from common.text.arguments import text_config_from_args
+from common.settings import Settings
+from common.text.arguments import add_text_arguments, text_config_from_args
 from common.text.front_end import TextFrontEnd
 from fastpitch.model import ModelConfig
 
@@ -17,8 +20,10 @@ _DEFAULTS = ModelConfig()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the architecture, the loss scales and the pitch statistics; defaults are the published model's."""
+    """Add text, architecture, loss scales and pitch statistics; defaults are the published model's."""
+    add_text_arguments(parser)
     group = parser.add_argument_group("FastPitch")
+    group.add_argument("--warmup-steps", type=non_negative_int, default=1000, help="updates of rising rate; 0: none")
     _add(group, "symbols_embedding_dim", "channels of encoder and decoder")
     for side, network in (("in", "encoder"), ("out", "decoder")):
         _add(group, f"{side}_fft_n_layers", f"Transformer blocks of the {network}")
@@ -50,6 +55,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--pitch-predictor-loss-scale", type=non_negative_float, default=0.1, help="weight of the pitch loss"
+    )
+
+
+def settings_from_args(args: argparse.Namespace) -> Settings:
+    """The mels of the dataset's folder, as extract_mels.py left their description there, and the published schedule.
+
+    The learning rate is divided by sqrt(update) once the warm-up has reached sqrt(warmup steps); it is constant
+    without warm-up.
+    """
+    return Settings(
+        audio=audio_config_from_args(args, base=features_config(args.dataset_path / "mels")),
+        text=text_config_from_args(args),
+        optimization=Optimization(inverse_sqrt_schedule(args.learning_rate, warmup_steps=args.warmup_steps)),
     )
 
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from common.config import AudioConfig
 from common.layers import mask_from_lengths
-from common.objective import Example, Networks, Objective, Phase, Term
+from common.objective import Example, LogStyle, Networks, Objective, Phase, Term
 from common.synthesis import MelOutput
 from fastpitch.data_function import FastPitchBatch
 
@@ -22,7 +22,7 @@ class FastPitchObjective(Objective):
     """
 
     phases = (Phase(_PHASE, trains=("fastpitch",)),)
-    log_names = {"mel_loss": "mel loss", "duration_predictor_loss": "dur loss", "pitch_loss": "pitch loss"}  # noqa: RUF012
+    log_style = LogStyle({"mel_loss": "mel loss", "duration_predictor_loss": "dur loss", "pitch_loss": "pitch loss"})
 
     def __init__(self, *, dur_predictor_loss_scale: float = 0.1, pitch_predictor_loss_scale: float = 0.1) -> None:
         self._weights = {

@@ -258,8 +258,13 @@ def to_torchscript(network: FastPitch) -> ScriptedFastPitch:
     return ScriptedFastPitch(network.eval())
 
 
-def build_networks(config: ModelConfig, audio: AudioConfig, text: TextConfig | None) -> dict[str, nn.Module]:
-    """A new FastPitch with random weights; ``text`` None leaves the number of symbols unchecked."""
+def build_networks(
+    config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
+) -> dict[str, nn.Module]:
+    """A new FastPitch with random weights, the one network that ``inference`` and training both need.
+
+    ``text`` None leaves the number of symbols unchecked.
+    """
     if config.n_mel_channels != audio.n_mels:
         raise InputError(f"the model makes {config.n_mel_channels} mel channels, the audio has {audio.n_mels}")
     if text is not None and text.input_type != "pf":

@@ -15,7 +15,6 @@ from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import write_json
 from common.registry import available_models, import_package
-from common.text.arguments import add_text_arguments
 from fastpitch.arg_parser import add_arguments, config_from_args, initialize_networks
 from fastpitch.model import FastPitch, ModelConfig
 from fastpitch.pitch_transform import PitchTransform
@@ -37,7 +36,6 @@ TINY = ModelConfig(
 def parse(*argv: str) -> Namespace:
     parser = ArgumentParser()
     add_audio_arguments(parser)
-    add_text_arguments(parser)
     add_arguments(parser)
     return parser.parse_args(list(argv))
 

@@ -9,7 +9,7 @@ from common.data import Batch
 from common.distributed import Ranks
 from common.engine import Engine, EngineOptions
 from common.layers import mask_from_lengths
-from common.objective import Networks, Objective, Phase, Term
+from common.objective import LogStyle, Networks, Objective, Phase, Term
 from common.optim import build_optimizer
 
 
@@ -41,7 +41,7 @@ class ToyObjective(Objective):
     """Least-squares adversarial training with an L1 term, as HiFi-GAN's in small."""
 
     phases = (Phase("discriminator", ("critic",)), Phase("generator", ("generator",)))
-    log_names = {"d_loss": "d loss", "g_loss": "g loss"}  # noqa: RUF012
+    log_style = LogStyle({"d_loss": "d loss", "g_loss": "g loss"})
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
         return {"d_loss": 1.0} if phase == "discriminator" else {"g_loss": 0.5, "l1": 2.0}
@@ -128,7 +128,7 @@ def toy_engine(
         networks,
         objective,
         optimizers,
-        schedules={phase.name: lambda iteration: learning_rate for phase in objective.phases},
+        schedules={phase.name: lambda iteration, epoch: learning_rate for phase in objective.phases},
         ranks=ranks or Ranks(),
         options=EngineOptions(**options),
     )
