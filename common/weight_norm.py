@@ -1,0 +1,147 @@
+"""Convolutions under weight norm and spectral norm, with the parameter names of published checkpoints.
+
+PyTorch's own are not used: the ones with these names are deprecated and hooked onto modules that then cannot be
+copied, and the ones that replace them have other names.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+_EPSILON = 1e-12  # the smallest norm that power iterations divide by
+
+
+class _WeightNorm(nn.Module):
+    """weight = weight_g * weight_v / ||weight_v||, normed over all dimensions but the first (arXiv:1602.07868).
+
+    The first is the output channel of a convolution and, as in published networks, the input channel of a transposed
+    one. Initial weights are those of the plain layer: weight_g starts as the norm of weight_v.
+    """
+
+    def _split_weight(self) -> None:
+        weight = self.weight.detach()
+        del self.weight
+        weight_g, weight_v = split_weight(weight)
+        self.weight_g = nn.Parameter(weight_g)
+        self.weight_v = nn.Parameter(weight_v)
+
+    def _normed_weight(self) -> Tensor:
+        return torch._weight_norm(self.weight_v, self.weight_g, 0)
+
+
+class WeightNormConv1d(_WeightNorm, nn.Conv1d):
+    """nn.Conv1d under weight norm."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        super().__init__(*args, **kwargs)
+        self._split_weight()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (B, in_channels, T) -> (B, out_channels, T)."""
+        return self._conv_forward(x, self._normed_weight(), self.bias)
+
+
+class WeightNormConv2d(_WeightNorm, nn.Conv2d):
+    """nn.Conv2d under weight norm."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        super().__init__(*args, **kwargs)
+        self._split_weight()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (B, in_channels, H, W) -> (B, out_channels, H, W)."""
+        return self._conv_forward(x, self._normed_weight(), self.bias)
+
+
+class WeightNormConvTranspose1d(_WeightNorm, nn.ConvTranspose1d):
+    """nn.ConvTranspose1d under weight norm."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        super().__init__(*args, **kwargs)
+        self._split_weight()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (B, in_channels, T) -> (B, out_channels, T * stride, as the padding says)."""
+        return F.conv_transpose1d(
+            x,
+            self._normed_weight(),
+            self.bias,
+            self.stride,
+            self.padding,
+            self.output_padding,
+            self.groups,
+            self.dilation,
+        )
+
+
+def split_weight(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """weight (C, ...) as (weight_g, weight_v), which are it under weight norm."""
+    return torch.norm_except_dim(weight, 2, 0), weight.clone()
+
+
+def fold_weight_norm(network: nn.Module) -> None:
+    """Replace every layer under weight norm within ``network`` by the plain layer that computes the same.
+
+    What is left is quicker and can be compiled; it is no longer trained as published.
+    """
+    for module in list(network.modules()):
+        for name, child in module.named_children():
+            if isinstance(child, _WeightNorm):
+                setattr(module, name, _folded(child))
+
+
+@torch.no_grad()
+def _folded(layer: _WeightNorm) -> nn.Module:
+    kinds = {
+        WeightNormConv1d: nn.Conv1d,
+        WeightNormConv2d: nn.Conv2d,
+        WeightNormConvTranspose1d: nn.ConvTranspose1d,
+    }
+    names = ("stride", "padding", "dilation", "groups", "padding_mode")
+    settings = {name: getattr(layer, name) for name in names}
+    if isinstance(layer, nn.ConvTranspose1d):
+        settings["output_padding"] = layer.output_padding
+    plain = kinds[type(layer)](
+        layer.in_channels,
+        layer.out_channels,
+        layer.kernel_size,
+        bias=layer.bias is not None,
+        device="meta",  # no memory, and no random numbers: the weights are given below
+        **settings,
+    )
+    del plain.weight
+    plain.bias = layer.bias
+    plain.weight = nn.Parameter(layer._normed_weight().detach(), requires_grad=layer.weight_v.requires_grad)
+    return plain.train(layer.training)
+
+
+class SpectralNormConv1d(nn.Conv1d):
+    """nn.Conv1d with its weight divided by its largest singular value (arXiv:1802.05957).
+
+    The value is estimated by power iterations, whose vectors ``weight_u`` and ``weight_v`` are buffers. ``forward``
+    leaves them alone, so that an update does not depend on how many forward passes it is made of; `advance` makes
+    one iteration.
+    """
+
+    def __init__(self, *args, **kwargs) -> None:
+        super().__init__(*args, **kwargs)
+        weight = self.weight.detach()
+        del self.weight
+        self.weight_orig = nn.Parameter(weight)
+        rows = weight.flatten(1)
+        self.register_buffer("weight_u", F.normalize(torch.randn(rows.size(0)), dim=0, eps=_EPSILON))
+        self.register_buffer("weight_v", F.normalize(torch.randn(rows.size(1)), dim=0, eps=_EPSILON))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (B, in_channels, T) -> (B, out_channels, T)."""
+        with torch.autocast(x.device.type, enabled=False):  # a few bits would not do for a norm
+            sigma = torch.dot(self.weight_u, torch.mv(self.weight_orig.flatten(1), self.weight_v))
+            weight = self.weight_orig / sigma
+        return self._conv_forward(x, weight, self.bias)
+
+    @torch.no_grad()
+    def advance(self) -> None:
+        """One power iteration: weight_v, then weight_u."""
+        rows = self.weight_orig.flatten(1)
+        self.weight_v.copy_(F.normalize(torch.mv(rows.t(), self.weight_u), dim=0, eps=_EPSILON))
+        self.weight_u.copy_(F.normalize(torch.mv(rows, self.weight_v), dim=0, eps=_EPSILON))

@@ -1,0 +1,175 @@
+"""HiFi-GAN's generator: mel-spectrogram to wave by transposed convolutions and dilated residual blocks."""
+
+from math import prod
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from common.config import AudioConfig, TextConfig
+from common.errors import OptionError
+from common.layers import mask_from_lengths
+from common.weight_norm import WeightNormConv1d, WeightNormConvTranspose1d, fold_weight_norm
+from hifigan.config import PRESETS, ModelConfig
+from hifigan.discriminators import MultiPeriodDiscriminator, MultiScaleDiscriminator
+
+__all__ = ["PRESETS", "Generator", "ModelConfig", "build_networks", "to_torchscript"]
+
+
+class ResBlock1(nn.Module):
+    """Residual pairs of a dilated and a plain convolution."""
+
+    def __init__(self, n_channels: int, kernel_size: int, dilations: tuple[int, ...]) -> None:
+        super().__init__()
+        self.convs1 = nn.ModuleList(_same_conv(n_channels, kernel_size, dilation) for dilation in dilations)
+        self.convs2 = nn.ModuleList(_same_conv(n_channels, kernel_size, 1) for _ in dilations)
+
+    def forward(self, x: Tensor, padding: Tensor | None) -> Tensor:
+        """x (B, C, T), padding (B, 1, T) True past the ends -> (B, C, T)."""
+        for conv1, conv2 in zip(self.convs1, self.convs2):
+            inner = conv1(_activate(x, padding))
+            x = x + conv2(_activate(inner, padding))
+        return x
+
+
+class ResBlock2(nn.Module):
+    """Residual dilated convolutions."""
+
+    def __init__(self, n_channels: int, kernel_size: int, dilations: tuple[int, ...]) -> None:
+        super().__init__()
+        self.convs = nn.ModuleList(_same_conv(n_channels, kernel_size, dilation) for dilation in dilations)
+
+    def forward(self, x: Tensor, padding: Tensor | None) -> Tensor:
+        """x (B, C, T), padding (B, 1, T) True past the ends -> (B, C, T)."""
+        for conv in self.convs:
+            x = x + conv(_activate(x, padding))
+        return x
+
+
+class ReceptiveFields(nn.ModuleList):
+    """Residual blocks of several kernel sizes side by side, averaged (the paper's multi-receptive field fusion)."""
+
+    def forward(self, x: Tensor, padding: Tensor | None) -> Tensor:
+        """x (B, C, T), padding (B, 1, T) True past the ends -> (B, C, T)."""
+        total: Tensor | None = None
+        n_blocks = 0  # TorchScript knows no len(self)
+        for block in self:
+            value = block(x, padding)
+            total = value if total is None else total + value
+            n_blocks += 1
+        assert total is not None
+        return total / n_blocks
+
+
+class Generator(nn.Module):
+    """Mel-spectrogram to wave (section 2.2 of the paper, arXiv:2010.05646).
+
+    The authors' initial weights, drawn from N(0, 0.01), never had an effect: weight norm overwrote them with what
+    PyTorch had drawn before. PyTorch's are used here.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        width = config.upsample_initial_channel
+        block = ResBlock1 if config.resblock == "1" else ResBlock2
+        self.rates = config.upsample_rates
+        self.conv_pre = WeightNormConv1d(config.n_mel_channels, width, 7, padding=3)
+        self.ups = nn.ModuleList()
+        self.resblocks = nn.ModuleList()
+        for rate, kernel_size in zip(config.upsample_rates, config.upsample_kernel_sizes):
+            padding = (kernel_size - rate) // 2
+            self.ups.append(WeightNormConvTranspose1d(width, width // 2, kernel_size, rate, padding))
+            width //= 2
+            shapes = zip(config.resblock_kernel_sizes, config.resblock_dilation_sizes)
+            self.resblocks.append(ReceptiveFields(block(width, size, dilations) for size, dilations in shapes))
+        self.conv_post = WeightNormConv1d(width, 1, 7, padding=3)
+
+    def forward(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, 1, F * hop) in [-1, 1].
+
+        With ``lengths``, what lies past an utterance's end is silenced before every convolution, as if the utterance
+        were alone, and the wave is zero there. Without, all of the mel counts.
+        """
+        padding = _padding(lengths, mel.size(2))
+        x = self.conv_pre(_silence(mel, padding))
+        for up, blocks, rate in zip(self.ups, self.resblocks, self.rates):
+            x = up(_activate(x, padding))
+            if lengths is not None:
+                lengths = lengths * rate
+            padding = _padding(lengths, x.size(2))
+            x = blocks(x, padding)
+        # The authors left the last slope at PyTorch's default, and published weights are trained with it.
+        wave = torch.tanh(self.conv_post(_activate(x, padding, slope=0.01)))
+        return _silence(wave, padding)
+
+    @torch.jit.export
+    def infer(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop); as `forward`."""
+        return self.forward(mel, lengths).squeeze(1)
+
+    @torch.jit.unused
+    def prepare_for_inference(self) -> None:
+        """Fold weight norm into plain weights, after which the network is no longer trained."""
+        self.eval()
+        fold_weight_norm(self)
+
+
+def to_torchscript(network: Generator) -> torch.jit.ScriptModule:
+    """The same vocoder compiled to TorchScript, for any batch size and length; prepares ``network`` for inference."""
+    network.prepare_for_inference()
+    return torch.jit.script(network)
+
+
+def build_networks(
+    config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
+) -> dict[str, nn.Module]:
+    """A new generator with random weights and, unless it is for ``inference``, its two discriminators.
+
+    ``text`` has no part in a vocoder.
+
+    Raises:
+        OptionError: the generator does not read such mels, or does not make a hop's samples of a frame.
+    """
+    if config.n_mel_channels != audio.n_mels:
+        raise OptionError(
+            f"--n-mel-channels {config.n_mel_channels}: the generator reads that many mel channels, "
+            f"the audio has {audio.n_mels}"
+        )
+    samples = prod(config.upsample_rates)
+    if samples != audio.hop_length:
+        rates = " ".join(map(str, config.upsample_rates))
+        raise OptionError(
+            f"--upsample-rates {rates} multiply to {samples}, but the hop length is {audio.hop_length} samples; "
+            f"give rates whose product is {audio.hop_length}, or a hop length of {samples}"
+        )
+    generator = Generator(config)
+    if inference:
+        return {"generator": generator}
+    return {
+        "generator": generator,
+        "mpd": MultiPeriodDiscriminator(config.mpd_periods, config.mpd_channels),
+        "msd": MultiScaleDiscriminator(
+            config.msd_channels, config.msd_groups, pooling_padding=config.msd_pooling_padding
+        ),
+    }
+
+
+def _same_conv(n_channels: int, kernel_size: int, dilation: int) -> WeightNormConv1d:
+    """A convolution that leaves lengths as they are."""
+    padding = (kernel_size - 1) * dilation // 2
+    return WeightNormConv1d(n_channels, n_channels, kernel_size, dilation=dilation, padding=padding)
+
+
+def _padding(lengths: Tensor | None, size: int) -> Tensor | None:
+    """Positions past the ends of ``lengths`` (B,), as a mask (B, 1, size)."""
+    return None if lengths is None else ~mask_from_lengths(lengths, size).unsqueeze(1)
+
+
+def _silence(x: Tensor, padding: Tensor | None) -> Tensor:
+    """x (B, C, T), zero where ``padding`` (B, 1, T) is True."""
+    return x if padding is None else x.masked_fill(padding, 0.0)
+
+
+def _activate(x: Tensor, padding: Tensor | None, slope: float = 0.1) -> Tensor:
+    """Leaky ReLU of what a convolution is about to read, and silence past the ends."""
+    return _silence(F.leaky_relu(x, slope), padding)
