@@ -129,6 +129,11 @@ def is_within_epoch(path: Path) -> bool:
     return found is not None and found.group(2) is not None
 
 
+def epoch_of(path: Path) -> int:
+    """The epoch that a checkpoint's name says."""
+    return int(_NAME.search(path.name).group(1))
+
+
 def load_last_checkpoint(folder: Path, model: str, *, warn) -> tuple[Path, Checkpoint] | None:
     """The newest checkpoint that can be read, or None where there is none.
 
