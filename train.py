@@ -121,8 +121,7 @@ def train(args: argparse.Namespace, ranks: Ranks) -> int:
     if found is not None:
         _check_fits(template, found[1], where=found[0], adaptable=settings.adaptable)
         _load_weights(networks, found[1], where=found[0], ranks=ranks)
-    else:
-        package.arg_parser.initialize_networks(networks, args)
+    package.arg_parser.set_up_networks(networks, args, new=found is None)
     objective = loss_functions.build_objective(args.model, args, audio)
     engine = _build_engine(args, networks, objective, settings, ranks)
     args.output.mkdir(parents=True, exist_ok=True)

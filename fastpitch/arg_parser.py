@@ -83,12 +83,14 @@ def config_from_args(args: argparse.Namespace, audio: AudioConfig) -> ModelConfi
     return ModelConfig(**options | text | {"n_mel_channels": audio.n_mels})
 
 
-def initialize_networks(networks: dict[str, nn.Module], args: argparse.Namespace) -> None:
-    """Store the voice's pitch statistics in a new model, so that its pitch can be given in Hz at inference.
+def set_up_networks(networks: dict[str, nn.Module], args: argparse.Namespace, *, new: bool) -> None:
+    """Store the voice's pitch statistics in a ``new`` model, so that its pitch can be given in Hz at inference.
 
     Raises:
         InputError: no file of statistics is given or found, or it holds none.
     """
+    if not new:
+        return
     found = read_pitch_statistics(args.pitch_mean_std_file or _find_pitch_statistics(args))
     networks["fastpitch"].pitch_mean.fill_(found.mean)
     networks["fastpitch"].pitch_std.fill_(found.std)

@@ -15,7 +15,7 @@ from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import write_json
 from common.registry import available_models, import_package
-from fastpitch.arg_parser import add_arguments, config_from_args, initialize_networks
+from fastpitch.arg_parser import add_arguments, config_from_args, set_up_networks
 from fastpitch.model import FastPitch, ModelConfig
 from fastpitch.pitch_transform import PitchTransform
 
@@ -73,7 +73,7 @@ def test_pitch_statistics_travel_with_the_model(tmp_path: Path):
     def initialize(*argv: str) -> tuple[float, float]:
         args = parse(*argv)
         args.dataset_path, args.training_files = tmp_path, Path("lists/train.txt")
-        initialize_networks({"fastpitch": network}, args)
+        set_up_networks({"fastpitch": network}, args, new=True)
         return network.state_dict()["pitch_mean"].item(), network.state_dict()["pitch_std"].item()
 
     with pytest.raises(InputError, match=r"pitch_char_stats__train\.json: no such file.*--pitch-mean-std-file"):

@@ -1,0 +1,214 @@
+"""HiFi-GAN's data: random segments of recordings to train on, whole ones to validate on, with mels from the disk or not."""
+
+import argparse
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from common.audio import check_wav, load_wav
+from common.config import AudioConfig, TextConfig, differences, from_plain
+from common.data import Batch
+from common.errors import InputError
+from common.filelist import FilelistEntry, read_filelist
+from common.files import load_tensor, read_json
+from common.mel import FLOOR, MelExtractor, compress
+
+SILENCE = float(compress(torch.tensor(FLOOR)))  # a log-mel of nothing
+
+
+@dataclass(frozen=True)
+class HifiganBatch(Batch):
+    """Recordings, or segments of them, of whole frames; after an utterance's end the sound is zero."""
+
+    audio: Tensor  # (B, T) float32 in [-1, 1]
+    audio_lengths: Tensor  # (B,) int64 samples, whole hops
+    hop_length: int  # samples
+    mels: Tensor | None = None  # (B, n_mels, T / hop) float32; None: to be computed from the audio
+
+    @property
+    def n_frames(self) -> Tensor:
+        return self.mel_lengths.sum()
+
+    @property
+    def mel_lengths(self) -> Tensor:
+        """(B,) frames."""
+        return self.audio_lengths // self.hop_length
+
+
+@dataclass(frozen=True)
+class HifiganUtterance:
+    """A recording or a segment of it, with its mel where that comes from the disk."""
+
+    name: str  # "wavs/a.wav (train.txt:7)"
+    audio: Tensor  # (T,) float32
+    mel: Tensor | None  # (n_mels, T / hop) float32
+
+
+class HifiganDataset:
+    """Recordings of a list ``wavs/a.wav``; further columns of a text-to-mel list (text, speaker) do not matter.
+
+    ``draw`` gives a random segment of ``segment_size`` samples, for training; indexing gives the whole recording, cut
+    to whole frames, for validation. Recordings are scaled to ``audio.peak``. With ``mels_folder`` the mel of
+    ``wavs/x.wav`` is read from ``<mels_folder>/x.pt`` and must have the recording's number of frames.
+
+    Raises:
+        InputError: the list, a recording or the folder is missing, a recording is not as ``audio`` says, or the mels
+            were made with other audio settings.
+    """
+
+    def __init__(
+        self,
+        dataset_path: Path,
+        filelist: Path,
+        *,
+        audio: AudioConfig,
+        segment_size: int,
+        seed: int,
+        mels_folder: Path | None = None,
+    ) -> None:
+        self._folder = dataset_path
+        self._audio = audio
+        self._segment_size = segment_size
+        self._seed = seed
+        self._mels_folder = mels_folder
+        self._extractor = MelExtractor(audio)
+        self._entries = read_filelist(filelist, columns=("wav",), optional=("text", "speaker"), may_be_empty=("text",))
+        self.lengths = [self._check_wav(entry) for entry in self._entries]  # samples
+        self._peaks: dict[int, float] = {}  # largest absolute sample of the recordings that were read so far
+        if mels_folder is not None:
+            self._check_mels(mels_folder)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __getitem__(self, index: int) -> HifiganUtterance:
+        """The whole recording, without the samples after its last whole frame."""
+        entry, hop = self._entries[index], self._audio.hop_length
+        n_frames = self.lengths[index] // hop
+        if n_frames == 0 or self.lengths[index] < self._extractor.min_samples:
+            wanted = max(hop, self._extractor.min_samples)
+            raise InputError(
+                f"{entry.fields['wav']}: {self.lengths[index]} samples, too short to validate on; "
+                f"a mel needs at least {wanted} ({entry.where})"
+            )
+        mel = self._load_mel(index)
+        wave = self._load(index, start=0, n_samples=n_frames * hop)
+        return HifiganUtterance(self._name(entry), wave, None if mel is None else mel[:, :n_frames])
+
+    def draw(self, index: int, *, epoch: int) -> HifiganUtterance:
+        """A segment from a random place, which seed, epoch and index decide; silence follows a shorter recording.
+
+        With mels from the disk it begins with a frame.
+        """
+        # The place comes from these three numbers alone, so that resuming and loader processes change nothing.
+        generator = np.random.default_rng((self._seed, epoch, index))
+        size, hop = self._segment_size, self._audio.hop_length
+        mel = self._load_mel(index)
+        if mel is None:
+            start = int(generator.integers(0, max(self.lengths[index] - size, 0), endpoint=True))
+        else:
+            n_frames = self.lengths[index] // hop
+            first = int(generator.integers(0, max(n_frames - size // hop, 0), endpoint=True))
+            start = first * hop
+            mel = mel[:, first : min(first + size // hop, n_frames)]
+            mel = F.pad(mel, (0, size // hop - mel.size(1)), value=SILENCE)
+        wave = self._load(index, start=start, n_samples=min(size, self.lengths[index] - start))
+        return HifiganUtterance(self._name(self._entries[index]), F.pad(wave, (0, size - len(wave))), mel)
+
+    def collate(self, items: list[HifiganUtterance]) -> HifiganBatch:
+        """Pad utterances, in the order they come, into one batch."""
+        mels = [item.mel for item in items]
+        return HifiganBatch(
+            names=tuple(item.name for item in items),
+            audio=pad_sequence([item.audio for item in items], batch_first=True),
+            audio_lengths=torch.tensor([len(item.audio) for item in items]),
+            hop_length=self._audio.hop_length,
+            mels=None if None in mels else _pad_mels(mels),
+        )
+
+    def _check_wav(self, entry: FilelistEntry) -> int:
+        path = self._folder / entry.fields["wav"]
+        return check_wav(path, sampling_rate=self._audio.sampling_rate, where=entry.where).n_samples
+
+    def _load(self, index: int, *, start: int, n_samples: int) -> Tensor:
+        """A part of a recording, scaled as all of it."""
+        entry = self._entries[index]
+        path, rate = self._folder / entry.fields["wav"], self._audio.sampling_rate
+        if self._audio.peak is None:
+            return load_wav(path, sampling_rate=rate, where=entry.where, start=start, n_samples=n_samples)
+        if index in self._peaks:
+            part = load_wav(path, sampling_rate=rate, where=entry.where, start=start, n_samples=n_samples)
+        else:
+            whole = load_wav(path, sampling_rate=rate, where=entry.where)
+            self._peaks[index] = float(whole.abs().max()) or 1.0  # silence stays silent
+            part = whole[start : start + n_samples].clone()
+        return part / self._peaks[index] * self._audio.peak
+
+    def _load_mel(self, index: int) -> Tensor | None:
+        """The recording's mel from the disk, checked."""
+        if self._mels_folder is None:
+            return None
+        entry = self._entries[index]
+        path = self._mel_path(entry)
+        mel = load_tensor(path, where=entry.where).float()
+        wanted = (self._audio.n_mels, self._extractor.n_frames(self.lengths[index]))
+        if mel.shape != wanted:
+            raise InputError(
+                f"{path}: shape {tuple(mel.shape)}, expected {wanted} for the {self.lengths[index]} samples of "
+                f"{entry.fields['wav']} ({entry.where}); make the mels anew from these recordings"
+            )
+        if not torch.isfinite(mel).all():
+            raise InputError(f"{path}: holds values that are not finite ({entry.where})")
+        return mel
+
+    def _mel_path(self, entry: FilelistEntry) -> Path:
+        """``wavs/anna/1.wav`` has its mel in ``<mels_folder>/anna/1.pt``."""
+        first, *rest = PurePosixPath(entry.fields["wav"]).with_suffix(".pt").parts
+        return self._mels_folder.joinpath(*(rest or [first]))
+
+    def _check_mels(self, folder: Path) -> None:
+        """All mels are there, and are what ``audio`` says; folders made by the original's tools say nothing."""
+        for entry in self._entries:
+            if not self._mel_path(entry).is_file():
+                raise InputError(
+                    f"{self._mel_path(entry)}: no such file, for {entry.fields['wav']} ({entry.where}); "
+                    "make the mels with scripts/extract_fine_tune_mels.sh or extract_mels.py"
+                )
+        description = folder / "audio.json"
+        if description.is_file():
+            made_with = from_plain(AudioConfig, read_json(description), where=str(description))
+            # The peak says how recordings are scaled, here as there.
+            lines = differences(made_with, self._audio, names=("the mels", "the options"))
+            if lines:
+                raise InputError(f"{description}: the mels were made with other audio settings: {'; '.join(lines)}")
+
+    def _name(self, entry: FilelistEntry) -> str:
+        return f"{entry.fields['wav']} ({entry.where})"
+
+
+def build_dataset(
+    args: argparse.Namespace, filelist: Path, *, audio: AudioConfig, text: TextConfig | None
+) -> HifiganDataset:
+    """The dataset of a filelist, as the command line describes it; ``text`` has no part in a vocoder."""
+    return HifiganDataset(
+        args.dataset_path,
+        filelist,
+        audio=audio,
+        segment_size=args.segment_size,
+        seed=args.seed,
+        mels_folder=args.input_mels_dir,
+    )
+
+
+def _pad_mels(mels: list[Tensor]) -> Tensor:
+    return pad_sequence([mel.t() for mel in mels], batch_first=True).transpose(1, 2).contiguous()
+
+
+def input_mel_extractor(audio: AudioConfig) -> MelExtractor:
+    """What makes the generator's input of a batch's audio, which is scaled already."""
+    return MelExtractor(replace(audio, peak=None))

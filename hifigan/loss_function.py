@@ -1,0 +1,169 @@
+"""HiFi-GAN's losses: least-squares adversarial, feature matching, and the error of the full-band mel-spectrogram."""
+
+import argparse
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from common.config import AudioConfig
+from common.layers import mask_from_lengths
+from common.mel import MelExtractor
+from common.objective import Example, LogStyle, Networks, Objective, Phase, Term
+from hifigan.data_function import HifiganBatch, input_mel_extractor
+from hifigan.discriminators import Judgement
+
+MEL_WEIGHT = 45.0
+FEATURE_WEIGHT = 2.0
+_N_EXAMPLES = 2
+
+
+@dataclass(frozen=True)
+class _Generated:
+    """A micro-batch's sound as the discriminators judged it, with the graph that the generator learns through."""
+
+    batch: HifiganBatch
+    wave: Tensor  # (B, 1, T)
+
+
+class HifiganObjective(Objective):
+    """The losses of section 2.4 of arXiv:2010.05646, with the published weights in their values.
+
+    ``d_loss`` and ``g_loss`` are what the two phases minimise; the latter is the sum of ``adversarial_loss``,
+    ``feature_loss`` and ``mel_loss``. All are means over the segments of the global batch. In validation ``mel_loss``
+    is taken over whole recordings, a mean over their frames.
+    """
+
+    phases = (
+        Phase("discriminator", trains=("mpd", "msd"), keeps=("generator",)),
+        Phase("generator", trains=("generator",)),
+    )
+    log_style = LogStyle(
+        {"d_loss": "d loss", "g_loss": "g loss", "mel_loss": "mel loss"},
+        format="{:>5.3f}",
+        shows_total=False,
+        shows_speed=True,
+        rates={"generator": "g lr", "discriminator": "d lr"},
+    )
+
+    def __init__(self, audio: AudioConfig, *, fmax_loss: float | None = None, concat_fwd: bool = False) -> None:
+        """``fmax_loss`` (Hz, None: half the rate) is the upper end of the mel loss's band.
+
+        ``concat_fwd`` lets the discriminators judge recordings and generated sound in one pass, which is the same.
+        """
+        self._concat_fwd = concat_fwd
+        self._input_mel = input_mel_extractor(audio)
+        self._loss_mel = MelExtractor(replace(audio, framing="aligned", peak=None, mel_fmax=fmax_loss))
+        self._generated: _Generated | None = None
+
+    def begin_step(self, networks: Networks) -> None:
+        networks["msd"].advance_spectral_norm()
+        self._generated = None
+
+    def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
+        if phase == "discriminator":
+            return {"d_loss": 1.0}
+        return {"adversarial_loss": 1.0, "feature_loss": 1.0, "mel_loss": 1.0}
+
+    def counts(self, phase: str, batch: HifiganBatch) -> dict[str, Tensor]:
+        terms = ("d_loss",) if phase == "discriminator" else ("g_loss", "adversarial_loss", "feature_loss", "mel_loss")
+        n_segments = torch.full((), len(batch.names), device=batch.audio.device)
+        return dict.fromkeys(terms, n_segments)
+
+    def numerators(self, phase: str, networks: Networks, batch: HifiganBatch) -> dict[str, Tensor]:
+        real = batch.audio.unsqueeze(1)
+        if phase == "discriminator":
+            # A step's last micro-batch needs no second pass of the generator, whose weights stay as they are.
+            self._generated = _Generated(batch, networks["generator"](self._mel(batch)).float())
+            means = self._discriminator_losses(networks, real, self._generated.wave.detach())
+        else:
+            means = self._generator_losses(networks, batch, real)
+        return {name: mean * len(batch.names) for name, mean in means.items()}
+
+    def _discriminator_losses(self, networks: Networks, real: Tensor, generated: Tensor) -> dict[str, Tensor]:
+        losses = []
+        for name in ("mpd", "msd"):
+            if self._concat_fwd:
+                both = networks[name](torch.cat([real, generated])).scores
+                scores = [score.tensor_split(2) for score in both]
+            else:
+                scores = list(zip(networks[name](real).scores, networks[name](generated).scores))
+            losses += [discriminator_loss(of_real, of_generated) for of_real, of_generated in scores]
+        return {"d_loss": torch.stack(losses).sum()}
+
+    def _generator_losses(self, networks: Networks, batch: HifiganBatch, real: Tensor) -> dict[str, Tensor]:
+        kept, self._generated = self._generated, None
+        if kept is not None and kept.batch is batch:
+            generated = kept.wave
+        else:
+            generated = networks["generator"](self._mel(batch)).float()
+        adversarial, feature = [], []
+        for name in ("mpd", "msd"):
+            # What recordings look like inside is a target: no gradient goes there, and nothing is kept for one.
+            with torch.no_grad():
+                target = networks[name](real)
+            judged: Judgement = networks[name](generated)
+            adversarial += [generator_loss(scores) for scores in judged.scores]
+            feature += [feature_loss(*pair) for pair in zip(target.features, judged.features)]
+        extractor = self._loss_mel.to(real.device)
+        losses = {
+            "adversarial_loss": torch.stack(adversarial).sum(),
+            "feature_loss": FEATURE_WEIGHT * torch.stack(feature).sum(),
+            "mel_loss": MEL_WEIGHT * (extractor(generated[:, 0]) - extractor(real[:, 0])).abs().mean(),
+        }
+        return {"g_loss": torch.stack(list(losses.values())).sum().detach()} | losses
+
+    def evaluate(self, networks: Networks, batch: HifiganBatch) -> dict[str, Term]:
+        target, made, _ = self._resynthesise(networks, batch)
+        valid = mask_from_lengths(batch.mel_lengths, target.size(2)).unsqueeze(1)
+        error = ((made - target).abs() * valid).sum()
+        return {"mel_loss": Term(MEL_WEIGHT * error, batch.n_frames * target.size(1))}
+
+    def examples(self, networks: Networks, batch: HifiganBatch) -> list[Example]:
+        target, made, wave = self._resynthesise(networks, batch)
+        examples = []
+        for index in range(min(_N_EXAMPLES, len(batch.names))):
+            n_frames, n_samples = int(batch.mel_lengths[index]), int(batch.audio_lengths[index])
+            mels = {"recorded": target[index, :, :n_frames].cpu(), "generated": made[index, :, :n_frames].cpu()}
+            sounds = {"recorded": batch.audio[index, :n_samples].cpu(), "generated": wave[index, :n_samples].cpu()}
+            difference = {"generated - recorded": mels["generated"] - mels["recorded"]}
+            examples.append(Example(batch.names[index], mels, mel_differences=difference, audio=sounds))
+        return examples
+
+    def _resynthesise(self, networks: Networks, batch: HifiganBatch) -> tuple[Tensor, Tensor, Tensor]:
+        """Full-band mels (B, n_mels, F) of whole recordings and of what the generator makes of them, and its sound."""
+        wave = networks["generator"](self._mel(batch, batch.audio_lengths), batch.mel_lengths)[:, 0].float()
+        extractor = self._loss_mel.to(wave.device)
+        lengths = batch.audio_lengths
+        return extractor(batch.audio, lengths), extractor(wave, lengths), wave
+
+    def _mel(self, batch: HifiganBatch, lengths: Tensor | None = None) -> Tensor:
+        """The generator's input (B, n_mels, T / hop)."""
+        if batch.mels is not None:
+            return batch.mels
+        n_frames = batch.audio.size(1) // batch.hop_length
+        # The centered framing has one frame more, behind the last sample.
+        return self._input_mel.to(batch.audio.device)(batch.audio, lengths)[:, :, :n_frames]
+
+
+def discriminator_loss(of_real: Tensor, of_generated: Tensor) -> Tensor:
+    """Least squares: scores of recordings shall be 1, of generated sound 0; any shape -> scalar float32."""
+    return (1 - of_real).square().mean(dtype=torch.float32) + of_generated.square().mean(dtype=torch.float32)
+
+
+def generator_loss(of_generated: Tensor) -> Tensor:
+    """Least squares: scores of generated sound shall be 1; any shape -> scalar float32."""
+    return (1 - of_generated).square().mean(dtype=torch.float32)
+
+
+def feature_loss(of_real: list[Tensor], of_generated: list[Tensor]) -> Tensor:
+    """The sum over layers of the mean distance of two waves' features; scalar float32."""
+    distances = [(made - real).abs().mean(dtype=torch.float32) for real, made in zip(of_real, of_generated)]
+    return torch.stack(distances).sum()
+
+
+def build_objective(args: argparse.Namespace, audio: AudioConfig) -> HifiganObjective:
+    """The objective with the options of the command line."""
+    # On a GPU one large pass beats two small ones; a CPU only loses the locality of the small ones.
+    concat_fwd = args.cuda if args.concat_fwd is None else args.concat_fwd
+    return HifiganObjective(audio, fmax_loss=args.mel_fmax_loss, concat_fwd=concat_fwd)
