@@ -29,6 +29,9 @@ class Checkpoint:
     networks: dict[str, dict[str, Tensor]]  # network name -> state dict
     ema: dict[str, dict[str, Tensor]] | None = None
     training: dict[str, Any] | None = None  # epoch, iteration, optimizers, loss scaler, random states
+    # Fields of ``audio`` that are assumed, since the published file that the weights come from does not record them.
+    # Training knows the features it trains with, so the checkpoints it writes name none.
+    assumed: tuple[str, ...] = ()
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
@@ -45,22 +48,27 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         "ema": checkpoint.ema,
         "training": checkpoint.training,
     }
+    if checkpoint.assumed:
+        payload["assumed"] = list(checkpoint.assumed)
     write_atomically(path, lambda file: torch.save(payload, file))
 
 
-def load_checkpoint(path: Path) -> Checkpoint:
+def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
     """Read a checkpoint of ours or of a published layout onto the CPU.
+
+    ``training=False`` leaves out the training state, and files beside a published checkpoint that only training
+    needs; weights are then read from the disk as they are used, so that a vocoder's discriminators cost no time.
 
     Raises:
         CheckpointError: the file is missing, damaged, holds anything but tensors and plain types, or is no
             checkpoint of a known layout.
     """
-    payload = _read(path)
+    payload = read_payload(path, on_demand=not training)
     if "format" not in payload:
         # Imported here: the readers of foreign layouts build this module's Checkpoint.
         from common.foreign import read_foreign
 
-        foreign = read_foreign(payload, path=path)
+        foreign = read_foreign(payload, path=path, training=training)
         if foreign is None:
             keys = ", ".join(str(key) for key in list(payload)[:6])
             raise CheckpointError(f"{path}: a checkpoint of no known layout (its keys: {keys})")
@@ -79,17 +87,26 @@ def load_checkpoint(path: Path) -> Checkpoint:
             text=None if text is None else from_plain(TextConfig, text, where=str(path)),
             networks=payload["networks"],
             ema=payload["ema"],
-            training=payload["training"],
+            training=payload["training"] if training else None,
+            assumed=tuple(payload.get("assumed", ())),
         )
     except (KeyError, TypeError) as error:
         raise CheckpointError(f"{path}: damaged checkpoint, {error!r}") from error
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
+    """The dict of plain types and tensors that a checkpoint file holds, whatever its layout.
+
+    ``on_demand`` maps the file into memory, where its format lets it, so that tensors are read when they are used.
+
+    Raises:
+        CheckpointError: the file is missing, damaged, or holds anything but a dict of tensors and plain types.
+    """
     if not path.is_file():
         raise CheckpointError(f"{path}: no such checkpoint file")
     try:
-        payload = torch.load(path, map_location="cpu", weights_only=True)
+        mapped = on_demand and zipfile.is_zipfile(path)
+        payload = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except pickle.UnpicklingError as error:
         if zipfile.is_zipfile(path) and "weights_only" in str(error).lower():
             raise CheckpointError(

@@ -1,0 +1,59 @@
+"""FastPitch's published checkpoints."""
+
+from typing import Any
+
+from common.checkpoint import Checkpoint
+from common.config import AudioConfig, TextConfig
+from common.foreign.layout import optimizer_by_name, without_prefix
+
+_NOT_PARAMETERS = ("pitch_mean", "pitch_std", "pos_emb.inv_freq")  # buffers, by the end of their keys
+# FastPitch 1.0 stores no name of its symbol set, only the kind of input and how many symbols there are.
+_SYMBOL_SETS = {
+    ("char", 148): "english_basic",
+    ("char", 123): "english_basic_lowercase",
+    ("char", 176): "english_expanded",
+    ("phone", 88): "arpabet",
+    ("phone", 151): "ipa",
+    ("phone", 173): "xsampa",
+    ("phone", 46): "combilex",
+}
+
+
+def read(payload: dict[str, Any], *, training: bool) -> Checkpoint:
+    """Layout of FastPitch 1.0's train.py: config, state_dict, ema_state_dict, optimizer, epoch, iteration, scaler."""
+    config = {"symbol_type": "char"} | payload["config"]  # the first version knew nothing but characters
+    state = without_prefix(payload["state_dict"])
+    ema = payload.get("ema_state_dict")
+    parameters = [key for key in state if not key.endswith(_NOT_PARAMETERS)]
+    return Checkpoint(
+        model="FastPitch",
+        config=config,
+        audio=AudioConfig(n_mels=config["n_mel_channels"]),
+        text=_text_config(config["symbol_type"], config["n_symbols"]),
+        networks={"fastpitch": state},
+        ema=None if ema is None else {"fastpitch": without_prefix(ema)},
+        training=_training_state(payload, parameters=parameters) if training else None,
+    )
+
+
+def _text_config(symbol_type: str, n_symbols: int) -> TextConfig | None:
+    """The text front end that fits, or None where no symbol set has that many symbols."""
+    if symbol_type == "pf":
+        return TextConfig(input_type="pf", symbol_set="", cleaners=())
+    name = _SYMBOL_SETS.get((symbol_type, n_symbols))
+    if name is None:
+        return None
+    return TextConfig(input_type=symbol_type, symbol_set=name, cleaners=("english_cleaners",) * (symbol_type == "char"))
+
+
+def _training_state(payload: dict[str, Any], *, parameters: list[str]) -> dict[str, Any] | None:
+    """Epoch, iteration and optimizer state; the original numbers parameters in the order of the state dict."""
+    optimizer = payload.get("optimizer")
+    if not optimizer:
+        return None
+    saved = optimizer_by_name(optimizer, [f"fastpitch.{key}" for key in parameters])
+    if "amsgrad" not in saved["settings"]:  # LAMB, whose state leaves these two at the values they always had
+        saved["settings"] |= {"clamp_value": 10.0, "debias": False}
+        for state in saved["states"].values():
+            state["step"] = int(state["step"])  # the same for all, counted without asking the device
+    return {"epoch": payload["epoch"], "iteration": payload["iteration"], "optimizers": {"fastpitch": saved}}
