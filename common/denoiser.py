@@ -1,0 +1,81 @@
+"""Takes a vocoder's constant noise out of its sound: the noise's spectrum is subtracted from every frame's."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from common.config import AudioConfig
+from common.errors import OptionError
+
+BIAS_FRAMES = 88  # mel frames of zeros whose sound gives the noise's spectrum, as published
+
+
+class Denoiser:
+    """Subtracts ``strength`` times the magnitudes of a vocoder's noise; phases stay as they are.
+
+    The noise is what the vocoder makes of mels that are all zero. Source: Prenger et al., WaveGlow (2018), its
+    published inference; HiFi-GAN's uses the same. Utterances of a batch do not touch each other, and a sound
+    shorter than a window is reflected as often as it takes to fill one.
+    """
+
+    def __init__(self, noise: Tensor, audio: AudioConfig, *, strength: float) -> None:
+        """noise (T,): the vocoder's sound of ``BIAS_FRAMES`` mel frames of zeros, on the device to work on.
+
+        Raises:
+            OptionError: the windows of ``audio`` do not overlap, so that no sound could be put together again.
+        """
+        if audio.win_length <= audio.hop_length:
+            raise OptionError(
+                f"--denoising-strength: windows of {audio.win_length} samples every {audio.hop_length} do not overlap; "
+                "leave it out for this vocoder"
+            )
+        self._size = audio.filter_length  # samples
+        self._hop = audio.hop_length  # samples
+        before = (audio.filter_length - audio.win_length) // 2
+        after = audio.filter_length - audio.win_length - before
+        window = torch.hann_window(audio.win_length, periodic=True, device=noise.device)
+        self._window = F.pad(window, (before, after))  # (filter_length,)
+        self._strength = strength
+        self.bias = self._spectrum(noise.float()[None], self._lengths(noise[None], None))[0, 0].abs()  # (bins,)
+
+    @torch.no_grad()
+    def __call__(self, waves: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """waves (B, T), lengths (B,) samples -> (B, T // hop * hop) float32, zero past an utterance's whole hops."""
+        lengths = self._lengths(waves, lengths)
+        spectrum = self._spectrum(waves.float(), lengths)
+        magnitude = spectrum.abs()
+        quieter = (magnitude - self._strength * self.bias).clamp(min=0)
+        spectrum = torch.where(magnitude > 0, spectrum * (quieter / magnitude.clamp(min=1e-30)), 0)
+        n_frames = lengths // self._hop + 1
+        return self._sound(spectrum, n_frames)
+
+    def _lengths(self, waves: Tensor, lengths: Tensor | None) -> Tensor:
+        return torch.full((len(waves),), waves.size(1), device=waves.device) if lengths is None else lengths
+
+    def _spectrum(self, waves: Tensor, lengths: Tensor) -> Tensor:
+        """waves (B, T) -> (B, T // hop + 1, bins) complex; every utterance is reflected at its own ends."""
+        n_frames = waves.size(1) // self._hop + 1
+        position = torch.arange((n_frames - 1) * self._hop + self._size, device=waves.device) - self._size // 2
+        period = (2 * (lengths - 1)).clamp(min=1)[:, None]
+        position = position % period
+        position = torch.minimum(position, period - position)
+        padded = waves.gather(1, position.clamp(max=waves.size(1) - 1))
+        return torch.fft.rfft(padded.unfold(1, self._size, self._hop) * self._window)
+
+    def _sound(self, spectrum: Tensor, n_frames: Tensor) -> Tensor:
+        """spectrum (B, N, bins), of which each utterance has ``n_frames`` (B,) -> (B, (N - 1) * hop)."""
+        valid = torch.arange(spectrum.size(1), device=spectrum.device) < n_frames[:, None]
+        frames = torch.fft.irfft(spectrum, n=self._size) * self._window * valid[:, :, None]
+        weights = self._window.square() * valid[:, :, None]
+        sound, weight = self._overlap_add(frames), self._overlap_add(weights)
+        sound = sound / weight.clamp(min=1e-11)
+        n_samples = (spectrum.size(1) - 1) * self._hop
+        sound = sound[:, self._size // 2 : self._size // 2 + n_samples]
+        past_end = torch.arange(n_samples, device=sound.device) >= (n_frames - 1)[:, None] * self._hop
+        return sound.masked_fill(past_end, 0.0)
+
+    def _overlap_add(self, frames: Tensor) -> Tensor:
+        """frames (B, N, filter_length) -> (B, (N - 1) * hop + filter_length), each frame a hop after the one before."""
+        n_samples = (frames.size(1) - 1) * self._hop + self._size
+        columns = frames.transpose(1, 2)
+        return F.fold(columns, (1, n_samples), (1, self._size), stride=(1, self._hop))[:, 0, 0]

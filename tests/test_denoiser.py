@@ -1,0 +1,107 @@
+"""The denoiser: as published, the same in any batch, and for sounds of any length and rate."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from common.config import AudioConfig, audio_preset
+from common.denoiser import BIAS_FRAMES, Denoiser
+from common.errors import OptionError
+from hifigan.model import Generator, ModelConfig
+
+STRENGTHS = (0.0, 0.005, 0.1, 1.0)
+
+
+@pytest.fixture(scope="module")
+def published(goldens) -> dict[str, Tensor]:
+    return load_file(goldens / "hifigan" / "denoiser.safetensors")
+
+
+def test_the_noise_of_a_network_is_its_sound_of_zeros(goldens, published):
+    settings = json.loads((goldens / "hifigan" / "denoiser.json").read_text())["parameters"]
+    assert f"[1,80,{BIAS_FRAMES}]" in settings["bias_mel"]
+    config = json.loads((goldens / "hifigan" / "generator_v1.json").read_text())["config"]
+    network = Generator(golden_config(config))
+    tensors = load_file(goldens / "hifigan" / "generator_v1.safetensors")
+    state = {key.removeprefix("state_dict."): value for key, value in tensors.items() if key.startswith("state_dict.")}
+    network.load_state_dict(state)
+    network.prepare_for_inference()
+    with torch.no_grad():
+        noise = network.infer(torch.zeros(1, 80, BIAS_FRAMES))
+    torch.testing.assert_close(noise, published["output.bias_audio"], rtol=0, atol=2e-5)
+    bias = Denoiser(noise[0], AudioConfig(), strength=0.1).bias
+    torch.testing.assert_close(bias, published["output.bias_spec"][0, :, 0], rtol=0, atol=5e-4)
+
+
+def golden_config(values: dict) -> ModelConfig:
+    """The ModelConfig of the constructor arguments that a golden records."""
+    known = {name: values[name] for name in ModelConfig.__dataclass_fields__ if name in values}
+    return ModelConfig(**{key: freeze(value) for key, value in known.items()})
+
+
+def freeze(value):
+    return tuple(freeze(item) for item in value) if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("strength", STRENGTHS)
+def test_sound_is_denoised_as_published(published, strength):
+    denoiser = Denoiser(published["output.bias_audio"][0], AudioConfig(), strength=strength)
+    ours = denoiser(published["input.audio"])
+    torch.testing.assert_close(ours, published[f"output.denoised_{strength}"][:, 0], rtol=0, atol=1e-5)
+
+
+def noise_and_waves(audio: AudioConfig, n_frames: list[int]) -> tuple[Tensor, list[Tensor]]:
+    generator = torch.Generator().manual_seed(0)
+    noise = 0.05 * torch.randn(BIAS_FRAMES * audio.hop_length, generator=generator)
+    return noise, [0.3 * torch.randn(n * audio.hop_length, generator=generator) for n in n_frames]
+
+
+RATES = [16000, 22050, 44100]
+
+
+@pytest.mark.parametrize("sampling_rate", RATES)
+def test_an_utterance_alone_equals_itself_in_any_batch(sampling_rate):
+    audio = audio_preset(sampling_rate)
+    noise, waves = noise_and_waves(audio, [9, 1, 30, 2, 4])
+    denoiser = Denoiser(noise, audio, strength=0.3)
+    batch = torch.nn.utils.rnn.pad_sequence([torch.cat([wave, torch.ones(3)]) for wave in waves], batch_first=True)
+    together = denoiser(batch, torch.tensor([len(wave) for wave in waves]))
+    for wave, sound in zip(waves, together):
+        alone = denoiser(wave[None])[0]
+        assert alone.shape == wave.shape
+        torch.testing.assert_close(sound[: len(wave)], alone, rtol=0, atol=1e-6)
+        assert not sound[len(wave) :].any()
+
+
+@pytest.mark.parametrize("sampling_rate", RATES)
+def test_strength_zero_leaves_a_sound_of_any_length_as_it_is(sampling_rate):
+    audio = audio_preset(sampling_rate)
+    noise, waves = noise_and_waves(audio, [1, 2, 3, 40])
+    for wave in waves:
+        torch.testing.assert_close(Denoiser(noise, audio, strength=0.0)(wave[None])[0], wave, rtol=0, atol=1e-5)
+
+
+def test_a_sound_that_is_the_noise_alone_gets_quieter_with_strength():
+    audio = AudioConfig()
+    tone = 0.1 * torch.from_numpy(np.cos(np.arange(BIAS_FRAMES * 256) * 2 * np.pi * 32 / 1024).astype(np.float32))
+    levels = [float(Denoiser(tone, audio, strength=strength)(tone[None]).square().mean()) for strength in STRENGTHS]
+    assert levels == sorted(levels, reverse=True)
+    assert levels[0] == pytest.approx(0.005, rel=1e-2)
+    assert levels[-1] < 1e-3 * levels[0]
+    speech = tone + 0.5 * torch.randn(len(tone), generator=torch.Generator().manual_seed(0))
+    rest = Denoiser(tone, audio, strength=1.0)(speech[None])[0] - (speech - tone)
+    assert rest.square().mean() < 0.5 * tone.square().mean()
+
+
+def test_silence_stays_silent():
+    noise, _ = noise_and_waves(AudioConfig(), [])
+    assert not Denoiser(noise, AudioConfig(), strength=1.0)(torch.zeros(1, 5 * 256)).any()
+
+
+def test_windows_that_do_not_overlap_are_refused():
+    with pytest.raises(OptionError, match="windows of 256 samples every 256 do not overlap"):
+        Denoiser(torch.zeros(9999), AudioConfig(win_length=256), strength=0.1)
