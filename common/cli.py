@@ -8,7 +8,6 @@ from typing import Any, NoReturn
 
 from common.errors import InputError, OptionError
 
-
 DefaultsReader = Callable[[Path], dict[str, Any]]
 
 

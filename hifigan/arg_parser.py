@@ -54,7 +54,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the options of training and architecture; defaults are those of the published recipe and of v1."""
     parser.set_defaults(**_DEFAULTS)
     group = parser.add_argument_group("HiFi-GAN")
-    group.add_argument("--lr-decay", type=positive_float, default=0.9998, help="factor of the learning rate, each epoch")
+    group.add_argument(
+        "--lr-decay", type=positive_float, default=0.9998, help="factor of the learning rate, each epoch"
+    )
     group.add_argument(
         "--adam-betas", type=_share, nargs=2, default=(0.8, 0.99), metavar=("B1", "B2"), help="decay of Adam's averages"
     )
@@ -140,9 +142,7 @@ def settings_from_args(args: argparse.Namespace) -> Settings:
             f"--segment-size {args.segment_size}: expected a multiple of the hop length, {audio.hop_length} samples"
         )
     rate = args.learning_rate * (args.fine_tune_lr_factor if args.fine_tuning else 1)
-    optimization = Optimization(
-        exponential_schedule(rate, decay=args.lr_decay), betas=tuple(args.adam_betas), eps=1e-8
-    )
+    optimization = Optimization(exponential_schedule(rate, decay=args.lr_decay), betas=tuple(args.adam_betas), eps=1e-8)
     adaptable = ("framing", "peak") if args.fine_tuning else ()
     return Settings(audio=audio, text=None, optimization=optimization, adaptable=adaptable)
 

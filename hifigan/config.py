@@ -49,13 +49,17 @@ def _check_numbers(config: ModelConfig) -> None:
         if name == "resblock":
             continue
         least = 0 if name == "msd_pooling_padding" else 1
-        numbers = [value]
-        while any(isinstance(number, tuple) for number in numbers):
-            numbers = [item for number in numbers for item in (number if isinstance(number, tuple) else (number,))]
-        if not numbers or any(not isinstance(number, int) or number < least for number in numbers):
+        if not _all_at_least(least, value):
             raise OptionError(f"{_option(name, value)}: expected whole numbers of at least {least}")
     if config.msd_pooling_padding > 2:
         raise OptionError(f"{_option('msd_pooling_padding', config.msd_pooling_padding)}: expected 0, 1 or 2")
+
+
+def _all_at_least(least: int, value: object) -> bool:
+    """Whether ``value`` is such a whole number, or a tuple, not empty, of what is."""
+    if isinstance(value, tuple):
+        return len(value) > 0 and all(_all_at_least(least, item) for item in value)
+    return isinstance(value, int) and value >= least
 
 
 def _check_generator(config: ModelConfig) -> None:

@@ -1,4 +1,4 @@
-"""HiFi-GAN's data: random segments of recordings to train on, whole ones to validate on, with mels from the disk or not."""
+"""HiFi-GAN's data: random segments of recordings to train on, whole ones to validate on, and mels from the disk."""
 
 import argparse
 from dataclasses import dataclass, replace
