@@ -144,6 +144,59 @@ find_checkpoint() {
     [ -n "$FASTPITCH" ] || die "no FastPitch checkpoint in ./output; train one (scripts/train.sh), or set FASTPITCH"
 }
 
+# Where the variable named $1 is empty, sets it to the newest checkpoint of model $2 in ./output, which $3 makes.
+find_newest() {
+    [ -z "${!1}" ] || return 0
+    local newest
+    newest=$(find output -maxdepth 1 -name "$2_checkpoint_*.pt" -printf '%T@ %p\n' 2>/dev/null |
+        sort -n | tail -n 1 | cut -d ' ' -f 2- || true)
+    [ -n "$newest" ] || die "no $2 checkpoint in ./output; train one ($3), or set $1"
+    printf -v "$1" %s "$newest"
+}
+
+# Ends with one line unless each variable named holds a whole number.
+need_whole_numbers() {
+    local name
+    for name in "$@"; do
+        [[ "${!name}" =~ ^[0-9]+$ ]] || die "$name=${!name}: expected a whole number"
+    done
+}
+
+# Sets launcher, the words that start train.py in as many processes as NUM_GPUS and NNODES ask for, and world_size,
+# their number. For several machines MASTER_ADDR names the first; RUN_ID, by default $1, is a name that they share.
+set_launcher() {
+    local processes=$((NUM_GPUS > 0 ? NUM_GPUS : 1))
+    world_size=$((processes * NNODES))
+    launcher=("$PYTHON")
+    if [ -n "${WORLD_SIZE:-}" ]; then # one process a GPU is started from outside, as scripts/slurm_train.sh does
+        world_size=$WORLD_SIZE
+    elif [ "$NNODES" -gt 1 ]; then
+        [ -n "${MASTER_ADDR:-}" ] || die "NNODES=$NNODES needs MASTER_ADDR, the host name of the first machine"
+        : "${PORT:=29500}"
+        launcher+=(-m torch.distributed.run --nnodes "$NNODES" --nproc-per-node "$processes")
+        if [ -n "${NODE_RANK:-}" ]; then
+            launcher+=(--node-rank "$NODE_RANK" --master-addr "$MASTER_ADDR" --master-port "$PORT")
+        else
+            launcher+=(--rdzv-backend c10d --rdzv-id "${RUN_ID:-$1}" --rdzv-endpoint "$MASTER_ADDR:$PORT")
+        fi
+    elif [ "$processes" -gt 1 ]; then
+        launcher+=(-m torch.distributed.run --nproc-per-node "$processes")
+        if [ -n "${PORT:-}" ]; then
+            launcher+=(--master-port "$PORT")
+        else
+            launcher+=(--standalone) # finds a free port by itself
+        fi
+    fi
+}
+
+# Notes when the global batch, of $1 utterances a micro-batch, is another than the published one of $2.
+note_global_batch() {
+    local global_batch=$((world_size * $1 * GRAD_ACCUMULATION))
+    [ "$global_batch" != "$2" ] && [ "${RANK:-0}" = 0 ] || return 0
+    echo "note: the global batch is $global_batch utterances (processes x batch x accumulated: $world_size x $1 x" \
+        "$GRAD_ACCUMULATION); the published settings are for $2" >&2
+}
+
 # True if there is a GPU and CPU=true does not ask to leave it alone.
 uses_gpu() {
     [ "${CPU:-false}" != true ] && nvidia-smi -L >/dev/null 2>&1

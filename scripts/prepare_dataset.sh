@@ -1,60 +1,105 @@
 #!/usr/bin/env bash
-# Extracts mel-spectrograms, durations and pitch of a corpus in LJSpeech's layout and writes the lists to train with.
+# Splits a corpus in LJSpeech's layout into lists, and extracts the mel-spectrograms, durations and pitch of FastPitch.
 #   bash scripts/prepare_dataset.sh
 #   DATASET_PATH=my_voice NAME=my_voice N_VAL=20 N_TEST=0 bash scripts/prepare_dataset.sh --resume
+#   DATASET_PATH=my_voice NAME=my_voice N_VAL=20 N_TEST=0 FEATURES=false bash scripts/prepare_dataset.sh
 # Arguments go to extract_mels.py. Durations come from DATASET_PATH/TextGrid/*.TextGrid if there are any, else from the
-# Tacotron 2 in TACOTRON2_CHECKPOINT, else from DATASET_PATH/durations/*.pt made elsewhere.
+# Tacotron 2 in TACOTRON2_CHECKPOINT, else from DATASET_PATH/durations/*.pt made elsewhere. A vocoder needs none of
+# that: without durations, and with FEATURES=false, the lists of recordings are all that is made.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
 
 : "${DATASET_PATH:=LJSpeech-1.1}"
-: "${NAME:=ljs}" # first part of the lists' names
+: "${NAME:=ljs}" # first part of the lists' names; ljs means the customary split of LJSpeech-1.1
 : "${FILELISTS:=filelists}"
 : "${N_VAL:=100}" # clips set aside where the lists are not there yet, and no *_IDS file says which
 : "${N_TEST:=500}"
 : "${TRAIN_IDS:=}" # files with one clip's name on each line
 : "${VAL_IDS:=}"
 : "${TEST_IDS:=}"
+: "${FEATURES:=auto}" # true: extract what FastPitch needs; false: lists alone; auto: extract if there are durations
 : "${TACOTRON2_CHECKPOINT:=}"
 : "${CUDA:=false}"
 
 [ -d "$DATASET_PATH" ] || die "$DATASET_PATH: no such folder; run scripts/download_dataset.sh, or set DATASET_PATH"
 
 options=(--extract-mels --extract-pitch-char)
+missing=""
 if compgen -G "$DATASET_PATH/TextGrid/*.TextGrid" >/dev/null; then
     options+=(--extract-durs-from-textgrids)
     next="INPUT_TYPE=phone SYMBOL_SET=<arpabet or ipa, as in the TextGrids> "
 elif [ -n "$TACOTRON2_CHECKPOINT" ]; then
     options+=(--extract-durations --tacotron2-checkpoint "$TACOTRON2_CHECKPOINT")
 elif ! compgen -G "$DATASET_PATH/durations/*.pt" >/dev/null; then
-    die "no durations: put TextGrids into $DATASET_PATH/TextGrid, or set TACOTRON2_CHECKPOINT to a Tacotron 2"
+    missing="no durations: put TextGrids into $DATASET_PATH/TextGrid, or set TACOTRON2_CHECKPOINT to a Tacotron 2"
 fi
 [ "$CUDA" != true ] || options+=(--cuda)
+case "$FEATURES" in
+    true) [ -z "$missing" ] || die "$missing" ;;
+    auto)
+        if [ -z "$missing" ]; then
+            FEATURES=true
+        else
+            [ $# = 0 ] || die "$missing"
+            FEATURES=false
+            echo "note: $missing, for FastPitch; a vocoder trains on recordings alone" >&2
+        fi
+        ;;
+    false) [ $# = 0 ] || die "$*: for extract_mels.py, which FEATURES=false does not run; leave the arguments out" ;;
+    *) die "FEATURES=$FEATURES: expected true, false or auto" ;;
+esac
 
-run() {
-    if [ "${DRY_RUN:-0}" = 1 ]; then
-        printf '%q ' "$@"
-        echo
-    else
-        "$@"
-    fi
-}
 if [ "${DRY_RUN:-0}" = 1 ]; then use_python; else ensure_venv; fi
 
-if [ ! -f "$FILELISTS/${NAME}_audio_text_train_filelist.txt" ]; then
-    run "$PYTHON" -m scripts.make_filelists --dataset-path "$DATASET_PATH" --output "$FILELISTS" --name "$NAME" \
-        --n-val "$N_VAL" --n-test "$N_TEST" ${TRAIN_IDS:+--train-ids "$TRAIN_IDS"} \
-        ${VAL_IDS:+--val-ids "$VAL_IDS"} ${TEST_IDS:+--test-ids "$TEST_IDS"}
+split_options=()
+if [ "$NAME" = ljs ] && [ -z "$TRAIN_IDS$VAL_IDS$TEST_IDS" ]; then
+    # Which clips published voices were trained on; a part of the corpus is split alike.
+    TRAIN_IDS=filelists/ljs_train_ids.txt VAL_IDS=filelists/ljs_val_ids.txt TEST_IDS=filelists/ljs_test_ids.txt
+    split_options+=(--skip-missing)
 fi
-recordings=() lists=()
-for split in train val test; do # the first list's pitch statistics normalise all
-    if [ -f "$FILELISTS/${NAME}_audio_text_${split}_filelist.txt" ] || [ "${DRY_RUN:-0}" = 1 ]; then
-        recordings+=("$FILELISTS/${NAME}_audio_text_${split}_filelist.txt")
-        lists+=("$FILELISTS/${NAME}_mel_dur_pitch_text_${split}_filelist.txt")
-    fi
+for split in train val test; do
+    ids="${split^^}_IDS"
+    [ -z "${!ids}" ] || split_options+=("--$split-ids" "${!ids}")
 done
-run "$PYTHON" extract_mels.py --dataset-path "$DATASET_PATH" --wav-text-filelist "${recordings[@]}" \
-    --output-meta-file "${lists[@]}" "${options[@]}" "$@"
-echo "next: ${next:-}DATASET_PATH=$DATASET_PATH TRAIN_FILELIST=${lists[0]} VAL_FILELIST=${lists[1]:-${lists[0]}}" \
-    "bash scripts/train.sh"
+
+# The lists of recordings: where those of texts are there already, their first column, so that the split stays.
+audio_list() {
+    if [ "$NAME" = ljs ] && [ "$1" = train ]; then echo "$FILELISTS/ljs_audio_train_v3.txt"; else
+        echo "$FILELISTS/${NAME}_audio_$1.txt"
+    fi
+}
+text_list() {
+    echo "$FILELISTS/${NAME}_audio_text_$1_filelist.txt"
+}
+if [ -f "$(text_list train)" ]; then
+    for split in train val test; do
+        from=$(text_list "$split") to=$(audio_list "$split")
+        if [ -f "$from" ] && ! [ -f "$to" ] && [ "${DRY_RUN:-0}" != 1 ]; then
+            cut -d '|' -f 1 "$from" >"$to.tmp"
+            mv "$to.tmp" "$to"
+        fi
+    done
+elif [ "$FEATURES" = true ] || ! [ -f "$(audio_list train)" ]; then
+    run_or_print "$PYTHON" -m scripts.make_filelists --dataset-path "$DATASET_PATH" --output "$FILELISTS" \
+        --name "$NAME" --n-val "$N_VAL" --n-test "$N_TEST" "${split_options[@]}"
+fi
+
+if [ "$FEATURES" = true ]; then
+    recordings=() lists=()
+    for split in train val test; do # the first list's pitch statistics normalise all
+        if [ -f "$(text_list "$split")" ] || [ "${DRY_RUN:-0}" = 1 ]; then
+            recordings+=("$(text_list "$split")")
+            lists+=("$FILELISTS/${NAME}_mel_dur_pitch_text_${split}_filelist.txt")
+        fi
+    done
+    [ "${#lists[@]}" -gt 0 ] || die "$DATASET_PATH/metadata.csv: no such file; FastPitch needs transcripts"
+    run_or_print "$PYTHON" extract_mels.py --dataset-path "$DATASET_PATH" --wav-text-filelist "${recordings[@]}" \
+        --output-meta-file "${lists[@]}" "${options[@]}" "$@"
+    echo "next: ${next:-}DATASET_PATH=$DATASET_PATH TRAIN_FILELIST=${lists[0]} VAL_FILELIST=${lists[1]:-${lists[0]}}" \
+        "bash scripts/train.sh"
+fi
+val=$(audio_list val)
+[ -f "$val" ] || [ "${DRY_RUN:-0}" = 1 ] || val=$(audio_list train)
+echo "next, for a vocoder: DATASET_PATH=$DATASET_PATH TRAIN_FILELIST=$(audio_list train) VAL_FILELIST=$val" \
+    "bash scripts/train_lj22khz.sh"

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Trains on several machines under Slurm: sbatch --nodes 2 scripts/slurm_train.sh [options of train.py]
+#   TRAIN_SCRIPT=scripts/train_lj22khz.sh sbatch --nodes 2 scripts/slurm_train.sh          HiFi-GAN instead of FastPitch
 # The variables of scripts/train.sh apply (sbatch passes them on); NUM_GPUS (default 8) is the GPUs of each machine, and
-# BS is by default what makes the published global batch of 256.
+# BS is by default what makes the published global batch: 256, of HiFi-GAN 128.
 # Submit it from the project's folder. Before the time limit, or when the job is preempted, every process is asked
 # to finish its step and save; the job then goes back into the queue and resumes.
-#SBATCH --job-name=fastpitch
+#SBATCH --job-name=train
 #SBATCH --nodes=2
 #SBATCH --exclusive
 #SBATCH --gpus-per-node=8
@@ -20,9 +21,19 @@ if [ ! -f scripts/train.sh ]; then
     exit 1
 fi
 
+export TRAIN_SCRIPT=${TRAIN_SCRIPT:-scripts/train.sh}
+case "$TRAIN_SCRIPT" in
+    scripts/train.sh) global_batch=256 ;;
+    scripts/train_lj22khz.sh) global_batch=128 ;;
+    *)
+        echo "error: TRAIN_SCRIPT=$TRAIN_SCRIPT: expected a training script, scripts/train.sh or scripts/train_lj22khz.sh" >&2
+        exit 1
+        ;;
+esac
+
 export NUM_GPUS=${NUM_GPUS:-8}
 n_tasks=$((SLURM_JOB_NUM_NODES * NUM_GPUS))
-batch=$((256 / (n_tasks * ${GRAD_ACCUMULATION:-1})))
+batch=$((global_batch / (n_tasks * ${GRAD_ACCUMULATION:-1})))
 export BS=${BS:-$((batch > 0 ? batch : 1))}
 export MASTER_ADDR MASTER_PORT=${PORT:-29500}
 read -r MASTER_ADDR < <(scontrol show hostnames "$SLURM_JOB_NODELIST") # the first of them
@@ -33,7 +44,7 @@ trap ':' TERM # the processes get the signal from Slurm too; this shell must out
 status=0
 srun --ntasks-per-node="$NUM_GPUS" --ntasks="$n_tasks" --kill-on-bad-exit=0 --wait=120 \
     bash -c 'RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID WORLD_SIZE=$SLURM_NTASKS LOCAL_WORLD_SIZE=$NUM_GPUS \
-        exec bash scripts/train.sh --resume "$@"' train "$@" || status=$?
+        exec bash "$TRAIN_SCRIPT" --resume "$@"' train "$@" || status=$?
 
 if [ "$status" -eq 143 ]; then # 128 + SIGTERM: stopped early with its state saved
     echo "stopped early; the job goes back into the queue"

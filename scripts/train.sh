@@ -34,45 +34,14 @@ use_python
 stem=$(basename "$TRAIN_FILELIST" .txt)
 : "${PITCH_MEAN_STD:=$DATASET_PATH/pitch_char_stats__${stem/mel_dur_pitch_text/audio_text}.json}"
 
-is_whole_number() {
-    [[ "$2" =~ ^[0-9]+$ ]] || die "$1=$2: expected a whole number"
-}
-for name in NUM_GPUS BS GRAD_ACCUMULATION NNODES; do
-    is_whole_number "$name" "${!name}"
-done
-
-processes=$((NUM_GPUS > 0 ? NUM_GPUS : 1))
-world_size=$((processes * NNODES))
-command=("$PYTHON")
-if [ -n "${WORLD_SIZE:-}" ]; then # one process a GPU is started from outside, as scripts/slurm_train.sh does
-    world_size=$WORLD_SIZE
-elif [ "$NNODES" -gt 1 ]; then
-    [ -n "${MASTER_ADDR:-}" ] || die "NNODES=$NNODES needs MASTER_ADDR, the host name of the first machine"
-    : "${PORT:=29500}"
-    command+=(-m torch.distributed.run --nnodes "$NNODES" --nproc-per-node "$processes")
-    if [ -n "${NODE_RANK:-}" ]; then
-        command+=(--node-rank "$NODE_RANK" --master-addr "$MASTER_ADDR" --master-port "$PORT")
-    else
-        command+=(--rdzv-backend c10d --rdzv-id "${RUN_ID:-fastpitch}" --rdzv-endpoint "$MASTER_ADDR:$PORT")
-    fi
-elif [ "$processes" -gt 1 ]; then
-    command+=(-m torch.distributed.run --nproc-per-node "$processes")
-    if [ -n "${PORT:-}" ]; then
-        command+=(--master-port "$PORT")
-    else
-        command+=(--standalone) # finds a free port by itself
-    fi
-fi
-
+need_whole_numbers NUM_GPUS BS GRAD_ACCUMULATION NNODES
+set_launcher fastpitch
 require_gpus "$NUM_GPUS"
-global_batch=$((world_size * BS * GRAD_ACCUMULATION))
-if [ "$global_batch" != 256 ] && [ "${RANK:-0}" = 0 ]; then
-    echo "note: the global batch is $global_batch utterances (processes x batch x accumulated: $world_size x $BS x" \
-        "$GRAD_ACCUMULATION); the published settings are for 256" >&2
-fi
+note_global_batch "$BS" 256
 
 read -r -a cleaners <<<"$TEXT_CLEANERS"
-command+=(
+command=(
+    "${launcher[@]}"
     train.py
     --model FastPitch
     --output "$OUTPUT_DIR"

@@ -114,6 +114,89 @@ def test_train_sh_takes_every_setting_from_the_environment():
     assert {name: args[name] for name in wanted} == wanted
 
 
+def test_train_lj22khz_without_settings_is_the_published_run_of_hifigan_on_eight_gpus():
+    launcher, options = dry_run("scripts/train_lj22khz.sh")
+    assert launcher == ["the-python", *"-m torch.distributed.run --nproc-per-node 8 --standalone train.py".split()]
+    args = train.parse_args(options)
+    assert (args.model, args.epochs, args.batch_size, args.gradient_accumulation_steps) == ("HiFi-GAN", 6500, 16, 1)
+    assert (args.optimizer, args.learning_rate, args.lr_decay, args.weight_decay) == ("adamw", 3e-4, 0.9998, 0.01)
+    assert (args.epochs_per_checkpoint, args.validation_interval, args.samples_interval) == (10, 10, 100)
+    assert (tuple(args.adam_betas), args.segment_size, args.amp, args.cuda) == ((0.8, 0.99), 8192, False, True)
+    assert args.training_files == Path("filelists/ljs_audio_train_v3.txt")
+    assert args.validation_files == Path("filelists/ljs_audio_val.txt")
+
+
+def test_train_lj22khz_takes_every_setting_from_the_environment():
+    _, options = dry_run(
+        "scripts/train_lj22khz.sh",
+        *("--no_amp_grouped_conv", "--resume"),
+        NUM_GPUS="1",
+        BATCH_SIZE="64",
+        GRAD_ACCUMULATION="2",
+        AMP="true",
+        OUTPUT_DIR="my output",
+        EPOCHS="10",
+        CHECKPOINT_INTERVAL="1",
+        VALIDATION_INTERVAL="2",
+        SAMPLES_INTERVAL="3",
+        LEARNING_RATE="1e-4",
+        LR_DECAY="0.999",
+        SEED="3",
+        DATASET_PATH="voice",
+        TRAIN_FILELIST="lists/a.txt",
+        VAL_FILELIST="lists/b.txt",
+    )
+    args = vars(train.parse_args(options))
+    wanted = {
+        "no_amp_grouped_conv": True,
+        "resume": True,
+        "batch_size": 64,
+        "gradient_accumulation_steps": 2,
+        "amp": True,
+        "cuda": True,
+        "output": Path("my output"),
+        "epochs": 10,
+        "epochs_per_checkpoint": 1,
+        "validation_interval": 2,
+        "samples_interval": 3,
+        "learning_rate": 1e-4,
+        "lr_decay": 0.999,
+        "seed": 3,
+        "dataset_path": Path("voice"),
+        "training_files": Path("lists/a.txt"),
+        "validation_files": Path("lists/b.txt"),
+    }
+    assert {name: args[name] for name in wanted} == wanted
+    assert train.parse_args(dry_run("scripts/train_lj22khz.sh", BS="32")[1]).batch_size == 32
+
+
+def test_fine_tune_goes_on_from_the_given_vocoder_and_then_from_its_own_checkpoint(tmp_path: Path):
+    variables = {"HIFIGAN": "voc.pt", "INPUT_MELS_DIR": "my mels", "OUTPUT_DIR": tmp_path, "GRAD_ACCUMULATION": "4"}
+    launcher, options = dry_run("scripts/fine_tune.sh", "--seed", "9", NUM_GPUS="2", **variables)
+    assert launcher[launcher.index("--nproc-per-node") + 1] == "2"
+    args = train.parse_args(options)
+    assert (args.model, args.epochs, args.fine_tuning, args.fine_tune_lr_factor) == ("HiFi-GAN", 10000, True, 3.0)
+    assert (args.checkpoint_path, args.input_mels_dir, args.resume) == (Path("voc.pt"), Path("my mels"), False)
+    assert (args.output, args.seed, args.gradient_accumulation_steps, args.batch_size) == (tmp_path, 9, 4, 16)
+    (tmp_path / "HiFi-GAN_checkpoint_6510.pt").touch()
+    args = train.parse_args(dry_run("scripts/fine_tune.sh", EPOCHS="7000", **variables)[1])
+    assert (args.checkpoint_path, args.resume, args.epochs) == (None, True, 7000)
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"INPUT_MELS_DIR": "/absent"}, "error: /absent: no such folder; scripts/extract_fine_tune_mels.sh makes it"),
+        ({"INPUT_MELS_DIR": "/", "HIFIGAN": "a.pt", "BATCH_SIZE": "x"}, "error: BATCH_SIZE=x: expected a whole number"),
+    ],
+)
+def test_fine_tune_says_what_is_missing_in_one_line(variables: dict[str, str], message: str):
+    result = run_bash(ROOT / "scripts/fine_tune.sh", PYTHON=sys.executable, OUTPUT_DIR="/absent", **variables)
+    assert result.returncode == 1
+    assert result.stderr.startswith(message)
+    assert len(result.stderr.splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     ("variables", "launcher"),
     [
@@ -132,8 +215,9 @@ def test_train_sh_takes_every_setting_from_the_environment():
         ({"WORLD_SIZE": "16", "RANK": "3"}, ""),
     ],
 )
-def test_train_sh_starts_processes_as_the_machines_ask(variables: dict[str, str], launcher: str):
-    start, options = dry_run("scripts/train.sh", **variables)
+@pytest.mark.parametrize("script", ["scripts/train.sh", "scripts/train_lj22khz.sh"])
+def test_training_starts_processes_as_the_machines_ask(script: str, variables: dict[str, str], launcher: str):
+    start, options = dry_run(script, **variables)
     assert start == ["the-python", *launcher.split(), "train.py"]
     assert ("--cuda" in options) == (variables.get("NUM_GPUS") != "0")
 
@@ -143,6 +227,9 @@ def test_train_sh_says_when_the_global_batch_is_not_the_published_one():
     assert result.stderr.startswith("note: the global batch is 64 utterances (")
     assert "accumulated: 4 x 16 x 1)" in result.stderr
     assert "note" not in run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", NUM_GPUS="4", BS="64").stderr
+    vocoder = ROOT / "scripts/train_lj22khz.sh"
+    assert "is 64 utterances" in run_bash(vocoder, DRY_RUN="1", NUM_GPUS="4").stderr
+    assert run_bash(vocoder, DRY_RUN="1", NUM_GPUS="4", GRAD_ACCUMULATION="2").stderr == ""
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
@@ -166,20 +253,24 @@ def test_train_sh_refuses_settings_in_one_line(variables: dict[str, str], messag
 
 @pytest.mark.parametrize("path", PLATFORMS, ids=lambda path: path.stem)
 def test_each_platform_file_trains_with_the_published_global_batch(path: Path):
-    name = re.fullmatch(r"(DGX1|DGXA100|T4)_FastPitch_(AMP|FP32|TF32)_(\d)GPU", path.stem)
+    name = re.fullmatch(r"(DGX1|DGXA100|T4)_(FastPitch|HiFi-GAN)_(AMP|FP32|TF32)_(\d)GPU", path.stem)
     assert name is not None
     launcher, options = dry_run(path, "--seed", "5", EPOCHS="10")
     n_gpus = int(launcher[launcher.index("--nproc-per-node") + 1]) if "--nproc-per-node" in launcher else 1
     args = train.parse_args(options)
-    assert n_gpus == int(name[3])
-    assert n_gpus * args.batch_size * args.gradient_accumulation_steps == 256
-    assert (args.amp, args.cuda, args.seed, args.epochs) == (name[2] == "AMP", True, 5, 10)
+    assert n_gpus == int(name[4])
+    global_batch = {"FastPitch": 256, "HiFi-GAN": 128}[name[2]]
+    assert n_gpus * args.batch_size * args.gradient_accumulation_steps == global_batch
+    assert (args.model, args.amp, args.cuda, args.seed, args.epochs) == (name[2], name[3] == "AMP", True, 5, 10)
+    if name[2] == "HiFi-GAN":
+        assert args.no_amp_grouped_conv == (name[1] == "DGXA100" and args.amp)
 
 
 def test_all_machines_settings_and_sizes_have_their_platform_file():
     settings = [("DGXA100", "TF32"), ("DGX1", "FP32"), ("T4", "FP32")]
-    wanted = {f"{machine}_FastPitch_{p}_{n}GPU" for machine, full in settings for p in ("AMP", full) for n in (1, 4, 8)}
-    assert {path.stem for path in PLATFORMS} >= wanted
+    kinds = [(machine, precision) for machine, full in settings for precision in ("AMP", full)]
+    wanted = {f"{m}_{model}_{p}_{n}GPU" for m, p in kinds for model in ("FastPitch", "HiFi-GAN") for n in (1, 4, 8)}
+    assert {path.stem for path in PLATFORMS} == wanted
 
 
 def fake_slurm(folder: Path, status: int) -> None:
@@ -297,7 +388,7 @@ def test_unknown_or_repeated_clips_and_an_empty_training_set_are_refused(
 ):
     corpus = make_corpus(tmp_path / "corpus")
     (tmp_path / "ids").write_text("c01\nc99\n")
-    with pytest.raises(InputError, match=r"ids:2: c99 is not in the corpus's metadata\.csv"):
+    with pytest.raises(InputError, match=r"ids:2: c99 is not in the corpus$"):
         make_lists(monkeypatch, "-d", corpus, "-o", tmp_path, "--val-ids", tmp_path / "ids")
     (tmp_path / "ids").write_text("c01\nc01\n")
     with pytest.raises(InputError, match=r"ids:2: c01 stands already in .*ids:1"):
@@ -312,7 +403,7 @@ def test_prepare_dataset_extracts_all_lists_at_once(tmp_path: Path):
     (corpus / "TextGrid" / "c00.TextGrid").touch()
     variables = {"DRY_RUN": "1", "PYTHON": "py", "DATASET_PATH": corpus, "FILELISTS": tmp_path, "NAME": "my"}
     result = run_bash(ROOT / "scripts/prepare_dataset.sh", "--resume", N_VAL="3", N_TEST="2", **variables)
-    split, extract, following = result.stdout.splitlines()
+    split, extract, following, vocoder = result.stdout.splitlines()
     assert shlex.split(split)[:3] == ["py", "-m", "scripts.make_filelists"]
     args = extract_mels.build_parser().parse_args(shlex.split(extract)[2:])
     extract_mels.check_options(args)
@@ -326,14 +417,82 @@ def test_prepare_dataset_extracts_all_lists_at_once(tmp_path: Path):
     assert args.extract_pitch_char
     assert args.resume
     assert "INPUT_TYPE=phone" in following
+    assert f"TRAIN_FILELIST={tmp_path}/my_audio_train.txt VAL_FILELIST={tmp_path}/my_audio_val.txt" in vocoder
+
+
+def prepare(corpus: Path, lists: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    settings = {"PYTHON": sys.executable, "USE_SYSTEM_PYTHON": "1", "DATASET_PATH": corpus, "FILELISTS": lists}
+    return run_bash(ROOT / "scripts/prepare_dataset.sh", **settings, **variables)
+
+
+def test_a_corpus_without_durations_gets_the_lists_that_a_vocoder_trains_on(tmp_path: Path):
+    corpus = make_corpus(tmp_path / "corpus")
+    result = prepare(corpus, tmp_path, NAME="my", N_VAL="2", N_TEST="1")
+    assert result.returncode == 0, result.stderr
+    assert "no durations" in result.stderr and "a vocoder trains on recordings alone" in result.stderr
+    recordings, texts = (tmp_path / "my_audio_train.txt", tmp_path / "my_audio_text_train_filelist.txt")
+    assert recordings.read_text().splitlines() == [line.split("|")[0] for line in texts.read_text().splitlines()]
+    assert len(recordings.read_text().splitlines()) == 9
+    recordings.unlink()  # as a corpus that was prepared before there were vocoders
+    texts.write_text("wavs/c03.wav|text\n")
+    assert prepare(corpus, tmp_path, NAME="my").returncode == 0
+    assert recordings.read_text() == "wavs/c03.wav\n", "a split that is there stays"
+
+
+def test_recordings_alone_are_enough_for_a_vocoder(tmp_path: Path):
+    for name in ("a.wav", "anna/b.flac", "anna/c.wav"):
+        (tmp_path / "corpus" / "wavs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "corpus" / "wavs" / name).touch()
+    result = prepare(tmp_path / "corpus", tmp_path, NAME="my", N_VAL="1", N_TEST="0", FEATURES="false")
+    assert (result.returncode, result.stderr) == (0, "")
+    lines = [(tmp_path / f"my_audio_{split}.txt").read_text().splitlines() for split in ("train", "val")]
+    assert [len(names) for names in lines] == [2, 1]
+    assert sorted(lines[0] + lines[1]) == ["wavs/a.wav", "wavs/anna/b.flac", "wavs/anna/c.wav"]
+    assert {path.name for path in tmp_path.iterdir()} == {"corpus", "my_audio_train.txt", "my_audio_val.txt"}
+
+
+def test_ljspeech_is_split_as_it_was_for_published_voices(tmp_path: Path):
+    ids = {split: (ROOT / f"filelists/ljs_{split}_ids.txt").read_text().split() for split in ("train", "val", "test")}
+    assert {split: len(clips) for split, clips in ids.items()} == {"train": 12500, "val": 100, "test": 500}
+    assert len(set().union(*ids.values())) == 13100
+    part = ids["train"][:30] + ids["val"][5:7] + ids["test"][9:10]
+    (tmp_path / "corpus" / "wavs").mkdir(parents=True)
+    for clip in part:
+        (tmp_path / "corpus" / "wavs" / f"{clip}.wav").touch()
+    (tmp_path / "corpus" / "metadata.csv").write_text("".join(f"{clip}|text\n" for clip in part))
+    result = prepare(tmp_path / "corpus", tmp_path)
+    assert "ljs_train_ids.txt names 12500 clips, and the corpus has 30 of them" in result.stdout
+    for name, clips in (("train_v3", part[:30]), ("val", part[30:32]), ("test", part[32:])):
+        found = (tmp_path / f"ljs_audio_{name}.txt").read_text().splitlines()
+        assert found == [f"wavs/{clip}.wav" for clip in clips]
+
+
+def test_a_part_of_ljspeech_without_its_validation_clips_validates_on_training_clips(tmp_path: Path):
+    part = (ROOT / "filelists/ljs_train_ids.txt").read_text().split()[:30]
+    (tmp_path / "wavs").mkdir(parents=True)
+    for clip in part:
+        (tmp_path / "wavs" / f"{clip}.wav").touch()
+    result = prepare(tmp_path, tmp_path)
+    assert "none of the clips to validate on is there; 3 of the training clips take their place" in result.stdout
+    lists = [(tmp_path / f"ljs_audio_{name}.txt").read_text().splitlines() for name in ("train_v3", "val")]
+    assert lists == [[f"wavs/{clip}.wav" for clip in clips] for clips in (part[:27], part[27:])]
 
 
 @pytest.mark.parametrize(
-    ("folder", "message"), [("absent", "no such folder"), ("corpus", "no durations: put TextGrids")]
+    ("folder", "words", "variables", "message"),
+    [
+        ("absent", [], {}, "no such folder"),
+        ("corpus", [], {"FEATURES": "true"}, "no durations: put TextGrids"),
+        ("corpus", ["--resume"], {}, "no durations: put TextGrids"),
+        ("corpus", ["--resume"], {"FEATURES": "false"}, "--resume: for extract_mels.py, which FEATURES=false"),
+        ("corpus", [], {"FEATURES": "maybe"}, "FEATURES=maybe: expected true, false or auto"),
+    ],
 )
-def test_prepare_dataset_says_what_is_missing(tmp_path: Path, folder: str, message: str):
+def test_prepare_dataset_says_what_is_missing(
+    tmp_path: Path, folder: str, words: list[str], variables: dict[str, str], message: str
+):
     make_corpus(tmp_path / "corpus")
-    result = run_bash(ROOT / "scripts/prepare_dataset.sh", DATASET_PATH=tmp_path / folder)
+    result = run_bash(ROOT / "scripts/prepare_dataset.sh", *words, DATASET_PATH=tmp_path / folder, **variables)
     assert result.returncode == 1
     assert result.stderr.startswith("error: ")
     assert message in result.stderr

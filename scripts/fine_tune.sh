@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Fine-tunes a trained HiFi-GAN on the mels of a generator, as published; arguments go to train.py.
+#   bash scripts/fine_tune.sh                       the newest checkpoint in ./output, on the mels that
+#                                                   scripts/extract_fine_tune_mels.sh has made
+#   HIFIGAN=pretrained_models/hifigan/g_02500000 EPOCHS=100 NUM_GPUS=1 GRAD_ACCUMULATION=8 bash scripts/fine_tune.sh
+#   DRY_RUN=1 bash scripts/fine_tune.sh             prints the command instead of running it
+# The variables of scripts/train_lj22khz.sh apply. EPOCHS counts from the beginning of the vocoder's first training.
+# Stopped, it goes on where it was when it is started again.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$ROOT"
+
+: "${HIFIGAN:=}" # checkpoint to continue; empty: the newest in ./output
+: "${INPUT_MELS_DIR:=data/mels-fastpitch-ljs22khz}"
+: "${FINE_TUNE_LR_FACTOR:=3}"
+export OUTPUT_DIR=${OUTPUT_DIR:-./output/fine_tune}
+export EPOCHS=${EPOCHS:-10000} # 3500 more than the vocoder was trained for
+
+[ -d "$INPUT_MELS_DIR" ] || [ "${DRY_RUN:-0}" = 1 ] ||
+    die "$INPUT_MELS_DIR: no such folder; scripts/extract_fine_tune_mels.sh makes it, or set INPUT_MELS_DIR"
+if compgen -G "$OUTPUT_DIR/HiFi-GAN_checkpoint_*.pt" >/dev/null; then
+    from=(--resume)
+else
+    find_newest HIFIGAN HiFi-GAN scripts/train_lj22khz.sh
+    from=(--checkpoint-path "$HIFIGAN")
+fi
+exec bash scripts/train_lj22khz.sh "${from[@]}" --fine-tuning --input-mels-dir "$INPUT_MELS_DIR" \
+    --fine-tune-lr-factor "$FINE_TUNE_LR_FACTOR" "$@"
