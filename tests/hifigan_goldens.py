@@ -1,0 +1,49 @@
+"""Reading of the published numbers of HiFi-GAN, for the tests of its model and losses."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from common.config import from_plain
+from hifigan.model import Generator, ModelConfig
+
+
+def group(tensors: dict[str, Tensor], name: str) -> dict[str, Tensor]:
+    """The tensors of a group, without its name before theirs."""
+    prefix = name + "."
+    return {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
+
+
+def model_config(values: dict[str, Any], **others: Any) -> ModelConfig:
+    """The ModelConfig of a case, from the generator's constructor arguments."""
+    return from_plain(ModelConfig, {**values, **others}, where="golden")
+
+
+def generator_case(folder: Path, name: str) -> tuple[Generator, dict[str, Tensor]]:
+    """A small published generator with its weights as they are trained, and the case's tensors."""
+    config = model_config(json.loads((folder / f"{name}.json").read_text())["config"])
+    tensors = load_file(folder / f"{name}.safetensors")
+    generator = Generator(config)
+    generator.load_state_dict(group(tensors, "state_dict"))
+    return generator.eval(), tensors
+
+
+def formula_weights(parameters: list[list]) -> dict[str, Tensor]:
+    """Weights made of each (name, shape, k, offset, scale) by the formula of the goldens' README."""
+    return {name: _formula(shape, k=k, offset=offset, scale=scale) for name, shape, k, offset, scale in parameters}
+
+
+def _formula(shape: list[int], *, k: int, offset: float, scale: float) -> Tensor:
+    h = np.arange(1, int(np.prod(shape)) + 1, dtype=np.uint32)  # products wrap around at 2^32, as they should
+    h *= np.uint32(2654435761)
+    h += np.uint32((k + 1) * 2246822519 % 2**32)
+    for shift, factor in ((15, 2246822519), (13, 3266489917)):
+        h ^= h >> np.uint32(shift)
+        h *= np.uint32(factor)
+    h ^= h >> np.uint32(16)
+    return torch.from_numpy((offset + 2 * scale * (h / 2**32 - 0.5)).astype(np.float32)).view(shape)

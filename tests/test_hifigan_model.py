@@ -1,0 +1,365 @@
+"""HiFi-GAN's networks agree with the published ones, and an utterance does not depend on its batch."""
+
+import copy
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from hifigan_goldens import formula_weights, generator_case, group, model_config
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from common.config import AudioConfig, from_plain, to_plain
+from common.errors import OptionError
+from hifigan.discriminators import Judgement, MultiPeriodDiscriminator, MultiScaleDiscriminator
+from hifigan.model import PRESETS, Generator, ModelConfig, build_networks, to_torchscript
+
+GENERATORS = ("generator_v1", "generator_v2", "generator_v3")
+SMALL = ModelConfig(
+    n_mel_channels=6,
+    upsample_rates=(4, 2),
+    upsample_kernel_sizes=(8, 6),
+    upsample_initial_channel=16,
+    resblock_kernel_sizes=(3, 5),
+    resblock_dilation_sizes=((1, 3), (1, 2)),
+)
+SMALL_2 = replace(SMALL, resblock="2")
+NARROW = {  # channels of the goldens' small discriminators
+    "mpd_channels": (1, 4, 16, 32, 32),
+    "msd_channels": (4, 4, 8, 16, 32, 32, 32),
+    "msd_groups": (1, 1, 4, 4, 4, 4, 1),
+}
+
+
+@pytest.fixture
+def folder(goldens: Path) -> Path:
+    return goldens / "hifigan"
+
+
+def record(generator: Generator, mel: Tensor) -> dict[str, Tensor]:
+    """Intermediate results of a forward pass, by the goldens' names."""
+    found = {}
+
+    def keep(name: str) -> Callable:
+        return lambda module, inputs, output: found.update({name: output[:1, :, :600]})
+
+    modules = {"conv_pre": generator.conv_pre, "conv_post": generator.conv_post}
+    modules |= {f"up{index}": module for index, module in enumerate(generator.ups)}
+    modules |= {f"stage{index}": module for index, module in enumerate(generator.resblocks)}
+    hooks = [module.register_forward_hook(keep(name)) for name, module in modules.items()]
+    generator(mel)
+    for hook in hooks:
+        hook.remove()
+    return found
+
+
+@pytest.mark.parametrize("form", ["state_dict", "state_dict_removed"])
+@pytest.mark.parametrize("name", GENERATORS)
+@torch.inference_mode()
+def test_the_generator_equals_the_published_one(folder: Path, name: str, form: str):
+    generator, tensors = generator_case(folder, name)
+    if form == "state_dict_removed":  # weights as they are published for inference, into a network made for it
+        generator = Generator(model_config(json.loads((folder / f"{name}.json").read_text())["config"]))
+        generator.prepare_for_inference()
+        generator.load_state_dict(group(tensors, form))
+    for index in (0, 1):
+        wave = generator(tensors[f"input.mel{index}"])
+        torch.testing.assert_close(wave, tensors[f"output.wav{index}"], atol=2e-5, rtol=0)
+        assert torch.equal(generator.infer(tensors[f"input.mel{index}"]), wave.squeeze(1))
+    steps = group(tensors, "inter")
+    assert len(steps) == 2 + 2 * len(generator.ups)
+    torch.testing.assert_close(record(generator, tensors["input.mel0"]), steps, atol=2e-5, rtol=0)
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+@torch.inference_mode()
+def test_a_trained_generator_prepared_for_inference_has_the_published_folded_weights(folder: Path, name: str):
+    generator, tensors = generator_case(folder, name)
+    before = generator(tensors["input.mel0"])
+    generator.prepare_for_inference()
+    torch.testing.assert_close(generator(tensors["input.mel0"]), before, atol=1e-6, rtol=0)
+    expected = group(tensors, "state_dict_removed")
+    assert set(generator.state_dict()) == set(expected)
+    torch.testing.assert_close(dict(generator.state_dict()), expected, atol=1e-6, rtol=1e-5)
+    generator.prepare_for_inference()
+    torch.testing.assert_close(dict(generator.state_dict()), expected, atol=1e-6, rtol=1e-5)
+
+
+def listing(network: nn.Module) -> list[tuple[str, list[int]]]:
+    return [(key, list(value.shape)) for key, value in network.state_dict().items()]
+
+
+def expected_listing(entries: dict[str, dict]) -> list[tuple[str, list[int]]]:
+    return [(key, entry["shape"]) for key, entry in entries.items()]
+
+
+def n_parameters(network: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in network.parameters())
+
+
+@pytest.mark.parametrize("name", ["generator_v1", "generator_v2", "generator_v3", "generator_nvidia_default"])
+def test_full_size_generators_have_the_published_names_shapes_and_order(folder: Path, name: str):
+    published = json.loads((folder / "full_size_state_dicts.json").read_text())[name]
+    config = model_config(published["config"])
+    preset = PRESETS.get(name.removeprefix("generator_"))
+    assert preset in (None, config)
+    with torch.device("meta"):
+        generator = Generator(config)
+    assert listing(generator) == expected_listing(published["nvidia_training"])
+    assert n_parameters(generator) == published["n_params_training"]
+    generator.prepare_for_inference()
+    assert listing(generator) == expected_listing(published["nvidia_removed"])
+    assert n_parameters(generator) == published["n_params_removed"]
+
+
+@pytest.mark.parametrize("name", ["mpd", "msd"])
+def test_full_size_discriminators_have_the_published_names_shapes_and_order(folder: Path, name: str):
+    published = json.loads((folder / "full_size_state_dicts.json").read_text())[name]
+    with torch.device("meta"):
+        network = build_networks(ModelConfig(), AudioConfig(), None)[name]
+    assert listing(network) == expected_listing(published["state_dict"])
+    assert n_parameters(network) == published["n_params"]
+    assert [key for key, _ in network.named_buffers()] == published["buffers"]
+
+
+def narrow(pooling_padding: int) -> tuple[MultiPeriodDiscriminator, MultiScaleDiscriminator]:
+    config = ModelConfig(**NARROW, msd_pooling_padding=pooling_padding)
+    networks = build_networks(config, AudioConfig(), None)
+    return networks["mpd"].eval(), networks["msd"].eval()
+
+
+@torch.inference_mode()
+def test_small_discriminators_equal_the_published_ones(folder: Path):
+    tensors = load_file(folder / "discriminators_small_and_losses.safetensors")
+    for name, network in zip(("mpd", "msd"), narrow(1)):
+        network.load_state_dict(group(tensors, f"{name}_state_dict"))
+        for wave, suffix in (("y", "r"), ("y_hat", "g")):
+            judged = network(tensors[f"input.{wave}"])
+            expected = group(tensors, f"output.{name}")
+            scores = {f"y_d_{suffix}.{part}": value for part, value in enumerate(judged.scores)}
+            features = {
+                f"fmap_{suffix}.{part}.{layer}": value
+                for part, values in enumerate(judged.features)
+                for layer, value in enumerate(values)
+            }
+            found = scores | features
+            assert set(found) == {key for key in expected if f"_{suffix}." in key}
+            torch.testing.assert_close(found, {key: expected[key] for key in found}, atol=1e-5, rtol=0)
+
+
+@pytest.fixture(scope="module")
+def full_msd(goldens: Path) -> tuple[MultiScaleDiscriminator, dict, dict[str, Tensor]]:
+    """The multi-scale discriminator of full size, and its published numbers."""
+    network, published, tensors = load_full(goldens / "hifigan", "msd", "msd_nvidia")
+    return network, published, tensors
+
+
+def load_full(folder: Path, name: str, case: str) -> tuple[nn.Module, dict, dict[str, Tensor]]:
+    published = json.loads((folder / "discriminators_full.json").read_text())["models"]
+    tensors = load_file(folder / "discriminators_full.safetensors")
+    with torch.device("meta"):
+        network = build_networks(ModelConfig(), AudioConfig(), None)[name]
+    weights = formula_weights(published[case]["parameters"])
+    if name == "msd":
+        weights |= group(tensors, "spectral")
+    network.load_state_dict(weights, assign=True)
+    return network.eval(), published, tensors
+
+
+def check_statistics(judged: Judgement, expected: list[list[dict]]) -> None:
+    assert [len(part) for part in judged.features] == [len(part) for part in expected]
+    for part, part_expected in zip(judged.features, expected):
+        for value, statistics in zip(part, part_expected):
+            assert list(value.shape) == statistics["shape"]
+            found = [value.mean(), value.std(unbiased=False), value.abs().mean()]
+            wanted = [statistics["mean"], statistics["std"], statistics["abs_mean"]]
+            torch.testing.assert_close(torch.stack(found), torch.tensor(wanted), atol=1e-6, rtol=0)
+            flat = value.flatten()
+            torch.testing.assert_close(flat[:16], torch.tensor(statistics["first"]), atol=1e-5, rtol=0)
+            torch.testing.assert_close(flat[-16:], torch.tensor(statistics["last"]), atol=1e-5, rtol=0)
+
+
+def check_full(network: nn.Module, published: dict, tensors: dict[str, Tensor], case: str) -> None:
+    for wave, suffix in (("y", "r"), ("y_hat", "g")):
+        judged = network(tensors[f"input.{wave}"])
+        expected = group(tensors, f"output.{case}.y_d_{suffix}")
+        assert len(judged.scores) == len(expected)
+        for part, scores in enumerate(judged.scores):
+            torch.testing.assert_close(scores, expected[str(part)], atol=1e-5, rtol=0)
+        check_statistics(judged, published[case][f"fmap_{suffix}"])
+
+
+@torch.inference_mode()
+def test_the_full_size_multi_period_discriminator_equals_the_published_one(folder: Path):
+    check_full(*load_full(folder, "mpd", "mpd"), "mpd")
+
+
+@pytest.mark.parametrize(("case", "pooling_padding"), [("msd_nvidia", 1), ("msd_jik876", 2)])
+@torch.inference_mode()
+def test_the_full_size_multi_scale_discriminator_equals_both_published_ones(full_msd, case: str, pooling_padding: int):
+    network, published, tensors = full_msd
+    network.pooling_padding = pooling_padding
+    check_full(network, published, tensors, case)
+
+
+@torch.inference_mode()
+def test_advancing_spectral_norm_equals_what_the_published_one_does_in_its_forward_passes(full_msd):
+    network, published, tensors = full_msd
+    network = copy.deepcopy(network).train()
+    network.pooling_padding = 1
+    expected = published["msd_nvidia"]["train_mode_one_forward"]
+    for wave, name in (("y", "y_d_r0_stats"), ("y_hat", "y_d_g0_stats")):  # the original made an iteration a pass
+        network.advance_spectral_norm()
+        scores = network(tensors[f"input.{wave}"]).scores[0]
+        torch.testing.assert_close(scores.flatten()[:16], torch.tensor(expected[name]["first"]), atol=1e-5, rtol=0)
+        assert scores.mean().item() == pytest.approx(expected[name]["mean"], abs=1e-6)
+    buffers = dict(network.named_buffers())
+    torch.testing.assert_close(buffers, group(tensors, "spectral_after_train_forward"), atol=1e-5, rtol=0)
+
+
+def test_discriminators_judge_recorded_and_generated_waves_together_as_they_do_apart():
+    """The published multi-scale discriminator did not: it pooled joined waves wrongly."""
+    torch.manual_seed(2)
+    first, second = torch.randn(2, 2, 1, 600, generator=torch.Generator().manual_seed(1))
+    for network in narrow(2):
+        network.train()
+        together, apart = network(torch.cat([first, second])), (network(first), network(second))
+        for part, scores in enumerate(together.scores):
+            torch.testing.assert_close(scores, torch.cat([judged.scores[part] for judged in apart]))
+            for layer, value in enumerate(together.features[part]):
+                torch.testing.assert_close(value, torch.cat([judged.features[part][layer] for judged in apart]))
+
+
+def test_grouped_convolutions_stay_in_float32_where_they_are_asked_to():
+    wave = torch.randn(1, 1, 600, generator=torch.Generator().manual_seed(1))
+    _, network = narrow(2)
+    for amp_grouped_conv, expected in ((True, torch.bfloat16), (False, torch.float32)):
+        network.amp_grouped_conv = amp_grouped_conv
+        with torch.autocast("cpu", torch.bfloat16):
+            judged = network(wave)
+        for features in judged.features:
+            grouped = [value.dtype for value, n in zip(features, NARROW["msd_groups"]) if n > 1]
+            assert grouped == [expected] * 4
+            assert features[0].dtype == torch.bfloat16
+
+
+def seeded_generator(config: ModelConfig) -> Generator:
+    torch.manual_seed(7)
+    return Generator(config).eval()
+
+
+def loud(generator: Generator) -> Generator:
+    """The same with weights that make sound about as loud as speech: fresh ones hardly make any."""
+    with torch.no_grad():
+        for name, parameter in generator.named_parameters():
+            if name.endswith("weight_g"):
+                parameter.mul_(1.55)
+    return generator
+
+
+@pytest.mark.parametrize("scripted", [False, True])
+@pytest.mark.parametrize("config", [SMALL, SMALL_2])
+@torch.inference_mode()
+def test_an_utterance_in_a_batch_equals_itself_alone_whatever_is_in_the_padding(config: ModelConfig, scripted: bool):
+    generator = loud(seeded_generator(config))
+    generator.prepare_for_inference()
+    speaker = to_torchscript(generator) if scripted else generator
+    lengths = torch.tensor([9, 1, 14, 5])
+    mel = torch.randn(4, 6, 14, generator=torch.Generator().manual_seed(3))
+    for row, length in enumerate(lengths.tolist()):
+        mel[row, :, length:] = torch.nan if row % 2 else 30.0
+    waves = speaker.infer(mel, lengths)
+    assert waves.shape == (4, 14 * 8)
+    for row, length in enumerate(lengths.tolist()):
+        alone = generator.infer(mel[row : row + 1, :, :length])[0]
+        assert alone.abs().max() > 0.02
+        torch.testing.assert_close(waves[row, : length * 8], alone, atol=1e-6, rtol=0)
+        assert torch.equal(waves[row, length * 8 :], torch.zeros((14 - length) * 8))
+
+
+@torch.inference_mode()
+def test_torchscript_speaks_as_the_network_does(folder: Path):
+    generator, tensors = generator_case(folder, "generator_v3")
+    scripted = to_torchscript(generator)
+    for index in (0, 1):
+        wave = scripted.infer(tensors[f"input.mel{index}"])
+        torch.testing.assert_close(wave, tensors[f"output.wav{index}"].squeeze(1), atol=2e-5, rtol=0)
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+def test_a_copied_generator_speaks_the_same_and_is_independent(prepared: bool):
+    generator = loud(seeded_generator(SMALL))
+    mel = torch.randn(1, 6, 9, generator=torch.Generator().manual_seed(3))
+    if prepared:
+        generator.prepare_for_inference()
+    else:
+        generator(mel).sum().backward()
+    with torch.no_grad():
+        expected = generator(mel)
+        twin = copy.deepcopy(generator)
+        for parameter in generator.parameters():
+            parameter.zero_()
+        assert torch.equal(twin(mel), expected)
+
+
+@torch.inference_mode()
+def test_the_sound_of_bfloat16_is_that_of_float32():
+    config = replace(PRESETS["v3"], upsample_initial_channel=64)
+    generator = loud(seeded_generator(config))
+    generator.prepare_for_inference()
+    mel = 2 * torch.randn(1, 80, 24, generator=torch.Generator().manual_seed(3)) - 5  # about as speech has it
+    exact = generator.infer(mel)
+    assert 0.1 < exact.std() < 0.2  # speech at its usual level, or a little above
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = generator.infer(mel)
+    assert rounded.dtype == torch.bfloat16
+    assert (rounded.float() - exact).abs().max() < 1e-2
+
+
+def test_configs_of_every_preset_survive_a_checkpoint():
+    for config in PRESETS.values():
+        assert from_plain(ModelConfig, json.loads(json.dumps(to_plain(config))), where="test") == config
+
+
+def test_inference_needs_no_discriminators():
+    assert list(build_networks(PRESETS["v2"], AudioConfig(), None, inference=True)) == ["generator"]
+    assert list(build_networks(PRESETS["v2"], AudioConfig(), None)) == ["generator", "mpd", "msd"]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"resblock": "3"}, "--resblock 3: expected 1 or 2"),
+        ({"upsample_rates": (8, 8)}, "--upsample-rates 8 8 has 2 values and --upsample-kernel-sizes 16 16 4 4 has 4"),
+        ({"resblock_kernel_sizes": (3, 7)}, "--resblock-kernel-sizes 3 7 has 2 values and --resblock-dilation-sizes"),
+        ({"resblock_kernel_sizes": (3, 7, 10)}, "--resblock-kernel-sizes 3 7 10: 10 is even"),
+        ({"upsample_kernel_sizes": (16, 16, 4, 1)}, "--upsample-kernel-sizes 16 16 4 1: 1 does not suit rate 2"),
+        ({"upsample_kernel_sizes": (16, 15, 4, 4)}, "--upsample-kernel-sizes 16 15 4 4: 15 does not suit rate 8"),
+        ({"upsample_initial_channel": 40}, "--upsample-initial-channel 40: .* expected a multiple of 16"),
+        ({"upsample_rates": (8, 8, 2, 0)}, "--upsample-rates 8 8 2 0: expected whole numbers of at least 1"),
+        ({"resblock_dilation_sizes": ((1, 3), (), (1,))}, "--resblock-dilation-sizes .* at least 1"),
+        ({"mpd_periods": ()}, "--mpd-periods"),
+        ({"msd_groups": (1, 4, 16, 16, 16, 16)}, "--msd-groups 1 4 16 16 16 16 has 6"),
+        ({"msd_groups": (1, 4, 16, 16, 16, 3, 1)}, "--msd-groups .*: 3 groups do not divide a convolution of 1024 to"),
+        ({"msd_channels": (4, 4), "msd_groups": (1, 1)}, "--msd-channels 4 4: 2 numbers, expected 7"),
+        ({"msd_pooling_padding": 3}, "--msd-pooling-padding 3: expected 0, 1 or 2"),
+    ],
+)
+def test_architectures_that_cannot_be_built_are_refused_by_the_name_of_their_option(values: dict, message: str):
+    with pytest.raises(OptionError, match=message):
+        ModelConfig(**values)
+
+
+def test_the_generator_must_make_a_hop_of_samples_from_each_frame():
+    with pytest.raises(
+        OptionError, match="--upsample-rates 8 8 2 2 multiply to 256, but the hop length is 512 samples"
+    ):
+        build_networks(ModelConfig(), AudioConfig(filter_length=2048, hop_length=512), None)
+
+
+def test_the_generator_must_read_as_many_mel_channels_as_the_audio_has():
+    with pytest.raises(OptionError, match=r"--n-mel-channels 80: .* has 100"):
+        build_networks(ModelConfig(), AudioConfig(n_mels=100), None)

@@ -1,0 +1,142 @@
+"""Weight norm and spectral norm agree with PyTorch's older ones, can be copied, and weight norm can be folded."""
+
+import copy
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from common.weight_norm import (
+    SpectralNormConv1d,
+    WeightNormConv1d,
+    WeightNormConv2d,
+    WeightNormConvTranspose1d,
+    fold_weight_norm,
+    split_weight,
+)
+
+CASES = {
+    "grouped": (WeightNormConv1d, nn.Conv1d, (6, 4, 3), {"stride": 2, "dilation": 2, "padding": 2, "groups": 2}),
+    "plane": (WeightNormConv2d, nn.Conv2d, (3, 4, (5, 1)), {"stride": (3, 1), "padding": (2, 0), "bias": False}),
+    "transposed": (
+        WeightNormConvTranspose1d,
+        nn.ConvTranspose1d,
+        (4, 6, 8),
+        {"stride": 4, "padding": 2, "output_padding": 1, "groups": 2},
+    ),
+}
+
+
+def seeded(kind: type[nn.Module], shape: tuple, options: dict) -> nn.Module:
+    torch.manual_seed(3)
+    return kind(*shape, **options)
+
+
+def example(layer: nn.Module) -> Tensor:
+    size = (2, layer.in_channels, 11) + ((3,) if isinstance(layer, nn.Conv2d) else ())
+    return torch.randn(size, generator=torch.Generator().manual_seed(5))
+
+
+def gradients(layer: nn.Module, x: Tensor) -> dict[str, Tensor]:
+    layer.zero_grad()
+    layer(x).square().sum().backward()
+    return {name: parameter.grad for name, parameter in layer.named_parameters()}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_weight_norm_has_the_values_gradients_and_names_of_the_older_one(case: str):
+    kind, plain, shape, options = CASES[case]
+    ours = seeded(kind, shape, options)
+    older = torch.nn.utils.weight_norm(seeded(plain, shape, options))
+    assert list(ours.state_dict()) == list(older.state_dict())
+    x = example(ours)
+    torch.testing.assert_close(ours(x), older(x), atol=1e-6, rtol=1e-6)  # the initial weights
+    with torch.no_grad():
+        ours.weight_g.mul_(1.3)
+        ours.weight_v.mul_(0.7)
+    older.load_state_dict(ours.state_dict())
+    torch.testing.assert_close(ours(x), older(x), atol=1e-6, rtol=1e-6)
+    torch.testing.assert_close(gradients(ours, x), gradients(older, x), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_folded_layer_computes_the_same_with_a_plain_weight(case: str):
+    kind, plain, shape, options = CASES[case]
+    network = nn.ModuleDict({"inner": nn.Sequential(seeded(kind, shape, options))})
+    with torch.no_grad():
+        network["inner"][0].weight_v.mul_(3)
+    x = example(network["inner"][0])
+    expected = network["inner"](x)
+    random_state = torch.get_rng_state()
+    fold_weight_norm(network)
+    folded = network["inner"][0]
+    assert type(folded) is plain
+    names = ["inner.0.weight"] if folded.bias is None else ["inner.0.bias", "inner.0.weight"]  # the published order
+    assert list(network.state_dict()) == names
+    assert torch.equal(network["inner"](x), expected)
+    assert torch.equal(torch.get_rng_state(), random_state)
+
+
+def test_folding_leaves_frozen_weights_frozen():
+    network = nn.Sequential(WeightNormConv1d(2, 2, 3)).requires_grad_(False)
+    fold_weight_norm(network)
+    assert not any(parameter.requires_grad for parameter in network.parameters())
+
+
+def test_a_split_weight_is_that_weight_under_weight_norm():
+    layer = WeightNormConv1d(3, 5, 4)
+    weight = torch.randn(5, 3, 4, generator=torch.Generator().manual_seed(1))
+    weight_g, weight_v = split_weight(weight)
+    layer.load_state_dict({"bias": torch.zeros(5), "weight_g": weight_g, "weight_v": weight_v})
+    x = example(layer)
+    torch.testing.assert_close(layer(x), torch.nn.functional.conv1d(x, weight))
+
+
+def spectral_pair() -> tuple[SpectralNormConv1d, nn.Conv1d]:
+    shape, options = (4, 6, 5), {"groups": 2, "padding": 2}
+    ours = seeded(SpectralNormConv1d, shape, options)
+    older = torch.nn.utils.spectral_norm(seeded(nn.Conv1d, shape, options))
+    assert list(ours.state_dict()) == list(older.state_dict())
+    assert [name for name, _ in ours.named_buffers()] == [name for name, _ in older.named_buffers()]
+    older.load_state_dict(ours.state_dict())
+    return ours, older
+
+
+def test_spectral_norm_advances_as_the_older_one_does_in_a_forward_pass():
+    ours, older = spectral_pair()
+    x = example(ours)
+    for _ in range(3):
+        expected = gradients(older, x)  # one iteration, then the pass
+        ours.advance()
+        torch.testing.assert_close(gradients(ours, x), expected, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(dict(ours.named_buffers()), dict(older.named_buffers()), atol=1e-6, rtol=1e-6)
+
+
+def test_a_forward_pass_leaves_spectral_norm_as_it_is():
+    layer, _ = spectral_pair()
+    before = copy.deepcopy(layer.state_dict())
+    layer.train()(example(layer)).sum().backward()
+    torch.testing.assert_close(layer.state_dict(), before, atol=0, rtol=0)
+
+
+def test_power_iterations_find_the_largest_singular_value():
+    layer, _ = spectral_pair()
+    for _ in range(200):
+        layer.advance()
+    x = example(layer)
+    largest = torch.linalg.matrix_norm(layer.weight_orig.flatten(1), 2)
+    expected = torch.nn.functional.conv1d(x, layer.weight_orig / largest, layer.bias, padding=2, groups=2)
+    torch.testing.assert_close(layer(x), expected, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", [WeightNormConv1d, SpectralNormConv1d])
+def test_a_copy_after_a_backward_pass_is_independent(kind: type[nn.Module]):
+    layer = kind(3, 4, 3)
+    x = example(layer)
+    layer(x).sum().backward()
+    twin = copy.deepcopy(layer)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.zero_()
+    assert not torch.equal(twin(x), torch.zeros_like(twin(x)))
+    assert list(twin.state_dict()) == list(layer.state_dict())
