@@ -42,7 +42,7 @@ class PeriodDiscriminator(nn.Module):
         x = F.pad(wave, (0, missing), "reflect").unflatten(2, (-1, self.period))
         features = []
         for conv in self.convs:
-            x = F.leaky_relu(conv(x), _SLOPE)
+            x = F.leaky_relu(conv(x), _SLOPE, inplace=True)
             features.append(x)
         x = self.conv_post(x)
         features.append(x)
@@ -86,7 +86,7 @@ class ScaleDiscriminator(nn.Module):
                     x = conv(x.float())
             else:
                 x = conv(x)
-            x = F.leaky_relu(x, _SLOPE)
+            x = F.leaky_relu(x, _SLOPE, inplace=True)
             features.append(x)
         x = self.conv_post(x)
         features.append(x)
