@@ -144,13 +144,16 @@ find_checkpoint() {
     [ -n "$FASTPITCH" ] || die "no FastPitch checkpoint in ./output; train one (scripts/train.sh), or set FASTPITCH"
 }
 
-# Where the variable named $1 is empty, sets it to the newest checkpoint of model $2 in ./output, which $3 makes.
+# Where the variable named $1 is empty, sets it to the newest checkpoint of model $2: in ./output, where $3 leaves it,
+# else in ./pretrained_models.
 find_newest() {
     [ -z "${!1}" ] || return 0
-    local newest
+    local folder=${2,,} newest
     newest=$(find output -maxdepth 1 -name "$2_checkpoint_*.pt" -printf '%T@ %p\n' 2>/dev/null |
         sort -n | tail -n 1 | cut -d ' ' -f 2- || true)
-    [ -n "$newest" ] || die "no $2 checkpoint in ./output; train one ($3), or set $1"
+    [ -n "$newest" ] || newest=$(find "pretrained_models/${folder//-/}" -type f \( -name '*.pt' -o -name 'g_*' \) \
+        ! -name '*discrim*' -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1 | cut -d ' ' -f 2- || true)
+    [ -n "$newest" ] || die "no $2 checkpoint in ./output or ./pretrained_models; train one ($3), or set $1"
     printf -v "$1" %s "$newest"
 }
 
