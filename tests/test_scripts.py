@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+import zipfile
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -19,8 +20,12 @@ import torch
 
 import extract_mels
 import train
-from common.errors import InputError
+from common.checkpoint import Checkpoint, save_checkpoint
+from common.config import AudioConfig, TextConfig, to_plain
+from common.errors import CheckpointError, InputError, OptionError
+from fastpitch.model import ModelConfig
 from scripts.download import fetch, unpack
+from scripts.download_models import main as download_models
 from scripts.make_filelists import main as make_filelists
 from scripts.make_filelists import split_clips
 
@@ -575,6 +580,103 @@ def test_an_archive_is_unpacked_and_a_broken_one_refused(tmp_path: Path):
     archive.write_bytes(archive.read_bytes()[:40])
     with pytest.raises(InputError, match=r"corpus\.tar\.bz2: cannot be unpacked"):
         unpack(archive, tmp_path / "out")
+
+
+def write_zip(path: Path, files: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_a_zip_is_unpacked_but_not_out_of_its_folder(tmp_path: Path):
+    unpack(write_zip(tmp_path / "a.zip", {"deep/b.pt": b"b"}), tmp_path / "out")
+    assert (tmp_path / "out" / "deep" / "b.pt").read_bytes() == b"b"
+    with pytest.raises(InputError, match=r"a\.zip: cannot be unpacked \(\.\./b leads out of the folder\)"):
+        unpack(write_zip(tmp_path / "a.zip", {"../b": b"b"}), tmp_path / "out")
+    assert not (tmp_path / "b").exists()
+    (tmp_path / "a.zip").write_bytes(b"PK nothing")
+    with pytest.raises(InputError, match=r"a\.zip: cannot be unpacked"):
+        unpack(tmp_path / "a.zip", tmp_path / "out")
+
+
+@pytest.fixture
+def voice(tmp_path: Path) -> Path:
+    """A checkpoint of a tiny FastPitch."""
+    config = ModelConfig(symbols_embedding_dim=8, in_fft_output_size=8, out_fft_output_size=8)
+    networks = {"fastpitch": {"proj.bias": torch.zeros(80)}}
+    checkpoint = Checkpoint("FastPitch", to_plain(config), AudioConfig(), TextConfig(), networks)
+    save_checkpoint(tmp_path / "from" / "voice.pt", checkpoint)
+    return tmp_path / "from" / "voice.pt"
+
+
+def test_a_model_is_copied_unpacked_verified_and_described(
+    tmp_path: Path, voice: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    output = tmp_path / "models"
+    archive = write_zip(tmp_path / "voice.zip", {"v1/voice.pt": voice.read_bytes(), "v1/LICENSE.txt": b"free"})
+    digest = sha256(archive.read_bytes()).hexdigest()
+    assert download_models(["fastpitch", "--source", str(archive), "--sha256", digest, "-o", str(output)]) == 0
+    assert (output / "fastpitch" / "v1" / "voice.pt").read_bytes() == voice.read_bytes()
+    line = f"{output}/fastpitch/v1/voice.pt: FastPitch (fastpitch), 0.0 M weights, 22050 Hz, 80 mels every 256 samples"
+    assert capsys.readouterr().out.splitlines() == [line]
+    assert [path.name for path in output.iterdir()] == ["fastpitch"], "nothing else stays"
+    assert download_models(["fastpitch", "-o", str(output)]) == 0  # there already
+    assert capsys.readouterr().out.splitlines() == [line]
+    monkeypatch.setenv("FASTPITCH_SOURCE", str(voice))
+    assert download_models(["fastpitch", "-o", str(output)]) == 0
+    out = capsys.readouterr().out
+    assert "voice.pt comes without a checksum" in out and "not verified" in out
+    assert (output / "fastpitch" / "voice.pt").is_file()
+
+
+def test_a_checksum_beside_the_source_is_verified(
+    tmp_path: Path, voice: Path, server: tuple[str, type[RangeServer]], monkeypatch: pytest.MonkeyPatch
+):
+    beside = voice.with_name("voice.pt.sha256")
+    beside.write_text(f"{sha256(voice.read_bytes()).hexdigest()}  voice.pt\n")
+    assert download_models(["fastpitch", "--source", str(voice), "-o", str(tmp_path / "a")]) == 0
+    beside.write_text("0" * 64 + "  voice.pt\n")
+    with pytest.raises(InputError, match=r"SHA-256 is [0-9a-f]{64}, expected 0000"):
+        download_models(["fastpitch", "--source", str(voice), "-o", str(tmp_path / "b")])
+    assert not (tmp_path / "b" / "fastpitch").exists()
+    beside.write_text("see our page")
+    with pytest.raises(InputError, match="holds no SHA-256, expected 64"):
+        download_models(["fastpitch", "--source", str(voice), "-o", str(tmp_path / "b")])
+
+
+def test_a_model_is_downloaded_and_a_broken_connection_is_gone_on_with(
+    tmp_path: Path, voice: Path, server: tuple[str, type[RangeServer]]
+):
+    url, handler = server
+    handler.content = voice.read_bytes()
+    handler.limit = len(handler.content) // 2 + 10
+    command = ["fastpitch", "--source", f"{url}/file", "-o", str(tmp_path / "models")]
+    command += ["--sha256", sha256(handler.content).hexdigest()]
+    with pytest.raises(InputError, match="run again to go on"):
+        download_models(command)
+    assert not (tmp_path / "models" / "fastpitch").exists()
+    assert download_models(command) == 0
+    assert (tmp_path / "models" / "fastpitch" / "file").read_bytes() == handler.content
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "message"),
+    [
+        (["hifigan"], OptionError, "hifigan: say where its checkpoint is, by --source or HIFIGAN_SOURCE"),
+        (["hifigan", "fastpitch", "--source", "a"], OptionError, "--source gives one model"),
+        (["hifigan", "--source", "{voice}"], CheckpointError, r"hifigan: no checkpoint of HiFi-GAN"),
+        (["hifigan", "--source", "{voice}", "--sha256", "12"], InputError, "SHA-256 is [0-9a-f]{{64}}, expected 12"),
+        (["fastpitch", "--source", "/absent.pt"], InputError, r"/absent\.pt: no such file"),
+        (["fastpitch", "--source", "http://127.0.0.1:1/a.pt"], InputError, r"is this machine offline\?"),
+    ],
+)
+def test_a_model_that_cannot_be_had_is_one_clear_line_and_leaves_nothing_behind(
+    tmp_path: Path, voice: Path, words: list[str], error: type[InputError], message: str
+):
+    with pytest.raises(error, match=message.replace("{{", "{").replace("}}", "}")):
+        download_models([word.format(voice=voice) for word in words] + ["-o", str(tmp_path / "models")])
+    assert not list((tmp_path / "models").glob("[!.]*"))
 
 
 ENSURE = """
