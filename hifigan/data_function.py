@@ -90,11 +90,11 @@ class HifiganDataset:
         """The whole recording, without the samples after its last whole frame."""
         entry, hop = self._entries[index], self._audio.hop_length
         n_frames = self.lengths[index] // hop
-        if n_frames == 0 or self.lengths[index] < self._extractor.min_samples:
-            wanted = max(hop, self._extractor.min_samples)
+        wanted = -(-self._extractor.min_samples // hop)  # frames
+        if n_frames < wanted:
             raise InputError(
                 f"{entry.fields['wav']}: {self.lengths[index]} samples, too short to validate on; "
-                f"a mel needs at least {wanted} ({entry.where})"
+                f"a mel needs at least {wanted * hop} ({entry.where})"
             )
         mel = self._load_mel(index)
         wave = self._load(index, start=0, n_samples=n_frames * hop)
