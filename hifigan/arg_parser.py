@@ -160,14 +160,18 @@ def _base_audio(args: argparse.Namespace) -> AudioConfig:
     return replace(preset, framing="aligned", peak=PEAK)
 
 
-def config_from_args(args: argparse.Namespace, audio: AudioConfig) -> ModelConfig:
+def config_from_args(args: argparse.Namespace, audio: AudioConfig, *, base: ModelConfig | None = None) -> ModelConfig:
     """The architecture that parsed options describe, for mels as ``audio``'s.
+
+    ``base``, of the checkpoint to go on from, takes the place of the preset, so that options need not repeat it.
 
     Raises:
         OptionError: an option has no sensible value, two do not fit together, or no rates make up the hop length.
     """
     given = {name: getattr(args, name) for name in vars(ModelConfig()) if hasattr(args, name)}
     given = {name: _tuple(value) for name, value in given.items()} | {"n_mel_channels": audio.n_mels}
+    if base is not None:
+        return replace(base, **given)
     preset = PRESETS[args.preset]
     if "upsample_rates" not in given and "upsample_kernel_sizes" not in given:
         given["upsample_rates"] = fitting_rates(audio.hop_length, preset.upsample_rates)
