@@ -1,6 +1,7 @@
 """A generator's mels for fine-tuning: teacher-forced, a frame for each of the recording's, whole or refused by name."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,18 +14,26 @@ import pytest
 import soundfile
 import torch
 
+import inference
 import train
 from common.checkpoint import load_checkpoint, save_checkpoint
 from common.config import AudioConfig, from_plain, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import load_tensor, read_json, write_json
+from common.logger import read_log
 from fastpitch.data_function import FastPitchDataset
 from fastpitch.model import ModelConfig, build_networks
+from hifigan.data_function import HifiganDataset
 from scripts.extract_fine_tune_mels import main
 from tests.tiny import make_corpus, train_options
 
 ROOT = Path(__file__).resolve().parents[1]
 HOP = AudioConfig().hop_length
+TINY_VOCODER = (
+    "--preset v3 --upsample-initial-channel 8 --resblock-kernel-sizes 3 --resblock-dilation-sizes 1,3 "
+    "--mpd-periods 2 3 --mpd-channels 2 4 4 4 4 --msd-channels 2 2 4 4 4 4 4 --msd-groups 1 1 2 2 2 2 1 "
+    "--segment-size 2048"
+).split()
 
 
 def add_recordings(folder: Path) -> Path:
@@ -32,7 +41,8 @@ def add_recordings(folder: Path) -> Path:
     (folder / "wavs").mkdir()
     for path in (folder / "mels").glob("*.pt"):
         n_samples = (load_tensor(path).size(1) - 1) * HOP + 77
-        soundfile.write(folder / "wavs" / f"{path.stem}.wav", np.zeros(n_samples), 22050, subtype="PCM_16")
+        wave = 0.1 * np.sin(np.arange(n_samples) * (0.02 + 0.001 * len(path.stem)))
+        soundfile.write(folder / "wavs" / f"{path.stem}.wav", wave, 22050, subtype="PCM_16")
     return folder
 
 
@@ -203,6 +213,63 @@ def test_a_signal_stops_between_batches_and_leaves_whole_mels(voice: tuple[Path,
     made = list((tmp_path / "out").glob("*/*.pt"))
     assert 0 < len(made) < 320
     assert all(load_tensor(path).size(0) == 80 for path in made)
+
+
+def script_options(script: str, **variables: str | Path) -> list[str]:
+    """The options that a script of scripts/ gives to train.py."""
+    environment = {"PATH": os.environ["PATH"], "DRY_RUN": "1", "PYTHON": "py", "HOME": "/", "NUM_GPUS": "0"}
+    environment |= {name: str(value) for name, value in variables.items()}
+    result = subprocess.run(["bash", ROOT / script], env=environment, capture_output=True, text=True, check=True)
+    words = shlex.split(result.stdout)
+    return words[words.index("train.py") + 1 :]
+
+
+def test_a_vocoder_is_fine_tuned_on_a_voices_mels_and_then_speaks_for_it(voice: tuple[Path, Path], tmp_path: Path):
+    corpus, checkpoint = voice
+    for name in ("train", "val"):
+        clips = [line.split("|")[0] for line in (corpus / f"{name}.txt").read_text().splitlines()]
+        recordings = [clip.replace("mels/", "wavs/").replace(".pt", ".wav") for clip in clips]
+        (tmp_path / f"{name}.txt").write_text("\n".join(recordings) + "\n")
+    settings = {"DATASET_PATH": corpus, "TRAIN_FILELIST": tmp_path / "train.txt", "VAL_FILELIST": tmp_path / "val.txt"}
+    settings |= {"BATCH_SIZE": "4", "CHECKPOINT_INTERVAL": "1"}
+    base, tuned, mels = tmp_path / "base", tmp_path / "tuned", tmp_path / "mels"
+    options = script_options("scripts/train_lj22khz.sh", OUTPUT_DIR=base, EPOCHS="1", **settings)
+    assert train.main([*options, *TINY_VOCODER]) == 0
+    vocoder = base / "HiFi-GAN_checkpoint_1.pt"
+    speaking = ["-i", str(ROOT / "phrases/devset10.tsv"), "-o", str(tmp_path / "out"), "--fastpitch", str(checkpoint)]
+    with pytest.raises(InputError, match=r"framing: centered .*aligned.*fine-tune the vocoder on these mels"):
+        inference.main([*speaking, "--hifigan", str(vocoder)])
+
+    assert extract(voice, mels) == 0
+    settings |= {"HIFIGAN": vocoder, "INPUT_MELS_DIR": mels, "OUTPUT_DIR": tuned, "EPOCHS": "3"}
+    assert train.main([*script_options("scripts/fine_tune.sh", **settings), *TINY_VOCODER]) == 0
+    assert load_checkpoint(tuned / "HiFi-GAN_checkpoint_3.pt").audio == AudioConfig()
+    settings["EPOCHS"] = "4"  # the same command goes on
+    assert train.main([*script_options("scripts/fine_tune.sh", **settings), *TINY_VOCODER]) == 0
+    records = [record for record in read_log(tuned / "nvlog.json") if record["type"] == "LOG"]
+    rates = [record["data"]["train_lrate_generator"] for record in records if len(record["step"]) == 3]
+    assert rates[0] == pytest.approx(3 * 3e-4 * 0.9998, rel=1e-3)
+    assert len(rates) == 3 * 2, "epochs 2 to 4, of two updates each"
+
+    tuned_vocoder = ["--hifigan", str(tuned / "HiFi-GAN_checkpoint_4.pt")]
+    assert inference.main([*speaking, *tuned_vocoder, "--max-duration", "3", "--save-mels"]) == 0
+    for path in (tmp_path / "out" / "mels").glob("*.pt"):
+        samples, _ = soundfile.read(tmp_path / "out" / f"{path.stem}.wav")
+        assert len(samples) == load_tensor(path).size(1) * HOP
+        assert np.abs(samples).max() > 0
+
+
+def test_fine_tuning_refuses_mels_that_do_not_belong_to_the_recordings(voice: tuple[Path, Path], tmp_path: Path):
+    corpus, _ = voice
+    (tmp_path / "list.txt").write_text("wavs/u1.wav\n")
+    assert extract(voice, tmp_path / "mels") == 0
+    mel = load_tensor(tmp_path / "mels" / "u1.pt")
+    torch.save(mel[:, :-1].clone(), tmp_path / "mels" / "u1.pt")
+    dataset = HifiganDataset(
+        corpus, tmp_path / "list.txt", audio=AudioConfig(), segment_size=2048, seed=0, mels_folder=tmp_path / "mels"
+    )
+    with pytest.raises(InputError, match=rf"u1\.pt: shape \(80, {mel.size(1) - 1}\), expected \(80, {mel.size(1)}\)"):
+        dataset.draw(0, epoch=1)
 
 
 def test_the_script_runs_the_module_on_both_lists(tmp_path: Path):
