@@ -136,7 +136,10 @@ def test_each_mel_becomes_exactly_the_wave_that_the_network_makes_of_it_alone(tm
     for name, mel in mels.items():
         expected = alone(ready(0), mel)
         assert len(waves[name]) == mel.size(1) * 64
-        close(waves[name], expected, 0.5 * ONE_STEP + 1e-6)
+        if "--torchscript" in options:
+            close(waves[name], expected)
+        else:
+            assert torch.equal(waves[name] * 32768, torch.round(expected * 32768))
 
 
 def test_the_end_fades_out_unless_told_not_to(tmp_path, mels):
@@ -302,13 +305,14 @@ def test_equal_mels_need_no_note(capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_averaged_weights_speak_where_there_are_some(tmp_path, mels):
+def test_averaged_weights_speak_where_there_are_some(tmp_path, mels, capsys):
     vocoder = vocoder_checkpoint(tmp_path / "v.pt")
     close(spoken(tmp_path, "--hifigan", vocoder, "--ema")["30"], alone(ready(1), mels["30"]))
     voice = voice_checkpoint(tmp_path / "voice.pt", AUDIO)
     (tmp_path / "list.tsv").write_text("a.wav|Go on.\n")
     wave = spoken(tmp_path, "--hifigan", vocoder, "--fastpitch", voice, "--ema", "--save-mels")["a"]
     close(wave, alone(ready(1), torch.load(tmp_path / "out" / "mels" / "a.pt")))
+    assert capsys.readouterr().out.count(f"note: {voice} holds no averaged weights") == 1
     vocoder_checkpoint(tmp_path / "v.pt", ema=None)
     with pytest.raises(CheckpointError, match=r"voice\.pt and .*v\.pt: holds no averaged weights; leave out --ema"):
         spoken(tmp_path, "--hifigan", vocoder, "--fastpitch", voice, "--ema")
