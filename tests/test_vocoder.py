@@ -325,6 +325,15 @@ def test_mixed_precision_sounds_like_single_precision(tmp_path, mels):
         assert 0 < (wave - exact[name]).abs().max() < 1e-2
 
 
+def test_sound_that_is_not_finite_is_named_by_its_phrase(tmp_path, mels):
+    broken = new_network(0).state_dict()
+    broken["conv_pre.bias"][0] = torch.nan
+    vocoder = vocoder_checkpoint(tmp_path / "v.pt", networks={"generator": broken})
+    with pytest.raises(InputError, match=r"list\.tsv:4: the sound made for it is not finite; try --amp-dtype"):
+        spoken(tmp_path, "--hifigan", vocoder)
+    assert not list((tmp_path / "out").glob("*.wav"))
+
+
 def test_a_voice_is_no_vocoder_and_the_other_way_round(tmp_path, mels):
     voice = voice_checkpoint(tmp_path / "voice.pt", AUDIO)
     with pytest.raises(CheckpointError, match="a checkpoint of FastPitch, expected one of HiFi-GAN"):
