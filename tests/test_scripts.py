@@ -379,6 +379,19 @@ def test_slurm_starts_one_task_a_gpu_and_requeues_what_was_stopped_early(tmp_pat
         assert (tmp_path / "scontrol.txt").read_text() == "requeue 77\n"
 
 
+def test_slurm_trains_a_vocoder_where_it_is_asked_to(tmp_path: Path):
+    fake_slurm(tmp_path, 0)
+    variables = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_SUBMIT_DIR": str(ROOT), "SLURM_JOB_ID": "7"}
+    variables |= {"SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_NUM_NODES": "2", "DRY_RUN": "1", "PYTHON": "py"}
+    vocoder = {"TRAIN_SCRIPT": "scripts/train_lj22khz.sh"}
+    assert run_bash(ROOT / "scripts/slurm_train.sh", **variables, **vocoder).returncode == 0
+    args = train.parse_args((tmp_path / "task.txt").read_text().split()[2:])
+    assert (args.model, 16 * args.batch_size * args.gradient_accumulation_steps, args.resume) == ("HiFi-GAN", 128, True)
+    result = run_bash(ROOT / "scripts/slurm_train.sh", **variables, TRAIN_SCRIPT="train.py")
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: TRAIN_SCRIPT=train.py: expected a training script")
+
+
 def make_corpus(folder: Path, clips: int = 12) -> Path:
     (folder / "wavs").mkdir(parents=True)
     lines = []
