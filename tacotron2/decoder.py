@@ -9,11 +9,12 @@ from torch import Tensor, nn
 from common.layers import Dropout
 from tacotron2.attention import Attention
 from tacotron2.layers import Linear
-from tacotron2.teacher_forcing import LoopWeights, run_loop
+from tacotron2.step import StepWeights
+from tacotron2.teacher_forcing import run_loop
 
 PRENET_DROPOUT = 0.5  # at inference too: without it the decoder copies the last frame instead of reading on
 PRENET_LAYERS = 2
-_MASK_CHUNK = 64  # steps that prenet masks are drawn for at once
+MASK_CHUNK = 64  # steps that prenet masks are drawn for at once
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,18 @@ class Decoded:
     alignments: Tensor  # (B, F, L) float32, where each frame looked; rows sum to 1
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """What all steps share, in one dtype."""
+
+    dtype: torch.dtype
+    memory: Tensor  # (B, L, memory_dim)
+    processed: Tensor  # (B, L, attention_dim) memory as the attention sees it
+    prenet_weight: Tensor  # (4 * attention_rnn_dim, prenet_dim), the prenet's part of the attention LSTM
+    bias: Tensor  # (4 * attention_rnn_dim,)
+    step: StepWeights
+
+
 class PrenetMasks:
     """Dropout masks for decoding, drawn from a seed: the same at each step for every utterance of any batch."""
 
@@ -34,14 +47,14 @@ class PrenetMasks:
 
     def draw(self, device: torch.device) -> Tensor:
         """The next steps' factors (steps, layers, 1, width), 0 or 1 / (1 - p)."""
-        shape = (_MASK_CHUNK, PRENET_LAYERS, 1, self._width)
+        shape = (MASK_CHUNK, PRENET_LAYERS, 1, self._width)
         # Drawn on the CPU in pieces of one size, so that they are the same on every device.
         kept = torch.rand(shape, generator=self._generator) >= PRENET_DROPOUT
         return (kept / (1 - PRENET_DROPOUT)).to(device, non_blocking=True)
 
     def first(self, n_steps: int, device: torch.device) -> Tensor:
         """The factors (n_steps, layers, 1, width) of the first steps."""
-        return torch.cat([self.draw(device) for _ in range(0, n_steps, _MASK_CHUNK)])[:n_steps]
+        return torch.cat([self.draw(device) for _ in range(0, n_steps, MASK_CHUNK)])[:n_steps]
 
 
 class Prenet(nn.Module):
@@ -80,7 +93,6 @@ class Decoder(nn.Module):
     ) -> None:
         super().__init__()
         self.n_mels = n_mels
-        self.memory_dim = memory_dim
         self.prenet = Prenet(n_mels, prenet_dim)
         self.attention_rnn = nn.LSTMCell(prenet_dim + memory_dim, attention_rnn_dim)
         self.attention_layer = attention
@@ -98,38 +110,46 @@ class Decoder(nn.Module):
         """
         heard = F.pad(frames, (1, -1)).permute(2, 0, 1)  # (F, B, n_mels), the first of them silent
         prenet = self.prenet(heard, masks)
-        processed = self.attention_layer.memory_layer(memory)
-        dtype = prenet.dtype  # of mixed precision, if that is on
-        weights = self._loop_weights()
+        parts = self.prepare(memory)
         with torch.autocast(memory.device.type, enabled=False):
-            rnn = self.attention_rnn
-            own = rnn.weight_ih[:, : prenet.size(2)].to(dtype)
-            gates = F.linear(prenet, own, (rnn.bias_ih + rnn.bias_hh).to(dtype))
+            gates = F.linear(prenet.to(parts.dtype), parts.prenet_weight, parts.bias)
             states, alignments = run_loop(
                 gates,
-                memory.to(dtype),
-                processed,
+                parts.memory,
+                parts.processed,
                 padding,
-                LoopWeights(*(tensor.to(dtype) for tensor in weights.tensors())),
-                attention_masks=self._factors(self.attention_dropout, gates, rnn.hidden_size),
+                parts.step,
+                attention_masks=self._factors(self.attention_dropout, gates, self.attention_rnn.hidden_size),
                 decoder_masks=self._factors(self.decoder_dropout, gates, self.decoder_rnn.hidden_size),
             )
         states = states.transpose(0, 1)  # (B, F, decoder_rnn_dim + memory_dim)
         mel = self.linear_projection(states).transpose(1, 2)
         return Decoded(mel, self.gate_layer(states).squeeze(2), alignments.transpose(0, 1))
 
-    def _loop_weights(self) -> LoopWeights:
-        """The weights of a step, side by side where one product does for two."""
-        attention, decoder, layer = self.attention_rnn, self.decoder_rnn, self.attention_layer
-        n_prenet = attention.input_size - self.memory_dim
-        return LoopWeights(
-            attention_rnn=torch.cat([attention.weight_ih[:, n_prenet:], attention.weight_hh], 1),
-            decoder_rnn=torch.cat([decoder.weight_ih, decoder.weight_hh], 1),
-            decoder_bias=decoder.bias_ih + decoder.bias_hh,
-            query=layer.query_layer.linear_layer.weight,
-            location=layer.location_layer.folded_weight(),
-            energy=layer.v.linear_layer.weight[0],
-        )
+    def prepare(self, memory: Tensor) -> Prepared:
+        """What all steps of decoding ``memory`` (B, L, memory_dim) share, in the dtype they are computed in."""
+        kind = memory.device.type
+        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else memory.dtype
+        processed = self.attention_layer.memory_layer(memory)
+        rnn, decoder, layer = self.attention_rnn, self.decoder_rnn, self.attention_layer
+        with torch.autocast(kind, enabled=False):
+            n_prenet = rnn.input_size - memory.size(2)
+            step = StepWeights(
+                attention_rnn=torch.cat([rnn.weight_ih[:, n_prenet:], rnn.weight_hh], 1),
+                decoder_rnn=torch.cat([decoder.weight_ih, decoder.weight_hh], 1),
+                decoder_bias=decoder.bias_ih + decoder.bias_hh,
+                query=layer.query_layer.linear_layer.weight,
+                location=layer.location_layer.folded_weight(),
+                energy=layer.v.linear_layer.weight[0],
+            )
+            return Prepared(
+                dtype=dtype,
+                memory=memory.to(dtype),
+                processed=processed.to(dtype),
+                prenet_weight=rnn.weight_ih[:, :n_prenet].to(dtype),
+                bias=(rnn.bias_ih + rnn.bias_hh).to(dtype),
+                step=StepWeights(*(tensor.to(dtype) for tensor in step.tensors())),
+            )
 
     @staticmethod
     def _factors(dropout: Dropout, gates: Tensor, width: int) -> Tensor | None:

@@ -4,28 +4,12 @@ Every gradient of a weight is one matrix product over all steps after the loop, 
 attention's hidden layer is computed again instead of being kept: it would be the largest part of the memory.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-
-@dataclass(frozen=True)
-class LoopWeights:
-    """The weights that every step uses, all of one dtype."""
-
-    attention_rnn: Tensor  # (4 * H, memory_dim + H), of context and own state; the prenet's part is applied before
-    decoder_rnn: Tensor  # (4 * D, H + memory_dim + D), of attention state, context and own state
-    decoder_bias: Tensor  # (4 * D,)
-    query: Tensor  # (A, H)
-    location: Tensor  # (A, 2 * kernel)
-    energy: Tensor  # (A,)
-
-    def tensors(self) -> tuple[Tensor, ...]:
-        """All of them, in order."""
-        return tuple(vars(self).values())
+from tacotron2.step import DecoderStep, Energies, StepWeights
 
 
 def run_loop(
@@ -33,7 +17,7 @@ def run_loop(
     memory: Tensor,
     processed: Tensor,
     padding: Tensor,
-    weights: LoopWeights,
+    weights: StepWeights,
     *,
     attention_masks: Tensor | None,
     decoder_masks: Tensor | None,
@@ -45,122 +29,7 @@ def run_loop(
     A step's state is the decoder LSTM's output and the context. All of one dtype.
     """
     keep = torch.is_grad_enabled()
-    return _Loop.apply(
-        keep, padding, attention_masks, decoder_masks, gates, memory, processed, *weights.tensors()
-    )
-
-
-class _Lstm:
-    """An LSTM's activations over all steps, or over the current one alone, and its part of each step."""
-
-    def __init__(self, n_slots: int, like: Tensor, *, n_batch: int, n_inputs: int, n_hidden: int) -> None:
-        self.n_hidden = n_hidden
-        self.inputs = like.new_zeros(n_slots + 1, n_batch, n_inputs)
-        self.gates = like.new_empty(n_slots, n_batch, 4 * n_hidden)  # input, forget, candidate, output; activated
-        self.cells = like.new_zeros(n_slots + 1, n_batch, n_hidden, dtype=torch.float32)
-
-    def step(self, slot: int, following: int, added: Tensor, weight: Tensor, mask: Tensor | None) -> Tensor:
-        """Output (B, H) of the step whose inputs are ready in ``slot``; the new cell goes to ``following``."""
-        gates, size = self.gates[slot], self.n_hidden
-        torch.addmm(added, self.inputs[slot], weight.t(), out=gates)
-        gates[:, : 2 * size].sigmoid_()
-        gates[:, 2 * size : 3 * size].tanh_()
-        gates[:, 3 * size :].sigmoid_()
-        write, forget, candidate, read = gates.view(-1, 4, size).unbind(1)
-        cell = self.cells[following]
-        torch.mul(self.cells[slot], forget, out=cell)
-        cell.addcmul_(write, candidate) if write.dtype == cell.dtype else cell.add_(write.float() * candidate)
-        output = torch.tanh(cell).to(read.dtype).mul_(read)
-        return output if mask is None else output.mul_(mask)
-
-    def slopes(self) -> tuple[Tensor, Tensor, Tensor]:
-        """What the backward pass multiplies with, for all steps at once.
-
-        (F, B, 4, H): slopes of cell (first three) and output (last) along each gate; (F, B, H): slope of the output
-        along the cell; (F, B, H): the forget gates, slopes along the cell before.
-        """
-        write, forget, candidate, read = self.gates.view(*self.gates.shape[:2], 4, self.n_hidden).unbind(2)
-        squashed = torch.tanh(self.cells[1:]).to(read.dtype)
-        before = self.cells[:-1].to(read.dtype)
-        by_gate = torch.stack(
-            [
-                candidate * write * (1 - write),
-                before * forget * (1 - forget),
-                write * (1 - candidate.square()),
-                squashed * read * (1 - read),
-            ],
-            dim=2,
-        )
-        return by_gate, read * (1 - squashed.square()), forget
-
-
-def _step_back(slopes: Tensor, cell_slope: Tensor, forget: Tensor, d_output: Tensor, d_cell: Tensor) -> Tensor:
-    """One step of an LSTM backwards: slopes (B, 4, H) become the gates' gradients (B, 4 * H), d_cell the next one."""
-    d_cell.addcmul_(d_output, cell_slope) if d_output.dtype == d_cell.dtype else d_cell.add_(d_output * cell_slope)
-    slopes[:, :3].mul_(d_cell.unsqueeze(1))
-    slopes[:, 3].mul_(d_output)
-    d_cell.mul_(forget)
-    return slopes.view(len(slopes), -1)
-
-
-class _Energies:
-    """The attention's hidden layer and its result, for one step at a time."""
-
-    def __init__(self, processed: Tensor, location: Tensor, energy: Tensor) -> None:
-        n_batch, n_tokens, width = processed.shape
-        self.kernel_size = location.size(1) // 2
-        half = self.kernel_size // 2
-        self.processed, self.location, self.energy = processed.reshape(-1, width), location, energy
-        self.history = processed.new_zeros(n_batch, 2, n_tokens + 2 * half)  # last weights, and the sum of all
-        self.inside = self.history[:, :, half : half + n_tokens]
-        self.windows = processed.new_empty(n_batch, n_tokens, 2, self.kernel_size)
-        self.hidden = processed.new_empty(n_batch * n_tokens, width)
-
-    def compute(self, query: Tensor) -> Tensor:
-        """query (B, A), and `inside` set to the history -> energies (B, L)."""
-        n_batch, n_tokens = self.windows.shape[:2]
-        self.windows.copy_(self.history.unfold(2, self.kernel_size, 1).transpose(1, 2))
-        torch.addmm(self.processed, self.windows.view(len(self.hidden), -1), self.location.t(), out=self.hidden)
-        self.hidden.view(n_batch, n_tokens, -1).add_(query.unsqueeze(1)).tanh_()
-        return torch.mv(self.hidden, self.energy).view(n_batch, n_tokens)
-
-
-class _EnergiesBack:
-    """The attention's hidden layer backwards: sums what its weights get, and says what the history gets."""
-
-    def __init__(self, forward: _Energies) -> None:
-        n_batch, n_tokens, _, kernel_size = forward.windows.shape
-        width = forward.hidden.size(1)
-        half = kernel_size // 2
-        self.forward = forward
-        self.d_processed = torch.zeros_like(forward.processed)
-        self.d_location = torch.zeros_like(forward.location)
-        self.d_energy = torch.zeros_like(forward.energy)
-        self._d_hidden = torch.empty_like(forward.hidden)
-        self._one = forward.hidden.new_ones(())
-        # With the kernel reversed, what a token of the history gets from the windows it is in lies on a diagonal.
-        self._reversed = forward.location.view(width, 2, kernel_size).flip(2).reshape(width, -1)
-        padded = forward.windows.new_zeros(n_batch, n_tokens + 2 * half, 2, kernel_size)
-        self._d_windows = padded[:, half : half + n_tokens]
-        per_batch, per_token, per_channel, _ = padded.stride()
-        self._diagonals = padded.as_strided(
-            (n_batch, 2, n_tokens, kernel_size), (per_batch, per_channel, per_token, per_token + 1)
-        )
-
-    def step(self, query: Tensor, d_energies: Tensor) -> tuple[Tensor, Tensor]:
-        """query (B, A), d_energies (B, L), and the history as it was -> d_query (B, A), d_history (B, 2, L)."""
-        forward = self.forward
-        forward.compute(query)
-        n_batch, n_tokens = d_energies.shape
-        hidden = forward.hidden
-        flat = d_energies.reshape(-1)
-        self.d_energy.addmv_(hidden.t(), flat)
-        d_hidden = torch.addcmul(self._one, hidden, hidden, value=-1, out=self._d_hidden)
-        d_hidden.mul_(forward.energy).mul_(flat.unsqueeze(1))
-        self.d_processed.add_(d_hidden)
-        self.d_location.addmm_(d_hidden.t(), forward.windows.view(len(hidden), -1))
-        self._d_windows.copy_((d_hidden @ self._reversed).view(n_batch, n_tokens, 2, -1))
-        return d_hidden.view(n_batch, n_tokens, -1).sum(1), self._diagonals.sum(3)
+    return _Loop.apply(keep, padding, attention_masks, decoder_masks, gates, memory, processed, *weights.tensors())
 
 
 class _Loop(torch.autograd.Function):
@@ -178,40 +47,21 @@ class _Loop(torch.autograd.Function):
         processed: Tensor,
         *tensors: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        weights = LoopWeights(*tensors)
-        n_steps, n_batch, _ = gates.shape
-        n_tokens, memory_dim = memory.shape[1:]
-        n_slots = n_steps if keep else 1
-        n_attention, n_decoder = weights.query.size(1), len(weights.decoder_bias) // 4
-        sizes = {"n_batch": n_batch, "n_inputs": memory_dim + n_attention, "n_hidden": n_attention}
-        attention = _Lstm(n_slots, memory, **sizes)
-        sizes = {"n_batch": n_batch, "n_inputs": n_attention + memory_dim + n_decoder, "n_hidden": n_decoder}
-        decoder = _Lstm(n_slots, memory, **sizes)
-        energies = _Energies(processed, weights.location, weights.energy)
-        states = memory.new_empty(n_steps, n_batch, n_decoder + memory_dim)
-        alignments = memory.new_empty(n_steps, n_batch, n_tokens, dtype=torch.float32)
-        total = torch.zeros_like(alignments[0])
+        n_steps = len(gates)
+        one = DecoderStep(StepWeights(*tensors), memory, processed, padding, n_steps if keep else 1)
+        states = memory.new_empty(n_steps, len(memory), one.n_decoder + one.memory_dim)
+        alignments = memory.new_empty(n_steps, *padding.shape, dtype=torch.float32)
         for step in range(n_steps):
-            slot, following = (step, step + 1) if keep else (0, 0)
-            mask = None if attention_masks is None else attention_masks[step]
-            attended = attention.step(slot, following, gates[step], weights.attention_rnn, mask)
-            scores = energies.compute(attended @ weights.query.t()).float().masked_fill_(padding, float("-inf"))
-            looked = torch.softmax(scores, 1, out=alignments[step])
-            energies.inside[:, 0] = looked
-            energies.inside[:, 1] = total.add_(looked)
-            state = states[step]
-            context = torch.bmm(looked.to(memory.dtype).unsqueeze(1), memory).squeeze(1)
-            state[:, n_decoder:] = context
-            attention.inputs[following, :, :memory_dim] = context
-            attention.inputs[following, :, memory_dim:] = attended
-            decoder.inputs[slot, :, :n_attention] = attended
-            decoder.inputs[slot, :, n_attention : n_attention + memory_dim] = context
-            mask = None if decoder_masks is None else decoder_masks[step]
-            output = decoder.step(slot, following, weights.decoder_bias, weights.decoder_rnn, mask)
-            state[:, :n_decoder] = output
-            decoder.inputs[following, :, n_attention + memory_dim :] = output
+            one.advance(
+                *((step, step + 1) if keep else (0, 0)),
+                gates[step],
+                state=states[step],
+                looked=alignments[step],
+                attention_mask=None if attention_masks is None else attention_masks[step],
+                decoder_mask=None if decoder_masks is None else decoder_masks[step],
+            )
         if keep:
-            ctx.lstms = attention, decoder
+            ctx.lstms = one.attention, one.decoder
             ctx.save_for_backward(alignments, attention_masks, decoder_masks, memory, processed, *tensors)
             ctx.set_materialize_grads(False)
         return states, alignments
@@ -220,14 +70,14 @@ class _Loop(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, d_states: Tensor | None, d_alignments: Tensor | None) -> tuple[Tensor | None, ...]:
         alignments, attention_masks, decoder_masks, memory, processed, *tensors = ctx.saved_tensors
-        weights = LoopWeights(*tensors)
+        weights = StepWeights(*tensors)
         (attention, decoder), ctx.lstms = ctx.lstms, None
         n_steps, memory_dim = len(alignments), memory.size(2)
         n_attention, n_decoder = attention.n_hidden, decoder.n_hidden
         attended = decoder.inputs[:n_steps, :, :n_attention]
         queries = attended @ weights.query.t()
         totals = alignments.cumsum(0)
-        energies = _Energies(processed, weights.location, weights.energy)
+        energies = Energies(processed, weights.location, weights.energy)
         back = _EnergiesBack(energies)
         (attention_slopes, *attention_cells), (decoder_slopes, *decoder_cells) = attention.slopes(), decoder.slopes()
         if d_states is None:
@@ -264,7 +114,7 @@ class _Loop(torch.autograd.Function):
             d_gates = _step_back(*slopes, d_attended, d_cells[0])
             d_inputs_after = d_gates @ weights.attention_rnn
         d_memory = torch.bmm(alignments.permute(1, 2, 0).to(memory.dtype), d_contexts.transpose(0, 1))
-        d_weights = LoopWeights(
+        d_weights = StepWeights(
             attention_rnn=_weight_gradient(attention_slopes, attention.inputs[:n_steps]),
             decoder_rnn=_weight_gradient(decoder_slopes, decoder.inputs[:n_steps]),
             decoder_bias=decoder_slopes.sum((0, 1)).flatten(),
@@ -276,6 +126,53 @@ class _Loop(torch.autograd.Function):
         return None, None, None, None, *inputs, *d_weights.tensors()
 
 
+def _step_back(slopes: Tensor, cell_slope: Tensor, forget: Tensor, d_output: Tensor, d_cell: Tensor) -> Tensor:
+    """One step of an LSTM backwards: slopes (B, 4, H) become the gates' gradients (B, 4 * H), d_cell the next one."""
+    d_cell.addcmul_(d_output, cell_slope) if d_output.dtype == d_cell.dtype else d_cell.add_(d_output * cell_slope)
+    slopes[:, :3].mul_(d_cell.unsqueeze(1))
+    slopes[:, 3].mul_(d_output)
+    d_cell.mul_(forget)
+    return slopes.view(len(slopes), -1)
+
+
 def _weight_gradient(d_outputs: Tensor, inputs: Tensor) -> Tensor:
     """Gradient (out, in) of a weight, from all steps at once: d_outputs (F, B, ...), inputs (F, B, in)."""
     return d_outputs.flatten(2).flatten(0, 1).t() @ inputs.flatten(0, 1)
+
+
+class _EnergiesBack:
+    """The attention's hidden layer backwards: sums what its weights get, and says what the history gets."""
+
+    def __init__(self, forward: Energies) -> None:
+        n_batch, n_tokens, _, kernel_size = forward.windows.shape
+        width = forward.hidden.size(1)
+        half = kernel_size // 2
+        self.forward = forward
+        self.d_processed = torch.zeros_like(forward.processed)
+        self.d_location = torch.zeros_like(forward.location)
+        self.d_energy = torch.zeros_like(forward.energy)
+        self._d_hidden = torch.empty_like(forward.hidden)
+        self._one = forward.hidden.new_ones(())
+        # With the kernel reversed, what a token of the history gets from the windows it is in lies on a diagonal.
+        self._reversed = forward.location.view(width, 2, kernel_size).flip(2).reshape(width, -1)
+        padded = forward.windows.new_zeros(n_batch, n_tokens + 2 * half, 2, kernel_size)
+        self._d_windows = padded[:, half : half + n_tokens]
+        per_batch, per_token, per_channel, _ = padded.stride()
+        self._diagonals = padded.as_strided(
+            (n_batch, 2, n_tokens, kernel_size), (per_batch, per_channel, per_token, per_token + 1)
+        )
+
+    def step(self, query: Tensor, d_energies: Tensor) -> tuple[Tensor, Tensor]:
+        """query (B, A), d_energies (B, L), and the history as it was -> d_query (B, A), d_history (B, 2, L)."""
+        forward = self.forward
+        forward.compute(query)
+        n_batch, n_tokens = d_energies.shape
+        hidden = forward.hidden
+        flat = d_energies.reshape(-1)
+        self.d_energy.addmv_(hidden.t(), flat)
+        d_hidden = torch.addcmul(self._one, hidden, hidden, value=-1, out=self._d_hidden)
+        d_hidden.mul_(forward.energy).mul_(flat.unsqueeze(1))
+        self.d_processed.add_(d_hidden)
+        self.d_location.addmm_(d_hidden.t(), forward.windows.view(len(hidden), -1))
+        self._d_windows.copy_((d_hidden @ self._reversed).view(n_batch, n_tokens, 2, -1))
+        return d_hidden.view(n_batch, n_tokens, -1).sum(1), self._diagonals.sum(3)
