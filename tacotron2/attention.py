@@ -1,7 +1,5 @@
 """Location-sensitive attention (Chorowski et al. 2015, section 2.2), as Tacotron 2 uses it."""
 
-import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tacotron2.layers import Convolution, Linear
@@ -21,7 +19,7 @@ class LocationLayer(nn.Module):
 
 
 class Attention(nn.Module):
-    """Where in the text the decoder looks, from its state and from where it has looked."""
+    """The layers that say where in the text the decoder looks; `tacotron2.step.Energies` applies them."""
 
     def __init__(
         self,
@@ -39,18 +37,3 @@ class Attention(nn.Module):
         self.location_layer = LocationLayer(
             attention_dim, n_filters=location_n_filters, kernel_size=location_kernel_size
         )
-
-    def forward(
-        self, query: Tensor, processed_memory: Tensor, history: Tensor, location_weight: Tensor, padding: Tensor
-    ) -> Tensor:
-        """Weights (B, L) of each token, which sum to 1 and are 0 at padding.
-
-        query (B, attention_rnn_dim), processed_memory (B, L, attention_dim); history (B, 2, L) holds the last
-        step's weights and the sum of all; location_weight is `LocationLayer.folded_weight`; padding (B, L) bool.
-        """
-        kernel_size = location_weight.size(1) // 2
-        windows = F.pad(history, (kernel_size // 2, kernel_size // 2)).unfold(2, kernel_size, 1)  # (B, 2, L, kernel)
-        location = F.linear(windows.transpose(1, 2).flatten(2), location_weight)
-        hidden = torch.tanh(location + processed_memory + self.query_layer(query).unsqueeze(1))
-        energies = self.v(hidden).squeeze(2).float()
-        return torch.softmax(energies.masked_fill(padding, float("-inf")), dim=1)

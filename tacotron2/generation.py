@@ -20,7 +20,8 @@ class Generated:
     """What the decoder made of a batch of texts, with every step that any of them took."""
 
     decoded: Decoded
-    lengths: Tensor  # (B,) frames before the one at which the gate fired, or all; at least 1
+    made: Tensor  # (B,) frames up to and with the one at which the gate fired, or all
+    lengths: Tensor  # (B,) frames before that one, or all; at least 1
     finished: Tensor  # (B,) bool: whether the gate fired
 
 
@@ -127,7 +128,7 @@ def generate(
         gate_logits=output[:, :, -1],
         alignments=torch.cat(alignments)[:n_steps].transpose(0, 1),
     )
-    return Generated(decoded, steps.lengths.clamp(min=1), steps.fired)
+    return Generated(decoded, steps.lengths + steps.fired, steps.lengths.clamp(min=1), steps.fired)
 
 
 def _capture(steps: _Steps) -> Callable[[], None]:

@@ -72,8 +72,8 @@ class Tacotron2Objective(Objective):
             return []
         self._warned = True
         return [
-            f"attention has not formed after {epoch} epochs: its diagonality is {value:.2f}, that of a model which reads "
-            f"its text at least {FORMED}; look at the alignment plots, check that transcripts match their recordings, "
+            f"attention has not formed after {epoch} epochs: its diagonality is {value:.2f}, that of a model which "
+            f"reads its text at least {FORMED}; look at the alignment plots, check that transcripts match recordings, "
             "trim silence, or use a larger batch or more data (--attention-warning-epochs sets when to warn)"
         ]
 

@@ -198,7 +198,7 @@ class Tacotron2(nn.Module):
         )
         mel, n_steps = generated.decoded.mel, generated.decoded.mel.size(2)
         # The frame at which the gate fires is not spoken, but was a true one in training: the postnet hears it.
-        heard = mask_from_lengths(generated.lengths + 1, n_steps) if config.mask_convolutions else None
+        heard = mask_from_lengths(generated.made, n_steps) if config.mask_convolutions else None
         mel = mel + self.postnet(mel, heard)
         n_frames = int(generated.lengths.max())
         mask = mask_from_lengths(generated.lengths, n_frames)

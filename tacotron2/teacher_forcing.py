@@ -12,6 +12,7 @@ from torch import Tensor
 from tacotron2.step import DecoderStep, Energies, StepWeights
 
 
+@torch.compiler.disable  # a graph of all steps would take longer to compile than a model to train
 def run_loop(
     gates: Tensor,
     memory: Tensor,
