@@ -36,6 +36,7 @@ class Example:
     mel_differences: dict[str, Tensor] = field(default_factory=dict)  # title -> (n_mels, F)
     curves: dict[str, dict[str, Tensor]] = field(default_factory=dict)  # plot -> label -> (L,)
     audio: dict[str, Tensor] = field(default_factory=dict)  # title -> (T,) in [-1, 1]
+    alignments: dict[str, Tensor] = field(default_factory=dict)  # title -> (F, L) attention's weights of each frame
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,10 @@ class Objective(ABC):
         for phase in self.phases:
             weights |= self.weights(phase.name, epoch=epoch)
         return sum(weight * terms[name] for name, weight in weights.items() if name in terms)
+
+    def warnings(self, figures: dict[str, float], *, epoch: int) -> list[str]:
+        """One line for each thing that a validation's ``figures`` show to be wrong; asked after each of them."""
+        return []
 
     def examples(self, networks: Networks, batch: Batch) -> list[Example]:
         """A few utterances of a validation batch for plots and audio; none by default."""

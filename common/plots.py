@@ -80,6 +80,26 @@ def plot_curves(
     return figure
 
 
+def plot_alignment(alignment: Tensor, *, title: str = "", labels: Sequence[str] = ()) -> Figure:
+    """Attention's weights ``(F, L)`` of each mel frame, with time to the right and the text upwards.
+
+    ``labels`` are the tokens' symbols, drawn beside the axis where there is room.
+    """
+    weights = to_array(alignment).T
+    figure = Figure(figsize=(WIDTH, 4.2), dpi=DPI, layout="constrained")
+    FigureCanvasAgg(figure)
+    axis = figure.subplots()
+    image = axis.imshow(weights, aspect="auto", origin="lower", interpolation="none", vmin=0, vmax=1, cmap="viridis")
+    axis.set_xlabel("time (frames)")
+    axis.set_ylabel("token")
+    if labels and len(labels) == len(weights) <= MAX_LABELS:
+        axis.set_yticks(np.arange(len(labels)), [_visible(label) for label in labels], fontsize="small")
+        axis.set_ylabel("")
+    figure.colorbar(image, ax=axis, label="weight", fraction=COLORBAR / WIDTH, pad=0.01)
+    axis.set_title(_plain(title), loc="left", fontsize="medium")
+    return figure
+
+
 def plot_utterance(
     mel: Tensor,
     *,

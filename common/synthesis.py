@@ -19,6 +19,9 @@ class Controls:
     speaker: int | Tensor = 0  # one id for all, or ids (B,)
     durations: Tensor | None = None  # (B, L) frames, instead of predicted ones
     pitch: Tensor | None = None  # (B, L) normalised, instead of the predicted pitch
+    seed: int = 0  # of what a model draws while it speaks
+    max_decoder_steps: int | None = None  # frames after which an autoregressive model is stopped; None: as trained
+    gate_threshold: float | None = None  # probability that ends an utterance of such a model; None: as trained
 
 
 @dataclass(frozen=True)
@@ -31,3 +34,5 @@ class MelOutput:
     frames: Tensor | None = None  # (B, L) int64, frames each token was given; their sums are the lengths
     pitch: Tensor | None = None  # (B, L) predicted and transformed, normalised
     log_durations: Tensor | None = None  # (B, L) predicted log(1 + frames)
+    alignments: Tensor | None = None  # (B, F, L) attention's weights of each frame, zero after an utterance's end
+    finished: Tensor | None = None  # (B,) bool: whether the model ended the utterance itself, before it was stopped

@@ -80,6 +80,10 @@ class TensorBoardLogs:
             )
             writer.add_image(f"{kind}/{name}", plots.to_image(figure), iteration, dataformats="HWC")
 
+        for title, alignment in example.alignments.items():
+            figure = plots.plot_alignment(alignment, title=f"{title}: {example.name}")
+            writer.add_image(f"{title}/{name}", plots.to_image(figure), iteration, dataformats="HWC")
+
     def _writer(self, subset: str) -> SummaryWriter:
         if subset not in self.subsets:
             raise ValueError(f"TensorBoard subset {subset!r}: expected one of {', '.join(self.subsets)}")

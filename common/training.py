@@ -275,6 +275,9 @@ class Trainer:
         figures["took"] = time.perf_counter() - started
         self._log((position.epoch,), subset, figures)
         self._board.scalars(subset, engine.iteration, figures)
+        warnings = engine.objective.warnings(figures, epoch=position.epoch) if subset == "val" else []
+        for line in warnings if self._ranks.is_main else ():
+            print_line(f"warning: {line}")
 
     @torch.no_grad()
     def _show_examples(self, networks: Networks, subset: str) -> None:

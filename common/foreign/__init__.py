@@ -5,7 +5,7 @@ from typing import Any
 
 from common.checkpoint import Checkpoint
 from common.errors import CheckpointError
-from common.foreign import fastpitch, hifigan
+from common.foreign import fastpitch, hifigan, tacotron2
 from common.foreign.layout import without_prefix
 
 
@@ -24,6 +24,8 @@ def read_foreign(payload: dict[str, Any], *, path: Path, training: bool = True) 
     try:
         if layout == "FastPitch 1.0":
             return fastpitch.read(payload, training=training)
+        if layout == "Tacotron 2":
+            return tacotron2.read(payload, training=training)
         if layout == "HiFi-GAN":
             return hifigan.read(payload, path=path, training=training)
         if layout == "HiFi-GAN's discriminators":
@@ -31,7 +33,8 @@ def read_foreign(payload: dict[str, Any], *, path: Path, training: bool = True) 
     except (LookupError, TypeError, AttributeError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"{path}: a damaged checkpoint of {layout} ({error!r})") from error
     raise CheckpointError(
-        f"{path}: a checkpoint of {layout}, which this version cannot read; expected FastPitch 1.0 or HiFi-GAN"
+        f"{path}: a checkpoint of {layout}, which this version cannot read; "
+        "expected FastPitch 1.0, Tacotron 2 or HiFi-GAN"
     )
 
 

@@ -1,0 +1,48 @@
+"""Figures that say whether an attention has formed: is it a diagonal, and how sharp is it."""
+
+import torch
+from torch import Tensor
+
+from common.layers import mask_from_lengths
+
+
+def diagonality(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
+    """How far attention advances with time: alignments (B, F, L), token_lengths and frame_lengths (B,) -> (B,) float32.
+
+    Each frame's weights over tokens sum to 1, so over frames that count alike they are a distribution of pairs
+    (frame, token); this is Pearson's correlation of the two under it. It is 1 for a straight sharp diagonal and near
+    to it at a speaker's uneven pace, 0 where attention is uniform, shuffled or stays at one token, -1 for reading
+    backwards. Blur shrinks it: with a spread s within frames and S of their centres by S / sqrt(S^2 + s^2). A text of
+    one token, or speech of one frame, has no direction; it counts as 1.
+    """
+    weights = _valid(alignments, token_lengths, frame_lengths)
+    frames, tokens = weights.sum(2), weights.sum(1)  # (B, F), (B, L): marginal distributions
+    frame = _centred(frames)
+    token = _centred(tokens)
+    covariance = torch.einsum("bfl,bf,bl->b", weights, frame, token)
+    variances = (frames * frame.square()).sum(1) * (tokens * token.square()).sum(1)
+    correlation = covariance / variances.clamp(min=1e-12).sqrt()
+    directed = (token_lengths > 1) & (frame_lengths > 1)
+    return torch.where(directed, torch.where(variances > 1e-9, correlation, 0.0), 1.0).float()
+
+
+def focus_rate(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
+    """How sharp attention is, as `diagonality`'s arguments -> (B,) float32: the mean of frames' largest weights.
+
+    Source: Ren et al., FastSpeech (2019), section 3.3.
+    """
+    largest = _valid(alignments, token_lengths, frame_lengths).amax(2)
+    return largest.sum(1).float()
+
+
+def _valid(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
+    """Weights of valid frames and tokens, float64, each frame's divided by the number of frames."""
+    frames = mask_from_lengths(frame_lengths, alignments.size(1)).unsqueeze(2)
+    tokens = mask_from_lengths(token_lengths, alignments.size(2)).unsqueeze(1)
+    return alignments.double() * frames * tokens / frame_lengths.view(-1, 1, 1)
+
+
+def _centred(distribution: Tensor) -> Tensor:
+    """Positions (B, N) minus their mean under ``distribution`` (B, N)."""
+    position = torch.arange(distribution.size(1), device=distribution.device, dtype=distribution.dtype)
+    return position - (distribution * position).sum(1, keepdim=True)

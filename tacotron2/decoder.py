@@ -1,0 +1,159 @@
+"""Tacotron 2's decoder: one mel frame a step, from the frame before it and the part of the text it attends to."""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from common.layers import Dropout
+from tacotron2.attention import Attention
+from tacotron2.layers import Linear
+from tacotron2.step import StepWeights
+from tacotron2.teacher_forcing import run_loop
+
+PRENET_DROPOUT = 0.5  # at inference too: without it the decoder copies the last frame instead of reading on
+PRENET_LAYERS = 2
+MASK_CHUNK = 64  # steps that prenet masks are drawn for at once
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """What the decoder made of a batch."""
+
+    mel: Tensor  # (B, n_mels, F) before the postnet
+    gate_logits: Tensor  # (B, F); sigmoid of it: how likely this frame is the last
+    alignments: Tensor  # (B, F, L) float32, where each frame looked; rows sum to 1
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What all steps share, in one dtype."""
+
+    dtype: torch.dtype
+    memory: Tensor  # (B, L, memory_dim)
+    processed: Tensor  # (B, L, attention_dim) memory as the attention sees it
+    prenet_weight: Tensor  # (4 * attention_rnn_dim, prenet_dim), the prenet's part of the attention LSTM
+    bias: Tensor  # (4 * attention_rnn_dim,)
+    step: StepWeights
+
+
+class PrenetMasks:
+    """Dropout masks for decoding, drawn from a seed: the same at each step for every utterance of any batch."""
+
+    def __init__(self, width: int, *, seed: int) -> None:
+        self._width = width
+        self._generator = torch.Generator().manual_seed(seed)
+
+    def draw(self, device: torch.device) -> Tensor:
+        """The next steps' factors (steps, layers, 1, width), 0 or 1 / (1 - p)."""
+        shape = (MASK_CHUNK, PRENET_LAYERS, 1, self._width)
+        # Drawn on the CPU in pieces of one size, so that they are the same on every device.
+        kept = torch.rand(shape, generator=self._generator) >= PRENET_DROPOUT
+        return (kept / (1 - PRENET_DROPOUT)).to(device, non_blocking=True)
+
+    def first(self, n_steps: int, device: torch.device) -> Tensor:
+        """The factors (n_steps, layers, 1, width) of the first steps."""
+        return torch.cat([self.draw(device) for _ in range(0, n_steps, MASK_CHUNK)])[:n_steps]
+
+
+class Prenet(nn.Module):
+    """Two layers that the last frame passes through, with a dropout that is never off (section 2.2)."""
+
+    def __init__(self, n_mels: int, width: int) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Linear(n, width, bias=False) for n in (n_mels, *[width] * (PRENET_LAYERS - 1)))
+        self.dropout = Dropout(PRENET_DROPOUT)
+
+    def forward(self, frames: Tensor, masks: Tensor | None) -> Tensor:
+        """frames (..., n_mels) -> (..., width).
+
+        ``masks`` (..., layers, B or 1, width) takes the place of the dropout that training draws.
+        """
+        for index, layer in enumerate(self.layers):
+            frames = torch.relu(layer(frames))
+            frames = self.dropout(frames) if masks is None else frames * masks[..., index, :, :].to(frames.dtype)
+        return frames
+
+
+class Decoder(nn.Module):
+    """Prenet, attention LSTM, attention, decoder LSTM, and what they say of the next frame and of the end."""
+
+    def __init__(
+        self,
+        *,
+        n_mels: int,
+        memory_dim: int,
+        attention_rnn_dim: int,
+        decoder_rnn_dim: int,
+        prenet_dim: int,
+        attention: Attention,
+        p_attention_dropout: float,
+        p_decoder_dropout: float,
+    ) -> None:
+        super().__init__()
+        self.n_mels = n_mels
+        self.prenet = Prenet(n_mels, prenet_dim)
+        self.attention_rnn = nn.LSTMCell(prenet_dim + memory_dim, attention_rnn_dim)
+        self.attention_layer = attention
+        self.decoder_rnn = nn.LSTMCell(attention_rnn_dim + memory_dim, decoder_rnn_dim)
+        self.linear_projection = Linear(decoder_rnn_dim + memory_dim, n_mels)
+        self.gate_layer = Linear(decoder_rnn_dim + memory_dim, 1, gain="sigmoid")
+        self.attention_dropout = Dropout(p_attention_dropout)
+        self.decoder_dropout = Dropout(p_decoder_dropout)
+
+    def forward(self, memory: Tensor, padding: Tensor, frames: Tensor, masks: Tensor | None) -> Decoded:
+        """Decode with given ``frames`` (B, n_mels, F): each step hears the true frame before its own.
+
+        memory (B, L, memory_dim), padding (B, L) bool; ``masks`` (F, layers, B or 1, prenet_dim) of the prenet, None
+        draws them.
+        """
+        heard = F.pad(frames, (1, -1)).permute(2, 0, 1)  # (F, B, n_mels), the first of them silent
+        prenet = self.prenet(heard, masks)
+        parts = self.prepare(memory)
+        with torch.autocast(memory.device.type, enabled=False):
+            gates = F.linear(prenet.to(parts.dtype), parts.prenet_weight, parts.bias)
+            states, alignments = run_loop(
+                gates,
+                parts.memory,
+                parts.processed,
+                padding,
+                parts.step,
+                attention_masks=self._factors(self.attention_dropout, gates, self.attention_rnn.hidden_size),
+                decoder_masks=self._factors(self.decoder_dropout, gates, self.decoder_rnn.hidden_size),
+            )
+        states = states.transpose(0, 1)  # (B, F, decoder_rnn_dim + memory_dim)
+        mel = self.linear_projection(states).transpose(1, 2)
+        return Decoded(mel, self.gate_layer(states).squeeze(2), alignments.transpose(0, 1))
+
+    def prepare(self, memory: Tensor) -> Prepared:
+        """What all steps of decoding ``memory`` (B, L, memory_dim) share, in the dtype they are computed in."""
+        kind = memory.device.type
+        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else memory.dtype
+        processed = self.attention_layer.memory_layer(memory)
+        rnn, decoder, layer = self.attention_rnn, self.decoder_rnn, self.attention_layer
+        with torch.autocast(kind, enabled=False):
+            n_prenet = rnn.input_size - memory.size(2)
+            step = StepWeights(
+                attention_rnn=torch.cat([rnn.weight_ih[:, n_prenet:], rnn.weight_hh], 1),
+                decoder_rnn=torch.cat([decoder.weight_ih, decoder.weight_hh], 1),
+                decoder_bias=decoder.bias_ih + decoder.bias_hh,
+                query=layer.query_layer.linear_layer.weight,
+                location=layer.location_layer.folded_weight(),
+                energy=layer.v.linear_layer.weight[0],
+            )
+            return Prepared(
+                dtype=dtype,
+                memory=memory.to(dtype),
+                processed=processed.to(dtype),
+                prenet_weight=rnn.weight_ih[:, :n_prenet].to(dtype),
+                bias=(rnn.bias_ih + rnn.bias_hh).to(dtype),
+                step=StepWeights(*(tensor.to(dtype) for tensor in step.tensors())),
+            )
+
+    @staticmethod
+    def _factors(dropout: Dropout, gates: Tensor, width: int) -> Tensor | None:
+        """Dropout factors (F, B, width) of all steps; None where nothing is dropped."""
+        if not dropout.training or dropout.p == 0:
+            return None
+        return dropout(gates.new_ones(*gates.shape[:2], width))

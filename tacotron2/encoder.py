@@ -1,0 +1,53 @@
+"""Tacotron 2's two stacks of convolutions: the encoder, before its LSTM, and the postnet."""
+
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from tacotron2.layers import ConvolutionBlock
+
+
+class Encoder(nn.Module):
+    """Symbols in their context: convolutions, then an LSTM in both directions (Shen et al. 2018, section 2.2)."""
+
+    def __init__(self, n_channels: int, *, n_convolutions: int, kernel_size: int) -> None:
+        super().__init__()
+        self.convolutions = nn.ModuleList(
+            ConvolutionBlock(n_channels, n_channels, kernel_size=kernel_size, activation="relu")
+            for _ in range(n_convolutions)
+        )
+        self.lstm = nn.LSTM(n_channels, n_channels // 2, batch_first=True, bidirectional=True)
+
+    def forward(self, embedded: Tensor, lengths: Tensor, mask: Tensor | None) -> Tensor:
+        """embedded (B, L, C), lengths (B,) -> memory (B, L, C), zero at padding.
+
+        ``mask`` (B, L) hides padding from the convolutions; without it they see the padding symbol, as the
+        original's.
+        """
+        x = embedded.transpose(1, 2)
+        if mask is not None:
+            x = x * mask.unsqueeze(1)
+        for convolution in self.convolutions:
+            x = convolution(x, mask)
+        packed = pack_padded_sequence(x.transpose(1, 2), lengths.cpu(), batch_first=True, enforce_sorted=False)
+        memory, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=embedded.size(1))
+        return memory
+
+
+class Postnet(nn.Module):
+    """What convolutions over past and future frames add to the decoder's mels (Shen et al. 2018, section 2.2)."""
+
+    def __init__(self, n_mels: int, *, n_channels: int, n_convolutions: int, kernel_size: int) -> None:
+        super().__init__()
+        widths = [n_mels, *[n_channels] * (n_convolutions - 1), n_mels]
+        activations = ["tanh"] * (n_convolutions - 1) + ["linear"]
+        self.convolutions = nn.ModuleList(
+            ConvolutionBlock(before, after, kernel_size=kernel_size, activation=activation)
+            for before, after, activation in zip(widths, widths[1:], activations)
+        )
+
+    def forward(self, mel: Tensor, mask: Tensor | None) -> Tensor:
+        """mel (B, n_mels, F) -> residual (B, n_mels, F); ``mask`` (B, F) hides padding from the convolutions."""
+        x = mel if mask is None else mel * mask.unsqueeze(1)
+        for convolution in self.convolutions:
+            x = convolution(x, mask)
+        return x

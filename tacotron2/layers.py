@@ -1,0 +1,69 @@
+"""The layers Tacotron 2 is made of, named and initialised as the published model's."""
+
+import torch
+from torch import Tensor, nn
+
+from common.layers import Dropout
+
+CONVOLUTION_DROPOUT = 0.5  # after each convolution of encoder and postnet
+
+
+class Linear(nn.Module):
+    """A linear layer under the published name ``linear_layer``, with Glorot's uniform initialisation."""
+
+    def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True, gain: str = "linear") -> None:
+        super().__init__()
+        self.linear_layer = nn.Linear(in_channels, out_channels, bias=bias)
+        nn.init.xavier_uniform_(self.linear_layer.weight, gain=nn.init.calculate_gain(gain))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (..., in_channels) -> (..., out_channels)."""
+        return self.linear_layer(x)
+
+
+class Convolution(nn.Module):
+    """A convolution over time under the published name ``conv``, with Glorot's uniform initialisation."""
+
+    def __init__(
+        self, in_channels: int, out_channels: int, *, kernel_size: int, bias: bool = True, gain: str = "linear"
+    ) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(in_channels, out_channels, kernel_size, padding=kernel_size // 2, bias=bias)
+        nn.init.xavier_uniform_(self.conv.weight, gain=nn.init.calculate_gain(gain))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (B, in_channels, L) -> (B, out_channels, L)."""
+        return self.conv(x)
+
+
+class ConvolutionBlock(nn.Sequential):
+    """Convolution, batch norm, activation, dropout: the block of encoder and postnet."""
+
+    def __init__(self, in_channels: int, out_channels: int, *, kernel_size: int, activation: str) -> None:
+        """``activation`` is ``relu``, ``tanh`` or ``linear`` (none)."""
+        convolution = Convolution(in_channels, out_channels, kernel_size=kernel_size, gain=activation)
+        super().__init__(convolution, nn.BatchNorm1d(out_channels))
+        self.dropout = Dropout(CONVOLUTION_DROPOUT)
+        self.activation = activation
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """x (B, in_channels, L) -> (B, out_channels, L).
+
+        With ``mask`` (B, L), padding has no part in the statistics of batch norm and is zero in the result.
+        """
+        x = self[0](x)
+        if mask is None:
+            x = self[1](x)
+        else:
+            rows = x.transpose(1, 2)
+            x = torch.zeros_like(rows).index_put((mask,), self._normalise(rows[mask]).to(rows.dtype)).transpose(1, 2)
+        if self.activation != "linear":
+            x = torch.relu(x) if self.activation == "relu" else torch.tanh(x)
+        return self.dropout(x)
+
+    def _normalise(self, rows: Tensor) -> Tensor:
+        """Batch norm of rows (N, C); a single row has no variance of its own, and takes the running statistics."""
+        norm = self[1]
+        if len(rows) > 1:
+            return norm(rows)
+        return nn.functional.batch_norm(rows, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps)

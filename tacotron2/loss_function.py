@@ -1,0 +1,120 @@
+"""Tacotron 2's losses: mels before and after the postnet, and the gate; and whether attention has formed."""
+
+import argparse
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from common.attention import diagonality, focus_rate
+from common.config import AudioConfig
+from common.layers import mask_from_lengths
+from common.objective import Example, LogStyle, Networks, Objective, Phase, Term
+from tacotron2.data_function import Tacotron2Batch
+from tacotron2.model import Tacotron2, TrainingOutput
+
+_PHASE = "tacotron2"
+_N_EXAMPLES = 2
+FORMED = 0.7  # diagonality from which on attention reads the text; below it, speech is babble
+_EVALUATION_SEED = 0  # of the prenet's dropout, which is never off
+
+
+class Tacotron2Objective(Objective):
+    """Squared error of mels without and with the postnet, and cross-entropy of the gate (Shen et al., section 2.2).
+
+    Each is a mean over valid frames; with ``mask_padding`` off over all that a batch was padded to, as the original's.
+    Validation adds ``attention_diagonality`` and ``attention_focus``, means over utterances (`common.attention`).
+    """
+
+    phases = (Phase(_PHASE, trains=("tacotron2",)),)
+    log_style = LogStyle(
+        {
+            "mel_loss": "mel loss",
+            "mel_postnet_loss": "postnet loss",
+            "gate_loss": "gate loss",
+            "attention_diagonality": "diagonality",
+            "attention_focus": "focus",
+        },
+        format="{:>6.3f}",
+    )
+
+    def __init__(self, *, mask_padding: bool = True, attention_warning_epochs: int = 50) -> None:
+        """``attention_warning_epochs``: epochs after which attention should have formed; 0 never warns."""
+        self._mask_padding = mask_padding
+        self._attention_warning_epochs = attention_warning_epochs
+        self._warned = False
+
+    def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
+        return {"mel_loss": 1.0, "mel_postnet_loss": 1.0, "gate_loss": 1.0}
+
+    def counts(self, phase: str, batch: Tacotron2Batch) -> dict[str, Tensor]:
+        n_batch, n_mels, n_frames = batch.mels.shape
+        frames = batch.mel_lengths.sum() if self._mask_padding else batch.mel_lengths.new_tensor(n_batch * n_frames)
+        return {"mel_loss": frames * n_mels, "mel_postnet_loss": frames * n_mels, "gate_loss": frames}
+
+    def numerators(self, phase: str, networks: Networks, batch: Tacotron2Batch) -> dict[str, Tensor]:
+        return sums_of_errors(networks["tacotron2"](**batch.teacher_forcing()), batch, mask_padding=self._mask_padding)
+
+    def evaluate(self, networks: Networks, batch: Tacotron2Batch) -> dict[str, Term]:
+        out = _forced(networks["tacotron2"], batch)
+        sums = sums_of_errors(out, batch, mask_padding=self._mask_padding)
+        counts = self.counts(_PHASE, batch)
+        terms = {name: Term(total, counts[name]) for name, total in sums.items()}
+        lengths = batch.token_lengths, batch.mel_lengths
+        n_utterances = batch.mel_lengths.new_tensor(len(batch.names))
+        for name, figure in (("attention_diagonality", diagonality), ("attention_focus", focus_rate)):
+            terms[name] = Term(figure(out.alignments, *lengths).sum(), n_utterances)
+        return terms
+
+    def warnings(self, figures: dict[str, float], *, epoch: int) -> list[str]:
+        value = figures.get("attention_diagonality", 1.0)
+        due = 0 < self._attention_warning_epochs <= epoch
+        if self._warned or not due or value >= FORMED:
+            return []
+        self._warned = True
+        return [
+            f"attention has not formed after {epoch} epochs: its diagonality is {value:.2f}, that of a model which "
+            f"reads its text at least {FORMED}; look at the alignment plots, check that transcripts match recordings, "
+            "trim silence, or use a larger batch or more data (--attention-warning-epochs sets when to warn)"
+        ]
+
+    def examples(self, networks: Networks, batch: Tacotron2Batch) -> list[Example]:
+        out = _forced(networks["tacotron2"], batch)
+        return [_example(out, batch, index) for index in range(min(_N_EXAMPLES, len(batch.names)))]
+
+
+def build_objective(args: argparse.Namespace, audio: AudioConfig) -> Tacotron2Objective:
+    """The objective as the command line describes it."""
+    return Tacotron2Objective(mask_padding=args.mask_padding, attention_warning_epochs=args.attention_warning_epochs)
+
+
+def _forced(network: Tacotron2, batch: Tacotron2Batch) -> TrainingOutput:
+    """A pass in evaluation mode, with the same dropout of the prenet each time."""
+    masks = network.prenet_masks(batch.mels.size(2), seed=_EVALUATION_SEED)
+    return network(**batch.teacher_forcing(), prenet_masks=masks)
+
+
+def sums_of_errors(out: TrainingOutput, batch: Tacotron2Batch, *, mask_padding: bool) -> dict[str, Tensor]:
+    """Each term's sum over valid frames, or all, float32 whatever the network computed in."""
+    gate = F.binary_cross_entropy_with_logits(out.gate_logits.float(), batch.gate_targets, reduction="none")
+    errors = {
+        "mel_loss": (out.mel.float() - batch.mels).square().sum(1),
+        "mel_postnet_loss": (out.mel_postnet.float() - batch.mels).square().sum(1),
+        "gate_loss": gate,
+    }
+    if mask_padding:
+        mask = mask_from_lengths(batch.mel_lengths, batch.mels.size(2))
+        errors = {name: error * mask for name, error in errors.items()}
+    return {name: error.sum() for name, error in errors.items()}
+
+
+def _example(out: TrainingOutput, batch: Tacotron2Batch, index: int) -> Example:
+    n_frames, n_tokens = int(batch.mel_lengths[index]), int(batch.token_lengths[index])
+    return Example(
+        name=batch.names[index],
+        mels={
+            "target": batch.mels[index, :, :n_frames].float().cpu(),
+            "predicted": out.mel_postnet[index, :, :n_frames].float().cpu(),
+        },
+        curves={"gate": {"probability": out.gate_logits[index, :n_frames].float().sigmoid().cpu()}},
+        alignments={"alignment": out.alignments[index, :n_frames, :n_tokens].float().cpu()},
+    )

@@ -1,0 +1,292 @@
+"""Tacotron 2 against the published one's numbers, and utterances in a batch against themselves alone."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tiny_tacotron2 import TINY, group, one_of, published, tiny_batch, tiny_network
+from torch import Tensor
+
+from common.config import AudioConfig, TextConfig, from_plain
+from common.errors import InputError, OptionError
+from common.layers import mask_from_lengths
+from common.synthesis import Controls, MelOutput
+from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS
+from tacotron2.model import ModelConfig, Tacotron2, build_networks, durations_from_alignments
+from tacotron2.step import DecoderStep
+
+TEACHER_FORCED = {"atol": 3e-5, "rtol": 0}
+INFERRED = {"atol": 5e-5, "rtol": 0}
+SIZES = [(5, 9), (11, 20), (1, 1), (8, 14)]
+
+
+@pytest.fixture
+def folder(goldens: Path) -> Path:
+    return goldens / "tacotron2"
+
+
+@pytest.fixture
+def forward_case(folder: Path) -> dict[str, Tensor]:
+    return load_file(folder / "tacotron2_forward.safetensors")
+
+
+def forced(network: Tacotron2, case: dict[str, Tensor], masks: Tensor | None = None):
+    """The teacher-forced pass of a golden's batch, without the prenet's dropout unless ``masks`` are given."""
+    given = group(case, "input")
+    n_steps = given["mel_padded"].size(2)
+    if masks is None:
+        masks = torch.ones(n_steps, PRENET_LAYERS, 1, network.config.prenet_dim)
+    return network(
+        given["text_padded"],
+        given["input_lengths"],
+        given["mel_padded"],
+        given["output_lengths"],
+        prenet_masks=masks[:n_steps],
+    )
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(("name", "mask_padding"), [("output", True), ("nomask", False), ("masked_output", True)])
+def test_a_teacher_forced_pass_equals_the_published_one(
+    folder: Path, forward_case: dict[str, Tensor], name: str, mask_padding: bool
+):
+    masks = torch.stack([forward_case["prenet_mask.000"], forward_case["prenet_mask.001"]], 1) * 2
+    out = forced(
+        published(folder, mask_padding=mask_padding), forward_case, masks if name == "masked_output" else None
+    )
+    expected = group(forward_case, name)
+    torch.testing.assert_close(out.mel, expected["mel_outputs"], **TEACHER_FORCED)
+    torch.testing.assert_close(out.mel_postnet, expected["mel_outputs_postnet"], **TEACHER_FORCED)
+    torch.testing.assert_close(out.gate_logits, expected["gate_outputs"], **TEACHER_FORCED)
+    if "alignments" in expected:
+        torch.testing.assert_close(out.alignments, expected["alignments"], **TEACHER_FORCED)
+
+
+@torch.no_grad()
+def test_encoder_and_first_steps_equal_the_published_ones(folder: Path, forward_case: dict[str, Tensor]):
+    network = published(folder)
+    given, inter = group(forward_case, "input"), group(forward_case, "inter")
+    memory, padding = network.encode(given["text_padded"], given["input_lengths"])
+    torch.testing.assert_close(memory, inter["encoder_outputs"], **TEACHER_FORCED)
+    assert torch.equal(memory[padding], torch.zeros_like(memory[padding]))
+    parts = network.decoder.prepare(memory)
+    torch.testing.assert_close(parts.processed, inter["processed_memory"], **TEACHER_FORCED)
+    step = DecoderStep(parts.step, memory, parts.processed, padding, n_slots=3)
+    state = torch.empty(4, step.n_decoder + step.memory_dim)
+    looked = torch.empty(padding.shape)
+    for number in range(3):
+        expected = group(inter, f"step{number}")
+        gates = torch.nn.functional.linear(expected["prenet_out"], parts.prenet_weight, parts.bias)
+        step.advance(number, number + 1, gates, state=state, looked=looked)
+        hidden, context = state.split([step.n_decoder, step.memory_dim], dim=1)
+        ours = {
+            "attention_hidden": step.attention.inputs[number + 1][:, step.memory_dim :],
+            "attention_cell": step.attention.cells[number + 1],
+            "attention_context": context,
+            "attention_weights": looked,
+            "attention_weights_cum": step.total,
+            "decoder_hidden": hidden,
+            "decoder_cell": step.decoder.cells[number + 1],
+            "decoder_output": network.decoder.linear_projection(state),
+            "gate": network.decoder.gate_layer(state),
+        }
+        for name, value in ours.items():
+            torch.testing.assert_close(value, expected[name], **TEACHER_FORCED, msg=lambda m, n=name: f"{n}: {m}")
+
+
+@pytest.mark.parametrize("case", ["batch", "single", "no_early_stopping", "batch_prenet_masks"])
+def test_inference_equals_the_published_one(folder: Path, case: str):
+    tensors = load_file(folder / "tacotron2_infer.safetensors")
+    about = json.loads((folder / "tacotron2_infer.json").read_text())["cases"][case]
+    network = published(folder, **about["config_overrides"])
+    rows = slice(1, 2) if case == "single" else slice(None)
+    lengths = tensors["input.input_lengths"][rows]
+    tokens = tensors["input.text"][rows, : int(lengths.max())]
+    masks = torch.ones(MASK_CHUNK, PRENET_LAYERS, 1, network.config.prenet_dim)
+    if case == "batch_prenet_masks":
+        given = tensors["prenet_mask.all"] * 2
+        masks = torch.nn.functional.pad(given, (0, 0, 0, 0, 0, 0, 0, MASK_CHUNK - len(given)))
+    out = network.speak(tokens, lengths, controls=Controls(), draw_masks=lambda: masks)
+    expected = group(tensors, case)
+    assert out.lengths.tolist() == expected["mel_lengths"].tolist()
+    assert out.finished.tolist() == [length < 60 for length in out.lengths.tolist()]
+    _assert_equal_where_spoken(out, expected, lengths)
+
+
+def _assert_equal_where_spoken(out: MelOutput, expected: dict[str, Tensor], token_lengths: Tensor) -> None:
+    """The original leaves what follows an utterance's end; here it is zero."""
+    n_frames = out.mel.size(2)
+    spoken = mask_from_lengths(out.lengths, n_frames)
+    mel = expected["mel_outputs_postnet"][:, :, :n_frames] * spoken.unsqueeze(1)
+    torch.testing.assert_close(out.mel, mel, **INFERRED)
+    alignments = expected["alignments"][:, :n_frames] * spoken.unsqueeze(2)
+    torch.testing.assert_close(out.alignments, alignments, **INFERRED)
+    assert out.frames.sum(1).tolist() == out.lengths.tolist()
+
+
+def test_one_utterance_is_the_published_one_also_where_padding_is_hidden(folder: Path):
+    tensors = load_file(folder / "tacotron2_infer.safetensors")
+    tokens, lengths = tensors["input.text"][1:2, :17], torch.tensor([17])
+    network = published(folder, mask_convolutions=True)
+    masks = torch.ones(MASK_CHUNK, PRENET_LAYERS, 1, network.config.prenet_dim)
+    out = network.speak(tokens, lengths, controls=Controls(), draw_masks=lambda: masks)
+    assert out.lengths.tolist() == [15]
+    _assert_equal_where_spoken(out, group(tensors, "single"), lengths)
+
+
+def test_durations_from_attention_are_the_published_ones(folder: Path, forward_case: dict[str, Tensor]):
+    stored = json.loads((folder / "tacotron2_forward.json").read_text())["durations"]
+    token_lengths, mel_lengths = forward_case["input.input_lengths"], forward_case["input.output_lengths"]
+    durations = durations_from_alignments(forward_case["output.alignments"], token_lengths, mel_lengths)
+    assert durations.dtype == torch.int64
+    assert [row[:n].tolist() for row, n in zip(durations, token_lengths)] == stored
+    assert durations.sum(1).tolist() == mel_lengths.tolist()
+
+
+def test_the_full_size_model_has_the_published_keys_and_shapes(folder: Path):
+    about = json.loads((folder / "full_size_state_dict.json").read_text())
+    with torch.device("meta"):
+        network = Tacotron2(from_plain(ModelConfig, about["config"], where="golden"))
+    ours = {key: list(value.shape) for key, value in network.state_dict().items()}
+    assert ours == {key: value["shape"] for key, value in about["state_dict"].items()}
+    assert sum(parameter.numel() for parameter in network.parameters()) == about["n_params"]
+    defaults = ModelConfig()
+    assert all(getattr(defaults, key) == value for key, value in about["config"].items() if key != "mask_padding")
+
+
+def test_new_weights_are_drawn_from_the_published_distributions():
+    torch.manual_seed(0)
+    config = ModelConfig(n_symbols=148, symbols_embedding_dim=64, encoder_embedding_dim=64)
+    network = Tacotron2(config)
+    weights = {name: parameter.detach() for name, parameter in network.named_parameters()}
+
+    def glorot(name: str, gain: float) -> tuple[float, float]:
+        weight = weights[name]
+        receptive = weight[0][0].numel()
+        return float(weight.abs().max()), gain * (6 / ((weight.size(0) + weight.size(1)) * receptive)) ** 0.5
+
+    bounds = {
+        "embedding.weight": (float(weights["embedding.weight"].abs().max()), (6 / (148 + 64)) ** 0.5),
+        "relu": glorot("encoder.convolutions.1.0.conv.weight", 2**0.5),
+        "tanh": glorot("decoder.attention_layer.memory_layer.linear_layer.weight", 5 / 3),
+        "postnet": glorot("postnet.convolutions.2.0.conv.weight", 5 / 3),
+        "last postnet": glorot("postnet.convolutions.4.0.conv.weight", 1.0),
+        "linear": glorot("decoder.linear_projection.linear_layer.weight", 1.0),
+        "sigmoid": glorot("decoder.gate_layer.linear_layer.weight", 1.0),
+    }
+    for name, (largest, bound) in bounds.items():
+        assert 0.97 * bound < largest <= bound, name
+
+
+@torch.no_grad()
+def test_a_teacher_forced_utterance_is_the_same_in_any_batch():
+    network, batch = tiny_network(), tiny_batch(SIZES)
+    together = network.teacher_forced(batch)
+    for row, (n_tokens, n_frames) in enumerate(SIZES):
+        alone = network.teacher_forced(one_of(batch, row))
+        torch.testing.assert_close(together.mel[row, :, :n_frames], alone.mel[0], atol=1e-5, rtol=0)
+        torch.testing.assert_close(
+            together.alignments[row, :n_frames, :n_tokens], alone.alignments[0], atol=1e-5, rtol=0
+        )
+        assert not together.mel[row, :, n_frames:].any()
+        assert not together.alignments[row, n_frames:].any()
+        assert together.frames[row].sum() == n_frames
+
+
+def _speaking_network() -> Tacotron2:
+    """One whose gate fires at different frames for different texts, or not at all."""
+    network = tiny_network()
+    gate = network.decoder.gate_layer.linear_layer
+    with torch.no_grad():
+        network.embedding.weight.mul_(4)
+        network.decoder.linear_projection.linear_layer.weight.mul_(3)
+        gate.weight.mul_(20)
+        gate.bias.fill_(-3.0)
+    return network
+
+
+def test_a_spoken_utterance_is_the_same_in_any_batch_and_order():
+    network, batch = _speaking_network(), tiny_batch([(5, 1), (11, 1), (1, 1), (8, 1), (3, 1), (14, 1)])
+    together = network.infer(batch.tokens, batch.token_lengths)
+    lengths = together.lengths.tolist()
+    assert len(set(lengths)) > 2
+    assert together.finished.tolist() == [length < TINY.max_decoder_steps for length in lengths]
+    assert not together.finished.all()
+    for row, n_frames in enumerate(lengths):
+        n_tokens = int(batch.token_lengths[row])
+        alone = network.infer(batch.tokens[row : row + 1, :n_tokens], batch.token_lengths[row : row + 1])
+        assert alone.lengths.tolist() == [n_frames]
+        assert alone.finished.tolist() == [bool(together.finished[row])]
+        torch.testing.assert_close(together.mel[row, :, :n_frames], alone.mel[0], atol=1e-5, rtol=0)
+        assert not together.mel[row, :, n_frames:].any()
+        assert not together.alignments[row, n_frames:].any()
+
+
+def test_speech_is_repeated_with_the_same_seed_and_differs_with_another():
+    network, batch = _speaking_network(), tiny_batch([(6, 1), (9, 1)])
+    first, again, other = (
+        network.infer(batch.tokens, batch.token_lengths, Controls(seed=seed)).mel for seed in (3, 3, 4)
+    )
+    assert torch.equal(first, again)
+    assert first.shape != other.shape or not torch.allclose(first, other, atol=1e-3)
+
+
+def test_an_utterance_that_reaches_the_last_step_is_not_finished():
+    network, batch = tiny_network(), tiny_batch([(6, 1), (9, 1)])
+    with torch.no_grad():
+        network.decoder.gate_layer.linear_layer.bias.fill_(-50.0)
+    out = network.infer(batch.tokens, batch.token_lengths, Controls(max_decoder_steps=70))
+    assert out.finished.tolist() == [False, False]
+    assert out.lengths.tolist() == [70, 70]
+    assert out.mel.shape == (2, TINY.n_mel_channels, 70)
+
+
+def test_an_utterance_has_at_least_one_frame():
+    network, batch = tiny_network(), tiny_batch([(6, 1)])
+    with torch.no_grad():
+        network.decoder.gate_layer.linear_layer.bias.fill_(50.0)
+    out = network.infer(batch.tokens, batch.token_lengths)
+    assert out.lengths.tolist() == [1]
+    assert out.finished.tolist() == [True]
+    assert out.frames.sum() == 1
+
+
+def test_the_gates_threshold_of_the_controls_takes_the_place_of_the_models():
+    network, batch = _speaking_network(), tiny_batch([(6, 1)])
+    early, late = (
+        network.infer(batch.tokens, batch.token_lengths, Controls(gate_threshold=value)).lengths.item()
+        for value in (0.01, 0.99)
+    )
+    assert early < late
+
+
+@pytest.mark.parametrize("controls", [Controls(gate_threshold=1.5), Controls(max_decoder_steps=0)])
+def test_senseless_controls_are_refused(controls: Controls):
+    batch = tiny_batch([(4, 1)])
+    with pytest.raises(InputError, match="expected"):
+        tiny_network().infer(batch.tokens, batch.token_lengths, controls)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"encoder_kernel_size": 4}, "--encoder-kernel-size"),
+        ({"p_decoder_dropout": 1.0}, "--p-decoder-dropout"),
+        ({"attention_dim": 0}, "--attention-dim"),
+        ({"gate_threshold": 0.0}, "--gate-threshold"),
+        ({"symbols_embedding_dim": 8, "encoder_embedding_dim": 10}, "--encoder-embedding-dim"),
+        ({"n_frames_per_step": 2}, "n_frames_per_step"),
+    ],
+)
+def test_senseless_architectures_are_refused_by_the_options_name(options: dict[str, float], named: str):
+    with pytest.raises(OptionError, match=named):
+        from_plain(ModelConfig, vars(ModelConfig()) | options, where="test")
+
+
+def test_networks_must_fit_audio_and_text():
+    with pytest.raises(InputError, match="mel channels"):
+        build_networks(TINY, AudioConfig(), None)
+    with pytest.raises(InputError, match="symbols"):
+        build_networks(TINY, AudioConfig(n_mels=6), TextConfig())

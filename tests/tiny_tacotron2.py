@@ -1,0 +1,114 @@
+"""Published numbers of Tacotron 2, a tiny model, and tiny corpora, for its tests."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from corpus import add_clip
+from safetensors.torch import load_file
+from tiny import make_corpus
+from torch import Tensor, nn
+
+from common.config import from_plain
+from common.layers import Dropout
+from tacotron2.data_function import Tacotron2Batch
+from tacotron2.model import ModelConfig, Tacotron2
+
+TINY = ModelConfig(
+    n_mel_channels=6,
+    n_symbols=20,
+    symbols_embedding_dim=8,
+    encoder_embedding_dim=8,
+    attention_rnn_dim=10,
+    attention_dim=6,
+    attention_location_n_filters=3,
+    attention_location_kernel_size=5,
+    decoder_rnn_dim=9,
+    prenet_dim=7,
+    max_decoder_steps=30,
+    postnet_embedding_dim=8,
+    postnet_n_convolutions=3,
+)
+TINY_OPTIONS = (
+    "-m Tacotron2 --symbols-embedding-dim 16 --encoder-embedding-dim 16 --encoder-n-convolutions 1 "
+    "--attention-rnn-dim 24 --attention-dim 12 --attention-location-n-filters 4 --attention-location-kernel-size 7 "
+    "--decoder-rnn-dim 20 --prenet-dim 16 --postnet-embedding-dim 16 --postnet-n-convolutions 2"
+).split()
+
+
+def group(tensors: dict[str, Tensor], name: str) -> dict[str, Tensor]:
+    """The tensors of a group of a golden, without its name before theirs."""
+    prefix = name + "."
+    return {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
+
+
+def published(folder: Path, **options: Any) -> Tacotron2:
+    """The goldens' small model in evaluation mode; as the original's, it sees padding unless ``options`` differ."""
+    config = json.loads((folder / "tacotron2_model.json").read_text())["config"]
+    network = Tacotron2(from_plain(ModelConfig, config | {"mask_convolutions": False} | options, where="golden"))
+    network.load_state_dict(group(load_file(folder / "tacotron2_model.safetensors"), "state_dict"))
+    return network.eval()
+
+
+def tiny_network(*, seed: int = 0, **options: Any) -> Tacotron2:
+    """A tiny network with random weights, whose batch norm has statistics to speak of, in evaluation mode."""
+    torch.manual_seed(seed)
+    network = Tacotron2(from_plain(ModelConfig, vars(TINY) | options, where="test"))
+    for module in network.modules():
+        if isinstance(module, nn.BatchNorm1d):
+            nn.init.normal_(module.running_mean, std=0.3)
+            nn.init.uniform_(module.running_var, 0.5, 2)
+    return network.eval()
+
+
+def tiny_batch(sizes: list[tuple[int, int]], *, seed: int = 0, config: ModelConfig = TINY) -> Tacotron2Batch:
+    """Random utterances of (tokens, frames), in the order given."""
+    generator = torch.Generator().manual_seed(seed)
+    token_lengths, mel_lengths = (torch.tensor(lengths) for lengths in zip(*sizes))
+    tokens = torch.zeros(len(sizes), int(token_lengths.max()), dtype=torch.int64)
+    mels = torch.zeros(len(sizes), config.n_mel_channels, int(mel_lengths.max()))
+    for row, (n_tokens, n_frames) in enumerate(sizes):
+        tokens[row, :n_tokens] = torch.randint(1, config.n_symbols, (n_tokens,), generator=generator)
+        mels[row, :, :n_frames] = torch.randn(config.n_mel_channels, n_frames, generator=generator)
+    names = tuple(f"u{row}" for row in range(len(sizes)))
+    return Tacotron2Batch(names, tokens, token_lengths, mels, mel_lengths)
+
+
+def one_of(batch: Tacotron2Batch, row: int) -> Tacotron2Batch:
+    """An utterance of a batch alone, without padding."""
+    n_tokens, n_frames = int(batch.token_lengths[row]), int(batch.mel_lengths[row])
+    return Tacotron2Batch(
+        (batch.names[row],),
+        batch.tokens[row : row + 1, :n_tokens],
+        batch.token_lengths[row : row + 1],
+        batch.mels[row : row + 1, :, :n_frames],
+        batch.mel_lengths[row : row + 1],
+    )
+
+
+def without_dropout(network: Tacotron2) -> Tacotron2:
+    """The network with every dropout off, also in training."""
+    for module in network.modules():
+        if isinstance(module, Dropout):
+            module.p = 0.0
+    return network
+
+
+def mels_options(folder: Path, output: Path, *extra: str) -> list[str]:
+    """Options of train.py for a tiny Tacotron 2 on the mels of ``make_corpus``."""
+    lists = ["--training-files", str(folder / "train.txt"), "--validation-files", str(folder / "val.txt")]
+    options = ["-o", str(output), "-d", str(folder), *lists, "--load-mel-from-disk", "-bs", "4"]
+    return [*options, *TINY_OPTIONS, *extra]
+
+
+def make_mels(folder: Path) -> Path:
+    """A made-up corpus of mels with FastPitch's lists."""
+    return make_corpus(folder, count=12)
+
+
+def make_wavs(folder: Path, *, count: int = 3) -> Path:
+    """Short recordings and ``train.txt``, their list of ``wavs/x.wav|text``."""
+    lines = [add_clip(folder, f"c{index}", 0.4 + 0.1 * index) for index in range(count)]
+    (folder / "train.txt").write_text("".join(lines))
+    return folder
