@@ -107,12 +107,11 @@ def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
     try:
         mapped = on_demand and zipfile.is_zipfile(path)
         payload = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
-    except pickle.UnpicklingError as error:
-        if zipfile.is_zipfile(path) and "weights_only" in str(error).lower():
-            raise CheckpointError(
-                f"{path}: holds objects other than tensors and plain types; refused, since loading them could run code"
-            ) from error
-        raise CheckpointError(f"{path}: not a checkpoint, or a damaged one") from error
+    except pickle.UnpicklingError:
+        # Some published files hold a whole network; it is read, or the file refused, without running code.
+        from common.foreign.restricted_pickle import read_pickled_networks
+
+        return read_pickled_networks(path)
     except (RuntimeError, EOFError, OSError, ValueError, KeyError, AttributeError, IndexError, TypeError) as error:
         raise CheckpointError(f"{path}: cannot be read, damaged or truncated ({_first_line(error)})") from error
     if not isinstance(payload, dict):

@@ -1,22 +1,21 @@
 """HiFi-GAN's data: random segments of recordings to train on, whole ones to validate on, and mels from the disk."""
 
 import argparse
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from common.audio import check_wav, load_wav
 from common.config import AudioConfig, TextConfig, differences, from_plain
 from common.data import Batch
 from common.errors import InputError
-from common.filelist import FilelistEntry, read_filelist
+from common.filelist import FilelistEntry
 from common.files import load_tensor, read_json
 from common.mel import FLOOR, MelExtractor, compress
+from common.segments import Recordings, random_start
 
 SEGMENT_SIZE = 8192  # samples of a training segment, if they are whole hops
 SILENCE = float(compress(torch.tensor(FLOOR)))  # a log-mel of nothing
@@ -72,24 +71,22 @@ class HifiganDataset:
         seed: int,
         mels_folder: Path | None = None,
     ) -> None:
-        self._folder = dataset_path
         self._audio = audio
         self._segment_size = segment_size
         self._seed = seed
         self._mels_folder = mels_folder
         self._extractor = MelExtractor(audio)
-        self._entries = read_filelist(filelist, columns=("wav",), optional=("text", "speaker"), may_be_empty=("text",))
-        self.lengths = [self._check_wav(entry) for entry in self._entries]  # samples
-        self._peaks: dict[int, float] = {}  # largest absolute sample of the recordings that were read so far
+        self._recordings = Recordings(dataset_path, filelist, audio=audio)
+        self.lengths = self._recordings.lengths  # samples
         if mels_folder is not None:
             self._check_mels(mels_folder)
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._recordings)
 
     def __getitem__(self, index: int) -> HifiganUtterance:
         """The whole recording, without the samples after its last whole frame."""
-        entry, hop = self._entries[index], self._audio.hop_length
+        entry, hop = self._recordings.entries[index], self._audio.hop_length
         n_frames = self.lengths[index] // hop
         wanted = -(-self._extractor.min_samples // hop)  # frames
         if n_frames < wanted:
@@ -98,28 +95,27 @@ class HifiganDataset:
                 f"a mel needs at least {wanted * hop} ({entry.where})"
             )
         mel = self._load_mel(index)
-        wave = self._load(index, start=0, n_samples=n_frames * hop)
-        return HifiganUtterance(self._name(entry), wave, None if mel is None else mel[:, :n_frames])
+        wave = self._recordings.load(index, start=0, n_samples=n_frames * hop)
+        return HifiganUtterance(self._recordings.name(index), wave, None if mel is None else mel[:, :n_frames])
 
     def draw(self, index: int, *, epoch: int) -> HifiganUtterance:
         """A segment from a random place, which seed, epoch and index decide; silence follows a shorter recording.
 
         With mels from the disk it begins with a frame.
         """
-        # The place comes from these three numbers alone, so that resuming and loader processes change nothing.
-        generator = np.random.default_rng((self._seed, epoch, index))
+        place = {"seed": self._seed, "epoch": epoch, "index": index}
         size, hop = self._segment_size, self._audio.hop_length
         mel = self._load_mel(index)
         if mel is None:
-            start = int(generator.integers(0, max(self.lengths[index] - size, 0), endpoint=True))
+            start = random_start(self.lengths[index] - size, **place)
         else:
             n_frames = self.lengths[index] // hop
-            first = int(generator.integers(0, max(n_frames - size // hop, 0), endpoint=True))
+            first = random_start(n_frames - size // hop, **place)
             start = first * hop
             mel = mel[:, first : min(first + size // hop, n_frames)]
             mel = F.pad(mel, (0, size // hop - mel.size(1)), value=SILENCE)
-        wave = self._load(index, start=start, n_samples=min(size, self.lengths[index] - start))
-        return HifiganUtterance(self._name(self._entries[index]), F.pad(wave, (0, size - len(wave))), mel)
+        wave = self._recordings.load(index, start=start, n_samples=min(size, self.lengths[index] - start))
+        return HifiganUtterance(self._recordings.name(index), F.pad(wave, (0, size - len(wave))), mel)
 
     def collate(self, items: list[HifiganUtterance]) -> HifiganBatch:
         """Pad utterances, in the order they come, into one batch."""
@@ -132,29 +128,11 @@ class HifiganDataset:
             mels=None if None in mels else _pad_mels(mels),
         )
 
-    def _check_wav(self, entry: FilelistEntry) -> int:
-        path = self._folder / entry.fields["wav"]
-        return check_wav(path, sampling_rate=self._audio.sampling_rate, where=entry.where).n_samples
-
-    def _load(self, index: int, *, start: int, n_samples: int) -> Tensor:
-        """A part of a recording, scaled as all of it."""
-        entry = self._entries[index]
-        path, rate = self._folder / entry.fields["wav"], self._audio.sampling_rate
-        if self._audio.peak is None:
-            return load_wav(path, sampling_rate=rate, where=entry.where, start=start, n_samples=n_samples)
-        if index in self._peaks:
-            part = load_wav(path, sampling_rate=rate, where=entry.where, start=start, n_samples=n_samples)
-        else:
-            whole = load_wav(path, sampling_rate=rate, where=entry.where)
-            self._peaks[index] = float(whole.abs().max()) or 1.0  # silence stays silent
-            part = whole[start : start + n_samples].clone()
-        return part / self._peaks[index] * self._audio.peak
-
     def _load_mel(self, index: int) -> Tensor | None:
         """The recording's mel from the disk, checked."""
         if self._mels_folder is None:
             return None
-        entry = self._entries[index]
+        entry = self._recordings.entries[index]
         path = self._mel_path(entry)
         mel = load_tensor(path, where=entry.where).float()
         wanted = (self._audio.n_mels, self._extractor.n_frames(self.lengths[index]))
@@ -174,7 +152,7 @@ class HifiganDataset:
 
     def _check_mels(self, folder: Path) -> None:
         """All mels are there, and are what ``audio`` says; folders made by the original's tools say nothing."""
-        for entry in self._entries:
+        for entry in self._recordings.entries:
             if not self._mel_path(entry).is_file():
                 raise InputError(
                     f"{self._mel_path(entry)}: no such file, for {entry.fields['wav']} ({entry.where}); "
@@ -187,9 +165,6 @@ class HifiganDataset:
             lines = differences(made_with, self._audio, names=("the mels", "the options"))
             if lines:
                 raise InputError(f"{description}: the mels were made with other audio settings: {'; '.join(lines)}")
-
-    def _name(self, entry: FilelistEntry) -> str:
-        return f"{entry.fields['wav']} ({entry.where})"
 
 
 def segment_size(args: argparse.Namespace, audio: AudioConfig) -> int:
@@ -213,8 +188,3 @@ def build_dataset(
 
 def _pad_mels(mels: list[Tensor]) -> Tensor:
     return pad_sequence([mel.t() for mel in mels], batch_first=True).transpose(1, 2).contiguous()
-
-
-def input_mel_extractor(audio: AudioConfig) -> MelExtractor:
-    """What makes the generator's input of a batch's audio, which is scaled already."""
-    return MelExtractor(replace(audio, peak=None))

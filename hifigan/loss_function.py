@@ -10,7 +10,8 @@ from common.config import AudioConfig
 from common.layers import mask_from_lengths
 from common.mel import MelExtractor
 from common.objective import Example, LogStyle, Networks, Objective, Phase, Term
-from hifigan.data_function import HifiganBatch, input_mel_extractor
+from common.segments import input_mel_extractor
+from hifigan.data_function import HifiganBatch
 from hifigan.discriminators import Judgement
 
 MEL_WEIGHT = 45.0

@@ -20,7 +20,8 @@ from common.distributed import Ranks
 from common.errors import AudioError, InputError
 from common.mel import MelExtractor
 from common.sampler import EpochDraws, GlobalBatchSampler
-from hifigan.data_function import SILENCE, HifiganDataset, input_mel_extractor
+from common.segments import input_mel_extractor
+from hifigan.data_function import SILENCE, HifiganDataset
 
 RAW = replace(ALIGNED, peak=None)
 CENTERED = AudioConfig()

@@ -1,18 +1,19 @@
 """What published layouts share: the prefix of wrapped networks, and optimizer state by number."""
 
+import re
 from typing import Any
 
 import torch
 from torch import Tensor
 
-_DDP_PREFIX = "module."
+_PREFIX = re.compile(r"^module\.(1\.)?")  # the longer one of some of WaveGlow's, which apex wrapped
 # Those that bear on the numbers; the others choose a kernel, which is this machine's matter.
 _SETTINGS = ("lr", "betas", "eps", "weight_decay", "amsgrad", "maximize")
 
 
 def without_prefix(state: dict[str, Tensor]) -> dict[str, Tensor]:
     """The entries with names as keys, without the prefix that wrapping in DistributedDataParallel leaves."""
-    return {key.removeprefix(_DDP_PREFIX): value for key, value in state.items() if isinstance(key, str)}
+    return {_PREFIX.sub("", key): value for key, value in state.items() if isinstance(key, str)}
 
 
 def optimizer_by_name(optimizer: dict[str, Any], parameters: list[str]) -> dict[str, Any]:

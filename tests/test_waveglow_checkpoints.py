@@ -1,0 +1,306 @@
+"""WaveGlow's published files are read, those too that pickle the whole network, and nothing in them is run."""
+
+import collections
+import importlib
+import json
+import os
+import pathlib
+import sys
+import warnings
+import zipfile
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tiny_waveglow import golden_config, golden_network, group
+from torch import Tensor
+
+import models
+from common.checkpoint import Checkpoint, load_checkpoint, read_payload
+from common.errors import CheckpointError
+from common.foreign.restricted_pickle import read_pickled_networks
+from common.optim import build_optimizer, load_state_by_name
+from waveglow.model import ModelConfig, build_networks
+
+CPU = torch.device("cpu")
+# A network's classes as the published files know them; reading a file must not import them.
+GLOW = """
+import torch
+from torch import nn
+from torch.nn.utils import weight_norm
+
+IMPORTED = True
+
+
+class WN(nn.Module):
+    def __init__(self, n_in, n_cond, n_layers, n_channels, kernel_size, fused):
+        super().__init__()
+        self.n_layers, self.n_channels = n_layers, n_channels
+        self.in_layers, self.res_skip_layers = nn.ModuleList(), nn.ModuleList()
+        if not fused:
+            self.cond_layers = nn.ModuleList()
+        self.start = weight_norm(nn.Conv1d(n_in, n_channels, 1))
+        self.end = nn.Conv1d(n_channels, 2 * n_in, 1)
+        for i in range(n_layers):
+            self.in_layers.append(weight_norm(nn.Conv1d(n_channels, 2 * n_channels, kernel_size, dilation=2**i)))
+            width = n_channels * (2 if i < n_layers - 1 else 1)
+            self.res_skip_layers.append(weight_norm(nn.Conv1d(n_channels, width, 1)))
+            if not fused:
+                self.cond_layers.append(weight_norm(nn.Conv1d(n_cond, 2 * n_channels, 1)))
+        if fused:
+            self.cond_layer = weight_norm(nn.Conv1d(n_cond, 2 * n_channels * n_layers, 1))
+
+
+class Invertible1x1Conv(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.conv = nn.Conv1d(c, c, 1, bias=False)
+        self.W_inverse = torch.zeros(c, c, 1)
+
+
+class WaveGlow(nn.Module):
+    def __init__(self, n_mels, widths, n_layers, n_channels, kernel_size, fused=False):
+        super().__init__()
+        self.upsample = nn.ConvTranspose1d(n_mels, n_mels, 1024, stride=256)
+        n_cond = n_mels * widths[0]
+        self.WN = nn.ModuleList(WN(c // 2, n_cond, n_layers, n_channels, kernel_size, fused) for c in widths)
+        self.convinv = nn.ModuleList(Invertible1x1Conv(c) for c in widths)
+        self.plain = {"set": {1, 2}, "size": self.upsample.weight.shape}
+        self.kinds = torch.float16, torch.device("cpu")
+
+
+def get_backend():
+    return None
+
+
+class Reduced:
+    def __init__(self, function, *arguments):
+        self.call = (function, arguments)
+
+    def __reduce__(self):
+        return self.call
+"""
+SHAPE = {"n_mels": 8, "widths": (8, 8, 6, 6), "n_layers": 3, "n_channels": 8, "kernel_size": 3}
+
+
+@pytest.fixture
+def folder(goldens: Path) -> Path:
+    return goldens / "waveglow"
+
+
+@pytest.fixture
+def glow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The module ``glow``, to make a file of its classes with; `forget` it before reading."""
+    source = tmp_path / "modules"
+    source.mkdir()
+    (source / "glow.py").write_text(GLOW)
+    monkeypatch.syspath_prepend(source)
+    monkeypatch.delitem(sys.modules, "glow", raising=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return importlib.import_module("glow")
+
+
+def forget(glow: ModuleType) -> None:
+    del sys.modules[glow.__name__]
+    sys.path.remove(str(Path(glow.__file__).parent))
+    importlib.invalidate_caches()
+
+
+def published_network(glow: ModuleType, state: dict[str, Tensor], **changes) -> torch.nn.Module:
+    """The network with weights of the goldens, as its authors' classes hold it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        network = glow.WaveGlow(**SHAPE, **changes)
+    network.load_state_dict(state)
+    return network
+
+
+def speak(checkpoint: Checkpoint, folder: Path) -> Tensor:
+    """The sound of the goldens' first mel and noise."""
+    tensors = load_file(folder / "waveglow_infer.safetensors")
+    networks, _ = models.load_networks(checkpoint, device=CPU)
+    noises = [tensors["input.noise0.1"], tensors["input.noise0.0"]]
+    return networks["waveglow"].inverse(tensors["input.mel0"], 0.9 * torch.cat(noises, dim=1))
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_published_checkpoint_speaks_as_its_authors_code(folder: Path, training: bool):
+    checkpoint = load_checkpoint(folder / "checkpoints" / "checkpoint_WaveGlow_50.pt", training=training)
+    expected = load_file(folder / "checkpoints_expected.safetensors")["output.audio"]
+    assert checkpoint.model == "WaveGlow"
+    assert (checkpoint.audio.n_mels, checkpoint.audio.hop_length, checkpoint.audio.framing) == (8, 256, "centered")
+    torch.testing.assert_close(speak(checkpoint, folder), expected, atol=3e-5, rtol=0)
+    assert (checkpoint.training is not None) == training
+
+
+def test_a_checkpoint_of_several_gpus_has_its_prefix_stripped_and_no_training_state(folder: Path):
+    checkpoint = load_checkpoint(folder / "checkpoints" / "checkpoint_WaveGlow_50_ddp.pt")
+    assert checkpoint.training is None
+    assert speak(checkpoint, folder).isfinite().all()
+
+
+@pytest.mark.parametrize("channels", [256, 512])
+def test_full_size_checkpoints_fit_the_networks_of_their_configuration(folder: Path, channels: int):
+    path = folder / "checkpoints" / f"checkpoint_WaveGlow_full_shapes_{channels}_ddp.pt"
+    checkpoint = load_checkpoint(path, training=False)
+    config = ModelConfig(**checkpoint.config)
+    assert config == ModelConfig(wn_channels=channels)
+    with torch.device("meta"):
+        network = build_networks(config, checkpoint.audio, None, inference=True)["waveglow"]
+    own = {key: value.shape for key, value in network.state_dict().items()}
+    assert {key: value.shape for key, value in checkpoint.networks["waveglow"].items()} == own
+
+
+def test_training_can_go_on_from_a_published_checkpoint(folder: Path):
+    path = folder / "checkpoints" / "checkpoint_WaveGlow_50.pt"
+    payload = torch.load(path, weights_only=True)
+    training = load_checkpoint(path).training
+    assert training["epoch"] == 50
+    networks, _ = models.load_networks(load_checkpoint(path), device=CPU)
+    named = {f"waveglow.{key}": value for key, value in networks["waveglow"].named_parameters()}
+    saved = training["optimizers"]["waveglow"]
+    assert list(saved["states"]) == list(named)
+    for index, state in enumerate(saved["states"].values()):
+        assert torch.equal(state["exp_avg_sq"], payload["optimizer"]["state"][index]["exp_avg_sq"])
+    optimizer = build_optimizer("adam", named.values(), learning_rate=1e-4, weight_decay=0.0)
+    load_state_by_name(optimizer, saved, named, where="voice.pt")
+
+
+@pytest.mark.parametrize("zipped", [True, False], ids=["zip", "legacy"])
+@pytest.mark.parametrize("kind", ["model", "bare", "half", "wrapped"])
+def test_a_pickled_network_speaks_and_its_classes_are_not_imported(
+    folder: Path, tmp_path: Path, glow: ModuleType, kind: str, zipped: bool
+):
+    state = golden_network(folder).state_dict()
+    network = published_network(glow, state)
+    if kind == "half":
+        network = network.half()
+    content = {
+        "model": {"model": network, "iteration": 3, "optimizer": {"state": {}}},
+        "bare": network,
+        "half": {"model": network},
+        "wrapped": {"model": torch.nn.DataParallel(network)},
+    }[kind]
+    path = tmp_path / "ngc.pt"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.save(content, path, _use_new_zipfile_serialization=zipped)
+    forget(glow)
+    checkpoint = load_checkpoint(path)
+    assert "glow" not in sys.modules
+    assert checkpoint.config == vars(golden_config(json.loads((folder / "waveglow_model.json").read_text())["config"]))
+    expected = load_file(folder / "waveglow_infer.safetensors")["output.audio0"]
+    torch.testing.assert_close(speak(checkpoint, folder), expected, atol=0.05 if kind == "half" else 3e-5, rtol=0)
+
+
+def test_weights_without_weight_norm_and_with_fused_conditioning_speak_the_same(
+    folder: Path, tmp_path: Path, glow: ModuleType
+):
+    expected = load_file(folder / "waveglow_infer.safetensors")["output.audio0"]
+    removed = group(load_file(folder / "waveglow_model.safetensors"), "state_dict_removed")
+    torch.save({"state_dict": {f"module.1.{key}": value for key, value in removed.items()}}, tmp_path / "removed.pt")
+    torch.testing.assert_close(speak(load_checkpoint(tmp_path / "removed.pt"), folder), expected, atol=3e-5, rtol=0)
+    state = golden_network(folder).state_dict()
+    for flow in range(4):
+        for kind in ("bias", "weight_g", "weight_v"):
+            rows = [state.pop(f"WN.{flow}.cond_layers.{index}.{kind}") for index in range(3)]
+            state[f"WN.{flow}.cond_layer.{kind}"] = torch.cat(rows)
+    torch.save({"model": published_network(glow, state, fused=True)}, tmp_path / "fused.pt")
+    forget(glow)
+    torch.testing.assert_close(speak(load_checkpoint(tmp_path / "fused.pt"), folder), expected, atol=3e-5, rtol=0)
+
+
+@pytest.mark.parametrize("zipped", [True, False], ids=["zip", "legacy"])
+@pytest.mark.parametrize(
+    ("function", "arguments", "name"),
+    [
+        (os.system, ("touch {folder}/harmed",), "posix.system"),
+        (eval, ("open('{folder}/harmed', 'w')",), "builtins.eval"),
+        (pathlib.Path, ("x",), "pathlib"),
+        (getattr, ("x", "y"), "builtins.getattr"),
+        (collections.Counter, (), "collections.Counter"),
+        (torch.load, ("x.pt",), "torch.serialization.load"),
+    ],
+)
+def test_what_is_no_tensor_container_or_network_is_refused_by_name(
+    tmp_path: Path, glow: ModuleType, function, arguments: tuple, name: str, zipped: bool
+):
+    arguments = tuple(argument.format(folder=tmp_path) for argument in arguments)
+    content = {"model": torch.nn.Linear(2, 2), "extra": glow.Reduced(function, *arguments)}
+    torch.save(content, tmp_path / "bad.pt", _use_new_zipfile_serialization=zipped)
+    forget(glow)
+    with pytest.raises(CheckpointError) as caught:
+        load_checkpoint(tmp_path / "bad.pt")
+    message = str(caught.value)
+    assert message.startswith(f"{tmp_path / 'bad.pt'}: holds {name}")
+    assert message.endswith("are refused, since loading them could run code")
+    assert "\n" not in message
+    assert not (tmp_path / "harmed").exists()
+
+
+def test_functions_of_a_networks_module_are_never_called(tmp_path: Path, glow: ModuleType):
+    """They are only held, as an object without behaviour."""
+    network = torch.nn.Linear(2, 2)
+    network.backend = glow.Reduced(glow.get_backend)
+    torch.save({"model": network}, tmp_path / "a.pt")
+    forget(glow)
+    state = read_payload(tmp_path / "a.pt")["state_dict"]
+    assert "glow" not in sys.modules
+    assert torch.equal(state["weight"], network.weight) and torch.equal(state["bias"], network.bias)
+
+
+@pytest.mark.parametrize("name", ["torch._utils\n_rebuild_tensor_v2", "collections\nOrderedDict", "torch\nfloat32"])
+@pytest.mark.parametrize("state", [b"}U\x01aK\x01s", b"N}U\x01aK\x01s\x86"], ids=["attributes", "slots"])
+def test_what_a_file_names_cannot_be_changed_by_it(tmp_path: Path, name: str, state: bytes):
+    program = b"\x80\x02}U\x01kc" + name.encode() + b"\n" + state + b"bs."  # {"k": name with a state}
+    with zipfile.ZipFile(tmp_path / "a.pt", "w") as archive:
+        archive.writestr("a/data.pkl", program)
+    with pytest.raises(CheckpointError, match="damaged"):
+        read_pickled_networks(tmp_path / "a.pt")
+
+
+@pytest.mark.parametrize("zipped", [True, False], ids=["zip", "legacy"])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
+def test_a_truncated_file_of_a_network_is_one_clear_line(tmp_path: Path, share: float, zipped: bool):
+    path = tmp_path / "a.pt"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.save({"model": torch.nn.Linear(30, 30)}, path, _use_new_zipfile_serialization=zipped)
+    data = path.read_bytes()
+    path.write_bytes(data[: int(share * len(data))])
+    with pytest.raises(CheckpointError, match="damaged") as caught:
+        load_checkpoint(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_shared_and_strided_tensors_are_read_as_they_were(tmp_path: Path):
+    base = torch.arange(24, dtype=torch.float32)
+    network = torch.nn.Linear(2, 2)
+    network.weight = torch.nn.Parameter(base[3:15].view(3, 4).t())
+    network.bias = torch.nn.Parameter(base[20:])
+    network.register_buffer("kept", torch.tensor([1, 2, 3]))
+    network.register_buffer("dropped", torch.tensor(5.0), persistent=False)
+    for zipped in (True, False):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.save(network, tmp_path / "a.pt", _use_new_zipfile_serialization=zipped)
+        state = read_payload(tmp_path / "a.pt")["state_dict"]
+        assert list(state) == ["weight", "bias", "kept"]
+        assert all(torch.equal(state[key], value) for key, value in network.state_dict().items())
+
+
+def test_a_network_of_another_kind_is_of_no_known_layout(tmp_path: Path):
+    torch.save(torch.nn.Linear(2, 2), tmp_path / "a.pt")
+    with pytest.raises(CheckpointError, match="a checkpoint of no known layout"):
+        load_checkpoint(tmp_path / "a.pt")
+
+
+def test_a_damaged_waveglow_is_named_as_such(folder: Path, tmp_path: Path):
+    payload = torch.load(folder / "checkpoints" / "checkpoint_WaveGlow_50.pt", weights_only=True)
+    del payload["state_dict"]["upsample.weight"]
+    torch.save(payload, tmp_path / "a.pt")
+    with pytest.raises(CheckpointError, match=r"a damaged checkpoint of WaveGlow \(KeyError\('upsample.weight'\)\)$"):
+        load_checkpoint(tmp_path / "a.pt")

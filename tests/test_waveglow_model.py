@@ -1,0 +1,289 @@
+"""WaveGlow's network agrees with the published one, inverts itself, and speaks an utterance as if it were alone."""
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tiny_waveglow import HOP, SMALL, SMALL_HOP, golden_config, golden_network, group, small_network
+from torch import Tensor, nn
+
+from common.config import AudioConfig
+from common.denoiser import BIAS_FRAMES, Denoiser
+from common.errors import InputError, OptionError
+from waveglow.loss_function import likelihood_sum
+from waveglow.model import Invertible1x1Conv, ModelConfig, WaveGlow, build_networks, log_determinants
+from waveglow.noise import BLOCK, SeededNoise
+
+
+@pytest.fixture
+def folder(goldens: Path) -> Path:
+    return goldens / "waveglow"
+
+
+def prepared(folder: Path) -> WaveGlow:
+    """The small published network with weights as they are published for inference."""
+    network = golden_network(folder)
+    network.prepare_for_inference()
+    network.load_state_dict(group(load_file(folder / "waveglow_model.safetensors"), "state_dict_removed"))
+    return network
+
+
+@pytest.mark.parametrize("form", [golden_network, prepared])
+@pytest.mark.parametrize("index", [0, 1])
+@torch.no_grad()
+def test_the_flows_equal_the_published_ones(folder: Path, form, index: int):
+    tensors = load_file(folder / "waveglow_forward.safetensors")
+    out = form(folder)(tensors[f"input.mel{index}"], tensors[f"input.audio{index}"])
+    torch.testing.assert_close(out.z, tensors[f"output.{index}.z"], atol=1e-5, rtol=0)
+    assert len(out.log_s) == len(out.log_det) == 4
+    for flow, (log_s, log_det) in enumerate(zip(out.log_s, out.log_det)):
+        torch.testing.assert_close(log_s, tensors[f"output.{index}.log_s.{flow}"], atol=1e-5, rtol=0)
+        torch.testing.assert_close(log_det, tensors[f"output.{index}.log_det_W.{flow}"], atol=0, rtol=1e-5)
+
+
+@pytest.mark.parametrize("index", [0, 1])
+@pytest.mark.parametrize("sigma", [1.0, 0.6])
+@torch.no_grad()
+def test_the_loss_equals_the_published_one_however_often_it_is_computed(folder: Path, index: int, sigma: float):
+    tensors = load_file(folder / "waveglow_forward.safetensors")
+    published = json.loads((folder / "waveglow_forward.json").read_text())["cases"][index]
+    out = golden_network(folder)(tensors[f"input.mel{index}"], tensors[f"input.audio{index}"])
+    for _ in range(2):
+        loss = likelihood_sum(out, sigma=sigma) / out.z.numel()
+        assert float(loss) == pytest.approx(published[f"sigma_{sigma}"], rel=1e-5)
+
+
+def test_the_gradients_have_the_published_norms(folder: Path):
+    tensors = load_file(folder / "waveglow_forward.safetensors")
+    published = json.loads((folder / "waveglow_forward.json").read_text())["grad_norms_case0_sigma1"]
+    network = golden_network(folder)
+    out = network(tensors["input.mel0"], tensors["input.audio0"])
+    (likelihood_sum(out, sigma=1.0) / out.z.numel()).backward()
+    norms = {name: float(parameter.grad.norm()) for name, parameter in network.named_parameters()}
+    assert norms == pytest.approx(published, rel=1e-4)
+
+
+def latent(tensors: dict[str, Tensor], index: int, sigma: float) -> Tensor:
+    """The noise tensors that the published inference used in turn, in the order in which the flows give them."""
+    noises = [tensors[f"input.noise{index}.{order}"] for order in (1, 0)]
+    return sigma * torch.cat(noises, dim=1)
+
+
+@pytest.mark.parametrize("form", [golden_network, prepared])
+@pytest.mark.parametrize(("index", "sigma"), [(0, 0.9), (1, 0.6)])
+@pytest.mark.parametrize("chunk_frames", [None, 2])
+def test_the_sound_of_given_noise_equals_the_published_one(folder: Path, form, index, sigma, chunk_frames):
+    tensors = load_file(folder / "waveglow_infer.safetensors")
+    network, mel, z = form(folder), tensors[f"input.mel{index}"], latent(tensors, index, sigma)
+    audio = network.inverse(mel, z, chunk_frames=chunk_frames)
+    torch.testing.assert_close(audio, tensors[f"output.audio{index}"], atol=3e-5, rtol=0)
+    torch.testing.assert_close(network(mel, audio).z, z, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("name", ["c4", "c6", "c8"])
+@torch.no_grad()
+def test_the_invertible_convolution_equals_the_published_one(folder: Path, name: str):
+    tensors = group(load_file(folder / "invertible_conv.safetensors"), name)
+    conv = Invertible1x1Conv(tensors["z"].size(1))
+    conv.load_state_dict({"conv.weight": tensors["weight"]})
+    y = conv(tensors["z"])
+    torch.testing.assert_close(y, tensors["y"], atol=1e-6, rtol=1e-6)
+    count = y.size(0) * y.size(2)
+    torch.testing.assert_close(count * log_determinants([conv.matrix])[0], tensors["log_det_W"], atol=0, rtol=1e-5)
+    for prepares in (False, True):
+        if prepares:
+            conv.prepare_for_inference()
+            torch.testing.assert_close(conv._inverse[:, :, None], tensors["W_inverse"], atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(conv.infer(y), tensors["infer_of_y"], atol=2e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+def test_an_invertible_convolution_begins_as_a_rotation(size: int):
+    for seed in range(6):
+        torch.manual_seed(seed)
+        matrix = Invertible1x1Conv(size).matrix.detach()
+        torch.testing.assert_close(matrix @ matrix.t(), torch.eye(size), atol=1e-5, rtol=0)
+        assert float(torch.linalg.det(matrix)) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize(("factor", "kind"), [(-1.0, "negative"), (0.0, "zero"), (float("nan"), "not a number")])
+def test_a_determinant_that_is_not_positive_is_an_error_that_says_so(factor: float, kind: str):
+    network = small_network()
+    with torch.no_grad():
+        network.convinv[2].conv.weight[0] *= factor
+    with pytest.raises(InputError, match=rf"^the determinant of flow 2's 1x1 convolution has become {kind}"):
+        network(torch.zeros(1, 6, 4), torch.zeros(1, 64))
+
+
+@torch.no_grad()
+def test_weights_that_are_loaded_after_preparing_are_the_ones_that_speak():
+    network, other = small_network(), small_network(seed=1)
+    for each in (network, other):
+        each.prepare_for_inference()
+    network.load_state_dict(other.state_dict())
+    mel = torch.randn(1, 6, 5)
+    assert torch.equal(network.infer(mel), other.infer(mel))
+
+
+def listing(network: nn.Module) -> list[tuple[str, list[int]]]:
+    return [(key, list(value.shape)) for key, value in network.state_dict().items()]
+
+
+def published_listing(entries: dict[str, dict]) -> list[tuple[str, list[int]]]:
+    return [(key, entry["shape"]) for key, entry in entries.items()]
+
+
+def n_parameters(network: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in network.parameters())
+
+
+def test_the_small_networks_state_has_the_published_names_shapes_and_order(folder: Path):
+    published = json.loads((folder / "waveglow_model.json").read_text())
+    network = golden_network(folder)
+    assert listing(network) == published_listing(published["listing"])
+    network.prepare_for_inference()
+    expected = group(load_file(folder / "waveglow_model.safetensors"), "state_dict_removed")
+    assert set(network.state_dict()) == set(expected)
+    torch.testing.assert_close(dict(network.state_dict()), expected, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("channels", [256, 512])
+def test_full_size_networks_have_the_published_names_shapes_and_order(folder: Path, channels: int):
+    published = json.loads((folder / "full_size_state_dicts.json").read_text())[f"wn_channels_{channels}"]
+    config = golden_config(published["config"])
+    assert config == ModelConfig(wn_channels=channels)
+    with torch.device("meta"):
+        network = WaveGlow(config, hop_length=HOP)
+    assert listing(network) == published_listing(published["weight_normed"])
+    assert n_parameters(network) == published["n_params_weight_normed"]
+    network.prepare_for_inference()
+    assert dict(listing(network)) == dict(published_listing(published["removed"]))
+    assert n_parameters(network) == published["n_params_removed"]
+
+
+def test_the_noise_that_the_denoiser_subtracts_is_the_published_one(folder: Path):
+    config = json.loads((folder / "denoiser.json").read_text())["config"]
+    tensors = load_file(folder / "denoiser.safetensors")
+    network = WaveGlow(golden_config(config), hop_length=HOP)
+    network.prepare_for_inference()
+    # The upsampling's weights meet mels of zeros alone, and are not stored.
+    state = {"upsample.weight": network.upsample.weight} | group(tensors, "state_dict_removed")
+    network.load_state_dict(state)
+    noise = network.infer(torch.zeros(1, 80, BIAS_FRAMES), sigma=0.0)
+    torch.testing.assert_close(noise, tensors["output.bias_audio"], atol=1e-5, rtol=0)
+    for strength in (0.0, 0.01, 0.1, 1.0):
+        denoiser = Denoiser(noise[0], AudioConfig(), strength=strength)
+        torch.testing.assert_close(denoiser.bias, tensors["output.bias_spec"][0, :, 0], atol=5e-4, rtol=0)
+        denoised = denoiser(tensors["input.audio"])
+        torch.testing.assert_close(denoised, tensors[f"output.denoised_{strength}"][:, 0], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("changes", [{}, {"n_group": 8, "n_early_every": 1}, {"n_early_every": 9}])
+@torch.no_grad()
+def test_sound_comes_back_from_its_noise(changes: dict):
+    network = small_network(**changes)
+    mel, audio = torch.randn(2, 6, 9), 0.3 * torch.randn(2, 9 * SMALL_HOP)
+    out = network(mel, audio)
+    assert out.z.shape == (2, network.config.n_group, audio.size(1) // network.config.n_group)
+    assert not torch.allclose(out.z.transpose(1, 2).flatten(1), audio, atol=0.05)
+    torch.testing.assert_close(network.inverse(mel, out.z), audio, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("chunk_frames", [None, 3])
+def test_an_utterance_sounds_as_if_it_were_alone(chunk_frames: int | None):
+    network = small_network()
+    lengths = [4, 11, 1, 7]
+    mel = torch.randn(4, 6, 11, generator=torch.Generator().manual_seed(1))
+    waves = network.infer(mel, torch.tensor(lengths), chunk_frames=chunk_frames)
+    assert waves.shape == (4, 11 * SMALL_HOP)
+    for row, length in enumerate(lengths):
+        alone = network.infer(mel[row : row + 1, :, :length])[0]
+        torch.testing.assert_close(waves[row, : len(alone)], alone, atol=1e-5, rtol=0)
+        assert not waves[row, len(alone) :].any()
+
+
+def test_chunks_of_any_size_give_the_whole_utterance():
+    network = small_network(wn_layers=4)  # each flow sees 15 positions, four frames, on either side
+    mel = torch.randn(2, 6, 23, generator=torch.Generator().manual_seed(2))
+    whole = network.infer(mel)
+    assert whole.std() > 0.1
+    for size in (1, 2, 5, 22, 23, 100):
+        torch.testing.assert_close(network.infer(mel, chunk_frames=size), whole, atol=1e-5, rtol=0)
+
+
+def test_chunks_that_see_less_than_a_flow_does_would_be_found_out(monkeypatch: pytest.MonkeyPatch):
+    network = small_network(wn_layers=4)
+    mel = torch.randn(1, 6, 23, generator=torch.Generator().manual_seed(2))
+    whole = network.infer(mel)
+    monkeypatch.setattr(ModelConfig, "context", 8)
+    assert (network.infer(mel, chunk_frames=5) - whole).abs().max() > 1e-4
+
+
+def test_the_same_seed_gives_the_same_sound_and_another_one_another():
+    network = small_network()
+    mel = torch.randn(1, 6, 5)
+    first = network.infer(mel, seed=1)
+    assert torch.equal(network.infer(mel, seed=1), first)
+    assert not torch.allclose(network.infer(mel, seed=2), first, atol=0.1)
+    assert torch.equal(copy.deepcopy(network).infer(mel, seed=1), first)
+    assert not torch.allclose(network.infer(mel, seed=1, sigma=0.5), first, atol=0.1)
+
+
+def test_noise_depends_on_seed_and_position_alone():
+    longest = SeededNoise(4)(3, 2 * BLOCK + 50, device=torch.device("cpu"))
+    noise = SeededNoise(4)
+    for count in (0, 1, 17, BLOCK, BLOCK + 1, 2 * BLOCK + 50, 5):
+        assert torch.equal(noise(3, count, device=torch.device("cpu")), longest[:, :, :count])
+    values = longest.flatten()
+    assert abs(float(values.mean())) < 0.03 and abs(float(values.std()) - 1) < 0.03
+    assert torch.unique(values).numel() > 0.99 * values.numel()
+
+
+@torch.no_grad()
+def test_log_determinants_and_flows_are_float32_under_mixed_precision():
+    network = small_network()
+    mel, audio = torch.randn(2, 6, 9), 0.3 * torch.randn(2, 9 * SMALL_HOP)
+    full = network(mel, audio)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        mixed = network(mel, audio)
+        back = network.inverse(mel, mixed.z)
+    assert {value.dtype for value in (mixed.z, *mixed.log_s, *mixed.log_det, back)} == {torch.float32}
+    assert [float(value) for value in mixed.log_det] == [float(value) for value in full.log_det]
+    torch.testing.assert_close(mixed.z, full.z, atol=0.05, rtol=0)
+    torch.testing.assert_close(back, audio, atol=1e-3, rtol=0)
+
+
+def test_samples_that_fill_no_group_are_left_out():
+    network = small_network()
+    mel, audio = torch.randn(1, 6, 4), torch.randn(1, 4 * SMALL_HOP + 3)
+    assert torch.equal(network(mel, audio).z, network(mel, audio[:, :-3]).z)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n_group": 7}, "--groups 7: expected an even number, as every flow halves its channels"),
+        ({"n_early_size": 3}, "--early-size 3: expected an even number, as every flow halves its channels"),
+        ({"wn_kernel_size": 4}, "--wn-kernel-size 4: expected an odd number, which keeps lengths"),
+        ({"wn_channels": 0}, "--wn-channels 0: expected a whole number of at least 1"),
+        (
+            {"n_early_every": 2},
+            "--early-size 2: 5 early outputs leave none of the 8 channels of --groups to the last flow; "
+            "expected fewer or smaller ones (see --early-every and --flows)",
+        ),
+    ],
+)
+def test_architectures_that_cannot_be_built_are_refused_by_option(changes: dict, message: str):
+    with pytest.raises(OptionError) as caught:
+        ModelConfig(**changes)
+    assert str(caught.value) == message
+
+
+def test_networks_that_do_not_fit_the_mels_are_refused():
+    with pytest.raises(OptionError, match=r"^--groups 4: expected a divisor of the hop length, 250 samples$"):
+        build_networks(SMALL, AudioConfig(n_mels=6, hop_length=250), None)
+    with pytest.raises(OptionError, match=r"^--n-mel-channels 6: .* the audio has 80$"):
+        build_networks(SMALL, AudioConfig(), None)

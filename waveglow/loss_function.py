@@ -1,0 +1,74 @@
+"""WaveGlow's loss: the negative log-likelihood of sound, given its mel-spectrogram."""
+
+import argparse
+
+import torch
+from torch import Tensor
+
+from common.config import AudioConfig
+from common.objective import Example, LogStyle, Networks, Objective, Phase, Term
+from common.segments import input_mel_extractor
+from waveglow.data_function import WaveGlowBatch
+from waveglow.model import FlowOutput
+
+_N_EXAMPLES = 2
+_EXAMPLE_CHUNK = 256  # frames; bounds the memory of resynthesising whole recordings
+
+
+class WaveGlowObjective(Objective):
+    """The likelihood of segments, a mean over all elements of z of the global batch, as published.
+
+    All segments have the same length, so that it is also the mean over segments of their means. Validation takes it
+    over the same segments each time; whole recordings are resynthesised to listen to.
+    """
+
+    phases = (Phase("waveglow", trains=("waveglow",)),)
+    log_style = LogStyle({}, format="{:>6.3f}", shows_speed=True)
+
+    def __init__(self, audio: AudioConfig, *, sigma: float = 1.0) -> None:
+        """``sigma`` is the standard deviation of the noise that sound shall become."""
+        self._sigma = sigma
+        self._mel = input_mel_extractor(audio)
+
+    def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
+        return {"likelihood_loss": 1.0}
+
+    def counts(self, phase: str, batch: WaveGlowBatch) -> dict[str, Tensor]:
+        return {"likelihood_loss": torch.full((), len(batch.names), device=batch.audio.device)}
+
+    def numerators(self, phase: str, networks: Networks, batch: WaveGlowBatch) -> dict[str, Tensor]:
+        mel = self._mel.to(batch.audio.device)(batch.audio)
+        out = networks["waveglow"](mel, batch.audio)
+        mean = likelihood_sum(out, sigma=self._sigma) / out.z.numel()
+        return {"likelihood_loss": mean * len(batch.names)}
+
+    def evaluate(self, networks: Networks, batch: WaveGlowBatch) -> dict[str, Term]:
+        sums, counts = self.numerators("waveglow", networks, batch), self.counts("waveglow", batch)
+        return {name: Term(total, counts[name]) for name, total in sums.items()}
+
+    def examples(self, networks: Networks, batch: WaveGlowBatch) -> list[Example]:
+        extractor = self._mel.to(batch.audio.device)
+        examples = []
+        for index in range(min(_N_EXAMPLES, len(batch.names))):
+            recorded = batch.recordings[index : index + 1, : int(batch.recording_lengths[index])]
+            mel = extractor(recorded)
+            generated = networks["waveglow"].infer(mel, chunk_frames=_EXAMPLE_CHUNK)[:, : recorded.size(1)]
+            mels = {"recorded": mel[0].cpu(), "generated": extractor(generated)[0, :, : mel.size(2)].cpu()}
+            sounds = {"recorded": recorded[0].cpu(), "generated": generated[0].cpu()}
+            examples.append(Example(batch.names[index], mels, audio=sounds))
+        return examples
+
+
+def likelihood_sum(out: FlowOutput, *, sigma: float) -> Tensor:
+    """The negative log-likelihood of a batch but for a constant, summed over all elements of z; scalar float32.
+
+    Source: equation 3 of arXiv:1811.00002, with noise of standard deviation ``sigma``.
+    """
+    with torch.autocast(out.z.device.type, enabled=False):
+        scales = torch.stack([log_s.sum() for log_s in out.log_s]).sum()
+        return out.z.square().sum() / (2 * sigma**2) - scales - torch.stack(out.log_det).sum()
+
+
+def build_objective(args: argparse.Namespace, audio: AudioConfig) -> WaveGlowObjective:
+    """The objective with the options of the command line."""
+    return WaveGlowObjective(audio, sigma=args.sigma)

@@ -1,0 +1,310 @@
+"""WaveGlow: invertible flows from sound to Gaussian noise, conditioned on the mel-spectrogram, and back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from common.config import AudioConfig, TextConfig
+from common.errors import InputError, OptionError
+from common.layers import mask_from_lengths
+from common.weight_norm import WeightNormConv1d, fold_weight_norm
+from waveglow.config import ModelConfig
+from waveglow.noise import SeededNoise
+
+__all__ = ["FlowOutput", "ModelConfig", "WaveGlow", "build_networks", "to_torchscript"]
+
+SIGMA = 0.9  # standard deviation of the noise that speaks, as published
+UPSAMPLING_FRAMES = 4  # mel frames that bear on a sample
+
+
+@dataclass(frozen=True)
+class FlowOutput:
+    """What the flows make of sound, G = T // n_group positions; all float32."""
+
+    z: Tensor  # (B, n_group, G); channels in the order in which they came out
+    log_s: tuple[Tensor, ...]  # of each flow (B, channels / 2, G): logarithms of what it scaled by
+    log_det: tuple[Tensor, ...]  # of each flow, scalar: of its 1x1 convolution, summed over all B x G positions
+
+
+class WN(nn.Module):
+    """The WaveNet-like network that says how one half of a flow's channels is shifted and scaled (section 2.1)."""
+
+    def __init__(self, config: ModelConfig, *, n_in: int) -> None:
+        """``n_in`` channels are read, and as many shifted and scaled."""
+        super().__init__()
+        self.n_channels = width = config.wn_channels
+        n_cond = config.n_mel_channels * config.n_group
+        size = config.wn_kernel_size
+        self.in_layers = nn.ModuleList()
+        self.res_skip_layers = nn.ModuleList()
+        self.cond_layers = nn.ModuleList()
+        for index in range(config.wn_layers):
+            dilation = 2**index
+            padding = (size - 1) // 2 * dilation
+            is_last = index == config.wn_layers - 1
+            self.in_layers.append(WeightNormConv1d(width, 2 * width, size, dilation=dilation, padding=padding))
+            self.cond_layers.append(WeightNormConv1d(n_cond, 2 * width, 1))
+            self.res_skip_layers.append(WeightNormConv1d(width, width if is_last else 2 * width, 1))
+        self.start = WeightNormConv1d(n_in, width, 1)
+        self.end = nn.Conv1d(width, 2 * n_in, 1)
+        # A flow starts as the identity, but for its 1x1 convolution.
+        nn.init.zeros_(self.end.weight)
+        nn.init.zeros_(self.end.bias)
+
+    def forward(self, x: Tensor, cond: Tensor, padding: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """x (B, n_in, G), cond (B, n_mels * n_group, G), padding (B, 1, G) True past the ends -> shift, log-scale.
+
+        Both are (B, n_in, G) float32. What lies past an end is silenced before each convolution over positions.
+        """
+        x = self.start(x)
+        total: Tensor | None = None
+        for in_layer, cond_layer, res_skip_layer in zip(self.in_layers, self.cond_layers, self.res_skip_layers):
+            if padding is not None:
+                x = x.masked_fill(padding, 0.0)
+            filtered, gate = (in_layer(x) + cond_layer(cond)).split(self.n_channels, dim=1)
+            out = res_skip_layer(torch.tanh(filtered) * torch.sigmoid(gate))
+            skip = out[:, -self.n_channels :]
+            if out.size(1) > self.n_channels:
+                x = x + out[:, : self.n_channels]
+            total = skip if total is None else total + skip
+        shift, log_scale = self.end(total).float().chunk(2, dim=1)
+        return shift, log_scale
+
+
+class Invertible1x1Conv(nn.Module):
+    """A convolution of size 1 that mixes channels and can be undone (section 2.2); float32 whatever the precision."""
+
+    def __init__(self, n_channels: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(n_channels, n_channels, 1, bias=False)
+        rotation, _ = torch.linalg.qr(torch.randn(n_channels, n_channels))
+        rotation[:, 0] *= torch.where(torch.linalg.det(rotation) < 0, -1.0, 1.0)
+        self.conv.weight.data = rotation.contiguous()[:, :, None]
+        self.register_buffer("_inverse", None, persistent=False)  # (C, C); None until it is prepared
+        self.register_load_state_dict_post_hook(_renew_inverse)
+
+    @property
+    def matrix(self) -> Tensor:
+        """(C, C) float32."""
+        return self.conv.weight[:, :, 0].float()
+
+    def forward(self, z: Tensor) -> Tensor:
+        """z (B, C, G) -> (B, C, G)."""
+        with torch.autocast(z.device.type, enabled=False):
+            return torch.matmul(self.matrix, z.float())
+
+    def infer(self, z: Tensor) -> Tensor:
+        """The inverse of `forward`."""
+        inverse = _inverse(self.matrix) if self._inverse is None else self._inverse
+        with torch.autocast(z.device.type, enabled=False):
+            return torch.matmul(inverse, z.float())
+
+    def prepare_for_inference(self) -> None:
+        """Compute the inverse once, for the weights as they are now or are loaded later."""
+        self._inverse = _inverse(self.matrix)
+
+
+class WaveGlow(nn.Module):
+    """Sound and mel-spectrogram to noise, for training, and noise and mel-spectrogram to sound.
+
+    Source: Prenger et al., WaveGlow: a flow-based generative network for speech synthesis (2018).
+    """
+
+    def __init__(self, config: ModelConfig, *, hop_length: int) -> None:
+        """``hop_length`` (samples) is that of the mels; it must be a multiple of ``config.n_group``."""
+        super().__init__()
+        self.config = config
+        self.hop_length = hop_length
+        self.upsample = nn.ConvTranspose1d(
+            config.n_mel_channels, config.n_mel_channels, UPSAMPLING_FRAMES * hop_length, stride=hop_length
+        )
+        widths = [config.n_channels(flow) for flow in range(config.n_flows)]
+        self.WN = nn.ModuleList(WN(config, n_in=width // 2) for width in widths)
+        self.convinv = nn.ModuleList(Invertible1x1Conv(width) for width in widths)
+        self._noise = SeededNoise(config.n_group)
+
+    def forward(self, mel: Tensor, audio: Tensor) -> FlowOutput:
+        """mel (B, n_mels, F) of audio (B, T), F * hop + 3 * hop >= T; samples that fill no group are left out.
+
+        Raises:
+            InputError: the determinant of a 1x1 convolution is not positive.
+        """
+        config = self.config
+        log_dets = log_determinants([conv.matrix for conv in self.convinv])
+        n_positions = audio.size(1) // config.n_group
+        n_samples = n_positions * config.n_group
+        cond = self._grouped(self.upsample(mel)[:, :, :n_samples])
+        z = audio[:, :n_samples].float().unflatten(1, (n_positions, config.n_group)).transpose(1, 2)
+        early, log_s = [], []
+        for flow, (convinv, wn) in enumerate(zip(self.convinv, self.WN)):
+            taken = z.size(1) - config.n_channels(flow)
+            if taken:
+                early.append(z[:, :taken])
+            z = convinv(z[:, taken:])
+            first, second = z.chunk(2, dim=1)
+            shift, log_scale = wn(first, cond)
+            z = torch.cat([first, torch.exp(log_scale) * second + shift], dim=1)
+            log_s.append(log_scale)
+        count = len(audio) * n_positions
+        return FlowOutput(torch.cat([*early, z], dim=1), tuple(log_s), tuple(count * log_det for log_det in log_dets))
+
+    @torch.no_grad()
+    def infer(
+        self,
+        mel: Tensor,
+        lengths: Tensor | None = None,
+        *,
+        sigma: float = SIGMA,
+        seed: int = 1234,
+        chunk_frames: int | None = None,
+    ) -> Tensor:
+        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end.
+
+        The noise, of standard deviation ``sigma``, comes from ``seed`` and the position in the utterance alone, so an
+        utterance sounds the same in any batch. Of ``chunk_frames`` see `inverse`.
+        """
+        n_positions = mel.size(2) * self.hop_length // self.config.n_group
+        noise = self._noise(seed, n_positions, device=mel.device)
+        z = (sigma * noise).expand(len(mel), -1, -1)
+        return self.inverse(mel, z, lengths, chunk_frames=chunk_frames)
+
+    @torch.no_grad()
+    def inverse(
+        self, mel: Tensor, z: Tensor, lengths: Tensor | None = None, *, chunk_frames: int | None = None
+    ) -> Tensor:
+        """mel (B, n_mels, F), z (B, n_group, F * hop / n_group) as in `FlowOutput` -> wave (B, F * hop) float32.
+
+        With ``lengths`` (B,) frames every utterance is computed as if it were alone, and is zero past its end. With
+        ``chunk_frames`` each flow goes through the utterance that many frames at a time, reading beside them as far
+        as its network sees: the same numbers, but for rounding, in memory that grows with the length by no more
+        than the sound itself and its mel.
+        """
+        config, n_frames = self.config, mel.size(2)
+        per_frame = self.hop_length // config.n_group  # positions
+        padding = None if lengths is None else ~mask_from_lengths(lengths * per_frame, z.size(2)).unsqueeze(1)
+        z = z.to(torch.float32, copy=True, memory_format=torch.contiguous_format)
+        spans = _spans(n_frames, chunk_frames, context=-(-config.context // per_frame))
+        # One chunk's conditioning serves all flows; those of several are not all kept, but made again for each flow.
+        cond = self._conditioning(mel, spans[0]) if len(spans) == 1 else None
+        for flow in reversed(range(config.n_flows)):
+            active = z[:, config.n_group - config.n_channels(flow) :]
+            first, second = active.chunk(2, dim=1)
+            for span in spans:
+                seen = slice(span.seen_from * per_frame, span.seen_to * per_frame)
+                shift, log_scale = self.WN[flow](
+                    first[:, :, seen],
+                    self._conditioning(mel, span) if cond is None else cond,
+                    None if padding is None else padding[:, :, seen],
+                )
+                own = slice(span.start * per_frame, span.end * per_frame)
+                inner = slice(own.start - seen.start, own.stop - seen.start)
+                second[:, :, own] = (second[:, :, own] - shift[:, :, inner]) * torch.exp(-log_scale[:, :, inner])
+            active.copy_(self.convinv[flow].infer(active))
+        wave = z if padding is None else z.masked_fill(padding, 0.0)
+        return wave.transpose(1, 2).flatten(1)
+
+    def prepare_for_inference(self) -> None:
+        """Fold weight norm and invert the 1x1 convolutions, after which the network is no longer trained."""
+        self.eval()
+        fold_weight_norm(self)
+        for conv in self.convinv:
+            conv.prepare_for_inference()
+
+    def _conditioning(self, mel: Tensor, span: "_Span") -> Tensor:
+        """The networks' input (B, n_mels * n_group, G) of the frames that a span sees."""
+        # A sample hears the frame it lies in and those before it.
+        first = max(span.seen_from - UPSAMPLING_FRAMES + 1, 0)
+        upsampled = self.upsample(mel[:, :, first : span.seen_to])
+        return self._grouped(
+            upsampled[:, :, (span.seen_from - first) * self.hop_length : (span.seen_to - first) * self.hop_length]
+        )
+
+    def _grouped(self, spectrum: Tensor) -> Tensor:
+        """spectrum (B, n_mels, T) -> (B, n_mels * n_group, T / n_group), the samples of a group within their mel."""
+        groups = spectrum.unflatten(2, (-1, self.config.n_group))
+        return groups.transpose(2, 3).flatten(1, 2)
+
+
+@dataclass(frozen=True)
+class _Span:
+    """Frames to compute, and those that the network sees for it."""
+
+    start: int
+    end: int
+    seen_from: int
+    seen_to: int
+
+
+def _spans(n_frames: int, size: int | None, *, context: int) -> list[_Span]:
+    size = max(n_frames, 1) if size is None else size
+    starts = range(0, n_frames, size)
+    ends = [min(start + size, n_frames) for start in starts]
+    return [_Span(a, b, max(a - context, 0), min(b + context, n_frames)) for a, b in zip(starts, ends)]
+
+
+@torch.compiler.disable
+def log_determinants(matrices: Sequence[Tensor]) -> list[Tensor]:
+    """Logarithms of the determinants of square float32 matrices, scalars with gradients.
+
+    Raises:
+        InputError: one is not positive; names the flow.
+    """
+    found: dict[int, Tensor] = {}
+    signs: dict[int, Tensor] = {}
+    with torch.autocast(matrices[0].device.type, enabled=False):
+        for size in {len(matrix) for matrix in matrices}:
+            flows = [flow for flow, matrix in enumerate(matrices) if len(matrix) == size]
+            sign, log_abs = torch.linalg.slogdet(torch.stack([matrices[flow] for flow in flows]))
+            found |= dict(zip(flows, log_abs.unbind()))
+            signs |= dict(zip(flows, sign.where(log_abs == log_abs, log_abs).unbind()))
+    flows = range(len(matrices))
+    # Before the flows are computed the device has nothing else to do, so that this one look at it costs little.
+    for flow, sign in enumerate(torch.stack([signs[flow] for flow in flows]).tolist()):
+        if not sign > 0:
+            kind = {0: "zero", -1: "negative"}.get(sign, "not a number")
+            raise InputError(
+                f"the determinant of flow {flow}'s 1x1 convolution has become {kind}, where it has no logarithm; "
+                "go on from an earlier checkpoint with a lower --learning-rate, or with --grad-clip-thresh"
+            )
+    return [found[flow] for flow in flows]
+
+
+def _inverse(matrix: Tensor) -> Tensor:
+    """In float64, rounded once."""
+    return torch.linalg.inv(matrix.detach().double()).float()
+
+
+def _renew_inverse(conv: Invertible1x1Conv, _: object) -> None:
+    if conv._inverse is not None:
+        conv.prepare_for_inference()
+
+
+def to_torchscript(network: WaveGlow) -> torch.jit.ScriptModule:
+    """Refused: TorchScript has no seeded generators, which the noise comes from.
+
+    Raises:
+        OptionError: always; names what to use instead.
+    """
+    raise OptionError("--torchscript: WaveGlow's seeded noise cannot be drawn in TorchScript; use --compile")
+
+
+def build_networks(
+    config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
+) -> dict[str, nn.Module]:
+    """A new network with random weights; training and ``inference`` need the same, and ``text`` has no part in it.
+
+    Raises:
+        OptionError: the network does not read such mels, or groups of samples do not fill a hop.
+    """
+    if config.n_mel_channels != audio.n_mels:
+        raise OptionError(
+            f"--n-mel-channels {config.n_mel_channels}: the vocoder reads that many mel channels, "
+            f"the audio has {audio.n_mels}"
+        )
+    if audio.hop_length % config.n_group:
+        raise OptionError(
+            f"--groups {config.n_group}: expected a divisor of the hop length, {audio.hop_length} samples"
+        )
+    return {"waveglow": WaveGlow(config, hop_length=audio.hop_length)}

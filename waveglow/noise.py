@@ -1,0 +1,32 @@
+"""Gaussian noise that a seed and the position alone decide, whatever the length, batch or device."""
+
+import torch
+from torch import Tensor
+
+BLOCK = 2048  # positions drawn at once; random numbers are the same for the same calls alone
+_KEPT_SEEDS = 2
+
+
+class SeededNoise:
+    """Draws noise in blocks and keeps them, so that speaking again, as a CUDA graph does, finds the same memory."""
+
+    def __init__(self, n_channels: int) -> None:
+        self._n_channels = n_channels
+        self._drawn: dict[tuple[int, str], tuple[torch.Generator, list[Tensor]]] = {}
+
+    @torch.compiler.disable
+    def __call__(self, seed: int, n_positions: int, *, device: torch.device) -> Tensor:
+        """(1, n_channels, n_positions) float32; a longer one begins with a shorter one."""
+        key = (seed, str(device))
+        if key not in self._drawn:
+            if len(self._drawn) == _KEPT_SEEDS:
+                del self._drawn[next(iter(self._drawn))]
+            self._drawn[key] = (torch.Generator().manual_seed(seed), [])
+        generator, blocks = self._drawn[key]
+        while len(blocks) * BLOCK < n_positions:
+            # On the CPU, so that every device speaks with the same noise.
+            blocks.append(torch.randn(BLOCK, self._n_channels, generator=generator).t().contiguous().to(device))
+        needed = -(-n_positions // BLOCK)
+        if needed == 0:
+            return torch.zeros(1, self._n_channels, 0, device=device)
+        return torch.cat(blocks[:needed], dim=1)[None, :, :n_positions]
