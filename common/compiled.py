@@ -1,5 +1,6 @@
 """Networks compiled by torch.compile at inference, which go on uncompiled where that fails."""
 
+import logging
 import sys
 from typing import Any, Protocol
 
@@ -24,6 +25,8 @@ class CompiledNetwork:
         """``name`` stands in the warning."""
         self._network = network
         self._name = name
+        # What the compiler warns of is where it splits the work, which is of no use to who speaks.
+        torch._logging.set_logs(dynamo=logging.ERROR)
         self._compiled = torch.compile(network.infer, dynamic=True)
 
     def infer(self, *args: Any) -> Any:

@@ -28,9 +28,11 @@ def open_checkpoints(args: argparse.Namespace) -> tuple[Given | None, Given | No
     """
     given = [given_checkpoint(args, GENERATORS), given_checkpoint(args, VOCODERS)]
     generator, vocoder = [one and open_checkpoint(*one, ema=args.ema) for one in given]
-    if args.ema and not any(one.ema for one in (generator, vocoder) if one):
-        paths = " and ".join(str(path) for _, path in filter(None, given))
-        raise CheckpointError(f"{paths}: holds no averaged weights; leave out --ema")
+    without = [str(one.path) for one in (generator, vocoder) if one and not one.ema]
+    if args.ema and len(without) == sum(map(bool, given)):
+        raise CheckpointError(f"{' and '.join(without)}: holds no averaged weights; leave out --ema")
+    if args.ema and without:
+        print(f"note: {without[0]} holds no averaged weights; --ema is for the other checkpoint alone")
     if generator is not None:
         text = text_config_from_args(args, generator.checkpoint.text, where=generator.path)
         generator = replace(generator, checkpoint=replace(generator.checkpoint, text=text))

@@ -92,7 +92,8 @@ def add_inference_arguments(
         nargs="+",
         choices=ACCEPTABLE_DIFFERENCES,
         default=[],
-        help="speak mels that differ in these from what the vocoder was trained on; fine-tuning it is better",
+        help="speak mels that differ in these from what the vocoder was trained on, by default in neither; better "
+        "fine-tune it",
     )
     _add_speaking_arguments(parser)
     _add_text_arguments(parser)

@@ -128,18 +128,14 @@ class Synthesizer:
         """Speak one batch, and hand each utterance to ``keep`` as soon as it is done.
 
         Raises:
-            InputError: a mel is not finite; names the phrase.
+            InputError: a mel or a wave is not finite; names the phrase.
         """
         watch = Stopwatch(self._device)
         mel, lengths = self._mels(batch, watch)
         generating = watch.seconds if self._generator is not None else None
         mels = [one[:, :length] for one, length in zip(mel.float().cpu(), lengths)]
         for utterance, one in zip(batch, mels):
-            if not torch.isfinite(one).all():
-                raise InputError(
-                    f"{utterance.phrase.where}: the mel-spectrogram made for it is not finite; "
-                    "try --amp-dtype bfloat16, or leave out --amp"
-                )
+            _check_finite(one, "mel-spectrogram", utterance.phrase)
         watch = Stopwatch(self._device)
         if self._vocoder is None:
             for utterance, one in zip(batch, mels):
@@ -151,7 +147,9 @@ class Synthesizer:
                 with watch.running():
                     waves = self._vocoder.speak(mel[part, :, : max(lengths[part])], lengths[part])
                 for utterance, one, wave in zip(batch[part], mels[part], waves):
-                    keep(Spoken(utterance.phrase, one, wave.cpu()))
+                    wave = wave.cpu()
+                    _check_finite(wave, "sound", utterance.phrase)
+                    keep(Spoken(utterance.phrase, one, wave))
         n_frames = sum(lengths)
         return BatchTimes(
             n_utterances=len(batch),
@@ -183,6 +181,13 @@ class Synthesizer:
     def _pad_given(self, rows: list[Tensor | None]) -> Tensor | None:
         """A list has a column for all of its utterances, or for none."""
         return None if rows[0] is None else _pad(rows).to(self._device)
+
+
+def _check_finite(made: Tensor, what: str, phrase: Phrase) -> None:
+    if not torch.isfinite(made).all():
+        raise InputError(
+            f"{phrase.where}: the {what} made for it is not finite; try --amp-dtype bfloat16, or leave out --amp"
+        )
 
 
 def _pad(rows: list[Tensor]) -> Tensor:

@@ -136,7 +136,10 @@ def test_each_mel_becomes_exactly_the_wave_that_the_network_makes_of_it_alone(tm
     for name, mel in mels.items():
         expected = alone(ready(0), mel)
         assert len(waves[name]) == mel.size(1) * 64
-        close(waves[name], expected, 0.5 * ONE_STEP + 1e-6)
+        if "--torchscript" in options:
+            close(waves[name], expected)
+        else:
+            assert torch.equal(waves[name] * 32768, torch.round(expected * 32768))
 
 
 def test_the_end_fades_out_unless_told_not_to(tmp_path, mels):
@@ -302,13 +305,14 @@ def test_equal_mels_need_no_note(capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_averaged_weights_speak_where_there_are_some(tmp_path, mels):
+def test_averaged_weights_speak_where_there_are_some(tmp_path, mels, capsys):
     vocoder = vocoder_checkpoint(tmp_path / "v.pt")
     close(spoken(tmp_path, "--hifigan", vocoder, "--ema")["30"], alone(ready(1), mels["30"]))
     voice = voice_checkpoint(tmp_path / "voice.pt", AUDIO)
     (tmp_path / "list.tsv").write_text("a.wav|Go on.\n")
     wave = spoken(tmp_path, "--hifigan", vocoder, "--fastpitch", voice, "--ema", "--save-mels")["a"]
     close(wave, alone(ready(1), torch.load(tmp_path / "out" / "mels" / "a.pt")))
+    assert capsys.readouterr().out.count(f"note: {voice} holds no averaged weights") == 1
     vocoder_checkpoint(tmp_path / "v.pt", ema=None)
     with pytest.raises(CheckpointError, match=r"voice\.pt and .*v\.pt: holds no averaged weights; leave out --ema"):
         spoken(tmp_path, "--hifigan", vocoder, "--fastpitch", voice, "--ema")
@@ -319,6 +323,15 @@ def test_mixed_precision_sounds_like_single_precision(tmp_path, mels):
     exact, mixed = spoken(tmp_path, "--hifigan", vocoder), spoken(tmp_path, "--hifigan", vocoder, "--amp")
     for name, wave in mixed.items():
         assert 0 < (wave - exact[name]).abs().max() < 1e-2
+
+
+def test_sound_that_is_not_finite_is_named_by_its_phrase(tmp_path, mels):
+    broken = new_network(0).state_dict()
+    broken["conv_pre.bias"][0] = torch.nan
+    vocoder = vocoder_checkpoint(tmp_path / "v.pt", networks={"generator": broken})
+    with pytest.raises(InputError, match=r"list\.tsv:4: the sound made for it is not finite; try --amp-dtype"):
+        spoken(tmp_path, "--hifigan", vocoder)
+    assert not list((tmp_path / "out").glob("*.wav"))
 
 
 def test_a_voice_is_no_vocoder_and_the_other_way_round(tmp_path, mels):

@@ -87,7 +87,9 @@ def cut(batch: HifiganBatch, sizes: tuple[int, ...]) -> list[Batch]:
     return pieces
 
 
-def vocoder_engine(networks: Networks, objective: HifiganObjective | None = None, **options) -> Engine:
+def vocoder_engine(
+    networks: Networks, objective: HifiganObjective | None = None, *, ranks: Ranks | None = None, **options
+) -> Engine:
     """An engine with the published optimizers at a constant rate."""
     objective = objective or HifiganObjective(ALIGNED)
     optimizers = {
@@ -103,5 +105,10 @@ def vocoder_engine(networks: Networks, objective: HifiganObjective | None = None
     }
     schedules = {phase.name: lambda iteration, epoch: 3e-4 for phase in objective.phases}
     return Engine(
-        networks, objective, optimizers, schedules=schedules, ranks=Ranks(), options=EngineOptions(**options)
+        networks,
+        objective,
+        optimizers,
+        schedules=schedules,
+        ranks=ranks or Ranks(),
+        options=EngineOptions(**options),
     )
