@@ -113,13 +113,7 @@ class Tacotron2Dataset:
 
     def collate(self, items: list[Tacotron2Utterance]) -> Tacotron2Batch:
         """Pad utterances, in the order they come, into one batch."""
-        return Tacotron2Batch(
-            names=tuple(item.name for item in items),
-            tokens=pad_sequence([item.tokens for item in items], batch_first=True),
-            token_lengths=torch.tensor([len(item.tokens) for item in items]),
-            mels=pad_sequence([item.mel.t() for item in items], batch_first=True).transpose(1, 2).contiguous(),
-            mel_lengths=torch.tensor([item.mel.size(1) for item in items]),
-        )
+        return collate(items)
 
     def _path(self, entry: FilelistEntry) -> str:
         return entry.fields[self._column]
@@ -162,6 +156,17 @@ class Tacotron2Dataset:
             lines = differences(made_with, audio, names=("the mels", "the options"))
             if lines:
                 raise InputError(f"{path}: the mels were made with other audio settings: {'; '.join(lines)}")
+
+
+def collate(items: list[Tacotron2Utterance]) -> Tacotron2Batch:
+    """Pad utterances, in the order they come, into one batch."""
+    return Tacotron2Batch(
+        names=tuple(item.name for item in items),
+        tokens=pad_sequence([item.tokens for item in items], batch_first=True),
+        token_lengths=torch.tensor([len(item.tokens) for item in items]),
+        mels=pad_sequence([item.mel.t() for item in items], batch_first=True).transpose(1, 2).contiguous(),
+        mel_lengths=torch.tensor([item.mel.size(1) for item in items]),
+    )
 
 
 def build_dataset(

@@ -1,0 +1,85 @@
+"""Figures of attention: what a diagonal, a uniform, a shuffled and a blurred one give."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from common.attention import diagonality, focus_rate
+
+N_FRAMES, N_TOKENS = 60, 20
+
+
+def one_hot(tokens: Tensor) -> Tensor:
+    """Attention (1, F, L) on one token a frame."""
+    return torch.nn.functional.one_hot(tokens, N_TOKENS).float().unsqueeze(0)
+
+
+def figures(alignments: Tensor) -> tuple[float, float]:
+    lengths = torch.tensor([alignments.size(2)]), torch.tensor([alignments.size(1)])
+    return float(diagonality(alignments, *lengths)), float(focus_rate(alignments, *lengths))
+
+
+DIAGONAL = torch.arange(N_FRAMES) * N_TOKENS // N_FRAMES
+
+
+def test_a_diagonal_attention_is_diagonal_and_sharp():
+    assert figures(one_hot(DIAGONAL)) == (pytest.approx(1.0, abs=2e-3), 1.0)
+
+
+def test_an_uneven_pace_is_still_diagonal():
+    slow_end = (torch.linspace(0, 1, N_FRAMES) ** 0.5 * (N_TOKENS - 1)).long()
+    assert figures(one_hot(slow_end))[0] > 0.95
+
+
+def test_a_shuffled_attention_is_sharp_but_not_diagonal():
+    shuffled = DIAGONAL[torch.randperm(N_FRAMES, generator=torch.Generator().manual_seed(0))]
+    direction, focus = figures(one_hot(shuffled))
+    assert abs(direction) < 0.25
+    assert focus == 1.0
+
+
+def test_a_uniform_attention_is_neither():
+    direction, focus = figures(torch.full((1, N_FRAMES, N_TOKENS), 1 / N_TOKENS))
+    assert direction == pytest.approx(0.0, abs=1e-6)
+    assert focus == pytest.approx(1 / N_TOKENS)
+
+
+def test_an_attention_that_stays_at_one_token_is_not_diagonal():
+    assert figures(one_hot(torch.full((N_FRAMES,), 7))) == (0.0, 1.0)
+
+
+def test_reading_backwards_is_minus_one():
+    assert figures(one_hot(DIAGONAL.flip(0)))[0] == pytest.approx(-1.0, abs=2e-3)
+
+
+def test_half_of_an_attention_being_uniform_halves_its_diagonality_about():
+    mixed = 0.5 * one_hot(DIAGONAL) + 0.5 / N_TOKENS
+    assert figures(mixed)[0] == pytest.approx(0.5, abs=0.02)
+
+
+def test_a_blurred_diagonal_is_as_far_from_1_as_its_spread_says():
+    positions = torch.arange(N_TOKENS).double()
+    centres = (torch.arange(N_FRAMES) + 0.5) * N_TOKENS / N_FRAMES - 0.5
+    blurred = torch.softmax(-((positions - centres.unsqueeze(1)) ** 2) / (2 * 1.5**2), 1)
+    spread = (blurred * (positions - (blurred * positions).sum(1, keepdim=True)) ** 2).sum(1).mean().sqrt()
+    moved = (blurred * positions).sum(1).var(unbiased=False).sqrt()
+    expected = moved / (moved**2 + spread**2).sqrt()
+    assert figures(blurred.unsqueeze(0).float())[0] == pytest.approx(float(expected), abs=2e-3)
+
+
+def test_padding_has_no_part():
+    generator = torch.Generator().manual_seed(0)
+    alignments = torch.softmax(3 * torch.randn(1, 9, 5, generator=generator), 2)
+    padded = torch.rand(2, 14, 8, generator=generator)
+    padded[1] = torch.softmax(padded[1], 1)
+    padded[0, :9, :5] = alignments[0]
+    lengths = torch.tensor([5, 8]), torch.tensor([9, 14])
+    for figure in (diagonality, focus_rate):
+        alone = figure(alignments, torch.tensor([5]), torch.tensor([9]))
+        torch.testing.assert_close(figure(padded, *lengths)[:1], alone)
+
+
+def test_one_token_or_one_frame_has_no_direction_to_miss():
+    alignments = torch.ones(2, 4, 3) / 3
+    alignments[0] = torch.tensor([1.0, 0.0, 0.0])
+    assert diagonality(alignments, torch.tensor([1, 3]), torch.tensor([4, 1])).tolist() == [1.0, 1.0]
