@@ -25,6 +25,7 @@ from common.inference_arguments import (
     device_from_args,
     given_checkpoint,
     pitch_options,
+    vocoder_settings,
 )
 from common.logger import Logger
 from common.measure import BatchTimes, Measurements
@@ -35,7 +36,7 @@ from common.registry import GENERATORS, VOCODERS, available_models
 from common.synthesis import Controls, PitchTransformation
 from common.synthesizer import OutputFolder, Synthesizer, Utterance, encode_phrases, plan_batches, speak_all
 from common.text.front_end import TextFrontEnd
-from common.vocoder import AudioContract, Autocast, GriffinLimVocoder, NetworkVocoder, Vocoder
+from common.vocoder import AudioContract, Autocast, GriffinLimVocoder, NetworkVocoder, Vocoder, WithSettings
 
 IN_HERTZ = {"shift", "custom"}  # pitch transforms that need to know the voice's pitch
 
@@ -44,6 +45,7 @@ IN_HERTZ = {"shift", "custom"}  # pitch transforms that need to know the voice's
 class Voice:
     """A text-to-mel checkpoint, ready to speak."""
 
+    model: str
     network: Any  # a common.synthesizer.Generator
     audio: AudioConfig
     front_end: TextFrontEnd
@@ -64,7 +66,12 @@ class Voice:
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
     """The options; a model's checkpoint can be given when its package is here."""
     here = available_models()
-    parser = ArgumentParser(description="Speak a list of phrases", prog="inference.py")
+    parser = ArgumentParser(
+        description="Speak a list of phrases",
+        prog="inference.py",
+        epilog="Exit status: 0 spoken, also where single phrases were cut that the voice did not end; 1 bad input, or "
+        "every phrase was cut; 2 wrong options; 128 + a signal's number if one stopped the run.",
+    )
     add_inference_arguments(
         parser,
         generators=[name for name in GENERATORS if name in here],
@@ -72,12 +79,8 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     )
     args = parser.parse_args(argv)
     check_options(args)
-    check_roles(
-        args,
-        parser,
-        has_generator=given_checkpoint(args, GENERATORS) is not None,
-        has_vocoder=given_checkpoint(args, VOCODERS) is not None,
-    )
+    generator, vocoder = given_checkpoint(args, GENERATORS), given_checkpoint(args, VOCODERS)
+    check_roles(args, parser, generator=generator and generator[0], vocoder=vocoder and vocoder[0])
     return args
 
 
@@ -112,6 +115,7 @@ def load_voice(given: Given, args: argparse.Namespace, *, device: torch.device) 
                 f"{given.path}: holds no pitch statistics to change pitch by in Hz; give --pitch-mean-std-file"
             )
     return Voice(
+        model=given.model,
         network=compiled(network, given, args),
         audio=given.checkpoint.audio,
         front_end=TextFrontEnd(given.checkpoint.text, unknown_symbols=args.unknown_symbols),
@@ -122,7 +126,9 @@ def load_voice(given: Given, args: argparse.Namespace, *, device: torch.device) 
 
 def load_vocoder(given: Given, args: argparse.Namespace, *, device: torch.device, autocast: Autocast) -> NetworkVocoder:
     """A vocoder checkpoint with its denoiser."""
-    network, _ = load_network(given, device=device)
+    network, config = load_network(given, device=device)
+    if settings := vocoder_settings(args, given.model, config, where=given.path):
+        network = WithSettings(network, settings)
     return NetworkVocoder(
         compiled(network, given, args),
         given.checkpoint.audio,
@@ -160,6 +166,11 @@ def prepare(
     phrases = read_phrases(args.input)
     if voice is None:
         return load_given(phrases, dataset_path=args.dataset_path, contract=contract)
+    if voice.model != "FastPitch" and (phrases[0].pitch is not None or phrases[0].duration is not None):
+        raise InputError(
+            f"{args.input}: its columns pitch and duration are for FastPitch, and {voice.model} knows nothing of them; "
+            "leave them out"
+        )
     if voice.pitch_transform is not None and phrases[0].pitch is not None:
         raise OptionError(f"--pitch-transform-* change the predicted pitch, but {args.input} gives the pitch")
     utterances = encode_phrases(
@@ -171,6 +182,18 @@ def prepare(
     )
     voice.front_end.warn_dropped()
     return utterances, voice.audio
+
+
+def controls_from_args(args: argparse.Namespace, voice: Voice | None) -> Controls:
+    """How every phrase is spoken."""
+    return Controls(
+        pace=args.pace,
+        max_duration=args.max_duration,
+        pitch_transform=voice.pitch_transform if voice else None,
+        seed=args.seed,
+        max_decoder_steps=args.max_decoder_steps,
+        gate_threshold=args.gate_threshold,
+    )
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -189,9 +212,7 @@ def main(argv: list[str] | None = None) -> int:
     synthesizer = Synthesizer(
         generator=None if voice is None else voice.network,
         vocoder=vocoder,
-        controls=Controls(
-            pace=args.pace, max_duration=args.max_duration, pitch_transform=voice.pitch_transform if voice else None
-        ),
+        controls=controls_from_args(args, voice),
         audio=audio,
         device=device,
         autocast=autocast,
@@ -222,7 +243,10 @@ def main(argv: list[str] | None = None) -> int:
         logger.close()
         if folder is not None:
             print(f"{folder.n_written} of {len(utterances)} phrases are in {args.output}")
-    return 0
+    if not synthesizer.unfinished:
+        return 0
+    print(f"{len(synthesizer.unfinished)} of {len(utterances)} phrases were cut, as the voice did not end them")
+    return 1 if len(synthesizer.unfinished) == len(utterances) else 0
 
 
 if __name__ == "__main__":

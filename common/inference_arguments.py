@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -17,6 +18,7 @@ from common.precision import (
     check_cuda,
     check_precision_arguments,
 )
+from common.registry import GENERATORS
 from common.text.cleaners import CLEANERS
 from common.text.front_end import UNKNOWN_SYMBOLS
 from common.text.symbols import CHARACTER_SETS, PHONE_SETS
@@ -24,12 +26,17 @@ from common.vocoder import ACCEPTABLE_DIFFERENCES, Autocast
 
 WARMUP_STEPS = 3  # batches of --include-warmup
 PITCH_TRANSFORMS = ("flatten", "invert", "amplify", "shift", "custom")
-GENERATOR_OPTIONS = (
-    *("speaker", "pace", "max_duration", "pitch_mean_std_file"),
-    *(f"pitch_transform_{name}" for name in PITCH_TRANSFORMS),
-    *("input_type", "symbol_set", "text_cleaners", "unknown_symbols"),
-)
+GENERATOR_OPTIONS = ("input_type", "symbol_set", "text_cleaners", "unknown_symbols")
 VOCODER_OPTIONS = ("denoising_strength", "accept_audio_differences", "cuda_graphs")
+MODEL_OPTIONS = {  # that one model alone has a notion of
+    "FastPitch": (
+        *("speaker", "pace", "max_duration", "pitch_mean_std_file"),
+        *(f"pitch_transform_{name}" for name in PITCH_TRANSFORMS),
+    ),
+    "Tacotron2": ("max_decoder_steps", "gate_threshold"),
+    "WaveGlow": ("wn_channels", "sigma_infer", "chunk_frames"),
+}
+SIGMA_INFER = 0.9  # as published
 
 
 def checkpoint_option(model: str) -> str:
@@ -96,15 +103,14 @@ def add_inference_arguments(
         "fine-tune it",
     )
     _add_speaking_arguments(parser)
+    _add_tacotron2_arguments(parser)
+    _add_waveglow_arguments(parser)
     _add_text_arguments(parser)
     _add_measuring_arguments(parser)
 
 
 def _add_speaking_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("speaking")
-    group.add_argument("--speaker", default="0", help="number or name of the voice, where the list has no such column")
-    group.add_argument("--pace", type=positive_float, default=1.0, help="2 speaks twice as fast")
-    group.add_argument("--max-duration", type=positive_float, default=75.0, help="longest symbol, in frames at pace 1")
     group.add_argument("--fade-out", type=non_negative_int, default=10, help="frames at the end that fall to silence")
     group.add_argument(
         "--denoising-strength",
@@ -112,6 +118,10 @@ def _add_speaking_arguments(parser: argparse.ArgumentParser) -> None:
         default=0.0,
         help="how much of a vocoder's own noise is subtracted; 0.005 is a little",
     )
+    group = parser.add_argument_group("speaking with FastPitch", "refused with other models, which know nothing of it")
+    group.add_argument("--speaker", default="0", help="number or name of the voice, where the list has no such column")
+    group.add_argument("--pace", type=positive_float, default=1.0, help="2 speaks twice as fast")
+    group.add_argument("--max-duration", type=positive_float, default=75.0, help="longest symbol, in frames at pace 1")
     group.add_argument("--pitch-transform-flatten", action="store_true", help="flatten the pitch to its mean")
     group.add_argument("--pitch-transform-invert", action="store_true", help="mirror the pitch at its mean")
     group.add_argument(
@@ -123,6 +133,34 @@ def _add_speaking_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--pitch-transform-custom", action="store_true", help="apply the function of pitch_transform.py, alone"
+    )
+
+
+def _add_tacotron2_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("speaking with Tacotron 2", "what is left out is as the checkpoint says")
+    group.add_argument(
+        "--max-decoder-steps",
+        type=positive_int,
+        help="frames after which a phrase is cut that the model has not ended; it is named in a warning",
+    )
+    group.add_argument("--gate-threshold", type=positive_float, help="probability, below 1, at which a phrase ends")
+
+
+def _add_waveglow_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("speaking with WaveGlow")
+    group.add_argument(
+        "--wn-channels", type=positive_int, help="width of its networks; a checkpoint of another width is refused"
+    )
+    group.add_argument(
+        "--sigma-infer",
+        type=non_negative_float,
+        default=SIGMA_INFER,
+        help="standard deviation of the noise that becomes sound",
+    )
+    group.add_argument(
+        "--chunk-frames",
+        type=positive_int,
+        help="compute so many mel frames at a time, in memory that hardly grows with the length; the sound is the same",
     )
 
 
@@ -178,6 +216,8 @@ def check_options(args: argparse.Namespace) -> None:
         raise OptionError("--cuda-graphs needs --cuda")
     if args.torchscript and args.compile:
         raise OptionError("--torchscript and --compile both compile the networks; give one of them")
+    if args.gate_threshold is not None and args.gate_threshold >= 1:
+        raise OptionError(f"--gate-threshold {args.gate_threshold}: expected a probability between 0 and 1")
     others = [name for name in pitch_options(args) if name != "custom"]
     if args.pitch_transform_custom and others:
         raise OptionError(
@@ -186,9 +226,9 @@ def check_options(args: argparse.Namespace) -> None:
 
 
 def check_roles(
-    args: argparse.Namespace, parser: argparse.ArgumentParser, *, has_generator: bool, has_vocoder: bool
+    args: argparse.Namespace, parser: argparse.ArgumentParser, *, generator: str | None, vocoder: str | None
 ) -> None:
-    """Refuse options about models whose checkpoints are not given.
+    """Refuse options about models other than those whose checkpoints are given; these are their names.
 
     Raises:
         OptionError: names the first such option.
@@ -197,18 +237,28 @@ def check_roles(
     def given(names: tuple[str, ...]) -> list[str]:
         return [f"--{name.replace('_', '-')}" for name in names if getattr(args, name) != parser.get_default(name)]
 
-    if not has_generator:
+    if generator is None:
         for option in given(GENERATOR_OPTIONS):
             raise OptionError(f"{option} is for speaking from text; give a text-to-mel checkpoint")
-    if not has_vocoder:
+    for model, names in MODEL_OPTIONS.items():
+        if model in (generator, vocoder):
+            continue
+        instead = generator if model in GENERATORS else vocoder
+        for option in given(names):
+            raise OptionError(
+                f"{option} is for {model}; give --{checkpoint_option(model)}"
+                if instead is None
+                else f"{option} is for {model}, and {instead} knows nothing of it; leave it out"
+            )
+    if vocoder is None:
         for option in given(VOCODER_OPTIONS):
             raise OptionError(f"{option} is for a vocoder's network; give a vocoder's checkpoint")
-    if not has_generator and not has_vocoder:
+    if generator is None and vocoder is None:
         if args.ema:
             raise OptionError("--ema needs a checkpoint to take the averaged weights from")
         for option in given(("torchscript", "compile")):
             raise OptionError(f"{option} needs a network to compile; give a checkpoint")
-    if has_vocoder and args.no_audio:
+    if vocoder is not None and args.no_audio:
         raise OptionError("--no-audio leaves no work for a vocoder; leave one of them out")
 
 
@@ -216,6 +266,22 @@ def pitch_options(args: argparse.Namespace) -> dict[str, float | bool]:
     """The ``--pitch-transform-*`` options that are given, by their last word."""
     values = {name: getattr(args, f"pitch_transform_{name}") for name in PITCH_TRANSFORMS}
     return {name: value for name, value in values.items() if value is not None and value is not False}
+
+
+def vocoder_settings(args: argparse.Namespace, model: str, config: Any, *, where: Path) -> dict[str, Any]:
+    """What the options tell a vocoder's ``infer`` besides the mels; ``config`` is the ModelConfig of ``where``.
+
+    Raises:
+        OptionError: the checkpoint is not as wide as ``--wn-channels`` says.
+    """
+    if model != "WaveGlow":
+        return {}
+    if args.wn_channels not in (None, config.wn_channels):
+        raise OptionError(
+            f"--wn-channels {args.wn_channels}: {where} has {config.wn_channels}; leave the option out, or give "
+            "another checkpoint"
+        )
+    return {"sigma": args.sigma_infer, "seed": args.seed, "chunk_frames": args.chunk_frames}
 
 
 def device_from_args(args: argparse.Namespace) -> torch.device:

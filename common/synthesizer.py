@@ -1,6 +1,7 @@
 """From a list of phrases to mels and sound: utterances checked before the first is spoken, batches of like length."""
 
 import itertools
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -117,6 +118,7 @@ class Synthesizer:
         autocast: Autocast,
     ) -> None:
         """``controls`` holds for every utterance, apart from what an utterance says itself."""
+        self.unfinished: dict[Phrase, int] = {}  # that the generator had to stop -> the frames it had made by then
         self._generator = generator
         self._vocoder = vocoder
         self._controls = controls
@@ -176,7 +178,21 @@ class Synthesizer:
         )
         with watch.running(), self._autocast():
             output = self._generator.infer(tokens, lengths, controls)
-        return output.mel, output.lengths.tolist()
+        n_frames = output.lengths.tolist()
+        if output.finished is not None:
+            for utterance, finished, length in zip(batch, output.finished.tolist(), n_frames):
+                self._warn_unless(finished, utterance.phrase, length)
+        return output.mel, n_frames
+
+    def _warn_unless(self, finished: bool, phrase: Phrase, n_frames: int) -> None:
+        """Name a phrase that was cut; once, however often it is spoken."""
+        if not finished and phrase not in self.unfinished:
+            self.unfinished[phrase] = n_frames
+            print(
+                f"warning: {phrase.where} ({phrase.output}): the voice did not end it; cut after {n_frames} frames "
+                "(--max-decoder-steps)",
+                file=sys.stderr,
+            )
 
     def _pad_given(self, rows: list[Tensor | None]) -> Tensor | None:
         """A list has a column for all of its utterances, or for none."""

@@ -1,9 +1,9 @@
 """From mel-spectrograms to sound: what every vocoder offers, Griffin-Lim, networks, and which mels fit them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -53,6 +53,18 @@ class VocoderNetwork(Protocol):
 
     def infer(self, mel: Tensor, lengths: Tensor | None) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames or None for F each -> wave (B, F * hop), each as if it were alone."""
+
+
+@dataclass(frozen=True)
+class WithSettings:
+    """A network whose ``infer`` is told, besides the mels, the same each time: WaveGlow's noise, for one."""
+
+    network: Any  # takes the settings by name
+    settings: Mapping[str, Any]
+
+    def infer(self, mel: Tensor, lengths: Tensor | None) -> Tensor:
+        """As `VocoderNetwork.infer`."""
+        return self.network.infer(mel, lengths, **self.settings)
 
 
 class NetworkVocoder:
