@@ -2,53 +2,41 @@
 
 import argparse
 import importlib
-import itertools
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
 
 import models
-from common.checkpoint import Checkpoint, load_checkpoint
 from common.cli import ArgumentParser, run
+from common.compiled import CompiledNetwork
 from common.config import AudioConfig
-from common.errors import CheckpointError, InputError, OptionError
+from common.copy_synthesis import load_given
+from common.cuda_graphs import CudaGraphRecorder
+from common.errors import InputError, OptionError
+from common.given_checkpoints import Given, open_checkpoints
 from common.host_memory import keep_freed_memory
 from common.inference_arguments import (
     add_inference_arguments,
     autocast_from_args,
     check_options,
-    check_options_without_generator,
+    check_roles,
     checkpoint_option,
     device_from_args,
+    given_checkpoint,
     pitch_options,
-    text_config_from_args,
 )
 from common.logger import Logger
-from common.measure import Measurements
+from common.measure import BatchTimes, Measurements
 from common.phrases import read_phrases
 from common.pitch_statistics import read_pitch_statistics
 from common.precision import choose_kernels, precision_name
-from common.progress import progress
-from common.registry import available_models
-from common.signals import StopSignals
+from common.registry import GENERATORS, VOCODERS, available_models
 from common.synthesis import Controls, PitchTransformation
-from common.synthesizer import (
-    OutputFolder,
-    Spoken,
-    Synthesizer,
-    Utterance,
-    encode_phrases,
-    load_given_mels,
-    plan_batches,
-)
+from common.synthesizer import OutputFolder, Synthesizer, Utterance, encode_phrases, plan_batches, speak_all
 from common.text.front_end import TextFrontEnd
-from common.vocoder import Autocast, GriffinLimVocoder, NetworkVocoder, Vocoder, check_same_audio
+from common.vocoder import AudioContract, Autocast, GriffinLimVocoder, NetworkVocoder, Vocoder
 
-GENERATORS = ("FastPitch", "Tacotron2")
-VOCODERS = ("HiFi-GAN", "WaveGlow")
 IN_HERTZ = {"shift", "custom"}  # pitch transforms that need to know the voice's pitch
 
 
@@ -84,78 +72,94 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     )
     args = parser.parse_args(argv)
     check_options(args)
-    if given_checkpoint(args, GENERATORS) is None:
-        check_options_without_generator(args, parser, has_vocoder=given_checkpoint(args, VOCODERS) is not None)
+    check_roles(
+        args,
+        parser,
+        has_generator=given_checkpoint(args, GENERATORS) is not None,
+        has_vocoder=given_checkpoint(args, VOCODERS) is not None,
+    )
     return args
 
 
-def given_checkpoint(args: argparse.Namespace, names: tuple[str, ...]) -> tuple[str, Path] | None:
-    """The model among ``names`` whose checkpoint is given, and its path."""
-    given = [(name, path) for name in names if (path := getattr(args, checkpoint_option(name), None)) is not None]
-    if len(given) > 1:
-        options = " and ".join("--" + checkpoint_option(name) for name, _ in given)
-        raise OptionError(f"{options} do the same job; give one of them")
-    return given[0] if given else None
-
-
-def load_model(
-    name: str, path: Path, args: argparse.Namespace, *, device: torch.device, ema: bool
-) -> tuple[nn.Module, Any, Checkpoint]:
-    """A checkpoint's first network, its ModelConfig, and the checkpoint with its text front end settled."""
-    checkpoint = load_checkpoint(path)
-    if checkpoint.model != name:
-        raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of {name}")
-    if name in GENERATORS:
-        checkpoint = replace(checkpoint, text=text_config_from_args(args, checkpoint.text, where=path))
-    networks, config = models.load_networks(checkpoint, ema=ema, device=device, where=str(path))
+def load_network(given: Given, *, device: torch.device) -> tuple[Any, Any]:
+    """A checkpoint's first network, ready to infer, and its ModelConfig."""
+    networks, config = models.load_networks(given.checkpoint, ema=given.ema, device=device, where=str(given.path))
     network = next(iter(networks.values()))
     network.prepare_for_inference()
-    return network, config, checkpoint
+    return network, config
 
 
-def load_voice(given: tuple[str, Path], args: argparse.Namespace, *, device: torch.device) -> Voice:
+def compiled(network: Any, given: Given, args: argparse.Namespace) -> Any:
+    """The network as ``--torchscript`` or ``--compile`` have it."""
+    if args.torchscript:
+        return models.get_package(given.model).model.to_torchscript(network)
+    return CompiledNetwork(network, name=given.model) if args.compile else network
+
+
+def load_voice(given: Given, args: argparse.Namespace, *, device: torch.device) -> Voice:
     """A text-to-mel checkpoint with its text front end and the pitch transform of its package."""
-    name, path = given
-    network, config, checkpoint = load_model(name, path, args, device=device, ema=args.ema)
-    package = models.get_package(name)
+    network, config = load_network(given, device=device)
     if args.pitch_mean_std_file is not None:
         given_pitch = read_pitch_statistics(args.pitch_mean_std_file)
         network.pitch_mean.fill_(given_pitch.mean)
         network.pitch_std.fill_(given_pitch.std)
     transform = None
     if options := pitch_options(args):
-        transform = importlib.import_module(f"{package.__name__}.pitch_transform").PitchTransform(**options)
+        package = models.get_package(given.model).__name__
+        transform = importlib.import_module(f"{package}.pitch_transform").PitchTransform(**options)
         if options.keys() & IN_HERTZ and not network.pitch_std > 0:
-            raise InputError(f"{path}: holds no pitch statistics to change pitch by in Hz; give --pitch-mean-std-file")
+            raise InputError(
+                f"{given.path}: holds no pitch statistics to change pitch by in Hz; give --pitch-mean-std-file"
+            )
     return Voice(
-        network=package.model.to_torchscript(network) if args.torchscript else network,
-        audio=checkpoint.audio,
-        front_end=TextFrontEnd(checkpoint.text, unknown_symbols=args.unknown_symbols),
+        network=compiled(network, given, args),
+        audio=given.checkpoint.audio,
+        front_end=TextFrontEnd(given.checkpoint.text, unknown_symbols=args.unknown_symbols),
         n_speakers=getattr(config, "n_speakers", 1),
         pitch_transform=transform,
     )
 
 
-def load_vocoder(
-    given: tuple[str, Path], args: argparse.Namespace, *, voice: Voice | None, device: torch.device, autocast: Autocast
-) -> Vocoder:
-    """A vocoder checkpoint, of the same mels as the voice."""
-    name, path = given
-    if args.no_audio:
-        raise OptionError(f"--no-audio leaves no work for --{checkpoint_option(name)}; leave one of them out")
-    network, _, checkpoint = load_model(name, path, args, device=device, ema=args.ema and voice is None)
-    if voice is not None:
-        check_same_audio(voice.audio, checkpoint.audio, names=("the text-to-mel checkpoint", str(path)))
-    return NetworkVocoder(network, checkpoint.audio, name=checkpoint_option(name), autocast=autocast)
+def load_vocoder(given: Given, args: argparse.Namespace, *, device: torch.device, autocast: Autocast) -> NetworkVocoder:
+    """A vocoder checkpoint with its denoiser."""
+    network, _ = load_network(given, device=device)
+    return NetworkVocoder(
+        compiled(network, given, args),
+        given.checkpoint.audio,
+        name=checkpoint_option(given.model),
+        autocast=autocast,
+        device=device,
+        denoising_strength=args.denoising_strength,
+        graph_recorder=CudaGraphRecorder() if args.cuda_graphs else None,
+    )
+
+
+def load(
+    args: argparse.Namespace, *, device: torch.device, autocast: Autocast
+) -> tuple[Voice | None, Vocoder | None, AudioContract | None]:
+    """The models that are given, and what mels the vocoder reads; that of the voice are compared with it first."""
+    generator, vocoder = open_checkpoints(args)
+    contract = None
+    if vocoder is not None:
+        held = vocoder.checkpoint
+        contract = AudioContract(held.audio, str(vocoder.path), held.assumed, tuple(args.accept_audio_differences))
+        if generator is not None:
+            theirs = generator.checkpoint
+            contract.check(theirs.audio, owner=str(generator.path), assumed=theirs.assumed)
+    return (
+        generator and load_voice(generator, args, device=device),
+        vocoder and load_vocoder(vocoder, args, device=device, autocast=autocast),
+        contract,
+    )
 
 
 def prepare(
-    args: argparse.Namespace, *, voice: Voice | None, vocoder: Vocoder | None
+    args: argparse.Namespace, *, voice: Voice | None, contract: AudioContract | None
 ) -> tuple[list[Utterance], AudioConfig]:
     """The list's utterances, all checked, and the description of their mels."""
     phrases = read_phrases(args.input)
     if voice is None:
-        return load_given_mels(phrases, dataset_path=args.dataset_path, audio=vocoder.audio if vocoder else None)
+        return load_given(phrases, dataset_path=args.dataset_path, contract=contract)
     if voice.pitch_transform is not None and phrases[0].pitch is not None:
         raise OptionError(f"--pitch-transform-* change the predicted pitch, but {args.input} gives the pitch")
     utterances = encode_phrases(
@@ -169,47 +173,6 @@ def prepare(
     return utterances, voice.audio
 
 
-def speak_all(
-    utterances: list[Utterance],
-    synthesizer: Synthesizer,
-    measurements: Measurements,
-    *,
-    args: argparse.Namespace,
-    logger: Logger,
-    folder: OutputFolder | None,
-) -> None:
-    """Speak every utterance ``--repeats`` times; the first time its files are written.
-
-    Raises:
-        SystemExit: a signal asked to stop; the phrase that was being spoken then is finished.
-    """
-    batches = plan_batches(utterances, args.batch_size)
-    total = args.repeats * len(utterances)
-    with StopSignals() as signals, progress(total=total, desc="speaking", unit="phrase") as bar:
-
-        def stop_if_asked(_: Spoken) -> None:
-            if signals.received is not None:
-                raise SystemExit(128 + signals.received)
-
-        def count(spoken: Spoken) -> None:
-            bar.update()
-            stop_if_asked(spoken)
-
-        def write(spoken: Spoken) -> None:
-            folder.write(spoken)
-            count(spoken)
-
-        for batch in itertools.islice(itertools.cycle(batches), args.warmup_steps):
-            synthesizer.speak(batch, keep=stop_if_asked)
-        for repeat in range(args.repeats):
-            keep = write if repeat == 0 and folder is not None else count
-            for batch in batches:
-                times = synthesizer.speak(batch, keep=keep)
-                measurements.add(times)
-                if args.repeats == 1:
-                    measurements.log_batch(times, logger)
-
-
 def main(argv: list[str] | None = None) -> int:
     """Speak the list; every mistake in it or in the options shows before the first phrase is spoken."""
     args = parse_args(argv)
@@ -218,10 +181,8 @@ def main(argv: list[str] | None = None) -> int:
     choose_kernels(args)
     if not args.cuda:
         keep_freed_memory()
-    given_voice, given_vocoder = given_checkpoint(args, GENERATORS), given_checkpoint(args, VOCODERS)
-    voice = given_voice and load_voice(given_voice, args, device=device)
-    vocoder = given_vocoder and load_vocoder(given_vocoder, args, voice=voice, device=device, autocast=autocast)
-    utterances, audio = prepare(args, voice=voice, vocoder=vocoder)
+    voice, vocoder, contract = load(args, device=device, autocast=autocast)
+    utterances, audio = prepare(args, voice=voice, contract=contract)
     if vocoder is None and not args.no_audio:
         print("no vocoder checkpoint is given: the sound is made by Griffin-Lim, clear but rough")
         vocoder = GriffinLimVocoder(audio, seed=args.seed, n_iter=args.griffin_lim_iters)
@@ -241,8 +202,21 @@ def main(argv: list[str] | None = None) -> int:
         folder = OutputFolder(args.output, audio=audio, fade_out_frames=args.fade_out, save_mels=args.save_mels)
     logger = Logger(args.log_file or (args.output and args.output / "nvlog_infer.json"))
     logger.parameter(**vars(args), precision=precision_name(args))
+
+    def measured(times: BatchTimes) -> None:
+        measurements.add(times)
+        if args.repeats == 1:
+            measurements.log_batch(times, logger)
+
     try:
-        speak_all(utterances, synthesizer, measurements, args=args, logger=logger, folder=folder)
+        speak_all(
+            plan_batches(utterances, args.batch_size),
+            synthesizer,
+            warmup_steps=args.warmup_steps,
+            repeats=args.repeats,
+            write=folder and folder.write,
+            measured=measured,
+        )
         measurements.log_summary(logger)
     finally:
         logger.close()

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -112,14 +113,16 @@ def train(args: argparse.Namespace, ranks: Ranks) -> int:
     package = import_package(args.model)
     settings = package.arg_parser.settings_from_args(args)
     audio, text = settings.audio, settings.text
-    config = package.arg_parser.config_from_args(args, audio)
+    found = _checkpoint_to_resume(args, ranks)
+    base = None if found is None else _config_of(found[1], args.model, where=found[0])
+    config = package.arg_parser.config_from_args(args, audio, base=base)
     template = Checkpoint(model=args.model, config=to_plain(config), audio=audio, text=text, networks={})
     networks = models.build_networks(args.model, config, audio, text)
     training_set = data_functions.build_dataset(args.model, args, args.training_files, audio=audio, text=text)
     validation_set = data_functions.build_dataset(args.model, args, args.validation_files, audio=audio, text=text)
-    found = _checkpoint_to_resume(args, ranks)
     if found is not None:
-        _check_fits(template, found[1], where=found[0], adaptable=settings.adaptable)
+        adaptable = (*settings.adaptable, *found[1].assumed)
+        _check_fits(template, found[1], where=found[0], adaptable=adaptable)
         _load_weights(networks, found[1], where=found[0], ranks=ranks)
     package.arg_parser.set_up_networks(networks, args, new=found is None)
     objective = loss_functions.build_objective(args.model, args, audio)
@@ -172,17 +175,21 @@ def _checkpoint_to_resume(args: argparse.Namespace, ranks: Ranks) -> tuple[Path,
     return None
 
 
+def _config_of(checkpoint: Checkpoint, model: str, *, where: Path) -> Any:
+    """The ModelConfig of a checkpoint, which must be of ``model``."""
+    if checkpoint.model != model:
+        raise CheckpointError(f"{where}: a checkpoint of {checkpoint.model}, expected one of {model}")
+    return from_plain(import_package(model).model.ModelConfig, checkpoint.config, where=str(where))
+
+
 def _check_fits(template: Checkpoint, found: Checkpoint, *, where: Path, adaptable: Sequence[str]) -> None:
-    """Refuse a checkpoint of another model or of other features, listing each field that differs.
+    """Refuse a checkpoint of another architecture or of other features, listing each field that differs.
 
     ``adaptable`` names fields of the audio that may differ, as the model will adapt to them.
     """
-    if found.model != template.model:
-        raise CheckpointError(f"{where}: a checkpoint of {found.model}, expected one of {template.model}")
     names = (str(where), "these options and data")
-    kind = import_package(template.model).model.ModelConfig
     pairs = [
-        (from_plain(kind, found.config, where=str(where)), from_plain(kind, template.config, where="options")),
+        (_config_of(found, template.model, where=where), _config_of(template, template.model, where=where)),
         (found.audio, replace(template.audio, **{name: getattr(found.audio, name) for name in adaptable})),
     ]
     if found.text is not None and template.text is not None:

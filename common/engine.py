@@ -109,8 +109,11 @@ class Engine:
         # Rides along with the first phase's counts and values, so that it costs no exchange or waiting of its own.
         extra = torch.stack([frames.double(), frames.new_tensor(float(stop), dtype=torch.float64)])
         shared: list[float] = []
+        order = list(micro_batches)
         for phase in self.objective.phases:
-            outcome = self._run_phase(phase, micro_batches, epoch=epoch, extra=extra)
+            outcome = self._run_phase(phase, order, epoch=epoch, extra=extra)
+            if phase.keeps:
+                order.reverse()  # what is kept is of the last micro-batch: the next phase begins with it
             shared, extra = shared or outcome.extra, extra[:0]
             terms |= outcome.terms
             norms[phase.name] = outcome.grad_norm

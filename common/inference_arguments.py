@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from common.cli import non_negative_int, positive_float, positive_int
+from common.cli import non_negative_float, non_negative_int, positive_float, positive_int
 from common.config import TextConfig
 from common.errors import OptionError
 from common.precision import (
@@ -20,20 +20,34 @@ from common.precision import (
 from common.text.cleaners import CLEANERS
 from common.text.front_end import UNKNOWN_SYMBOLS
 from common.text.symbols import CHARACTER_SETS, PHONE_SETS
-from common.vocoder import Autocast
+from common.vocoder import ACCEPTABLE_DIFFERENCES, Autocast
 
 WARMUP_STEPS = 3  # batches of --include-warmup
 PITCH_TRANSFORMS = ("flatten", "invert", "amplify", "shift", "custom")
 GENERATOR_OPTIONS = (
-    *("torchscript", "speaker", "pace", "max_duration", "pitch_mean_std_file"),
+    *("speaker", "pace", "max_duration", "pitch_mean_std_file"),
     *(f"pitch_transform_{name}" for name in PITCH_TRANSFORMS),
     *("input_type", "symbol_set", "text_cleaners", "unknown_symbols"),
 )
+VOCODER_OPTIONS = ("denoising_strength", "accept_audio_differences", "cuda_graphs")
 
 
 def checkpoint_option(model: str) -> str:
     """The option that takes a model's checkpoint, without its hyphens: ``HiFi-GAN`` -> ``hifigan``."""
     return model.lower().replace("-", "")
+
+
+def given_checkpoint(args: argparse.Namespace, names: Sequence[str]) -> tuple[str, Path] | None:
+    """The model among ``names`` whose checkpoint is given, and its path.
+
+    Raises:
+        OptionError: several are given.
+    """
+    given = [(name, path) for name in names if (path := getattr(args, checkpoint_option(name), None)) is not None]
+    if len(given) > 1:
+        options = " and ".join("--" + checkpoint_option(name) for name, _ in given)
+        raise OptionError(f"{options} do the same job; give one of them")
+    return given[0] if given else None
 
 
 def add_inference_arguments(
@@ -46,14 +60,14 @@ def add_inference_arguments(
         type=Path,
         required=True,
         help="phrases: lines of output.wav|utterance, plain lines, or a header that names columns (output, text, mel, "
-        "pitch, duration, speaker) parted by tabs",
+        "wav, pitch, duration, speaker) parted by tabs",
     )
     parser.add_argument("-o", "--output", type=Path, help="folder for the sound, one file a phrase")
     parser.add_argument("--log-file", type=Path, help="log of the figures; nvlog_infer.json in --output if not given")
     parser.add_argument("--save-mels", action="store_true", help="keep the mel-spectrograms too, in --output/mels")
     parser.add_argument("--no-audio", action="store_true", help="stop at the mel-spectrograms")
     parser.add_argument(
-        "--dataset-path", type=Path, default=Path(), help="folder that the columns mel, pitch and duration start from"
+        "--dataset-path", type=Path, default=Path(), help="folder that mel, wav, pitch and duration start from"
     )
     parser.add_argument("--seed", type=int, default=1234, help="of everything random, the same for every phrase")
     group = parser.add_argument_group("models")
@@ -61,15 +75,26 @@ def add_inference_arguments(
         group.add_argument(
             f"--{checkpoint_option(name)}",
             type=Path,
-            help=f"checkpoint of a {name} model, to speak from text; without it the list's mels become sound",
+            help=f"checkpoint of a {name} model, to speak from text; without it the list's mel or wav column "
+            "becomes sound",
         )
     for name in vocoders:
         group.add_argument(
             f"--{checkpoint_option(name)}", type=Path, help=f"checkpoint of a {name} model; without it: Griffin-Lim"
         )
     group.add_argument("--griffin-lim-iters", type=positive_int, default=60, help="rounds of Griffin-Lim")
-    group.add_argument("--ema", action="store_true", help="use the averaged weights of the checkpoint")
-    group.add_argument("--torchscript", action="store_true", help="compile the text-to-mel model to TorchScript")
+    group.add_argument(
+        "--ema", action="store_true", help="use the averaged weights of each checkpoint that has them; one must"
+    )
+    group.add_argument("--torchscript", action="store_true", help="compile the networks to TorchScript")
+    group.add_argument(
+        "--accept-audio-differences",
+        nargs="+",
+        choices=ACCEPTABLE_DIFFERENCES,
+        default=[],
+        help="speak mels that differ in these from what the vocoder was trained on, by default in neither; better "
+        "fine-tune it",
+    )
     _add_speaking_arguments(parser)
     _add_text_arguments(parser)
     _add_measuring_arguments(parser)
@@ -81,6 +106,12 @@ def _add_speaking_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--pace", type=positive_float, default=1.0, help="2 speaks twice as fast")
     group.add_argument("--max-duration", type=positive_float, default=75.0, help="longest symbol, in frames at pace 1")
     group.add_argument("--fade-out", type=non_negative_int, default=10, help="frames at the end that fall to silence")
+    group.add_argument(
+        "--denoising-strength",
+        type=non_negative_float,
+        default=0.0,
+        help="how much of a vocoder's own noise is subtracted; 0.005 is a little",
+    )
     group.add_argument("--pitch-transform-flatten", action="store_true", help="flatten the pitch to its mean")
     group.add_argument("--pitch-transform-invert", action="store_true", help="mirror the pitch at its mean")
     group.add_argument(
@@ -111,6 +142,10 @@ def _add_text_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_measuring_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("computing and measuring")
     add_precision_arguments(group)
+    group.add_argument("--compile", action="store_true", help="compile the networks with torch.compile")
+    group.add_argument(
+        "--cuda-graphs", action="store_true", help="record the vocoder's work for each length, rounded up, on a GPU"
+    )
     group.add_argument("-bs", "--batch-size", type=positive_int, default=64, help="phrases at once")
     group.add_argument("--repeats", type=positive_int, default=1, help="speak the list so often, to measure it")
     group.add_argument(
@@ -139,6 +174,10 @@ def check_options(args: argparse.Namespace) -> None:
     if args.output is not None and args.no_audio and not args.save_mels:
         raise OptionError("--no-audio with --output needs --save-mels, or nothing would be written")
     check_precision_arguments(args)
+    if args.cuda_graphs and not args.cuda:
+        raise OptionError("--cuda-graphs needs --cuda")
+    if args.torchscript and args.compile:
+        raise OptionError("--torchscript and --compile both compile the networks; give one of them")
     others = [name for name in pitch_options(args) if name != "custom"]
     if args.pitch_transform_custom and others:
         raise OptionError(
@@ -146,19 +185,31 @@ def check_options(args: argparse.Namespace) -> None:
         )
 
 
-def check_options_without_generator(
-    args: argparse.Namespace, parser: argparse.ArgumentParser, *, has_vocoder: bool
+def check_roles(
+    args: argparse.Namespace, parser: argparse.ArgumentParser, *, has_generator: bool, has_vocoder: bool
 ) -> None:
-    """Refuse options about speaking from text where mels are given.
+    """Refuse options about models whose checkpoints are not given.
 
     Raises:
         OptionError: names the first such option.
     """
-    for name in GENERATOR_OPTIONS:
-        if getattr(args, name) != parser.get_default(name):
-            raise OptionError(f"--{name.replace('_', '-')} is for speaking from text; give a text-to-mel checkpoint")
-    if args.ema and not has_vocoder:
-        raise OptionError("--ema needs a checkpoint to take the averaged weights from")
+
+    def given(names: tuple[str, ...]) -> list[str]:
+        return [f"--{name.replace('_', '-')}" for name in names if getattr(args, name) != parser.get_default(name)]
+
+    if not has_generator:
+        for option in given(GENERATOR_OPTIONS):
+            raise OptionError(f"{option} is for speaking from text; give a text-to-mel checkpoint")
+    if not has_vocoder:
+        for option in given(VOCODER_OPTIONS):
+            raise OptionError(f"{option} is for a vocoder's network; give a vocoder's checkpoint")
+    if not has_generator and not has_vocoder:
+        if args.ema:
+            raise OptionError("--ema needs a checkpoint to take the averaged weights from")
+        for option in given(("torchscript", "compile")):
+            raise OptionError(f"{option} needs a network to compile; give a checkpoint")
+    if has_vocoder and args.no_audio:
+        raise OptionError("--no-audio leaves no work for a vocoder; leave one of them out")
 
 
 def pitch_options(args: argparse.Namespace) -> dict[str, float | bool]:

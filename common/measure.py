@@ -13,6 +13,9 @@ from common.logger import Logger
 # Half-widths of the normal distribution's central intervals, in standard deviations.
 NORMAL_INTERVALS = {"90%": 1.6448536269514722, "95%": 1.959963984540054, "99%": 2.5758293035489004}
 
+# Figures that the published recipes of FastPitch and HiFi-GAN call by different names; the JSON stream has both.
+OTHER_NAMES = {"mel_gen_frames/s": "generator_frames/s", "avg_mel_gen_frames/s": "avg_generator_frames/s"}
+
 
 class Stopwatch:
     """Seconds of work on a device: starts when earlier work is done and stops when this work is."""
@@ -57,7 +60,8 @@ class Measurements:
     """The times of a run's batches, and the figures that are logged of them.
 
     Of each batch: ``generator_frames/s``, ``generator_latency``, ``<vocoder>_frames/s``, ``<vocoder>_samples/s``,
-    ``<vocoder>_latency``, ``latency``. Of the run, for each stage and (without a stage's name) for both together:
+    ``<vocoder>_latency``, ``latency``. Of the run, for each stage and (without a stage's name) for both together;
+    the JSON stream has ``OTHER_NAMES`` too:
 
     ===================================  ===========================================================================
     key                                  meaning
@@ -90,6 +94,7 @@ class Measurements:
         if batch.generator is not None:
             figures["generator_frames/s"] = batch.n_frames / batch.generator
             figures["generator_latency"] = batch.generator
+            figures |= _under_other_names(figures)
         if batch.vocoder is not None:
             figures[f"{self.vocoder_name}_frames/s"] = batch.n_frames / batch.vocoder
             figures[f"{self.vocoder_name}_samples/s"] = batch.n_samples / batch.vocoder
@@ -112,6 +117,7 @@ class Measurements:
             figures["avg_generator_tokens/s"] = tokens / sum(generator)
             figures["avg_generator_frames/s"] = frames / sum(generator)
             figures |= self._latencies("generator_", generator)
+            figures |= _under_other_names(figures)
         if vocoder:
             name = self.vocoder_name
             figures[f"avg_{name}_frames/s"] = frames / sum(vocoder)
@@ -130,15 +136,19 @@ class Measurements:
         for name in figures:
             if name not in logger.metrics:
                 form, unit = unit_of(name)
-                logger.metadata(name, name=name.replace("_", " "), format=form.replace(">10", ""), unit=unit)
+                shown = name not in OTHER_NAMES
+                logger.metadata(
+                    name, name=name.replace("_", " "), format=form.replace(">10", ""), unit=unit, shown=shown
+                )
         logger.log((), figures)
 
     def log_summary(self, logger: Logger) -> None:
         """Log the run's figures, one a line."""
         for name, value in self.summary().items():
             form, unit = unit_of(name)
-            logger.metadata(name, name=f"{name.replace('_', ' '): <26}", format=form, unit=unit)
-            logger.log((), {name: value})
+            shown = name not in OTHER_NAMES
+            logger.metadata(name, name=f"{name.replace('_', ' '): <26}", format=form, unit=unit, shown=shown)
+            logger.log((), {name: value}, stdout=shown)
 
     def _latencies(self, stage: str, seconds: list[float]) -> dict[str, float]:
         """Mean, intervals and real-time factors of one stage's batch times; ``stage`` ends with ``_`` or is empty."""
@@ -151,6 +161,10 @@ class Measurements:
         figures[f"avg_{stage}RTF"] = speech / (utterances * mean)
         figures[f"avg_{stage}RTF@{self.batch_size}"] = speech / (len(self.batches) * mean)
         return figures
+
+
+def _under_other_names(figures: dict[str, float]) -> dict[str, float]:
+    return {other: figures[name] for other, name in OTHER_NAMES.items() if name in figures}
 
 
 def unit_of(figure: str) -> tuple[str, str]:

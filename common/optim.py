@@ -13,6 +13,8 @@ OPTIMIZERS = ("lamb", "adam", "adamw")
 Schedule = Callable[[int, int], float]  # iteration and epoch, both from 1 -> learning rate
 # How an optimizer is computed, not what: a checkpoint of another machine has no say in it.
 _EXECUTION = ("fused", "foreach", "capturable", "differentiable")
+# What options or the model's package say: those of today, not of the run that is gone on with.
+_OPTIONS = ("lr", "weight_decay", "betas")
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,7 @@ def state_by_name(optimizer: torch.optim.Optimizer, named: dict[str, nn.Paramete
 def load_state_by_name(
     optimizer: torch.optim.Optimizer, saved: dict[str, Any], named: dict[str, nn.Parameter], *, where: str
 ) -> None:
-    """Restore what `state_by_name` saved, except learning rate and weight decay, which are today's options.
+    """Restore what `state_by_name` saved, except learning rate, weight decay and betas, which are today's options.
 
     Raises:
         CheckpointError: a parameter is unknown or of another shape, or the settings are of another optimizer.
@@ -168,7 +170,7 @@ def load_state_by_name(
     unknown = sorted(set(settings) - set(own)) + sorted(set(saved["states"]) - set(named))
     if unknown:
         raise CheckpointError(f"{where}: its optimizer's state does not fit, unknown: {', '.join(unknown[:5])}")
-    own.update({key: value for key, value in settings.items() if key not in ("lr", "weight_decay")})
+    own.update({key: value for key, value in settings.items() if key not in _OPTIONS})
     for name, state in saved["states"].items():
         parameter = named[name]
         for key, value in state.items():

@@ -5,7 +5,8 @@ from pathlib import Path, PurePosixPath
 
 from common.errors import InputError
 
-COLUMNS = ("output", "text", "mel", "pitch", "duration", "speaker")
+COLUMNS = ("output", "text", "mel", "wav", "pitch", "duration", "speaker")
+SOURCES = ("text", "mel", "wav")  # what sound can be made of; a header names at least one of them
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,7 @@ class Phrase:
     output: PurePosixPath  # of the wav, inside the output folder
     text: str | None = None
     mel: str | None = None
+    wav: str | None = None  # a recording, to speak its own mel again
     pitch: str | None = None
     duration: str | None = None
     speaker: str | None = None  # a number, or a name that the checkpoint knows
@@ -24,8 +26,8 @@ class Phrase:
 def read_phrases(path: Path) -> list[Phrase]:
     """Read a list of phrases in any of its three forms.
 
-    - The first line names columns out of ``COLUMNS`` (``text`` or ``mel`` among them), parted by tabs or by
-      ``|``: the others give their values.
+    - The first line names columns out of ``COLUMNS`` (``text``, ``mel`` or ``wav`` among them), parted by tabs or
+      by ``|``: the others give their values.
     - ``output.wav|utterance`` on every line.
     - One utterance a line. These, and a list without the column ``output``, are named ``audio_0001.wav`` and so
       on by their place in the list.
@@ -40,14 +42,14 @@ def read_phrases(path: Path) -> list[Phrase]:
     first = lines[0][1]
     delimiter = "\t" if "\t" in first else "|"
     columns = [name.strip() for name in first.split(delimiter)]
-    if "text" in columns or "mel" in columns:
+    if not set(SOURCES).isdisjoint(columns):
         _check_columns(columns, where=f"{path}:{lines[0][0]}")
         rows, wanted = lines[1:], f"{len(columns)} columns ({', '.join(columns)})"
     elif "|" in first:
         columns, rows, wanted = ["output", "text"], lines, "<output wav file name>|<utterance>"
         delimiter = "|"
     elif path.suffix == ".tsv":
-        raise InputError(f"{path}:{lines[0][0]}: expected a header with the column text or mel, got {first!r}")
+        raise InputError(f"{path}:{lines[0][0]}: expected a header with the column text, mel or wav, got {first!r}")
     else:
         columns, rows, delimiter, wanted = ["text"], lines, "|", "one utterance without |, as on the first line"
     if not rows:
@@ -86,6 +88,8 @@ def _check_columns(columns: list[str], *, where: str) -> None:
     twice = [name for name in COLUMNS if columns.count(name) > 1]
     if twice:
         raise InputError(f"{where}: column {twice[0]} stands twice")
+    if {"mel", "wav"} <= set(columns):
+        raise InputError(f"{where}: columns mel and wav both give the mel-spectrogram; keep one of them")
 
 
 def _phrase(values: dict[str, str], *, place: int, where: str) -> Phrase:

@@ -1,5 +1,6 @@
 """From a list of phrases to mels and sound: utterances checked before the first is spoken, batches of like length."""
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,14 +11,16 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from common.audio import save_wav
-from common.config import AudioConfig, from_plain, to_plain
+from common.config import AudioConfig, to_plain
 from common.errors import InputError
-from common.files import load_tensor, read_json, save_tensor, write_json
+from common.files import load_tensor, save_tensor, write_json
 from common.measure import BatchTimes, Stopwatch
 from common.phrases import Phrase
+from common.progress import progress
+from common.signals import StopSignals
 from common.synthesis import Controls, MelOutput
 from common.text.front_end import TextFrontEnd
-from common.vocoder import Autocast, Vocoder, check_same_audio
+from common.vocoder import Autocast, Vocoder
 
 
 @dataclass(frozen=True)
@@ -94,40 +97,6 @@ def _load_per_token(path: Path, n_tokens: int, *, where: str) -> Tensor:
     return values.float()
 
 
-def load_given_mels(
-    phrases: Sequence[Phrase], *, dataset_path: Path, audio: AudioConfig | None
-) -> tuple[list[Utterance], AudioConfig]:
-    """Utterances whose mels the list gives, and the description of those mels.
-
-    ``audio`` is what the vocoder reads; None takes the description beside the mels (``audio.json``), or the
-    default one where there is none.
-
-    Raises:
-        InputError: a mel is missing, broken or of another shape, or made with other audio settings.
-    """
-    missing = next((phrase for phrase in phrases if phrase.mel is None), None)
-    if missing is not None:
-        raise InputError(f"{missing.where}: no mel column; give a text-to-mel checkpoint to speak from text")
-    paths = [dataset_path / phrase.mel for phrase in phrases]
-    for folder in sorted({path.parent for path in paths}):
-        description = folder / "audio.json"
-        if description.is_file():
-            found = from_plain(AudioConfig, read_json(description), where=str(description))
-            if audio is not None:
-                check_same_audio(found, audio, names=(str(folder), "the other mels or the vocoder"))
-            audio = found
-    audio = audio or AudioConfig()
-    utterances = []
-    for phrase, path in zip(phrases, paths):
-        mel = load_tensor(path, where=phrase.where).float()
-        if mel.dim() != 2 or mel.size(0) != audio.n_mels or mel.size(1) == 0:
-            raise InputError(f"{path}: shape {tuple(mel.shape)}, expected ({audio.n_mels}, frames) ({phrase.where})")
-        if not torch.isfinite(mel).all():
-            raise InputError(f"{path}: holds values that are not finite ({phrase.where})")
-        utterances.append(Utterance(phrase, mel=mel))
-    return utterances, audio
-
-
 def plan_batches(utterances: Sequence[Utterance], batch_size: int) -> list[list[Utterance]]:
     """Batches of like length, the longest first: what does not fit into memory shows at once."""
     ordered = sorted(utterances, key=lambda utterance: -utterance.length)  # stable: equal lengths keep their order
@@ -159,18 +128,14 @@ class Synthesizer:
         """Speak one batch, and hand each utterance to ``keep`` as soon as it is done.
 
         Raises:
-            InputError: a mel is not finite; names the phrase.
+            InputError: a mel or a wave is not finite; names the phrase.
         """
         watch = Stopwatch(self._device)
         mel, lengths = self._mels(batch, watch)
         generating = watch.seconds if self._generator is not None else None
-        mels = [one[:, :length] for one, length in zip(mel.float().cpu(), lengths.tolist())]
+        mels = [one[:, :length] for one, length in zip(mel.float().cpu(), lengths)]
         for utterance, one in zip(batch, mels):
-            if not torch.isfinite(one).all():
-                raise InputError(
-                    f"{utterance.phrase.where}: the mel-spectrogram made for it is not finite; "
-                    "try --amp-dtype bfloat16, or leave out --amp"
-                )
+            _check_finite(one, "mel-spectrogram", utterance.phrase)
         watch = Stopwatch(self._device)
         if self._vocoder is None:
             for utterance, one in zip(batch, mels):
@@ -180,10 +145,12 @@ class Synthesizer:
             for start in range(0, len(batch), size):
                 part = slice(start, start + size)
                 with watch.running():
-                    waves = self._vocoder.speak(mel[part, :, : int(lengths[part].max())], lengths[part])
+                    waves = self._vocoder.speak(mel[part, :, : max(lengths[part])], lengths[part])
                 for utterance, one, wave in zip(batch[part], mels[part], waves):
-                    keep(Spoken(utterance.phrase, one, wave.cpu()))
-        n_frames = int(lengths.sum())
+                    wave = wave.cpu()
+                    _check_finite(wave, "sound", utterance.phrase)
+                    keep(Spoken(utterance.phrase, one, wave))
+        n_frames = sum(lengths)
         return BatchTimes(
             n_utterances=len(batch),
             n_tokens=sum(len(utterance.tokens) for utterance in batch if utterance.tokens is not None),
@@ -194,12 +161,11 @@ class Synthesizer:
         )
 
     @torch.inference_mode()
-    def _mels(self, batch: Sequence[Utterance], watch: Stopwatch) -> tuple[Tensor, Tensor]:
-        """mel (B, n_mels, F) and lengths (B,), on the device; the time of making them is added to ``watch``."""
+    def _mels(self, batch: Sequence[Utterance], watch: Stopwatch) -> tuple[Tensor, list[int]]:
+        """mel (B, n_mels, F) on the device and lengths B frames; the time of making them is added to ``watch``."""
         if self._generator is None:
             padded = _pad([utterance.mel.t() for utterance in batch]).transpose(1, 2)
-            lengths = torch.tensor([utterance.mel.size(1) for utterance in batch])
-            return padded.to(self._device), lengths.to(self._device)
+            return padded.to(self._device), [utterance.mel.size(1) for utterance in batch]
         tokens = _pad([utterance.tokens for utterance in batch]).to(self._device)
         lengths = torch.tensor([len(utterance.tokens) for utterance in batch], device=self._device)
         controls = replace(
@@ -210,15 +176,61 @@ class Synthesizer:
         )
         with watch.running(), self._autocast():
             output = self._generator.infer(tokens, lengths, controls)
-        return output.mel, output.lengths
+        return output.mel, output.lengths.tolist()
 
     def _pad_given(self, rows: list[Tensor | None]) -> Tensor | None:
         """A list has a column for all of its utterances, or for none."""
         return None if rows[0] is None else _pad(rows).to(self._device)
 
 
+def _check_finite(made: Tensor, what: str, phrase: Phrase) -> None:
+    if not torch.isfinite(made).all():
+        raise InputError(
+            f"{phrase.where}: the {what} made for it is not finite; try --amp-dtype bfloat16, or leave out --amp"
+        )
+
+
 def _pad(rows: list[Tensor]) -> Tensor:
     return pad_sequence(rows, batch_first=True)
+
+
+def speak_all(
+    batches: Sequence[Sequence[Utterance]],
+    synthesizer: Synthesizer,
+    *,
+    warmup_steps: int,
+    repeats: int,
+    write: Callable[[Spoken], None] | None,
+    measured: Callable[[BatchTimes], None],
+) -> None:
+    """Speak every batch ``repeats`` times, after ``warmup_steps`` batches that do not count.
+
+    ``write`` is given each utterance the first time, ``measured`` the times of each batch.
+
+    Raises:
+        SystemExit: a signal asked to stop; the phrase that was being spoken then is finished.
+    """
+    total = repeats * sum(len(batch) for batch in batches)
+    with StopSignals() as signals, progress(total=total, desc="speaking", unit="phrase") as bar:
+
+        def stop_if_asked(_: Spoken) -> None:
+            if signals.received is not None:
+                raise SystemExit(128 + signals.received)
+
+        def count(spoken: Spoken) -> None:
+            bar.update()
+            stop_if_asked(spoken)
+
+        def write_and_count(spoken: Spoken) -> None:
+            write(spoken)
+            count(spoken)
+
+        for batch in itertools.islice(itertools.cycle(batches), warmup_steps):
+            synthesizer.speak(batch, keep=stop_if_asked)
+        for repeat in range(repeats):
+            keep = write_and_count if repeat == 0 and write is not None else count
+            for batch in batches:
+                measured(synthesizer.speak(batch, keep=keep))
 
 
 def fade_out(wave: Tensor, n_samples: int) -> Tensor:

@@ -25,8 +25,20 @@ class _WeightNorm(nn.Module):
         self.weight_g = nn.Parameter(weight_g)
         self.weight_v = nn.Parameter(weight_v)
 
-    def _normed_weight(self) -> Tensor:
-        return torch._weight_norm(self.weight_v, self.weight_g, 0)
+    def normed_weight(self) -> Tensor:
+        """The weight that the layer convolves with, folded or not."""
+        if hasattr(self, "weight_g"):  # TorchScript decides this when it compiles
+            return torch._weight_norm(self.weight_v, self.weight_g, 0)
+        return self.weight
+
+    @torch.jit.unused
+    @torch.no_grad()
+    def fold(self) -> None:
+        """Keep ``weight`` in place of weight_g and weight_v; a second time does nothing."""
+        if hasattr(self, "weight_g"):
+            weight = nn.Parameter(self.normed_weight(), requires_grad=self.weight_v.requires_grad)
+            del self.weight_g, self.weight_v
+            self.weight = weight
 
 
 class WeightNormConv1d(_WeightNorm, nn.Conv1d):
@@ -38,7 +50,7 @@ class WeightNormConv1d(_WeightNorm, nn.Conv1d):
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, in_channels, T) -> (B, out_channels, T)."""
-        return self._conv_forward(x, self._normed_weight(), self.bias)
+        return self._conv_forward(x, self.normed_weight(), self.bias)
 
 
 class WeightNormConv2d(_WeightNorm, nn.Conv2d):
@@ -50,7 +62,7 @@ class WeightNormConv2d(_WeightNorm, nn.Conv2d):
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, in_channels, H, W) -> (B, out_channels, H, W)."""
-        return self._conv_forward(x, self._normed_weight(), self.bias)
+        return self._conv_forward(x, self.normed_weight(), self.bias)
 
 
 class WeightNormConvTranspose1d(_WeightNorm, nn.ConvTranspose1d):
@@ -64,7 +76,7 @@ class WeightNormConvTranspose1d(_WeightNorm, nn.ConvTranspose1d):
         """x (B, in_channels, T) -> (B, out_channels, T * stride, as the padding says)."""
         return F.conv_transpose1d(
             x,
-            self._normed_weight(),
+            self.normed_weight(),
             self.bias,
             self.stride,
             self.padding,
@@ -80,39 +92,13 @@ def split_weight(weight: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def fold_weight_norm(network: nn.Module) -> None:
-    """Replace every layer under weight norm within ``network`` by the plain layer that computes the same.
+    """Give every layer under weight norm within ``network`` the plain weight that computes the same.
 
     What is left is quicker and can be compiled; it is no longer trained as published.
     """
-    for module in list(network.modules()):
-        for name, child in module.named_children():
-            if isinstance(child, _WeightNorm):
-                setattr(module, name, _folded(child))
-
-
-@torch.no_grad()
-def _folded(layer: _WeightNorm) -> nn.Module:
-    kinds = {
-        WeightNormConv1d: nn.Conv1d,
-        WeightNormConv2d: nn.Conv2d,
-        WeightNormConvTranspose1d: nn.ConvTranspose1d,
-    }
-    names = ("stride", "padding", "dilation", "groups", "padding_mode")
-    settings = {name: getattr(layer, name) for name in names}
-    if isinstance(layer, nn.ConvTranspose1d):
-        settings["output_padding"] = layer.output_padding
-    plain = kinds[type(layer)](
-        layer.in_channels,
-        layer.out_channels,
-        layer.kernel_size,
-        bias=layer.bias is not None,
-        device="meta",  # no memory, and no random numbers: the weights are given below
-        **settings,
-    )
-    del plain.weight
-    plain.bias = layer.bias
-    plain.weight = nn.Parameter(layer._normed_weight().detach(), requires_grad=layer.weight_v.requires_grad)
-    return plain.train(layer.training)
+    for module in network.modules():
+        if isinstance(module, _WeightNorm):
+            module.fold()
 
 
 class SpectralNormConv1d(nn.Conv1d):

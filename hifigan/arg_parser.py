@@ -2,6 +2,7 @@
 
 import argparse
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,14 @@ from common.audio_arguments import audio_config_from_args, features_config
 from common.cli import ArgumentParser, positive_float, positive_int
 from common.config import AudioConfig, audio_preset
 from common.errors import InputError, OptionError
-from common.files import read_json
 from common.optim import Optimization, exponential_schedule
 from common.settings import Settings
+from hifigan.data_function import SEGMENT_SIZE, segment_size
+from hifigan.json_config import read_json_config, share
 from hifigan.model import PRESETS, ModelConfig
 
 PEAK = 0.95  # recordings are scaled to this largest sample, unless the vocoder is fine-tuned
+_ADAM_BETAS = (0.8, 0.99)
 _LARGEST_RATE = 8  # of one upsampling, where the rates are chosen to fit a hop length
 # Published recipe (scripts/train_lj22khz.sh); those of the common options are for other models.
 _DEFAULTS = {
@@ -31,23 +34,6 @@ _DEFAULTS = {
     "samples_interval": 100,
     "keep_milestones": tuple(range(1000, 10001, 1000)),
 }
-# The authors' config.json: keys that are called otherwise here, and those that do not concern the model.
-_JSON_NAMES = {
-    "num_mels": "n_mel_channels",
-    "n_fft": "filter_length",
-    "hop_size": "hop_length",
-    "win_size": "win_length",
-    "fmin": "mel_fmin",
-    "fmax": "mel_fmax",
-    "fmax_for_loss": "mel_fmax_loss",
-    "fmax_loss": "mel_fmax_loss",
-}
-_JSON_SAME = (
-    *("sampling_rate", "segment_size", "learning_rate", "lr_decay", "batch_size", "seed"),
-    *("resblock", "upsample_rates", "upsample_kernel_sizes", "upsample_initial_channel"),
-    *("resblock_kernel_sizes", "resblock_dilation_sizes"),
-)
-_JSON_IGNORED = ("num_gpus", "num_workers", "num_freq", "dist_config", "adam_b1", "adam_b2")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -58,9 +44,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--lr-decay", type=positive_float, default=0.9998, help="factor of the learning rate, each epoch"
     )
     group.add_argument(
-        "--adam-betas", type=_share, nargs=2, default=(0.8, 0.99), metavar=("B1", "B2"), help="decay of Adam's averages"
+        "--adam-betas", type=share, nargs=2, default=_ADAM_BETAS, metavar=("B1", "B2"), help="decay of Adam's averages"
     )
-    group.add_argument("--segment-size", type=positive_int, default=8192, help="samples of a training segment")
+    group.add_argument(
+        "--segment-size",
+        type=positive_int,
+        help=f"samples of a training segment; {SEGMENT_SIZE}, or as many whole hops as fit in, if not given",
+    )
     group.add_argument(
         "--mel-fmax-loss", type=positive_float, help="Hz, upper end of the mel loss's band; half the rate if not given"
     )
@@ -98,7 +88,7 @@ def _add_architecture(parser: ArgumentParser) -> None:
         type=Path,
         help="JSON in the form of the authors' config.json; its values take the place of defaults",
     )
-    parser.set_defaults_reader("--hifigan-config", read_json_config)
+    parser.set_defaults_reader("--hifigan-config", partial(read_json_config, adam_betas=_ADAM_BETAS))
     v1 = PRESETS["v1"]
 
     def add(field: str, description: str, **kwargs: Any) -> None:
@@ -137,7 +127,7 @@ def settings_from_args(args: argparse.Namespace) -> Settings:
     if args.no_amp_grouped_conv and not args.amp:
         raise OptionError("--no-amp-grouped-conv excepts layers from --amp; add --amp")
     audio = audio_config_from_args(args, base=_base_audio(args))
-    if args.segment_size % audio.hop_length:
+    if segment_size(args, audio) % audio.hop_length:
         raise OptionError(
             f"--segment-size {args.segment_size}: expected a multiple of the hop length, {audio.hop_length} samples"
         )
@@ -160,14 +150,18 @@ def _base_audio(args: argparse.Namespace) -> AudioConfig:
     return replace(preset, framing="aligned", peak=PEAK)
 
 
-def config_from_args(args: argparse.Namespace, audio: AudioConfig) -> ModelConfig:
+def config_from_args(args: argparse.Namespace, audio: AudioConfig, *, base: ModelConfig | None = None) -> ModelConfig:
     """The architecture that parsed options describe, for mels as ``audio``'s.
+
+    ``base``, of the checkpoint to go on from, takes the place of the preset, so that options need not repeat it.
 
     Raises:
         OptionError: an option has no sensible value, two do not fit together, or no rates make up the hop length.
     """
     given = {name: getattr(args, name) for name in vars(ModelConfig()) if hasattr(args, name)}
     given = {name: _tuple(value) for name, value in given.items()} | {"n_mel_channels": audio.n_mels}
+    if base is not None:
+        return replace(base, **given)
     preset = PRESETS[args.preset]
     if "upsample_rates" not in given and "upsample_kernel_sizes" not in given:
         given["upsample_rates"] = fitting_rates(audio.hop_length, preset.upsample_rates)
@@ -208,37 +202,9 @@ def _factors(number: int, count: int, *, largest: int) -> tuple[int, ...] | None
     return None
 
 
-def read_json_config(path: Path) -> dict[str, Any]:
-    """Defaults of options, by destination, from a JSON file in the form of the authors' config.json.
-
-    Raises:
-        InputError: it is not such a file, or has keys that nobody knows.
-    """
-    values = read_json(path)
-    if not isinstance(values, dict):
-        raise InputError(f"{path}: expected a JSON object in the form of HiFi-GAN's config.json")
-    unknown = sorted(set(values) - {*_JSON_NAMES, *_JSON_SAME, *_JSON_IGNORED})
-    if unknown:
-        raise InputError(f"{path}: unknown keys {', '.join(unknown)}; expected those of HiFi-GAN's config.json")
-    defaults = {name: values[name] for name in _JSON_SAME if name in values}
-    defaults |= {name: values[key] for key, name in _JSON_NAMES.items() if key in values}
-    if "resblock" in defaults:
-        defaults["resblock"] = str(defaults["resblock"])
-    if "adam_b1" in values and "adam_b2" in values:
-        defaults["adam_betas"] = (values["adam_b1"], values["adam_b2"])
-    return defaults
-
-
 def set_up_networks(networks: dict[str, nn.Module], args: argparse.Namespace, *, new: bool) -> None:
     """What options say of the networks beyond their architecture; ``new`` ones hold what PyTorch drew."""
     networks["msd"].amp_grouped_conv = not args.no_amp_grouped_conv
-
-
-def _share(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"{text}: expected a number of at least 0 and below 1")
-    return value
 
 
 def _dilations(text: str) -> tuple[int, ...]:

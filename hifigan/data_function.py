@@ -18,6 +18,7 @@ from common.filelist import FilelistEntry, read_filelist
 from common.files import load_tensor, read_json
 from common.mel import FLOOR, MelExtractor, compress
 
+SEGMENT_SIZE = 8192  # samples of a training segment, if they are whole hops
 SILENCE = float(compress(torch.tensor(FLOOR)))  # a log-mel of nothing
 
 
@@ -90,11 +91,11 @@ class HifiganDataset:
         """The whole recording, without the samples after its last whole frame."""
         entry, hop = self._entries[index], self._audio.hop_length
         n_frames = self.lengths[index] // hop
-        if n_frames == 0 or self.lengths[index] < self._extractor.min_samples:
-            wanted = max(hop, self._extractor.min_samples)
+        wanted = -(-self._extractor.min_samples // hop)  # frames
+        if n_frames < wanted:
             raise InputError(
                 f"{entry.fields['wav']}: {self.lengths[index]} samples, too short to validate on; "
-                f"a mel needs at least {wanted} ({entry.where})"
+                f"a mel needs at least {wanted * hop} ({entry.where})"
             )
         mel = self._load_mel(index)
         wave = self._load(index, start=0, n_samples=n_frames * hop)
@@ -191,6 +192,11 @@ class HifiganDataset:
         return f"{entry.fields['wav']} ({entry.where})"
 
 
+def segment_size(args: argparse.Namespace, audio: AudioConfig) -> int:
+    """Samples of a training segment: the option, or as many whole hops as the published size has room for."""
+    return args.segment_size or SEGMENT_SIZE // audio.hop_length * audio.hop_length
+
+
 def build_dataset(
     args: argparse.Namespace, filelist: Path, *, audio: AudioConfig, text: TextConfig | None
 ) -> HifiganDataset:
@@ -199,7 +205,7 @@ def build_dataset(
         args.dataset_path,
         filelist,
         audio=audio,
-        segment_size=args.segment_size,
+        segment_size=segment_size(args, audio),
         seed=args.seed,
         mels_folder=args.input_mels_dir,
     )

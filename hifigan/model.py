@@ -16,6 +16,24 @@ from hifigan.discriminators import MultiPeriodDiscriminator, MultiScaleDiscrimin
 __all__ = ["PRESETS", "Generator", "ModelConfig", "build_networks", "to_torchscript"]
 
 
+class RowConv(WeightNormConv1d):
+    """A convolution over time of rows (B, C, 1, T), which unlike (B, C, T) can lie channels last in memory."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (B, in_channels, 1, T) -> (B, out_channels, 1, T)."""
+        weight = self.normed_weight().unsqueeze(2)
+        return F.conv2d(x, weight, self.bias, (1, 1), (0, self.padding[0]), (1, self.dilation[0]))
+
+
+class RowConvTranspose(WeightNormConvTranspose1d):
+    """A transposed convolution over time of rows (B, C, 1, T)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (B, in_channels, 1, T) -> (B, out_channels, 1, T * stride)."""
+        weight = self.normed_weight().unsqueeze(2)
+        return F.conv_transpose2d(x, weight, self.bias, (1, self.stride[0]), (0, self.padding[0]))
+
+
 class ResBlock1(nn.Module):
     """Residual pairs of a dilated and a plain convolution."""
 
@@ -25,10 +43,10 @@ class ResBlock1(nn.Module):
         self.convs2 = nn.ModuleList(_same_conv(n_channels, kernel_size, 1) for _ in dilations)
 
     def forward(self, x: Tensor, padding: Tensor | None) -> Tensor:
-        """x (B, C, T), padding (B, 1, T) True past the ends -> (B, C, T)."""
+        """x (B, C, 1, T), padding (B, 1, 1, T) True past the ends -> (B, C, 1, T)."""
         for conv1, conv2 in zip(self.convs1, self.convs2):
             inner = conv1(_activate(x, padding))
-            x = x + conv2(_activate(inner, padding))
+            x = conv2(_activate(inner, padding, inplace=True)).add_(x)
         return x
 
 
@@ -40,9 +58,9 @@ class ResBlock2(nn.Module):
         self.convs = nn.ModuleList(_same_conv(n_channels, kernel_size, dilation) for dilation in dilations)
 
     def forward(self, x: Tensor, padding: Tensor | None) -> Tensor:
-        """x (B, C, T), padding (B, 1, T) True past the ends -> (B, C, T)."""
+        """x (B, C, 1, T), padding (B, 1, 1, T) True past the ends -> (B, C, 1, T)."""
         for conv in self.convs:
-            x = x + conv(_activate(x, padding))
+            x = conv(_activate(x, padding)).add_(x)
         return x
 
 
@@ -50,15 +68,15 @@ class ReceptiveFields(nn.ModuleList):
     """Residual blocks of several kernel sizes side by side, averaged (the paper's multi-receptive field fusion)."""
 
     def forward(self, x: Tensor, padding: Tensor | None) -> Tensor:
-        """x (B, C, T), padding (B, 1, T) True past the ends -> (B, C, T)."""
+        """x (B, C, 1, T), padding (B, 1, 1, T) True past the ends -> (B, C, 1, T)."""
         total: Tensor | None = None
         n_blocks = 0  # TorchScript knows no len(self)
         for block in self:
             value = block(x, padding)
-            total = value if total is None else total + value
+            total = value if total is None else total.add_(value)
             n_blocks += 1
         assert total is not None
-        return total / n_blocks
+        return total.div_(n_blocks)
 
 
 class Generator(nn.Module):
@@ -73,16 +91,16 @@ class Generator(nn.Module):
         width = config.upsample_initial_channel
         block = ResBlock1 if config.resblock == "1" else ResBlock2
         self.rates = config.upsample_rates
-        self.conv_pre = WeightNormConv1d(config.n_mel_channels, width, 7, padding=3)
+        self.conv_pre = RowConv(config.n_mel_channels, width, 7, padding=3)
         self.ups = nn.ModuleList()
         self.resblocks = nn.ModuleList()
         for rate, kernel_size in zip(config.upsample_rates, config.upsample_kernel_sizes):
             padding = (kernel_size - rate) // 2
-            self.ups.append(WeightNormConvTranspose1d(width, width // 2, kernel_size, rate, padding))
+            self.ups.append(RowConvTranspose(width, width // 2, kernel_size, rate, padding))
             width //= 2
             shapes = zip(config.resblock_kernel_sizes, config.resblock_dilation_sizes)
             self.resblocks.append(ReceptiveFields(block(width, size, dilations) for size, dilations in shapes))
-        self.conv_post = WeightNormConv1d(width, 1, 7, padding=3)
+        self.conv_post = RowConv(width, 1, 7, padding=3)
 
     def forward(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, 1, F * hop) in [-1, 1].
@@ -91,16 +109,20 @@ class Generator(nn.Module):
         were alone, and the wave is zero there. Without, all of the mel counts.
         """
         padding = _padding(lengths, mel.size(2))
-        x = self.conv_pre(_silence(mel, padding))
+        x = self.conv_pre(_silence(mel.unsqueeze(2), padding))
+        if x.device.type == "cpu" and (x.dtype != torch.float32 or x.size(1) <= 256):
+            # oneDNN would convert every layer's input and output. Bfloat16 loses a fifth by that, a narrow generator
+            # in training more than half; with v1's 512 channels in float32 the products take nearly all of the time.
+            x = x.contiguous(memory_format=torch.channels_last)
         for up, blocks, rate in zip(self.ups, self.resblocks, self.rates):
-            x = up(_activate(x, padding))
+            x = up(_activate(x, padding, inplace=True))
             if lengths is not None:
                 lengths = lengths * rate
-            padding = _padding(lengths, x.size(2))
+            padding = _padding(lengths, x.size(3))
             x = blocks(x, padding)
         # The authors left the last slope at PyTorch's default, and published weights are trained with it.
-        wave = torch.tanh(self.conv_post(_activate(x, padding, slope=0.01)))
-        return _silence(wave, padding)
+        wave = torch.tanh(self.conv_post(_activate(x, padding, slope=0.01, inplace=True)))
+        return _silence(wave, padding).squeeze(2)
 
     @torch.jit.export
     def infer(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
@@ -154,22 +176,24 @@ def build_networks(
     }
 
 
-def _same_conv(n_channels: int, kernel_size: int, dilation: int) -> WeightNormConv1d:
+def _same_conv(n_channels: int, kernel_size: int, dilation: int) -> RowConv:
     """A convolution that leaves lengths as they are."""
-    padding = (kernel_size - 1) * dilation // 2
-    return WeightNormConv1d(n_channels, n_channels, kernel_size, dilation=dilation, padding=padding)
+    return RowConv(n_channels, n_channels, kernel_size, dilation=dilation, padding=(kernel_size - 1) * dilation // 2)
 
 
 def _padding(lengths: Tensor | None, size: int) -> Tensor | None:
-    """Positions past the ends of ``lengths`` (B,), as a mask (B, 1, size)."""
-    return None if lengths is None else ~mask_from_lengths(lengths, size).unsqueeze(1)
+    """Positions past the ends of ``lengths`` (B,), as a mask (B, 1, 1, size)."""
+    return None if lengths is None else ~mask_from_lengths(lengths, size)[:, None, None]
 
 
 def _silence(x: Tensor, padding: Tensor | None) -> Tensor:
-    """x (B, C, T), zero where ``padding`` (B, 1, T) is True."""
+    """x (B, C, 1, T), zero where ``padding`` (B, 1, 1, T) is True."""
     return x if padding is None else x.masked_fill(padding, 0.0)
 
 
-def _activate(x: Tensor, padding: Tensor | None, slope: float = 0.1) -> Tensor:
-    """Leaky ReLU of what a convolution is about to read, and silence past the ends."""
-    return _silence(F.leaky_relu(x, slope), padding)
+def _activate(x: Tensor, padding: Tensor | None, slope: float = 0.1, inplace: bool = False) -> Tensor:
+    """Leaky ReLU of what a convolution is about to read, and silence past the ends.
+
+    In place halves what a layer keeps for its gradients; it is for what nothing else reads.
+    """
+    return _silence(F.leaky_relu(x, slope, inplace), padding)

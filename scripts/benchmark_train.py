@@ -1,11 +1,14 @@
-"""Measures training: unpadded mel frames a second of a full-size model, in each precision, on this machine.
+"""Measures training: mel frames a second of a full-size model, in each precision, on this machine.
 
-    python -m scripts.benchmark_train [--cuda] [--batch-size 16] [--accumulation 4] [--steps 2]
+    python -m scripts.benchmark_train [--model HiFi-GAN] [--cuda] [--batch-size 16] [--accumulation 4] [--steps 2]
 
-Utterances are made up, with lengths like LJSpeech's: uniform from 150 to 860 frames, 5.7 frames a character. A step is
-what train.py does, by its engine, sampler and optimizer, from data that is ready in memory. The first line of the
-table is the plain way, float32 and utterances of any length together, padding computed with them as the original does;
-the others are compared to it.
+A step is what train.py does, by its engine, sampler and optimizers, from data that is ready in memory. The first line
+of the table is the plain way; the others are compared to it.
+
+FastPitch learns from made-up utterances with lengths like LJSpeech's: uniform from 150 to 860 frames, 5.7 frames a
+character. Its plain way is float32 and utterances of any length together, padding computed with them as the original
+does. HiFi-GAN (v1) learns from made-up segments of 8192 samples; its plain way is float32 with recordings and generated
+sound judged in two passes of the discriminators.
 """
 
 import argparse
@@ -14,24 +17,30 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
+import fastpitch.model as fastpitch
+import hifigan.model as hifigan
 from common import distributed
 from common.cli import ArgumentParser, positive_int, run
 from common.config import AudioConfig
+from common.data import Batch
 from common.distributed import Ranks
 from common.engine import Engine, EngineOptions
 from common.host_memory import keep_freed_memory
-from common.optim import build_optimizer, inverse_sqrt_schedule
+from common.optim import build_optimizer, exponential_schedule, inverse_sqrt_schedule
 from common.sampler import GlobalBatchSampler
 from fastpitch.data_function import FastPitchBatch
 from fastpitch.loss_function import FastPitchObjective
-from fastpitch.model import ModelConfig, build_networks
+from hifigan.data_function import HifiganBatch
+from hifigan.loss_function import HifiganObjective
+from hifigan.model import PRESETS
 
 _FRAMES = (150, 860)  # of an utterance
 _FRAMES_A_CHARACTER = 5.7
+_SEGMENT = 8192  # samples
 
 
 @dataclass(frozen=True)
@@ -40,13 +49,16 @@ class Setting:
 
     name: str
     amp_dtype: torch.dtype | None = None
-    plain: bool = False  # utterances of any length together, padding computed with them
+    plain: bool = False
     tf32: bool = False
+    amp_grouped_conv: bool = True  # of HiFi-GAN: grouped convolutions in mixed precision too
 
 
 def parse_args() -> argparse.Namespace:
     """The benchmark's options."""
     parser = ArgumentParser(prog="benchmark_train", description=__doc__.splitlines()[0])
+    parser.add_argument("-m", "--model", choices=("FastPitch", "HiFi-GAN"), default="FastPitch", help="what to train")
+    parser.add_argument("--preset", choices=tuple(PRESETS), default="v1", help="of HiFi-GAN")
     parser.add_argument("--cuda", action="store_true", help="measure the GPU")
     parser.add_argument("-bs", "--batch-size", type=positive_int, default=16)
     parser.add_argument("--accumulation", type=positive_int, default=4, help="micro-batches an update")
@@ -62,12 +74,9 @@ def main() -> int:
     ranks = distributed.start(cuda=args.cuda)
     if not args.cuda:
         keep_freed_memory()
-    settings = [Setting("fp32, the plain way", plain=True), Setting("fp32")]
-    if args.cuda:
-        settings += [Setting("tf32", tf32=True), Setting("float16", torch.float16, tf32=True)]
-    settings.append(Setting("bfloat16", torch.bfloat16, tf32=args.cuda))
+    settings = _settings(args)
     if ranks.is_main:
-        print(f"{_machine(args)}\ntorch {torch.__version__}; {' '.join(sys.argv)}")
+        print(f"{args.model} on {_machine(args)}\ntorch {torch.__version__}; {' '.join(sys.argv)}")
         print(f"global batch {ranks.world_size} x {args.accumulation} x {args.batch_size}, {args.steps} updates a line")
         print(f"{'setting':<28} {'frames/s':>10} {'ratio':>6} {'s/update':>9} {'memory':>9}")
     plain = None
@@ -79,6 +88,21 @@ def main() -> int:
             print(f"{setting.name:<28} {frames_per_second:>10.0f} {ratio:>6.2f} {seconds:>9.3f} {memory:>9}")
     distributed.stop()
     return 0
+
+
+def _settings(args: argparse.Namespace) -> list[Setting]:
+    """The lines of the table."""
+    half = [torch.float16, torch.bfloat16] if args.cuda else [torch.bfloat16]
+    settings = [Setting("fp32, the plain way", plain=True), Setting("fp32")]
+    if args.cuda:
+        settings.append(Setting("tf32", tf32=True))
+    for dtype in half:
+        name = str(dtype).removeprefix("torch.")
+        settings.append(Setting(name, dtype, tf32=args.cuda))
+        if args.model == "HiFi-GAN":
+            name = f"{name}, no AMP in groups"
+            settings.append(Setting(name, dtype, tf32=args.cuda, amp_grouped_conv=False))
+    return settings
 
 
 def measure(setting: Setting, args: argparse.Namespace, ranks: Ranks) -> tuple[float, float, str]:
@@ -104,24 +128,41 @@ def measure(setting: Setting, args: argparse.Namespace, ranks: Ranks) -> tuple[f
 
 
 def _engine(setting: Setting, args: argparse.Namespace, ranks: Ranks) -> Engine:
-    networks = build_networks(ModelConfig(mask_convolutions=not setting.plain), AudioConfig(), None)
-    network = networks["fastpitch"].to(ranks.device).train()
-    if args.compile:
-        network.compile(dynamic=True)
-    optimizer = build_optimizer("lamb", network.parameters(), learning_rate=0.1, weight_decay=1e-6)
-    return Engine(
-        networks,
-        FastPitchObjective(),
-        {"fastpitch": optimizer},
-        schedules={"fastpitch": inverse_sqrt_schedule(0.1, warmup_steps=1000)},
-        ranks=ranks,
-        options=EngineOptions(amp_dtype=setting.amp_dtype, grad_clip=1000.0),
-    )
+    options = EngineOptions(amp_dtype=setting.amp_dtype)
+    if args.model == "HiFi-GAN":
+        audio = AudioConfig(framing="aligned", peak=0.95)
+        networks = hifigan.build_networks(PRESETS[args.preset], audio, None)
+        networks["msd"].amp_grouped_conv = setting.amp_grouped_conv
+        objective = HifiganObjective(audio, concat_fwd=not setting.plain)
+        schedule = exponential_schedule(3e-4, decay=0.9998)
+        optimizer = {"name": "adamw", "learning_rate": 3e-4, "weight_decay": 0.01, "betas": (0.8, 0.99), "eps": 1e-8}
+    else:
+        config = fastpitch.ModelConfig(mask_convolutions=not setting.plain)
+        networks = fastpitch.build_networks(config, AudioConfig(), None)
+        objective, schedule = FastPitchObjective(), inverse_sqrt_schedule(0.1, warmup_steps=1000)
+        optimizer = {"name": "lamb", "learning_rate": 0.1, "weight_decay": 1e-6}
+        options = replace(options, grad_clip=1000.0)
+    for network in networks.values():
+        network.to(ranks.device).train()
+        if args.compile:
+            network.compile(dynamic=True)
+    optimizers = {
+        phase.name: build_optimizer(
+            parameters=[parameter for name in phase.trains for parameter in networks[name].parameters()], **optimizer
+        )
+        for phase in objective.phases
+    }
+    schedules = dict.fromkeys(optimizers, schedule)
+    return Engine(networks, objective, optimizers, schedules=schedules, ranks=ranks, options=options)
 
 
-def _steps(setting: Setting, args: argparse.Namespace, ranks: Ranks) -> Iterator[list[FastPitchBatch]]:
+def _steps(setting: Setting, args: argparse.Namespace, ranks: Ranks) -> Iterator[list[Batch]]:
     """This process's micro-batches of one update after another, on the device."""
     generator = torch.Generator().manual_seed(args.seed)
+    if args.model == "HiFi-GAN":
+        for _ in range(args.steps + 1):
+            yield [_segments(args.batch_size, generator).to(ranks.device) for _ in range(args.accumulation)]
+        return
     count = args.batch_size * args.accumulation * ranks.world_size * (args.steps + 1)
     lengths = torch.randint(_FRAMES[0], _FRAMES[1] + 1, (count,), generator=generator).tolist()
     sampler = GlobalBatchSampler(
@@ -158,6 +199,13 @@ def _batch(lengths: list[int], generator: torch.Generator) -> FastPitchBatch:
         durations=durations,
         pitch=torch.randn(len(lengths), n_tokens, generator=generator),
     )
+
+
+def _segments(count: int, generator: torch.Generator) -> HifiganBatch:
+    """Made-up segments of recordings."""
+    wave = 0.3 * torch.randn(count, _SEGMENT, generator=generator).clamp(-3, 3)
+    names = tuple(f"made up {index}" for index in range(count))
+    return HifiganBatch(names, wave, torch.full((count,), _SEGMENT), AudioConfig().hop_length)
 
 
 def _synchronize(ranks: Ranks) -> None:

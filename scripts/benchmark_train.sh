@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Measures training of the full-size FastPitch on this machine: unpadded mel frames/s in each precision.
+# Measures training of a full-size model on this machine, on made-up data: unpadded mel frames/s in each precision.
 #   bash scripts/benchmark_train.sh                    on the CPU
 #   NUM_GPUS=1 BS=64 GRAD_ACCUMULATION=4 bash scripts/benchmark_train.sh
-# Arguments go to scripts/benchmark_train.py (--steps, --compile).
+#   NUM_GPUS=1 BS=128 GRAD_ACCUMULATION=1 bash scripts/benchmark_train.sh --model HiFi-GAN
+# Arguments go to scripts/benchmark_train.py (--model, --steps, --compile). To time train.py itself on a corpus, see
+# scripts/train_benchmark.sh.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"

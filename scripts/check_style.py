@@ -38,7 +38,7 @@ REGISTRIES = tuple(
     )
 )
 TEXT_LIMIT = 1_000_000  # bytes; larger files are data
-SKIPPED_FOLDERS = {"__pycache__", "output", "LJSpeech-1.1", "pretrained_models"}
+SKIPPED_FOLDERS = {"__pycache__", "output", "LJSpeech-1.1", "pretrained_models", "data"}
 
 
 @dataclass(frozen=True, order=True)

@@ -9,7 +9,9 @@ import shutil
 import tarfile
 import urllib.error
 import urllib.request
-from pathlib import Path
+import zipfile
+import zlib
+from pathlib import Path, PurePosixPath
 
 from common.cli import ArgumentParser, run
 from common.errors import InputError
@@ -84,11 +86,38 @@ def _verify(path: Path, sha256: str | None) -> None:
         raise InputError(f"{path}: SHA-256 is {digest.hexdigest()}, expected {sha256}; delete the file and try again")
 
 
+def is_archive(name: str) -> bool:
+    """Whether a file's name says that `unpack` can unpack it."""
+    return name.lower().endswith((".zip", ".tar", ".tgz", *(f".tar.{suffix}" for suffix in ("gz", "bz2", "xz"))))
+
+
 def unpack(archive: Path, folder: Path) -> None:
-    """Unpack a tar archive of any compression into ``folder``; raises InputError if it is broken.
+    """Unpack a zip, or a tar of any compression, into ``folder``; nothing is written outside of it.
 
     By Python, since a fresh Debian has no bzip2.
+
+    Raises:
+        InputError: it is broken, or holds a path that leads out of the folder.
     """
+    if archive.name.lower().endswith(".zip"):
+        _unpack_zip(archive, folder)
+    else:
+        _unpack_tar(archive, folder)
+
+
+def _unpack_zip(archive: Path, folder: Path) -> None:
+    try:
+        with zipfile.ZipFile(archive) as file:
+            for member in progress(file.infolist(), desc=f"unpacking {archive.name}", unit="file"):
+                path = PurePosixPath(member.filename)
+                if path.is_absolute() or ".." in path.parts:
+                    raise InputError(f"{archive}: cannot be unpacked ({member.filename} leads out of the folder)")
+                file.extract(member, folder)  # a link becomes a file that holds its target's name
+    except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        raise InputError(f"{archive}: cannot be unpacked ({error}); delete it and try again") from error
+
+
+def _unpack_tar(archive: Path, folder: Path) -> None:
     # Pythons before 3.10.12 and 3.11.4 have no filters; there the checksum has to vouch for the archive.
     options = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
     try:
@@ -105,9 +134,7 @@ def main() -> int:
     parser.add_argument("source", help="URL or path")
     parser.add_argument("-o", "--output", type=Path, required=True, help="where the file shall stand")
     parser.add_argument("--sha256", help="its checksum, in hexadecimal")
-    parser.add_argument(
-        "--unpack", type=Path, metavar="FOLDER", help="unpack the file, a tar archive, into this folder"
-    )
+    parser.add_argument("--unpack", type=Path, metavar="FOLDER", help="unpack the file, a tar or zip, into this folder")
     args = parser.parse_args()
     fetch(args.source, args.output, sha256=args.sha256)
     if args.unpack is not None:

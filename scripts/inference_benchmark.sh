@@ -1,33 +1,51 @@
 #!/usr/bin/env bash
 # Measures latency and throughput of inference on phrases of 128 characters, and prints one table of them.
 #   BS_SEQUENCE="1 4 8" REPEATS=100 bash scripts/inference_benchmark.sh
-#   FASTPITCH=voice.pt AMP=both REPEATS=5 BS_SEQUENCE=1 CPU=true bash scripts/inference_benchmark.sh     a laptop
+#   FASTPITCH=voice.pt HIFIGAN=vocoder.pt AMP=both bash scripts/inference_benchmark.sh --cuda-graphs
+#   FASTPITCH=voice.pt AMP=both REPEATS=5 BATCH_SIZE=1 CPU=true bash scripts/inference_benchmark.sh      a laptop
 #   AUDIO=false bash scripts/inference_benchmark.sh        the text-to-mel model alone
+#   HIFIGAN=vocoder.pt PHRASES=mels.tsv bash scripts/inference_benchmark.sh   the vocoder alone, on the mels or the
+#                                                          recordings of a list with the column mel or wav
+#   HIFIGAN=random-v1 AMP=both BATCH_SIZE=1 REPEATS=5 CPU=true bash scripts/inference_benchmark.sh   the same with
+#                                                          random weights and random mels of 8.05 s, for its speed alone
 #   DRY_RUN=1 bash scripts/inference_benchmark.sh          prints the commands instead of running them
-# Arguments go to inference.py, such as a vocoder's checkpoint; without one the sound is made by Griffin-Lim.
+# Arguments go to inference.py. Without a vocoder's checkpoint the sound is made by Griffin-Lim.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
 use_python
 
-: "${FASTPITCH:=}" # checkpoint; empty: the newest in ./output
-: "${PHRASES:=phrases/benchmark_8_128.tsv}"
-: "${BS_SEQUENCE:=1 4 8}" # batch sizes
-: "${REPEATS:=100}"       # times that the list is spoken
-: "${WARMUP:=16}"         # batches before measuring
-: "${AMP:=false}"         # true, false, or both, which adds the speed-up
-: "${CPU:=false}"         # true: on the CPU, even where there is a GPU
+: "${FASTPITCH:=}"  # checkpoint; empty: the newest in ./output, or none for a list with the column mel or wav
+: "${HIFIGAN:=}"    # checkpoint of the vocoder, or random-v1, random-v2, random-v3
+: "${DENOISING:=0}" # how much of the vocoder's own noise is subtracted
+: "${PHRASES:=}"    # empty: texts of 128 characters, or mels of 8.05 s for a random vocoder without FASTPITCH
+: "${BATCH_SIZE:=1 4 8}"
+: "${BS_SEQUENCE:=$BATCH_SIZE}" # batch sizes
+: "${REPEATS:=100}"             # times that the list is spoken
+: "${CPU:=false}"               # true: on the CPU, even where there is a GPU
+: "${WARMUP:=}"                 # batches before measuring; empty: 16 on a GPU, 2 on a CPU
+: "${AMP:=false}"               # true, false, or both, which adds the speed-up
 : "${AUDIO:=true}"
 : "${TORCHSCRIPT:=false}"
 : "${OUTPUT_DIR:=output/benchmark_inference}"
 
-find_checkpoint
 case "$AMP" in
     true) precisions=(amp) ;;
     false) precisions=(fp32) ;;
     both) precisions=(fp32 amp) ;;
     *) die "AMP=$AMP: expected true, false or both" ;;
 esac
+if [[ "$HIFIGAN" = random-* ]]; then
+    make_random=("$PYTHON" -m scripts.random_vocoder "${HIFIGAN#random-}" "$OUTPUT_DIR")
+    HIFIGAN="$OUTPUT_DIR/HiFi-GAN_${HIFIGAN#random-}.pt"
+    largest=$(tr ' ' '\n' <<<"$BS_SEQUENCE" | sort -n | tail -n 1)
+    run_or_print "${make_random[@]}" --count "$largest"
+    [ -n "$FASTPITCH$PHRASES" ] || PHRASES="$OUTPUT_DIR/random_mels.tsv"
+fi
+: "${PHRASES:=phrases/benchmark_8_128.tsv}"
+: "${WARMUP:=$(uses_gpu && echo 16 || echo 2)}"
+# A list that is only now to be made cannot be looked into.
+[ "$PHRASES" = "$OUTPUT_DIR/random_mels.tsv" ] || find_checkpoint
 
 logs=()
 for precision in "${precisions[@]}"; do
@@ -37,14 +55,18 @@ for precision in "${precisions[@]}"; do
             "$PYTHON" inference.py
             --input "$PHRASES"
             --log-file "$log"
-            --fastpitch "$FASTPITCH"
             --batch-size "$batch_size"
             --repeats "$REPEATS"
             --warmup-steps "$WARMUP"
         )
+        [ -z "$FASTPITCH" ] || command+=(--fastpitch "$FASTPITCH")
+        if [ "$AUDIO" != true ]; then
+            command+=(--no-audio)
+        elif [ -n "$HIFIGAN" ]; then
+            command+=(--hifigan "$HIFIGAN" --denoising-strength "$DENOISING")
+        fi
         ! uses_gpu || command+=(--cuda --cudnn-benchmark)
         [ "$precision" != amp ] || command+=(--amp)
-        [ "$AUDIO" = true ] || command+=(--no-audio)
         [ "$TORCHSCRIPT" != true ] || command+=(--torchscript)
         command+=("$@")
         [ "${DRY_RUN:-0}" = 1 ] || rm -f "$log" # figures of an earlier run

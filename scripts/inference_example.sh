@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # Speaks ten sentences with a trained voice; arguments go to inference.py.
 #   bash scripts/inference_example.sh                                      with the newest checkpoint in ./output
-#   FASTPITCH=voice.pt PHRASES=my.tsv AMP=true bash scripts/inference_example.sh --pace 0.9
+#   FASTPITCH=voice.pt HIFIGAN=vocoder.pt AMP=true bash scripts/inference_example.sh --pace 0.9
+#   HIFIGAN=vocoder.pt PHRASES=mels.tsv bash scripts/inference_example.sh  mels or recordings of a list, without a voice
 #   DRY_RUN=1 bash scripts/inference_example.sh                            prints the command instead of running it
-# Without a vocoder's checkpoint among the arguments the sound is made by Griffin-Lim.
+# Without a vocoder's checkpoint the sound is made by Griffin-Lim.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
 use_python
 
-: "${FASTPITCH:=}" # checkpoint; empty: the newest in ./output
+: "${FASTPITCH:=}"      # checkpoint; empty: the newest in ./output, or none for a list with the column mel or wav
+: "${HIFIGAN:=}"        # checkpoint of the vocoder
+: "${DENOISING:=0.005}" # how much of the vocoder's own noise is subtracted; 0: none
 : "${PHRASES:=phrases/devset10.tsv}"
 : "${BATCH_SIZE:=32}"
 : "${AMP:=false}"
@@ -26,10 +29,10 @@ command=(
     "$PYTHON" inference.py
     --input "$PHRASES"
     --output "$OUTPUT_DIR"
-    --fastpitch "$FASTPITCH"
-    --speaker "$SPEAKER"
     --batch-size "$BATCH_SIZE"
 )
+[ -z "$FASTPITCH" ] || command+=(--fastpitch "$FASTPITCH" --speaker "$SPEAKER")
+[ -z "$HIFIGAN" ] || command+=(--hifigan "$HIFIGAN" --denoising-strength "$DENOISING")
 ! uses_gpu || command+=(--cuda)
 [ "$AMP" != true ] || command+=(--amp)
 [ "$EMA" != true ] || command+=(--ema)

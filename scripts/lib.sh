@@ -136,21 +136,26 @@ require_gpus() {
         die "NUM_GPUS=$1, but PyTorch sees $found GPUs here; set NUM_GPUS to that, or NUM_GPUS=0 for the CPU"
 }
 
-# Sets FASTPITCH to the newest checkpoint in ./output where it is empty.
-find_checkpoint() {
-    [ -z "$FASTPITCH" ] || return 0
-    FASTPITCH=$(find output -maxdepth 1 -name 'FastPitch_checkpoint_*.pt' -printf '%T@ %p\n' 2>/dev/null |
-        sort -n | tail -n 1 | cut -d ' ' -f 2- || true)
-    [ -n "$FASTPITCH" ] || die "no FastPitch checkpoint in ./output; train one (scripts/train.sh), or set FASTPITCH"
+# True if the list of phrases $1 names a column of mel-spectrograms or recordings.
+gives_sound() {
+    head -n 1 "$1" 2>/dev/null | tr '|\t' '\n\n' | grep -qxE '(mel|wav)[[:space:]]*'
 }
 
-# Where the variable named $1 is empty, sets it to the newest checkpoint of model $2 in ./output, which $3 makes.
+# Sets FASTPITCH to the newest checkpoint where it is empty, unless the list in PHRASES needs no voice.
+find_checkpoint() {
+    gives_sound "$PHRASES" || find_newest FASTPITCH FastPitch scripts/train.sh
+}
+
+# Where the variable named $1 is empty, sets it to the newest checkpoint of model $2: in ./output, where $3 leaves it,
+# else in ./pretrained_models.
 find_newest() {
     [ -z "${!1}" ] || return 0
-    local newest
+    local folder=${2,,} newest
     newest=$(find output -maxdepth 1 -name "$2_checkpoint_*.pt" -printf '%T@ %p\n' 2>/dev/null |
         sort -n | tail -n 1 | cut -d ' ' -f 2- || true)
-    [ -n "$newest" ] || die "no $2 checkpoint in ./output; train one ($3), or set $1"
+    [ -n "$newest" ] || newest=$(find "pretrained_models/${folder//-/}" -type f \( -name '*.pt' -o -name 'g_*' \) \
+        ! -name '*discrim*' -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1 | cut -d ' ' -f 2- || true)
+    [ -n "$newest" ] || die "no $2 checkpoint in ./output or ./pretrained_models; train one ($3), or set $1"
     printf -v "$1" %s "$newest"
 }
 

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,14 +22,16 @@ import numpy as np
 import torch
 
 from common.audio import load_wav, save_wav
+from common.checkpoint import load_checkpoint
 from common.cli import ArgumentParser, non_negative_int, positive_float, positive_int, run
 from common.config import AudioConfig
-from common.errors import InputError
+from common.errors import CheckpointError, InputError, OptionError
 from common.espeak import Speaker
 from common.files import load_tensor, read_json, write_json, write_text
 from common.metrics import SpeechDistance, compare_speech, frame_f0
 from common.phrases import Phrase, read_phrases
 from common.plots import plot_utterance, save_png
+from common.vocoder import ACCEPTABLE_DIFFERENCES, AudioContract
 from scripts.make_corpus import READER, SENTENCES, Corpus, make_corpus, normalise, read_sentences
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -124,7 +126,37 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
         default="auto",
         help="of training; auto takes what is faster on this machine",
     )
-    return parser.parse_args(argv)
+    parser.add_argument(
+        "--hifigan", type=Path, help="checkpoint of a HiFi-GAN to speak through; without it: Griffin-Lim"
+    )
+    parser.add_argument(
+        "--accept-audio-differences",
+        nargs="+",
+        choices=ACCEPTABLE_DIFFERENCES,
+        default=[],
+        help="let it speak mels that differ in these from what it was trained on; fine-tuning it is better",
+    )
+    args = parser.parse_args(argv)
+    if args.accept_audio_differences and args.hifigan is None:
+        raise OptionError("--accept-audio-differences is for a vocoder; give --hifigan too")
+    return args
+
+
+def vocoder_options(args: argparse.Namespace) -> list[str]:
+    """What inference.py is told of the vocoder, which is compared with the corpus to be made before any work starts.
+
+    Raises:
+        InputError: it is no checkpoint of a HiFi-GAN, or reads other mels than the voice will make.
+    """
+    if args.hifigan is None:
+        return []
+    path = args.hifigan.resolve()
+    checkpoint = load_checkpoint(path)
+    if checkpoint.model != "HiFi-GAN":
+        raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of HiFi-GAN")
+    accepted = tuple(args.accept_audio_differences)
+    AudioContract(checkpoint.audio, str(path), checkpoint.assumed, accepted).check(AUDIO, owner="the quickstart")
+    return ["--hifigan", str(path), *(["--accept-audio-differences", *accepted] if accepted else [])]
 
 
 @contextmanager
@@ -235,13 +267,15 @@ def bfloat16_is_faster() -> bool:
     return seconds[True] < seconds[False]
 
 
-def speak(folders: Folders, phrases: list[Phrase], speaker: Speaker, *, epochs: int) -> None:
+def speak(
+    folders: Folders, phrases: list[Phrase], speaker: Speaker, *, epochs: int, vocoder_options: Sequence[str]
+) -> None:
     """Turn each phrase into phones, as the speaker reads it, and let the new voice say them."""
     lines = [f"{phrase.output}\t{' '.join(speaker.phones(normalise(phrase.text)))}\n" for phrase in phrases]
     write_text(folders.phones, "output\ttext\n" + "".join(lines))
     call(
         "inference.py",
-        *("--save-mels", "--ema"),
+        *("--save-mels", "--ema", *vocoder_options),
         input=folders.phones,
         output=folders.output,
         fastpitch=folders.voice / f"FastPitch_checkpoint_{epochs}.pt",
@@ -287,6 +321,7 @@ def main(argv: list[str] | None = None) -> int:
     folders = Folders(args.output.resolve())
     speaker = READER
     sentences, phrases = read_sentences(args.sentences), read_phrases(args.phrases)
+    vocoder = vocoder_options(args)
     started = time.monotonic()
     if args.fresh:
         folders.clear()
@@ -300,7 +335,7 @@ def main(argv: list[str] | None = None) -> int:
         with stage("3/5 training (the long part)"):
             train(folders, epochs=args.epochs, seed=args.seed, bfloat16=bfloat16)
         with stage("4/5 the new voice speaks"):
-            speak(folders, phrases, speaker, epochs=args.epochs)
+            speak(folders, phrases, speaker, epochs=args.epochs, vocoder_options=vocoder)
         with stage("5/5 the new voice against the embedded speaker's own"):
             mean = report(phrases, compare(folders, phrases, speaker))
     except CommandError as failed:
@@ -311,7 +346,7 @@ def main(argv: list[str] | None = None) -> int:
     if mean > args.max_distortion:
         raise InputError(
             f"the mean distortion, {mean:.2f} dB, is above {args.max_distortion:.2f} dB: the voice has not learnt to "
-            "speak; train it for more --epochs"
+            f"speak{', or the vocoder does not suit it' if vocoder else ''}; train it for more --epochs"
         )
     return 0
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A first voice in minutes: makes a corpus, trains a small FastPitch on it, speaks phrases/devset10.tsv and measures.
 #   bash scripts/quickstart.sh           everything, into output/quickstart (makes .venv at the first call)
+#   bash scripts/quickstart.sh --hifigan CHECKPOINT    speaks through that vocoder instead of Griffin-Lim
 #   bash scripts/quickstart.sh --help    the options
 # Stopped with Ctrl-C, it goes on where it was when it is started again.
 set -euo pipefail

@@ -62,6 +62,48 @@ def test_the_file_holds_only_what_weights_only_loading_admits(tmp_path: Path):
     assert set(payload) == {"format", "model", "config", "networks", "ema", "training"}
 
 
+def test_assumed_audio_fields_are_saved_and_older_files_have_none(tmp_path: Path):
+    save_checkpoint(tmp_path / "a.pt", make_checkpoint(assumed=("framing", "peak")))
+    assert load_checkpoint(tmp_path / "a.pt").assumed == ("framing", "peak")
+    payload = torch.load(tmp_path / "a.pt", weights_only=True)
+    del payload["assumed"]
+    torch.save(payload, tmp_path / "a.pt")
+    assert load_checkpoint(tmp_path / "a.pt").assumed == ()
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_checkpoint_for_inference_has_the_weights_without_the_training_state(tmp_path: Path, zipped: bool):
+    save_checkpoint(tmp_path / "a.pt", make_checkpoint(2.5))
+    payload = torch.load(tmp_path / "a.pt", weights_only=True)
+    torch.save(payload, tmp_path / "a.pt", _use_new_zipfile_serialization=zipped)
+    loaded = load_checkpoint(tmp_path / "a.pt", training=False)
+    assert loaded.training is None
+    assert torch.equal(loaded.networks["fastpitch"]["w"], torch.full((2, 3), 2.5))
+    assert torch.equal(loaded.ema["fastpitch"]["w"], torch.zeros(2, 3))
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="needs the kernel's account of memory")
+def test_a_checkpoint_for_inference_reads_no_weights_that_are_not_used(tmp_path: Path):
+    weights = {"generator": {"w": torch.ones(1000)}, "mpd": {"w": torch.ones(4_000_000)}}
+    save_checkpoint(tmp_path / "big.pt", make_checkpoint(networks=weights))
+    loaded = load_checkpoint(tmp_path / "big.pt", training=False)
+    assert loaded.networks["generator"]["w"].sum() == 1000
+    assert _resident_bytes("big.pt") < 8_000_000
+    assert loaded.networks["mpd"]["w"].sum() == 4_000_000
+    assert _resident_bytes("big.pt") > 15_000_000
+
+
+def _resident_bytes(name: str) -> int:
+    """Bytes in memory of a mapped file."""
+    total, within = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if "-" in line.split(" ", 1)[0] and ":" not in line.split(" ", 1)[0]:
+            within = line.endswith(name)
+        elif within and line.startswith("Rss:"):
+            total += int(line.split()[1]) * 1024
+    return total
+
+
 class _Harmful:
     """Would run a command when it is unpickled."""
 

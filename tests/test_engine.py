@@ -13,7 +13,7 @@ from toy import ToyObjective, toy_collate, toy_engine, toy_networks, toy_utteran
 
 from common.data import Batch
 from common.errors import InputError
-from common.objective import Networks
+from common.objective import Networks, Phase
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -292,3 +292,85 @@ def test_restored_engine_goes_on_exactly():
     steps(resumed, range(3, 6))
     assert all(torch.equal(v, weights(second)[k]) for k, v in weights(whole).items())
     assert resumed.iteration == 6
+
+
+def test_an_updates_beginning_is_told_once_before_any_forward_pass():
+    told = []
+
+    class Telling(ToyObjective):
+        def begin_step(self, networks: Networks) -> None:
+            told.append("step")
+
+        def numerators(self, phase: str, networks: Networks, batch: Batch) -> dict[str, torch.Tensor]:
+            told.append(phase)
+            return super().numerators(phase, networks, batch)
+
+    engine = toy_engine(toy_networks(), objective=Telling())
+    batches = [toy_collate(toy_utterances(4, seed=seed)) for seed in (0, 1)]
+    for _ in range(2):
+        engine.step(batches, epoch=1)
+    assert told == ["step", "discriminator", "discriminator", "generator", "generator"] * 2
+
+
+class Keeping(ToyObjective):
+    """Takes the generator's pass of the first phase up again in the second."""
+
+    phases = (Phase("discriminator", ("critic",), keeps=("generator",)), ToyObjective.phases[1])
+
+    def __init__(self) -> None:
+        self.made: dict[tuple[str, ...], torch.Tensor] = {}
+        self.order: list[tuple[str, tuple[str, ...]]] = []
+
+    def numerators(self, phase: str, networks: Networks, batch: Batch) -> dict[str, torch.Tensor]:
+        self.order.append((phase, batch.names))
+        if phase == "discriminator":
+            self.made[batch.names] = networks["generator"](batch.inputs)
+            return super().numerators(phase, networks, batch)
+        made = self.made.pop(batch.names)
+        return super().numerators(phase, networks | {"generator": lambda inputs: made}, batch)
+
+
+def test_what_a_phase_keeps_gives_the_next_one_its_gradients():
+    batches = [toy_collate(toy_utterances(16)[start : start + 8]) for start in (0, 8)]
+    plain, keeping = toy_networks(), toy_networks()
+    objective = Keeping()
+    for networks, engine in ((plain, toy_engine(plain)), (keeping, toy_engine(keeping, objective=objective))):
+        before = weights(networks)
+        terms = engine.step(batches, epoch=1).terms
+        assert not torch.equal(before["generator.layers.0.weight"], networks["generator"].layers[0].weight)
+        assert terms["l1"] > 0
+    assert_same_training((weights(plain), []), (weights(keeping), []))
+    names = [batch.names for batch in batches]
+    # The next phase begins with the last micro-batch, so that no more than one graph need be kept.
+    assert objective.order == [
+        *(("discriminator", name) for name in names),
+        *(("generator", name) for name in reversed(names)),
+    ]
+
+
+def test_what_is_kept_gets_no_gradient_in_the_phase_that_does_not_train_it():
+    networks = toy_networks()
+    seen = []
+
+    def look(*_: object) -> None:
+        seen.append([p.grad is None for p in networks["generator"].parameters()])
+
+    engine = toy_engine(networks, objective=Keeping())
+    engine.optimizers["discriminator"].register_step_pre_hook(look)
+    engine.step([toy_collate(toy_utterances(4))], epoch=1)
+    assert seen == [[True] * 4]
+
+
+def test_the_learning_rate_may_follow_updates_or_epochs_and_differ_by_phase():
+    engine = toy_engine(toy_networks())
+    engine._schedules = {
+        "discriminator": lambda iteration, epoch: 0.1 * iteration,
+        "generator": lambda iteration, epoch: 0.001 * epoch,
+    }
+    batch = [toy_collate(toy_utterances(4))]
+    for iteration, epoch in ((1, 1), (2, 1), (3, 7)):
+        engine.step(batch, epoch=epoch)
+        assert engine.learning_rate("discriminator") == pytest.approx(0.1 * iteration)
+        assert engine.learning_rate("generator") == pytest.approx(0.001 * epoch)
+        used = {name: optimizer.param_groups[0]["lr"] for name, optimizer in engine.optimizers.items()}
+        assert used == {name: engine.learning_rate(name) for name in used}

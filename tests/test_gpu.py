@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 from tiny import make_corpus, train_options
+from tiny_vocoder import ALIGNED, TINY, cut, make_recordings, segments, vocoder_engine
+from tiny_vocoder import train_options as vocoder_options
 from toy import toy_collate, toy_engine, toy_networks, toy_utterances
 
 import inference
@@ -16,6 +18,8 @@ from common.distributed import Ranks
 from common.logger import read_log
 from common.objective import Networks
 from fastpitch.model import ModelConfig, build_networks
+from hifigan.loss_function import HifiganObjective
+from hifigan.model import build_networks as build_vocoder
 
 pytestmark = [
     pytest.mark.gpu,
@@ -47,9 +51,14 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_corpus(tmp_path_factory.mktemp("gpu") / "data")
 
 
-def losses(output: Path) -> list[float]:
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_recordings(tmp_path_factory.mktemp("gpu_recordings") / "data")
+
+
+def losses(output: Path, name: str = "train_loss") -> list[float]:
     records = [record for record in read_log(output / "nvlog.json") if record["type"] == "LOG"]
-    return [record["data"]["train_loss"] for record in records if "train_loss" in record["data"]]
+    return [record["data"][name] for record in records if name in record["data"]]
 
 
 def test_the_padded_network_on_the_gpu_equals_the_packed_one_on_the_cpu():
@@ -125,3 +134,55 @@ def test_speech_made_on_the_gpu_is_that_of_the_cpu(extra: tuple[str, ...], corpu
             assert abs(mels[0].shape[1] - mels[1].shape[1]) <= 2  # a rounded duration may fall the other way
         else:
             torch.testing.assert_close(mels[1], mels[0], atol=2e-3, rtol=1e-3)
+
+
+@pytest.mark.parametrize("concat_fwd", [False, True])
+def test_a_vocoders_updates_on_the_gpu_equal_those_on_the_cpu(concat_fwd: bool):
+    def steps(device: torch.device) -> list[dict[str, float]]:
+        torch.manual_seed(0)
+        networks = {name: network.to(device) for name, network in build_vocoder(TINY, ALIGNED, None).items()}
+        objective = HifiganObjective(ALIGNED, concat_fwd=concat_fwd)
+        engine = vocoder_engine(networks, objective, ranks=Ranks(device=device))
+        batches = [[batch.to(device) for batch in cut(segments(8, seed=seed), (4, 4))] for seed in range(3)]
+        return [engine.step(batch, epoch=1).terms for batch in batches]
+
+    for first, second in zip(steps(torch.device("cpu")), steps(torch.device("cuda"))):
+        assert first == pytest.approx(second, rel=1e-3)
+
+
+_ON_GPU = ("--cuda", "--num-workers", "2", "--no-tf32")
+
+
+@pytest.mark.parametrize(
+    "precision",
+    [
+        (),
+        ("--amp", "--amp-dtype", "bfloat16"),
+        ("--amp", "--amp-dtype", "float16"),
+        ("--amp", "--amp-dtype", "bfloat16", "--no-amp-grouped-conv"),
+        ("--compile",),
+    ],
+)
+def test_a_vocoder_trains_on_the_gpu_in_every_precision(precision: tuple[str, ...], recordings: Path, tmp_path: Path):
+    options = ("--epochs", "12", "-lr", "3e-3", "--validation-interval", "12", *_ON_GPU)
+    assert train.main(vocoder_options(recordings, tmp_path, *options, *precision)) == 0
+    mel = losses(tmp_path, "train_mel_loss")
+    assert sum(mel[-4:]) < 0.7 * sum(mel[:4])
+    assert losses(tmp_path, "val_mel_loss")[0] < 0.7 * mel[0]
+
+
+def test_a_vocoders_run_on_the_gpu_goes_on_from_its_checkpoint(recordings: Path, tmp_path: Path):
+    options = (*_ON_GPU, "--ema-decay", "0.9", "--epochs", "4")
+    assert train.main(vocoder_options(recordings, tmp_path / "whole", *options)) == 0
+    assert train.main(vocoder_options(recordings, tmp_path / "parts", *options, "--epochs-this-job", "2")) == 0
+    assert train.main(vocoder_options(recordings, tmp_path / "parts", *options, "--resume")) == 0
+    for name in ("train_d_loss", "train_mel_loss", "val_mel_loss", "val_ema_mel_loss"):
+        expected = losses(tmp_path / "whole", name)[-8:]
+        assert losses(tmp_path / "parts", name)[-8:][-len(expected) :] == pytest.approx(expected, rel=1e-3)
+
+
+def test_a_vocoders_training_on_the_gpu_is_that_on_the_cpu(recordings: Path, tmp_path: Path):
+    assert train.main(vocoder_options(recordings, tmp_path / "cpu", "--epochs", "2")) == 0
+    assert train.main(vocoder_options(recordings, tmp_path / "gpu", "--epochs", "2", *_ON_GPU)) == 0
+    for name in ("train_d_loss", "train_g_loss", "train_mel_loss", "val_mel_loss"):
+        assert losses(tmp_path / "gpu", name) == pytest.approx(losses(tmp_path / "cpu", name), rel=3e-3)

@@ -44,7 +44,7 @@ def record(generator: Generator, mel: Tensor) -> dict[str, Tensor]:
     found = {}
 
     def keep(name: str) -> Callable:
-        return lambda module, inputs, output: found.update({name: output[:1, :, :600]})
+        return lambda module, inputs, output: found.update({name: output[:1, :, 0, :600].clone()})
 
     modules = {"conv_pre": generator.conv_pre, "conv_post": generator.conv_post}
     modules |= {f"up{index}": module for index, module in enumerate(generator.ups)}

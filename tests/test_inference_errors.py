@@ -81,7 +81,11 @@ def test_a_bad_line_is_named_before_anything_is_spoken_or_written(tmp_path, phra
         (["-o", "x", "--no-audio"], "needs --save-mels"),
         (["-o", "x", "--amp-dtype", "bfloat16"], "add --amp"),
         (["-o", "x", "--cudnn-benchmark"], "--cudnn-benchmark needs --cuda"),
-        (["-o", "x", "--cudnn-benchmark"], "--cudnn-benchmark needs --cuda"),
+        (["-o", "x", "--cuda-graphs"], "--cuda-graphs needs --cuda"),
+        (["-o", "x", "--torchscript", "--compile"], "--torchscript and --compile both compile the networks"),
+        (["-o", "x", "--denoising-strength", "0.1"], "--denoising-strength is for a vocoder's network; give a"),
+        (["-o", "x", "--accept-audio-differences", "peak"], "--accept-audio-differences is for a vocoder's network"),
+        (["-o", "x", "--hifigan", "v.pt", "--no-audio", "--save-mels"], "--no-audio leaves no work for a vocoder"),
         (["-o", "x", "--pitch-transform-custom", "--pitch-transform-amplify", "0"], "leave out --pitch-transform-amp"),
         (["-o", "x", "--pitch-transform-shift", "nan"], "expected a finite number"),
     ],
@@ -92,7 +96,7 @@ def test_options_that_do_not_fit_are_refused(phrases, voice, options, message):
 
 @pytest.mark.parametrize(
     "options",
-    [["--pace", "2"], ["--torchscript"], ["--speaker", "1"], ["--pitch-transform-flatten"], ["--ema"]],
+    [["--pace", "2"], ["--torchscript"], ["--compile"], ["--speaker", "1"], ["--pitch-transform-flatten"], ["--ema"]],
 )
 def test_options_for_text_are_refused_where_mels_are_given(phrases, options):
     assert options[0] in refused(OptionError, "-i", phrases, "-o", "x", *options)
@@ -144,7 +148,9 @@ def test_a_list_that_does_not_fit_the_voice_is_refused(tmp_path, phrases, voice)
 
 def test_given_mels_that_cannot_be_used_are_refused(tmp_path, phrases):
     options = ("-i", phrases, "-o", tmp_path / "out", "--dataset-path", tmp_path)
-    assert f"{phrases}:1: no mel column; give a text-to-mel checkpoint" in refused(InputError, *options)
+    message = refused(InputError, *options)
+    assert f"{phrases}:1: no column mel or wav, and no text-to-mel checkpoint" in message
+    assert "output and mel (tensors" in message and "wav (recordings)" in message
     phrases.write_text("mel\nmels/a.pt\n")
     assert f"mels/a.pt: no such file ({phrases}:2)" in refused(InputError, *options)
     for mel, message in (

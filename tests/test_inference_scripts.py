@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+import inference
 from common.errors import InputError
 from common.logger import Logger
+from scripts import random_vocoder
 from scripts.inference_table import HEADER, read_run, table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,7 +28,22 @@ def test_the_example_passes_its_variables_and_arguments_on():
     assert words[:2] == ["python", "inference.py"]
     for part in ("--fastpitch a\\ b.pt", "--amp --ema --pace 0.9", "--output output/audio_devset10_amp"):
         assert part in done.stdout
-    assert "--cuda" not in words
+    assert not {"--cuda", "--hifigan", "--denoising-strength"} & set(words)
+
+
+def test_the_example_speaks_through_a_vocoder_with_a_little_denoising():
+    done = shell("inference_example.sh", DRY_RUN="1", FASTPITCH="f.pt", HIFIGAN="h.pt")
+    assert "--hifigan h.pt --denoising-strength 0.005" in done.stdout
+
+
+@pytest.mark.parametrize("header", ["mel\toutput", "output|wav", "wav\r"])
+def test_a_list_of_mels_or_recordings_needs_no_voice(tmp_path, header):
+    (tmp_path / "list.tsv").write_text(f"{header}\n")
+    for script in ("inference_example.sh", "inference_benchmark.sh"):
+        done = shell(script, DRY_RUN="1", HIFIGAN="h.pt", PHRASES=str(tmp_path / "list.tsv"))
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "--hifigan h.pt" in done.stdout
+        assert "--fastpitch" not in done.stdout and "--speaker" not in done.stdout
 
 
 def test_the_benchmark_runs_every_batch_size_in_every_precision():
@@ -43,13 +60,49 @@ def test_the_benchmark_runs_every_batch_size_in_every_precision():
     assert shell("inference_benchmark.sh", DRY_RUN="1", FASTPITCH="v.pt", AMP="perhaps").returncode == 1
 
 
+def test_the_benchmark_takes_one_batch_size_and_a_vocoder():
+    options = {"FASTPITCH": "v.pt", "HIFIGAN": "h.pt", "BATCH_SIZE": "2", "DENOISING": "0.1"}
+    (line,) = shell("inference_benchmark.sh", DRY_RUN="1", **options).stdout.splitlines()
+    assert "--batch-size 2" in line and "--hifigan h.pt --denoising-strength 0.1" in line
+    (line,) = shell("inference_benchmark.sh", DRY_RUN="1", AUDIO="false", **options).stdout.splitlines()
+    assert "--no-audio" in line and "--hifigan" not in line and "--denoising" not in line
+
+
+def test_the_benchmark_of_a_random_vocoder_makes_it_and_speaks_random_mels(tmp_path):
+    options = {"HIFIGAN": "random-v3", "AMP": "both", "BS_SEQUENCE": "1 3", "OUTPUT_DIR": str(tmp_path)}
+    made, *runs = shell("inference_benchmark.sh", DRY_RUN="1", **options).stdout.splitlines()
+    assert made.strip() == f"python -m scripts.random_vocoder v3 {tmp_path} --count 3"
+    assert len(runs) == 4
+    for line in runs:
+        assert f"--hifigan {tmp_path}/HiFi-GAN_v3.pt" in line and f"--input {tmp_path}/random_mels.tsv" in line
+        assert "--fastpitch" not in line
+
+
+def test_a_random_vocoder_speaks_its_mels_and_the_table_shows_how_fast(tmp_path):
+    random_vocoder.make("v3", tmp_path, count=1)
+    options = ["-i", str(tmp_path / "random_mels.tsv"), "--hifigan", str(tmp_path / "HiFi-GAN_v3.pt"), "-bs", "1"]
+    runs = []
+    for name, precision in (("fp32", []), ("amp", ["--amp"])):
+        inference.main([*options, "--log-file", str(tmp_path / name), *precision])
+        runs.append(read_run(tmp_path / name))
+    first, second = (dict(zip(HEADER, line.strip("|").split("|"))) for line in table(runs)[2:])
+    assert (first["Precision"], second["Precision"]) == ("FP32", "BF16")
+    assert first["Frames/s of the text-to-mel model"] == first["Vocoder's speed-up"] == "-"
+    frames = [float(row["Vocoder's frames/s"].replace(",", "")) for row in (first, second)]
+    assert frames[0] == pytest.approx(693 / runs[0].latency, abs=1)
+    assert float(second["Vocoder's speed-up"]) == pytest.approx(frames[1] / frames[0], abs=0.01)
+    assert float(first["Vocoder's RTF"]) == pytest.approx(693 * 256 / 22050 / runs[0].latency, abs=0.01)
+    assert first["Avg latency (s)"] == first["Vocoder's latency (s)"]
+
+
 def write_log(path: Path, *, amp: bool, latency: float, audio: bool = True) -> Path:
     """A log as inference.py leaves it after an earlier, slower run of the same name."""
     for factor in (9, 1):
         logger = Logger(path, stdout=False)
         logger.parameter(batch_size=4, amp=amp, precision="BF16" if amp else "FP32")
         figures = {"avg_generator_frames/s": 5000.0, "avg_samples/s": 1280000.4}
-        for stage in ("", "generator_"):
+        figures |= {"avg_hifigan_frames/s": 1200.0 / latency, "avg_hifigan_samples/s": 999.0}
+        for stage in ("", "generator_", "hifigan_"):
             figures |= {f"avg_{stage}latency": factor * latency, f"avg_{stage}RTF": 2.5}
             figures |= {f"{name}_{stage}latency": factor * (latency + 0.1) for name in ("90%", "95%", "99%")}
         if not audio:
@@ -68,9 +121,39 @@ def test_the_table_has_a_line_for_each_run_with_the_speed_up_of_mixed_precision(
     ]
     lines = [line.strip("|").split("|") for line in table(runs)]
     assert tuple(lines[0]) == HEADER
-    assert lines[2] == ["4", "FP32", "0.600", "0.700", "0.700", "0.700", "5,000", "1,280,000", "-", "2.50"]
-    assert lines[3] == ["4", "BF16", "0.200", "0.300", "0.300", "0.300", "5,000", "1,280,000", "3.00", "2.50"]
-    assert lines[4][7] == "-"
+    assert lines[2] == [
+        "4",
+        "FP32",
+        "0.600",
+        "0.700",
+        "0.700",
+        "0.700",
+        "5,000",
+        "1,280,000",
+        "-",
+        "2.50",
+        "2,000",
+        "0.600",
+        "2.50",
+        "-",
+    ]
+    assert lines[3] == [
+        "4",
+        "BF16",
+        "0.200",
+        "0.300",
+        "0.300",
+        "0.300",
+        "5,000",
+        "1,280,000",
+        "3.00",
+        "2.50",
+        "6,000",
+        "0.200",
+        "2.50",
+        "3.00",
+    ]
+    assert lines[4][7] == "-" and lines[4][10:] == ["-"] * 4
 
 
 def test_the_log_of_a_run_that_was_cut_short_is_named(tmp_path):

@@ -10,7 +10,14 @@ from torch import nn
 
 from common.ema import ExponentialMovingAverage
 from common.errors import CheckpointError
-from common.optim import Lamb, build_optimizer, inverse_sqrt_schedule, load_state_by_name, state_by_name
+from common.optim import (
+    Lamb,
+    build_optimizer,
+    exponential_schedule,
+    inverse_sqrt_schedule,
+    load_state_by_name,
+    state_by_name,
+)
 
 NAMES = ("w", "b", "conv", "big", "zero")
 RUNS = (
@@ -62,6 +69,33 @@ def test_learning_rate_equals_the_originals_schedule(goldens: Path):
     assert len(rows) > 5
 
 
+def test_the_exponential_schedule_falls_by_epochs_and_not_by_updates():
+    rate = exponential_schedule(3e-4, decay=0.9998)
+    assert [rate(iteration, 1) for iteration in (1, 10_000)] == [3e-4, 3e-4]
+    by_hand = 3e-4
+    for epoch in range(2, 50):  # as the original, which multiplies after each epoch
+        by_hand *= 0.9998
+        assert rate(epoch, epoch) == pytest.approx(by_hand, rel=1e-9)
+
+
+def test_averages_decay_and_the_smallest_divisor_are_those_that_are_asked_for():
+    gradients = torch.randn(5, 3, 4, generator=torch.Generator().manual_seed(1))
+    start = torch.randn(3, 4, generator=torch.Generator().manual_seed(2))
+    settings = {"betas": (0.8, 0.99), "eps": 1e-3, "weight_decay": 0.01}
+    ours, theirs, other = (nn.Parameter(start.clone()) for _ in range(3))
+    optimizers = [
+        build_optimizer("adamw", [ours], learning_rate=0.01, **settings),
+        torch.optim.AdamW([theirs], lr=0.01, **settings),
+        build_optimizer("adamw", [other], learning_rate=0.01, weight_decay=0.01),
+    ]
+    for gradient in gradients:
+        for parameter, optimizer in zip((ours, theirs, other), optimizers):
+            parameter.grad = gradient.clone()
+            optimizer.step()
+    torch.testing.assert_close(ours, theirs, atol=1e-7, rtol=1e-6)
+    assert (ours - other).abs().max() > 1e-4
+
+
 def test_average_equals_the_originals_but_copies_integers(goldens: Path):
     golden = load_file(goldens / "optim" / "ema.safetensors")
     network = nn.Module()
@@ -92,7 +126,7 @@ def test_average_starts_as_a_copy_that_training_does_not_touch():
     assert torch.equal(average.averages["net"]["weight"], before)
 
 
-@pytest.mark.parametrize("name", ["lamb", "adam"])
+@pytest.mark.parametrize("name", ["lamb", "adam", "adamw"])
 def test_restored_optimizer_goes_on_exactly(name: str):
     torch.manual_seed(0)
     gradients = [torch.randn(3, 4) for _ in range(6)]
@@ -115,6 +149,24 @@ def test_restored_optimizer_goes_on_exactly(name: str):
     load_state_by_name(restored, saved, {"weight": second}, where="x.pt")
     run(second, restored, gradients[3:])
     assert torch.equal(whole, second)
+
+
+def test_options_of_today_win_over_those_of_the_saved_state():
+    """What can be given on the command line; what cannot (LAMB's clamp) comes from the checkpoint."""
+
+    def build(betas: tuple[float, float], rate: float) -> tuple[nn.Parameter, torch.optim.Optimizer]:
+        parameter = nn.Parameter(torch.ones(2))
+        parameter.grad = torch.ones(2)
+        return parameter, build_optimizer("lamb", [parameter], learning_rate=rate, weight_decay=rate, betas=betas)
+
+    first, saved = build((0.8, 0.99), 0.1)
+    saved.param_groups[0]["clamp_value"] = 3.0
+    saved.step()
+    second, restored = build((0.5, 0.9), 0.2)
+    load_state_by_name(restored, state_by_name(saved, {"p": first}), {"p": second}, where="x.pt")
+    group = restored.param_groups[0]
+    assert (group["betas"], group["lr"], group["weight_decay"]) == ((0.5, 0.9), 0.2, 0.2)
+    assert group["clamp_value"] == 3.0
 
 
 def test_state_of_another_optimizer_is_refused():

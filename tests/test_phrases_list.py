@@ -44,7 +44,13 @@ def test_plain_lines_are_named_by_their_place(tmp_path):
 
 def test_a_list_of_mels_needs_no_text(tmp_path):
     (phrase,) = read_phrases(write(tmp_path, "mel\toutput\nmels/a.pt\ta.wav\n"))
-    assert (phrase.mel, phrase.text) == ("mels/a.pt", None)
+    assert (phrase.mel, phrase.text, phrase.wav) == ("mels/a.pt", None, None)
+
+
+def test_a_list_of_recordings_needs_no_text(tmp_path):
+    first, second = read_phrases(write(tmp_path, "wav\nwavs/a.wav\nwavs/b.flac\n"))
+    assert (first.wav, second.wav) == ("wavs/a.wav", "wavs/b.flac")
+    assert str(second.output) == "audio_0002.wav"
 
 
 def test_a_byte_order_mark_and_carriage_returns_are_not_text(tmp_path):
@@ -59,12 +65,13 @@ def test_a_byte_order_mark_and_carriage_returns_are_not_text(tmp_path):
         ("", "{path}: holds no phrases"),
         ("\n \n", "{path}: holds no phrases"),
         ("output\ttext\n", "{path}: a header and no phrases"),
-        ("One two three.\n", "{path}:1: expected a header with the column text or mel, got 'One two three.'"),
+        ("One two three.\n", "{path}:1: expected a header with the column text, mel or wav, got 'One two three.'"),
         ("output\ttext\na.wav\tOne.\tmore\n", "{path}:2: 3 columns, expected 2 columns (output, text)"),
         ("a.wav|One.\nb.wav\n", "{path}:2: 1 columns, expected <output wav file name>|<utterance>"),
         ("a.wav|One.|0\n", "{path}:1: 3 columns, expected <output wav file name>|<utterance>"),
         ("ouput\ttext\na.wav\tOne.\n", "{path}:1: unknown column 'ouput'"),
         ("text\ttext\nOne.\tOne.\n", "{path}:1: column text stands twice"),
+        ("mel\twav\na.pt\ta.wav\n", "{path}:1: columns mel and wav both give the mel-spectrogram; keep one"),
         ("output\ttext\na.wav\tOne.\nb.wav\t \n", "{path}:3: empty text"),
         ("output\ttext\n\tOne.\n", "{path}:2: empty output"),
         ("../a.wav|One.\n", "{path}:1: output '../a.wav': expected a file name inside the output folder"),

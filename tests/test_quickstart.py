@@ -9,10 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+import torch
 
+from common.checkpoint import Checkpoint, save_checkpoint
+from common.config import AudioConfig, to_plain
 from common.errors import InputError
 from common.metrics import SpeechDistance
 from common.phrases import read_phrases
+from hifigan.model import ModelConfig, build_networks
 from scripts import quickstart
 from scripts.make_corpus import SENTENCES, read_sentences
 from scripts.quickstart import CommandError, Folders, call, check_settings, report
@@ -94,6 +98,57 @@ def test_an_untrained_voice_goes_all_the_way_and_fails_at_the_bound(tiny, tmp_pa
     out = capfd.readouterr().out
     assert "all 5 clips are there" in out
     assert (tmp_path / "q" / "voice" / "FastPitch_checkpoint_1.pt").stat().st_mtime_ns == first_checkpoint
+
+
+def save_vocoder(path: Path, audio: AudioConfig) -> Path:
+    """A checkpoint of a tiny HiFi-GAN that was never trained."""
+    torch.manual_seed(0)
+    config = ModelConfig(upsample_initial_channel=16, resblock_kernel_sizes=(3,), resblock_dilation_sizes=((1, 3, 5),))
+    generator = build_networks(config, audio, None, inference=True)["generator"]
+    save_checkpoint(path, Checkpoint("HiFi-GAN", to_plain(config), audio, None, {"generator": generator.state_dict()}))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--hifigan other.pt", r"mel_fmax: 8000.0 \(the quickstart\), 7600.0 \(.*other\.pt\)"),
+        ("--hifigan aligned.pt", r"framing: centered .*; peak: None .*--accept-audio-differences framing peak"),
+        ("--hifigan absent.pt", r"absent\.pt: no such checkpoint"),
+        ("--accept-audio-differences peak", "is for a vocoder; give --hifigan too"),
+    ],
+)
+def test_a_vocoder_that_does_not_fit_is_refused_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, message: str
+):
+    monkeypatch.chdir(tmp_path)
+    save_vocoder(tmp_path / "other.pt", AudioConfig(mel_fmax=7600.0))
+    save_vocoder(tmp_path / "aligned.pt", AudioConfig(framing="aligned", peak=0.95))
+    with pytest.raises(InputError, match=message):
+        quickstart.main(["-o", "out", *words.split()])
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_vocoder_that_fits_or_is_accepted_is_handed_to_inference(tmp_path: Path):
+    def options(*words: str) -> list[str]:
+        return quickstart.vocoder_options(quickstart.parse_args(list(words)))
+
+    fits = str(save_vocoder(tmp_path / "fits.pt", AudioConfig()))
+    aligned = str(save_vocoder(tmp_path / "aligned.pt", AudioConfig(framing="aligned", peak=0.95)))
+    assert options() == []
+    assert options("--hifigan", fits) == ["--hifigan", fits]
+    accepted = ["--accept-audio-differences", "framing", "peak"]
+    assert options("--hifigan", aligned, *accepted) == ["--hifigan", aligned, *accepted]
+
+
+@pytest.mark.slow
+def test_the_quickstart_speaks_through_a_given_vocoder(tiny, tmp_path, capfd):
+    words = ["--hifigan", str(save_vocoder(tmp_path / "fits.pt", AudioConfig())), "--max-distortion", "1000"]
+    assert quickstart.main([*tiny, *words]) == 0
+    assert "Griffin-Lim" not in capfd.readouterr().out
+    samples, rate = soundfile.read(tmp_path / "q" / "first.wav")
+    assert rate == 22050
+    assert np.abs(samples).max() > 0
 
 
 def test_wrong_options_end_with_status_2():

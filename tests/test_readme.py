@@ -17,6 +17,7 @@ import extract_mels
 import inference
 import train
 from common.config import AudioConfig
+from hifigan.model import PRESETS
 from tests.corpus import add_clip
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -35,10 +36,23 @@ ARGUMENTS_OF = {
     "scripts/inference_benchmark.sh": "inference",
     "scripts/benchmark_train.sh": "scripts.benchmark_train",
     "scripts/benchmark_extract.sh": "scripts.benchmark_extract",
+    "scripts/train_lj22khz.sh": "train -m HiFi-GAN",
+    "scripts/fine_tune.sh": "train -m HiFi-GAN",
+    "scripts/train_benchmark.sh": "train -m HiFi-GAN",
+    "scripts/extract_fine_tune_mels.sh": "scripts.extract_fine_tune_mels",
+    "scripts/download_models.sh": "scripts.download_models",
+}
+# Scripts that hand their variables on, and where to.
+VARIABLES_OF = {
+    "platform/": ("scripts/train.sh", "scripts/train_lj22khz.sh"),
+    "slurm_train.sh": ("scripts/train.sh", "scripts/train_lj22khz.sh"),
+    "fine_tune.sh": ("scripts/train_lj22khz.sh",),
 }
 PROGRAMS_OF_OTHERS = ("docker", "tensorboard.main")
-JOBS = ("train", "inference", "extract_mels", "scripts.quickstart")
+JOBS = ("train", "train -m HiFi-GAN", "inference", "extract_mels", *sorted({*ARGUMENTS_OF.values()}))
+VOCODER = "train.py -m HiFi-GAN"
 DEFAULTS = {
+    VOCODER: lambda: train.parse_args("-m HiFi-GAN -o o --training-files t --validation-files v".split()),
     "train.py": lambda: train.parse_args("-o o --training-files t --validation-files v --epochs 1".split()),
     "inference.py": lambda: inference.parse_args("-i i -o o --fastpitch f".split()),
     "extract_mels.py": lambda: extract_mels.build_parser().parse_args("--wav-text-filelist l".split()),
@@ -77,10 +91,11 @@ def words_of(command: str) -> tuple[dict[str, str], list[str]]:
     return variables, words
 
 
-def options_of(module: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> set[str]:
-    """Every option that a command's --help lists."""
+def options_of(command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> set[str]:
+    """Every option that the --help of a command (a module, and what else chooses its options) lists."""
+    module, *words = command.split()
     monkeypatch.setenv("COLUMNS", "1000")
-    monkeypatch.setattr(sys, "argv", [module, "--help"])
+    monkeypatch.setattr(sys, "argv", [module, *words, "--help"])
     with pytest.raises(SystemExit):
         importlib.import_module(module).main()
     return set(re.findall(r"(?<![\w-])--?[a-z][a-z0-9-]*", capsys.readouterr().out))
@@ -89,7 +104,8 @@ def options_of(module: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 def tables(kind: str) -> list[tuple[str, list[list[str]]]]:
     """The tables below a comment ``<!-- kind: name -->``: that name, and the first three cells of each row."""
     found = []
-    for name, table in re.findall(rf"<!-- {kind}: (\S+) -->\n\n((?:\|.*\n)+)", README):
+    documents = "\n".join(DOCUMENTS.values())
+    for name, table in re.findall(rf"<!-- {kind}: (.+) -->\n\n((?:\|.*\n)+)", documents):
         rows = [[cell.strip() for cell in line.split("|")[1:4]] for line in table.splitlines()[2:]]
         found.append((name, rows))
     return found
@@ -113,10 +129,14 @@ def test_each_command_has_its_file_options_and_variables(
         return
     assert (ROOT / script).is_file()
     text = (ROOT / script).read_text() + (ROOT / "scripts/lib.sh").read_text()
-    if "platform/" in script or "slurm" in script:
-        text += (ROOT / "scripts/train.sh").read_text()
+    text += "".join(
+        (ROOT / other).read_text() for part, others in VARIABLES_OF.items() if part in script for other in others
+    )
+    if script == "scripts/download_models.sh":  # read in Python, one for each model
+        variables = {name: value for name, value in variables.items() if not name.endswith(("_SOURCE", "_SHA256"))}
     assert [name for name in variables if f"${{{name}" not in text] == []
-    options = {word.partition("=")[0] for word in words[words.index(script) + 1 :] if re.match(r"--?[a-z]", word)}
+    following = words[words.index(script) + 1 :]
+    options = {word.partition("=")[0].replace("_", "-") for word in following if re.match(r"--?[a-z]", word)}
     module = script.removesuffix(".py") if script.endswith(".py") else ARGUMENTS_OF.get(script, "")
     assert not options or options <= options_of(module, monkeypatch, capsys)
 
@@ -126,7 +146,7 @@ def test_each_option_named_in_a_document_exists(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ):
     text = re.sub(r"```bash\n.*?```", "", DOCUMENTS[name], flags=re.DOTALL)
-    named = set(re.findall(r"`(--[a-z][a-z0-9-]*)", text))
+    named = {option.replace("_", "-") for option in re.findall(r"`(--[a-z][a-z0-9_-]*)", text)}
     known = set().union(*(options_of(module, monkeypatch, capsys) for module in JOBS))
     assert named - known == set()
 
@@ -134,13 +154,16 @@ def test_each_option_named_in_a_document_exists(
 def shown(value: object) -> str:
     """A default as the tables have it."""
     if isinstance(value, list | tuple):
-        return f"`{' '.join(value)}`" if value else "-"
+        words = [",".join(map(str, item)) if isinstance(item, tuple) else str(item) for item in value]
+        return f"`{' '.join(words)}`" if value else "-"
     return {None: "-", False: "off", True: "on"}[value] if value is None or isinstance(value, bool) else f"`{value}`"
 
 
 def default_of(args: Namespace, option: str) -> str:
     """The default that an option really has."""
     name = option.removeprefix("--").replace("-", "_")
+    if getattr(args, "model", None) == "HiFi-GAN":  # the preset's architecture, where nothing else is given
+        args = Namespace(**{**vars(PRESETS[args.preset]), **vars(args)})
     audio = {"n_mel_channels" if key == "n_mels" else key: value for key, value in asdict(AudioConfig()).items()}
     return shown(audio[name] if name in audio and not hasattr(args, name) else getattr(args, name))
 
@@ -163,11 +186,17 @@ def test_each_default_in_a_table_of_options_is_the_real_one(command: str, rows: 
 @pytest.mark.parametrize(("command", "rows"), tables("options"), ids=lambda value: value if type(value) is str else "")
 def test_each_option_of_a_command_is_in_its_table(command: str, rows: list[list[str]]):
     listed = {option for names, _, _ in rows for option in re.findall(r"`--([a-z0-9-]+)`", names)}
-    assert {name.replace("_", "-") for name in vars(DEFAULTS[command]())} - listed == set()
+    args = vars(DEFAULTS[command]())
+    there = set(args)
+    if command == VOCODER:  # its table has what train.py's has not, or has with another default
+        others = vars(DEFAULTS["train.py"]())
+        alike = {name for name in there & set(others) if args[name] == others[name]}
+        there = there - alike - {"model"} | set(vars(PRESETS["v1"])) - {"n_mel_channels"}
+    assert {name.replace("_", "-") for name in there} - listed == set()
 
 
-def test_the_table_of_variables_is_that_of_train_sh():
-    ((script, rows),) = tables("variables")
+@pytest.mark.parametrize(("script", "rows"), tables("variables"), ids=lambda value: value if type(value) is str else "")
+def test_the_table_of_variables_is_that_of_the_script(script: str, rows: list[list[str]]):
     text = (ROOT / script).read_text() + (ROOT / "scripts" / "lib.sh").read_text()
     real = dict(re.findall(r'^ *: "\$\{(\w+):=(.*?)\}"', text, re.MULTILINE))
     documented: dict[str, str] = {}
@@ -176,7 +205,7 @@ def test_the_table_of_variables_is_that_of_train_sh():
         values = default.split(", ") if ", " in default else [default] * len(variables)
         documented |= dict(zip(variables, values, strict=True))
     assert [name for name in documented if f"${{{name}" not in text] == []
-    computed = {"PITCH_MEAN_STD", "SYMBOL_SET"}
+    computed = {"PITCH_MEAN_STD", "SYMBOL_SET", "BATCH_SIZE"}
     assert {name: value.strip("`") for name, value in documented.items() if name in real and name not in computed} == {
         name: value for name, value in real.items() if name not in computed
     }
@@ -186,7 +215,8 @@ def test_each_message_of_the_troubleshooting_is_one_that_the_code_prints():
     section = README.partition("## Troubleshooting")[2].partition("\n## ")[0]
     messages = re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)
     assert len(messages) > 12
-    paths = [*ROOT.glob("*.py"), *ROOT.glob("common/**/*.py"), *ROOT.glob("fastpitch/*.py"), *ROOT.glob("scripts/*.sh")]
+    paths = [*ROOT.glob("*.py"), *ROOT.glob("common/**/*.py"), *ROOT.glob("fastpitch/*.py"), *ROOT.glob("scripts/*.*")]
+    paths += [*ROOT.glob("hifigan/*.py")]
     source = "\n".join(path.read_text() for path in paths)
     joined = re.sub(r'"\s*\n\s*f?"', "", source)  # string literals that go on in the next line
     assert [message for message in messages if message not in joined] == []
@@ -195,7 +225,7 @@ def test_each_message_of_the_troubleshooting_is_one_that_the_code_prints():
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_each_file_and_link_of_a_document_exists(name: str):
     text = DOCUMENTS[name]
-    folders = ("scripts", "common", "fastpitch", "platform", "phrases", "docs", "tests")
+    folders = ("scripts", "common", "fastpitch", "hifigan", "platform", "phrases", "docs", "tests")
     paths = set(re.findall(rf"`((?:{'|'.join(folders)})/[\w./-]*)`", text))
     assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
     links = re.findall(r"\]\(([^)#]+)\)", text)

@@ -5,9 +5,10 @@ import itertools
 import pytest
 import torch
 
+from common.data import Draw
 from common.distributed import Ranks
 from common.errors import InputError
-from common.sampler import GlobalBatchSampler, ValidationSampler
+from common.sampler import EpochDraws, GlobalBatchSampler, ValidationSampler
 
 LENGTHS = torch.randint(100, 900, (103,), generator=torch.Generator().manual_seed(3)).tolist()
 
@@ -69,6 +70,16 @@ def test_processes_get_neighbouring_lengths_in_each_accumulation_step():
 def test_global_batches_stay_random_in_length():
     means = [sum(LENGTHS[index] for index in drawn(update)) / 16 for update in updates(16, 1, 1)]
     assert max(means) - min(means) < 250  # sorted batches would span about 700
+
+
+def test_draws_are_the_samplers_batches_with_their_epoch():
+    sampler = GlobalBatchSampler(LENGTHS, batch_size=4, accumulation=2, seed=7, ranks=Ranks(1, 2))
+    draws = EpochDraws(sampler)
+    for epoch, step in ((1, 0), (2, 0), (5, 3)):
+        sampler.set_position(epoch=epoch, step=step)
+        assert sampler.epoch == epoch
+        assert list(draws) == [[Draw(index, epoch) for index in batch] for batch in sampler]
+        assert len(draws) == len(list(draws)) == (103 // 16 - step) * 2
 
 
 def test_validation_takes_each_utterance_once_over_all_processes():

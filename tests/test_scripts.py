@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+import zipfile
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -19,10 +20,17 @@ import torch
 
 import extract_mels
 import train
-from common.errors import InputError
+from common.checkpoint import Checkpoint, save_checkpoint
+from common.config import AudioConfig, TextConfig, to_plain
+from common.errors import CheckpointError, InputError, OptionError
+from common.logger import Logger
+from fastpitch.model import ModelConfig
 from scripts.download import fetch, unpack
+from scripts.download_models import main as download_models
 from scripts.make_filelists import main as make_filelists
 from scripts.make_filelists import split_clips
+from scripts.train_table import read_run as read_training_run
+from scripts.train_table import table as training_table
 
 ROOT = Path(__file__).resolve().parents[1]
 SHELL_FILES = sorted([*ROOT.glob("scripts/*.sh"), *ROOT.glob("platform/*.sh"), ROOT / ".ci" / "run"])
@@ -121,7 +129,7 @@ def test_train_lj22khz_without_settings_is_the_published_run_of_hifigan_on_eight
     assert (args.model, args.epochs, args.batch_size, args.gradient_accumulation_steps) == ("HiFi-GAN", 6500, 16, 1)
     assert (args.optimizer, args.learning_rate, args.lr_decay, args.weight_decay) == ("adamw", 3e-4, 0.9998, 0.01)
     assert (args.epochs_per_checkpoint, args.validation_interval, args.samples_interval) == (10, 10, 100)
-    assert (tuple(args.adam_betas), args.segment_size, args.amp, args.cuda) == ((0.8, 0.99), 8192, False, True)
+    assert (tuple(args.adam_betas), args.amp, args.cuda) == ((0.8, 0.99), False, True)
     assert args.training_files == Path("filelists/ljs_audio_train_v3.txt")
     assert args.validation_files == Path("filelists/ljs_audio_val.txt")
 
@@ -273,6 +281,61 @@ def test_all_machines_settings_and_sizes_have_their_platform_file():
     assert {path.stem for path in PLATFORMS} == wanted
 
 
+def test_the_training_benchmark_runs_each_combination_with_the_published_global_batch(tmp_path: Path):
+    corpus = make_corpus(tmp_path / "corpus")
+    variables = {"NUM_GPUS": "0 4", "AMP": "false true", "BS": "16", "DATASET_PATH": corpus, "OUTPUT_DIR": tmp_path}
+    result = run_bash(ROOT / "scripts/train_benchmark.sh", "--seed", "4", DRY_RUN="1", PYTHON="py", **variables)
+    *runs, table = result.stdout.splitlines()
+    found = []
+    for line in runs:
+        words = shlex.split(line)
+        args = train.parse_args(words[words.index("train.py") + 1 :])
+        n_processes = int(words[words.index("--nproc-per-node") + 1]) if "--nproc-per-node" in words else 1
+        assert n_processes * args.batch_size * args.gradient_accumulation_steps == 128
+        assert (args.model, args.epochs, args.validation_interval, args.seed) == ("HiFi-GAN", 10, 11, 4)
+        found.append((n_processes, args.cuda, args.amp))
+    assert found == [(1, False, False), (1, False, True), (4, True, False), (4, True, True)]
+    logs = [word.rpartition("/")[0].partition("=") for word in shlex.split(table)[3:]]
+    assert [(processes, Path(path).parent) for processes, _, path in logs] == [(n, tmp_path) for n in "1144"]
+
+
+def write_training_log(path: Path, *, amp: bool, frames_per_second: list[float]) -> Path:
+    logger = Logger(path, stdout=False)
+    logger.parameter(batch_size=16, gradient_accumulation_steps=2, amp=amp, amp_dtype="auto")
+    for epoch, value in enumerate(frames_per_second, start=1):
+        logger.log((epoch, 1, 1), {"train_frames/s": 1.0})
+        logger.log((epoch,), {"avg_train_frames/s": value, "avg_train_took": 10.0 / epoch})
+    logger.close()
+    return path
+
+
+def test_the_table_of_training_runs_leaves_out_the_first_epoch_and_compares_alike_runs(tmp_path: Path):
+    runs = [
+        (1, write_training_log(tmp_path / "a", amp=False, frames_per_second=[1, 1000, 1200])),
+        (1, write_training_log(tmp_path / "b", amp=True, frames_per_second=[1, 2200])),
+        (4, write_training_log(tmp_path / "c", amp=True, frames_per_second=[6600])),
+    ]
+    rows = [line.strip("|").split("|") for line in training_table([read_training_run(*run) for run in runs])[2:]]
+    assert rows[0] == ["16", "2", "1", "full", "1,100", "4.17", "-", "1.00"]
+    assert rows[1] == ["16", "2", "1", "mixed (auto)", "2,200", "5.00", "2.00", "1.00"]
+    assert rows[2] == ["16", "2", "4", "mixed (auto)", "6,600", "10.00", "-", "3.00"]
+    with pytest.raises(InputError, match="no finished epoch of training"):
+        read_training_run(1, write_training_log(tmp_path / "d", amp=False, frames_per_second=[]))
+
+
+@pytest.mark.slow
+def test_the_training_benchmark_makes_its_own_corpus_on_a_cpu(tmp_path: Path):
+    small = "--preset v3 --upsample-initial-channel 8 --mpd-channels 2 4 4 4 4 --msd-channels 2 2 4 4 4 4 4"
+    small += " --msd-groups 1 1 1 1 1 1 1"
+    variables = {"NUM_GPUS": "0", "AMP": "false", "BS": "2", "GRAD_ACCUMULATION": "1", "EPOCHS": "2", "CLIPS": "6"}
+    variables |= {"OUTPUT_DIR": str(tmp_path), "PYTHON": sys.executable, "OMP_NUM_THREADS": "1"}
+    result = run_bash(ROOT / "scripts/train_benchmark.sh", *small.split(), **variables)
+    assert result.returncode == 0, result.stderr
+    row = result.stdout.splitlines()[-1].strip("|").split("|")
+    assert row[:4] == ["2", "1", "1", "full"]
+    assert float(row[4].replace(",", "")) > 0
+
+
 def fake_slurm(folder: Path, status: int) -> None:
     """Programs that stand in for Slurm's: ``srun`` starts task 5 of 16 only, ``scontrol`` notes what it is told."""
     srun = f"""#!/bin/bash
@@ -314,6 +377,19 @@ def test_slurm_starts_one_task_a_gpu_and_requeues_what_was_stopped_early(tmp_pat
     assert (tmp_path / "scontrol.txt").exists() == requeued
     if requeued:
         assert (tmp_path / "scontrol.txt").read_text() == "requeue 77\n"
+
+
+def test_slurm_trains_a_vocoder_where_it_is_asked_to(tmp_path: Path):
+    fake_slurm(tmp_path, 0)
+    variables = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_SUBMIT_DIR": str(ROOT), "SLURM_JOB_ID": "7"}
+    variables |= {"SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_NUM_NODES": "2", "DRY_RUN": "1", "PYTHON": "py"}
+    vocoder = {"TRAIN_SCRIPT": "scripts/train_lj22khz.sh"}
+    assert run_bash(ROOT / "scripts/slurm_train.sh", **variables, **vocoder).returncode == 0
+    args = train.parse_args((tmp_path / "task.txt").read_text().split()[2:])
+    assert (args.model, 16 * args.batch_size * args.gradient_accumulation_steps, args.resume) == ("HiFi-GAN", 128, True)
+    result = run_bash(ROOT / "scripts/slurm_train.sh", **variables, TRAIN_SCRIPT="train.py")
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: TRAIN_SCRIPT=train.py: expected a training script")
 
 
 def make_corpus(folder: Path, clips: int = 12) -> Path:
@@ -575,6 +651,103 @@ def test_an_archive_is_unpacked_and_a_broken_one_refused(tmp_path: Path):
     archive.write_bytes(archive.read_bytes()[:40])
     with pytest.raises(InputError, match=r"corpus\.tar\.bz2: cannot be unpacked"):
         unpack(archive, tmp_path / "out")
+
+
+def write_zip(path: Path, files: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_a_zip_is_unpacked_but_not_out_of_its_folder(tmp_path: Path):
+    unpack(write_zip(tmp_path / "a.zip", {"deep/b.pt": b"b"}), tmp_path / "out")
+    assert (tmp_path / "out" / "deep" / "b.pt").read_bytes() == b"b"
+    with pytest.raises(InputError, match=r"a\.zip: cannot be unpacked \(\.\./b leads out of the folder\)"):
+        unpack(write_zip(tmp_path / "a.zip", {"../b": b"b"}), tmp_path / "out")
+    assert not (tmp_path / "b").exists()
+    (tmp_path / "a.zip").write_bytes(b"PK nothing")
+    with pytest.raises(InputError, match=r"a\.zip: cannot be unpacked"):
+        unpack(tmp_path / "a.zip", tmp_path / "out")
+
+
+@pytest.fixture
+def voice(tmp_path: Path) -> Path:
+    """A checkpoint of a tiny FastPitch."""
+    config = ModelConfig(symbols_embedding_dim=8, in_fft_output_size=8, out_fft_output_size=8)
+    networks = {"fastpitch": {"proj.bias": torch.zeros(80)}}
+    checkpoint = Checkpoint("FastPitch", to_plain(config), AudioConfig(), TextConfig(), networks)
+    save_checkpoint(tmp_path / "from" / "voice.pt", checkpoint)
+    return tmp_path / "from" / "voice.pt"
+
+
+def test_a_model_is_copied_unpacked_verified_and_described(
+    tmp_path: Path, voice: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    output = tmp_path / "models"
+    archive = write_zip(tmp_path / "voice.zip", {"v1/voice.pt": voice.read_bytes(), "v1/LICENSE.txt": b"free"})
+    digest = sha256(archive.read_bytes()).hexdigest()
+    assert download_models(["fastpitch", "--source", str(archive), "--sha256", digest, "-o", str(output)]) == 0
+    assert (output / "fastpitch" / "v1" / "voice.pt").read_bytes() == voice.read_bytes()
+    line = f"{output}/fastpitch/v1/voice.pt: FastPitch (fastpitch), 0.0 M weights, 22050 Hz, 80 mels every 256 samples"
+    assert capsys.readouterr().out.splitlines() == [line]
+    assert [path.name for path in output.iterdir()] == ["fastpitch"], "nothing else stays"
+    assert download_models(["fastpitch", "-o", str(output)]) == 0  # there already
+    assert capsys.readouterr().out.splitlines() == [line]
+    monkeypatch.setenv("FASTPITCH_SOURCE", str(voice))
+    assert download_models(["fastpitch", "-o", str(output)]) == 0
+    out = capsys.readouterr().out
+    assert "voice.pt comes without a checksum" in out and "not verified" in out
+    assert (output / "fastpitch" / "voice.pt").is_file()
+
+
+def test_a_checksum_beside_the_source_is_verified(
+    tmp_path: Path, voice: Path, server: tuple[str, type[RangeServer]], monkeypatch: pytest.MonkeyPatch
+):
+    beside = voice.with_name("voice.pt.sha256")
+    beside.write_text(f"{sha256(voice.read_bytes()).hexdigest()}  voice.pt\n")
+    assert download_models(["fastpitch", "--source", str(voice), "-o", str(tmp_path / "a")]) == 0
+    beside.write_text("0" * 64 + "  voice.pt\n")
+    with pytest.raises(InputError, match=r"SHA-256 is [0-9a-f]{64}, expected 0000"):
+        download_models(["fastpitch", "--source", str(voice), "-o", str(tmp_path / "b")])
+    assert not (tmp_path / "b" / "fastpitch").exists()
+    beside.write_text("see our page")
+    with pytest.raises(InputError, match="holds no SHA-256, expected 64"):
+        download_models(["fastpitch", "--source", str(voice), "-o", str(tmp_path / "b")])
+
+
+def test_a_model_is_downloaded_and_a_broken_connection_is_gone_on_with(
+    tmp_path: Path, voice: Path, server: tuple[str, type[RangeServer]]
+):
+    url, handler = server
+    handler.content = voice.read_bytes()
+    handler.limit = len(handler.content) // 2 + 10
+    command = ["fastpitch", "--source", f"{url}/file", "-o", str(tmp_path / "models")]
+    command += ["--sha256", sha256(handler.content).hexdigest()]
+    with pytest.raises(InputError, match="run again to go on"):
+        download_models(command)
+    assert not (tmp_path / "models" / "fastpitch").exists()
+    assert download_models(command) == 0
+    assert (tmp_path / "models" / "fastpitch" / "file").read_bytes() == handler.content
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "message"),
+    [
+        (["hifigan"], OptionError, "hifigan: say where its checkpoint is, by --source or HIFIGAN_SOURCE"),
+        (["hifigan", "fastpitch", "--source", "a"], OptionError, "--source gives one model"),
+        (["hifigan", "--source", "{voice}"], CheckpointError, r"hifigan: no checkpoint of HiFi-GAN"),
+        (["hifigan", "--source", "{voice}", "--sha256", "12"], InputError, "SHA-256 is [0-9a-f]{{64}}, expected 12"),
+        (["fastpitch", "--source", "/absent.pt"], InputError, r"/absent\.pt: no such file"),
+        (["fastpitch", "--source", "http://127.0.0.1:1/a.pt"], InputError, r"is this machine offline\?"),
+    ],
+)
+def test_a_model_that_cannot_be_had_is_one_clear_line_and_leaves_nothing_behind(
+    tmp_path: Path, voice: Path, words: list[str], error: type[InputError], message: str
+):
+    with pytest.raises(error, match=message.replace("{{", "{").replace("}}", "}")):
+        download_models([word.format(voice=voice) for word in words] + ["-o", str(tmp_path / "models")])
+    assert not list((tmp_path / "models").glob("[!.]*"))
 
 
 ENSURE = """

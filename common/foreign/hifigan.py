@@ -197,6 +197,9 @@ def _missing(values: Any) -> list[str]:
 def _network_config(values: dict[str, Any], weights: State, *, source: Path, path: Path) -> dict[str, Any]:
     """The generator's fields of ModelConfig, compared with the weights where these show them."""
     network = {key: values[key] for key in _NETWORK} | {"resblock": str(values["resblock"])}
+    wrong = [key for key in _NETWORK if key.endswith("s") and not isinstance(network[key], list)]
+    if wrong:
+        raise CheckpointError(f"{source}: {wrong[0]} is {network[wrong[0]]!r}, expected a list")
     first = _convolution(weights, "conv_pre")
     n_ups = sum(re.fullmatch(r"ups\.\d+\.bias", key) is not None for key in weights)
     shown = {
@@ -214,10 +217,10 @@ def _network_config(values: dict[str, Any], weights: State, *, source: Path, pat
 
 
 def _audio_config(values: dict[str, Any], *, source: Path) -> AudioConfig:
-    floats = {key: float(values[key]) for key in ("mel_fmin", "mel_fmax") if values.get(key) is not None}
     try:
+        floats = {key: float(values[key]) for key in ("mel_fmin", "mel_fmax") if values.get(key) is not None}
         return AudioConfig(**values | floats | _UNRECORDED)
-    except (TypeError, InputError) as error:
+    except (TypeError, ValueError, InputError) as error:
         raise CheckpointError(f"{source}: its audio cannot be read ({error})") from error
 
 

@@ -1,0 +1,186 @@
+"""Puts trained models into ``pretrained_models/<model>/``: from a URL or path that you give, verified and opened.
+
+    python -m scripts.download_models hifigan --source /media/stick/hifigan.zip
+    python -m scripts.download_models hifigan --source https://example.org/g_02500000 https://example.org/config.json
+
+This project names no address of models: their owners say where they are and under which licence. A source is a
+checkpoint, an archive (zip or tar) or a folder. Its SHA-256 is taken from --sha256 or from ``<source>.sha256``.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import tempfile
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+
+from common.checkpoint import Checkpoint, load_checkpoint
+from common.cli import ArgumentParser, run
+from common.errors import CheckpointError, InputError, OptionError
+from common.inference_arguments import checkpoint_option
+from common.registry import GENERATORS, VOCODERS
+from scripts.download import TIMEOUT, fetch, is_archive, unpack
+
+MODELS = {checkpoint_option(name): name for name in (*GENERATORS, *VOCODERS)}
+# What lies beside checkpoints without being one.
+NO_CHECKPOINT = (".json", ".sha256", ".txt", ".md", ".yaml", ".yml")
+
+
+def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The options."""
+    parser = ArgumentParser(
+        prog="download_models.sh",
+        description="Put trained models into pretrained_models/, from a URL or path that you give.",
+        epilog="Instead of --source and --sha256, set FASTPITCH_SOURCE, HIFIGAN_SOURCE (and ..._SHA256) in the "
+        "environment; then several models can be named at once.",
+    )
+    parser.add_argument("models", nargs="+", choices=tuple(MODELS), metavar="model", help=" or ".join(MODELS))
+    parser.add_argument(
+        "--source", nargs="+", help="URLs or paths of a checkpoint, an archive or a folder, and of a config.json to it"
+    )
+    parser.add_argument("--sha256", help="checksum of the first source, in hexadecimal")
+    parser.add_argument("-o", "--output", type=Path, default=Path("pretrained_models"), help="folder of the models")
+    args = parser.parse_args(argv)
+    if args.source is not None and len(args.models) > 1:
+        raise OptionError("--source gives one model; name the others in calls of their own")
+    if args.sha256 is not None and args.source is None:
+        raise OptionError("--sha256 is the checksum of --source; give that too")
+    return args
+
+
+def download(sources: Sequence[str], folder: Path, *, model: str, sha256: str | None) -> None:
+    """Fetch ``sources`` into ``folder``, unpacked; they stand there only once a checkpoint of ``model`` is among them.
+
+    Raises:
+        InputError: a source cannot be read or is not what its checksum says.
+        CheckpointError: none of the files is a checkpoint of ``model``.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    parts = folder.with_name(f".{folder.name}.download")  # what an interrupted download goes on from
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as name:
+        fresh = Path(name)
+        for number, source in enumerate(sources):
+            _bring(source, fresh, parts=parts, sha256=sha256 if number == 0 else None)
+        describe(fresh, model=model, shown_as=folder)
+        folder.mkdir(exist_ok=True)
+        for path in sorted(fresh.iterdir()):
+            target = folder / path.name
+            if target.is_dir():
+                shutil.rmtree(target)
+            shutil.move(path, target)
+    shutil.rmtree(parts, ignore_errors=True)
+
+
+def _bring(source: str, folder: Path, *, parts: Path, sha256: str | None) -> None:
+    """Put what ``source`` holds into ``folder``."""
+    if Path(source).is_dir():
+        if sha256 is not None:
+            raise OptionError(f"--sha256: {source} is a folder, which has no checksum")
+        shutil.copytree(source, folder, dirs_exist_ok=True)
+        return
+    is_url = "://" in source
+    name = Path(urllib.parse.unquote(urllib.parse.urlparse(source).path) if is_url else source).name
+    if not name:
+        raise InputError(f"{source}: names no file")
+    expected = sha256 or _checksum_beside(source)
+    if expected is None:
+        print(f"note: {source} comes without a checksum (--sha256, or a file {name}.sha256 beside it): not verified")
+    target = parts / name
+    fetch(source, target, sha256=expected)
+    if is_archive(name):
+        unpack(target, folder)
+        target.unlink()
+    else:
+        shutil.move(target, folder / name)
+        config = Path(source).with_name("config.json")
+        if not is_url and config.is_file() and config != Path(source):  # the authors' checkpoints need theirs
+            shutil.copyfile(config, folder / config.name)
+
+
+def _checksum_beside(source: str) -> str | None:
+    """The SHA-256 in ``<source>.sha256``, as sha256sum writes it; None where there is no such file."""
+    if "://" in source:
+        try:
+            with urllib.request.urlopen(f"{source}.sha256", timeout=TIMEOUT) as response:
+                text = response.read(1000).decode("ascii", errors="replace")
+        except (OSError, ValueError, urllib.error.URLError):
+            return None  # the file itself will say whether its server can be reached
+    else:
+        path = Path(f"{source}.sha256")
+        if not path.is_file():
+            return None
+        text = path.read_text(encoding="utf-8", errors="replace")
+    found = re.match(r"\s*([0-9a-fA-F]{64})\b", text)
+    if found is None:
+        if "://" in source:
+            return None  # some servers answer every address with a page
+        raise InputError(f"{source}.sha256: holds no SHA-256, expected 64 hexadecimal digits")
+    return found.group(1)
+
+
+def describe(folder: Path, *, model: str, shown_as: Path) -> None:
+    """Open the checkpoints below ``folder`` and print a line on each.
+
+    Raises:
+        CheckpointError: none of them is of ``model``.
+    """
+    is_there, problems = False, []
+    for path in sorted(folder.rglob("*")):
+        if not path.is_file() or path.suffix.lower() in NO_CHECKPOINT or path.name.startswith("."):
+            continue
+        name = shown_as / path.relative_to(folder)
+        try:
+            checkpoint = load_checkpoint(path)
+        except InputError as error:
+            problems.append(str(error).replace(str(path), str(name)))
+            continue
+        is_there |= checkpoint.model == model
+        print(f"{name}: {summary(checkpoint)}")
+    if not is_there:
+        reason = "; ".join(problems) or "no such file among them"
+        raise CheckpointError(f"{shown_as}: no checkpoint of {model} ({reason})")
+    for problem in problems:
+        print(f"note: {problem}")
+
+
+def summary(checkpoint: Checkpoint) -> str:
+    """What a checkpoint is, in one line."""
+    audio = checkpoint.audio
+    n_weights = sum(value.numel() for state in checkpoint.networks.values() for value in state.values())
+    words = [
+        f"{checkpoint.model} ({', '.join(checkpoint.networks)})",
+        f"{n_weights / 1e6:.1f} M weights",
+        f"{audio.sampling_rate} Hz, {audio.n_mels} mels every {audio.hop_length} samples",
+    ]
+    if checkpoint.ema is not None:
+        words.append("with averaged weights")
+    if checkpoint.training is not None:
+        words.append(f"training state of epoch {checkpoint.training.get('epoch', '?')}")
+    return ", ".join(words)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Bring each model, or say what is there already."""
+    args = parse_args(argv)
+    for option in args.models:
+        model, folder, variable = MODELS[option], args.output / option, option.upper()
+        source = args.source or ([os.environ[f"{variable}_SOURCE"]] if os.environ.get(f"{variable}_SOURCE") else None)
+        if source is not None:
+            sha256 = args.sha256 if args.source else os.environ.get(f"{variable}_SHA256") or None
+            download(source, folder, model=model, sha256=sha256)
+        elif folder.is_dir():
+            describe(folder, model=model, shown_as=folder)
+        else:
+            raise OptionError(
+                f"{option}: say where its checkpoint is, by --source or {variable}_SOURCE: a URL, or a path on this "
+                "machine; this project names no address of models, their owners do"
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    run(main)

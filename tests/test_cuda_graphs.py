@@ -1,0 +1,141 @@
+"""Recorded work by length bucket and compiled networks: the same sound, and a way on where they fail."""
+
+import functools
+from collections.abc import Callable
+
+import torch
+from test_vocoder import AUDIO, Counting, alone, close, on_gpu_terms, ready
+from torch import Tensor
+from torch._dynamo.exc import TorchDynamoException
+
+from common import cuda_graphs
+from common.compiled import CompiledNetwork
+from common.cuda_graphs import BUCKET_FRAMES, BucketedGraphs, bucket_frames
+
+
+class FakeGraph:
+    """Work that is done again on the same tensors, as a GPU does it: its output stays where it is."""
+
+    def __init__(self, work: Callable[[], Tensor]) -> None:
+        self.work = work
+        self.output = work()
+        self.replays = 0
+
+    def replay(self) -> None:
+        """Do the work again."""
+        self.replays += 1
+        self.output.copy_(self.work())
+
+
+class Recorder:
+    """Keeps the graphs that it recorded."""
+
+    def __init__(self) -> None:
+        self.graphs: list[FakeGraph] = []
+
+    def __call__(self, work: Callable[[], Tensor]) -> tuple[FakeGraph, Tensor]:
+        """As `common.cuda_graphs.Recorder`."""
+        self.graphs.append(FakeGraph(work))
+        return self.graphs[-1], self.graphs[-1].output
+
+
+def mels(*lengths: int) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    return [torch.randn(8, n, generator=generator) - 4 for n in lengths]
+
+
+def batched(parts: list[Tensor]) -> tuple[Tensor, list[int]]:
+    rows = [part.t() for part in parts]
+    return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True).transpose(1, 2), [len(row) for row in rows]
+
+
+def test_lengths_are_rounded_up_to_buckets():
+    sizes = [1, BUCKET_FRAMES - 1, BUCKET_FRAMES, BUCKET_FRAMES + 1]
+    assert [bucket_frames(n) // BUCKET_FRAMES for n in sizes] == [1, 1, 1, 2]
+
+
+def test_recorded_work_gives_the_sound_of_the_exact_length_and_is_recorded_once_a_bucket():
+    recorder = Recorder()
+    vocoder = on_gpu_terms(ready(0), graph_recorder=recorder)
+    parts = mels(70, 100, 65, 128, 9, 64, 100)
+    waves = [vocoder.speak(part[None], [part.size(1)])[0] for part in parts]
+    for part, wave in zip(parts, waves):  # only now: no replay may change an earlier wave
+        assert len(wave) == part.size(1) * AUDIO.hop_length
+        close(wave, alone(ready(0), part), 1e-6)
+    # 65 to 127 frames; 128 and 64, which need no masks; 9
+    assert [graph.replays for graph in recorder.graphs] == [4, 1, 1, 1]
+
+
+def test_recorded_batches_of_several_lengths_equal_each_utterance_alone():
+    recorder = Recorder()
+    vocoder = on_gpu_terms(ready(0), graph_recorder=recorder)
+    for lengths in ((70, 100, 3), (66, 66, 66), (120, 64, 1)):
+        parts = mels(*lengths)
+        for part, wave in zip(parts, vocoder.speak(*batched(parts))):
+            close(wave, alone(ready(0), part), 1e-6)
+    assert [graph.replays for graph in recorder.graphs] == [3]
+
+
+def test_longer_mels_and_larger_batches_run_without_graphs_after_one_warning(monkeypatch, capsys):
+    monkeypatch.setattr(cuda_graphs, "LONGEST_FRAMES", 64)
+    monkeypatch.setattr(cuda_graphs, "LARGEST_BATCH", 2)
+    recorder = Recorder()
+    vocoder = on_gpu_terms(ready(0), graph_recorder=recorder)
+    for parts in (mels(80), mels(5, 6, 7), mels(64, 9)):
+        for part, wave in zip(parts, vocoder.speak(*batched(parts))):
+            close(wave, alone(ready(0), part), 1e-6)
+    assert len(recorder.graphs) == 1
+    assert capsys.readouterr().err.count("warning: --cuda-graphs: batches of more than 2 phrases or 64 frames") == 1
+
+
+def test_the_number_of_recorded_sizes_is_bounded(monkeypatch, capsys):
+    monkeypatch.setattr(cuda_graphs, "MAX_GRAPHS", 2)
+    recorder = Recorder()
+    vocoder = on_gpu_terms(ready(0), graph_recorder=recorder)
+    for part in mels(10, 70, 130, 200, 12):
+        close(vocoder.speak(part[None], [part.size(1)])[0], alone(ready(0), part), 1e-6)
+    assert [graph.replays for graph in recorder.graphs] == [2, 1]
+    assert capsys.readouterr().err.count("warning") == 1
+
+
+def test_work_that_cannot_be_recorded_is_done_after_one_warning(capsys):
+    attempts = []
+
+    def fail(work: Callable[[], Tensor]) -> tuple[FakeGraph, Tensor]:
+        attempts.append(work)
+        raise RuntimeError("operation not permitted when stream is capturing\nmore")
+
+    graphs = BucketedGraphs(Counting(ready(0)).infer, record=fail)
+    with torch.inference_mode():
+        for part in mels(10, 70):
+            close(graphs(part[None], None)[0], alone(ready(0), part), 1e-6)
+    assert len(attempts) == 1
+    assert capsys.readouterr().err == (
+        "warning: --cuda-graphs: the work cannot be recorded and runs without graphs "
+        "(operation not permitted when stream is capturing)\n"
+    )
+
+
+def test_a_network_that_cannot_be_compiled_runs_as_it_is_after_one_warning(monkeypatch, capsys):
+    def compile_later(infer: Callable, *, dynamic: bool) -> Callable:
+        def fail(*args):
+            raise TorchDynamoException("\nno C++ compiler is here\nmore")
+
+        return fail
+
+    monkeypatch.setattr(torch, "compile", compile_later)
+    network = CompiledNetwork(ready(0), name="HiFi-GAN")
+    vocoder = on_gpu_terms(network)
+    for part in mels(10, 12):
+        close(vocoder.speak(part[None], [part.size(1)])[0], alone(ready(0), part), 1e-6)
+    assert capsys.readouterr().err == "warning: --compile: HiFi-GAN runs uncompiled (no C++ compiler is here)\n"
+
+
+def test_a_traced_network_gives_the_same_sound_for_every_length(monkeypatch):
+    # Without code generation, which takes half a minute; tests/test_gpu_vocoder.py has it.
+    monkeypatch.setattr(torch, "compile", functools.partial(torch.compile, backend="eager"))
+    vocoder = on_gpu_terms(CompiledNetwork(ready(0), name="x"))
+    for lengths in ((20, 11), (7, 30), (9,), (40,)):
+        parts = mels(*lengths)
+        for part, wave in zip(parts, vocoder.speak(*batched(parts))):
+            close(wave, alone(ready(0), part), 1e-6)

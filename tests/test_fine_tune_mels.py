@@ -1,0 +1,286 @@
+"""A generator's mels for fine-tuning: teacher-forced, a frame for each of the recording's, whole or refused by name."""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+import inference
+import train
+from common.checkpoint import load_checkpoint, save_checkpoint
+from common.config import AudioConfig, from_plain, to_plain
+from common.errors import CheckpointError, InputError, OptionError
+from common.files import load_tensor, read_json, write_json
+from common.logger import read_log
+from fastpitch.data_function import FastPitchDataset
+from fastpitch.model import ModelConfig, build_networks
+from hifigan.data_function import HifiganDataset
+from scripts.extract_fine_tune_mels import main
+from tests.tiny import make_corpus, train_options
+
+ROOT = Path(__file__).resolve().parents[1]
+HOP = AudioConfig().hop_length
+TINY_VOCODER = (
+    "--preset v3 --upsample-initial-channel 8 --resblock-kernel-sizes 3 --resblock-dilation-sizes 1,3 "
+    "--mpd-periods 2 3 --mpd-channels 2 4 4 4 4 --msd-channels 2 2 4 4 4 4 4 --msd-groups 1 1 2 2 2 2 1 "
+    "--segment-size 2048"
+).split()
+
+
+def add_recordings(folder: Path) -> Path:
+    """A recording for each mel of a corpus, of as many frames (1 + T // hop)."""
+    (folder / "wavs").mkdir()
+    for path in (folder / "mels").glob("*.pt"):
+        n_samples = (load_tensor(path).size(1) - 1) * HOP + 77
+        wave = 0.1 * np.sin(np.arange(n_samples) * (0.02 + 0.001 * len(path.stem)))
+        soundfile.write(folder / "wavs" / f"{path.stem}.wav", wave, 22050, subtype="PCM_16")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def voice(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A tiny corpus with recordings, and a tiny FastPitch trained on it for an epoch, with averaged weights."""
+    folder = tmp_path_factory.mktemp("voice")
+    corpus = add_recordings(make_corpus(folder / "corpus", count=12, val=4))
+    assert train.main(train_options(corpus, folder / "run", "--epochs", "1", "--ema-decay", "0.5")) == 0
+    return corpus, folder / "run" / "FastPitch_checkpoint_1.pt"
+
+
+@pytest.fixture
+def corpus(voice: tuple[Path, Path], tmp_path: Path) -> Path:
+    """A copy of the corpus, to be spoilt."""
+    subprocess.run(["cp", "-r", str(voice[0]), str(tmp_path / "corpus")], check=True)
+    return tmp_path / "corpus"
+
+
+def extract(voice: tuple[Path, Path], output: Path, *extra: str | Path, corpus: Path | None = None) -> int:
+    folder, checkpoint = corpus or voice[0], voice[1]
+    lists = [folder / "train.txt", folder / "val.txt"]
+    words = ["--checkpoint", checkpoint, "-d", folder, "--filelist", *lists, "-o", output, "-bs", "3", *extra]
+    return main([str(word) for word in words])
+
+
+def mels_of(folder: Path) -> dict[str, torch.Tensor]:
+    return {path.stem: load_tensor(path) for path in sorted(folder.glob("*.pt"))}
+
+
+def slow_mels(voice: tuple[Path, Path], *, ema: bool) -> dict[str, torch.Tensor]:
+    """Each clip by itself, from its own durations and pitch."""
+    corpus, path = voice
+    checkpoint = load_checkpoint(path)
+    network = build_networks(from_plain(ModelConfig, checkpoint.config, where=""), checkpoint.audio, checkpoint.text)
+    network = network["fastpitch"].eval()
+    network.load_state_dict((checkpoint.ema if ema else checkpoint.networks)["fastpitch"])
+    mels = {}
+    for name in ("train.txt", "val.txt"):
+        dataset = FastPitchDataset(corpus, corpus / name, audio=checkpoint.audio, text=checkpoint.text)
+        for item in map(dataset.__getitem__, range(len(dataset))):
+            with torch.inference_mode():
+                out = network(
+                    item.tokens.unsqueeze(0),
+                    torch.tensor([len(item.tokens)]),
+                    durations=item.durations.unsqueeze(0),
+                    pitch=item.pitch.unsqueeze(0),
+                )
+            mels[Path(item.name.split()[0]).stem] = out.mel[0]
+    return mels
+
+
+@pytest.mark.parametrize("ema", [False, True])
+def test_each_clip_gets_the_mel_that_its_own_durations_and_pitch_give_whatever_is_in_its_batch(
+    voice: tuple[Path, Path], tmp_path: Path, ema: bool
+):
+    assert extract(voice, tmp_path, *(("--ema",) if ema else ())) == 0
+    made, wanted = mels_of(tmp_path), slow_mels(voice, ema=ema)
+    assert made.keys() == wanted.keys() and len(made) == 12
+    for name, mel in made.items():
+        assert mel.dtype == torch.float32
+        n_samples = soundfile.info(voice[0] / "wavs" / f"{name}.wav").frames
+        assert mel.shape == (80, 1 + n_samples // HOP)
+        torch.testing.assert_close(mel, wanted[name], rtol=0, atol=2e-5)
+    assert from_plain(AudioConfig, read_json(tmp_path / "audio.json"), where="") == AudioConfig()
+
+
+def test_averaged_weights_give_other_mels(voice: tuple[Path, Path]):
+    plain, averaged = slow_mels(voice, ema=False), slow_mels(voice, ema=True)
+    assert max(float((plain[name] - averaged[name]).abs().max()) for name in plain) > 1e-3
+
+
+def test_a_recording_that_does_not_fit_is_refused_by_name_and_the_others_are_made(
+    voice: tuple[Path, Path], corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    frames = load_tensor(corpus / "mels" / "u5.pt").size(1)
+    soundfile.write(corpus / "wavs" / "u5.wav", np.zeros(frames * HOP + 1), 22050, subtype="PCM_16")
+    (corpus / "wavs" / "u6.wav").unlink()
+    torch.save(torch.tensor([1]), corpus / "durations" / "u7.pt")
+    samples, _ = soundfile.read(corpus / "wavs" / "u8.wav")
+    soundfile.write(corpus / "wavs" / "u8.wav", samples, 44100, subtype="PCM_16")
+    assert extract(voice, tmp_path / "out", corpus=corpus) == 1
+    assert sorted(mels_of(tmp_path / "out")) == sorted(f"u{i}" for i in range(12) if i not in (5, 6, 7, 8))
+    out = capsys.readouterr().out
+    assert "refused: 4 of 12 clips" in out
+    lines = {line.split()[0]: line for line in out.splitlines() if line.startswith("  mels/u")}
+    assert f"(train.txt:2): {frames} frames, but " in lines["mels/u5.pt"].replace(f"{corpus}/", "")
+    assert f"u5.wav has {frames + 1}" in lines["mels/u5.pt"]
+    assert "u6.wav: no such recording" in lines["mels/u6.pt"]
+    assert "durations/u7.pt: shape (1,)" in lines["mels/u7.pt"]
+    assert "44100 Hz" in lines["mels/u8.pt"]
+
+
+def test_resuming_keeps_whole_mels_and_makes_the_others_again(
+    voice: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    assert extract(voice, tmp_path) == 0
+    before = {path: path.read_bytes() for path in tmp_path.glob("*.pt")}
+    first, second = tmp_path / "u0.pt", tmp_path / "u10.pt"  # one of each list
+    rest = before.keys() - {first, second}
+    first.unlink()
+    second.write_bytes(before[second][:100])
+    times = {path: path.stat().st_mtime_ns for path in rest}
+    assert extract(voice, tmp_path, "--resume") == 0
+    assert {path: path.stat().st_mtime_ns for path in rest} == times
+    torch.testing.assert_close(load_tensor(first), slow_mels(voice, ema=False)[first.stem], rtol=0, atol=2e-5)
+    assert load_tensor(second).size(0) == 80
+    rows = {Path(line.split()[0]).name: line.split()[1:] for line in capsys.readouterr().out.splitlines()[-2:]}
+    assert {name: list(map(int, row)) for name, row in rows.items()} == {"train.txt": [8, 1, 7], "val.txt": [4, 1, 3]}
+
+
+def test_mels_of_two_generators_are_not_mixed(voice: tuple[Path, Path], tmp_path: Path):
+    assert extract(voice, tmp_path) == 0
+    with pytest.raises(InputError, match=r"holds mels of another generator .*generator\.json"):
+        extract(voice, tmp_path, "--resume", "--ema")
+    (tmp_path / "generator.json").unlink()
+    with pytest.raises(InputError, match="choose another --output"):
+        extract(voice, tmp_path, "--resume")
+
+
+def test_a_checkpoint_of_other_audio_settings_is_refused(voice: tuple[Path, Path], corpus: Path, tmp_path: Path):
+    write_json(corpus / "mels" / "audio.json", to_plain(replace(AudioConfig(), mel_fmax=7600.0)))
+    with pytest.raises(InputError, match=r"mel_fmax: 7600\.0 \(the mels\), 8000\.0"):
+        extract(voice, tmp_path / "out", corpus=corpus)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_list_given_twice_and_a_clip_in_two_lists_are_refused(voice: tuple[Path, Path], corpus: Path, tmp_path: Path):
+    with pytest.raises(OptionError, match="a list is given twice"):
+        extract(voice, tmp_path / "out", "--filelist", corpus / "val.txt", corpus / "val.txt", corpus=corpus)
+    (corpus / "val.txt").write_text((corpus / "train.txt").read_text().splitlines()[2] + "\n")
+    with pytest.raises(InputError, match=r"mels/u6\.pt .*val\.txt:1\): its mel is .*u6\.pt, as that of .*train\.txt:3"):
+        extract(voice, tmp_path / "out", corpus=corpus)
+
+
+def test_a_vocoders_checkpoint_is_refused(voice: tuple[Path, Path], tmp_path: Path):
+    checkpoint = replace(load_checkpoint(voice[1]), model="HiFi-GAN")
+    save_checkpoint(tmp_path / "v.pt", checkpoint)
+    with pytest.raises(CheckpointError, match="a checkpoint of HiFi-GAN, expected one that makes mels of text"):
+        extract((voice[0], tmp_path / "v.pt"), tmp_path / "out")
+
+
+def test_a_signal_stops_between_batches_and_leaves_whole_mels(voice: tuple[Path, Path], tmp_path: Path):
+    corpus, checkpoint = voice
+    lines = (corpus / "train.txt").read_text()
+    names = []
+    for copy in range(40):  # enough clips for the signal to arrive among them
+        name = corpus.parent / f"copies{copy}.txt"
+        (corpus / f"mels/{copy}").mkdir(exist_ok=True)
+        (corpus / f"wavs/{copy}").mkdir(exist_ok=True)
+        for i in range(4, 12):
+            for kind, suffix in (("mels", "pt"), ("wavs", "wav")):
+                link = corpus / kind / str(copy) / f"u{i}.{suffix}"
+                link.symlink_to(corpus / kind / f"u{i}.{suffix}") if not link.exists() else None
+        name.write_text(lines.replace("mels/u", f"mels/{copy}/u"))
+        names.append(name)
+    command = [sys.executable, "-m", "scripts.extract_fine_tune_mels", "--checkpoint", checkpoint, "-d", corpus]
+    command += ["-o", tmp_path / "out", "-bs", "1", "--filelist", *names]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(list(map(str, command)), cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as run:
+        deadline = time.monotonic() + 60
+        while not list((tmp_path / "out").glob("*/*.pt")) and time.monotonic() < deadline:
+            time.sleep(0.005)
+        run.send_signal(signal.SIGTERM)
+        out, _ = run.communicate(timeout=60)
+    assert run.returncode == 128 + signal.SIGTERM
+    assert "stopped by SIGTERM; add --resume to go on" in out
+    made = list((tmp_path / "out").glob("*/*.pt"))
+    assert 0 < len(made) < 320
+    assert all(load_tensor(path).size(0) == 80 for path in made)
+
+
+def script_options(script: str, **variables: str | Path) -> list[str]:
+    """The options that a script of scripts/ gives to train.py."""
+    environment = {"PATH": os.environ["PATH"], "DRY_RUN": "1", "PYTHON": "py", "HOME": "/", "NUM_GPUS": "0"}
+    environment |= {name: str(value) for name, value in variables.items()}
+    result = subprocess.run(["bash", ROOT / script], env=environment, capture_output=True, text=True, check=True)
+    words = shlex.split(result.stdout)
+    return words[words.index("train.py") + 1 :]
+
+
+def test_a_vocoder_is_fine_tuned_on_a_voices_mels_and_then_speaks_for_it(voice: tuple[Path, Path], tmp_path: Path):
+    corpus, checkpoint = voice
+    for name in ("train", "val"):
+        clips = [line.split("|")[0] for line in (corpus / f"{name}.txt").read_text().splitlines()]
+        recordings = [clip.replace("mels/", "wavs/").replace(".pt", ".wav") for clip in clips]
+        (tmp_path / f"{name}.txt").write_text("\n".join(recordings) + "\n")
+    settings = {"DATASET_PATH": corpus, "TRAIN_FILELIST": tmp_path / "train.txt", "VAL_FILELIST": tmp_path / "val.txt"}
+    settings |= {"BATCH_SIZE": "4", "CHECKPOINT_INTERVAL": "1"}
+    base, tuned, mels = tmp_path / "base", tmp_path / "tuned", tmp_path / "mels"
+    options = script_options("scripts/train_lj22khz.sh", OUTPUT_DIR=base, EPOCHS="1", **settings)
+    assert train.main([*options, *TINY_VOCODER]) == 0
+    vocoder = base / "HiFi-GAN_checkpoint_1.pt"
+    speaking = ["-i", str(ROOT / "phrases/devset10.tsv"), "-o", str(tmp_path / "out"), "--fastpitch", str(checkpoint)]
+    with pytest.raises(InputError, match=r"framing: centered .*aligned.*fine-tune the vocoder on these mels"):
+        inference.main([*speaking, "--hifigan", str(vocoder)])
+
+    assert extract(voice, mels) == 0
+    settings |= {"HIFIGAN": vocoder, "INPUT_MELS_DIR": mels, "OUTPUT_DIR": tuned, "EPOCHS": "3"}
+    assert train.main([*script_options("scripts/fine_tune.sh", **settings), *TINY_VOCODER]) == 0
+    assert load_checkpoint(tuned / "HiFi-GAN_checkpoint_3.pt").audio == AudioConfig()
+    settings["EPOCHS"] = "4"  # the same command goes on
+    assert train.main([*script_options("scripts/fine_tune.sh", **settings), *TINY_VOCODER]) == 0
+    records = [record for record in read_log(tuned / "nvlog.json") if record["type"] == "LOG"]
+    rates = [record["data"]["train_lrate_generator"] for record in records if len(record["step"]) == 3]
+    assert rates[0] == pytest.approx(3 * 3e-4 * 0.9998, rel=1e-3)
+    assert len(rates) == 3 * 2, "epochs 2 to 4, of two updates each"
+
+    tuned_vocoder = ["--hifigan", str(tuned / "HiFi-GAN_checkpoint_4.pt")]
+    assert inference.main([*speaking, *tuned_vocoder, "--max-duration", "3", "--save-mels"]) == 0
+    for path in (tmp_path / "out" / "mels").glob("*.pt"):
+        samples, _ = soundfile.read(tmp_path / "out" / f"{path.stem}.wav")
+        assert len(samples) == load_tensor(path).size(1) * HOP
+        assert np.abs(samples).max() > 0
+
+
+def test_fine_tuning_refuses_mels_that_do_not_belong_to_the_recordings(voice: tuple[Path, Path], tmp_path: Path):
+    corpus, _ = voice
+    (tmp_path / "list.txt").write_text("wavs/u1.wav\n")
+    assert extract(voice, tmp_path / "mels") == 0
+    mel = load_tensor(tmp_path / "mels" / "u1.pt")
+    torch.save(mel[:, :-1].clone(), tmp_path / "mels" / "u1.pt")
+    dataset = HifiganDataset(
+        corpus, tmp_path / "list.txt", audio=AudioConfig(), segment_size=2048, seed=0, mels_folder=tmp_path / "mels"
+    )
+    with pytest.raises(InputError, match=rf"u1\.pt: shape \(80, {mel.size(1) - 1}\), expected \(80, {mel.size(1)}\)"):
+        dataset.draw(0, epoch=1)
+
+
+def test_the_script_runs_the_module_on_both_lists(tmp_path: Path):
+    command = ["bash", str(ROOT / "scripts/extract_fine_tune_mels.sh"), "--unknown-symbols", "drop"]
+    settings = {"FASTPITCH": "a voice.pt", "EMA": "true", "AMP": "true", "CPU": "true", "DATASET_PATH": "corpus"}
+    environment = {"PATH": os.environ["PATH"], "DRY_RUN": "1", "PYTHON": "py", "HOME": str(tmp_path), **settings}
+    out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    wanted = (
+        "py -m scripts.extract_fine_tune_mels --checkpoint a\\ voice.pt --dataset-path corpus "
+        "--filelist filelists/ljs_mel_dur_pitch_text_train_filelist.txt "
+        "filelists/ljs_mel_dur_pitch_text_val_filelist.txt --output data/mels-fastpitch-ljs22khz "
+        "--batch-size 32 --resume --amp --ema --unknown-symbols drop"
+    )
+    assert out.split() == wanted.split()

@@ -1,0 +1,482 @@
+"""HiFi-GAN's published checkpoints: every layout speaks as stored, and training can go on from it."""
+
+import json
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+import models
+from common.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.config import AudioConfig, from_plain
+from common.errors import CheckpointError
+from common.optim import build_optimizer, load_state_by_name
+from hifigan.model import PRESETS, ModelConfig, build_networks
+
+NVIDIA = "nvidia/hifigan_gen_checkpoint_20.pt"
+NVIDIA_ALONE = "nvidia/hifigan_gen_checkpoint_30.pt"
+NVIDIA_OLD = "nvidia_old_layout/hifigan_gen_checkpoint_20.pt"
+NVIDIA_FULL = "nvidia_full_shapes/hifigan_gen_checkpoint_6500.pt"
+AUTHORS = "jik876/g_00005000"
+AUTHORS_FULL = "jik876_full_shapes/g_02500000"
+DISCRIMINATORS = {"nvidia/hifigan_discrim_checkpoint_20.pt": NVIDIA, "jik876/do_00005000": AUTHORS}
+
+
+@pytest.fixture
+def folder(goldens: Path) -> Path:
+    return goldens / "hifigan" / "checkpoints"
+
+
+@pytest.fixture
+def expected(goldens: Path) -> dict[str, Tensor]:
+    return load_file(goldens / "hifigan" / "checkpoints_expected.safetensors")
+
+
+def _copy(source: Path, target: Path) -> Path:
+    shutil.copyfile(source, target)
+    return target
+
+
+def _payload(path: Path) -> dict:
+    return torch.load(path, weights_only=True)
+
+
+def _networks(checkpoint: Checkpoint, **changes) -> dict[str, nn.Module]:
+    config = replace(from_plain(ModelConfig, checkpoint.config, where="checkpoint"), **changes)
+    alone = set(checkpoint.networks) == {"generator"}
+    networks = build_networks(config, checkpoint.audio, None, inference=alone)
+    models.load_weights(networks, checkpoint.networks, where="checkpoint")
+    return {name: network.eval() for name, network in networks.items()}
+
+
+@torch.no_grad()
+def _assert_speaks(checkpoint: Checkpoint, expected: dict[str, Tensor], name: str, *, ema: bool = False) -> None:
+    networks, _ = models.load_networks(checkpoint, ema=ema, device=torch.device("cpu"))
+    wave = networks["generator"](expected["input.mel"])
+    torch.testing.assert_close(wave, expected[f"output.{name}"], atol=2e-5, rtol=0)
+
+
+def _layer(key: str) -> str:
+    """A parameter's name without its own part."""
+    return key.rpartition(".")[0]
+
+
+def _same(first: object, second: object) -> bool:
+    """Whether two nested structures of plain types and tensors are equal in type, order, values and shapes."""
+    if isinstance(first, Tensor):
+        return isinstance(second, Tensor) and first.dtype == second.dtype and torch.equal(first, second)
+    if isinstance(first, dict):
+        alike = isinstance(second, dict) and list(first) == list(second)
+        return alike and all(_same(value, second[key]) for key, value in first.items())
+    return type(first) is type(second) and first == second
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [(NVIDIA, "nvidia_generator"), (NVIDIA_OLD, "nvidia_generator"), (AUTHORS, "jik876_generator")],
+)
+def test_a_published_generator_speaks_as_its_authors_code(folder: Path, expected, file: str, name: str):
+    _assert_speaks(load_checkpoint(folder / file), expected, name)
+    _assert_speaks(load_checkpoint(folder / file, training=False), expected, name)
+
+
+def test_averaged_weights_speak_as_stored(folder: Path, expected):
+    checkpoint = load_checkpoint(folder / NVIDIA)
+    assert set(checkpoint.ema) == {"generator", "mpd", "msd"}
+    _assert_speaks(checkpoint, expected, "nvidia_gen_ema", ema=True)
+    beside = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt")
+    for name in ("mpd", "msd"):
+        assert _same(checkpoint.ema[name], beside[f"{name}_ema"])
+    inference = load_checkpoint(folder / NVIDIA, training=False)
+    assert _same(inference.ema, {"generator": checkpoint.ema["generator"]})
+
+
+def test_networks_without_averaged_weights_have_none(folder: Path, tmp_path: Path):
+    assert load_checkpoint(folder / NVIDIA_ALONE).ema is None
+    assert load_checkpoint(folder / AUTHORS).ema is None
+    path = _copy(folder / NVIDIA, tmp_path / Path(NVIDIA).name)
+    beside = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt") | {"mpd_ema": None}
+    torch.save(beside, tmp_path / "hifigan_discrim_checkpoint_20.pt")
+    assert set(load_checkpoint(path).ema) == {"generator", "msd"}
+
+
+@pytest.mark.parametrize(("file", "layout"), [(NVIDIA, "nvidia"), (AUTHORS, "jik876")])
+@torch.no_grad()
+def test_published_discriminators_judge_as_their_authors_code(
+    goldens: Path, folder: Path, expected, file: str, layout: str
+):
+    check = json.loads((goldens / "hifigan" / "checkpoints.json").read_text())[f"{layout}_discriminator_check"]
+    # Both checks were made with NVIDIA's classes, which pad pooling by 1; the weights are interchangeable.
+    networks = _networks(load_checkpoint(folder / file), msd_pooling_padding=1)
+    for name in ("mpd", "msd"):
+        means = [scores.mean().item() for scores in networks[name](expected["input.y"]).scores]
+        assert means == pytest.approx(check[name], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("file", "padding"), [(NVIDIA, 1), (NVIDIA_ALONE, 1), (NVIDIA_OLD, 1), (AUTHORS, 2), (AUTHORS_FULL, 2)]
+)
+def test_pooling_is_padded_as_the_layout_was_trained(folder: Path, file: str, padding: int):
+    assert load_checkpoint(folder / file).config["msd_pooling_padding"] == padding
+
+
+def test_widths_of_discriminators_come_from_their_shapes(folder: Path):
+    config = from_plain(ModelConfig, load_checkpoint(folder / AUTHORS).config, where="checkpoint")
+    assert config.mpd_periods == (2, 3, 5, 7, 11)
+    assert config.mpd_channels == (1, 4, 16, 32, 32)
+    assert config.msd_channels == (4, 4, 8, 16, 32, 32, 32)
+    assert config.msd_groups == (1, 1, 4, 4, 4, 4, 1)
+
+
+def test_full_size_checkpoints_are_of_the_published_models(folder: Path):
+    authors, nvidia = load_checkpoint(folder / AUTHORS_FULL), load_checkpoint(folder / NVIDIA_FULL)
+    assert from_plain(ModelConfig, authors.config, where="authors") == PRESETS["v3"]
+    ordered = replace(PRESETS["v1"], resblock_kernel_sizes=(11, 7, 3), msd_pooling_padding=1)
+    assert from_plain(ModelConfig, nvidia.config, where="nvidia") == ordered
+    for checkpoint in (authors, nvidia):
+        config = from_plain(ModelConfig, checkpoint.config, where="checkpoint")
+        with torch.device("meta"):  # shapes alone: no memory, no random numbers
+            networks = build_networks(config, checkpoint.audio, None)
+        for name, network in networks.items():
+            shapes = {key: value.shape for key, value in network.state_dict().items()}
+            assert {key: value.shape for key, value in checkpoint.networks[name].items()} == shapes
+            if checkpoint.ema is not None:
+                assert {key: value.shape for key, value in checkpoint.ema[name].items()} == shapes
+        for phase, names in (("discriminator", ("msd", "mpd")), ("generator", ("generator",))):
+            shapes = {f"{name}.{key}": p.shape for name in names for key, p in networks[name].named_parameters()}
+            states = checkpoint.training["optimizers"][phase]["states"]
+            assert {key: state["exp_avg"].shape for key, state in states.items()} == shapes
+
+
+def test_full_size_generators_load_and_speak(folder: Path):
+    for file in (AUTHORS_FULL, NVIDIA_FULL):
+        checkpoint = load_checkpoint(folder / file, training=False)
+        generator = _networks(checkpoint)["generator"]
+        values = {key: value.flatten()[0].item() for key, value in generator.state_dict().items()}
+        assert values == pytest.approx({key: 0.01 + 1e-4 * index for index, key in enumerate(values)}, rel=1e-5)
+        with torch.no_grad():
+            wave = generator(torch.zeros(1, 80, 2))
+        assert wave.shape == (1, 1, 512) and wave.isfinite().all()
+
+
+@pytest.mark.parametrize("file", [NVIDIA, NVIDIA_ALONE, AUTHORS])
+def test_the_audio_contract_is_the_recorded_one(folder: Path, file: str):
+    checkpoint = load_checkpoint(folder / file)
+    assert (checkpoint.model, checkpoint.text) == ("HiFi-GAN", None)
+    assert checkpoint.audio == AudioConfig(framing="aligned", peak=0.95)
+    assert checkpoint.assumed == ("framing", "peak")
+
+
+def test_recorded_audio_is_taken_from_each_layouts_own_names(folder: Path, tmp_path: Path):
+    payload = _payload(folder / NVIDIA)
+    payload["train_setup"] |= {
+        "sampling_rate": 24000,
+        "filter_length": 2048,
+        "win_length": 1200,
+        "mel_fmin": 20.0,
+        "mel_fmax": None,
+    }
+    torch.save(payload, tmp_path / "a.pt")
+    other = AudioConfig(24000, 2048, 256, 1200, 80, 20.0, None, "aligned", 0.95)
+    assert load_checkpoint(tmp_path / "a.pt").audio == other
+    values = json.loads((folder / "jik876/config.json").read_text())
+    values |= {"sampling_rate": 24000, "n_fft": 2048, "win_size": 1200, "fmin": 20, "fmax": None}
+    (tmp_path / "config.json").write_text(json.dumps(values))
+    assert load_checkpoint(_copy(folder / AUTHORS, tmp_path / "g_1")).audio == other
+
+
+def test_what_a_checkpoint_for_inference_does_not_record_is_assumed(folder: Path, expected, tmp_path: Path):
+    payload = _payload(folder / NVIDIA)
+    torch.save({"generator": payload["generator"], "config": payload["config"]}, tmp_path / "hub.pt")
+    checkpoint = load_checkpoint(tmp_path / "hub.pt")
+    assert checkpoint.audio == AudioConfig(framing="aligned", peak=0.95)
+    assert set(checkpoint.assumed) == {
+        "sampling_rate",
+        "filter_length",
+        "win_length",
+        "mel_fmin",
+        "mel_fmax",
+        "framing",
+        "peak",
+    }
+    _assert_speaks(checkpoint, expected, "nvidia_generator")
+
+
+@pytest.mark.parametrize(("file", "position"), [(NVIDIA, (20, 40)), (AUTHORS, (6, 5000))])
+def test_training_goes_on_where_the_original_would(folder: Path, file: str, position: tuple[int, int]):
+    # NVIDIA saves at the end of an epoch counted from 1; the authors repeat theirs, counted from 0: 6 are finished.
+    training = load_checkpoint(folder / file).training
+    assert (training["epoch"], training["iteration"]) == position
+
+
+@pytest.mark.parametrize("file", [NVIDIA, AUTHORS])
+def test_optimizer_state_goes_to_the_parameters_it_was_of(goldens: Path, folder: Path, file: str):
+    full = json.loads((goldens / "hifigan" / "full_size_state_dicts.json").read_text())
+    paths = dict(zip(DISCRIMINATORS.values(), DISCRIMINATORS, strict=True))
+    payload = _payload(folder / paths[file])
+    optimizers = load_checkpoint(folder / file).training["optimizers"]
+    order = [f"generator.{key}" for key in full["generator_v1"]["nvidia_training"]]
+    assert list(optimizers["generator"]["states"]) == order
+    order = []
+    for name in ("msd", "mpd"):
+        order += [f"{name}.{key}" for key in full[name]["state_dict"] if key not in full[name]["buffers"]]
+    assert list(optimizers["discriminator"]["states"]) == order
+    assert order[1] == "msd.discriminators.0.convs.0.weight_orig"
+    for phase in ("generator", "discriminator"):
+        stored = payload[f"optim_{phase[0]}"]["state"]
+        for index, state in enumerate(optimizers[phase]["states"].values()):
+            assert _same(state, stored[index])
+
+
+@pytest.mark.parametrize("file", [NVIDIA, AUTHORS])
+def test_the_optimizers_of_training_accept_the_published_state(folder: Path, file: str):
+    checkpoint = load_checkpoint(folder / file)
+    networks = _networks(checkpoint)
+    for phase, names in (("discriminator", ("msd", "mpd")), ("generator", ("generator",))):
+        named = {f"{name}.{key}": p for name in names for key, p in networks[name].named_parameters()}
+        own = build_optimizer("adamw", named.values(), learning_rate=1e-4, weight_decay=0.01, betas=(0.5, 0.5))
+        saved = checkpoint.training["optimizers"][phase]
+        load_state_by_name(own, saved, named, where=file)
+        assert own.param_groups[0]["betas"] == (0.8, 0.99) and own.param_groups[0]["lr"] == 1e-4
+        for name, parameter in named.items():
+            parameter.grad = torch.ones_like(parameter)
+            assert torch.equal(own.state[parameter]["exp_avg"], saved["states"][name]["exp_avg"])
+        own.step()
+        assert all(own.state[p]["step"] == saved["states"][name]["step"] + 1 for name, p in named.items())
+
+
+def test_optimizer_state_of_older_versions_is_read(folder: Path, tmp_path: Path):
+    """Steps as plain numbers, as torch had them; one for all parameters, as apex has; parameters by address."""
+    path = _copy(folder / NVIDIA, tmp_path / Path(NVIDIA).name)
+    beside = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt")
+    first, second = beside["optim_g"], beside["optim_d"]
+    for state in first["state"].values():
+        state["step"] = int(state["step"])
+    for state in second["state"].values():
+        del state["step"]
+    group = {key: second["param_groups"][0][key] for key in ("lr", "betas", "eps", "weight_decay")}
+    addresses = [9000 - 8 * index for index in second["state"]]
+    second["state"] = dict(zip(addresses, second["state"].values(), strict=True))
+    second["param_groups"] = [group | {"step": 2, "bias_correction": True, "params": addresses}]
+    torch.save(beside, tmp_path / "hifigan_discrim_checkpoint_20.pt")
+    original = load_checkpoint(folder / NVIDIA).training["optimizers"]
+    read = load_checkpoint(path).training["optimizers"]
+    for phase in ("generator", "discriminator"):
+        assert _same(read[phase]["states"], original[phase]["states"])
+    assert "bias_correction" not in read["discriminator"]["settings"]
+
+
+def test_loss_scales_of_mixed_precision_are_kept(folder: Path, tmp_path: Path):
+    path = _copy(folder / NVIDIA, tmp_path / Path(NVIDIA).name)
+    beside = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt")
+    fixed = {"growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 2000}
+    beside["scaler_g"] = fixed | {"scale": 1024.0, "_growth_tracker": 7}
+    torch.save(beside, tmp_path / "hifigan_discrim_checkpoint_20.pt")
+    scaler = load_checkpoint(path).training["scaler"]
+    assert scaler == {"scales": {"generator": 1024.0}, "finite_since": {"generator": 7}}
+
+
+@pytest.mark.parametrize("file", [NVIDIA_ALONE, NVIDIA_OLD])
+def test_a_generator_alone_holds_no_training_state(folder: Path, file: str):
+    checkpoint = load_checkpoint(folder / file)
+    assert set(checkpoint.networks) == {"generator"}
+    assert checkpoint.training is None
+
+
+@pytest.mark.parametrize("case", ["generator_v1", "generator_v2", "generator_v3"])
+@pytest.mark.parametrize("naming", ["nvidia", "jik876"])
+@torch.no_grad()
+def test_a_generator_without_weight_norm_is_the_same_under_it(goldens: Path, tmp_path: Path, case: str, naming: str):
+    golden = json.loads((goldens / "hifigan" / f"{case}.json").read_text())
+    tensors = load_file(goldens / "hifigan" / f"{case}.safetensors")
+    ours = {key.split(".", 1)[1]: value for key, value in tensors.items() if key.startswith("state_dict.")}
+    folded = {key.split(".", 1)[1]: value for key, value in tensors.items() if key.startswith("state_dict_removed.")}
+    if naming == "jik876":
+        flat = {_layer(nvidia): _layer(authors) for authors, nvidia in golden["jik876_to_nvidia_keys"].items()}
+        folded = {
+            f"{flat.get(_layer(key), _layer(key))}.{key.rpartition('.')[2]}": value for key, value in folded.items()
+        }
+    torch.save({"generator": folded, "config": golden["config"]}, tmp_path / "a.pt")
+    checkpoint = load_checkpoint(tmp_path / "a.pt")
+    assert set(checkpoint.networks["generator"]) == set(ours)
+    generator = _networks(checkpoint)["generator"]
+    wave = generator(tensors["input.mel0"])
+    torch.testing.assert_close(wave, tensors["output.wav0"], atol=2e-5, rtol=0)
+    generator.prepare_for_inference()
+    originals = {key: value for key, value in folded.items() if key.startswith(("conv", "ups"))}
+    for key, value in originals.items():
+        torch.testing.assert_close(generator.state_dict()[key], value, atol=0, rtol=1e-6)
+
+
+def test_a_row_of_zeros_stays_one_under_weight_norm(goldens: Path, tmp_path: Path):
+    golden = json.loads((goldens / "hifigan" / "generator_v3.json").read_text())
+    tensors = load_file(goldens / "hifigan" / "generator_v3.safetensors")
+    folded = {key.split(".", 1)[1]: value for key, value in tensors.items() if key.startswith("state_dict_removed.")}
+    folded["conv_pre.weight"][3] = 0.0
+    torch.save({"generator": folded, "config": golden["config"]}, tmp_path / "a.pt")
+    generator = _networks(load_checkpoint(tmp_path / "a.pt"))["generator"]
+    generator.prepare_for_inference()
+    torch.testing.assert_close(generator.conv_pre.weight, folded["conv_pre.weight"], atol=0, rtol=1e-6)
+
+
+@pytest.mark.parametrize("wrap", [lambda s: {"generator": s}, lambda s: {"state_dict": s}, lambda s: s])
+def test_bare_weights_are_read_with_the_config_beside_them(folder: Path, expected, tmp_path: Path, wrap):
+    state = {f"module.{key}": value for key, value in _payload(folder / AUTHORS)["generator"].items()}
+    torch.save(wrap(state), tmp_path / "voice.pt")
+    _copy(folder / "jik876/config.json", tmp_path / "config.json")
+    _assert_speaks(load_checkpoint(tmp_path / "voice.pt"), expected, "jik876_generator")
+
+
+def test_only_a_prefix_is_stripped(folder: Path, tmp_path: Path):
+    payload = _payload(folder / NVIDIA)
+    payload["generator"] = {f"module.{key}": value for key, value in payload["generator"].items()}
+    payload["generator"]["ups.module.bias"] = torch.zeros(1)
+    torch.save(payload, tmp_path / "a.pt")
+    with pytest.raises(CheckpointError, match=r"weights do not fit the model: unexpected ups\.module\.bias$"):
+        _networks(load_checkpoint(tmp_path / "a.pt"))
+
+
+def test_the_only_fitting_json_beside_a_generator_describes_it(folder: Path, expected, tmp_path: Path):
+    path = _copy(folder / AUTHORS, tmp_path / "generator_v1")
+    (tmp_path / "metrics.json").write_text("{}\n{}")
+    (tmp_path / "audio.json").write_text('{"sampling_rate": 22050}')
+    _copy(folder / "jik876/config.json", tmp_path / "config_v1.json")
+    _assert_speaks(load_checkpoint(path), expected, "jik876_generator")
+    _copy(folder / "jik876/config.json", tmp_path / "config_v2.json")
+    with pytest.raises(CheckpointError, match=r"config_v1\.json, config_v2\.json beside it could each describe it"):
+        load_checkpoint(path)
+    _copy(folder / "jik876/config.json", tmp_path / "config.json")
+    _assert_speaks(load_checkpoint(path), expected, "jik876_generator")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (None, r"generator without its configuration; put the config\.json it was trained with beside it, as \S+json$"),
+        ("{", r"config\.json:1: not JSON .*; it describes g_00005000"),
+        ("[1]", r"config\.json: no configuration of HiFi-GAN, it lacks resblock, upsample_rates"),
+        ({"hop_size": None}, r"config\.json: its audio cannot be read"),
+        ({"sampling_rate": "fast"}, r"config\.json: its audio cannot be read"),
+        ({"fmin": 9000}, r"config\.json: its audio cannot be read \(mel_fmin 9000"),
+        ({"fmax": "high"}, r"config\.json: its audio cannot be read"),
+        ({"resblock_kernel_sizes": 3}, r"config\.json: resblock_kernel_sizes is 3, expected a list$"),
+        (
+            {"upsample_initial_channel": 512, "resblock": "2"},
+            r"g_00005000: does not fit \S+config\.json: resblock is 2, in the weights 1; "
+            r"upsample_initial_channel is 512, in the weights 16$",
+        ),
+    ],
+)
+def test_a_configuration_that_will_not_do_is_one_clear_line(folder: Path, tmp_path: Path, change, message: str):
+    path = _copy(folder / AUTHORS, tmp_path / "g_00005000")
+    if isinstance(change, dict):
+        change = json.dumps(json.loads((folder / "jik876/config.json").read_text()) | change)
+    if change is not None:
+        (tmp_path / "config.json").write_text(change)
+    with pytest.raises(CheckpointError, match=message) as caught:
+        load_checkpoint(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_configuration_within_the_file_that_lacks_something_is_named(folder: Path, tmp_path: Path):
+    payload = _payload(folder / NVIDIA)
+    del payload["config"]["upsample_rates"], payload["config"]["resblock"]
+    torch.save(payload, tmp_path / "a.pt")
+    with pytest.raises(CheckpointError, match=r"a\.pt: its configuration lacks resblock, upsample_rates$"):
+        load_checkpoint(tmp_path / "a.pt")
+
+
+@pytest.mark.parametrize(("file", "generator"), DISCRIMINATORS.items())
+def test_discriminators_given_as_a_vocoder_name_the_file_to_give(
+    folder: Path, tmp_path: Path, file: str, generator: str
+):
+    with pytest.raises(CheckpointError) as caught:
+        load_checkpoint(folder / file)
+    assert str(caught.value) == (
+        f"{folder / file}: holds HiFi-GAN's discriminators, which cannot speak; "
+        f"give the generator beside it, {folder / generator}"
+    )
+    alone = _copy(folder / file, tmp_path / Path(file).name)
+    with pytest.raises(CheckpointError, match=r"which cannot speak; its generator is not beside it$"):
+        load_checkpoint(alone)
+
+
+class _Harmful:
+    """Would make a folder when it is unpickled."""
+
+    def __reduce__(self) -> tuple:
+        return os.mkdir, (os.environ["HARM"],)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda path: path.write_bytes(path.read_bytes()[:-400]), "damaged or truncated"),
+        (lambda path: path.write_bytes(b"not a checkpoint"), "not a checkpoint, or a damaged one"),
+        (lambda path: torch.save(_payload(path) | {"x": _Harmful()}, path), "loading them could run code"),
+    ],
+)
+@pytest.mark.parametrize("file", [NVIDIA, "nvidia/hifigan_discrim_checkpoint_20.pt"])
+def test_damaged_and_hostile_files_are_one_clear_line(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, spoil, message: str
+):
+    monkeypatch.setenv("HARM", str(tmp_path / "harm"))
+    for name in (NVIDIA, "nvidia/hifigan_discrim_checkpoint_20.pt"):
+        _copy(folder / name, tmp_path / Path(name).name)
+    spoil(tmp_path / Path(file).name)
+    with pytest.raises(CheckpointError, match=message) as caught:
+        load_checkpoint(tmp_path / Path(NVIDIA).name)
+    assert str(caught.value).startswith(str(tmp_path / Path(file).name)) and "\n" not in str(caught.value)
+    assert not (tmp_path / "harm").exists()
+
+
+def test_discriminators_that_cannot_be_read_do_not_keep_a_vocoder_from_speaking(
+    folder: Path, expected, tmp_path: Path
+):
+    path = _copy(folder / NVIDIA, tmp_path / Path(NVIDIA).name)
+    (tmp_path / "hifigan_discrim_checkpoint_20.pt").write_bytes(b"cut short")
+    checkpoint = load_checkpoint(path, training=False)
+    assert set(checkpoint.networks) == {"generator"} and checkpoint.training is None
+    _assert_speaks(checkpoint, expected, "nvidia_generator")
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ("optim_d", r"hifigan_discrim_checkpoint_20\.pt: damaged discriminators of HiFi-GAN \(KeyError\('optim_d'\)\)"),
+        ("msd", r"hifigan_discrim_checkpoint_20\.pt: damaged discriminators of HiFi-GAN \(KeyError\('msd'\)\)"),
+    ],
+)
+def test_discriminators_that_lack_a_part_are_named(folder: Path, tmp_path: Path, part: str, message: str):
+    path = _copy(folder / NVIDIA, tmp_path / Path(NVIDIA).name)
+    beside = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt")
+    del beside[part]
+    torch.save(beside, tmp_path / "hifigan_discrim_checkpoint_20.pt")
+    with pytest.raises(CheckpointError, match=message):
+        load_checkpoint(path)
+
+
+def test_another_number_of_periods_or_parameters_is_refused(folder: Path, tmp_path: Path):
+    path = _copy(folder / NVIDIA, tmp_path / Path(NVIDIA).name)
+    beside = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt")
+    shorter = {key: value for key, value in beside["mpd"].items() if not key.startswith("discriminators.4.")}
+    torch.save(beside | {"mpd": shorter}, tmp_path / "hifigan_discrim_checkpoint_20.pt")
+    with pytest.raises(CheckpointError, match="4 multi-period discriminators, expected 5"):
+        load_checkpoint(path)
+    torch.save(beside | {"optim_g": beside["optim_d"]}, tmp_path / "hifigan_discrim_checkpoint_20.pt")
+    with pytest.raises(CheckpointError, match="optimizer state of 154 parameters, expected 234"):
+        load_checkpoint(path)
+
+
+@pytest.mark.parametrize("file", [NVIDIA, NVIDIA_ALONE, AUTHORS])
+def test_a_published_checkpoint_saved_as_ours_keeps_everything(folder: Path, tmp_path: Path, file: str):
+    published = load_checkpoint(folder / file)
+    save_checkpoint(tmp_path / "HiFi-GAN_checkpoint_20.pt", published)
+    ours = load_checkpoint(tmp_path / "HiFi-GAN_checkpoint_20.pt")
+    for field in ("model", "config", "audio", "text", "networks", "ema", "training", "assumed"):
+        assert _same(getattr(ours, field), getattr(published, field)), field

@@ -1,0 +1,86 @@
+"""What of a vocoder's inference only shows on a GPU: run with `bash scripts/test.sh -m gpu`."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+import torch
+from test_vocoder import AUDIO, alone, argv, ready, vocoder_checkpoint
+from torch import Tensor
+
+import inference
+from common.audio import load_wav
+from common.cuda_graphs import CudaGraphRecorder
+from common.files import save_tensor
+from common.vocoder import NetworkVocoder
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no CUDA device"),
+]
+LENGTHS = (70, 12, 100, 64, 1, 100)
+
+
+@pytest.fixture(autouse=True)
+def full_precision() -> Iterator[None]:
+    matmul, cudnn = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = False
+    yield
+    torch.set_float32_matmul_precision(matmul)
+    torch.backends.cudnn.allow_tf32 = cudnn
+
+
+def mels() -> list[Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    return [torch.randn(8, n, generator=generator) - 4 for n in LENGTHS]
+
+
+@pytest.mark.parametrize(
+    ("options", "tolerance"),
+    [
+        ((), 1e-3),
+        (("--cuda-graphs",), 1e-3),
+        (("--cuda-graphs", "--amp"), 2e-2),
+        (("--amp",), 2e-2),
+        (("--torchscript",), 1e-3),
+        (("--compile",), 1e-3),
+        (("--compile", "--cuda-graphs"), 1e-3),
+    ],
+)
+@pytest.mark.parametrize("batch_size", ["1", "4"])
+def test_sound_made_on_the_gpu_is_that_of_the_cpu(tmp_path: Path, capsys, options, tolerance, batch_size):
+    lines = ["mel\toutput"]
+    for place, mel in enumerate(mels()):
+        save_tensor(tmp_path / f"{place}.pt", mel)
+        lines.append(f"{place}.pt\t{place}")
+    (tmp_path / "list.tsv").write_text("\n".join(lines) + "\n")
+    checkpoint = vocoder_checkpoint(tmp_path / "v.pt")
+    inference.main(argv(tmp_path, "--hifigan", checkpoint, "--cuda", "--no-tf32", "-bs", batch_size, *options))
+    for place, mel in enumerate(mels()):
+        wave = load_wav(tmp_path / "out" / f"{place}.wav", sampling_rate=None)
+        torch.testing.assert_close(wave, alone(ready(0), mel), rtol=0, atol=tolerance)
+    assert "warning" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.2])
+def test_replayed_graphs_give_each_mel_its_own_sound(strength: float):
+    device = torch.device("cuda")
+
+    def vocoder(recorder: CudaGraphRecorder | None) -> NetworkVocoder:
+        return NetworkVocoder(
+            ready(0).to(device),
+            AUDIO,
+            name="x",
+            autocast=nullcontext,
+            device=device,
+            denoising_strength=strength,
+            graph_recorder=recorder,
+        )
+
+    plain, recorded = vocoder(None), vocoder(CudaGraphRecorder())
+    parts = [part.to(device) for part in mels()] * 2
+    waves = [recorded.speak(part[None], [part.size(1)])[0] for part in parts]
+    for part, wave in zip(parts, waves):
+        torch.testing.assert_close(wave, plain.speak(part[None], [part.size(1)])[0], rtol=0, atol=1e-4)

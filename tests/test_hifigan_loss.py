@@ -1,0 +1,358 @@
+"""HiFi-GAN's losses and its adversarial step, against numbers of the original and against slower ways."""
+
+import copy
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import torch
+from hifigan_goldens import formula_weights, generator_case, group
+from safetensors.torch import load_file
+from tiny_vocoder import ALIGNED, cut, segments, tiny_networks, vocoder_engine
+from torch import Tensor, nn
+
+from common.engine import StepResult
+from common.objective import Networks
+from common.weight_norm import SpectralNormConv1d
+from hifigan.data_function import HifiganBatch
+from hifigan.discriminators import Judgement, MultiScaleDiscriminator
+from hifigan.loss_function import HifiganObjective, discriminator_loss, feature_loss, generator_loss
+from hifigan.model import ModelConfig, build_networks
+
+
+@pytest.mark.parametrize("name", ["mpd", "msd"])
+def test_losses_equal_the_originals(name: str, goldens: Path):
+    folder = goldens / "hifigan"
+    expected = json.loads((folder / "discriminators_small_and_losses.json").read_text())["losses"][name]
+    tensors = load_file(folder / "discriminators_small_and_losses.safetensors")
+    parts = range(len(expected["generator_losses"]))
+    real = [tensors[f"output.{name}.y_d_r.{part}"] for part in parts]
+    made = [tensors[f"output.{name}.y_d_g.{part}"] for part in parts]
+    of_generator = [generator_loss(scores).item() for scores in made]
+    assert of_generator == pytest.approx(expected["generator_losses"], rel=1e-5)
+    assert sum(of_generator) == pytest.approx(expected["generator_loss"], rel=1e-5)
+    of_discriminator = [discriminator_loss(*pair).item() for pair in zip(real, made)]
+    halves = zip(expected["discriminator_real_losses"], expected["discriminator_generated_losses"])
+    assert of_discriminator == pytest.approx([sum(pair) for pair in halves], rel=1e-5)
+    assert sum(of_discriminator) == pytest.approx(expected["discriminator_loss"], rel=1e-5)
+    distance = 0.0
+    for part in parts:
+        layers = range(len(group(tensors, f"output.{name}.fmap_r.{part}")))
+        maps = [[tensors[f"output.{name}.{kind}.{part}.{layer}"] for layer in layers] for kind in ("fmap_r", "fmap_g")]
+        distance += feature_loss(*maps).item()
+    assert 2 * distance == pytest.approx(expected["feature_loss"], rel=1e-5)
+
+
+class AdvancingMsd(MultiScaleDiscriminator):
+    """Makes a power iteration in every forward pass of training, as the original does."""
+
+    def forward(self, wave: Tensor) -> Judgement:
+        for module in self.modules():
+            if isinstance(module, SpectralNormConv1d):
+                # New buffers: the graph of the pass before still needs the old ones.
+                module.weight_u, module.weight_v = module.weight_u.clone(), module.weight_v.clone()
+        super().advance_spectral_norm()
+        return super().forward(wave)
+
+    def advance_spectral_norm(self) -> None:
+        """Nothing: the passes do it."""
+
+
+class Steps(NamedTuple):
+    """What some updates did."""
+
+    results: list[StepResult]
+    norms: list[dict[str, float]]  # of the gradients of each network and of each of the generator's parameters
+    generator: dict[str, Tensor]
+
+
+@pytest.fixture(scope="module")
+def start(goldens: Path) -> Networks:
+    """The networks that the golden's iterations begin with."""
+    folder = goldens / "hifigan"
+    published = json.loads((folder / "discriminators_full.json").read_text())["models"]
+    with torch.device("meta"):
+        networks = build_networks(ModelConfig(msd_pooling_padding=1), ALIGNED, None)
+    networks["generator"], _ = generator_case(folder, "generator_v2")
+    networks["mpd"].load_state_dict(formula_weights(published["mpd"]["parameters"]), assign=True)
+    spectral = group(load_file(folder / "discriminators_full.safetensors"), "spectral")
+    weights = formula_weights(published["msd_nvidia"]["parameters"]) | spectral
+    networks["msd"].load_state_dict(weights, assign=True)
+    return networks
+
+
+def run_golden(start: Networks, folder: Path, *, n_steps: int, advancing: bool) -> Steps:
+    """The golden's iterations by our engine; ``advancing`` steps spectral norm as often as the original."""
+    networks = copy.deepcopy(start)
+    if advancing:
+        networks["msd"].__class__ = AdvancingMsd
+    engine = vocoder_engine({name: network.train() for name, network in networks.items()})
+    norms: list[dict[str, float]] = []
+
+    def note(*names: str) -> None:
+        for name in names:
+            gradients = {key: p.grad for key, p in networks[name].named_parameters()}
+            norms[-1][name] = torch.nn.utils.get_total_norm(gradients.values()).item()
+            if name == "generator":
+                norms[-1] |= {key: gradient.norm().item() for key, gradient in gradients.items()}
+
+    engine.optimizers["discriminator"].register_step_pre_hook(lambda *_: note("mpd", "msd"))
+    engine.optimizers["generator"].register_step_pre_hook(lambda *_: note("generator"))
+    results = []
+    inputs = load_file(folder / "train_step.safetensors")
+    for step in range(n_steps):
+        norms.append({})
+        audio, mels = inputs[f"input.audio{step}"][:, 0], inputs[f"input.mel{step}"]
+        batch = HifiganBatch(("a", "b"), audio, torch.full((2,), audio.size(1)), 256, mels)
+        results.append(engine.step([batch], epoch=1))
+    return Steps(results, norms, dict(networks["generator"].state_dict()))
+
+
+@pytest.fixture(scope="module")
+def as_published(start: Networks, goldens: Path) -> Steps:
+    return run_golden(start, goldens / "hifigan", n_steps=2, advancing=True)
+
+
+def expected_terms(step: dict[str, float]) -> dict[str, float]:
+    return {
+        "d_loss": step["loss_disc_all"],
+        "g_loss": step["loss_gen_all"],
+        "adversarial_loss": step["loss_gen_mpd"] + step["loss_gen_msd"],
+        "feature_loss": step["loss_fm_mpd"] + step["loss_fm_msd"],
+        "mel_loss": step["loss_mel_x45"],
+    }
+
+
+def test_two_adversarial_updates_equal_the_originals(as_published: Steps, goldens: Path):
+    steps = json.loads((goldens / "hifigan" / "train_step.json").read_text())["steps"]
+    for step, result, norms in zip(steps, as_published.results, as_published.norms, strict=True):
+        assert result.terms == pytest.approx(expected_terms(step), rel=1e-4)
+        assert norms["mpd"] == pytest.approx(step["grad_norm_mpd"], rel=5e-3)
+        assert norms["msd"] == pytest.approx(step["grad_norm_msd"], rel=5e-3)
+        assert norms["generator"] == pytest.approx(step["grad_norm_gen"], rel=5e-3)
+        assert result.grad_norms["generator"] == pytest.approx(step["grad_norm_gen"], rel=5e-3)
+        both = (step["grad_norm_mpd"] ** 2 + step["grad_norm_msd"] ** 2) ** 0.5
+        assert result.grad_norms["discriminator"] == pytest.approx(both, rel=5e-3)
+        assert len(step["gen_grad_norms"]) > 100
+        for key, norm in step["gen_grad_norms"].items():
+            assert norms[key] == pytest.approx(norm, rel=5e-3), key
+
+
+def test_the_generator_after_two_updates_is_the_originals(as_published: Steps, goldens: Path):
+    expected = group(load_file(goldens / "hifigan" / "train_step.safetensors"), "generator_after")
+    assert set(expected) == set(as_published.generator)
+    errors = torch.cat([(as_published.generator[key] - value).abs().flatten() for key, value in expected.items()])
+    # AdamW makes a whole step of even the smallest gradient, so a few elements may differ by one.
+    assert errors.mean() < 1e-6
+    assert (errors > 2e-5).float().mean() < 1e-3
+
+
+def test_one_power_iteration_an_update_instead_of_four_hardly_changes_it(
+    as_published: Steps, start: Networks, goldens: Path
+):
+    ours = run_golden(start, goldens / "hifigan", n_steps=1, advancing=False).results[0]
+    theirs = as_published.results[0]
+    assert ours.terms == pytest.approx(theirs.terms, rel=2e-3)
+    assert ours.grad_norms == pytest.approx(theirs.grad_norms, rel=2e-3)
+    assert ours.terms["d_loss"] != theirs.terms["d_loss"]
+
+
+class Forgetful(HifiganObjective):
+    """Computes the generator's pass anew in its own phase."""
+
+    def _generator_losses(self, networks: Networks, batch: HifiganBatch, real: Tensor) -> dict[str, Tensor]:
+        self._generated = None
+        return super()._generator_losses(networks, batch, real)
+
+
+def weights(networks: Networks) -> dict[str, Tensor]:
+    return {f"{n}.{k}": v.detach().clone() for n, net in networks.items() for k, v in net.state_dict().items()}
+
+
+def trained(objective: HifiganObjective, sizes: tuple[int, ...], *, steps: int = 3, **options):
+    """Weights and terms after some updates on 8 segments, cut into micro-batches of these sizes."""
+    networks = tiny_networks()
+    engine = vocoder_engine(networks, objective, **options)
+    terms = [engine.step(cut(segments(8, seed=step), sizes), epoch=1).terms for step in range(steps)]
+    return weights(networks), terms
+
+
+def count_calls(module: nn.Module) -> list[int]:
+    calls = [0]
+
+    def count(*_: object) -> None:
+        calls[0] += 1
+
+    module.register_forward_hook(count)
+    return calls
+
+
+def test_the_generators_pass_of_the_first_phase_serves_the_second_and_changes_nothing():
+    kept, forgotten = (trained(kind(ALIGNED), (4, 4)) for kind in (HifiganObjective, Forgetful))
+    assert kept[1] == forgotten[1]
+    assert all(torch.equal(value, forgotten[0][key]) for key, value in kept[0].items())
+    for sizes, passes in (((8,), 1), ((4, 4), 3), ((2, 4, 2), 5)):  # two phases' passes, less the one that is kept
+        networks = tiny_networks()
+        calls = count_calls(networks["generator"])
+        vocoder_engine(networks).step(cut(segments(8), sizes), epoch=1)
+        assert calls == [passes]
+
+
+def test_a_kept_pass_is_not_taken_for_another_batch():
+    """What is left of a phase that ended early must not be judged as the sound of the next batch."""
+    objective, networks = HifiganObjective(ALIGNED), tiny_networks()
+    first, second = segments(4, seed=1), segments(4, seed=2)
+    objective.begin_step(networks)
+    expected = HifiganObjective(ALIGNED).numerators("generator", networks, second)
+    objective.numerators("discriminator", networks, first)
+    torch.testing.assert_close(objective.numerators("generator", networks, second), expected)
+
+
+def test_discriminators_may_judge_both_sounds_in_one_pass():
+    apart, together = (trained(HifiganObjective(ALIGNED, concat_fwd=concat), (8,)) for concat in (False, True))
+    for ours, theirs in zip(apart[1], together[1]):
+        assert ours == pytest.approx(theirs, rel=1e-4)
+    for key, value in apart[0].items():
+        torch.testing.assert_close(together[0][key], value, atol=2e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("sizes", [(4, 4), (1, 5, 2)])
+@pytest.mark.parametrize("concat_fwd", [False, True])
+def test_an_update_does_not_depend_on_how_the_batch_is_cut(sizes: tuple[int, ...], concat_fwd: bool):
+    whole = trained(HifiganObjective(ALIGNED), (8,))
+    pieces = trained(HifiganObjective(ALIGNED, concat_fwd=concat_fwd), sizes)
+    for ours, theirs in zip(whole[1], pieces[1]):
+        assert ours == pytest.approx(theirs, rel=1e-4)
+    for key, value in whole[0].items():
+        torch.testing.assert_close(pieces[0][key], value, atol=2e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("sizes", [(8,), (2, 2, 2, 2)])
+def test_spectral_norm_makes_one_power_iteration_an_update(sizes: tuple[int, ...]):
+    networks, other = tiny_networks(), tiny_networks()
+    engine = vocoder_engine(networks)
+    other["msd"].advance_spectral_norm()
+    engine.step(cut(segments(8), sizes), epoch=1)
+    assert len(list(networks["msd"].buffers())) == 16
+    for key, value in other["msd"].named_buffers():
+        assert torch.equal(value, networks["msd"].get_buffer(key))
+    other["msd"].load_state_dict(networks["msd"].state_dict())
+    other["msd"].advance_spectral_norm()
+    engine.step(cut(segments(8, seed=1), sizes), epoch=1)
+    for key, value in other["msd"].named_buffers():
+        assert torch.equal(value, networks["msd"].get_buffer(key))
+
+
+def test_each_phase_gives_gradients_to_its_own_networks_alone():
+    networks = tiny_networks()
+    engine = vocoder_engine(networks)
+    seen = {}
+
+    def note(phase: str) -> None:
+        seen[phase] = {name for name, net in networks.items() if any(p.grad is not None for p in net.parameters())}
+
+    for phase, optimizer in engine.optimizers.items():
+        optimizer.register_step_pre_hook(lambda *_, phase=phase: note(phase))
+    engine.step([segments(4)], epoch=1)
+    assert seen == {"discriminator": {"mpd", "msd"}, "generator": {"generator"}}
+
+
+def test_the_generators_gradient_comes_through_frozen_discriminators():
+    """The adversarial term alone must reach the generator, which learns to be taken for a recording."""
+
+    class AdversarialOnly(HifiganObjective):
+        def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
+            return {"d_loss": 1.0} if phase == "discriminator" else {"adversarial_loss": 1.0}
+
+    networks = tiny_networks()
+    engine = vocoder_engine(networks, AdversarialOnly(ALIGNED))
+    assert engine.step([segments(4)], epoch=1).grad_norms["generator"] > 0
+
+
+def test_the_loss_of_the_generator_is_the_sum_of_what_it_minimises():
+    _, terms = trained(HifiganObjective(ALIGNED), (4, 4), steps=1)
+    parts = terms[0]["adversarial_loss"] + terms[0]["feature_loss"] + terms[0]["mel_loss"]
+    assert terms[0]["g_loss"] == pytest.approx(parts, rel=1e-5)
+
+
+def test_grouped_convolutions_outside_amp_change_nothing_in_float32():
+    plain, excepted = tiny_networks(), tiny_networks()
+    excepted["msd"].amp_grouped_conv = False
+    for networks in (plain, excepted):
+        vocoder_engine(networks).step([segments(4)], epoch=1)
+    assert all(torch.equal(value, weights(excepted)[key]) for key, value in weights(plain).items())
+
+
+@pytest.mark.parametrize("in_amp", [True, False])
+def test_the_engine_computes_grouped_convolutions_in_float32_where_asked(in_amp: bool):
+    networks = tiny_networks()
+    networks["msd"].amp_grouped_conv = in_amp
+    kinds: dict[bool, set[torch.dtype]] = {False: set(), True: set()}
+    for module in networks["msd"].modules():
+        if isinstance(module, nn.Conv1d):
+            module.register_forward_hook(lambda m, _, out: kinds[m.groups > 1].add(out.dtype))
+    engine = vocoder_engine(networks, amp_dtype=torch.bfloat16)
+    result = engine.step([segments(4)], epoch=1)
+    assert not result.skipped
+    assert kinds == {True: {torch.bfloat16 if in_amp else torch.float32}, False: {torch.bfloat16}}
+    full = trained(HifiganObjective(ALIGNED), (8,), steps=1)[1][0]
+    half = trained(HifiganObjective(ALIGNED), (8,), steps=1, amp_dtype=torch.bfloat16)[1][0]
+    assert half == pytest.approx(full, rel=0.03)
+    assert half != full
+
+
+def test_the_mel_loss_hears_the_whole_band_unless_told_otherwise():
+    hiss = segments(1, size=8192)
+    above = torch.fft.rfft(torch.randn(8192, generator=torch.Generator().manual_seed(0)))
+    above[: int(9000 / 22050 * 8192)] = 0  # only above 9 kHz
+    wave = (hiss.audio + 0.3 * torch.fft.irfft(above)).clamp(-1, 1)
+    mels = {fmax: HifiganObjective(ALIGNED, fmax_loss=fmax)._loss_mel for fmax in (None, 8000.0)}
+    change = {fmax: (extract(wave) - extract(hiss.audio)).abs().mean().item() for fmax, extract in mels.items()}
+    assert change[None] > 5 * change[8000.0]
+
+
+def whole_recordings() -> list[HifiganBatch]:
+    batches = [segments(1, seed=seed, size=256 * frames) for seed, frames in ((1, 9), (2, 20), (3, 14))]
+    return [replace(batch, names=(f"u{index}",)) for index, batch in enumerate(batches)]
+
+
+def joined(batches: list[HifiganBatch]) -> HifiganBatch:
+    rows = [batch.audio[0] for batch in batches]
+    return HifiganBatch(
+        tuple(batch.names[0] for batch in batches),
+        torch.nn.utils.rnn.pad_sequence(rows, batch_first=True),
+        torch.tensor([len(row) for row in rows]),
+        256,
+    )
+
+
+def test_validation_takes_whole_recordings_and_does_not_depend_on_batches():
+    networks = tiny_networks()
+    engine = vocoder_engine(networks)
+    alone, batches = engine.evaluate(whole_recordings()), whole_recordings()
+    assert engine.evaluate([joined(batches)]) == pytest.approx(alone, rel=1e-5)
+    extractor = HifiganObjective(ALIGNED)._loss_mel
+    errors, frames = 0.0, 0
+    with torch.inference_mode():
+        for batch in batches:  # the loss of the paper, written plainly for one recording after the other
+            wave = networks["generator"](engine.objective._input_mel(batch.audio))[:, 0]
+            error = (extractor(wave) - extractor(batch.audio)).abs()
+            errors, frames = errors + error.sum().item(), frames + error.numel()
+    assert alone == {"mel_loss": pytest.approx(45 * errors / frames, rel=1e-5)}
+
+
+def test_examples_hold_both_sounds_both_mels_and_their_difference_without_padding():
+    networks, objective = tiny_networks(), HifiganObjective(ALIGNED)
+    with torch.inference_mode():
+        examples = objective.examples(networks, joined(whole_recordings()))
+    assert [example.name for example in examples] == ["u0", "u1"]
+    for example, batch in zip(examples, whole_recordings()):
+        frames = batch.audio.size(1) // 256
+        assert torch.equal(example.audio["recorded"], batch.audio[0])
+        assert example.audio["generated"].shape == batch.audio[0].shape
+        assert {mel.shape for mel in example.mels.values()} == {(80, frames)}
+        difference = example.mel_differences["generated - recorded"]
+        assert torch.equal(difference, example.mels["generated"] - example.mels["recorded"])
+        torch.testing.assert_close(example.mels["recorded"][None], objective._loss_mel(batch.audio))

@@ -1,0 +1,351 @@
+"""HiFi-GAN's command line: published defaults, presets, the authors' config.json, what does not go together."""
+
+import json
+import re
+from argparse import Namespace
+from dataclasses import replace
+from math import prod
+from pathlib import Path
+
+import pytest
+
+import train
+from common.config import AudioConfig, to_plain
+from common.errors import InputError, OptionError
+from common.objective import Objective
+from common.settings import Settings
+from hifigan.arg_parser import config_from_args, fitting_rates, set_up_networks, settings_from_args
+from hifigan.data_function import segment_size
+from hifigan.json_config import read_json_config
+from hifigan.loss_function import build_objective
+from hifigan.model import PRESETS, ModelConfig, build_networks
+
+REQUIRED = ("-m HiFi-GAN -o out --training-files a.txt --validation-files b.txt").split()
+
+
+def parse(*argv: str) -> Namespace:
+    return train.parse_args([*REQUIRED, *argv])
+
+
+def settings(*argv: str) -> Settings:
+    return settings_from_args(parse(*argv))
+
+
+def config(*argv: str) -> ModelConfig:
+    args = parse(*argv)
+    return config_from_args(args, settings_from_args(args).audio)
+
+
+def objective(*argv: str) -> Objective:
+    args = parse(*argv)
+    return build_objective(args, settings_from_args(args).audio)
+
+
+def test_without_options_training_is_as_published():
+    args, found = parse(), settings()
+    assert (args.optimizer, args.weight_decay, args.batch_size) == ("adamw", 0.01, 16)
+    assert segment_size(args, found.audio) == 8192
+    assert (args.epochs, args.gradient_accumulation_steps, args.seed, args.ema_decay) == (1000, 1, 1234, 0.0)
+    assert args.grad_clip_thresh == float("inf")
+    assert (args.epochs_per_checkpoint, args.validation_interval, args.samples_interval) == (10, 10, 100)
+    assert {1000, 6500 // 1000 * 1000, 10000} <= set(args.keep_milestones)
+    assert (found.optimization.betas, found.optimization.eps) == ((0.8, 0.99), 1e-8)
+    assert [found.optimization.schedule(iteration, 1) for iteration in (1, 900)] == [3e-4, 3e-4]
+    assert found.optimization.schedule(5, 11) == pytest.approx(3e-4 * 0.9998**10, rel=1e-12)
+    assert found.audio == AudioConfig(22050, 1024, 256, 1024, 80, 0.0, 8000.0, framing="aligned", peak=0.95)
+    assert (found.text, found.adaptable) == (None, ())
+    assert config() == PRESETS["v1"] == ModelConfig()
+    assert objective()._loss_mel.config == replace(found.audio, peak=None, mel_fmax=None)
+
+
+@pytest.mark.parametrize("name", ["v1", "v2", "v3"])
+def test_presets_are_the_published_architectures(name: str, goldens: Path):
+    published = json.loads((goldens / "hifigan" / "full_size_state_dicts.json").read_text())[f"generator_{name}"]
+    found = to_plain(config("--preset", name))
+    assert {key: found[key] for key in published["config"]} == published["config"]
+
+
+def test_every_option_of_the_originals_commands_is_there():
+    """Names with underscores, as in the published recipe; the values differ from all defaults."""
+    args = parse(
+        *"--batch_size 8 --grad_accumulation 2 --learning_rate 1e-4 --lr_decay 0.99 --adam_betas 0.7 0.98".split(),
+        *"--segment_size 4096 --checkpoint_interval 3 --keep_milestones 4 9 --validation_interval 5".split(),
+        *"--samples_interval 6 --epochs_this_job 7 --mpd_periods 2 4 --amp --no_amp_grouped_conv --concat_fwd".split(),
+        *"--fine_tuning --input_mels_dir mels --fine_tune_lr_factor 3 --checkpoint_path x.pt --epochs 12".split(),
+    )
+    assert (args.batch_size, args.gradient_accumulation_steps, args.learning_rate) == (8, 2, 1e-4)
+    assert (args.lr_decay, args.adam_betas, args.segment_size) == (0.99, [0.7, 0.98], 4096)
+    assert (args.epochs_per_checkpoint, args.keep_milestones, args.validation_interval) == (3, [4, 9], 5)
+    assert (args.samples_interval, args.epochs_this_job, args.mpd_periods, args.epochs) == (6, 7, [2, 4], 12)
+    assert args.no_amp_grouped_conv and args.concat_fwd and args.fine_tuning
+    assert (args.input_mels_dir, args.fine_tune_lr_factor) == (Path("mels"), 3.0)
+
+
+def test_hyphens_read_as_underscores_do():
+    words = ("--lr-decay=0.5", "--adam-betas", "0.5", "0.9", "--resblock-dilation-sizes", "1,2", "2,6", "3,12")
+    assert vars(parse(*words)) == vars(parse(*(word.replace("-", "_").replace("__", "--") for word in words)))
+
+
+def test_every_field_of_the_architecture_has_an_option():
+    words = (
+        "--preset v3 --resblock 1 --upsample-rates 16 16 --upsample-kernel-sizes 32 18 --upsample-initial-channel 12 "
+        "--resblock-kernel-sizes 3 5 --resblock-dilation-sizes 1,2 2,6,9 --mpd-periods 2 3 --mpd-channels 2 4 "
+        "--msd-channels 4 4 8 8 8 8 8 --msd-groups 1 2 2 2 2 2 1 --msd-pooling-padding 1 --n-mel-channels 40"
+    ).split()
+    expected = ModelConfig(
+        n_mel_channels=40,
+        resblock="1",
+        upsample_rates=(16, 16),
+        upsample_kernel_sizes=(32, 18),
+        upsample_initial_channel=12,
+        resblock_kernel_sizes=(3, 5),
+        resblock_dilation_sizes=((1, 2), (2, 6, 9)),
+        mpd_periods=(2, 3),
+        mpd_channels=(2, 4),
+        msd_channels=(4, 4, 8, 8, 8, 8, 8),
+        msd_groups=(1, 2, 2, 2, 2, 2, 1),
+        msd_pooling_padding=1,
+    )
+    assert config(*words) == expected
+    for field in vars(ModelConfig()):
+        assert getattr(expected, field) != getattr(PRESETS["v3"], field), f"{field} is not tested"
+
+
+@pytest.mark.parametrize(
+    ("sampling_rate", "hop_length", "fmax"), [("16000", 200, 8000.0), ("44100", 512, None), ("48000", 512, None)]
+)
+@pytest.mark.parametrize("preset", ["v1", "v2", "v3"])
+def test_rates_fit_the_hop_length_of_other_sampling_rates(
+    preset: str, sampling_rate: str, hop_length: int, fmax: float | None
+):
+    words = ("--sampling-rate", sampling_rate, "--preset", preset)
+    audio, found = settings(*words).audio, config(*words)
+    assert (audio.hop_length, audio.mel_fmax, audio.framing, audio.peak) == (hop_length, fmax, "aligned", 0.95)
+    assert prod(found.upsample_rates) == hop_length
+    assert len(found.upsample_rates) == len(PRESETS[preset].upsample_rates)
+    assert list(found.upsample_rates) == sorted(found.upsample_rates, reverse=True)
+    assert 0 <= 8192 - segment_size(parse(*words), audio) < hop_length
+    assert segment_size(parse(*words), audio) % hop_length == 0
+    build_networks(found, audio, None, inference=True)  # kernel sizes fit these rates
+
+
+def test_rates_are_found_wherever_there_are_any_and_kept_where_they_fit():
+    assert fitting_rates(256, (8, 8, 2, 2)) == (8, 8, 2, 2)
+    assert fitting_rates(256, (4, 4, 4, 4)) == (4, 4, 4, 4)
+    for hop in range(16, 1025):
+        found = [
+            (a, b, c, d)
+            for a in range(2, 9)
+            for b in range(2, a + 1)
+            for c in range(2, b + 1)
+            for d in range(2, c + 1)
+            if a * b * c * d == hop
+        ]
+        if found:
+            preset = (8, 8, 2, 2)
+            assert fitting_rates(hop, preset) == (preset if hop == 256 else max(found))
+        else:
+            with pytest.raises(OptionError, match=rf"--hop-length {hop}: not a product of 4 .*--upsample-rates"):
+                fitting_rates(hop, (8, 8, 2, 2))
+
+
+def test_kernel_sizes_follow_rates_that_are_given_alone():
+    found = config("--upsample-rates", "16", "16")
+    assert (found.upsample_rates, found.upsample_kernel_sizes) == ((16, 16), (32, 32))
+    odd = config("--upsample-rates", "5", "5", "3", "--hop-length", "75")
+    assert odd.upsample_kernel_sizes == (11, 11, 7)  # rate plus an even number
+
+
+def test_rates_that_do_not_multiply_to_the_hop_length_are_refused_before_anything_is_read():
+    with pytest.raises(OptionError, match=r"--upsample-rates 8 8 2 multiply to 128, but the hop length is 256"):
+        train.main([*REQUIRED, "--upsample-rates", "8", "8", "2"])
+
+
+def write_json(folder: Path, **values: object) -> str:
+    path = folder / "config.json"
+    path.write_text(json.dumps(values))
+    return str(path)
+
+
+def test_the_authors_configuration_describes_their_model_and_recipe(goldens: Path):
+    path = goldens / "hifigan" / "checkpoints" / "jik876_full_shapes" / "config.json"
+    args = parse("--hifigan-config", str(path))
+    found = settings_from_args(args)
+    assert config_from_args(args, found.audio) == PRESETS["v3"]
+    assert (args.batch_size, args.segment_size, args.seed, args.mel_fmax_loss) == (16, 8192, 1234, None)
+    assert found.optimization.betas == (0.8, 0.99)
+    assert found.optimization.schedule(7, 2) == pytest.approx(2e-4 * 0.999, rel=1e-12)
+    assert found.audio == AudioConfig(framing="aligned", peak=0.95)
+
+
+def test_the_configurations_audio_is_taken(tmp_path: Path):
+    path = write_json(
+        tmp_path,
+        sampling_rate=24000,
+        n_fft=2048,
+        hop_size=300,
+        win_size=1200,
+        num_mels=100,
+        fmin=20,
+        fmax=12000,
+        fmax_for_loss=11000,
+        upsample_rates=[5, 5, 4, 3],
+        upsample_kernel_sizes=[11, 11, 8, 7],
+        adam_b1=0.5,
+    )
+    found = settings("--hifigan-config", path)
+    assert found.audio == AudioConfig(24000, 2048, 300, 1200, 100, 20, 12000, framing="aligned", peak=0.95)
+    assert config("--hifigan-config", path).upsample_rates == (5, 5, 4, 3)
+    assert objective("--hifigan-config", path)._loss_mel.config.mel_fmax == 11000
+    assert found.optimization.betas == (0.5, 0.99)  # what the file leaves out stays as it is
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_options_win_over_the_configuration_in_either_order(first: bool, tmp_path: Path):
+    path = write_json(tmp_path, resblock="2", learning_rate=1e-3, upsample_initial_channel=64, hop_size=512)
+    options = "--learning-rate 5e-4 --upsample-initial-channel 96 --hop-length 256 --resblock 1".split()
+    words = ["--hifigan_config", path, *options] if first else [*options, f"--hifigan-config={path}"]
+    found = config(*words)
+    assert (found.resblock, found.upsample_initial_channel) == ("1", 96)
+    assert settings(*words).optimization.schedule(1, 1) == 5e-4
+    assert settings(*words).audio.hop_length == 256
+    alone = settings("--hifigan-config", path)
+    assert (alone.optimization.schedule(1, 1), alone.audio.hop_length) == (1e-3, 512)
+    assert config("--hifigan-config", path).resblock == "2"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"resblock": "1", "n_ftt": 1024, "hopsize": 1}', "unknown keys hopsize, n_ftt"),
+        ("[1, 2]", "expected a JSON object"),
+        ("{'resblock': 1}", "config.json"),
+        ('{"segment_size": null}', "segment_size null: expected a whole number of at least 1"),
+        ('{"segment_size": "8192"}', 'segment_size "8192": expected a whole number'),
+        ('{"batch_size": true}', "batch_size true: expected a whole number"),
+        ('{"batch_size": 0}', "batch_size 0: expected a whole number of at least 1"),
+        ('{"learning_rate": "fast"}', 'learning_rate "fast": expected a number above 0'),
+        ('{"learning_rate": [1]}', r"learning_rate \[1\]: expected a number above 0"),
+        ('{"adam_b2": 1}', "adam_b2 1: expected a number of at least 0 and below 1"),
+        ('{"upsample_rates": 8}', "upsample_rates 8: expected a list of whole numbers"),
+        ('{"upsample_rates": [8, 2.5]}', r"upsample_rates \[8, 2\.5\]: expected a list of whole numbers"),
+        ('{"resblock_dilation_sizes": [1, 3]}', r"resblock_dilation_sizes \[1, 3\]: expected a list of lists"),
+        ('{"resblock": ["1"]}', r'resblock \["1"\]: expected "1" or "2"'),
+        ('{"fmax": 0}', "fmax 0: expected a number above 0, or null"),
+    ],
+)
+def test_a_configuration_that_is_none_is_one_line(text: str, message: str, tmp_path: Path):
+    path = tmp_path / "config.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message) as caught:
+        read_json_config(path, adam_betas=(0.8, 0.99))
+    assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
+    with pytest.raises(InputError, match=message):
+        parse("--hifigan-config", str(path))
+
+
+def test_a_configuration_that_is_absent_is_one_line(tmp_path: Path):
+    with pytest.raises(InputError, match=r"absent\.json"):
+        parse("--hifigan-config", str(tmp_path / "absent.json"))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--fine-tuning", "--fine-tuning needs --input-mels-dir"),
+        ("--fine-tuning --input-mels-dir mels", "--fine-tuning goes on from a trained vocoder.*--checkpoint-path"),
+        ("--fine-tune-lr-factor 3", "--fine-tune-lr-factor is for --fine-tuning"),
+        ("--no-amp-grouped-conv", "--no-amp-grouped-conv excepts layers from --amp; add --amp"),
+        ("--segment-size 8000", "--segment-size 8000: expected a multiple of the hop length, 256"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(words: str, message: str):
+    with pytest.raises(OptionError, match=message):
+        settings(*words.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--adam-betas 0.8 1", "expected a number of at least 0 and below 1"),
+        ("--adam-betas 0.8", "expected 2 arguments"),
+        ("--lr-decay 0", "expected a number above 0"),
+        ("--segment-size 0", "expected a whole number of at least 1"),
+        ("--preset v4", "invalid choice: 'v4'"),
+        ("--resblock 3", "invalid choice: '3'"),
+        ("--resblock-dilation-sizes 1,x", "invalid .*'1,x'"),
+        ("--batch 3", "unrecognized arguments: --batch"),
+    ],
+)
+def test_values_that_cannot_be_are_one_line_and_status_2(words: str, message: str, capsys: pytest.CaptureFixture):
+    with pytest.raises(SystemExit) as caught:
+        parse(*words.split())
+    assert caught.value.code == 2
+    error = capsys.readouterr().err
+    assert len(error.strip().splitlines()) == 1
+    assert re.search(message, error)
+
+
+@pytest.mark.parametrize("words", ["--upsample-initial-channel 12", "--msd-groups 1 3 16 16 16 16 1"])
+def test_architectures_that_cannot_be_are_refused_by_their_option(words: str):
+    with pytest.raises(OptionError, match=words.split()[0]):
+        config(*words.split())
+
+
+def describe(folder: Path, audio: AudioConfig) -> str:
+    folder.mkdir(exist_ok=True)
+    (folder / "audio.json").write_text(json.dumps(to_plain(audio)))
+    return str(folder)
+
+
+def test_a_folder_of_mels_says_what_they_are(tmp_path: Path):
+    audio = AudioConfig(16000, 1024, 200, 800, 40, 0.0, 7600.0)
+    words = ("--input-mels-dir", describe(tmp_path / "mels", audio))
+    assert settings(*words, "--segment-size", "8000").audio == audio
+    tuning = settings(*words, "--segment-size", "8000", "--fine-tuning", "--checkpoint-path", "x.pt")
+    assert tuning.audio == audio
+    assert tuning.adaptable == ("framing", "peak")
+    assert config(*words, "--segment-size", "8000").n_mel_channels == 40
+
+
+def test_mels_without_a_description_are_the_published_generators(tmp_path: Path):
+    words = ("--input-mels-dir", str(tmp_path))
+    assert settings(*words).audio == AudioConfig(framing="aligned", peak=0.95)
+    assert settings(*words, "--fine-tuning", "--checkpoint-path", "x.pt").audio == AudioConfig()
+    assert settings(*words, "--fine-tuning", "--resume", "--peak", "0.9").audio == AudioConfig(peak=0.9)
+    with pytest.raises(InputError, match="absent: no such folder of mels"):
+        settings("--input-mels-dir", str(tmp_path / "absent"))
+
+
+def test_fine_tuning_takes_its_factor_of_the_learning_rate(tmp_path: Path):
+    words = ("--input-mels-dir", str(tmp_path), "--fine-tuning", "--checkpoint-path", "x.pt")
+    rates = settings(*words, "--fine-tune-lr-factor", "3").optimization.schedule
+    assert rates(1, 1) == pytest.approx(9e-4, rel=1e-12)
+    assert rates(1, 3) == pytest.approx(9e-4 * 0.9998**2, rel=1e-12)
+    assert settings(*words).optimization.schedule(1, 1) == 3e-4
+
+
+def test_the_mel_loss_has_its_own_upper_end():
+    assert objective("--mel-fmax", "7000")._loss_mel.config.mel_fmax is None
+    assert objective("--mel-fmax-loss", "9000")._loss_mel.config.mel_fmax == 9000.0
+
+
+def test_one_pass_for_both_sounds_is_what_a_gpu_does_unless_told():
+    """Options of a machine with a GPU cannot be parsed on one without, so the flag is set by hand."""
+    for words, cuda, expected in (
+        ((), False, False),
+        ((), True, True),
+        (("--concat-fwd",), False, True),
+        (("--no-concat-fwd",), True, False),
+    ):
+        args = parse(*words)
+        args.cuda = cuda
+        assert build_objective(args, settings_from_args(args).audio)._concat_fwd is expected
+
+
+@pytest.mark.parametrize(("words", "expected"), [((), True), (("--amp", "--no-amp-grouped-conv"), False)])
+def test_grouped_convolutions_are_in_amp_unless_told(words: tuple[str, ...], expected: bool):
+    args = parse(*words)
+    networks = build_networks(replace(PRESETS["v3"], mpd_channels=(4,), msd_channels=(16,) * 7), AudioConfig(), None)
+    set_up_networks(networks, args, new=True)
+    assert networks["msd"].amp_grouped_conv is expected

@@ -1,0 +1,114 @@
+"""A tiny corpus of made-up recordings and a tiny HiFi-GAN, for tests of its training."""
+
+from pathlib import Path
+
+import numpy as np
+import soundfile
+import torch
+from corpus import RATE, glide
+
+from common.config import AudioConfig
+from common.data import Batch
+from common.distributed import Ranks
+from common.engine import Engine, EngineOptions
+from common.objective import Networks
+from common.optim import build_optimizer
+from hifigan.data_function import HifiganBatch
+from hifigan.loss_function import HifiganObjective
+from hifigan.model import ModelConfig, build_networks
+
+ALIGNED = AudioConfig(framing="aligned", peak=0.95)
+TINY = ModelConfig(
+    resblock="2",
+    upsample_rates=(8, 8, 4),
+    upsample_kernel_sizes=(16, 16, 8),
+    upsample_initial_channel=8,
+    resblock_kernel_sizes=(3,),
+    resblock_dilation_sizes=((1, 3),),
+    mpd_periods=(2, 3),
+    mpd_channels=(2, 4, 4, 4, 4),
+    msd_channels=(2, 2, 4, 4, 4, 4, 4),
+    msd_groups=(1, 1, 2, 2, 2, 2, 1),
+)
+TINY_OPTIONS = (
+    "-m HiFi-GAN --preset v3 --upsample-initial-channel 8 --resblock-kernel-sizes 3 --resblock-dilation-sizes 1,3 "
+    "--mpd-periods 2 3 --mpd-channels 2 4 4 4 4 --msd-channels 2 2 4 4 4 4 4 --msd-groups 1 1 2 2 2 2 1 "
+    "--segment-size 2048"
+).split()
+
+
+def make_recordings(folder: Path, *, count: int = 20, val: int = 4, seconds: float = 0.35) -> Path:
+    """Recordings of different pitch, loudness and length, with the lists train.txt and val.txt."""
+    generator = np.random.default_rng(0)
+    (folder / "wavs").mkdir(parents=True)
+    lines = []
+    for index in range(count):
+        low = 100 + 10 * (index % 7)
+        wave = glide(seconds * (1 + index % 5 / 10), low=low, high=1.5 * low) * (0.4 + index % 4 / 5)
+        wave += 0.003 * generator.standard_normal(len(wave))
+        soundfile.write(folder / "wavs" / f"r{index:02d}.wav", wave, RATE, subtype="PCM_16")
+        lines.append(f"wavs/r{index:02d}.wav\n")
+    (folder / "train.txt").write_text("".join(lines[val:]))
+    (folder / "val.txt").write_text("".join(lines[:val]))
+    return folder
+
+
+def train_options(corpus: Path, output: Path, *extra: str) -> list[str]:
+    """Options of train.py for a tiny HiFi-GAN on a tiny corpus."""
+    lists = ["--training-files", str(corpus / "train.txt"), "--validation-files", str(corpus / "val.txt")]
+    run = ["-bs", "4", "--validation-interval", "99", "--samples-interval", "99"]
+    return ["-o", str(output), "-d", str(corpus), *lists, *TINY_OPTIONS, *run, *extra]
+
+
+def tiny_networks(*, seed: int = 0, config: ModelConfig = TINY) -> Networks:
+    """Generator and discriminators with weights of a seed."""
+    torch.manual_seed(seed)
+    return build_networks(config, ALIGNED, None)
+
+
+def segments(count: int, *, seed: int = 0, size: int = 2048, hop: int = 256) -> HifiganBatch:
+    """A batch of noisy tones."""
+    generator = torch.Generator().manual_seed(seed)
+    pitch = 0.02 + 0.05 * torch.rand(count, 1, generator=generator)
+    wave = 0.5 * torch.sin(pitch * torch.arange(size)) + 0.02 * torch.randn(count, size, generator=generator)
+    names = tuple(f"s{seed}.{index}" for index in range(count))
+    return HifiganBatch(names, wave, torch.full((count,), size), hop)
+
+
+def cut(batch: HifiganBatch, sizes: tuple[int, ...]) -> list[Batch]:
+    """The same segments in micro-batches of these sizes."""
+    pieces, start = [], 0
+    for size in sizes:
+        part = slice(start, start + size)
+        mels = None if batch.mels is None else batch.mels[part]
+        lengths = batch.audio_lengths[part]
+        pieces.append(HifiganBatch(batch.names[part], batch.audio[part], lengths, batch.hop_length, mels))
+        start += size
+    return pieces
+
+
+def vocoder_engine(
+    networks: Networks, objective: HifiganObjective | None = None, *, ranks: Ranks | None = None, **options
+) -> Engine:
+    """An engine with the published optimizers at a constant rate."""
+    objective = objective or HifiganObjective(ALIGNED)
+    optimizers = {
+        phase.name: build_optimizer(
+            "adamw",
+            [parameter for name in phase.trains for parameter in networks[name].parameters()],
+            learning_rate=3e-4,
+            weight_decay=0.01,
+            betas=(0.8, 0.99),
+            eps=1e-8,
+        )
+        for phase in objective.phases
+    }
+    schedules = {phase.name: lambda iteration, epoch: 3e-4 for phase in objective.phases}
+    return Engine(
+        networks,
+        objective,
+        optimizers,
+        schedules=schedules,
+        ranks=ranks or Ranks(),
+        options=EngineOptions(**options),
+    )
