@@ -53,9 +53,7 @@ def test_a_teacher_forced_pass_equals_the_published_one(
     folder: Path, forward_case: dict[str, Tensor], name: str, mask_padding: bool
 ):
     masks = torch.stack([forward_case["prenet_mask.000"], forward_case["prenet_mask.001"]], 1) * 2
-    out = forced(
-        published(folder, mask_padding=mask_padding), forward_case, masks if name == "masked_output" else None
-    )
+    out = forced(published(folder, mask_padding=mask_padding), forward_case, masks if name == "masked_output" else None)
     expected = group(forward_case, name)
     torch.testing.assert_close(out.mel, expected["mel_outputs"], **TEACHER_FORCED)
     torch.testing.assert_close(out.mel_postnet, expected["mel_outputs_postnet"], **TEACHER_FORCED)

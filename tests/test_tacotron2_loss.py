@@ -113,7 +113,9 @@ def test_masked_training_gives_gradients_that_padding_has_no_part_in():
         sum(objective.numerators(PHASE, {"tacotron2": network}, given).values()).backward()
         gradients.append({name: parameter.grad.clone() for name, parameter in network.named_parameters()})
     for name, gradient in gradients[0].items():
-        torch.testing.assert_close(gradients[1][name], gradient, atol=1e-3, rtol=1e-4, msg=lambda m, n=name: f"{n}: {m}")
+        torch.testing.assert_close(
+            gradients[1][name], gradient, atol=1e-3, rtol=1e-4, msg=lambda m, n=name: f"{n}: {m}"
+        )
 
 
 def _freeze_batch_norm(network: Tacotron2) -> None:

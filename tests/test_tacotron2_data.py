@@ -1,0 +1,126 @@
+"""Tacotron 2's data: recordings or mels from the disk, batches as the published ones, and bad input in one line."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tiny import make_corpus
+from tiny_tacotron2 import group, make_wavs
+
+from common.audio import load_wav
+from common.config import AudioConfig, TextConfig, to_plain
+from common.errors import InputError
+from common.mel import MelExtractor
+from tacotron2.data_function import Tacotron2Dataset, Tacotron2Utterance, collate
+
+TEXT = TextConfig(cleaners=("english_cleaners",))
+
+
+def read(folder: Path, *lines: str, mels: bool = False, audio: AudioConfig | None = None) -> Tacotron2Dataset:
+    path = folder / "list.txt"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return Tacotron2Dataset(folder, path, audio=audio or AudioConfig(), text=TEXT, mels_from_disk=mels)
+
+
+@pytest.fixture
+def wavs(tmp_path: Path) -> Path:
+    return make_wavs(tmp_path)
+
+
+@pytest.fixture
+def mels(tmp_path: Path) -> Path:
+    return make_corpus(tmp_path / "corpus", count=6)
+
+
+def test_a_batch_holds_what_the_published_collation_gives(goldens: Path):
+    tensors = load_file(goldens / "tacotron2" / "tacotron2_collate.safetensors")
+    items = [
+        Tacotron2Utterance(f"u{index}", tensors[f"item.{index}.text"], tensors[f"item.{index}.mel"])
+        for index in range(4)
+    ]
+    batch, expected = collate(items), group(tensors, "output")
+    order = torch.argsort(batch.token_lengths, descending=True)  # the original sorts by the text's length
+    assert torch.equal(batch.tokens[order], expected["text_padded"])
+    assert torch.equal(batch.token_lengths[order], expected["input_lengths"])
+    assert torch.equal(batch.mels[order], expected["mel_padded"])
+    assert torch.equal(batch.mel_lengths[order], expected["output_lengths"])
+    assert torch.equal(batch.gate_targets[order], expected["gate_padded"])
+    assert int(batch.n_frames) == int(expected["output_lengths"].sum())
+
+
+def test_mels_of_recordings_are_computed_as_the_audio_says(wavs: Path):
+    audio = AudioConfig(hop_length=200, win_length=800)
+    dataset = read(wavs, "wavs/c1.wav|Hello you.", audio=audio)
+    wave = load_wav(wavs / "wavs/c1.wav", sampling_rate=22050)
+    item = dataset[0]
+    torch.testing.assert_close(item.mel, MelExtractor(audio)(wave[None])[0])
+    assert item.name == f"wavs/c1.wav ({wavs / 'list.txt'}:1)"
+    assert len(item.tokens) == len("hello you.")
+
+
+def test_a_speakers_column_does_not_matter(wavs: Path):
+    plain, spoken = read(wavs, "wavs/c0.wav|Hello.")[0], read(wavs, "wavs/c0.wav|Hello.|anna")[0]
+    assert torch.equal(plain.tokens, spoken.tokens)
+    assert torch.equal(plain.mel, spoken.mel)
+
+
+@pytest.mark.parametrize("columns", ["", "|durations/u1.pt", "|durations/u1.pt|pitch_char/u1.pt"])
+@pytest.mark.parametrize("speaker", ["", "|0"])
+def test_mels_come_from_the_disk_whatever_else_the_list_has(mels: Path, columns: str, speaker: str):
+    item = read(mels, f"mels/u1.pt{columns}|the rain{speaker}", mels=True)[0]
+    assert torch.equal(item.mel, torch.load(mels / "mels" / "u1.pt"))
+    assert len(item.tokens) == len("the rain")
+
+
+def test_lengths_are_in_the_order_of_the_frames(wavs: Path):
+    dataset = read(wavs, *(f"wavs/c{index}.wav|Hello." for index in (1, 0, 2)))
+    frames = [dataset[index].mel.size(1) for index in range(3)]
+    assert sorted(range(3), key=lambda i: dataset.lengths[i]) == sorted(range(3), key=lambda i: frames[i])
+
+
+def test_mels_made_with_other_settings_are_refused_by_field(mels: Path):
+    (mels / "mels" / "audio.json").write_text(json.dumps(to_plain(AudioConfig(hop_length=300))))
+    with pytest.raises(InputError, match=r"audio\.json: the mels were made with .*hop_length: 300 .*256"):
+        read(mels, "mels/u1.pt|the rain", mels=True)
+
+
+@pytest.mark.parametrize(
+    ("line", "from_disk", "message"),
+    [
+        ("wavs/none.wav|Hello.", False, r"none\.wav: no such file \(.*list\.txt:1\)"),
+        ('wavs/c0.wav|Hello "you".', False, r"not in symbol set english_basic"),
+        ("wavs/short.wav|Hello.", False, r"short\.wav: 300 samples, a mel needs at least 513 .*list\.txt:1"),
+        ("mels/a.pt|Hello.", False, r"list\.txt: a list of mels; add --load-mel-from-disk"),
+        ("wavs/c0.wav|Hello.", True, r"list\.txt: a list of recordings; leave out --load-mel-from-disk"),
+        ("mels/none.pt|Hello.", True, r"none\.pt: no such file .*run extract_mels\.py first"),
+        ("wavs/c0.wav", False, r"list\.txt:1: 1 columns, expected wav\|text"),
+        ("wavs/c0.wav|", False, r"list\.txt:1: the text column is empty"),
+    ],
+)
+def test_bad_lists_and_files_are_refused_before_training(wavs: Path, line: str, from_disk: bool, message: str):
+    import soundfile
+
+    soundfile.write(wavs / "wavs" / "short.wav", torch.zeros(300).numpy(), 22050)
+    with pytest.raises(InputError, match=message):
+        read(wavs, line, mels=from_disk)
+
+
+def test_a_missing_list_is_named(tmp_path: Path):
+    with pytest.raises(InputError, match=r"none\.txt: no such filelist"):
+        Tacotron2Dataset(tmp_path, tmp_path / "none.txt", audio=AudioConfig(), text=TEXT)
+
+
+@pytest.mark.parametrize(
+    ("mel", "message"),
+    [
+        (torch.zeros(40, 9), r"bad\.pt: shape \(40, 9\), expected \(80, frames\) \(.*list\.txt:1\)"),
+        (torch.full((80, 9), torch.nan), r"bad\.pt: holds values that are not finite"),
+    ],
+)
+def test_a_broken_mel_is_named_when_it_is_read(mels: Path, mel: torch.Tensor, message: str):
+    torch.save(mel, mels / "mels" / "bad.pt")
+    dataset = read(mels, "mels/bad.pt|the rain", mels=True)
+    with pytest.raises(InputError, match=message):
+        dataset[0]

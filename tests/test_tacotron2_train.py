@@ -1,0 +1,153 @@
+"""Tacotron 2 from the command line: options and defaults, logs, exact resume, and errors in one line."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from tiny_tacotron2 import TINY_OPTIONS, make_mels, make_wavs, mels_options
+
+import models
+import train
+from common.checkpoint import load_checkpoint
+from common.config import AudioConfig
+from common.errors import OptionError
+from common.logger import read_log
+from tacotron2.arg_parser import annealing_schedule, config_from_args, set_up_networks, settings_from_args
+from tacotron2.model import ModelConfig
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_mels(tmp_path_factory.mktemp("corpus") / "data")
+
+
+def parse(*extra: str):
+    lists = ["--training-files", "a", "--validation-files", "b"]
+    return train.parse_args(["-m", "Tacotron2", "-o", "out", *lists, *extra])
+
+
+def test_options_default_to_the_published_model_and_recipe():
+    args = parse()
+    assert config_from_args(args, AudioConfig()) == ModelConfig()
+    assert (args.optimizer, args.learning_rate, args.weight_decay) == ("adam", 1e-3, 1e-6)
+    assert (args.grad_clip_thresh, args.epochs, args.epochs_per_checkpoint, args.batch_size) == (1.0, 1501, 50, 48)
+    optimization = settings_from_args(args).optimization
+    assert (optimization.betas, optimization.eps) == ((0.9, 0.999), 1e-8)
+    assert settings_from_args(args).audio == AudioConfig()
+
+
+def test_every_option_of_the_architecture_reaches_the_model():
+    wanted = {
+        "symbols_embedding_dim": 10,
+        "encoder_embedding_dim": 10,
+        "encoder_kernel_size": 3,
+        "encoder_n_convolutions": 2,
+        "attention_rnn_dim": 11,
+        "attention_dim": 12,
+        "attention_location_n_filters": 13,
+        "attention_location_kernel_size": 7,
+        "decoder_rnn_dim": 14,
+        "prenet_dim": 15,
+        "max_decoder_steps": 16,
+        "gate_threshold": 0.4,
+        "p_attention_dropout": 0.2,
+        "p_decoder_dropout": 0.3,
+        "postnet_embedding_dim": 17,
+        "postnet_kernel_size": 3,
+        "postnet_n_convolutions": 4,
+    }
+    options = [word for name, value in wanted.items() for word in ("--" + name.replace("_", "-"), str(value))]
+    flags = ["--decoder-no-early-stopping", "--no-mask-padding", "--no-mask-convolutions"]
+    config = config_from_args(parse(*options, *flags), AudioConfig(n_mels=40))
+    assert {name: getattr(config, name) for name in wanted} == wanted
+    assert config.decoder_no_early_stopping
+    assert not config.mask_padding
+    assert not config.mask_convolutions
+    assert config.n_mel_channels == 40
+
+
+@pytest.mark.parametrize(
+    ("factor", "rates"), [(0.1, [1.0, 0.1, 0.01, 0.001]), (0.3, [1.0, 0.3, 0.1, 0.03]), (0.5, [1.0, 0.5, 0.25, 0.125])]
+)
+def test_the_rate_falls_after_the_annealing_steps(factor: float, rates: list[float]):
+    schedule = annealing_schedule(2.0, steps=[500, 1000, 1500], factor=factor)
+    for epoch, rate in zip((1, 500, 501, 1000, 1001, 1500, 1501), [0, 0, 1, 1, 2, 2, 3]):
+        assert schedule(1, epoch) == pytest.approx(2.0 * rates[rate])
+
+
+def test_the_factor_follows_the_precision():
+    def late(*extra: str) -> float:
+        return settings_from_args(parse(*extra)).optimization.schedule(1, 501)
+
+    assert late() == pytest.approx(1e-4)
+    assert late("--amp") == pytest.approx(3e-4)
+    assert late("--amp", "--anneal-factor", "0.1") == pytest.approx(1e-4)
+    assert late("--anneal-steps") == pytest.approx(1e-3)
+
+
+def test_batch_norm_starts_between_0_and_1_unless_disabled():
+    for extra, uniform in (([], True), (["--disable-uniform-initialize-bn-weight"], False)):
+        args = parse(*TINY_OPTIONS, *extra)
+        settings = settings_from_args(args)
+        networks = models.build_networks("Tacotron2", config_from_args(args, settings.audio), settings.audio, None)
+        set_up_networks(networks, args, new=True)
+        weight = networks["tacotron2"].encoder.convolutions[0][1].weight.detach()
+        assert bool(((weight >= 0) & (weight < 1)).all()) is uniform
+        assert bool((weight == 1).all()) is not uniform
+
+
+def test_training_falls_logs_attention_and_resumes_bit_for_bit(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    options = ("--epochs", "6", "--samples-interval", "50", "--attention-warning-epochs", "4", "-lr", "0.01")
+    assert train.main(mels_options(corpus, tmp_path / "whole", *options)) == 0
+    out = capsys.readouterr().out
+    assert out.count("warning: attention has not formed after 4 epochs") == 1
+    records = read_log(tmp_path / "whole" / "nvlog.json")
+    losses = [r["data"]["avg_train_mel_loss"] for r in records if "avg_train_mel_loss" in r.get("data", {})]
+    assert losses[-1] < 0.8 * losses[0]
+    validated = [r["data"] for r in records if "val_attention_diagonality" in r.get("data", {})]
+    assert len(validated) == 6
+    assert {"val_mel_postnet_loss", "val_gate_loss", "val_attention_focus"} <= set(validated[0])
+
+    assert train.main(mels_options(corpus, tmp_path / "parts", *options, "--epochs-this-job", "2")) == 0
+    assert train.main(mels_options(corpus, tmp_path / "parts", *options, "--resume")) == 0
+    whole, parts = (load_checkpoint(tmp_path / name / "Tacotron2_checkpoint_6.pt") for name in ("whole", "parts"))
+    assert whole.config["mask_padding"]
+    for name, value in whole.networks["tacotron2"].items():
+        assert torch.equal(value, parts.networks["tacotron2"][name]), name
+
+
+def test_alignments_are_drawn_at_each_validation(corpus: Path, tmp_path: Path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    assert train.main(mels_options(corpus, tmp_path, "--epochs", "1")) == 0
+    board = EventAccumulator(str(tmp_path / "val"))
+    board.Reload()
+    tags = board.Tags()
+    assert "attention_diagonality" in tags["scalars"]
+    assert len([tag for tag in tags["images"] if tag.startswith("alignment/")]) == 2
+
+
+@pytest.mark.parametrize("precision", [(), ("--amp",), ("--amp", "--amp-dtype", "float16")])
+def test_a_list_of_recordings_trains_in_any_precision(tmp_path: Path, precision: tuple[str, ...]):
+    folder = make_wavs(tmp_path / "data")
+    lists = ["--training-files", str(folder / "train.txt"), "--validation-files", str(folder / "train.txt")]
+    options = ["-o", str(tmp_path / "out"), "-d", str(folder), *lists, *TINY_OPTIONS, "-bs", "3"]
+    assert train.main([*options, "--epochs", "1", "--gradient-accumulation-steps", "1", *precision]) == 0
+    records = read_log(tmp_path / "out" / "nvlog.json")
+    assert any(r["data"].get("train_loss", 0) > 0 for r in records if r["type"] == "LOG")
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--gate-threshold", "1.5"), "--gate-threshold"),
+        (("--encoder-kernel-size", "4"), "--encoder-kernel-size"),
+        (("--symbols-embedding-dim", "8"), "--encoder-embedding-dim"),
+        (("--p-attention-dropout", "1"), "--p-attention-dropout"),
+    ],
+)
+def test_senseless_options_are_refused_by_name(corpus: Path, tmp_path: Path, options: tuple[str, ...], named: str):
+    with pytest.raises(OptionError, match=named):
+        train.main(mels_options(corpus, tmp_path, *options))
