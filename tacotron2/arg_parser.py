@@ -127,8 +127,10 @@ def annealing_schedule(learning_rate: float, *, steps: Sequence[int], factor: fl
     return rate
 
 
-def config_from_args(args: argparse.Namespace, audio: AudioConfig) -> ModelConfig:
+def config_from_args(args: argparse.Namespace, audio: AudioConfig, *, base: ModelConfig | None = None) -> ModelConfig:
     """The architecture that parsed options describe, for mels as ``audio``'s and the text options' symbols.
+
+    Every option has a value, so that ``base``, of the checkpoint to go on from, has nothing to add.
 
     Raises:
         OptionError: an option has no sensible value, or two do not fit together.

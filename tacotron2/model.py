@@ -216,6 +216,15 @@ class Tacotron2(nn.Module):
         self.eval()
 
 
+def to_torchscript(network: Tacotron2) -> torch.jit.ScriptModule:
+    """Refused: a step changes buffers in place and is recorded as a CUDA graph, neither of which TorchScript does.
+
+    Raises:
+        OptionError: always.
+    """
+    raise OptionError("--torchscript: Tacotron2's decoder cannot be compiled to TorchScript; leave it out")
+
+
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
 ) -> dict[str, nn.Module]:
