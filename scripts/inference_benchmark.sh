@@ -8,6 +8,8 @@
 #                                                          recordings of a list with the column mel or wav
 #   HIFIGAN=random-v1 AMP=both BATCH_SIZE=1 REPEATS=5 CPU=true bash scripts/inference_benchmark.sh   the same with
 #                                                          random weights and random mels of 8.05 s, for its speed alone
+#   WAVEGLOW=random-256 AMP=both BATCH_SIZE=1 REPEATS=5 bash scripts/inference_benchmark.sh   WaveGlow, 256 or 512 channels
+#   TACOTRON2=voice.pt WAVEGLOW=vocoder.pt bash scripts/inference_benchmark.sh
 #   DRY_RUN=1 bash scripts/inference_benchmark.sh          prints the commands instead of running them
 # Arguments go to inference.py. Without a vocoder's checkpoint the sound is made by Griffin-Lim.
 set -euo pipefail
@@ -16,9 +18,11 @@ cd "$ROOT"
 use_python
 
 : "${FASTPITCH:=}"  # checkpoint; empty: the newest in ./output, or none for a list with the column mel or wav
+: "${TACOTRON2:=}"  # checkpoint of a voice, instead of FASTPITCH
 : "${HIFIGAN:=}"    # checkpoint of the vocoder, or random-v1, random-v2, random-v3
+: "${WAVEGLOW:=}"   # the same, instead of HIFIGAN, or random-256, random-512
 : "${DENOISING:=0}" # how much of the vocoder's own noise is subtracted
-: "${PHRASES:=}"    # empty: texts of 128 characters, or mels of 8.05 s for a random vocoder without FASTPITCH
+: "${PHRASES:=}"    # empty: texts of 128 characters, or mels of 8.05 s for a random vocoder without a voice
 : "${BATCH_SIZE:=1 4 8}"
 : "${BS_SEQUENCE:=$BATCH_SIZE}" # batch sizes
 : "${REPEATS:=100}"             # times that the list is spoken
@@ -35,13 +39,15 @@ case "$AMP" in
     both) precisions=(fp32 amp) ;;
     *) die "AMP=$AMP: expected true, false or both" ;;
 esac
-if [[ "$HIFIGAN" = random-* ]]; then
-    make_random=("$PYTHON" -m scripts.random_vocoder "${HIFIGAN#random-}" "$OUTPUT_DIR")
-    HIFIGAN="$OUTPUT_DIR/HiFi-GAN_${HIFIGAN#random-}.pt"
+for vocoder in HIFIGAN=HiFi-GAN WAVEGLOW=WaveGlow; do
+    name=${vocoder%=*} model=${vocoder#*=}
+    [[ "${!name}" = random-* ]] || continue
+    kind=${!name#random-}
     largest=$(tr ' ' '\n' <<<"$BS_SEQUENCE" | sort -n | tail -n 1)
-    run_or_print "${make_random[@]}" --count "$largest"
-    [ -n "$FASTPITCH$PHRASES" ] || PHRASES="$OUTPUT_DIR/random_mels.tsv"
-fi
+    run_or_print "$PYTHON" -m scripts.random_vocoder "$kind" "$OUTPUT_DIR" --model "$model" --count "$largest"
+    printf -v "$name" %s "$OUTPUT_DIR/${model}_$kind.pt"
+    [ -n "$FASTPITCH$TACOTRON2$PHRASES" ] || PHRASES="$OUTPUT_DIR/random_mels.tsv"
+done
 : "${PHRASES:=phrases/benchmark_8_128.tsv}"
 : "${WARMUP:=$(uses_gpu && echo 16 || echo 2)}"
 # A list that is only now to be made cannot be looked into.
@@ -60,10 +66,13 @@ for precision in "${precisions[@]}"; do
             --warmup-steps "$WARMUP"
         )
         [ -z "$FASTPITCH" ] || command+=(--fastpitch "$FASTPITCH")
+        [ -z "$TACOTRON2" ] || command+=(--tacotron2 "$TACOTRON2")
         if [ "$AUDIO" != true ]; then
             command+=(--no-audio)
-        elif [ -n "$HIFIGAN" ]; then
-            command+=(--hifigan "$HIFIGAN" --denoising-strength "$DENOISING")
+        else
+            [ -z "$HIFIGAN" ] || command+=(--hifigan "$HIFIGAN")
+            [ -z "$WAVEGLOW" ] || command+=(--waveglow "$WAVEGLOW")
+            [ -z "$HIFIGAN$WAVEGLOW" ] || command+=(--denoising-strength "$DENOISING")
         fi
         ! uses_gpu || command+=(--cuda --cudnn-benchmark)
         [ "$precision" != amp ] || command+=(--amp)

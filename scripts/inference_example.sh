@@ -2,6 +2,7 @@
 # Speaks ten sentences with a trained voice; arguments go to inference.py.
 #   bash scripts/inference_example.sh                                      with the newest checkpoint in ./output
 #   FASTPITCH=voice.pt HIFIGAN=vocoder.pt AMP=true bash scripts/inference_example.sh --pace 0.9
+#   TACOTRON2=voice.pt WAVEGLOW=vocoder.pt bash scripts/inference_example.sh
 #   HIFIGAN=vocoder.pt PHRASES=mels.tsv bash scripts/inference_example.sh  mels or recordings of a list, without a voice
 #   DRY_RUN=1 bash scripts/inference_example.sh                            prints the command instead of running it
 # Without a vocoder's checkpoint the sound is made by Griffin-Lim.
@@ -10,9 +11,13 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
 use_python
 
-: "${FASTPITCH:=}"      # checkpoint; empty: the newest in ./output, or none for a list with the column mel or wav
-: "${HIFIGAN:=}"        # checkpoint of the vocoder
-: "${DENOISING:=0.005}" # how much of the vocoder's own noise is subtracted; 0: none
+: "${FASTPITCH:=}" # checkpoint; empty: the newest in ./output, or none for a list with the column mel or wav
+: "${TACOTRON2:=}" # checkpoint of a voice, instead of FASTPITCH
+: "${HIFIGAN:=}"   # checkpoint of the vocoder
+: "${WAVEGLOW:=}"  # the same, instead of HIFIGAN
+: "${SIGMA:=0.9}"  # of WaveGlow's noise
+# How much of the vocoder's own noise is subtracted; 0: none.
+: "${DENOISING:=$([ -n "$WAVEGLOW" ] && echo 0.01 || echo 0.005)}"
 : "${PHRASES:=phrases/devset10.tsv}"
 : "${BATCH_SIZE:=32}"
 : "${AMP:=false}"
@@ -32,7 +37,10 @@ command=(
     --batch-size "$BATCH_SIZE"
 )
 [ -z "$FASTPITCH" ] || command+=(--fastpitch "$FASTPITCH" --speaker "$SPEAKER")
+[ -z "$TACOTRON2" ] || command+=(--tacotron2 "$TACOTRON2")
 [ -z "$HIFIGAN" ] || command+=(--hifigan "$HIFIGAN" --denoising-strength "$DENOISING")
+[ -z "$WAVEGLOW" ] ||
+    command+=(--waveglow "$WAVEGLOW" --sigma-infer "$SIGMA" --denoising-strength "$DENOISING")
 ! uses_gpu || command+=(--cuda)
 [ "$AMP" != true ] || command+=(--amp)
 [ "$EMA" != true ] || command+=(--ema)

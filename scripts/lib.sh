@@ -141,9 +141,9 @@ gives_sound() {
     head -n 1 "$1" 2>/dev/null | tr '|\t' '\n\n' | grep -qxE '(mel|wav)[[:space:]]*'
 }
 
-# Sets FASTPITCH to the newest checkpoint where it is empty, unless the list in PHRASES needs no voice.
+# Sets FASTPITCH to the newest checkpoint where no voice is given, unless the list in PHRASES needs none.
 find_checkpoint() {
-    gives_sound "$PHRASES" || find_newest FASTPITCH FastPitch scripts/train.sh
+    [ -n "$TACOTRON2" ] || gives_sound "$PHRASES" || find_newest FASTPITCH FastPitch scripts/train.sh
 }
 
 # Where the variable named $1 is empty, sets it to the newest checkpoint of model $2: in ./output, where $3 leaves it,
@@ -153,7 +153,7 @@ find_newest() {
     local folder=${2,,} newest
     newest=$(find output -maxdepth 1 -name "$2_checkpoint_*.pt" -printf '%T@ %p\n' 2>/dev/null |
         sort -n | tail -n 1 | cut -d ' ' -f 2- || true)
-    [ -n "$newest" ] || newest=$(find "pretrained_models/${folder//-/}" -type f \( -name '*.pt' -o -name 'g_*' \) \
+    [ -n "$newest" ] || newest=$(find "pretrained_models/${folder//-/}" -type f \( -name '*.pt' -o -name 'g_*' -o -name 'nvidia_*' \) \
         ! -name '*discrim*' -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1 | cut -d ' ' -f 2- || true)
     [ -n "$newest" ] || die "no $2 checkpoint in ./output or ./pretrained_models; train one ($3), or set $1"
     printf -v "$1" %s "$newest"
@@ -194,12 +194,16 @@ set_launcher() {
     fi
 }
 
-# Notes when the global batch, of $1 utterances a micro-batch, is another than the published one of $2.
+# Notes when the global batch, of $1 utterances a micro-batch, is another than the published one of $2, or is not from
+# $2 to $3 where published runs had several.
 note_global_batch() {
-    local global_batch=$((world_size * $1 * GRAD_ACCUMULATION))
-    [ "$global_batch" != "$2" ] && [ "${RANK:-0}" = 0 ] || return 0
+    local global_batch=$((world_size * $1 * GRAD_ACCUMULATION)) least=$2 most=${3:-$2} published=$2
+    if [ "$global_batch" -ge "$least" ] && [ "$global_batch" -le "$most" ] || [ "${RANK:-0}" != 0 ]; then
+        return 0
+    fi
+    [ "$least" = "$most" ] || published="$least to $most"
     echo "note: the global batch is $global_batch utterances (processes x batch x accumulated: $world_size x $1 x" \
-        "$GRAD_ACCUMULATION); the published settings are for $2" >&2
+        "$GRAD_ACCUMULATION); the published settings are for $published" >&2
 }
 
 # True if there is a GPU and CPU=true does not ask to leave it alone.

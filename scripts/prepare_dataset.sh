@@ -3,9 +3,11 @@
 #   bash scripts/prepare_dataset.sh
 #   DATASET_PATH=my_voice NAME=my_voice N_VAL=20 N_TEST=0 bash scripts/prepare_dataset.sh --resume
 #   DATASET_PATH=my_voice NAME=my_voice N_VAL=20 N_TEST=0 FEATURES=false bash scripts/prepare_dataset.sh
-# Arguments go to extract_mels.py. Durations come from DATASET_PATH/TextGrid/*.TextGrid if there are any, else from the
-# Tacotron 2 in TACOTRON2_CHECKPOINT, else from DATASET_PATH/durations/*.pt made elsewhere. A vocoder needs none of
-# that: without durations, and with FEATURES=false, the lists of recordings are all that is made.
+#   FEATURES=mels bash scripts/prepare_dataset.sh                  mel-spectrograms alone, which Tacotron 2 learns from
+#   TACOTRON2_CHECKPOINT=tacotron2.pt CUDA=true bash scripts/prepare_dataset.sh
+# Arguments go to extract_mels.py. Durations come from the Tacotron 2 in TACOTRON2_CHECKPOINT if it is given, else from
+# DATASET_PATH/TextGrid/*.TextGrid if there are any, else from DATASET_PATH/durations/*.pt made elsewhere. A vocoder
+# needs none of that: without durations, and with FEATURES=false, the lists of recordings are all that is made.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
@@ -18,7 +20,8 @@ cd "$ROOT"
 : "${TRAIN_IDS:=}" # files with one clip's name on each line
 : "${VAL_IDS:=}"
 : "${TEST_IDS:=}"
-: "${FEATURES:=auto}" # true: extract what FastPitch needs; false: lists alone; auto: extract if there are durations
+# true: extract what FastPitch needs; mels: what Tacotron 2 needs; false: lists alone; auto: true if there are durations
+: "${FEATURES:=auto}"
 : "${TACOTRON2_CHECKPOINT:=}"
 : "${CUDA:=false}"
 
@@ -26,16 +29,21 @@ cd "$ROOT"
 
 options=(--extract-mels --extract-pitch-char)
 missing=""
-if compgen -G "$DATASET_PATH/TextGrid/*.TextGrid" >/dev/null; then
-    options+=(--extract-durs-from-textgrids)
-    next="INPUT_TYPE=phone SYMBOL_SET=<arpabet or ipa, as in the TextGrids> "
+if [ "$FEATURES" = mels ]; then
+    [ -z "$TACOTRON2_CHECKPOINT" ] || die "FEATURES=mels makes no durations; leave out TACOTRON2_CHECKPOINT or FEATURES"
+    options=(--extract-mels)
 elif [ -n "$TACOTRON2_CHECKPOINT" ]; then
     options+=(--extract-durations --tacotron2-checkpoint "$TACOTRON2_CHECKPOINT")
+    next="TEXT_CLEANERS=<those of the Tacotron 2> "
+elif compgen -G "$DATASET_PATH/TextGrid/*.TextGrid" >/dev/null; then
+    options+=(--extract-durs-from-textgrids)
+    next="INPUT_TYPE=phone SYMBOL_SET=<arpabet or ipa, as in the TextGrids> "
 elif ! compgen -G "$DATASET_PATH/durations/*.pt" >/dev/null; then
     missing="no durations: put TextGrids into $DATASET_PATH/TextGrid, or set TACOTRON2_CHECKPOINT to a Tacotron 2"
 fi
 [ "$CUDA" != true ] || options+=(--cuda)
 case "$FEATURES" in
+    mels) ;;
     true) [ -z "$missing" ] || die "$missing" ;;
     auto)
         if [ -z "$missing" ]; then
@@ -47,7 +55,7 @@ case "$FEATURES" in
         fi
         ;;
     false) [ $# = 0 ] || die "$*: for extract_mels.py, which FEATURES=false does not run; leave the arguments out" ;;
-    *) die "FEATURES=$FEATURES: expected true, false or auto" ;;
+    *) die "FEATURES=$FEATURES: expected true, mels, false or auto" ;;
 esac
 
 if [ "${DRY_RUN:-0}" = 1 ]; then use_python; else ensure_venv; fi
@@ -80,26 +88,31 @@ if [ -f "$(text_list train)" ]; then
             mv "$to.tmp" "$to"
         fi
     done
-elif [ "$FEATURES" = true ] || ! [ -f "$(audio_list train)" ]; then
+elif [ "$FEATURES" != false ] || ! [ -f "$(audio_list train)" ]; then
     run_or_print "$PYTHON" -m scripts.make_filelists --dataset-path "$DATASET_PATH" --output "$FILELISTS" \
         --name "$NAME" --n-val "$N_VAL" --n-test "$N_TEST" "${split_options[@]}"
 fi
 
-if [ "$FEATURES" = true ]; then
+if [ "$FEATURES" != false ]; then
+    if [ "$FEATURES" = mels ]; then
+        columns=mel_text trainer=scripts/train_tacotron2.sh
+    else
+        columns=mel_dur_pitch_text trainer=scripts/train.sh
+    fi
     recordings=() lists=()
     for split in train val test; do # the first list's pitch statistics normalise all
         if [ -f "$(text_list "$split")" ] || [ "${DRY_RUN:-0}" = 1 ]; then
             recordings+=("$(text_list "$split")")
-            lists+=("$FILELISTS/${NAME}_mel_dur_pitch_text_${split}_filelist.txt")
+            lists+=("$FILELISTS/${NAME}_${columns}_${split}_filelist.txt")
         fi
     done
-    [ "${#lists[@]}" -gt 0 ] || die "$DATASET_PATH/metadata.csv: no such file; FastPitch needs transcripts"
+    [ "${#lists[@]}" -gt 0 ] || die "$DATASET_PATH/metadata.csv: no such file; text-to-mel models need transcripts"
     run_or_print "$PYTHON" extract_mels.py --dataset-path "$DATASET_PATH" --wav-text-filelist "${recordings[@]}" \
         --output-meta-file "${lists[@]}" "${options[@]}" "$@"
     echo "next: ${next:-}DATASET_PATH=$DATASET_PATH TRAIN_FILELIST=${lists[0]} VAL_FILELIST=${lists[1]:-${lists[0]}}" \
-        "bash scripts/train.sh"
+        "bash $trainer"
 fi
 val=$(audio_list val)
 [ -f "$val" ] || [ "${DRY_RUN:-0}" = 1 ] || val=$(audio_list train)
 echo "next, for a vocoder: DATASET_PATH=$DATASET_PATH TRAIN_FILELIST=$(audio_list train) VAL_FILELIST=$val" \
-    "bash scripts/train_lj22khz.sh"
+    "bash scripts/train_lj22khz.sh (or scripts/train_waveglow.sh)"

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Trains on several machines under Slurm: sbatch --nodes 2 scripts/slurm_train.sh [options of train.py]
 #   TRAIN_SCRIPT=scripts/train_lj22khz.sh sbatch --nodes 2 scripts/slurm_train.sh          HiFi-GAN instead of FastPitch
+#   TRAIN_SCRIPT=scripts/train_tacotron2.sh sbatch --nodes 2 scripts/slurm_train.sh        or scripts/train_waveglow.sh
 # The variables of scripts/train.sh apply (sbatch passes them on); NUM_GPUS (default 8) is the GPUs of each machine, and
-# BS is by default what makes the published global batch: 256, of HiFi-GAN 128.
+# BS is by default what makes the published global batch: 256, of HiFi-GAN 128; of Tacotron 2 and WaveGlow the published
+# batch of one GPU.
 # Submit it from the project's folder. Before the time limit, or when the job is preempted, every process is asked
 # to finish its step and save; the job then goes back into the queue and resumes.
 #SBATCH --job-name=train
@@ -25,16 +27,19 @@ export TRAIN_SCRIPT=${TRAIN_SCRIPT:-scripts/train.sh}
 case "$TRAIN_SCRIPT" in
     scripts/train.sh) global_batch=256 ;;
     scripts/train_lj22khz.sh) global_batch=128 ;;
+    scripts/train_tacotron2.sh | scripts/train_waveglow.sh) global_batch="" ;;
     *)
-        echo "error: TRAIN_SCRIPT=$TRAIN_SCRIPT: expected a training script, scripts/train.sh or scripts/train_lj22khz.sh" >&2
+        echo "error: TRAIN_SCRIPT=$TRAIN_SCRIPT: expected a training script, such as scripts/train_lj22khz.sh" >&2
         exit 1
         ;;
 esac
 
 export NUM_GPUS=${NUM_GPUS:-8}
 n_tasks=$((SLURM_JOB_NUM_NODES * NUM_GPUS))
-batch=$((global_batch / (n_tasks * ${GRAD_ACCUMULATION:-1})))
-export BS=${BS:-$((batch > 0 ? batch : 1))}
+if [ -n "$global_batch" ]; then
+    batch=$((global_batch / (n_tasks * ${GRAD_ACCUMULATION:-1})))
+    export BS=${BS:-$((batch > 0 ? batch : 1))}
+fi
 export MASTER_ADDR MASTER_PORT=${PORT:-29500}
 read -r MASTER_ADDR < <(scontrol show hostnames "$SLURM_JOB_NODELIST") # the first of them
 

@@ -36,6 +36,16 @@ def test_the_example_speaks_through_a_vocoder_with_a_little_denoising():
     assert "--hifigan h.pt --denoising-strength 0.005" in done.stdout
 
 
+def test_the_example_speaks_with_a_tacotron_2_through_waveglow():
+    done = shell("inference_example.sh", DRY_RUN="1", TACOTRON2="t.pt", WAVEGLOW="w.pt")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "--tacotron2 t.pt --waveglow w.pt --sigma-infer 0.9 --denoising-strength 0.01" in done.stdout
+    assert "--fastpitch" not in done.stdout and "--speaker" not in done.stdout
+    options = {"TACOTRON2": "t.pt", "WAVEGLOW": "w.pt", "BATCH_SIZE": "2"}
+    (line,) = shell("inference_benchmark.sh", DRY_RUN="1", **options).stdout.splitlines()
+    assert "--tacotron2 t.pt --waveglow w.pt --denoising-strength 0" in line and "--fastpitch" not in line
+
+
 @pytest.mark.parametrize("header", ["mel\toutput", "output|wav", "wav\r"])
 def test_a_list_of_mels_or_recordings_needs_no_voice(tmp_path, header):
     (tmp_path / "list.tsv").write_text(f"{header}\n")
@@ -71,11 +81,15 @@ def test_the_benchmark_takes_one_batch_size_and_a_vocoder():
 def test_the_benchmark_of_a_random_vocoder_makes_it_and_speaks_random_mels(tmp_path):
     options = {"HIFIGAN": "random-v3", "AMP": "both", "BS_SEQUENCE": "1 3", "OUTPUT_DIR": str(tmp_path)}
     made, *runs = shell("inference_benchmark.sh", DRY_RUN="1", **options).stdout.splitlines()
-    assert made.strip() == f"python -m scripts.random_vocoder v3 {tmp_path} --count 3"
+    assert made.strip() == f"python -m scripts.random_vocoder v3 {tmp_path} --model HiFi-GAN --count 3"
     assert len(runs) == 4
     for line in runs:
         assert f"--hifigan {tmp_path}/HiFi-GAN_v3.pt" in line and f"--input {tmp_path}/random_mels.tsv" in line
         assert "--fastpitch" not in line
+    options |= {"HIFIGAN": "", "WAVEGLOW": "random-256", "AMP": "false"}
+    made, *runs = shell("inference_benchmark.sh", DRY_RUN="1", **options).stdout.splitlines()
+    assert made.strip() == f"python -m scripts.random_vocoder 256 {tmp_path} --model WaveGlow --count 3"
+    assert all(f"--waveglow {tmp_path}/WaveGlow_256.pt" in line and "random_mels.tsv" in line for line in runs)
 
 
 def test_a_random_vocoder_speaks_its_mels_and_the_table_shows_how_fast(tmp_path):

@@ -178,6 +178,86 @@ def test_train_lj22khz_takes_every_setting_from_the_environment():
     assert train.parse_args(dry_run("scripts/train_lj22khz.sh", BS="32")[1]).batch_size == 32
 
 
+def test_train_tacotron2_without_settings_is_the_published_run_on_eight_gpus():
+    launcher, options = dry_run("scripts/train_tacotron2.sh")
+    assert launcher == ["the-python", *"-m torch.distributed.run --nproc-per-node 8 --standalone train.py".split()]
+    args = train.parse_args(options)
+    assert (args.model, args.epochs, args.batch_size, args.gradient_accumulation_steps) == ("Tacotron2", 1501, 48, 1)
+    assert (args.optimizer, args.learning_rate, args.weight_decay, args.grad_clip_thresh) == ("adam", 1e-3, 1e-6, 1.0)
+    assert (args.anneal_steps, args.anneal_factor, args.epochs_per_checkpoint) == ([500, 1000, 1500], 0.1, 50)
+    assert (args.load_mel_from_disk, args.amp, args.cuda) == (True, False, True)
+    assert args.training_files == Path("filelists/ljs_mel_text_train_filelist.txt")
+    mixed = train.parse_args(dry_run("scripts/train_tacotron2.sh", AMP="true")[1])
+    assert (mixed.batch_size, mixed.anneal_factor, mixed.amp) == (104, 0.3, True)
+
+
+def test_train_tacotron2_takes_every_setting_from_the_environment():
+    variables = {"NUM_GPUS": "0", "BS": "8", "GRAD_ACCUMULATION": "6", "OUTPUT_DIR": "my output", "EPOCHS": "10"}
+    variables |= {"EPOCHS_PER_CHECKPOINT": "5", "LEARNING_RATE": "2e-3", "ANNEAL_STEPS": "none", "ANNEAL_FACTOR": "0.5"}
+    variables |= {"WEIGHT_DECAY": "0", "GRAD_CLIP": "2", "SEED": "3", "DATASET_PATH": "voice", "INPUT_TYPE": "phone"}
+    variables |= {"LOAD_MEL_FROM_DISK": "false", "VAL_FILELIST": "lists/b.txt", "TEXT_CLEANERS": "basic_cleaners"}
+    args = vars(train.parse_args(dry_run("scripts/train_tacotron2.sh", "--resume", **variables)[1]))
+    wanted = {
+        "resume": True,
+        "cuda": False,
+        "batch_size": 8,
+        "gradient_accumulation_steps": 6,
+        "output": Path("my output"),
+        "epochs": 10,
+        "epochs_per_checkpoint": 5,
+        "learning_rate": 2e-3,
+        "anneal_steps": [],
+        "anneal_factor": 0.5,
+        "weight_decay": 0.0,
+        "grad_clip_thresh": 2.0,
+        "seed": 3,
+        "dataset_path": Path("voice"),
+        "input_type": "phone",
+        "symbol_set": "arpabet",
+        "text_cleaners": ["basic_cleaners"],
+        "load_mel_from_disk": False,
+        "training_files": Path("filelists/ljs_audio_text_train_filelist.txt"),
+        "validation_files": Path("lists/b.txt"),
+    }
+    assert {name: args[name] for name in wanted} == wanted
+
+
+def test_train_waveglow_without_settings_is_the_published_run_on_eight_gpus():
+    launcher, options = dry_run("scripts/train_waveglow.sh")
+    assert launcher == ["the-python", *"-m torch.distributed.run --nproc-per-node 8 --standalone train.py".split()]
+    args = train.parse_args(options)
+    assert (args.model, args.epochs, args.batch_size, args.gradient_accumulation_steps) == ("WaveGlow", 1501, 4, 1)
+    assert (args.optimizer, args.learning_rate, args.weight_decay) == ("adam", 1e-4, 0.0)
+    assert (args.segment_length, args.grad_clip_thresh, args.cudnn_benchmark) == (8000, float("inf"), True)
+    assert args.training_files == Path("filelists/ljs_audio_train_v3.txt")
+    mixed = train.parse_args(dry_run("scripts/train_waveglow.sh", AMP="true")[1])
+    assert (mixed.batch_size, mixed.grad_clip_thresh, mixed.amp) == (10, 65504.0, True)
+
+
+def test_train_waveglow_takes_every_setting_from_the_environment():
+    variables = {"NUM_GPUS": "0", "BATCH_SIZE": "2", "GRAD_ACCUMULATION": "3", "OUTPUT_DIR": "o", "EPOCHS": "10"}
+    variables |= {"EPOCHS_PER_CHECKPOINT": "5", "LEARNING_RATE": "2e-4", "WEIGHT_DECAY": "1e-6", "GRAD_CLIP": "5"}
+    variables |= {"SEGMENT_LENGTH": "4000", "SEED": "3", "DATASET_PATH": "voice", "TRAIN_FILELIST": "a.txt"}
+    args = vars(train.parse_args(dry_run("scripts/train_waveglow.sh", "--wn-channels", "64", **variables)[1]))
+    wanted = {
+        "wn_channels": 64,
+        "cuda": False,
+        "batch_size": 2,
+        "gradient_accumulation_steps": 3,
+        "output": Path("o"),
+        "epochs": 10,
+        "epochs_per_checkpoint": 5,
+        "learning_rate": 2e-4,
+        "weight_decay": 1e-6,
+        "grad_clip_thresh": 5.0,
+        "segment_length": 4000,
+        "seed": 3,
+        "dataset_path": Path("voice"),
+        "training_files": Path("a.txt"),
+    }
+    assert {name: args[name] for name in wanted} == wanted
+
+
 def test_fine_tune_goes_on_from_the_given_vocoder_and_then_from_its_own_checkpoint(tmp_path: Path):
     variables = {"HIFIGAN": "voc.pt", "INPUT_MELS_DIR": "my mels", "OUTPUT_DIR": tmp_path, "GRAD_ACCUMULATION": "4"}
     launcher, options = dry_run("scripts/fine_tune.sh", "--seed", "9", NUM_GPUS="2", **variables)
@@ -223,7 +303,10 @@ def test_fine_tune_says_what_is_missing_in_one_line(variables: dict[str, str], m
         ({"WORLD_SIZE": "16", "RANK": "3"}, ""),
     ],
 )
-@pytest.mark.parametrize("script", ["scripts/train.sh", "scripts/train_lj22khz.sh"])
+@pytest.mark.parametrize(
+    "script",
+    ["scripts/train.sh", "scripts/train_lj22khz.sh", "scripts/train_tacotron2.sh", "scripts/train_waveglow.sh"],
+)
 def test_training_starts_processes_as_the_machines_ask(script: str, variables: dict[str, str], launcher: str):
     start, options = dry_run(script, **variables)
     assert start == ["the-python", *launcher.split(), "train.py"]
@@ -238,6 +321,11 @@ def test_train_sh_says_when_the_global_batch_is_not_the_published_one():
     vocoder = ROOT / "scripts/train_lj22khz.sh"
     assert "is 64 utterances" in run_bash(vocoder, DRY_RUN="1", NUM_GPUS="4").stderr
     assert run_bash(vocoder, DRY_RUN="1", NUM_GPUS="4", GRAD_ACCUMULATION="2").stderr == ""
+    for script, few, range_of in (("train_tacotron2", "5", "48 to 1024"), ("train_waveglow", "1", "4 to 80")):
+        path = ROOT / f"scripts/{script}.sh"
+        assert run_bash(path, DRY_RUN="1", NUM_GPUS="4").stderr == "", "several were published"
+        note = run_bash(path, DRY_RUN="1", NUM_GPUS="3", BS=few).stderr
+        assert note.endswith(f"the published settings are for {range_of}\n")
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
@@ -261,23 +349,31 @@ def test_train_sh_refuses_settings_in_one_line(variables: dict[str, str], messag
 
 @pytest.mark.parametrize("path", PLATFORMS, ids=lambda path: path.stem)
 def test_each_platform_file_trains_with_the_published_global_batch(path: Path):
-    name = re.fullmatch(r"(DGX1|DGXA100|T4)_(FastPitch|HiFi-GAN)_(AMP|FP32|TF32)_(\d)GPU", path.stem)
+    name = re.fullmatch(r"(DGX1|DGXA100|T4)_(FastPitch|HiFi-GAN|Tacotron2|WaveGlow)_(AMP|FP32|TF32)_(\d)GPU", path.stem)
     assert name is not None
     launcher, options = dry_run(path, "--seed", "5", EPOCHS="10")
     n_gpus = int(launcher[launcher.index("--nproc-per-node") + 1]) if "--nproc-per-node" in launcher else 1
     args = train.parse_args(options)
     assert n_gpus == int(name[4])
-    global_batch = {"FastPitch": 256, "HiFi-GAN": 128}[name[2]]
-    assert n_gpus * args.batch_size * args.gradient_accumulation_steps == global_batch
+    if name[2] in ("FastPitch", "HiFi-GAN"):
+        global_batch = {"FastPitch": 256, "HiFi-GAN": 128}[name[2]]
+        assert n_gpus * args.batch_size * args.gradient_accumulation_steps == global_batch
+    else:  # published by the batch of one GPU
+        tacotron2 = 128 if name[1] == "DGXA100" else {"AMP": 104, "FP32": 48}[name[3]]
+        batch = tacotron2 if name[2] == "Tacotron2" else {"AMP": 10}.get(name[3], 4)
+        assert (args.batch_size, args.gradient_accumulation_steps) == (batch, 1)
     assert (args.model, args.amp, args.cuda, args.seed, args.epochs) == (name[2], name[3] == "AMP", True, 5, 10)
     if name[2] == "HiFi-GAN":
         assert args.no_amp_grouped_conv == (name[1] == "DGXA100" and args.amp)
+    if name[2] == "WaveGlow":
+        assert train.parse_args(dry_run(path)[1]).epochs == 1001
 
 
 def test_all_machines_settings_and_sizes_have_their_platform_file():
     settings = [("DGXA100", "TF32"), ("DGX1", "FP32"), ("T4", "FP32")]
     kinds = [(machine, precision) for machine, full in settings for precision in ("AMP", full)]
-    wanted = {f"{m}_{model}_{p}_{n}GPU" for m, p in kinds for model in ("FastPitch", "HiFi-GAN") for n in (1, 4, 8)}
+    models = ("FastPitch", "HiFi-GAN", "Tacotron2", "WaveGlow")
+    wanted = {f"{m}_{model}_{p}_{n}GPU" for m, p in kinds for model in models for n in (1, 4, 8)}
     assert {path.stem for path in PLATFORMS} == wanted
 
 
@@ -379,7 +475,7 @@ def test_slurm_starts_one_task_a_gpu_and_requeues_what_was_stopped_early(tmp_pat
         assert (tmp_path / "scontrol.txt").read_text() == "requeue 77\n"
 
 
-def test_slurm_trains_a_vocoder_where_it_is_asked_to(tmp_path: Path):
+def test_slurm_trains_another_model_where_it_is_asked_to(tmp_path: Path):
     fake_slurm(tmp_path, 0)
     variables = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_SUBMIT_DIR": str(ROOT), "SLURM_JOB_ID": "7"}
     variables |= {"SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_NUM_NODES": "2", "DRY_RUN": "1", "PYTHON": "py"}
@@ -387,6 +483,11 @@ def test_slurm_trains_a_vocoder_where_it_is_asked_to(tmp_path: Path):
     assert run_bash(ROOT / "scripts/slurm_train.sh", **variables, **vocoder).returncode == 0
     args = train.parse_args((tmp_path / "task.txt").read_text().split()[2:])
     assert (args.model, 16 * args.batch_size * args.gradient_accumulation_steps, args.resume) == ("HiFi-GAN", 128, True)
+    for model, batch in (("Tacotron2", 48), ("WaveGlow", 4)):
+        script = {"TRAIN_SCRIPT": f"scripts/train_{model.lower()}.sh"}
+        assert run_bash(ROOT / "scripts/slurm_train.sh", **variables, **script).returncode == 0
+        args = train.parse_args((tmp_path / "task.txt").read_text().split()[2:])
+        assert (args.model, args.batch_size, args.resume) == (model, batch, True)
     result = run_bash(ROOT / "scripts/slurm_train.sh", **variables, TRAIN_SCRIPT="train.py")
     assert result.returncode == 1
     assert result.stderr.startswith("error: TRAIN_SCRIPT=train.py: expected a training script")
@@ -496,6 +597,38 @@ def test_prepare_dataset_extracts_all_lists_at_once(tmp_path: Path):
     assert f"TRAIN_FILELIST={tmp_path}/my_audio_train.txt VAL_FILELIST={tmp_path}/my_audio_val.txt" in vocoder
 
 
+def test_prepare_dataset_makes_what_tacotron_2_learns_from_without_durations(tmp_path: Path):
+    corpus = make_corpus(tmp_path / "corpus")
+    variables = {"DRY_RUN": "1", "PYTHON": "py", "DATASET_PATH": corpus, "FILELISTS": tmp_path, "NAME": "my"}
+    result = run_bash(ROOT / "scripts/prepare_dataset.sh", FEATURES="mels", **variables)
+    assert (result.returncode, result.stderr) == (0, "")
+    _, extract, following, _ = result.stdout.splitlines()
+    args = extract_mels.build_parser().parse_args(shlex.split(extract)[2:])
+    extract_mels.check_options(args)
+    assert (args.extract_mels, args.extract_pitch_char, args.extract_durations) == (True, False, False)
+    assert [path.name for path in args.output_meta_file][:2] == [
+        "my_mel_text_train_filelist.txt",
+        "my_mel_text_val_filelist.txt",
+    ]
+    train_list = f"TRAIN_FILELIST={tmp_path}/my_mel_text_train_filelist.txt"
+    assert train_list in following and following.endswith("bash scripts/train_tacotron2.sh")
+    refused = run_bash(ROOT / "scripts/prepare_dataset.sh", FEATURES="mels", TACOTRON2_CHECKPOINT="t.pt", **variables)
+    assert refused.stderr.startswith("error: FEATURES=mels makes no durations")
+
+
+def test_prepare_dataset_takes_durations_from_a_tacotron_2_that_is_given(tmp_path: Path):
+    corpus = make_corpus(tmp_path / "corpus")
+    (corpus / "TextGrid").mkdir()
+    (corpus / "TextGrid" / "c00.TextGrid").touch()  # not asked for: the checkpoint is
+    variables = {"DRY_RUN": "1", "PYTHON": "py", "DATASET_PATH": corpus, "FILELISTS": tmp_path, "NAME": "my"}
+    result = run_bash(ROOT / "scripts/prepare_dataset.sh", TACOTRON2_CHECKPOINT="t.pt", CUDA="true", **variables)
+    _, extract, following, _ = result.stdout.splitlines()
+    args = extract_mels.build_parser().parse_args(shlex.split(extract)[2:])
+    assert (args.extract_durations, args.tacotron2_checkpoint, args.cuda) == (True, Path("t.pt"), True)
+    assert (args.extract_durs_from_textgrids, args.extract_mels, args.extract_pitch_char) == (False, True, True)
+    assert "TEXT_CLEANERS=<" in following and following.endswith("bash scripts/train.sh")
+
+
 def prepare(corpus: Path, lists: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     settings = {"PYTHON": sys.executable, "USE_SYSTEM_PYTHON": "1", "DATASET_PATH": corpus, "FILELISTS": lists}
     return run_bash(ROOT / "scripts/prepare_dataset.sh", **settings, **variables)
@@ -561,7 +694,7 @@ def test_a_part_of_ljspeech_without_its_validation_clips_validates_on_training_c
         ("corpus", [], {"FEATURES": "true"}, "no durations: put TextGrids"),
         ("corpus", ["--resume"], {}, "no durations: put TextGrids"),
         ("corpus", ["--resume"], {"FEATURES": "false"}, "--resume: for extract_mels.py, which FEATURES=false"),
-        ("corpus", [], {"FEATURES": "maybe"}, "FEATURES=maybe: expected true, false or auto"),
+        ("corpus", [], {"FEATURES": "maybe"}, "FEATURES=maybe: expected true, mels, false or auto"),
     ],
 )
 def test_prepare_dataset_says_what_is_missing(

@@ -1,0 +1,4 @@
+#!/usr/bin/env bash
+# Trains Tacotron 2 on 8 GPUs of NVIDIA DGX A100 (A100 80GB) in TF32; arguments go to train.py.
+NUM_GPUS=8 BS=128 GRAD_ACCUMULATION=1 AMP=false \
+    exec bash "$(dirname "${BASH_SOURCE[0]}")/../scripts/train_tacotron2.sh" "$@"
