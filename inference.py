@@ -96,6 +96,8 @@ def compiled(network: Any, given: Given, args: argparse.Namespace) -> Any:
     """The network as ``--torchscript`` or ``--compile`` have it."""
     if args.torchscript:
         return models.get_package(given.model).model.to_torchscript(network)
+    if args.compile and given.model == "Tacotron2":
+        raise OptionError("--compile: Tacotron2's decoder, one frame after the other, cannot be compiled; leave it out")
     return CompiledNetwork(network, name=given.model) if args.compile else network
 
 

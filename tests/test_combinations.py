@@ -1,0 +1,293 @@
+"""Every text-to-mel model speaks through every vocoder from one command line, with options of its own and no others."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+import soundfile
+import torch
+from tiny_tacotron2 import TINY as TACOTRON2
+from tiny_tacotron2 import tiny_network as tiny_tacotron2
+from tiny_waveglow import lively
+from torch import Tensor, nn
+
+import inference
+from common.audio import load_wav
+from common.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.config import AudioConfig, TextConfig, to_plain
+from common.denoiser import BIAS_FRAMES, Denoiser
+from common.errors import InputError, OptionError
+from common.files import save_tensor, write_json
+from common.griffin_lim import griffin_lim
+from common.mel import MelExtractor
+from common.synthesis import Controls
+from common.text.front_end import TextFrontEnd
+from fastpitch import model as fastpitch
+from hifigan import model as hifigan
+from tacotron2.model import Tacotron2
+from waveglow import model as waveglow
+
+AUDIO = AudioConfig(hop_length=64, n_mels=8)
+TEXT = TextConfig()
+TEXTS = ("Go on.", "A longer one, by far.", "Hm?")
+RATE = AUDIO.sampling_rate
+ONE_STEP = 1 / 32768  # of 16 bits
+FRAMES = 24  # at which an utterance of Tacotron 2 is cut, or its gate fires
+FASTPITCH = fastpitch.ModelConfig(
+    n_mel_channels=8,
+    symbols_embedding_dim=16,
+    in_fft_n_layers=1,
+    in_fft_conv1d_filter_size=16,
+    in_fft_output_size=16,
+    out_fft_n_layers=1,
+    out_fft_conv1d_filter_size=16,
+    out_fft_output_size=16,
+)
+HIFIGAN = hifigan.ModelConfig(
+    n_mel_channels=8,
+    upsample_rates=(8, 8),
+    upsample_kernel_sizes=(16, 16),
+    upsample_initial_channel=8,
+    resblock="2",
+    resblock_kernel_sizes=(3,),
+    resblock_dilation_sizes=((1, 2),),
+)
+WAVEGLOW = waveglow.ModelConfig(n_mel_channels=8, n_flows=4, n_early_every=2, wn_layers=2, wn_channels=8)
+
+
+def new_tacotron2() -> Tacotron2:
+    """A tiny voice of English that ends the first and the last of ``TEXTS`` itself, and never the second."""
+    network = tiny_tacotron2(seed=1, n_mel_channels=8, n_symbols=148, max_decoder_steps=FRAMES)
+    with torch.no_grad():
+        network.embedding.weight.mul_(10)
+        for parameter in network.decoder.parameters():
+            parameter.mul_(3)
+        network.decoder.gate_layer.linear_layer.bias.sub_(1.0)
+    return network
+
+
+def new_networks() -> dict[str, nn.Module]:
+    torch.manual_seed(0)
+    networks = {
+        "FastPitch": fastpitch.build_networks(FASTPITCH, AUDIO, TEXT)["fastpitch"],
+        "HiFi-GAN": hifigan.build_networks(HIFIGAN, AUDIO, None, inference=True)["generator"],
+        "WaveGlow": lively(waveglow.build_networks(WAVEGLOW, AUDIO, None)["waveglow"]),
+        "Tacotron2": new_tacotron2(),
+    }
+    with torch.no_grad():
+        networks["FastPitch"].duration_predictor.fc.bias.fill_(1.0)
+        networks["FastPitch"].proj.bias.fill_(-4.0)
+    return {name: network.eval() for name, network in networks.items()}
+
+
+@pytest.fixture(scope="module")
+def networks() -> dict[str, nn.Module]:
+    return new_networks()
+
+
+CONFIGS = {
+    "FastPitch": FASTPITCH,
+    "HiFi-GAN": HIFIGAN,
+    "WaveGlow": WAVEGLOW,
+    "Tacotron2": dataclasses.replace(TACOTRON2, n_mel_channels=8, n_symbols=148, max_decoder_steps=FRAMES),
+}
+NAMES = {"FastPitch": "fastpitch", "HiFi-GAN": "generator", "WaveGlow": "waveglow", "Tacotron2": "tacotron2"}
+OPTIONS = {"FastPitch": "--fastpitch", "HiFi-GAN": "--hifigan", "WaveGlow": "--waveglow", "Tacotron2": "--tacotron2"}
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory: pytest.TempPathFactory, networks: dict[str, nn.Module]) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("checkpoints")
+    paths = {}
+    for name, network in networks.items():
+        paths[name] = folder / f"{name}_checkpoint_1.pt"
+        text = TEXT if name in ("FastPitch", "Tacotron2") else None
+        weights = {NAMES[name]: network.state_dict()}
+        save_checkpoint(paths[name], Checkpoint(name, to_plain(CONFIGS[name]), AUDIO, text, weights))
+    return paths
+
+
+class Speak:
+    """Runs inference.py on a list in a folder; leaves ``out/*.wav`` and ``out/mels/*.pt`` there."""
+
+    def __init__(self, folder: Path, checkpoints: dict[str, Path]) -> None:
+        self.folder, self.checkpoints, self.lines = folder, checkpoints, list(TEXTS)
+        self.status = 0
+
+    def __call__(self, *words: str) -> list[tuple[Tensor, Tensor]]:
+        """``words`` are models and options; returns (mel, wave) of each line."""
+        (self.folder / "list.txt").write_text("\n".join(self.lines) + "\n")
+        argv = ["-i", self.folder / "list.txt", "-o", self.folder / "out", "--save-mels", "--fade-out", "0"]
+        argv += ["--dataset-path", self.folder]
+        for word in words:
+            argv += [OPTIONS[word], self.checkpoints[word]] if word in OPTIONS else [word]
+        self.status = inference.main([str(word) for word in argv])
+        names = sorted(path.stem for path in (self.folder / "out").glob("*.wav"))
+        return [
+            (
+                torch.load(self.folder / f"out/mels/{name}.pt"),
+                load_wav(self.folder / f"out/{name}.wav", sampling_rate=RATE),
+            )
+            for name in names
+        ]
+
+
+@pytest.fixture
+def speak(tmp_path: Path, checkpoints: dict[str, Path]) -> Speak:
+    return Speak(tmp_path, checkpoints)
+
+
+def refused(speak: Speak, *words: str, kind: type[Exception] = OptionError) -> str:
+    """The one line that the command ends with, having written nothing."""
+    with pytest.raises(InputError) as caught:
+        speak(*words)
+    assert caught.type is kind and "\n" not in str(caught.value)
+    assert not (speak.folder / "out").exists()
+    return str(caught.value)
+
+
+@torch.no_grad()
+def mel_truth(network: nn.Module, text: str, controls: Controls | None = None) -> Tensor:
+    """The mel of an utterance alone, straight from the network."""
+    tokens = torch.tensor([TextFrontEnd(TEXT).encode(text)])
+    return network.infer(tokens, torch.tensor([tokens.size(1)]), controls or Controls(seed=1234)).mel[0]
+
+
+@torch.no_grad()
+def wave_truth(vocoder: str | None, networks: dict[str, nn.Module], mel: Tensor, **settings) -> Tensor:
+    """The sound of a mel alone, scaled down where it is too loud."""
+    if vocoder is None:
+        wave = griffin_lim(mel, AUDIO, n_iter=3, seed=1234)
+    else:
+        settings = {"seed": 1234, "sigma": 0.9} | settings if vocoder == "WaveGlow" else {}
+        wave = networks[vocoder].infer(mel[None], None, **settings)[0]
+    return wave / max(1.0, float(wave.abs().max()))
+
+
+@pytest.mark.parametrize("vocoder", ["HiFi-GAN", "WaveGlow", None])
+@pytest.mark.parametrize("generator", ["FastPitch", "Tacotron2"])
+def test_every_combination_speaks(speak: Speak, networks: dict[str, nn.Module], generator: str, vocoder: str | None):
+    options = ("--griffin-lim-iters", "3") if vocoder is None else (vocoder,)
+    spoken = speak(generator, *options)
+    assert len(spoken) == len(TEXTS) and speak.status == 0
+    for text, (mel, wave) in zip(TEXTS, spoken):
+        torch.testing.assert_close(mel, mel_truth(networks[generator], text), rtol=0, atol=1e-5)
+        assert len(wave) == mel.size(1) * AUDIO.hop_length
+        torch.testing.assert_close(wave, wave_truth(vocoder, networks, mel), rtol=0, atol=2 * ONE_STEP)
+        assert wave.std() > 3e-4
+
+
+def test_a_phrase_that_the_voice_does_not_end_is_named_and_changes_nothing_for_the_others(speak: Speak, capsys):
+    together = speak("Tacotron2", "--griffin-lim-iters", "1", "-bs", "3", "--repeats", "2")
+    out, err = capsys.readouterr()
+    (warning,) = [line for line in err.splitlines() if line.startswith("warning")]
+    assert f"{speak.folder}/list.txt:2 (audio_0002.wav): the voice did not end it; cut after {FRAMES} frames" in warning
+    assert "1 of 3 phrases were cut" in out and speak.status == 0
+    lengths = [mel.size(1) for mel, _ in together]
+    assert lengths[1] == FRAMES and max(lengths[0], lengths[2]) < FRAMES
+    for mel, alone in zip(together, speak("Tacotron2", "--griffin-lim-iters", "1", "-bs", "1")):
+        torch.testing.assert_close(mel[0], alone[0], rtol=0, atol=1e-5)
+
+
+def test_a_run_in_which_every_phrase_was_cut_fails_and_keeps_what_it_made(speak: Speak, capsys):
+    spoken = speak("Tacotron2", "--griffin-lim-iters", "1", "--max-decoder-steps", "2")
+    assert speak.status == 1 and [mel.size(1) for mel, _ in spoken] == [2, 2, 2]
+    assert "3 of 3 phrases were cut" in capsys.readouterr().out
+
+
+def test_tacotron_2_obeys_its_options_and_the_seed(speak: Speak, networks: dict[str, nn.Module]):
+    for options, controls in (
+        ("--gate-threshold 0.3", Controls(gate_threshold=0.3, seed=1234)),
+        ("--max-decoder-steps 30 --seed 5", Controls(max_decoder_steps=30, seed=5)),
+    ):
+        for text, (mel, _) in zip(TEXTS, speak("Tacotron2", "--griffin-lim-iters", "1", *options.split())):
+            expected = mel_truth(networks["Tacotron2"], text, controls)
+            torch.testing.assert_close(mel, expected, rtol=0, atol=1e-5)
+            assert mel.shape != (other := mel_truth(networks["Tacotron2"], text)).shape or not torch.equal(mel, other)
+
+
+def test_waveglow_obeys_its_options_and_the_seed(
+    speak: Speak, networks: dict[str, nn.Module], monkeypatch: pytest.MonkeyPatch
+):
+    compiled = []
+    monkeypatch.setattr(torch, "compile", lambda function, dynamic: compiled.append(function) or function)
+    usual = speak("FastPitch", "WaveGlow")
+    for options, settings in (("--sigma-infer 0.4", {"sigma": 0.4}), ("--seed 5", {"seed": 5})):
+        for (mel, wave), (_, other) in zip(speak("FastPitch", "WaveGlow", *options.split()), usual):
+            expected = wave_truth("WaveGlow", networks, mel, **settings)
+            torch.testing.assert_close(wave, expected, rtol=0, atol=2 * ONE_STEP)
+            assert (wave - other).abs().max() > 0.01
+    for options in ("--chunk-frames 5", "--wn-channels 8 --compile"):
+        for (_, wave), (_, other) in zip(speak("FastPitch", "WaveGlow", *options.split()), usual):
+            torch.testing.assert_close(wave, other, rtol=0, atol=2 * ONE_STEP)
+    assert len(compiled) == 2, "generator and vocoder"
+
+
+def test_waveglows_own_noise_is_subtracted(speak: Speak, networks: dict[str, nn.Module]):
+    network = networks["WaveGlow"]
+    hush = network.infer(torch.zeros(1, 8, BIAS_FRAMES), None, sigma=0.7, seed=1234)[0]
+    denoise = Denoiser(hush, AUDIO, strength=0.3)
+    for mel, wave in speak("FastPitch", "WaveGlow", "--denoising-strength", "0.3", "--sigma-infer", "0.7"):
+        plain = network.infer(mel[None], None, sigma=0.7, seed=1234)
+        expected = denoise(plain)[0]
+        expected = expected / max(1.0, float(expected.abs().max()))
+        torch.testing.assert_close(wave, expected, rtol=0, atol=2 * ONE_STEP)
+        assert (plain[0] - expected).abs().max() > 0.01
+
+
+def test_waveglow_speaks_given_mels_and_recordings(speak: Speak, networks: dict[str, nn.Module]):
+    generator = torch.Generator().manual_seed(0)
+    recording = 0.1 * torch.randn(4000, generator=generator)
+    soundfile.write(speak.folder / "r.wav", recording.numpy(), RATE, subtype="FLOAT")
+    mel = MelExtractor(AUDIO)(recording[None])[0]
+    save_tensor(speak.folder / "given" / "a.pt", mel)
+    write_json(speak.folder / "given" / "audio.json", to_plain(AUDIO))
+    for lines in (["mel", "given/a.pt"], ["wav", "r.wav"]):
+        speak.lines = lines
+        ((spoken, wave),) = speak("WaveGlow")
+        torch.testing.assert_close(spoken, mel, rtol=0, atol=1e-6)
+        torch.testing.assert_close(wave, wave_truth("WaveGlow", networks, mel), rtol=0, atol=2 * ONE_STEP)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("Tacotron2 --pace 2", "--pace is for FastPitch, and Tacotron2 knows nothing of it; leave it out"),
+        ("Tacotron2 --pitch-transform-shift 9", "--pitch-transform-shift is for FastPitch, and Tacotron2"),
+        ("Tacotron2 --pitch-transform-flatten", "--pitch-transform-flatten is for FastPitch, and Tacotron2"),
+        ("Tacotron2 --max-duration 9", "--max-duration is for FastPitch, and Tacotron2"),
+        ("Tacotron2 --speaker 1", "--speaker is for FastPitch, and Tacotron2"),
+        ("FastPitch --max-decoder-steps 9", "--max-decoder-steps is for Tacotron2, and FastPitch knows nothing"),
+        ("FastPitch --gate-threshold 0.9", "--gate-threshold is for Tacotron2, and FastPitch"),
+        ("WaveGlow --gate-threshold 0.9", "--gate-threshold is for Tacotron2; give --tacotron2"),
+        ("Tacotron2 --gate-threshold 1", "--gate-threshold 1.0: expected a probability between 0 and 1"),
+        ("FastPitch --wn-channels 8", "--wn-channels is for WaveGlow; give --waveglow"),
+        ("FastPitch HiFi-GAN --sigma-infer 0.7", "--sigma-infer is for WaveGlow, and HiFi-GAN knows nothing of it"),
+        ("FastPitch HiFi-GAN --chunk-frames 9", "--chunk-frames is for WaveGlow, and HiFi-GAN"),
+        ("FastPitch WaveGlow --wn-channels 512", "WaveGlow_checkpoint_1.pt has 8; leave the option out"),
+        ("FastPitch WaveGlow HiFi-GAN", "--hifigan and --waveglow do the same job; give one of them"),
+        ("FastPitch Tacotron2", "--fastpitch and --tacotron2 do the same job; give one of them"),
+        ("FastPitch WaveGlow --torchscript", "--torchscript: WaveGlow"),
+        ("Tacotron2 HiFi-GAN --torchscript", "--torchscript: Tacotron2"),
+        ("Tacotron2 --compile", "--compile: Tacotron2"),
+        ("FastPitch WaveGlow --cuda-graphs", "--cuda-graphs needs --cuda"),
+    ],
+)
+def test_options_that_a_model_knows_nothing_of_are_refused(speak: Speak, words: str, message: str):
+    assert message in refused(speak, *words.split())
+
+
+@pytest.mark.parametrize("column", ["pitch", "duration"])
+def test_columns_that_tacotron_2_knows_nothing_of_are_refused(speak: Speak, column: str):
+    speak.lines = [f"text\t{column}", "Go on.\ta.pt"]
+    message = refused(speak, "Tacotron2", kind=InputError)
+    assert "columns pitch and duration are for FastPitch, and Tacotron2 knows nothing of them" in message
+
+
+def test_mels_that_waveglow_does_not_read_are_refused(speak: Speak, checkpoints: dict[str, Path], tmp_path: Path):
+    checkpoint = load_checkpoint(checkpoints["WaveGlow"])
+    other = dataclasses.replace(AUDIO, mel_fmax=7000.0)
+    path = tmp_path / "other.pt"
+    save_checkpoint(path, dataclasses.replace(checkpoint, audio=other))
+    message = refused(speak, "Tacotron2", "--waveglow", str(path), kind=InputError)
+    assert "mel_fmax: 8000.0 (" in message and "7000.0 (" in message
