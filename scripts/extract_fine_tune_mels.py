@@ -9,7 +9,6 @@ all of them are to ``<output>/audio.json``.
 """
 
 import argparse
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +27,7 @@ from common.cli import ArgumentParser, non_negative_int, positive_int, run
 from common.config import AudioConfig, to_plain
 from common.data import Dataset, ErrorsAsItems
 from common.errors import CheckpointError, InputError, OptionError
-from common.files import load_tensor, read_json, save_tensor, write_json
+from common.files import load_tensor, read_json, save_tensor, sha256, write_json
 from common.host_memory import keep_freed_memory
 from common.inference_arguments import text_config_from_args
 from common.mel import MelExtractor
@@ -48,7 +47,6 @@ from common.text.front_end import UNKNOWN_SYMBOLS
 from common.text.symbols import CHARACTER_SETS, PHONE_SETS
 
 SETTINGS, MAKER = "audio.json", "generator.json"  # beside the mels: what they are, and who made them
-_BLOCK = 1 << 20  # bytes
 
 
 @dataclass(frozen=True)
@@ -154,21 +152,13 @@ def load_generator(args: argparse.Namespace) -> Generator:
     return Generator(
         network=network,
         audio=checkpoint.audio,
-        maker={"model": checkpoint.model, "sha256": _sha256(args.checkpoint), "ema": args.ema},
+        maker={"model": checkpoint.model, "sha256": sha256(args.checkpoint), "ema": args.ema},
         build_dataset=lambda filelist: data_functions.build_dataset(
             checkpoint.model, of_dataset, filelist, audio=checkpoint.audio, text=text
         ),
         device=device,
         amp_dtype=amp_dtype_from_args(args),
     )
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def claim_output(folder: Path, generator: Generator) -> None:

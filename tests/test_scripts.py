@@ -10,7 +10,7 @@ import sys
 import tarfile
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import ClassVar
@@ -25,8 +25,13 @@ from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from common.logger import Logger
 from fastpitch.model import ModelConfig
+from scripts.benchmark_train import Figures
 from scripts.download import fetch, unpack
 from scripts.download_models import main as download_models
+from scripts.largest_batch import measure as measure_batch
+from scripts.largest_batch import parse_args as largest_batch_options
+from scripts.largest_batch import rows as batch_rows
+from scripts.largest_batch import search
 from scripts.make_filelists import main as make_filelists
 from scripts.make_filelists import split_clips
 from scripts.train_table import read_run as read_training_run
@@ -430,6 +435,96 @@ def test_the_training_benchmark_makes_its_own_corpus_on_a_cpu(tmp_path: Path):
     row = result.stdout.splitlines()[-1].strip("|").split("|")
     assert row[:4] == ["2", "1", "1", "full"]
     assert float(row[4].replace(",", "")) > 0
+
+
+def figures_up_to(limit: int, tried: list[int]) -> Callable[[int], Figures | None]:
+    def attempt(size: int) -> Figures | None:
+        tried.append(size)
+        return Figures(10.0 * size, 2560.0 * size, 0.5, 1.5) if size <= limit else None
+
+    return attempt
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 5, 8, 37])
+@pytest.mark.parametrize("smallest", [1, 3, 8])
+def test_the_largest_batch_that_fits_is_found_in_few_tries(limit: int, smallest: int):
+    tried: list[int] = []
+    found, too_large = search(figures_up_to(limit, tried), smallest=smallest, largest=None)
+    assert (max(found, default=0), too_large) == (limit, limit + 1)
+    assert sorted(found) == sorted(size for size in tried if size <= limit)
+    assert len(tried) == len(set(tried)) <= 12
+
+
+def test_the_search_for_the_largest_batch_stops_where_it_is_told_to():
+    tried: list[int] = []
+    assert max(search(figures_up_to(100, tried), smallest=3, largest=20)[0]) == 20
+    assert tried == [3, 6, 12, 20]
+    found, too_large = search(figures_up_to(9, tried), smallest=3, largest=20)
+    assert (max(found), too_large) == (9, 10)
+
+
+def test_the_table_of_batch_sizes_says_which_is_the_largest():
+    found = {2: Figures(20.0, 5120.0, 0.5, 1.5), 1: Figures(1234.5, None, 0.25, None)}
+    first, second = (line[1:-1].split("|") for line in batch_rows("fp32", found, 3))
+    assert first == ["1", "fp32", "1,234", "-", "0.250", "-", ""]
+    assert second == ["2", "fp32", "20", "5,120", "0.500", "1.5", "yes"]
+    assert batch_rows("fp32", found, None)[-1].endswith("|not reached|")
+
+
+@pytest.mark.parametrize("model", ["WaveGlow", "Tacotron2"])
+def test_the_waveglow_benchmark_looks_for_the_largest_batch_of_a_model(model: str):
+    variables = {"MODEL": model, "NUM_GPUS": "1", "BATCH_SIZE": "2", "PRECISIONS": "fp32 float16", "WN_CHANNELS": "256"}
+    script = ROOT / "scripts/train_benchmark_waveglow.sh"
+    words = shlex.split(run_bash(script, "--compile", DRY_RUN="1", PYTHON="py", **variables).stdout)
+    assert words[:3] == ["py", "-m", "scripts.largest_batch"]
+    args = largest_batch_options(words[3:])
+    assert (args.model, args.smallest, args.largest, args.cuda, args.compile) == (model, 2, None, True, True)
+    assert (args.settings, args.wn_channels) == (["fp32", "float16"], 256)
+    words = shlex.split(run_bash(script, DRY_RUN="1", PYTHON="py", NUM_GPUS="0").stdout)
+    args = largest_batch_options(words[3:])
+    assert (args.largest, args.cuda, args.settings) == (8, False, ["fp32", "bfloat16"])
+    assert run_bash(script, NUM_GPUS="2", PYTHON="py").stderr.startswith("error: NUM_GPUS=2: expected 0 or 1")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "--largest: give the batch size to stop at"),
+        (["--smallest", "4", "--largest", "2"], "--largest 2 is below --smallest 4"),
+        (["--largest", "2", "--settings", "float16"], "--settings 'float16': expected some of 'fp32', 'bfloat16'"),
+    ],
+)
+def test_the_search_for_the_largest_batch_refuses_what_cannot_be(options: list[str], message: str):
+    with pytest.raises(OptionError, match=re.escape(message)):
+        largest_batch_options(options)
+
+
+def test_a_batch_is_tried_in_a_process_of_its_own_whose_memory_may_end(monkeypatch: pytest.MonkeyPatch):
+    args = largest_batch_options(["--largest", "2"])
+    outcomes = {3: None, -9: None, 1: "error: broken"}
+    for status, message in outcomes.items():
+        done = subprocess.CompletedProcess([], status, "", "a warning\nerror: broken\n")
+        monkeypatch.setattr("scripts.largest_batch.subprocess.run", lambda *_, done=done, **__: done)
+        if message is None:
+            assert measure_batch("fp32", 2, args) is None
+        else:
+            with pytest.raises(InputError, match="fp32, batch size 2: exit status 1: error: broken"):
+                measure_batch("fp32", 2, args)
+
+
+@pytest.mark.slow
+def test_waveglow_is_measured_by_batch_size_on_a_cpu():
+    variables = {"NUM_GPUS": "0", "MAX_BATCH_SIZE": "2", "WN_CHANNELS": "8", "STEPS": "1", "PRECISIONS": "fp32"}
+    variables |= {"PYTHON": sys.executable, "OMP_NUM_THREADS": "1"}
+    result = run_bash(ROOT / "scripts/train_benchmark_waveglow.sh", "--segment-length", "1024", **variables)
+    assert result.returncode == 0, result.stderr
+    rows = [line.strip("|").split("|") for line in result.stdout.splitlines()[2:4]]
+    assert [row[0] for row in rows] == ["1", "2"]
+    for size, row in enumerate(rows, start=1):
+        frames, samples, seconds = (float(cell.replace(",", "")) for cell in row[2:5])
+        assert samples == pytest.approx(1024 * size / seconds, rel=0.01)
+        assert frames == pytest.approx(samples / 256, abs=1)
+    assert result.stdout.splitlines()[-1] == "fp32: 2 fits, where the search was to stop"
 
 
 def fake_slurm(folder: Path, status: int) -> None:
