@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from common.audio import check_wav, load_wav
-from common.config import AudioConfig
+from common.config import AudioConfig, TextConfig
 from common.errors import AudioError, InputError
 from common.files import load_tensor, save_tensor
 from common.mel import MelExtractor
@@ -23,11 +23,23 @@ from common.pitch import (
     pitch_of_kind,
 )
 from common.pitch_statistics import PitchStatistics
+from common.text.front_end import TextFrontEnd
 from common.textgrid import Alignment, fit, read_alignment, trim_silence
 
 FROM_TEXTGRIDS = "TextGrids"
+FROM_ATTENTION = "attention"  # of a text-to-mel model, the plan's follower
 FROM_FILES = "files"  # made by an earlier run, or by other tools
 HERTZ = "_hz"  # pitch_char_hz/ holds pitch in Hz; pitch_char/ the same, normalised over the list
+
+
+@dataclass(frozen=True)
+class Follower:
+    """A text-to-mel model that follows recordings by ear: what tells it from others, and how it reads."""
+
+    model: str
+    sha256: str  # of its checkpoint
+    text: TextConfig
+    unknown_symbols: str = "error"  # in a transcript: it is refused, or "drop"
 
 
 @dataclass(frozen=True)
@@ -43,17 +55,26 @@ class ExtractionPlan:
     trim_silence: float | None = None  # s kept at each end; None: everything
     max_wav_value: float | None = None
     resume: bool = False
+    attentions: bool = False  # keep the follower's attention
+    mels_teacher: bool = False  # keep the mels that it makes meanwhile
+    follower: Follower | None = None  # needed for these two and for FROM_ATTENTION
     mels_by_workers: bool = True  # False: the mels are made on the GPU, in one process
 
     @property
     def durations(self) -> bool:
         """Whether durations are made, not only read."""
-        return self.durations_from == FROM_TEXTGRIDS
+        return self.durations_from in (FROM_TEXTGRIDS, FROM_ATTENTION)
+
+    @property
+    def followed(self) -> tuple[str, ...]:
+        """Folders of what the follower makes."""
+        names = ["durations"] * (self.durations_from == FROM_ATTENTION) + ["attentions"] * self.attentions
+        return (*names, *["mels_teacher"] * self.mels_teacher)
 
     @property
     def folders(self) -> tuple[str, ...]:
         """Folders that the run writes, in the dataset's folder."""
-        names = ["mels"] * self.mels + ["durations"] * self.durations
+        names = ["mels"] * self.mels + ["durations"] * (self.durations_from == FROM_TEXTGRIDS) + [*self.followed]
         return (*names, *(kind + HERTZ for kind in self.pitch), *self.pitch)
 
     def path(self, folder: str, name: str) -> Path:
@@ -90,6 +111,10 @@ class Prepared:
     kept_durations: np.ndarray | None = None  # (L',) frames, after trimming
     kept_symbols: tuple[int, int] = (0, 0)  # first and one past the last of ``durations`` that remain
     kept_frames: tuple[int, int] = (0, 0)  # first and one past the last that remain
+    tokens: tuple[int, ...] = ()  # ids that the follower reads
+    dropped: tuple[str, ...] = ()  # symbols of the transcript that it does not know
+    follower_made: tuple[str, ...] = ()  # folders whose file the follower has made
+    follower_kept: tuple[str, ...] = ()  # folders whose file of an earlier run was whole
     refusal: str | None = None
 
 
@@ -109,6 +134,12 @@ class Outcome:
 def mel_extractor(config: AudioConfig) -> MelExtractor:
     """This process's extractor."""
     return MelExtractor(config)
+
+
+@lru_cache(maxsize=1)
+def text_front_end(config: TextConfig, unknown_symbols: str) -> TextFrontEnd:
+    """This process's reader of transcripts."""
+    return TextFrontEnd(config, unknown_symbols=unknown_symbols)
 
 
 def prepare(utterance: Utterance, plan: ExtractionPlan) -> Prepared:
@@ -131,14 +162,42 @@ def _prepare(utterance: Utterance, plan: ExtractionPlan) -> Prepared:
         raise AudioError(f"{wav}: {info.n_samples / info.sampling_rate:.3f} s: too short, pitch needs {SHORTEST:.3f} s")
     n_frames = extractor.n_frames(info.n_samples)
     item = Prepared(utterance, text=utterance.text, n_samples=info.n_samples, kept_frames=(0, n_frames))
+    if plan.followed:
+        item = _with_tokens(item, plan)
     if plan.durations_from == FROM_TEXTGRIDS:
         path = plan.dataset_path / "TextGrid" / f"{utterance.name}.TextGrid"
         alignment = fit(read_alignment(path, plan.audio), n_frames, path=path, config=plan.audio)
         return _with_alignment(item, alignment, plan, path)
     if plan.durations_from == FROM_FILES:
         durations = _read_durations(plan.path("durations", utterance.name), n_frames)
-        return replace(item, durations=durations, kept_durations=durations, kept_symbols=(0, len(durations)))
+        return with_durations(item, durations)
     return item
+
+
+def _with_tokens(item: Prepared, plan: ExtractionPlan) -> Prepared:
+    """With the ids of the transcript, and what an earlier run made of them."""
+    front_end = text_front_end(plan.follower.text, plan.follower.unknown_symbols)
+    front_end.dropped.clear()
+    tokens = tuple(front_end.encode(item.text))
+    item = replace(item, tokens=tokens, dropped=tuple(front_end.dropped.elements()))
+    if not plan.resume:
+        return item
+    n_tokens, n_frames = len(tokens), item.kept_frames[1]
+    shapes = {
+        "durations": (n_tokens,),
+        "attentions": (n_frames, n_tokens),
+        "mels_teacher": (plan.audio.n_mels, n_frames),
+    }
+    whole = _read_whole({folder: shapes[folder] for folder in plan.followed}, item, plan)
+    if "durations" in whole and int(whole["durations"].sum()) != n_frames:
+        del whole["durations"]
+    item = replace(item, follower_kept=tuple(whole))
+    return with_durations(item, whole["durations"].numpy()) if "durations" in whole else item
+
+
+def with_durations(item: Prepared, durations: np.ndarray) -> Prepared:
+    """With ``durations`` (L,) of the whole recording, nothing of which is cut."""
+    return replace(item, durations=durations, kept_durations=durations, kept_symbols=(0, len(durations)))
 
 
 def _with_alignment(item: Prepared, alignment: Alignment, plan: ExtractionPlan, path: Path) -> Prepared:
@@ -209,8 +268,8 @@ def _extract(item: Prepared, plan: ExtractionPlan) -> Outcome:
     pitches = {kind: (new if kind in kinds else whole)[kind + HERTZ] for kind in plan.pitch}
     return Outcome(
         index=item.utterance.index,
-        made=tuple(new),
-        kept=tuple(whole),
+        made=(*item.follower_made, *new),
+        kept=(*item.follower_kept, *whole),
         moments={kind: moments(values.numpy()) for kind, values in pitches.items()},
         seconds=item.n_samples / plan.audio.sampling_rate,
     )
@@ -247,7 +306,7 @@ def _shapes(item: Prepared, plan: ExtractionPlan) -> dict[str, tuple[int, ...]]:
     n_symbols = item.kept_symbols[1] - item.kept_symbols[0]
     lengths = {"pitch_mel": n_frames, "pitch_char": n_symbols, "pitch_trichar": TRICHAR_PARTS * n_symbols}
     shapes: dict[str, tuple[int, ...]] = {kind + HERTZ: (lengths[kind],) for kind in plan.pitch}
-    if plan.durations:
+    if plan.durations_from == FROM_TEXTGRIDS:
         shapes["durations"] = (n_symbols,)
     if plan.mels:
         shapes["mels"] = (plan.audio.n_mels, n_frames)
@@ -256,8 +315,20 @@ def _shapes(item: Prepared, plan: ExtractionPlan) -> dict[str, tuple[int, ...]]:
 
 def _whole_files(item: Prepared, plan: ExtractionPlan) -> dict[str, Tensor]:
     """Folder -> contents of the files of an earlier run that need not be made again."""
+    shapes = _shapes(item, plan)
+    if "durations" in item.follower_made:  # anew, and with it what is averaged by it
+        shapes = {folder: shape for folder, shape in shapes.items() if folder in ("mels", "pitch_mel" + HERTZ)}
+    whole = _read_whole(shapes, item, plan)
+    durations = whole.get("durations")
+    if durations is not None and not np.array_equal(durations.numpy(), item.kept_durations):
+        return {}  # the TextGrid has changed, and with it everything that was cut or averaged by it
+    return whole
+
+
+def _read_whole(shapes: dict[str, tuple[int, ...]], item: Prepared, plan: ExtractionPlan) -> dict[str, Tensor]:
+    """Folder -> contents, for each folder whose file of ``item`` is whole and of the shape that is said."""
     whole = {}
-    for folder, shape in _shapes(item, plan).items():
+    for folder, shape in shapes.items():
         path = plan.path(folder, item.utterance.name)
         try:
             tensor = load_tensor(path) if path.is_file() else None
@@ -265,9 +336,6 @@ def _whole_files(item: Prepared, plan: ExtractionPlan) -> dict[str, Tensor]:
             continue  # truncated by a power cut: make it again
         if tensor is not None and tensor.shape == shape and bool(torch.isfinite(tensor).all()):
             whole[folder] = tensor
-    durations = whole.get("durations")
-    if durations is not None and not np.array_equal(durations.numpy(), item.kept_durations):
-        return {}  # the TextGrid has changed, and with it everything that was cut or averaged by it
     return whole
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from common.extraction import ExtractionPlan
+from common.config import TextConfig
+from common.extraction import FROM_ATTENTION, ExtractionPlan
 from common.extraction_run import Report
 
 
@@ -14,10 +15,18 @@ def table(report: Report, plan: ExtractionPlan) -> str:
     lines = [f"{n_good} of {report.n_utterances} utterances, {_duration(report.speech_seconds)} of speech"]
     lines += _columns(rows)
     lines += _columns([(str(path), word) for path, word in report.written])
+    if plan.durations_from == FROM_ATTENTION:
+        lines.append(f"durations are of the symbols of {options_of(plan.follower.text)}; train with these options")
     if report.refused:
         lines.append(f"refused: {len(report.refused)} of {report.n_utterances} utterances")
         lines += _columns([("line", "reason"), *report.refused])
     return "\n".join(lines)
+
+
+def options_of(text: TextConfig) -> str:
+    """The options of train.py that read transcripts so."""
+    words = ["--input-type", text.input_type, "--symbol-set", text.symbol_set, "--text-cleaners", *text.cleaners]
+    return " ".join(words)
 
 
 def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:

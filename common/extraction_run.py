@@ -23,6 +23,7 @@ from common.extraction import (
     prepare,
 )
 from common.extraction_device import mels_on_device
+from common.extraction_follower import Follow, claim, follow, is_missing, warn_dropped
 from common.extraction_pool import WorkerPool
 from common.filelist import read_filelist
 from common.files import read_json, write_json, write_text
@@ -92,7 +93,8 @@ def claim_folders(plan: ExtractionPlan, utterances: Sequence[Utterance]) -> None
     read_only = [plan.dataset_path / "durations"] if plan.durations_from == FROM_FILES else []
     for folder in [folder for folder, _ in folders] + read_only:
         _check_settings(folder, plan, is_ours=folder not in read_only)
-    for folder, _ in folders:
+    for folder, name in folders:
+        claim(folder, plan, is_followers=name in plan.followed)
         if not (folder / SETTINGS).is_file():
             write_json(folder / TRIMMING, {"trim_silence": plan.trim_silence})
             write_json(folder / SETTINGS, to_plain(plan.audio))
@@ -133,14 +135,16 @@ def extract_corpus(
     lists: Sequence[Path],
     meta_files: Sequence[Path] = (),
     given: PitchStatistics | None = None,
+    follower: Follow | None = None,
     ranks: Ranks,
     n_workers: int,
 ) -> Report:
     """Check every utterance of ``lists``, extract what ``plan`` says, and write one meta file a list.
 
-    Pitch is normalised by ``given``, else by the statistics of the first list, whose file is written. With several
-    ranks each one takes every ``world_size``-th utterance; what is written does not depend on their number, nor on
-    that of the workers. An InputError on one rank is a FailedElsewhereError on the others.
+    ``follower`` is the plan's, on the device of ``ranks``. Pitch is normalised by ``given``, else by the statistics of
+    the first list, whose file is written. With several ranks each one takes every ``world_size``-th utterance; what
+    is written does not depend on their number, nor on that of the workers. An InputError on one rank is a
+    FailedElsewhereError on the others.
     """
     plan = replace(plan, mels_by_workers=ranks.device.type == "cpu")
     utterances = _together(ranks, lambda: _open_corpus(plan, lists) if ranks.is_main else [])[0]
@@ -148,7 +152,7 @@ def extract_corpus(
     own = [item for item in utterances[ranks.rank :: ranks.world_size] if item.index not in duplicates]
     with WorkerPool(plan, n_workers=max(1, min(n_workers, len(own)))) as pool:
         started = time.monotonic()
-        parts = _together(ranks, lambda: _extract_own(own, plan, pool=pool, ranks=ranks))
+        parts = _together(ranks, lambda: _extract_own(own, plan, pool=pool, follower=follower, ranks=ranks))
         outcomes = sorted((outcome for part in parts for outcome in part.outcomes), key=lambda outcome: outcome.index)
         refusals = duplicates | {index: text for part in parts for index, text in part.refusals.items()}
         texts = {index: text for part in parts for index, text in part.texts.items()}
@@ -185,10 +189,14 @@ def _open_corpus(plan: ExtractionPlan, lists: Sequence[Path]) -> list[Utterance]
     return utterances
 
 
-def _extract_own(own: Sequence[Utterance], plan: ExtractionPlan, *, pool: WorkerPool, ranks: Ranks) -> Part:
+def _extract_own(
+    own: Sequence[Utterance], plan: ExtractionPlan, *, pool: WorkerPool, follower: Follow | None, ranks: Ranks
+) -> Part:
     """Check this rank's utterances, then make what can be made without looking at the others."""
     watch = functools.partial(progress, unit="utterances", enabled=ranks.is_main)
     prepared = list(watch(pool.map(prepare, own), total=len(own), desc="checking"))
+    if plan.followed:
+        prepared = _add_followed(prepared, plan, follower, ranks)
     refusals = {item.utterance.index: item.refusal for item in prepared if item.refusal is not None}
     good = [item for item in prepared if item.refusal is None]
     outcomes = list(watch(pool.map(extract, good), total=len(good), desc="extracting"))
@@ -197,6 +205,21 @@ def _extract_own(own: Sequence[Utterance], plan: ExtractionPlan, *, pool: Worker
     refusals |= {outcome.index: outcome.refusal for outcome in outcomes if outcome.refusal is not None}
     texts = {item.utterance.index: item.text for item in good if item.utterance.index not in refusals}
     return Part(outcomes=outcomes, refusals=refusals, texts=texts)
+
+
+def _add_followed(prepared: Sequence[Prepared], plan: ExtractionPlan, follower: Follow, ranks: Ranks) -> list[Prepared]:
+    """The utterances with what the follower, in this process, makes of them; their pitch needs its durations."""
+    missing = [item for item in prepared if item.refusal is None and is_missing(item, plan)]
+    watched = progress(
+        follow(missing, plan, network=follower, device=ranks.device),
+        total=len(missing),
+        desc=f"{plan.follower.model} listens",
+        unit="utterances",
+        enabled=ranks.is_main,
+    )
+    by_index = {item.utterance.index: item for item in prepared} | {item.utterance.index: item for item in watched}
+    warn_dropped(prepared, plan)
+    return list(by_index.values())
 
 
 def _normalise_own(

@@ -1,5 +1,6 @@
 """Files that are whole or absent: atomic writes, and readers that name the file which cannot be read."""
 
+import hashlib
 import json
 import os
 import pickle
@@ -11,6 +12,8 @@ import torch
 from torch import Tensor
 
 from common.errors import InputError
+
+_BLOCK = 1 << 20  # bytes
 
 
 def write_atomically(path: Path, write: Callable[[BinaryIO], None], *, durable: bool = True) -> None:
@@ -90,6 +93,15 @@ def read_json(path: Path) -> Any:
         raise InputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from error
+
+
+def sha256(path: Path) -> str:
+    """What tells a file's contents from others, 64 hexadecimal digits."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def _at(where: str) -> str:

@@ -171,7 +171,7 @@ def test_a_bad_list_ends_in_one_line_before_anything_is_made(tmp_path: Path, ext
     ("options", "message"),
     [
         ([], "nothing to extract"),
-        (["--extract-durations", "--tacotron2-checkpoint", "t.pt"], "tacotron2 package is not part of this version"),
+        (["--extract-durations"], "--extract-durations needs --tacotron2-checkpoint; or use --extract-durs-from-textgrids"),
         (["--extract-mels", "--trim-silence", "0.1"], "--trim-silence needs --extract-durs-from-textgrids"),
         (["--extract-mels", "--n-fft", "512"], "--n-fft"),
         (["--extract-mels", "--num-workers", "0"], "--num-workers"),
