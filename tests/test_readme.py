@@ -8,6 +8,7 @@ import subprocess
 import sys
 from argparse import Namespace
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ import train
 from common.config import AudioConfig
 from hifigan.model import PRESETS
 from tests.corpus import add_clip
+from waveglow.config import ModelConfig as WaveGlowConfig
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -37,23 +39,46 @@ ARGUMENTS_OF = {
     "scripts/benchmark_train.sh": "scripts.benchmark_train",
     "scripts/benchmark_extract.sh": "scripts.benchmark_extract",
     "scripts/train_lj22khz.sh": "train -m HiFi-GAN",
+    "scripts/train_tacotron2.sh": "train -m Tacotron2",
+    "scripts/train_waveglow.sh": "train -m WaveGlow",
+    "scripts/train_benchmark_waveglow.sh": "scripts.largest_batch",
     "scripts/fine_tune.sh": "train -m HiFi-GAN",
     "scripts/train_benchmark.sh": "train -m HiFi-GAN",
     "scripts/extract_fine_tune_mels.sh": "scripts.extract_fine_tune_mels",
     "scripts/download_models.sh": "scripts.download_models",
 }
+TRAINERS = ("scripts/train.sh", *(f"scripts/train_{name}.sh" for name in ("lj22khz", "tacotron2", "waveglow")))
 # Scripts that hand their variables on, and where to.
 VARIABLES_OF = {
-    "platform/": ("scripts/train.sh", "scripts/train_lj22khz.sh"),
-    "slurm_train.sh": ("scripts/train.sh", "scripts/train_lj22khz.sh"),
+    "platform/": TRAINERS,
+    "slurm_train.sh": TRAINERS,
     "fine_tune.sh": ("scripts/train_lj22khz.sh",),
 }
 PROGRAMS_OF_OTHERS = ("docker", "tensorboard.main")
-JOBS = ("train", "train -m HiFi-GAN", "inference", "extract_mels", *sorted({*ARGUMENTS_OF.values()}))
-VOCODER = "train.py -m HiFi-GAN"
+JOBS = ("train", "inference", "extract_mels", *sorted({*ARGUMENTS_OF.values()}))
+OTHER_MODELS = {f"train.py -m {model}": model for model in ("HiFi-GAN", "Tacotron2", "WaveGlow")}
+
+
+def training_options(model: str) -> Namespace:
+    """What ``train.py`` makes of as few options as it takes."""
+    return train.parse_args(["-m", model, *"-o o --training-files t --validation-files v --epochs 1".split()])
+
+
+def published_options(model: str) -> Namespace:
+    """The same of a model that knows its number of epochs, with its architecture where options are left out."""
+    args = train.parse_args(["-m", model, *"-o o --training-files t --validation-files v".split()])
+    if model == "HiFi-GAN":
+        return Namespace(**{**vars(PRESETS[args.preset]), **vars(args)})
+    if model == "WaveGlow":  # whose options have names of their own
+        fields = asdict(WaveGlowConfig())
+        names = {"n_flows": "flows", "n_group": "groups", "n_early_every": "early_every", "n_early_size": "early_size"}
+        return Namespace(**{names.get(name, name): value for name, value in fields.items()}, **vars(args))
+    return args
+
+
 DEFAULTS = {
-    VOCODER: lambda: train.parse_args("-m HiFi-GAN -o o --training-files t --validation-files v".split()),
-    "train.py": lambda: train.parse_args("-o o --training-files t --validation-files v --epochs 1".split()),
+    **{command: partial(published_options, model) for command, model in OTHER_MODELS.items()},
+    "train.py": lambda: training_options("FastPitch"),
     "inference.py": lambda: inference.parse_args("-i i -o o --fastpitch f".split()),
     "extract_mels.py": lambda: extract_mels.build_parser().parse_args("--wav-text-filelist l".split()),
 }
@@ -162,8 +187,6 @@ def shown(value: object) -> str:
 def default_of(args: Namespace, option: str) -> str:
     """The default that an option really has."""
     name = option.removeprefix("--").replace("-", "_")
-    if getattr(args, "model", None) == "HiFi-GAN":  # the preset's architecture, where nothing else is given
-        args = Namespace(**{**vars(PRESETS[args.preset]), **vars(args)})
     audio = {"n_mel_channels" if key == "n_mels" else key: value for key, value in asdict(AudioConfig()).items()}
     return shown(audio[name] if name in audio and not hasattr(args, name) else getattr(args, name))
 
@@ -188,10 +211,10 @@ def test_each_option_of_a_command_is_in_its_table(command: str, rows: list[list[
     listed = {option for names, _, _ in rows for option in re.findall(r"`--([a-z0-9-]+)`", names)}
     args = vars(DEFAULTS[command]())
     there = set(args)
-    if command == VOCODER:  # its table has what train.py's has not, or has with another default
+    if command in OTHER_MODELS:  # its table has what train.py's has not, or has with another default
         others = vars(DEFAULTS["train.py"]())
         alike = {name for name in there & set(others) if args[name] == others[name]}
-        there = there - alike - {"model"} | set(vars(PRESETS["v1"])) - {"n_mel_channels"}
+        there = there - alike - {"model", "n_mel_channels"}
     assert {name.replace("_", "-") for name in there} - listed == set()
 
 
@@ -205,10 +228,8 @@ def test_the_table_of_variables_is_that_of_the_script(script: str, rows: list[li
         values = default.split(", ") if ", " in default else [default] * len(variables)
         documented |= dict(zip(variables, values, strict=True))
     assert [name for name in documented if f"${{{name}" not in text] == []
-    computed = {"PITCH_MEAN_STD", "SYMBOL_SET", "BATCH_SIZE"}
-    assert {name: value.strip("`") for name, value in documented.items() if name in real and name not in computed} == {
-        name: value for name, value in real.items() if name not in computed
-    }
+    fixed = {name: value for name, value in real.items() if "$" not in value}  # the others are computed
+    assert {name: value.strip("`") for name, value in documented.items() if name in fixed} == fixed
 
 
 def test_each_message_of_the_troubleshooting_is_one_that_the_code_prints():
@@ -216,7 +237,7 @@ def test_each_message_of_the_troubleshooting_is_one_that_the_code_prints():
     messages = re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)
     assert len(messages) > 12
     paths = [*ROOT.glob("*.py"), *ROOT.glob("common/**/*.py"), *ROOT.glob("fastpitch/*.py"), *ROOT.glob("scripts/*.*")]
-    paths += [*ROOT.glob("hifigan/*.py")]
+    paths += [path for package in ("hifigan", "tacotron2", "waveglow") for path in ROOT.glob(f"{package}/*.py")]
     source = "\n".join(path.read_text() for path in paths)
     joined = re.sub(r'"\s*\n\s*f?"', "", source)  # string literals that go on in the next line
     assert [message for message in messages if message not in joined] == []
@@ -225,7 +246,18 @@ def test_each_message_of_the_troubleshooting_is_one_that_the_code_prints():
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_each_file_and_link_of_a_document_exists(name: str):
     text = DOCUMENTS[name]
-    folders = ("scripts", "common", "fastpitch", "hifigan", "platform", "phrases", "docs", "tests")
+    folders = (
+        "scripts",
+        "common",
+        "fastpitch",
+        "hifigan",
+        "tacotron2",
+        "waveglow",
+        "platform",
+        "phrases",
+        "docs",
+        "tests",
+    )
     paths = set(re.findall(rf"`((?:{'|'.join(folders)})/[\w./-]*)`", text))
     assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
     links = re.findall(r"\]\(([^)#]+)\)", text)
