@@ -34,7 +34,7 @@ if [ "$FEATURES" = mels ]; then
     options=(--extract-mels)
 elif [ -n "$TACOTRON2_CHECKPOINT" ]; then
     options+=(--extract-durations --tacotron2-checkpoint "$TACOTRON2_CHECKPOINT")
-    next="TEXT_CLEANERS=<those of the Tacotron 2> "
+    next="TEXT_CLEANERS=<as said above> "
 elif compgen -G "$DATASET_PATH/TextGrid/*.TextGrid" >/dev/null; then
     options+=(--extract-durs-from-textgrids)
     next="INPUT_TYPE=phone SYMBOL_SET=<arpabet or ipa, as in the TextGrids> "

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import inference
-from common.errors import InputError
+from common.errors import InputError, OptionError
 from common.logger import Logger
 from scripts import random_vocoder
 from scripts.inference_table import HEADER, read_run, table
@@ -107,6 +107,16 @@ def test_a_random_vocoder_speaks_its_mels_and_the_table_shows_how_fast(tmp_path)
     assert float(second["Vocoder's speed-up"]) == pytest.approx(frames[1] / frames[0], abs=0.01)
     assert float(first["Vocoder's RTF"]) == pytest.approx(693 * 256 / 22050 / runs[0].latency, abs=0.01)
     assert first["Avg latency (s)"] == first["Vocoder's latency (s)"]
+
+
+def test_a_random_vocoder_is_of_a_kind_that_was_published(tmp_path):
+    assert {key: config.wn_channels for key, config in random_vocoder.kinds("WaveGlow").items()} == {
+        "256": 256,
+        "512": 512,
+    }
+    with pytest.raises(OptionError, match="WaveGlow 'v1': expected one of 256, 512"):
+        random_vocoder.make("v1", tmp_path, count=1, model="WaveGlow")
+    assert list(tmp_path.iterdir()) == []
 
 
 def write_log(path: Path, *, amp: bool, latency: float, audio: bool = True) -> Path:
