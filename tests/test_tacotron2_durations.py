@@ -1,0 +1,345 @@
+"""Tacotron 2 follows recordings in extract_mels.py: durations, attention, mels, and FastPitch trained on them."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from corpus import add_clip, make_corpus
+from safetensors.torch import load_file
+from tiny import train_options
+from tiny_tacotron2 import TINY, group, published, tiny_network
+from torch import Tensor
+
+import extract_mels
+import train
+from common.audio import load_wav
+from common.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.cli import run
+from common.config import AudioConfig, TextConfig, to_plain
+from common.files import load_tensor, read_json
+from common.logger import read_log
+from common.pitch import average_pitch, estimate_pitch
+from common.synthesis import MelOutput
+from common.text.front_end import TextFrontEnd
+from tacotron2.data_function import Tacotron2Dataset
+from tacotron2.follower import Follower
+from tacotron2.model import Tacotron2
+
+ROOT = Path(__file__).resolve().parents[1]
+OPTIONS = {"n_mel_channels": 80, "n_symbols": 148}
+FOLDERS = ("mels", "durations", "attentions", "mels_teacher", "pitch_char")
+ALL = (
+    *("--extract-mels", "--extract-durations", "--extract-attentions", "--extract-mels-teacher"),
+    "--extract-pitch-char",
+)
+N_CLIPS = 6
+
+
+def new_network(seed: int = 0) -> Tacotron2:
+    """Random weights whose attention has favourites."""
+    network = tiny_network(seed=seed, **OPTIONS)
+    with torch.no_grad():
+        network.embedding.weight.mul_(20)
+        for parameter in network.decoder.parameters():
+            parameter.mul_(2)
+    return network
+
+
+def save(path: Path, network: Tacotron2, **changes) -> Path:
+    config = to_plain(replace(TINY, **OPTIONS))
+    checkpoint = Checkpoint("Tacotron2", config, AudioConfig(), TextConfig(), {"tacotron2": network.state_dict()})
+    save_checkpoint(path, replace(checkpoint, **changes))
+    return path
+
+
+@pytest.fixture(scope="module")
+def network() -> Tacotron2:
+    return new_network()
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory, network: Tacotron2) -> Path:
+    return save(tmp_path_factory.mktemp("tacotron2") / "Tacotron2_checkpoint_1.pt", network)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    return make_corpus(tmp_path / "corpus", N_CLIPS, seconds=0.6)
+
+
+Extract = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def extract(corpus: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> Extract:
+    """Run the command in this process: (exit status, stdout, stderr without progress)."""
+
+    def call(*options: str | Path, model: Path = checkpoint) -> tuple[int, str, str]:
+        words = ["-d", corpus, "--wav-text-filelist", corpus / "train.txt", "--num-workers", 1, *options]
+        words += ["--output-meta-file", corpus / "train.meta", "--tacotron2-checkpoint", model]
+        monkeypatch.setattr(sys, "argv", ["extract_mels.py", *map(str, words)])
+        with pytest.raises(SystemExit) as exit_status:
+            run(extract_mels.main)
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        lines = [line for line in err.splitlines() if line.startswith(("error", "warning", "interrupted"))]
+        return int(exit_status.value.code), out, "\n".join(lines)
+
+    return call
+
+
+def features(folder: Path) -> dict[str, dict[str, Tensor]]:
+    """Folder -> clip -> its tensor."""
+    return {
+        name: {path.stem: load_tensor(path) for path in sorted((folder / name).glob("*.pt"))}
+        for name in FOLDERS
+        if (folder / name).is_dir()
+    }
+
+
+def same(first: dict[str, dict[str, Tensor]], second: dict[str, dict[str, Tensor]]) -> None:
+    """Equal but for rounding, whole numbers altogether."""
+    assert first.keys() == second.keys()
+    for folder, clips in first.items():
+        assert clips.keys() == second[folder].keys() and clips
+        for name, tensor in clips.items():
+            exact = folder in ("mels", "durations", "pitch_char")
+            torch.testing.assert_close(tensor, second[folder][name], rtol=0, atol=0 if exact else 2e-5)
+
+
+def alone(network: Tacotron2, corpus: Path) -> dict[str, MelOutput]:
+    """What the network makes of each clip by itself."""
+    dataset = Tacotron2Dataset(corpus, corpus / "train.txt", audio=AudioConfig(), text=TextConfig())
+    outputs = {}
+    for item in map(dataset.__getitem__, range(len(dataset))):
+        with torch.inference_mode():
+            outputs[Path(item.name.split()[0]).stem] = network.teacher_forced(dataset.collate([item]))
+    return outputs
+
+
+def count(attention: Tensor) -> Tensor:
+    """Frames (L,) that look at each symbol most, one after the other."""
+    durations = torch.zeros(attention.size(1), dtype=torch.int64)
+    for frame in attention:
+        durations[max(range(len(frame)), key=lambda token: float(frame[token]))] += 1
+    return durations
+
+
+def test_each_clip_is_followed_as_if_it_were_alone(corpus: Path, extract: Extract, network: Tacotron2):
+    status, out, _ = extract(*ALL)
+    assert status == 0
+    made = features(corpus)
+    truth = alone(network, corpus)
+    assert truth.keys() == made["durations"].keys() and len(truth) == N_CLIPS
+    for name, output in truth.items():
+        n_frames = made["mels"][name].size(1)
+        torch.testing.assert_close(made["attentions"][name], output.alignments[0], rtol=0, atol=2e-5)
+        torch.testing.assert_close(made["mels_teacher"][name], output.mel[0], rtol=0, atol=2e-5)
+        durations = made["durations"][name]
+        assert torch.equal(durations, count(made["attentions"][name])) and durations.dtype == torch.int64
+        assert int(durations.sum()) == n_frames and durations.count_nonzero() > 1
+        assert len(durations) == len(made["pitch_char"][name])
+    line = "mels/c000.pt|durations/c000.pt|pitch_char/c000.pt|Hello number c000."
+    assert (corpus / "train.meta").read_text().splitlines()[0] == line
+    table = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line.startswith("  ")}
+    assert all(table[f"{folder}/"] == [str(N_CLIPS), "0"] for folder in FOLDERS)
+    assert "symbols of --input-type char --symbol-set english_basic --text-cleaners english_cleaners;" in out
+
+
+def test_workers_average_pitch_over_the_durations_of_the_same_run(corpus: Path, extract: Extract):
+    assert extract("--extract-durations", "--extract-pitch-char", "--num-workers", "2")[0] == 0
+    dataset = Tacotron2Dataset(corpus, corpus / "train.txt", audio=AudioConfig(), text=TextConfig())
+    assert not (corpus / "mels").exists() and len(dataset) == N_CLIPS
+    wave = load_wav(corpus / "wavs" / "c001.wav", sampling_rate=22050)
+    durations = load_tensor(corpus / "durations" / "c001.pt")
+    pitch = estimate_pitch(wave.numpy(), AudioConfig(), n_frames=int(durations.sum()))
+    expected = average_pitch(pitch, durations.numpy())
+    np.testing.assert_allclose(load_tensor(corpus / "pitch_char_hz" / "c001.pt").numpy(), expected, rtol=1e-6)
+
+
+def test_durations_are_the_published_ones(goldens: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = goldens / "tacotron2"
+    tensors = load_file(folder / "tacotron2_forward.safetensors")
+    given = group(tensors, "input")
+    network = published(folder)
+    # The published numbers are of a prenet without dropout.
+    monkeypatch.setattr(network, "prenet_masks", lambda n, seed: torch.ones(n, 2, 1, network.config.prenet_dim))
+    tokens = [row[:length] for row, length in zip(given["text_padded"], given["input_lengths"])]
+    mels = [mel[:, :length] for mel, length in zip(given["mel_padded"], given["output_lengths"])]
+    output = Follower(network)(tokens, mels)
+    wanted = json.loads((folder / "tacotron2_forward.json").read_text())["durations"]
+    for row, (length, durations) in enumerate(zip(given["input_lengths"], wanted)):
+        assert output.frames[row, : int(length)].tolist() == list(durations)[: int(length)]
+
+
+def test_fastpitch_trains_on_the_durations(corpus: Path, extract: Extract, tmp_path: Path):
+    status, out, _ = extract("--extract-mels", "--extract-durations", "--extract-pitch-char")
+    text_options = re.search(r"durations are of the symbols of (.*);", out)[1].split()  # as the run says
+    assert status == 0
+    for name in ("train.txt", "val.txt"):
+        (corpus / name).write_text((corpus / "train.meta").read_text())
+    assert train.main(train_options(corpus, tmp_path / "run", "--epochs", "1", "-bs", "3", *text_options)) == 0
+    records = [record["data"] for record in read_log(tmp_path / "run" / "nvlog.json") if record["type"] == "LOG"]
+    losses = [data["train_loss"] for data in records if "train_loss" in data]
+    assert losses and np.isfinite(losses).all()
+    assert load_checkpoint(tmp_path / "run" / "FastPitch_checkpoint_1.pt").training["iteration"] == 2
+
+
+def test_what_is_whole_is_kept_and_the_rest_is_made_again(corpus: Path, extract: Extract):
+    assert extract(*ALL)[0] == 0
+    wanted = features(corpus)
+    (corpus / "durations" / "c001.pt").unlink()
+    path = corpus / "attentions" / "c002.pt"
+    path.write_bytes(path.read_bytes()[:-50])
+    torch.save(torch.ones_like(wanted["durations"]["c003"]), corpus / "durations" / "c003.pt")  # another sum
+    untouched = corpus / "mels_teacher" / "c002.pt"
+    before = untouched.stat().st_mtime_ns
+    status, out, _ = extract(*ALL, "--resume")
+    assert status == 0 and untouched.stat().st_mtime_ns == before
+    same(features(corpus), wanted)
+    table = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line.startswith("  ")}
+    assert table["durations/"] == ["2", "4"] and table["attentions/"] == ["1", "5"]
+    assert (
+        table["mels_teacher/"] == ["0", "6"] and table["mels/"] == ["0", "6"] and table["pitch_char_hz/"] == ["2", "4"]
+    )
+
+
+def test_ctrl_c_leaves_whole_files_and_the_run_goes_on_from_there(
+    corpus: Path, extract: Extract, monkeypatch: pytest.MonkeyPatch
+):
+    assert extract(*ALL)[0] == 0
+    wanted = features(corpus)
+    for name in FOLDERS:
+        for path in (corpus / name).glob("*.pt"):
+            path.unlink()
+    monkeypatch.setattr("common.extraction_follower.BATCH", 2)
+    heard, listen = [], Follower.__call__
+
+    def interrupted(self: Follower, tokens: list[Tensor], mels: list[Tensor]) -> MelOutput:
+        heard.append(len(tokens))
+        if len(heard) == 2:
+            raise KeyboardInterrupt
+        return listen(self, tokens, mels)
+
+    monkeypatch.setattr(Follower, "__call__", interrupted)
+    status, out, err = extract(*ALL, "--resume")
+    assert (status, out) == (130, "") and "interrupted" in err
+    assert len(features(corpus)["durations"]) == 2
+    assert extract(*ALL, "--resume")[0] == 0
+    assert heard == [2, 2, 2, 2]
+    same(features(corpus), wanted)
+
+
+def test_bad_clips_are_refused_by_name_and_the_others_made(corpus: Path, extract: Extract, network: Tacotron2):
+    assert extract("--extract-durations")[0] == 0
+    wanted = features(corpus)["durations"]
+    with (corpus / "train.txt").open("a") as file:
+        file.write("wavs/absent.wav|Nobody.\n")
+        file.write(add_clip(corpus, "strange", 0.5).replace("Hello", "Caf#"))
+        file.write(add_clip(corpus, "mute", 0.5).partition("|")[0] + "|,\n")
+    (corpus / "wavs" / "c002.wav").write_bytes(b"RIFF")
+    status, out, _ = extract("--extract-durations")
+    assert status == 1 and "refused: 3 of 9 utterances" in out
+    for name, words in {
+        f"{corpus}/train.txt:7": "wavs/absent.wav",
+        f"{corpus}/train.txt:8": "'#' (U+0023) not in symbol set english_basic",
+        f"{corpus}/train.txt:3": "wavs/c002.wav",
+    }.items():
+        assert any(name in line and words in line for line in out.splitlines()), out
+    made = features(corpus)["durations"]
+    assert made.keys() == {*wanted, "mute"} and torch.equal(made["c003"], wanted["c003"])
+    assert len((corpus / "train.meta").read_text().splitlines()) == 6
+
+    status, out, err = extract("--extract-durations", "--unknown-symbols", "drop")
+    assert "warning: dropped 1 symbols not in symbol set english_basic: '#' (U+0023) 1x" in err
+    tokens = TextFrontEnd(TextConfig()).encode("Caf number strange.")
+    assert len(load_tensor(corpus / "durations" / "strange.pt")) == len(tokens)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--extract-mels"], "--tacotron2-checkpoint is only used by --extract-durations, --extract-attentions"),
+        (["--extract-durations", "--extract-durs-from-textgrids"], "--extract-durs-from-textgrids: give one of them"),
+        (
+            ["--extract-attentions", "--extract-durs-from-textgrids", "--trim-silence", "0"],
+            "--trim-silence and --extract-attentions: Tacotron 2 follows whole recordings",
+        ),
+        (["--extract-durations", "--n-mels", "40"], "n_mels: 40 (options), 80 ("),
+        (["--extract-durations", "--peak", "0.9"], "peak: 0.9 (options), None ("),
+    ],
+)
+def test_options_that_do_not_fit_end_in_one_line(corpus: Path, extract: Extract, options: list[str], message: str):
+    status, out, err = extract(*options)
+    assert status == 2 and out == "" and message in err and "\n" not in err
+    assert features(corpus) == {}
+
+
+def test_the_checkpoint_says_what_its_mels_are(corpus: Path, extract: Extract, tmp_path: Path, network: Tacotron2):
+    audio = AudioConfig(win_length=800, peak=0.9)
+    model = save(tmp_path / "other.pt", network, audio=audio)
+    assert extract("--extract-mels", "--extract-durations", "--filter-length", "1024", model=model)[0] == 0
+    assert (
+        read_json(corpus / "durations" / "audio.json") == to_plain(audio) == read_json(corpus / "mels" / "audio.json")
+    )
+    published = save(tmp_path / "published.pt", network, assumed=("peak",))
+    (corpus / "mels").rename(tmp_path / "mels")
+    (corpus / "durations").rename(tmp_path / "durations")
+    assert extract("--extract-durations", "--peak", "0.5", model=published)[0] == 0
+    assert read_json(corpus / "durations" / "audio.json")["peak"] == 0.5
+
+
+def test_what_two_makers_made_is_never_mixed(corpus: Path, extract: Extract, tmp_path: Path):
+    assert extract("--extract-durations")[0] == 0
+    before = features(corpus)
+    other = save(tmp_path / "other.pt", new_network(1))
+    status, _, err = extract("--extract-durations", "--resume", model=other)
+    assert status == 1 and "durations: holds what Tacotron2 with other weights or another text front end made" in err
+    status, _, err = extract("--extract-durs-from-textgrids", "--extract-attentions")
+    assert status == 1 and "durations: holds what Tacotron2 made, and now no model would; move the folder away" in err
+    same(features(corpus), before)
+    (corpus / "durations").rename(corpus / "old")
+    assert extract("--extract-durs-from-textgrids", "--extract-attentions")[0] == 0
+    assert (corpus / "train.meta").read_text().startswith("durations/c000.pt|sil HH AH0 L OW1 sil\n")
+    status, _, err = extract("--extract-durations")
+    assert status == 1 and "durations: holds what no model made, and now Tacotron2 would; move the folder away" in err
+
+
+def test_checkpoints_that_cannot_follow_are_refused(corpus: Path, extract: Extract, tmp_path: Path, network: Tacotron2):
+    for changes, message in (
+        ({"model": "WaveGlow"}, "a checkpoint of WaveGlow, expected one of Tacotron2"),
+        ({"text": TextConfig(input_type="phone", symbol_set="arpabet", cleaners=())}, "symbol set arpabet has"),
+    ):
+        status, _, err = extract("--extract-durations", model=save(tmp_path / "bad.pt", network, **changes))
+        assert status == 1 and message in err and "\n" not in err
+    assert "absent.pt: no such checkpoint" in extract("--extract-durations", model=tmp_path / "absent.pt")[2]
+    assert features(corpus) == {}
+
+
+def test_two_ranks_of_torchrun_write_what_one_process_writes(corpus: Path, extract: Extract, checkpoint: Path):
+    assert extract(*ALL)[0] == 0
+    wanted = features(corpus)
+    for name in FOLDERS:
+        (corpus / name).rename(corpus / f"{name}_of_one")
+    launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", ROOT / "extract_mels.py")
+    words = ("-d", corpus, "--wav-text-filelist", corpus / "train.txt", "--tacotron2-checkpoint", checkpoint)
+    result = subprocess.run(
+        [str(word) for word in (sys.executable, *launcher, *words, *ALL, "--num-workers", 1)],
+        cwd=ROOT,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert f"{N_CLIPS} of {N_CLIPS} utterances" in result.stdout
+    same(features(corpus), wanted)
