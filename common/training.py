@@ -169,6 +169,8 @@ class Trainer:
         """
         position = self._position
         last_epoch = self._last_epoch()
+        if position.epoch > last_epoch and self._ranks.is_main:
+            print_line(f"nothing to train: {position.epoch - 1} epochs are done, --epochs is {self._options.epochs}")
         total = last_epoch * self._sampler.steps_per_epoch
         watched = self._ranks.is_main and _terminal_watches()
         try:

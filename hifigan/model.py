@@ -46,7 +46,7 @@ class ResBlock1(nn.Module):
         """x (B, C, 1, T), padding (B, 1, 1, T) True past the ends -> (B, C, 1, T)."""
         for conv1, conv2 in zip(self.convs1, self.convs2):
             inner = conv1(_activate(x, padding))
-            x = x + conv2(_activate(inner, padding, inplace=True))
+            x = conv2(_activate(inner, padding, inplace=True)).add_(x)
         return x
 
 
@@ -60,7 +60,7 @@ class ResBlock2(nn.Module):
     def forward(self, x: Tensor, padding: Tensor | None) -> Tensor:
         """x (B, C, 1, T), padding (B, 1, 1, T) True past the ends -> (B, C, 1, T)."""
         for conv in self.convs:
-            x = x + conv(_activate(x, padding))
+            x = conv(_activate(x, padding)).add_(x)
         return x
 
 
@@ -73,10 +73,10 @@ class ReceptiveFields(nn.ModuleList):
         n_blocks = 0  # TorchScript knows no len(self)
         for block in self:
             value = block(x, padding)
-            total = value if total is None else total + value
+            total = value if total is None else total.add_(value)
             n_blocks += 1
         assert total is not None
-        return total / n_blocks
+        return total.div_(n_blocks)
 
 
 class Generator(nn.Module):
@@ -110,8 +110,9 @@ class Generator(nn.Module):
         """
         padding = _padding(lengths, mel.size(2))
         x = self.conv_pre(_silence(mel.unsqueeze(2), padding))
-        if x.device.type == "cpu" and x.dtype != torch.float32:
-            # oneDNN's bfloat16 kernels read channels last; it would convert every layer's input and output.
+        if x.device.type == "cpu" and (x.dtype != torch.float32 or x.size(1) <= 256):
+            # oneDNN would convert every layer's input and output. Bfloat16 loses a fifth by that, a narrow generator
+            # in training more than half; with v1's 512 channels in float32 the products take nearly all of the time.
             x = x.contiguous(memory_format=torch.channels_last)
         for up, blocks, rate in zip(self.ups, self.resblocks, self.rates):
             x = up(_activate(x, padding, inplace=True))
