@@ -20,10 +20,11 @@ from common.config import AudioConfig
 from common.engine import Engine
 from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
+from common.mel import MelExtractor
 from common.segments import input_mel_extractor
 from waveglow.data_function import WaveGlowDataset
 from waveglow.loss_function import WaveGlowObjective, likelihood_sum
-from waveglow.model import ModelConfig
+from waveglow.model import FlowOutput, ModelConfig
 
 CPU = torch.device("cpu")
 RATE = 22050  # Hz
@@ -250,6 +251,22 @@ def test_silence_follows_a_recording_that_is_shorter_than_a_segment(tmp_path: Pa
     assert int(batch.n_frames) == 2 * 3
     training = data.collate([data.draw(0, epoch=1), data.draw(1, epoch=1)])
     assert training.recordings is None and training.recording_lengths is None
+
+
+def test_the_network_reads_the_mel_of_the_segment_alone_with_frames_centered(tmp_path: Path):
+    batch = dataset(tmp_path, [9000], segment_length=1000).collate([dataset(tmp_path, [9000]).draw(0, epoch=1)])
+    read = []
+
+    class Reader(torch.nn.Module):
+        def forward(self, mel: Tensor, audio: Tensor) -> FlowOutput:
+            read.append((mel, audio))
+            return FlowOutput(torch.zeros(1, 8, 125), (torch.zeros(1, 4, 125),), (torch.zeros(()),))
+
+    WaveGlowObjective(AudioConfig()).numerators("waveglow", {"waveglow": Reader()}, batch)
+    ((mel, audio),) = read
+    assert audio is batch.audio
+    assert mel.shape == (1, 80, 1000 // 256 + 1)
+    assert torch.equal(mel, MelExtractor(AudioConfig())(audio))
 
 
 def test_examples_are_whole_recordings_and_what_the_network_makes_of_their_mels(tmp_path: Path):
