@@ -110,9 +110,9 @@ class Generator(nn.Module):
         """
         padding = _padding(lengths, mel.size(2))
         x = self.conv_pre(_silence(mel.unsqueeze(2), padding))
-        if x.device.type == "cpu" and (x.dtype != torch.float32 or x.size(1) <= 256):
-            # oneDNN would convert every layer's input and output. Bfloat16 loses a fifth by that, a narrow generator
-            # in training more than half; with v1's 512 channels in float32 the products take nearly all of the time.
+        if x.device.type == "cpu" and (x.dtype != torch.float32 or x.requires_grad):
+            # Else oneDNN converts every layer's input and output, which costs bfloat16 a fifth and small generators in
+            # training more than half. Float32 at inference stays in the layout that it is compared with bfloat16 in.
             x = x.contiguous(memory_format=torch.channels_last)
         for up, blocks, rate in zip(self.ups, self.resblocks, self.rates):
             x = up(_activate(x, padding, inplace=True))
