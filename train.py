@@ -215,7 +215,8 @@ def _build_engine(
     for network in networks.values():
         network.to(ranks.device).train()
         if args.compile:
-            network.compile(dynamic=True)
+            # Batches of one shape need no code for others, which the compiler cannot always make.
+            network.compile(dynamic=None if settings.same_shapes else True)
     optimization = settings.optimization
     optimizers, schedules = {}, {}
     for phase in objective.phases:

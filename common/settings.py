@@ -13,4 +13,5 @@ class Settings:
     audio: AudioConfig
     text: TextConfig | None  # None: the model reads no text
     optimization: Optimization
+    same_shapes: bool = False  # whether all batches of training have one shape, as segments of one size do
     adaptable: tuple[str, ...] = ()  # fields of AudioConfig in which a checkpoint to go on from may differ

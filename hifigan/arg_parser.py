@@ -134,7 +134,7 @@ def settings_from_args(args: argparse.Namespace) -> Settings:
     rate = args.learning_rate * (args.fine_tune_lr_factor if args.fine_tuning else 1)
     optimization = Optimization(exponential_schedule(rate, decay=args.lr_decay), betas=tuple(args.adam_betas), eps=1e-8)
     adaptable = ("framing", "peak") if args.fine_tuning else ()
-    return Settings(audio=audio, text=None, optimization=optimization, adaptable=adaptable)
+    return Settings(audio=audio, text=None, optimization=optimization, same_shapes=True, adaptable=adaptable)
 
 
 def _base_audio(args: argparse.Namespace) -> AudioConfig:

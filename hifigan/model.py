@@ -21,8 +21,23 @@ class RowConv(WeightNormConv1d):
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, in_channels, 1, T) -> (B, out_channels, 1, T)."""
+        return self.convolve(x)
+
+    def convolve(self, x: Tensor) -> Tensor:
+        """As `forward`, in whatever precision is on."""
         weight = self.normed_weight().unsqueeze(2)
         return F.conv2d(x, weight, self.bias, (1, 1), (0, self.padding[0]), (1, self.dilation[0]))
+
+
+class LastConv(RowConv):
+    """The convolution that makes the wave, in float32 even under autocast: eight bits of a sample can be heard."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (B, in_channels, 1, T) -> (B, out_channels, 1, T) float32."""
+        if torch.jit.is_scripting():  # which knows no autocast for a device that is found at run time
+            return self.convolve(x)
+        with torch.autocast(x.device.type, enabled=False):
+            return self.convolve(x.float())
 
 
 class RowConvTranspose(WeightNormConvTranspose1d):
@@ -100,7 +115,7 @@ class Generator(nn.Module):
             width //= 2
             shapes = zip(config.resblock_kernel_sizes, config.resblock_dilation_sizes)
             self.resblocks.append(ReceptiveFields(block(width, size, dilations) for size, dilations in shapes))
-        self.conv_post = RowConv(width, 1, 7, padding=3)
+        self.conv_post = LastConv(width, 1, 7, padding=3)
 
     def forward(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, 1, F * hop) in [-1, 1].
@@ -110,9 +125,9 @@ class Generator(nn.Module):
         """
         padding = _padding(lengths, mel.size(2))
         x = self.conv_pre(_silence(mel.unsqueeze(2), padding))
-        if x.device.type == "cpu" and (x.dtype != torch.float32 or x.size(1) <= 256):
-            # oneDNN would convert every layer's input and output. Bfloat16 loses a fifth by that, a narrow generator
-            # in training more than half; with v1's 512 channels in float32 the products take nearly all of the time.
+        if x.device.type == "cpu" and (x.dtype != torch.float32 or x.requires_grad):
+            # Else oneDNN converts every layer's input and output, which costs bfloat16 a fifth and small generators in
+            # training more than half. Float32 at inference stays in the layout that it is compared with bfloat16 in.
             x = x.contiguous(memory_format=torch.channels_last)
         for up, blocks, rate in zip(self.ups, self.resblocks, self.rates):
             x = up(_activate(x, padding, inplace=True))

@@ -315,8 +315,8 @@ def test_the_sound_of_bfloat16_is_that_of_float32():
     assert 0.1 < exact.std() < 0.2  # speech at its usual level, or a little above
     with torch.autocast("cpu", torch.bfloat16):
         rounded = generator.infer(mel)
-    assert rounded.dtype == torch.bfloat16
-    assert (rounded.float() - exact).abs().max() < 1e-2
+    assert rounded.dtype == torch.float32  # a sample of eight bits would be noise of its own
+    assert (rounded - exact).abs().max() < 1e-2
 
 
 def test_configs_of_every_preset_survive_a_checkpoint():

@@ -1,7 +1,7 @@
 """WaveGlow's published files are read, those too that pickle the whole network, and nothing in them is run."""
 
 import collections
-import importlib
+import importlib.util
 import json
 import os
 import pathlib
@@ -93,20 +93,18 @@ def folder(goldens: Path) -> Path:
 @pytest.fixture
 def glow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The module ``glow``, to make a file of its classes with; `forget` it before reading."""
-    source = tmp_path / "modules"
-    source.mkdir()
-    (source / "glow.py").write_text(GLOW)
-    monkeypatch.syspath_prepend(source)
-    monkeypatch.delitem(sys.modules, "glow", raising=False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return importlib.import_module("glow")
+    source = tmp_path / "glow.py"
+    source.write_text(GLOW)
+    spec = importlib.util.spec_from_file_location("glow", source)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "glow", module)
+    spec.loader.exec_module(module)
+    return module
 
 
 def forget(glow: ModuleType) -> None:
+    """From here on nobody could import the module."""
     del sys.modules[glow.__name__]
-    sys.path.remove(str(Path(glow.__file__).parent))
-    importlib.invalidate_caches()
 
 
 def published_network(glow: ModuleType, state: dict[str, Tensor], **changes) -> torch.nn.Module:

@@ -287,3 +287,17 @@ def test_networks_that_do_not_fit_the_mels_are_refused():
         build_networks(SMALL, AudioConfig(n_mels=6, hop_length=250), None)
     with pytest.raises(OptionError, match=r"^--n-mel-channels 6: .* the audio has 80$"):
         build_networks(SMALL, AudioConfig(), None)
+
+
+def test_chunks_bound_what_the_networks_see_at_once():
+    network = small_network()
+    seen, upsampled = [], []
+    for wn in network.WN:
+        wn.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0].size(2)))
+    network.upsample.register_forward_pre_hook(lambda module, inputs: upsampled.append(inputs[0].size(2)))
+    network.infer(torch.randn(1, 6, 100), chunk_frames=10)
+    per_frame = SMALL_HOP // SMALL.n_group
+    frames = 10 + 2 * -(-SMALL.context // per_frame)
+    assert max(seen) == frames * per_frame
+    assert max(upsampled) == frames + 3
+    assert len(seen) == 10 * SMALL.n_flows

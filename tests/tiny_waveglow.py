@@ -9,12 +9,20 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from waveglow.model import ModelConfig, WaveGlow
+from common.config import AudioConfig
+from common.distributed import Ranks
+from common.engine import Engine, EngineOptions
+from common.objective import Networks
+from common.optim import build_optimizer
+from waveglow.data_function import WaveGlowBatch
+from waveglow.loss_function import WaveGlowObjective
+from waveglow.model import ModelConfig, WaveGlow, build_networks
 
 HOP = 256  # samples, of the published networks
 SMALL = ModelConfig(n_mel_channels=6, n_flows=4, n_group=4, n_early_every=2, n_early_size=2, wn_layers=3, wn_channels=8)
 SMALL_HOP = 16  # samples
-OPTIONS = "--flows 4 --early-every 2 --wn-layers 3 --wn-channels 16 --segment-length 2000".split()
+TINY_AUDIO = AudioConfig(n_mels=6, hop_length=16, filter_length=64, win_length=64)
+OPTIONS = "-m WaveGlow --flows 4 --early-every 2 --wn-layers 2 --wn-channels 16 --segment-length 1200".split()
 
 
 def golden_config(values: dict[str, Any]) -> ModelConfig:
@@ -52,3 +60,50 @@ def small_network(*, seed: int = 0, **changes: Any) -> WaveGlow:
     """A small network of a seed's weights, for hops of ``SMALL_HOP`` samples."""
     torch.manual_seed(seed)
     return lively(WaveGlow(replace(SMALL, **changes), hop_length=SMALL_HOP), seed=seed).eval()
+
+
+def tiny_networks(*, seed: int = 0) -> Networks:
+    """The small network with weights of a seed, for mels of ``TINY_AUDIO``."""
+    torch.manual_seed(seed)
+    networks = build_networks(SMALL, TINY_AUDIO, None)
+    lively(networks["waveglow"], seed=seed)
+    return networks
+
+
+def segments(count: int, *, seed: int = 0, size: int = 200) -> WaveGlowBatch:
+    """A batch of noisy tones."""
+    generator = torch.Generator().manual_seed(seed)
+    pitch = 0.02 + 0.05 * torch.rand(count, 1, generator=generator)
+    wave = 0.5 * torch.sin(pitch * torch.arange(size)) + 0.02 * torch.randn(count, size, generator=generator)
+    return WaveGlowBatch(tuple(f"s{seed}.{index}" for index in range(count)), wave, TINY_AUDIO.hop_length)
+
+
+def cut(batch: WaveGlowBatch, sizes: tuple[int, ...]) -> list[WaveGlowBatch]:
+    """The same segments in micro-batches of these sizes."""
+    ends = torch.tensor(sizes).cumsum(0).tolist()
+    parts = [slice(end - size, end) for end, size in zip(ends, sizes)]
+    return [WaveGlowBatch(batch.names[part], batch.audio[part], batch.hop_length) for part in parts]
+
+
+def tiny_engine(networks: Networks, *, ranks: Ranks | None = None, **options: Any) -> Engine:
+    """An engine with the published optimizer at ten times its rate."""
+    parameters = networks["waveglow"].parameters()
+    optimizer = build_optimizer("adam", parameters, learning_rate=1e-3, weight_decay=0.0, betas=(0.9, 0.999), eps=1e-8)
+    return Engine(
+        networks,
+        WaveGlowObjective(TINY_AUDIO),
+        {"waveglow": optimizer},
+        schedules={"waveglow": lambda iteration, epoch: 1e-3},
+        ranks=ranks or Ranks(),
+        options=EngineOptions(**options),
+    )
+
+
+def real_lists(folder: Path, clips: Path, *, count: int = 8, val: int = 2) -> list[str]:
+    """Options of train.py that name lists of real clips, made in ``folder``."""
+    names = [f"wavs/{path.name}\n" for path in sorted((clips / "wavs").glob("*.wav"))[:count]]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "train.txt").write_text("".join(names[val:]))
+    (folder / "val.txt").write_text("".join(names[:val]))
+    lists = ["--training-files", str(folder / "train.txt"), "--validation-files", str(folder / "val.txt")]
+    return ["-d", str(clips), *lists]

@@ -14,6 +14,9 @@ class SeededNoise:
         self._n_channels = n_channels
         self._drawn: dict[tuple[int, str], tuple[torch.Generator, list[Tensor]]] = {}
 
+    def __deepcopy__(self, memo: dict) -> "SeededNoise":
+        return SeededNoise(self._n_channels)
+
     @torch.compiler.disable
     def __call__(self, seed: int, n_positions: int, *, device: torch.device) -> Tensor:
         """(1, n_channels, n_positions) float32; a longer one begins with a shorter one."""

@@ -1,0 +1,324 @@
+"""WaveGlow trains: real clips, one update however the batch is cut, exact resume, segments, options."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+from test_engine import run_ranks
+from tiny_waveglow import OPTIONS, TINY_AUDIO, cut, real_lists, segments, small_network, tiny_engine, tiny_networks
+from torch import Tensor
+
+import models
+import train
+from common.audio import load_wav
+from common.checkpoint import load_checkpoint
+from common.config import AudioConfig
+from common.engine import Engine
+from common.errors import CheckpointError, InputError, OptionError
+from common.logger import read_log
+from common.mel import MelExtractor
+from common.segments import input_mel_extractor
+from waveglow.data_function import WaveGlowDataset
+from waveglow.loss_function import WaveGlowObjective, likelihood_sum
+from waveglow.model import FlowOutput, ModelConfig
+
+CPU = torch.device("cpu")
+RATE = 22050  # Hz
+
+
+@pytest.fixture(scope="module")
+def lists(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> list[str]:
+    return real_lists(tmp_path_factory.mktemp("lists"), shared_data / "LJSpeech-sample")
+
+
+def run_train(lists: list[str], output: Path, *extra: str) -> int:
+    rest = ["-bs", "3", "-lr", "2e-3", "--samples-interval", "99"]
+    return train.main(["-o", str(output), *lists, *OPTIONS, *rest, *extra])
+
+
+def logged(output: Path, name: str) -> list[float]:
+    records = [record for record in read_log(output / "nvlog.json") if record["type"] == "LOG"]
+    return [record["data"][name] for record in records if name in record["data"]]
+
+
+@pytest.fixture(scope="module")
+def run(lists: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The output of a run of 6 epochs of two updates that nothing interrupts."""
+    output = tmp_path_factory.mktemp("run")
+    assert run_train(lists, output, "--epochs", "6") == 0
+    return output
+
+
+def test_the_loss_on_real_clips_falls(run: Path):
+    for name in ("avg_train_loss", "val_loss"):
+        values = logged(run, name)
+        assert len(values) == 6
+        assert values[-1] < values[0] - 0.4
+
+
+def test_a_trained_network_returns_a_real_clip_from_its_noise(run: Path, lists: list[str]):
+    networks, config = models.load_networks(load_checkpoint(run / "WaveGlow_checkpoint_6.pt"), device=CPU)
+    assert config == ModelConfig(n_flows=4, n_early_every=2, wn_layers=2, wn_channels=16)
+    clip = next((Path(lists[1]) / "wavs").glob("*.wav"))
+    audio = load_wav(clip, sampling_rate=RATE, n_samples=128 * 256)[None]
+    mel = input_mel_extractor(AudioConfig())(audio)[:, :, :128]
+    for prepares in (False, True):
+        if prepares:
+            networks["waveglow"].prepare_for_inference()
+        with torch.no_grad():
+            z = networks["waveglow"](mel, audio).z
+        for chunk_frames in (None, 20):
+            back = networks["waveglow"].inverse(mel, z, chunk_frames=chunk_frames)
+            torch.testing.assert_close(back, audio, atol=1e-4, rtol=0)
+
+
+class KilledError(Exception):
+    pass
+
+
+def test_a_run_that_is_killed_within_an_epoch_goes_on_bit_for_bit(
+    run: Path, lists: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    options = ("--epochs", "6", "--steps-per-checkpoint", "3")
+    step = Engine.step
+
+    def step_or_die(engine: Engine, *args, **kwargs):
+        if engine.iteration == 9:
+            raise KilledError
+        return step(engine, *args, **kwargs)
+
+    monkeypatch.setattr(Engine, "step", step_or_die)
+    with pytest.raises(KilledError):
+        run_train(lists, tmp_path, *options)
+    monkeypatch.undo()
+    assert (tmp_path / "WaveGlow_checkpoint_5_iter9.pt").is_file()
+    assert run_train(lists, tmp_path, *options, "--resume") == 0
+    first, second = (load_checkpoint(folder / "WaveGlow_checkpoint_6.pt") for folder in (run, tmp_path))
+    for key, value in first.networks["waveglow"].items():
+        assert torch.equal(value, second.networks["waveglow"][key]), key
+    assert logged(run, "val_loss")[-1] == logged(tmp_path, "val_loss")[-1]
+
+
+def test_going_on_needs_no_options_of_the_architecture_and_refuses_another(run: Path, lists: list[str], tmp_path: Path):
+    common = ["-m", "WaveGlow", *lists, "--segment-length", "1200", "--checkpoint-path"]
+    with pytest.raises(CheckpointError, match=r"wn_channels: 16 .*, 8 "):
+        path = run / "WaveGlow_checkpoint_6.pt"
+        train.main(["-o", str(tmp_path), *common, str(path), "--epochs", "7", "--wn-channels", "8"])
+    path = run / "WaveGlow_checkpoint_6.pt"
+    assert train.main(["-o", str(tmp_path), *common, str(path), "--epochs", "6"]) == 0  # nothing is left to do
+
+
+@torch.no_grad()
+def weights(engine: Engine) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in engine.networks["waveglow"].state_dict().items()}
+
+
+def learn(sizes: tuple[int, ...]) -> tuple[dict[str, Tensor], list[float]]:
+    engine = tiny_engine(tiny_networks())
+    losses = [engine.step(cut(segments(4, seed=step), sizes), epoch=1).terms["likelihood_loss"] for step in range(3)]
+    return weights(engine), losses
+
+
+def assert_same(first: tuple[dict[str, Tensor], list[float]], second: tuple[dict[str, Tensor], list[float]]) -> None:
+    assert first[1] == pytest.approx(second[1], rel=1e-5)
+    for name, value in first[0].items():
+        torch.testing.assert_close(
+            value, second[0][name], atol=2e-6, rtol=1e-4, msg=lambda text, n=name: f"{n}: {text}"
+        )
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (1, 1, 1, 1), (3, 1)])
+def test_what_a_step_learns_does_not_depend_on_how_the_batch_is_cut(sizes: tuple[int, ...]):
+    assert_same(learn((4,)), learn(sizes))
+
+
+@torch.no_grad()
+def test_a_steps_loss_is_the_published_one_of_its_batch():
+    networks, batch = tiny_networks(), segments(4)
+    mel = input_mel_extractor(TINY_AUDIO)(batch.audio)
+    out = networks["waveglow"](mel, batch.audio)
+    total = out.z.square().sum() / 2 - sum(log_s.sum() for log_s in out.log_s) - sum(out.log_det)
+    with torch.enable_grad():
+        _, losses = learn((2, 2))
+    assert losses[0] == pytest.approx(float(total / out.z.numel()), rel=1e-5)
+
+
+_RANK_PROGRAM = """
+import sys, torch
+from tiny_waveglow import cut, segments, tiny_engine, tiny_networks
+from common import distributed
+torch.set_num_threads(1)
+ranks = distributed.start(cuda=False)
+engine = tiny_engine(tiny_networks(seed=ranks.rank), ranks=ranks)
+losses = []
+for step in range(3):
+    own = cut(segments(4, seed=step), (2, 2))[ranks.rank]
+    losses.append(engine.step([own], epoch=1).terms["likelihood_loss"])
+torch.save({"weights": engine.networks["waveglow"].state_dict(), "losses": losses}, f"{sys.argv[1]}/{ranks.rank}.pt")
+distributed.stop()
+"""
+
+
+def test_two_processes_learn_what_one_learns(tmp_path: Path):
+    run_ranks(_RANK_PROGRAM, tmp_path)
+    one = learn((4,))
+    for rank in range(2):
+        saved = torch.load(tmp_path / f"{rank}.pt", weights_only=True)
+        assert_same(one, (saved["weights"], saved["losses"]))
+
+
+def test_mixed_precision_learns_nearly_the_same():
+    engine = tiny_engine(tiny_networks(), amp_dtype=torch.bfloat16)
+    losses = [engine.step([segments(4, seed=step)], epoch=1).terms["likelihood_loss"] for step in range(3)]
+    assert losses == pytest.approx(learn((4,))[1], abs=0.02)
+
+
+def test_sigma_weighs_the_noise_alone():
+    network, batch = small_network(), segments(2)
+    out = network(input_mel_extractor(TINY_AUDIO)(batch.audio), batch.audio)
+    difference = likelihood_sum(out, sigma=0.5) - likelihood_sum(out, sigma=1.0)
+    torch.testing.assert_close(difference, 1.5 * out.z.square().sum())
+
+
+def test_a_matrix_that_turns_over_stops_training_in_one_line():
+    networks = tiny_networks()
+    with torch.no_grad():
+        networks["waveglow"].convinv[1].conv.weight[0] *= -1
+    with pytest.raises(InputError, match="flow 1's 1x1 convolution has become negative"):
+        tiny_engine(networks).step([segments(2)], epoch=1)
+
+
+# --- data
+
+
+def ramp(path: Path, count: int) -> None:
+    """A recording whose samples say where they are."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    soundfile.write(path, np.arange(count, dtype=np.int16), RATE, subtype="PCM_16")
+
+
+def dataset(folder: Path, counts: list[int], *, segment_length: int = 1000, seed: int = 1) -> WaveGlowDataset:
+    names = [f"wavs/{index}.wav" for index in range(len(counts))]
+    for name, count in zip(names, counts):
+        ramp(folder / name, count)
+    (folder / "list.txt").write_text("".join(f"{name}|a text\n" for name in names))
+    return WaveGlowDataset(folder, folder / "list.txt", audio=AudioConfig(), segment_length=segment_length, seed=seed)
+
+
+def positions(segment: Tensor) -> list[int]:
+    return (segment * 32768).round().int().tolist()
+
+
+def test_segments_begin_anywhere_up_to_the_last_place_and_samples_are_as_recorded(tmp_path: Path):
+    data = dataset(tmp_path, [1003])
+    starts = set()
+    for epoch in range(1, 60):
+        segment = positions(data.draw(0, epoch=epoch).segment)
+        assert segment == list(range(segment[0], segment[0] + 1000))  # no scaling to a peak
+        starts.add(segment[0])
+    assert starts == {0, 1, 2, 3}
+
+
+def test_segments_come_from_seed_epoch_and_index_alone(tmp_path: Path):
+    data, again = dataset(tmp_path, [9000, 9000]), dataset(tmp_path, [9000, 9000])
+    other = dataset(tmp_path, [9000, 9000], seed=2)
+    draws = {(index, epoch): data.draw(index, epoch=epoch).segment for epoch in (1, 2, 3) for index in (0, 1)}
+    for (index, epoch), segment in reversed(draws.items()):
+        assert torch.equal(again.draw(index, epoch=epoch).segment, segment)
+        assert not torch.equal(other.draw(index, epoch=epoch).segment, segment)
+    assert len({int(segment[0] * 32768) for segment in draws.values()}) == 6
+
+
+def test_validation_hears_the_same_segment_each_time_and_keeps_the_recording(tmp_path: Path):
+    data = dataset(tmp_path, [9000])
+    first, second = data[0], data[0]
+    assert torch.equal(first.segment, second.segment)
+    assert positions(first.recording) == list(range(9000))
+    assert first.name == f"wavs/0.wav ({tmp_path / 'list.txt'}:1)"
+
+
+def test_silence_follows_a_recording_that_is_shorter_than_a_segment(tmp_path: Path):
+    data = dataset(tmp_path, [700, 1000])
+    for item in (data.draw(0, epoch=1), data[0]):
+        assert positions(item.segment) == [*range(700), *[0] * 300]
+    batch = data.collate([data[0], data[1]])
+    assert batch.audio.shape == (2, 1000)
+    assert batch.recording_lengths.tolist() == [1000, 1000]
+    assert int(batch.n_frames) == 2 * 3
+    training = data.collate([data.draw(0, epoch=1), data.draw(1, epoch=1)])
+    assert training.recordings is None and training.recording_lengths is None
+
+
+def test_the_network_reads_the_mel_of_the_segment_alone_with_frames_centered(tmp_path: Path):
+    batch = dataset(tmp_path, [9000], segment_length=1000).collate([dataset(tmp_path, [9000]).draw(0, epoch=1)])
+    read = []
+
+    class Reader(torch.nn.Module):
+        def forward(self, mel: Tensor, audio: Tensor) -> FlowOutput:
+            read.append((mel, audio))
+            return FlowOutput(torch.zeros(1, 8, 125), (torch.zeros(1, 4, 125),), (torch.zeros(()),))
+
+    WaveGlowObjective(AudioConfig()).numerators("waveglow", {"waveglow": Reader()}, batch)
+    ((mel, audio),) = read
+    assert audio is batch.audio
+    assert mel.shape == (1, 80, 1000 // 256 + 1)
+    assert torch.equal(mel, MelExtractor(AudioConfig())(audio))
+
+
+def test_examples_are_whole_recordings_and_what_the_network_makes_of_their_mels(tmp_path: Path):
+    torch.manual_seed(0)
+    data = dataset(tmp_path, [3000, 5000, 4000])
+    batch = data.collate([data[index] for index in range(3)])
+    config = ModelConfig(n_flows=2, wn_layers=2, wn_channels=8)
+    networks = models.build_networks("WaveGlow", config, AudioConfig(), None)
+    examples = WaveGlowObjective(AudioConfig()).examples(networks, batch)
+    assert [len(example.audio["generated"]) for example in examples] == [3000, 5000]
+    assert torch.equal(examples[1].audio["recorded"], data[1].recording)
+    assert examples[0].mels["generated"].shape == examples[0].mels["recorded"].shape == (80, 12)
+
+
+# --- options
+
+
+def parse(*options: str):
+    lists = ["--training-files", "a", "--validation-files", "b"]
+    return train.parse_args(["-m", "WaveGlow", "-o", "out", *lists, *options])
+
+
+def test_the_defaults_are_the_published_recipe(goldens: Path):
+    from waveglow.arg_parser import config_from_args, settings_from_args
+
+    args = parse()
+    assert (args.epochs, args.batch_size, args.epochs_per_checkpoint) == (1001, 4, 50)
+    assert (args.segment_length, args.sigma) == (8000, 1.0)
+    assert (args.optimizer, args.learning_rate, args.weight_decay) == ("adam", 1e-4, 0.0)
+    assert args.grad_clip_thresh == float("inf")
+    settings = settings_from_args(args)
+    assert settings.audio == AudioConfig()
+    assert (settings.optimization.betas, settings.optimization.eps) == ((0.9, 0.999), 1e-8)
+    assert {settings.optimization.schedule(*when) for when in ((1, 1), (100000, 999))} == {1e-4}
+    published = json.loads((goldens / "waveglow" / "full_size_state_dicts.json").read_text())["wn_channels_512"]
+    assert config_from_args(args, settings.audio).wn_channels == published["config"]["WN_config"]["n_channels"]
+
+
+def test_options_say_the_architecture_and_leave_a_checkpoints_where_they_are_silent():
+    from waveglow.arg_parser import config_from_args
+
+    given = "--flows 6 --groups 16 --early-every 3 --early-size 4 --wn-channels 256 --wn-kernel-size 5 --wn-layers 7"
+    expected = ModelConfig(80, 6, 16, 3, 4, 7, 5, 256)
+    assert config_from_args(parse(*given.split()), AudioConfig()) == expected
+    args = parse("--wn-layers", "4")
+    assert config_from_args(args, AudioConfig(n_mels=20), base=expected) == replace(
+        expected, wn_layers=4, n_mel_channels=20
+    )
+
+
+def test_a_segment_too_short_for_a_mel_is_refused():
+    from waveglow.arg_parser import settings_from_args
+
+    with pytest.raises(OptionError, match=r"^--segment-length 512: a mel needs at least 513 samples$"):
+        settings_from_args(parse("--segment-length", "512"))
