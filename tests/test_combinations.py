@@ -7,6 +7,7 @@ import pytest
 import soundfile
 import torch
 from tiny_tacotron2 import TINY as TACOTRON2
+from tiny_tacotron2 import published
 from tiny_tacotron2 import tiny_network as tiny_tacotron2
 from tiny_waveglow import lively
 from torch import Tensor, nn
@@ -291,3 +292,35 @@ def test_mels_that_waveglow_does_not_read_are_refused(speak: Speak, checkpoints:
     save_checkpoint(path, dataclasses.replace(checkpoint, audio=other))
     message = refused(speak, "Tacotron2", "--waveglow", str(path), kind=InputError)
     assert "mel_fmax: 8000.0 (" in message and "7000.0 (" in message
+
+
+def test_a_tacotron_2_that_is_pickled_whole_speaks_and_half_precision_is_read(goldens: Path, tmp_path: Path):
+    folder = goldens / "tacotron2"
+    network = published(folder)
+    for name, stored in (("model", network), ("state_dict", network.half().state_dict())):
+        torch.save({name: stored}, tmp_path / f"{name}.pt")
+    network.float()
+    wanted = load_checkpoint(folder / "checkpoints" / "checkpoint_Tacotron2_100.pt", training=False)
+    for name in ("model", "state_dict"):
+        checkpoint = load_checkpoint(tmp_path / f"{name}.pt", training=False)
+        assert (checkpoint.model, checkpoint.audio) == ("Tacotron2", wanted.audio)
+        assert checkpoint.text == wanted.text and checkpoint.assumed == wanted.assumed
+        known = {key: value for key, value in wanted.config.items() if key in checkpoint.config}
+        assert checkpoint.config == known and len(known) == 15
+        state = checkpoint.networks["tacotron2"]
+        assert {value.dtype for value in state.values()} == {torch.float32, torch.int64}
+        torch.testing.assert_close(state, dict(network.state_dict()), rtol=0, atol=0)
+        (tmp_path / "list.txt").write_text("Go on.\n")
+        argv = [
+            "-i",
+            tmp_path / "list.txt",
+            "-o",
+            tmp_path / name,
+            "--no-audio",
+            "--save-mels",
+            "--max-decoder-steps",
+            5,
+        ]
+        inference.main([str(word) for word in (*argv, "--tacotron2", tmp_path / f"{name}.pt")])
+        mel = torch.load(tmp_path / name / "mels" / "audio_0001.pt")
+        assert mel.size(0) == 20 and mel.isfinite().all()

@@ -1,5 +1,6 @@
 """Tacotron 2's published checkpoints."""
 
+import re
 from typing import Any
 
 from torch import Tensor
@@ -13,9 +14,14 @@ _N_SYMBOLS = 148  # of the one symbol set that the original has
 
 
 def read(payload: dict[str, Any], *, training: bool) -> Checkpoint:
-    """Layout of the original's train.py: config, state_dict, optimizer, scaler, epoch."""
-    config = dict(payload["config"])
-    state = without_prefix(payload["state_dict"])
+    """Layout of the original's train.py: config, state_dict, optimizer, scaler, epoch.
+
+    Of a network alone, which other files hold, the weights' shapes tell the configuration, and the rest of it is as
+    published; there numbers may be float16.
+    """
+    given = without_prefix(payload["state_dict"])
+    state = {key: value.float() if value.is_floating_point() else value for key, value in given.items()}
+    config = dict(payload.get("config") or _config_of_weights(state))
     english = config["n_symbols"] == _N_SYMBOLS
     return Checkpoint(
         model="Tacotron2",
@@ -35,6 +41,33 @@ def read(payload: dict[str, Any], *, training: bool) -> Checkpoint:
             "peak",
         ),
     )
+
+
+def _config_of_weights(state: dict[str, Tensor]) -> dict[str, int]:
+    def size(key: str, axis: int) -> int:
+        return state[f"{key}.weight"].size(axis)
+
+    def n_convolutions(part: str) -> int:
+        return sum(re.fullmatch(rf"{part}\.convolutions\.\d+\.0\.conv\.weight", key) is not None for key in state)
+
+    location = "decoder.attention_layer.location_layer.location_conv.conv"
+    return {
+        "n_mel_channels": size("decoder.linear_projection.linear_layer", 0),
+        "n_symbols": size("embedding", 0),
+        "symbols_embedding_dim": size("embedding", 1),
+        "encoder_kernel_size": size("encoder.convolutions.0.0.conv", 2),
+        "encoder_n_convolutions": n_convolutions("encoder"),
+        "encoder_embedding_dim": size("encoder.convolutions.0.0.conv", 0),
+        "attention_rnn_dim": state["decoder.attention_rnn.weight_hh"].size(1),
+        "attention_dim": size("decoder.attention_layer.query_layer.linear_layer", 0),
+        "attention_location_n_filters": size(location, 0),
+        "attention_location_kernel_size": size(location, 2),
+        "decoder_rnn_dim": state["decoder.decoder_rnn.weight_hh"].size(1),
+        "prenet_dim": size("decoder.prenet.layers.0.linear_layer", 0),
+        "postnet_embedding_dim": size("postnet.convolutions.0.0.conv", 0),
+        "postnet_kernel_size": size("postnet.convolutions.0.0.conv", 2),
+        "postnet_n_convolutions": n_convolutions("postnet"),
+    }
 
 
 def _training_state(payload: dict[str, Any], state: dict[str, Tensor]) -> dict[str, Any] | None:
