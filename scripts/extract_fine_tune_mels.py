@@ -3,9 +3,10 @@
     python -m scripts.extract_fine_tune_mels --checkpoint FastPitch.pt -d LJSpeech-1.1 \\
         --filelist filelists/ljs_mel_dur_pitch_text_{train,val}_filelist.txt -o data/mels-fastpitch-ljs22khz
 
-The lists are those that `train.py` reads for the text-to-mel model; durations and pitch come from there, so that each
-mel lies frame by frame on its recording. The mel of ``mels/anna/1.pt`` is written to ``<output>/anna/1.pt``, and what
-all of them are to ``<output>/audio.json``.
+The lists are those that `train.py` reads for the text-to-mel model. FastPitch's durations and pitch come from there,
+and Tacotron 2 hears each true frame before it makes the next one, so that each mel lies frame by frame on its
+recording. The mel of ``mels/anna/1.pt`` or ``wavs/anna/1.wav`` is written to ``<output>/anna/1.pt``, and what all of
+them are to ``<output>/audio.json``.
 """
 
 import argparse
@@ -46,6 +47,7 @@ from common.text.cleaners import CLEANERS
 from common.text.front_end import UNKNOWN_SYMBOLS
 from common.text.symbols import CHARACTER_SETS, PHONE_SETS
 
+_MEL = ".pt"  # a mel's file
 SETTINGS, MAKER = "audio.json", "generator.json"  # beside the mels: what they are, and who made them
 
 
@@ -144,18 +146,21 @@ def load_generator(args: argparse.Namespace) -> Generator:
     networks, config = models.load_networks(checkpoint, ema=args.ema, device=device, where=str(args.checkpoint))
     network = next(iter(networks.values()))
     network.prepare_for_inference()
-    of_dataset = argparse.Namespace(
-        dataset_path=args.dataset_path,
-        n_speakers=getattr(config, "n_speakers", 1),
-        unknown_symbols=args.unknown_symbols,
-    )
+
+    def build_dataset(filelist: Path) -> Dataset:
+        of_dataset = argparse.Namespace(
+            dataset_path=args.dataset_path,
+            n_speakers=getattr(config, "n_speakers", 1),
+            load_mel_from_disk=_holds_mels(filelist),
+            unknown_symbols=args.unknown_symbols,
+        )
+        return data_functions.build_dataset(checkpoint.model, of_dataset, filelist, audio=checkpoint.audio, text=text)
+
     return Generator(
         network=network,
         audio=checkpoint.audio,
         maker={"model": checkpoint.model, "sha256": sha256(args.checkpoint), "ema": args.ema},
-        build_dataset=lambda filelist: data_functions.build_dataset(
-            checkpoint.model, of_dataset, filelist, audio=checkpoint.audio, text=text
-        ),
+        build_dataset=build_dataset,
         device=device,
         amp_dtype=amp_dtype_from_args(args),
     )
@@ -197,16 +202,18 @@ def plan(
     for filelist, dataset in datasets.items():
         clips[filelist] = []
         report.total[filelist] = len(dataset)
-        for index, (number, mel) in enumerate(_first_column(filelist)):
-            where = f"{mel} ({filelist}:{number})"
-            first, *rest = PurePosixPath(mel).parts
+        for index, (number, path) in enumerate(_first_column(filelist)):
+            where = f"{path} ({filelist}:{number})"
+            first, *rest = PurePosixPath(path).parts
             name = Path(*rest) if rest else Path(first)
             output = args.output / name.with_suffix(".pt")
             if output in seen:
                 raise InputError(f"{where}: its mel is {output}, as that of {seen[output]}")
             seen[output] = where
             try:
-                recording = find_recording(args.dataset_path / "wavs" / name)
+                recording = args.dataset_path / path
+                if recording.suffix == _MEL:
+                    recording = find_recording(args.dataset_path / "wavs" / name)
                 n_samples = check_wav(recording, sampling_rate=generator.audio.sampling_rate).n_samples
             except InputError as error:
                 report.refused.append((where, str(error)))
@@ -223,6 +230,11 @@ def _first_column(filelist: Path) -> list[tuple[int, str]]:
     """(line's number, first field) of each line; the dataset has read and checked the same list."""
     lines = filelist.read_text(encoding="utf-8-sig").split("\n")
     return [(number, line.split("|")[0].strip()) for number, line in enumerate(lines, start=1) if line.strip()]
+
+
+def _holds_mels(filelist: Path) -> bool:
+    """Whether a list is of mels, not of recordings, which Tacotron 2 reads too; one that is absent is another's say."""
+    return not filelist.is_file() or any(path.endswith(_MEL) for _, path in _first_column(filelist)[:1])
 
 
 def find_recording(stem: Path) -> Path:

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from common.synthesis import MelOutput
-from tacotron2.data_function import Tacotron2Batch
+from tacotron2.data_function import Tacotron2Utterance, collate
 from tacotron2.model import Tacotron2
 
 
@@ -23,12 +22,6 @@ class Follower:
 
         The prenet's dropout is the same for every utterance and each time.
         """
-        device = mels[0].device
-        batch = Tacotron2Batch(
-            names=tuple(str(row) for row in range(len(tokens))),
-            tokens=pad_sequence(list(tokens), batch_first=True).to(device),
-            token_lengths=torch.tensor([len(one) for one in tokens], device=device),
-            mels=pad_sequence([mel.t() for mel in mels], batch_first=True).transpose(1, 2).contiguous(),
-            mel_lengths=torch.tensor([mel.size(1) for mel in mels], device=device),
-        )
-        return self._network.teacher_forced(batch)
+        pairs = enumerate(zip(tokens, mels))
+        batch = collate([Tacotron2Utterance(str(row), one, mel) for row, (one, mel) in pairs])
+        return self._network.teacher_forced(batch.to(mels[0].device))

@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+from tiny_tacotron2 import TINY as TACOTRON2
+from tiny_tacotron2 import tiny_network
 
 import inference
 import train
-from common.checkpoint import load_checkpoint, save_checkpoint
-from common.config import AudioConfig, from_plain, to_plain
+from common.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.config import AudioConfig, TextConfig, from_plain, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import load_tensor, read_json, write_json
 from common.logger import read_log
@@ -25,6 +27,7 @@ from fastpitch.data_function import FastPitchDataset
 from fastpitch.model import ModelConfig, build_networks
 from hifigan.data_function import HifiganDataset
 from scripts.extract_fine_tune_mels import main
+from tacotron2.data_function import Tacotron2Dataset
 from tests.tiny import make_corpus, train_options
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -108,6 +111,45 @@ def test_each_clip_gets_the_mel_that_its_own_durations_and_pitch_give_whatever_i
         assert mel.shape == (80, 1 + n_samples // HOP)
         torch.testing.assert_close(mel, wanted[name], rtol=0, atol=2e-5)
     assert from_plain(AudioConfig, read_json(tmp_path / "audio.json"), where="") == AudioConfig()
+
+
+def test_tacotron_2_makes_them_of_lists_of_mels_and_of_recordings(
+    voice: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    corpus = voice[0]
+    network = tiny_network(n_mel_channels=80, n_symbols=148)
+    config = to_plain(replace(TACOTRON2, n_mel_channels=80, n_symbols=148))
+    checkpoint = tmp_path / "Tacotron2_checkpoint_1.pt"
+    weights = {"tacotron2": network.state_dict()}
+    save_checkpoint(checkpoint, Checkpoint("Tacotron2", config, AudioConfig(), TextConfig(), weights))
+    lines = (corpus / "val.txt").read_text().splitlines()
+    texts = {Path(line.split("|")[0]).stem: line.split("|")[3] for line in lines}
+    for folder, suffix in (("mels", ".pt"), ("wavs", ".wav")):
+        made = [f"{folder}/{name}{suffix}|{text}\n" for name, text in texts.items()]
+        (tmp_path / f"{folder}.txt").write_text("".join(made))
+        if folder == "wavs":
+            (tmp_path / "wavs.txt").write_text("".join([*made, "wavs/mute.wav|a mute one\n"]))
+            soundfile.write(corpus / "wavs" / "mute.wav", np.full(9000, np.nan), 22050, subtype="FLOAT")
+        words = ["--checkpoint", checkpoint, "-d", corpus, "--filelist", tmp_path / f"{folder}.txt", "-bs", "3"]
+        status = main([str(word) for word in (*words, "-o", tmp_path / folder)])
+        assert status == (1 if folder == "wavs" else 0)
+        dataset = Tacotron2Dataset(
+            corpus,
+            tmp_path / f"{folder}.txt",
+            audio=AudioConfig(),
+            text=TextConfig(),
+            mels_from_disk=folder == "mels",
+        )
+        mels = mels_of(tmp_path / folder)
+        assert mels.keys() == texts.keys()
+        for item in [dataset[index] for index in range(len(texts))]:
+            with torch.inference_mode():
+                expected = network.teacher_forced(dataset.collate([item])).mel[0]
+            name = Path(item.name.split()[0]).stem
+            assert mels[name].size(1) == 1 + soundfile.info(corpus / "wavs" / f"{name}.wav").frames // HOP
+            torch.testing.assert_close(mels[name], expected, rtol=0, atol=2e-5)
+    (corpus / "wavs" / "mute.wav").unlink()
+    assert "refused: 1 of 5 clips" in capsys.readouterr().out
 
 
 def test_averaged_weights_give_other_mels(voice: tuple[Path, Path]):
