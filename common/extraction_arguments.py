@@ -23,6 +23,19 @@ def build_parser() -> argparse.ArgumentParser:
         description="Extract mel-spectrograms, durations and pitch of the recordings in a list.",
         epilog="Exit status: 0 all utterances made, 1 some refused or bad input, 2 wrong options.",
     )
+    _add_data_arguments(parser)
+    _add_feature_arguments(parser)
+    _add_follower_arguments(parser)
+    work = parser.add_argument_group("work")
+    work.add_argument("--cuda", action="store_true", help="make the mel-spectrograms on the GPU, and follow them there")
+    work.add_argument("--num-workers", type=positive_int, help="processes (default: one for each core)")
+    work.add_argument("--resume", action="store_true", help="keep the files of an earlier run that are whole")
+    add_audio_arguments(parser)
+    parser.add_argument("--peak-norm", action="store_true", help=f"the same as --peak {PEAK_NORM:.6f}")
+    return parser
+
+
+def _add_data_arguments(parser: argparse.ArgumentParser) -> None:
     data = parser.add_argument_group("data")
     data.add_argument("-d", "--dataset-path", type=Path, default=Path(), help="folder that the lists' paths start from")
     data.add_argument(
@@ -47,6 +60,9 @@ def build_parser() -> argparse.ArgumentParser:
         help="refuse recordings whose samples have another full scale than this: (2 ** bit depth) / 2, or 1 for "
         "float samples (default: accept each, scaled by its own depth)",
     )
+
+
+def _add_feature_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what to extract")
     what.add_argument("--extract-mels", action="store_true", help="mel-spectrograms, into mels/")
     what.add_argument(
@@ -90,14 +106,6 @@ def build_parser() -> argparse.ArgumentParser:
         help="normalise pitch by these statistics, as a validation list by the training list's "
         "pitch_char_stats__<list>.json",
     )
-    _add_follower_arguments(parser)
-    work = parser.add_argument_group("work")
-    work.add_argument("--cuda", action="store_true", help="make the mel-spectrograms on the GPU, and follow them there")
-    work.add_argument("--num-workers", type=positive_int, help="processes (default: one for each core)")
-    work.add_argument("--resume", action="store_true", help="keep the files of an earlier run that are whole")
-    add_audio_arguments(parser)
-    parser.add_argument("--peak-norm", action="store_true", help=f"the same as --peak {PEAK_NORM:.6f}")
-    return parser
 
 
 def _add_follower_arguments(parser: argparse.ArgumentParser) -> None:

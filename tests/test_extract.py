@@ -171,7 +171,7 @@ def test_a_bad_list_ends_in_one_line_before_anything_is_made(tmp_path: Path, ext
     ("options", "message"),
     [
         ([], "nothing to extract"),
-        (["--extract-durations"], "--extract-durations needs --tacotron2-checkpoint; or use --extract-durs-from-textgrids"),
+        (["--extract-durations"], "--extract-durations needs --tacotron2-checkpoint; or use --extract-durs-from-"),
         (["--extract-mels", "--trim-silence", "0.1"], "--trim-silence needs --extract-durs-from-textgrids"),
         (["--extract-mels", "--n-fft", "512"], "--n-fft"),
         (["--extract-mels", "--num-workers", "0"], "--num-workers"),
