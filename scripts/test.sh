@@ -13,6 +13,7 @@ export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THRE
 "$PYTHON" scripts/check_style.py
 "$PYTHON" -m ruff check --quiet .
 
-workers=$(nproc)
+# nproc would take OMP_NUM_THREADS for the number of cores.
+workers=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
 [ "$workers" -le 8 ] || workers=8 # each worker loads torch
 exec "$PYTHON" -m pytest -n "$workers" --dist worksteal "$@"
