@@ -15,7 +15,7 @@ import models
 from common import distributed
 from common.audio_arguments import add_audio_arguments
 from common.checkpoint import Checkpoint, load_checkpoint, load_last_checkpoint, saved_checkpoints
-from common.cli import ArgumentParser, non_negative_float, non_negative_int, positive_float, positive_int, run
+from common.cli import ArgumentParser, non_negative_float, non_negative_int, positive_int, run
 from common.config import differences, from_plain, to_plain
 from common.distributed import Ranks
 from common.engine import Engine, EngineOptions
@@ -23,7 +23,7 @@ from common.errors import CheckpointError, OptionError
 from common.host_memory import keep_freed_memory
 from common.logger import Logger
 from common.objective import Objective
-from common.optim import OPTIMIZERS, build_optimizer
+from common.optim import add_optimization_arguments, build_optimizer
 from common.precision import add_precision_arguments, amp_dtype_from_args, check_precision_arguments, choose_kernels
 from common.progress import print_line
 from common.registry import available_models, import_package
@@ -38,7 +38,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     chosen, _ = first.parse_known_args(argv)
     parser = ArgumentParser(description="Train a model.", parents=[first])
     _add_run_arguments(parser)
-    _add_optimization_arguments(parser)
+    add_optimization_arguments(parser)
     add_audio_arguments(parser)
     import_package(chosen.model).arg_parser.add_arguments(parser)
     args = parser.parse_args(argv)
@@ -86,15 +86,6 @@ def _add_run_arguments(parser: ArgumentParser) -> None:
         default=1,
         help="micro-batches of an update; what it learns depends on processes x batch size x this number alone",
     )
-
-
-def _add_optimization_arguments(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("optimization setup")
-    group.add_argument("--optimizer", choices=OPTIMIZERS, default="lamb", help="algorithm")
-    group.add_argument("-lr", "--learning-rate", type=positive_float, default=0.1, help="where the schedule starts")
-    group.add_argument("--weight-decay", type=non_negative_float, default=1e-6, help="of all parameters")
-    group.add_argument("--grad-clip-thresh", type=positive_float, default=1000.0, help="largest norm of the gradient")
-    group.add_argument("-bs", "--batch-size", type=positive_int, default=32, help="of one process and micro-batch")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -35,6 +35,24 @@ def focus_rate(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor)
     return largest.sum(1).float()
 
 
+def distance_from_diagonal(
+    alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor, *, sigma: float
+) -> Tensor:
+    """How far each frame looks from where an even pace would: `diagonality`'s arguments -> (B, F) float32, 0 to 1.
+
+    A weight counts 1 - exp(-d^2 / (2 sigma^2)), with d between its token and its frame, each a share of its utterance;
+    0 past the ends. Gradients flow to ``alignments``.
+
+    Source: Tachibana et al. (2018, arXiv:1710.08969), section 4.1.
+    """
+    tokens = torch.arange(alignments.size(2), device=alignments.device) / token_lengths.view(-1, 1)
+    frames = torch.arange(alignments.size(1), device=alignments.device) / frame_lengths.view(-1, 1)
+    distance = tokens.unsqueeze(1) - frames.unsqueeze(2)
+    away = 1 - torch.exp(-distance.square() / (2 * sigma**2))
+    mask = mask_from_lengths(frame_lengths, alignments.size(1))
+    return (alignments.float() * away).sum(2) * mask
+
+
 def _valid(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
     """Weights of valid frames and tokens, float64, each frame's divided by the number of frames."""
     frames = mask_from_lengths(frame_lengths, alignments.size(1)).unsqueeze(2)

@@ -78,6 +78,12 @@ def positive_float(text: str) -> float:
     return value
 
 
+def positive_or_inf(text: str) -> float:
+    """An ``argparse`` type: a number above 0, or ``inf`` for no limit."""
+    value = float(text)
+    return value if value == float("inf") else positive_float(text)
+
+
 def non_negative_float(text: str) -> float:
     """An ``argparse`` type: a finite number of at least 0."""
     value = float(text)

@@ -1,5 +1,6 @@
 """Optimizers and learning-rate schedules, and their state by parameter name."""
 
+import argparse
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from common.cli import non_negative_float, positive_float, positive_int, positive_or_inf
 from common.errors import CheckpointError
 
 OPTIMIZERS = ("lamb", "adam", "adamw")
@@ -24,6 +26,18 @@ class Optimization:
     schedule: Schedule
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-9
+
+
+def add_optimization_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `build_optimizer` and of an update; models' packages set other defaults."""
+    group = parser.add_argument_group("optimization setup")
+    group.add_argument("--optimizer", choices=OPTIMIZERS, default="lamb", help="algorithm")
+    group.add_argument("-lr", "--learning-rate", type=positive_float, default=0.1, help="where the schedule starts")
+    group.add_argument("--weight-decay", type=non_negative_float, default=1e-6, help="of all parameters")
+    group.add_argument(
+        "--grad-clip-thresh", type=positive_or_inf, default=1000.0, help="largest norm of the gradient; inf: any"
+    )
+    group.add_argument("-bs", "--batch-size", type=positive_int, default=32, help="of one process and micro-batch")
 
 
 class Lamb(torch.optim.Optimizer):

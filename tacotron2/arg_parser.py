@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from torch import nn
 
 from common.audio_arguments import audio_config_from_args, features_config
-from common.cli import ArgumentParser, non_negative_int, positive_float, positive_int
+from common.cli import ArgumentParser, non_negative_float, non_negative_int, positive_float, positive_int
 from common.config import AudioConfig
 from common.optim import Optimization, Schedule
 from common.settings import Settings
@@ -69,6 +69,19 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=non_negative_int,
         default=50,
         help="warn once if attention has not formed after so many epochs; 0: never",
+    )
+    group.add_argument(
+        "--guided-attention-weight",
+        type=non_negative_float,
+        default=0.0,
+        help="weight of a loss that draws attention to the diagonal, for little data or little time; 0: none, as "
+        "published",
+    )
+    group.add_argument(
+        "--guided-attention-sigma",
+        type=positive_float,
+        default=0.2,
+        help="how far attention may stray from the diagonal, as a share of the text",
     )
     group.add_argument(
         "--disable-uniform-initialize-bn-weight",

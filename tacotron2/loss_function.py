@@ -5,7 +5,7 @@ import argparse
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.attention import diagonality, focus_rate
+from common.attention import diagonality, distance_from_diagonal, focus_rate
 from common.config import AudioConfig
 from common.layers import mask_from_lengths
 from common.objective import Example, LogStyle, Networks, Objective, Phase, Term
@@ -22,7 +22,9 @@ class Tacotron2Objective(Objective):
     """Squared error of mels without and with the postnet, and cross-entropy of the gate (Shen et al., section 2.2).
 
     Each is a mean over valid frames; with ``mask_padding`` off over all that a batch was padded to, as the original's.
-    Validation adds ``attention_diagonality`` and ``attention_focus``, means over utterances (`common.attention`).
+    ``guided_attention_weight`` above 0 adds what of the attention lies away from the diagonal, a mean over valid frames
+    (Tachibana et al. 2018, arXiv:1710.08969, section 4), which forms it from little data or in little time. Validation
+    adds ``attention_diagonality`` and ``attention_focus``, means over utterances (`common.attention`).
     """
 
     phases = (Phase(_PHASE, trains=("tacotron2",)),)
@@ -31,32 +33,55 @@ class Tacotron2Objective(Objective):
             "mel_loss": "mel loss",
             "mel_postnet_loss": "postnet loss",
             "gate_loss": "gate loss",
+            "guided_attention_loss": "guided attention loss",
             "attention_diagonality": "diagonality",
             "attention_focus": "focus",
         },
         format="{:>6.3f}",
     )
 
-    def __init__(self, *, mask_padding: bool = True, attention_warning_epochs: int = 50) -> None:
-        """``attention_warning_epochs``: epochs after which attention should have formed; 0 never warns."""
+    def __init__(
+        self,
+        *,
+        mask_padding: bool = True,
+        attention_warning_epochs: int = 50,
+        guided_attention_weight: float = 0.0,
+        guided_attention_sigma: float = 0.2,
+    ) -> None:
+        """``attention_warning_epochs``: epochs after which attention should have formed; 0 never warns.
+
+        ``guided_attention_sigma``: how far attention may stray freely, as a share of the text.
+        """
         self._mask_padding = mask_padding
+        self._guide_weight = guided_attention_weight
+        self._guide_sigma = guided_attention_sigma
         self._attention_warning_epochs = attention_warning_epochs
         self._warned = False
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
-        return {"mel_loss": 1.0, "mel_postnet_loss": 1.0, "gate_loss": 1.0}
+        guide = {"guided_attention_loss": self._guide_weight} if self._guide_weight else {}
+        return {"mel_loss": 1.0, "mel_postnet_loss": 1.0, "gate_loss": 1.0} | guide
 
     def counts(self, phase: str, batch: Tacotron2Batch) -> dict[str, Tensor]:
         n_batch, n_mels, n_frames = batch.mels.shape
         frames = batch.mel_lengths.sum() if self._mask_padding else batch.mel_lengths.new_tensor(n_batch * n_frames)
-        return {"mel_loss": frames * n_mels, "mel_postnet_loss": frames * n_mels, "gate_loss": frames}
+        guide = {"guided_attention_loss": batch.mel_lengths.sum()} if self._guide_weight else {}
+        return {"mel_loss": frames * n_mels, "mel_postnet_loss": frames * n_mels, "gate_loss": frames} | guide
 
     def numerators(self, phase: str, networks: Networks, batch: Tacotron2Batch) -> dict[str, Tensor]:
-        return sums_of_errors(networks["tacotron2"](**batch.teacher_forcing()), batch, mask_padding=self._mask_padding)
+        return self._sums(networks["tacotron2"](**batch.teacher_forcing()), batch)
+
+    def _sums(self, out: TrainingOutput, batch: Tacotron2Batch) -> dict[str, Tensor]:
+        sums = sums_of_errors(out, batch, mask_padding=self._mask_padding)
+        if self._guide_weight:
+            lengths = batch.token_lengths, batch.mel_lengths
+            away = distance_from_diagonal(out.alignments, *lengths, sigma=self._guide_sigma)
+            sums["guided_attention_loss"] = away.sum()
+        return sums
 
     def evaluate(self, networks: Networks, batch: Tacotron2Batch) -> dict[str, Term]:
         out = _forced(networks["tacotron2"], batch)
-        sums = sums_of_errors(out, batch, mask_padding=self._mask_padding)
+        sums = self._sums(out, batch)
         counts = self.counts(_PHASE, batch)
         terms = {name: Term(total, counts[name]) for name, total in sums.items()}
         lengths = batch.token_lengths, batch.mel_lengths
@@ -74,7 +99,8 @@ class Tacotron2Objective(Objective):
         return [
             f"attention has not formed after {epoch} epochs: its diagonality is {value:.2f}, that of a model which "
             f"reads its text at least {FORMED}; look at the alignment plots, check that transcripts match recordings, "
-            "trim silence, or use a larger batch or more data (--attention-warning-epochs sets when to warn)"
+            "trim silence, use a larger batch or more data, or --guided-attention-weight 1 "
+            "(--attention-warning-epochs sets when to warn)"
         ]
 
     def examples(self, networks: Networks, batch: Tacotron2Batch) -> list[Example]:
@@ -84,7 +110,12 @@ class Tacotron2Objective(Objective):
 
 def build_objective(args: argparse.Namespace, audio: AudioConfig) -> Tacotron2Objective:
     """The objective as the command line describes it."""
-    return Tacotron2Objective(mask_padding=args.mask_padding, attention_warning_epochs=args.attention_warning_epochs)
+    return Tacotron2Objective(
+        mask_padding=args.mask_padding,
+        attention_warning_epochs=args.attention_warning_epochs,
+        guided_attention_weight=args.guided_attention_weight,
+        guided_attention_sigma=args.guided_attention_sigma,
+    )
 
 
 def _forced(network: Tacotron2, batch: Tacotron2Batch) -> TrainingOutput:

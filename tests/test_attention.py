@@ -1,10 +1,12 @@
 """Figures of attention: what a diagonal, a uniform, a shuffled and a blurred one give."""
 
+import math
+
 import pytest
 import torch
 from torch import Tensor
 
-from common.attention import diagonality, focus_rate
+from common.attention import diagonality, distance_from_diagonal, focus_rate
 from common.plots import plot_alignment
 
 N_FRAMES, N_TOKENS = 60, 20
@@ -94,3 +96,29 @@ def test_an_alignments_picture_has_time_to_the_right_and_the_text_upwards():
     assert image.get_clim() == (0, 1)
     assert image.origin == "lower"
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["a"] * N_TOKENS
+
+
+def away(alignments: Tensor, token_lengths: list[int], frame_lengths: list[int], *, sigma: float = 0.2) -> Tensor:
+    return distance_from_diagonal(alignments, torch.tensor(token_lengths), torch.tensor(frame_lengths), sigma=sigma)
+
+
+def test_distance_from_the_diagonal_is_what_the_slow_sum_says_and_nothing_past_the_ends():
+    alignments = torch.softmax(torch.randn(2, 7, 5, generator=torch.Generator().manual_seed(0)), 2)
+    token_lengths, frame_lengths = [5, 3], [7, 4]
+    found = away(alignments, token_lengths, frame_lengths)
+    for row in range(2):
+        for frame in range(7):
+            expected = 0.0
+            for token in range(5):
+                distance = token / token_lengths[row] - frame / frame_lengths[row]
+                expected += float(alignments[row, frame, token]) * (1 - math.exp(-(distance**2) / (2 * 0.2**2)))
+            inside = frame < frame_lengths[row]
+            assert float(found[row, frame]) == pytest.approx(expected if inside else 0.0, abs=1e-6)
+
+
+def test_reading_backwards_is_far_from_the_diagonal_and_a_larger_sigma_forgives():
+    lengths = [N_TOKENS], [N_FRAMES]
+    forward, backward = one_hot(DIAGONAL), one_hot(DIAGONAL.flip(0))
+    assert float(away(forward, *lengths).mean()) < 0.02
+    assert float(away(backward, *lengths).mean()) > 0.5
+    assert float(away(backward, *lengths, sigma=2.0).mean()) < 0.1

@@ -125,12 +125,13 @@ def _freeze_batch_norm(network: Tacotron2) -> None:
             module.eval()
 
 
-def _train(cut: tuple[int, ...], *, frozen: bool, n_steps: int = 2) -> dict[str, Tensor]:
+def _train(cut: tuple[int, ...], *, frozen: bool, n_steps: int = 2, guide: float = 0.0) -> dict[str, Tensor]:
     """Weights after steps on batches of four utterances, cut into micro-batches of these sizes."""
+    objective = Tacotron2Objective(guided_attention_weight=guide)
     network = without_dropout(tiny_network()).train()
     if frozen:
         _freeze_batch_norm(network)
-    engine = toy_engine({"tacotron2": network}, objective=Tacotron2Objective(), optimizer="lamb", learning_rate=0.02)
+    engine = toy_engine({"tacotron2": network}, objective=objective, optimizer="lamb", learning_rate=0.02)
     for step in range(n_steps):
         whole = tiny_batch(SIZES, seed=step)
         rows = [one_of(whole, row) for row in range(len(SIZES))]
@@ -147,9 +148,11 @@ def _joined(rows: list[Tacotron2Batch]) -> Tacotron2Batch:
     return collate(items)
 
 
-@pytest.mark.parametrize("cut", [(1, 1, 1, 1), (3, 1)])
-def test_what_a_step_learns_does_not_depend_on_how_the_batch_is_cut_but_for_batch_norm(cut: tuple[int, ...]):
-    whole, parts = _train((4,), frozen=True), _train(cut, frozen=True)
+@pytest.mark.parametrize(("cut", "guide"), [((1, 1, 1, 1), 0.0), ((3, 1), 0.0), ((2, 2), 1.0)])
+def test_what_a_step_learns_does_not_depend_on_how_the_batch_is_cut_but_for_batch_norm(
+    cut: tuple[int, ...], guide: float
+):
+    whole, parts = _train((4,), frozen=True, guide=guide), _train(cut, frozen=True, guide=guide)
     for name, value in whole.items():
         torch.testing.assert_close(parts[name], value, atol=2e-5, rtol=1e-4, msg=lambda m, n=name: f"{n}: {m}")
 
@@ -176,6 +179,20 @@ def test_validation_reports_losses_and_figures_of_attention_as_means_over_all_ut
     for name, value in together.items():
         assert apart[name] == pytest.approx(value, abs=1e-4), name
     assert 0 < together["attention_focus"] <= 1
+
+
+def test_guided_attention_draws_attention_to_the_diagonal_and_stands_in_the_log():
+    network = without_dropout(tiny_network()).train()
+    _freeze_batch_norm(network)
+    batch = tiny_batch(SIZES)
+    objective = Tacotron2Objective(guided_attention_weight=50.0)
+    engine = toy_engine({"tacotron2": network}, objective=objective, optimizer="adam", learning_rate=0.01)
+    before = engine.evaluate([batch])
+    for _ in range(40):
+        engine.step([batch], epoch=1)
+    after = engine.evaluate([batch])
+    assert after["guided_attention_loss"] < 0.7 * before["guided_attention_loss"]
+    assert after["attention_diagonality"] > before["attention_diagonality"] + 0.1
 
 
 def test_one_warning_says_that_attention_has_not_formed():

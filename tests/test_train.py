@@ -224,6 +224,7 @@ def test_underscores_and_hyphens_in_options_are_the_same():
         (["-bs", "0"], "expected a whole number of at least 1"),
         (["-m", "Nothing"], "invalid choice: 'Nothing'"),
         (["--optimizer", "sgd"], "invalid choice: 'sgd'"),
+        (["--grad-clip-thresh", "0"], "0: expected a number above 0"),
     ],
 )
 def test_wrong_options_are_one_line_and_status_2(
@@ -234,6 +235,12 @@ def test_wrong_options_are_one_line_and_status_2(
     assert caught.value.code == 2
     error = capsys.readouterr().err
     assert message in error and len(error.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("model", ["FastPitch", "HiFi-GAN"])
+def test_gradients_that_are_not_clipped_are_asked_for_by_inf(model: str):
+    words = f"-m {model} -o o --training-files t --validation-files v --epochs 1 --grad-clip-thresh inf".split()
+    assert train.parse_args(words).grad_clip_thresh == float("inf")
 
 
 @pytest.mark.parametrize(

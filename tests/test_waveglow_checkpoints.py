@@ -156,7 +156,7 @@ def test_training_can_go_on_from_a_published_checkpoint(folder: Path):
     path = folder / "checkpoints" / "checkpoint_WaveGlow_50.pt"
     payload = torch.load(path, weights_only=True)
     training = load_checkpoint(path).training
-    assert training["epoch"] == 50
+    assert training["epoch"] == 51
     networks, _ = models.load_networks(load_checkpoint(path), device=CPU)
     named = {f"waveglow.{key}": value for key, value in networks["waveglow"].named_parameters()}
     saved = training["optimizers"]["waveglow"]

@@ -99,13 +99,13 @@ def _with_weight_norm(state: State) -> State:
 
 
 def _training_state(payload: dict[str, Any], names: list[str]) -> dict[str, Any] | None:
-    """Epoch, optimizer and loss scale; updates are counted by the optimizer alone."""
+    """Epoch, optimizer and loss scale; the original numbers epochs from 0, and updates by the optimizer alone."""
     optimizer = payload.get("optimizer")
     if "epoch" not in payload or not optimizer or not optimizer["state"]:
         return None
     saved = optimizer_by_name(optimizer, [f"waveglow.{name}" for name in names])
     state = {
-        "epoch": payload["epoch"],
+        "epoch": payload["epoch"] + 1,
         "iteration": int(next(iter(saved["states"].values()))["step"]),
         "optimizers": {"waveglow": saved},
     }
