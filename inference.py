@@ -129,7 +129,10 @@ def load_voice(given: Given, args: argparse.Namespace, *, device: torch.device) 
 def load_vocoder(given: Given, args: argparse.Namespace, *, device: torch.device, autocast: Autocast) -> NetworkVocoder:
     """A vocoder checkpoint with its denoiser."""
     network, config = load_network(given, device=device)
+    silent = None
     if settings := vocoder_settings(args, given.model, config, where=given.path):
+        # The published denoiser listens to the network without its noise.
+        silent = WithSettings(network, settings | {"sigma": 0.0})
         network = WithSettings(network, settings)
     return NetworkVocoder(
         compiled(network, given, args),
@@ -138,6 +141,7 @@ def load_vocoder(given: Given, args: argparse.Namespace, *, device: torch.device
         autocast=autocast,
         device=device,
         denoising_strength=args.denoising_strength,
+        silent_network=silent,
         graph_recorder=CudaGraphRecorder() if args.cuda_graphs else None,
     )
 

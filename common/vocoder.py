@@ -82,9 +82,12 @@ class NetworkVocoder:
         autocast: Autocast,
         device: torch.device,
         denoising_strength: float = 0.0,
+        silent_network: VocoderNetwork | None = None,
         graph_recorder: Recorder | None = None,
     ) -> None:
         """``denoising_strength`` 0 leaves the denoiser out; ``graph_recorder`` makes the work a graph by size.
+
+        What the denoiser subtracts is the sound that ``silent_network``, or else ``network``, makes of nothing.
 
         Raises:
             OptionError: there can be no denoiser for such audio.
@@ -98,7 +101,9 @@ class NetworkVocoder:
         self._denoiser = None
         if denoising_strength > 0:
             with torch.inference_mode():
-                noise = self._infer(torch.zeros(1, audio.n_mels, BIAS_FRAMES, device=device), None)[0]
+                nothing = torch.zeros(1, audio.n_mels, BIAS_FRAMES, device=device)
+                with autocast():
+                    noise = (silent_network or network).infer(nothing, None)[0]
                 self._denoiser = Denoiser(noise, audio, strength=denoising_strength)
 
     @torch.inference_mode()
