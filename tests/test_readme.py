@@ -38,6 +38,7 @@ ARGUMENTS_OF = {
     "scripts/inference_benchmark.sh": "inference",
     "scripts/benchmark_train.sh": "scripts.benchmark_train",
     "scripts/benchmark_extract.sh": "scripts.benchmark_extract",
+    "scripts/benchmark_decoder.sh": "scripts.benchmark_decoder",
     "scripts/train_lj22khz.sh": "train -m HiFi-GAN",
     "scripts/train_tacotron2.sh": "train -m Tacotron2",
     "scripts/train_waveglow.sh": "train -m WaveGlow",
@@ -161,6 +162,7 @@ def test_each_command_has_its_file_options_and_variables(
     )
     if script == "scripts/download_models.sh":  # read in Python, one for each model
         variables = {name: value for name, value in variables.items() if not name.endswith(("_SOURCE", "_SHA256"))}
+    variables.pop("OMP_NUM_THREADS", None)  # PyTorch's own
     assert [name for name in variables if f"${{{name}" not in text] == []
     following = words[words.index(script) + 1 :]
     options = {word.partition("=")[0].replace("_", "-") for word in following if re.match(r"--?[a-z]", word)}

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# Times Tacotron 2's decoder, full size with random weights: steps/s by batch size and precision.
+#   bash scripts/benchmark_decoder.sh [--cuda] [--batch-sizes 1 4 8] [--steps 400] [--symbols 128]
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+use_python
+cd "$ROOT"
+exec "$PYTHON" -m scripts.benchmark_decoder "$@"
