@@ -5,6 +5,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from common.cli import non_negative_float, positive_float
+from common.config import TextConfig
+from common.text.symbols import PHONE_SETS
+
+DEFAULT_CLEANERS = ("english_cleaners_v3",)  # of train.py
 
 
 @dataclass(frozen=True)
@@ -63,3 +67,12 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
 def limits_from_args(args: argparse.Namespace) -> Limits:
     """The limits that the options set."""
     return Limits(**{field.name: getattr(args, f"report_{field.name}") for field in fields(Limits)})
+
+
+def text_from_args(args: argparse.Namespace) -> TextConfig:
+    """How the transcripts will be read: as train.py does by default; a set of phones makes them phones."""
+    symbol_set = args.symbol_set or TextConfig().symbol_set
+    if symbol_set in PHONE_SETS:
+        return TextConfig(input_type="phone", symbol_set=symbol_set, cleaners=())
+    cleaners = DEFAULT_CLEANERS if args.text_cleaners is None else tuple(args.text_cleaners)
+    return TextConfig(symbol_set=symbol_set, cleaners=cleaners)

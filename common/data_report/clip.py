@@ -1,6 +1,7 @@
 """Figures of one clip, its recording read block by block so that a recording of hours needs no more memory."""
 
 import hashlib
+import itertools
 import math
 import unicodedata
 from collections import Counter
@@ -258,7 +259,7 @@ def _silences(is_speech: np.ndarray) -> tuple[float, float, float]:
     runs = _runs(is_speech)
     if not runs:
         return len(is_speech) * FRAME_SECONDS, 0.0, 0.0
-    pauses = [after[0] - before[1] for before, after in zip(runs, runs[1:])]
+    pauses = [after[0] - before[1] for before, after in itertools.pairwise(runs)]
     leading, trailing = runs[0][0], len(is_speech) - runs[-1][1]
     return leading * FRAME_SECONDS, trailing * FRAME_SECONDS, max(pauses, default=0) * FRAME_SECONDS
 
