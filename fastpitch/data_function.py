@@ -27,8 +27,10 @@ class FastPitchBatch(Batch):
     token_lengths: Tensor  # (B,) int64
     mels: Tensor  # (B, n_mels, F) float32
     mel_lengths: Tensor  # (B,) int64
-    durations: Tensor  # (B, L) int64, frames; they sum to mel_lengths
-    pitch: Tensor  # (B, L) float32, normalised
+    durations: Tensor | None = None  # (B, L) int64, frames; they sum to mel_lengths. None: the model finds them
+    pitch: Tensor | None = None  # (B, L) float32, normalised; with durations
+    pitch_frames: Tensor | None = None  # (B, F) float32, normalised, 0 where unvoiced; without durations
+    prior: Tensor | None = None  # (B, F, L) float32, `fastpitch.prior.padded_priors`; without durations
     speakers: Tensor | None = None  # (B,) int64
 
     @property

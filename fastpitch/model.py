@@ -17,7 +17,10 @@ from fastpitch.transformer import FFTransformer
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """FastPitch 1.0's architecture; the names are those of the published checkpoints' configurations."""
+    """FastPitch's architecture; the names are those of the published checkpoints' configurations.
+
+    The defaults are version 1.0's; ``learned_alignment`` (and, at will, ``energy_conditioning``) make it version 1.1.
+    """
 
     n_mel_channels: int = 80
     symbol_type: str = "char"  # as TextConfig.input_type; pf: vectors of phonological features instead of ids
@@ -51,6 +54,13 @@ class ModelConfig:
     p_pitch_predictor_dropout: float = 0.1
     pitch_predictor_n_layers: int = 2
     pitch_embedding_kernel_size: int = 3
+    learned_alignment: bool = False  # durations from the model's own alignment of mels and text
+    energy_conditioning: bool = False  # predicts and is told each token's energy, as pitch
+    energy_predictor_kernel_size: int = 3
+    energy_predictor_filter_size: int = 256
+    p_energy_predictor_dropout: float = 0.1
+    energy_predictor_n_layers: int = 2
+    energy_embedding_kernel_size: int = 3
     n_speakers: int = 1
     speaker_emb_weight: float = 1.0
     mask_convolutions: bool = True  # False: convolutions see what earlier ones left in padding, as the original's
@@ -219,7 +229,7 @@ class FastPitch(nn.Module):
         mel, lengths = self.decode(
             encoded, token_lengths, predicted_pitch if pitch is None else pitch, frames, n_frames
         )
-        return MelOutput(mel, lengths, predicted, frames, predicted_pitch, log_durations)
+        return MelOutput(mel, lengths, predicted, frames, predicted_pitch, log_durations=log_durations)
 
     @torch.jit.unused
     def teacher_forced(self, batch: FastPitchBatch) -> MelOutput:
@@ -320,7 +330,7 @@ def _infer(network: nn.Module, tokens: Tensor, lengths: Tensor, controls: Contro
         pitch = controls.pitch_transform(pitch, lengths, network.pitch_mean[0], network.pitch_std[0])
     spoken_pitch = pitch if controls.pitch is None else controls.pitch
     mel, mel_lengths = network.decode(encoded, lengths, spoken_pitch, frames, None)
-    return MelOutput(mel, mel_lengths, durations, frames, pitch, log_durations)
+    return MelOutput(mel, mel_lengths, durations, frames, pitch, log_durations=log_durations)
 
 
 def _speakers(speaker: int | Tensor, n_speakers: int, tokens: Tensor) -> Tensor | None:
