@@ -1,6 +1,7 @@
 """Where in a text each frame of speech probably is: the beta-binomial prior of a learned alignment.
 
-Source: Shih et al., RAD-TTS (2021), section 2.2; Badlani et al., One TTS Alignment to Rule Them All (2022), section 2.3.
+Sources: Shih et al., RAD-TTS (2021), section 2.2; Badlani et al., One TTS Alignment to Rule Them All (2022),
+section 2.3.
 """
 
 from collections.abc import Sequence
@@ -38,13 +39,11 @@ def beta_binomial_prior(n_frames: int, n_tokens: int, *, scaling: float = 1.0) -
 def interpolated_prior(n_frames: int, n_tokens: int) -> Tensor:
     """The prior that training uses, (F, L) float64: that of a rounded size, stretched linearly to this one.
 
-    So a few priors, which are cached, serve all utterances.
+    So a few priors, which are cached, serve all utterances. As published, frames and tokens have changed places in
+    it: the rounded prior says of each token in which frame it probably is.
     """
-    rounded = _round(n_frames, _ROUND_FRAMES), _round(n_tokens, _ROUND_TOKENS)
-    prior = beta_binomial_prior(*rounded)
-    if rounded == (n_frames, n_tokens):
-        return prior
-    return F.interpolate(prior[None, None], (n_frames, n_tokens), mode="bilinear", align_corners=True)[0, 0]
+    rounded = beta_binomial_prior(_round(n_tokens, _ROUND_TOKENS), _round(n_frames, _ROUND_FRAMES)).t()
+    return F.interpolate(rounded[None, None], (n_frames, n_tokens), mode="bilinear", align_corners=True)[0, 0]
 
 
 def padded_priors(frame_lengths: Sequence[int], token_lengths: Sequence[int]) -> Tensor:
