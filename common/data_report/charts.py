@@ -68,7 +68,7 @@ def _histogram(axis: Axes, rows: Sequence[tuple[str, np.ndarray, str]], *, xlabe
     every = np.concatenate([values for _, values, _ in rows])
     low, high = float(every.min()), float(every.max())
     margin = max(0.0, LEAST_RANGE * max(1.0, abs(high)) - (high - low))
-    n_bins = int(np.clip(2 * np.sqrt(len(rows[0][1])), 10, MOST_BINS))
+    n_bins = MOST_BINS if len(rows) > 1 else int(np.clip(2 * np.sqrt(len(every)), 10, MOST_BINS))
     edges = np.linspace(low - margin, high + margin, n_bins + 1)
     for label, values, colour in rows:
         style = {"histtype": "stepfilled", "alpha": 0.3 if len(rows) > 1 else 0.85}
@@ -87,6 +87,13 @@ def _limit(axis: Axes, value: float, label: str) -> None:
     low, high = axis.get_xlim()
     if low <= value <= high:
         axis.axvline(value, color=RED, linewidth=1.2, linestyle="--", label=label)
+
+
+def _legend(axis: Axes) -> None:
+    """Names above the axes, where they hide nothing."""
+    legend = axis.legend(fontsize="small", frameon=False, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    for text in legend.get_texts():
+        text.set_parse_math(False)  # a speaker's name with dollar signs is no formula
 
 
 def _durations(axis: Axes, report: DataReport) -> bool:
@@ -113,7 +120,7 @@ def _text_and_speech(axis: Axes, report: DataReport) -> bool:
     axis.set_ylabel("speech (s)")
     axis.set_xlim(left=0)
     axis.set_ylim(bottom=0)
-    axis.legend(fontsize="small", frameon=False, loc="upper left")
+    _legend(axis)
     return True
 
 
@@ -131,7 +138,7 @@ def _silences(axis: Axes, report: DataReport) -> bool:
     if not _histogram(axis, rows, xlabel="silence (s)"):
         return False
     _limit(axis, report.limits.max_silence, "limit at the ends")
-    axis.legend(fontsize="small", frameon=False)
+    _legend(axis)
     return True
 
 
@@ -145,7 +152,7 @@ def _levels(axis: Axes, report: DataReport) -> bool:
     if not _histogram(axis, rows, xlabel="level (dB relative to full scale)"):
         return False
     _limit(axis, report.limits.min_level, "least level of speech")
-    axis.legend(fontsize="small", frameon=False, loc="upper center")
+    _legend(axis)
     return True
 
 
@@ -180,9 +187,7 @@ def _pitch_curves(axis: Axes, report: DataReport, voices: Sequence[Speaker]) -> 
     axis.set_ylabel("% of voiced time")
     axis.set_ylim(bottom=0)
     if len(voices) > 1:
-        legend = axis.legend(fontsize="small", frameon=False)
-        for text in legend.get_texts():
-            text.set_parse_math(False)  # a name with dollar signs is no formula
+        _legend(axis)
 
 
 def _pitch_ranges(axis: Axes, voices: Sequence[Speaker]) -> None:

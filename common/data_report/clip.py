@@ -72,6 +72,10 @@ class Sound:
         """Without the silence at both ends."""
         return max(self.seconds - self.leading - self.trailing, FRAME_SECONDS)
 
+    def pitch_below(self, part: float) -> float | None:
+        """The pitch in Hz below which ``part`` of the voiced time lies."""
+        return quantile(self.pitch_counts, part)
+
     @property
     def peak(self) -> float:
         """dBFS of the largest absolute sample."""
@@ -227,6 +231,14 @@ def _frame_levels(wave: np.ndarray, rate: int) -> np.ndarray:
     if n_frames == 0:
         return np.array([np.mean(wave**2)])
     return np.mean(wave[: n_frames * size].reshape(n_frames, size) ** 2, axis=1)
+
+
+def quantile(counts: np.ndarray, part: float) -> float | None:
+    """The pitch in Hz below which ``part`` of the values counted between PITCH_EDGES lie; None if there are none."""
+    total = counts.sum()
+    if total == 0:
+        return None
+    return float(np.interp(part * total, np.concatenate(([0], np.cumsum(counts))), PITCH_EDGES))
 
 
 def decibels(mean_square: float) -> float:

@@ -17,6 +17,7 @@ from common.pitch import SHORTEST
 
 REFUSED, SUSPICIOUS = "refused", "suspicious"
 LEAST_VOICED = 0.05  # of the values of pitch
+LEAST_CLIPPED = 9  # samples, three flat tops: a coarse recording has one by chance
 SMALLEST_GROUP = 8  # clips that have a median worth comparing with; a smaller speaker is compared with all
 MAD_TO_STD = 1.4826  # the standard deviation of a normal distribution over its median absolute deviation
 # The least robust standard deviations: differences below them are none to the ear, however alike the other clips are.
@@ -178,8 +179,8 @@ def _of_sound(clip: Clip, limits: Limits) -> Found:
     if sound.level < limits.min_level:
         yield "near_silent", f"{sound.level:.1f} dBFS, --report-min-level is {limits.min_level:g}"
         return  # its silences and its voice say nothing more
-    if sound.clipping > limits.max_clipping:
-        n_clipped = round(sound.clipping * sound.n_samples * sound.n_channels)
+    n_clipped = round(sound.clipping * sound.n_samples * sound.n_channels)
+    if sound.clipping > limits.max_clipping and n_clipped >= LEAST_CLIPPED:
         yield "clipping", f"{n_clipped} samples ({sound.clipping:.3%}) in flat tops at {sound.peak:.1f} dBFS"
     for name, seconds in (("start", sound.leading), ("end", sound.trailing)):
         if seconds > limits.max_silence:
@@ -257,13 +258,13 @@ def spreads(clips: Sequence[Clip], value: Callable[[Clip], float], *, least: flo
 def _outliers(clips: Sequence[Clip], limits: Limits) -> Iterator[Finding]:
     loud = [clip for clip in clips if clip.sound is not None and clip.sound.level >= limits.min_level]
     spoken = [clip for clip in loud if clip.transcript.n_tokens]
-    voiced = [clip for clip in loud if clip.sound.pitch.count and clip.sound.voiced >= LEAST_VOICED]
+    voiced = [clip for clip in loud if clip.sound.pitch_counts.any() and clip.sound.voiced >= LEAST_VOICED]
 
     def rate(clip: Clip) -> float:
         return float(np.log(speaking_rate(clip)))
 
     def semitones(clip: Clip) -> float:
-        return 12 * float(np.log2(clip.sound.pitch.mean))
+        return 12 * float(np.log2(clip.sound.pitch_below(0.5)))
 
     by = spreads(spoken, rate, least=LEAST_RATE_SPREAD)
     for clip in spoken:
@@ -281,7 +282,7 @@ def _outliers(clips: Sequence[Clip], limits: Limits) -> Iterator[Finding]:
     for clip in voiced:
         usual = by.get(clip.utterance.speaker)
         if usual is not None and usual.distance(semitones(clip)) > limits.outlier:
-            words = f"mean pitch {clip.sound.pitch.mean:.0f} Hz, usual are {2 ** (usual.median / 12):.0f}"
+            words = f"median pitch {clip.sound.pitch_below(0.5):.0f} Hz, usual are {2 ** (usual.median / 12):.0f}"
             yield _finding(clip, "pitch", f"{words} ({usual.distance(semitones(clip)):.0f} deviations)")
 
 

@@ -1,6 +1,5 @@
 """What a corpus is like as a whole: distributions, speakers, file formats, characters, and the JSON of all figures."""
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -11,7 +10,7 @@ import numpy as np
 
 from common.config import AudioConfig, TextConfig, to_plain
 from common.data_report.arguments import Limits
-from common.data_report.clip import PITCH_EDGES, Clip
+from common.data_report.clip import PITCH_EDGES, Clip, quantile
 from common.data_report.findings import KINDS, SMALLEST_GROUP, Finding, speaking_rate
 from common.errors import InputError
 from common.pitch import statistics
@@ -31,7 +30,9 @@ FIGURES = {
     "noise": ("dBFS", 1),
     "clipped samples": ("%", 4),
     "DC offset": ("of full scale", 5),
-    "mean pitch": ("Hz", 0),
+    "pitch, 5 %": ("Hz", 0),
+    "pitch, median": ("Hz", 0),
+    "pitch, 95 %": ("Hz", 0),
     "voiced": ("%", 0),
 }
 
@@ -127,8 +128,9 @@ def figures(clip: Clip) -> dict[str, float]:
     }
     if clip.transcript.n_tokens:
         values["speaking rate"] = speaking_rate(clip)
-    if sound.pitch.count:
-        values["mean pitch"] = sound.pitch.mean
+    for name, part in (("5 %", 0.05), ("median", 0.5), ("95 %", 0.95)):
+        if (pitch := sound.pitch_below(part)) is not None:
+            values[f"pitch, {name}"] = pitch
     return values
 
 
@@ -157,7 +159,7 @@ def _speaker(name: str, clips: Sequence[Clip]) -> Speaker:
     sounds = [clip.sound for clip in clips if clip.sound is not None]
     rates = [speaking_rate(clip) for clip in clips if clip.sound is not None and clip.transcript.n_tokens]
     counts = np.sum([sound.pitch_counts for sound in sounds], axis=0) if sounds else np.zeros(len(PITCH_EDGES) - 1)
-    low, median, high = (_quantile(counts, part) for part in (0.05, 0.5, 0.95))
+    low, median, high = (quantile(counts, part) for part in (0.05, 0.5, 0.95))
     mean, std = None, None
     if counts.sum():
         try:
@@ -177,14 +179,6 @@ def _speaker(name: str, clips: Sequence[Clip]) -> Speaker:
         pitch_mean=mean,
         pitch_std=std,
     )
-
-
-def _quantile(counts: np.ndarray, part: float) -> float | None:
-    """The pitch in Hz below which ``part`` of the counted values lie, evenly spread inside each bin."""
-    total = counts.sum()
-    if total == 0:
-        return None
-    return float(np.interp(part * total, np.concatenate(([0], np.cumsum(counts))), PITCH_EDGES))
 
 
 def formats(clips: Iterable[Clip]) -> tuple[tuple[str, int], ...]:
@@ -219,7 +213,7 @@ def notes(clips: Sequence[Clip], who: Sequence[Speaker], audio: AudioConfig, lis
         rate = audio.sampling_rate
         lines.append(f"pass --sampling-rate {rate} to the extraction too; its default is {AudioConfig().sampling_rate}")
     if len(clips) < SMALLEST_GROUP:
-        lines.append(f"{len(clips)} clips are too few to tell which rate, level or pitch is odd")
+        lines.append(f"fewer than {SMALLEST_GROUP} clips: too few to tell which rate, level or pitch is odd")
     if len(who) > 1:
         few = [f"{speaker.name} ({speaker.n_clips})" for speaker in who if speaker.n_clips < FEW_CLIPS]
         if few:
@@ -266,9 +260,5 @@ def _clip_to_plain(clip: Clip) -> dict[str, Any]:
         plain |= {"sampling_rate": sound.sampling_rate, "n_channels": sound.n_channels}
         plain |= {"container": sound.container, "subtype": sound.subtype, "n_samples": sound.n_samples}
         plain |= {"samples_blake2b": sound.digest}
-        plain |= {name.replace(" ", "_").lower(): _finite(value) for name, value in figures(clip).items()}
+        plain |= figures(clip)
     return plain
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

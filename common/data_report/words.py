@@ -15,7 +15,8 @@ def headline(report: DataReport) -> str:
     """The report in a line."""
     n_refused = len({finding.index for finding in report.findings if finding.level == REFUSED})
     found = f"{report.n_suspects} with findings, {n_refused} of them to be refused" if report.findings else "all clean"
-    return f"{len(report.clips)} clips, {hours(report.seconds)} of speech: {found}"
+    n_clips = f"{len(report.clips)} clip{'s' if len(report.clips) != 1 else ''}"
+    return f"{n_clips}, {hours(report.seconds)} of speech: {found}"
 
 
 def hours(seconds: float) -> str:
