@@ -181,6 +181,7 @@ def prepare(
         dataset_path=args.dataset_path,
         speaker_ids=voice.speaker_id,
         default_speaker=voice.speaker_id(args.speaker, "--speaker"),
+        seed=None if args.p_arpabet is None else args.seed,
     )
     voice.front_end.warn_dropped()
     return utterances, voice.audio

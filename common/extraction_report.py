@@ -26,6 +26,8 @@ def table(report: Report, plan: ExtractionPlan) -> str:
 def options_of(text: TextConfig) -> str:
     """The options of train.py that read transcripts so."""
     words = ["--input-type", text.input_type, "--symbol-set", text.symbol_set, "--text-cleaners", *text.cleaners]
+    if text.p_arpabet:
+        words += ["--p-arpabet", "1"]  # the follower heard every word as phones
     return " ".join(words)
 
 

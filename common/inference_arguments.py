@@ -19,6 +19,7 @@ from common.precision import (
     check_precision_arguments,
 )
 from common.registry import GENERATORS
+from common.text.arguments import add_phoneme_overrides, override_phonemes
 from common.text.cleaners import CLEANERS
 from common.text.front_end import UNKNOWN_SYMBOLS
 from common.text.symbols import CHARACTER_SETS, PHONE_SETS
@@ -26,7 +27,10 @@ from common.vocoder import ACCEPTABLE_DIFFERENCES, Autocast
 
 WARMUP_STEPS = 3  # batches of --include-warmup
 PITCH_TRANSFORMS = ("flatten", "invert", "amplify", "shift", "custom")
-GENERATOR_OPTIONS = ("input_type", "symbol_set", "text_cleaners", "unknown_symbols")
+GENERATOR_OPTIONS = (
+    *("input_type", "symbol_set", "text_cleaners", "unknown_symbols"),
+    *("p_arpabet", "cmudict_path", "heteronyms_path", "g2p", "g2p_language"),
+)
 VOCODER_OPTIONS = ("denoising_strength", "accept_audio_differences", "cuda_graphs")
 MODEL_OPTIONS = {  # that one model alone has a notion of
     "FastPitch": (
@@ -175,6 +179,7 @@ def _add_text_arguments(parser: argparse.ArgumentParser) -> None:
         default="error",
         help="symbols the voice does not know end the run, or are dropped with one warning that counts them",
     )
+    add_phoneme_overrides(group)
 
 
 def _add_measuring_arguments(parser: argparse.ArgumentParser) -> None:
@@ -302,7 +307,7 @@ def text_config_from_args(args: argparse.Namespace, stored: TextConfig | None, *
     """
     given = {"input_type": args.input_type, "symbol_set": args.symbol_set, "cleaners": args.text_cleaners}
     changes = {key: tuple(value) if key == "cleaners" else value for key, value in given.items() if value is not None}
-    config = replace(stored or TextConfig(), **changes)
+    config = override_phonemes(args, replace(stored or TextConfig(), **changes))
     if stored is None:
         print(
             f"{where} does not say how its text was read; taken to be --input-type {config.input_type} "
