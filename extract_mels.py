@@ -2,7 +2,6 @@
 
 import argparse
 import importlib
-import os
 import sys
 from dataclasses import replace
 
@@ -117,18 +116,12 @@ def report_on_data(args: argparse.Namespace) -> int:
         text=text_from_args(args),
         limits=limits_from_args(args),
         max_wav_value=args.max_wav_value,
-        n_workers=args.num_workers or default_workers(),
+        n_workers=args.num_workers or distributed.own_cores(),
     )
     print(terminal(report))
     for path in data_report.write(report, output):
         print(path)
     return data_report.exit_status(report, strict=args.report_strict)
-
-
-def default_workers() -> int:
-    """This process's share of the cores it may use."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
 
 
 def main() -> int:
@@ -150,7 +143,7 @@ def main() -> int:
             given=given,
             follower=checkpoint and load_follower(args, checkpoint, plan, ranks.device),
             ranks=ranks,
-            n_workers=args.num_workers or default_workers(),
+            n_workers=args.num_workers or distributed.own_cores(),
         )
     except FailedElsewhereError:
         return 1

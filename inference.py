@@ -112,7 +112,7 @@ def load_voice(given: Given, args: argparse.Namespace, *, device: torch.device) 
     if options := pitch_options(args):
         package = models.get_package(given.model).__name__
         transform = importlib.import_module(f"{package}.pitch_transform").PitchTransform(**options)
-        if options.keys() & IN_HERTZ and not network.pitch_std > 0:
+        if options.keys() & IN_HERTZ and not (network.pitch_std > 0).all():
             raise InputError(
                 f"{given.path}: holds no pitch statistics to change pitch by in Hz; give --pitch-mean-std-file"
             )

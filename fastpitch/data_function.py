@@ -161,8 +161,8 @@ class FastPitchDataset(_Transcripts):
         super().__init__(entries, text=text, n_speakers=n_speakers, unknown_symbols=unknown_symbols)
         if self._front_end.mixes:
             raise InputError(
-                f"{filelist}: its durations are those of fixed symbols, which --p-arpabet {text.p_arpabet} draws anew in "
-                "each epoch; give 0 or 1, or train with --learned-alignment"
+                f"{filelist}: its durations are of the same symbols each time, but --p-arpabet {text.p_arpabet} draws "
+                "them anew in each epoch; give 0 or 1, or train with --learned-alignment"
             )
         self.lengths = [mel_size(dataset_path, entry) for entry in entries]
         check_stored(dataset_path, entries, column="mel", audio=audio)

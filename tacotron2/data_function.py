@@ -13,7 +13,7 @@ from common.audio import check_wav, load_wav
 from common.config import AudioConfig, TextConfig, differences, from_plain
 from common.data import Batch
 from common.errors import InputError
-from common.filelist import FilelistEntry, read_filelist
+from common.filelist import FilelistEntry, first_fields, read_filelist
 from common.files import load_tensor, read_json
 from common.mel import MelExtractor
 from common.text.front_end import TextFrontEnd
@@ -185,18 +185,9 @@ def build_dataset(
 
 def _read_list(path: Path, column: str) -> list[FilelistEntry]:
     """The list's entries with ``column`` and text, whatever else it has; raises InputError."""
-    first = _first_line(path)
+    first = first_fields(path)
     suffix, problem = _OTHER_SUFFIX[column]
     if first[0].endswith(suffix):
         raise InputError(f"{path}: {problem}")
     features = [name for name, value in zip(("durations", "pitch"), first[1:]) if value.endswith(".pt")]
     return read_filelist(path, columns=(column, *features, "text"), optional=("speaker",))
-
-
-def _first_line(path: Path) -> list[str]:
-    """Fields of the first line that is not blank; one empty field where the list cannot be read."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
-    except OSError:
-        return [""]  # which reading the list in earnest will explain
-    return next(([field.strip() for field in line.split("|")] for line in lines if line.strip()), [""])

@@ -122,6 +122,25 @@ def text_config_from_args(args: argparse.Namespace, *, speakers: Sequence[str] =
     )
 
 
+def options_of_text(config: TextConfig) -> dict[str, object]:
+    """The options that ``text_config_from_args`` makes ``config`` of, by destination; speakers are no option."""
+    options = {
+        "input_type": config.input_type,
+        "symbol_set": config.symbol_set,
+        "p_arpabet": config.p_arpabet,
+        "handle_arpabet": config.arpabet_by,
+        "handle_arpabet_ambiguous": config.arpabet_ambiguous,
+        "cmudict_path": config.cmudict_path and Path(config.cmudict_path),
+        "heteronyms_path": config.heteronyms_path and Path(config.heteronyms_path),
+        "g2p": config.g2p,
+        "g2p_language": config.g2p_language,
+        "prepend_space_to_text": config.prepend_space,
+        "append_space_to_text": config.append_space,
+    }
+    is_read = config.input_type == "char" or config.g2p is not None  # phones are not cleaned
+    return options | ({"text_cleaners": list(config.cleaners)} if is_read else {})
+
+
 def _g2p_config(args: argparse.Namespace, *, speakers: tuple[str, ...]) -> TextConfig:
     """Phones of text by eSpeak NG; a set of characters, which is the default, gives way to the set for them."""
     symbol_set = G2P_SETS[0] if args.symbol_set in CHARACTER_SETS else args.symbol_set
