@@ -22,6 +22,7 @@ _BRACES = re.compile(r"\{([^}]*)\}")
 # The marks that end a clause; after them stand quotes and blanks, and the letter up to which eSpeak has looked ahead.
 _ENDS = ",.;:!?…—"
 _END = re.compile(rf"([{_ENDS}])[{_ENDS}]*[^\w{_ENDS}]*\w?$")
+_BEGIN = re.compile(rf"\W*?([{_ENDS}])")
 _ENDS_ELSEWHERE = str.maketrans("、，。！？；：।॥؟،؛·–", ",,.!?;:..?,;;—")
 
 
@@ -42,6 +43,8 @@ def phones_of_text(text: str, *, language: str, table: SymbolTable) -> str:
         if index % 2:  # stood in braces
             pieces += [_BOUNDARY, *canonical_phone(part).split(), _BOUNDARY]
             continue
+        if pieces and (begins := _BEGIN.match(_usual(part))):  # which eSpeak would skip
+            pieces.append(begins[1])
         for clause in transcribe(part, language=language):
             pieces += [*_pieces(clause, table), _mark(clause)]
     return " ".join(_arranged(pieces, table))
@@ -68,8 +71,13 @@ def _in_set(name: str, table: SymbolTable) -> str:
 
 def _mark(clause: Clause) -> str:
     """The punctuation that ends a clause, or nothing but a boundary where it just goes on."""
-    found = _END.search(unicodedata.normalize("NFC", clause.text).translate(_ENDS_ELSEWHERE))
+    found = _END.search(_usual(clause.text))
     return found[1] if found else _BOUNDARY
+
+
+def _usual(text: str) -> str:
+    """The text with the punctuation of other scripts as that of the symbol set."""
+    return unicodedata.normalize("NFC", text).translate(_ENDS_ELSEWHERE)
 
 
 def _arranged(pieces: list[str], table: SymbolTable) -> list[str]:
