@@ -26,7 +26,7 @@ from common.text.symbols import CHARACTER_SETS, PHONE_SETS
 from common.vocoder import ACCEPTABLE_DIFFERENCES, Autocast
 
 WARMUP_STEPS = 3  # batches of --include-warmup
-PITCH_TRANSFORMS = ("flatten", "invert", "amplify", "shift", "custom")
+TRANSFORMS = ("flatten", "invert", "amplify", "shift", "custom")
 GENERATOR_OPTIONS = (
     *("input_type", "symbol_set", "text_cleaners", "unknown_symbols"),
     *("p_arpabet", "cmudict_path", "heteronyms_path", "g2p", "g2p_language"),
@@ -35,7 +35,7 @@ VOCODER_OPTIONS = ("denoising_strength", "accept_audio_differences", "cuda_graph
 MODEL_OPTIONS = {  # that one model alone has a notion of
     "FastPitch": (
         *("speaker", "pace", "max_duration", "pitch_mean_std_file"),
-        *(f"pitch_transform_{name}" for name in PITCH_TRANSFORMS),
+        *(f"{what}_transform_{name}" for what in ("pitch", "energy") for name in TRANSFORMS),
     ),
     "Tacotron2": ("max_decoder_steps", "gate_threshold"),
     "WaveGlow": ("wn_channels", "sigma_infer", "chunk_frames"),
@@ -138,6 +138,22 @@ def _add_speaking_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--pitch-transform-custom", action="store_true", help="apply the function of pitch_transform.py, alone"
     )
+    group.add_argument(
+        "--energy-transform-flatten", action="store_true", help="flatten the energy to each phrase's mean"
+    )
+    group.add_argument("--energy-transform-invert", action="store_true", help="mirror the energy at its mean")
+    group.add_argument(
+        "--energy-transform-amplify", type=float, metavar="FACTOR", help="scale the energy's distance from its mean"
+    )
+    group.add_argument(
+        "--energy-transform-shift",
+        type=float,
+        metavar="NUMBER",
+        help="add to the energy, log(1 + norm of a log-mel frame): less is louder",
+    )
+    group.add_argument(
+        "--energy-transform-custom", action="store_true", help="apply the function of energy_transform.py, alone"
+    )
 
 
 def _add_tacotron2_arguments(parser: argparse.ArgumentParser) -> None:
@@ -223,11 +239,14 @@ def check_options(args: argparse.Namespace) -> None:
         raise OptionError("--torchscript and --compile both compile the networks; give one of them")
     if args.gate_threshold is not None and args.gate_threshold >= 1:
         raise OptionError(f"--gate-threshold {args.gate_threshold}: expected a probability between 0 and 1")
-    others = [name for name in pitch_options(args) if name != "custom"]
-    if args.pitch_transform_custom and others:
-        raise OptionError(
-            f"--pitch-transform-custom is applied alone; leave out --pitch-transform-{others[0]}, or do it in there"
-        )
+    for what in ("pitch", "energy"):
+        given = transform_options(args, what)
+        others = [name for name in given if name != "custom"]
+        if "custom" in given and others:
+            raise OptionError(
+                f"--{what}-transform-custom is applied alone; leave out --{what}-transform-{others[0]}, or do it in "
+                "there"
+            )
 
 
 def check_roles(
@@ -267,9 +286,9 @@ def check_roles(
         raise OptionError("--no-audio leaves no work for a vocoder; leave one of them out")
 
 
-def pitch_options(args: argparse.Namespace) -> dict[str, float | bool]:
-    """The ``--pitch-transform-*`` options that are given, by their last word."""
-    values = {name: getattr(args, f"pitch_transform_{name}") for name in PITCH_TRANSFORMS}
+def transform_options(args: argparse.Namespace, what: str) -> dict[str, float | bool]:
+    """The ``--pitch-transform-*`` or ``--energy-transform-*`` options that are given, by their last word."""
+    values = {name: getattr(args, f"{what}_transform_{name}") for name in TRANSFORMS}
     return {name: value for name, value in values.items() if value is not None and value is not False}
 
 
