@@ -157,6 +157,7 @@ def load_generator(args: argparse.Namespace) -> Generator:
             n_speakers=getattr(config, "n_speakers", 1),
             load_mel_from_disk=_holds_mels(filelist),
             unknown_symbols=args.unknown_symbols,
+            seed=0,  # nothing is drawn: every clip is read as it is spoken
         )
         return data_functions.build_dataset(checkpoint.model, of_dataset, filelist, audio=checkpoint.audio, text=text)
 

@@ -1,7 +1,7 @@
 """Tacotron 2's training data: text with recordings, or with mels from the disk, and batches of them."""
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from common.errors import InputError
 from common.filelist import FilelistEntry, first_fields, read_filelist
 from common.files import load_tensor, read_json
 from common.mel import MelExtractor
+from common.text.arpabet import utterance_draws
 from common.text.front_end import TextFrontEnd
 
 _OTHER_SUFFIX = {  # of the first column, by the column that is read: what is wrong then
@@ -85,6 +86,7 @@ class Tacotron2Dataset:
         text: TextConfig,
         mels_from_disk: bool = False,
         unknown_symbols: str = "error",
+        seed: int = 0,
     ) -> None:
         self._folder = dataset_path
         self._audio = audio
@@ -94,9 +96,13 @@ class Tacotron2Dataset:
         self.lengths = [self._size(entry) for entry in self._entries]
         if mels_from_disk:
             self._check_audio(audio)
-        front_end = TextFrontEnd(text, unknown_symbols=unknown_symbols)
-        self._tokens = [front_end.encode(entry.fields["text"], where=entry.where) for entry in self._entries]
-        front_end.warn_dropped()
+        self._seed = seed
+        self._front_end = TextFrontEnd(text, unknown_symbols=unknown_symbols)
+        self._texts = [self._front_end.clean(entry.fields["text"]) for entry in self._entries]
+        self._tokens = [
+            self._front_end.encode_cleaned(text, where=entry.where) for text, entry in zip(self._texts, self._entries)
+        ]
+        self._front_end.warn_dropped()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -110,6 +116,15 @@ class Tacotron2Dataset:
         entry = self._entries[index]
         mel = self._load_mel(entry) if self._column == "mel" else self._extract_mel(entry)
         return Tacotron2Utterance(f"{self._path(entry)} ({entry.where})", torch.tensor(self._tokens[index]), mel)
+
+    def draw(self, index: int, *, epoch: int) -> Tacotron2Utterance:
+        """One utterance as an epoch of training reads it: which words are phones is drawn, where the text says so."""
+        item = self[index]
+        if not self._front_end.mixes:
+            return item
+        draws = utterance_draws(seed=self._seed, epoch=epoch, index=index)
+        tokens = self._front_end.encode_cleaned(self._texts[index], where=self._entries[index].where, draw=draws)
+        return replace(item, tokens=torch.tensor(tokens))
 
     def collate(self, items: list[Tacotron2Utterance]) -> Tacotron2Batch:
         """Pad utterances, in the order they come, into one batch."""
@@ -180,6 +195,7 @@ def build_dataset(
         text=text,
         mels_from_disk=args.load_mel_from_disk,
         unknown_symbols=args.unknown_symbols,
+        seed=args.seed,
     )
 
 
