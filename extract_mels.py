@@ -86,6 +86,8 @@ def plan_from_args(args: argparse.Namespace, checkpoint: Checkpoint | None) -> E
         audio=audio,
         mels=args.extract_mels,
         pitch=kinds,
+        frame_pitch=args.extract_pitch,
+        pitch_method=args.pitch_method,
         durations_from=durations_from,
         symbols_are_characters=args.input_type == "char",
         trim_silence=args.trim_silence,

@@ -7,7 +7,7 @@ from common.audio_arguments import add_audio_arguments
 from common.cli import ArgumentParser, non_negative_float, positive_float, positive_int
 from common.data_report.arguments import add_report_arguments
 from common.errors import InputError, OptionError
-from common.pitch import KINDS
+from common.pitch import KINDS, METHODS
 from common.text.cleaners import CLEANERS
 from common.text.front_end import UNKNOWN_SYMBOLS
 from common.text.symbols import CHARACTER_SETS, PHONE_SETS
@@ -99,6 +99,13 @@ def _add_feature_arguments(parser: argparse.ArgumentParser) -> None:
         option = "--extract-" + kind.replace("_", "-")
         what.add_argument(option, action="store_true", help=f"pitch of each {unit}, into {kind}/ (in Hz: {kind}_hz/)")
     what.add_argument(
+        "--extract-pitch",
+        action="store_true",
+        help="pitch of each mel frame in Hz, into pitch/, for lists of mels/a.pt|pitch/a.pt|text to train with "
+        "--learned-alignment",
+    )
+    what.add_argument("--pitch-method", choices=METHODS, default=METHODS[0], help="what estimates pitch of any kind")
+    what.add_argument(
         "--trim-silence",
         type=non_negative_float,
         metavar="SECONDS",
@@ -138,7 +145,9 @@ def check_options(args: argparse.Namespace) -> None:
         return
     kinds = wanted_pitch(args)
     _check_follower(args)
-    if not (args.extract_mels or args.extract_durs_from_textgrids or is_following(args) or kinds):
+    if args.pitch_method != METHODS[0] and not (kinds or args.extract_pitch):
+        raise OptionError("--pitch-method is for pitch; add --extract-pitch or --extract-pitch-char")
+    if not (args.extract_mels or args.extract_durs_from_textgrids or is_following(args) or kinds or args.extract_pitch):
         raise OptionError(
             "nothing to extract: give --extract-mels, --extract-durations, --extract-durs-from-textgrids or "
             "--extract-pitch-char"
