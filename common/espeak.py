@@ -153,11 +153,6 @@ def check_language(language: str) -> None:
         machine.use(Speaker(voice=language))
 
 
-def languages() -> list[str]:
-    """Tags of all languages that eSpeak NG knows, sorted."""
-    return sorted(_machine().voices())
-
-
 def unlinked(name: str) -> str:
     """eSpeak's name of a phone in characters of the symbol set `ipa`, marks of stress and length kept."""
     for old, new in _REWRITES:
@@ -405,7 +400,7 @@ class _Machine:
             i += 1
         return 0
 
-    def voices(self) -> dict[str, str]:
+    def _voices(self) -> dict[str, str]:
         """The definition of each voice by its language tags."""
         definitions: dict[str, str] = {}
         for path in sorted(path for path in (self._data / "lang").rglob("*") if path.is_file()):
@@ -416,7 +411,7 @@ class _Machine:
 
     def _voice_file(self, voice: str) -> str:
         """The definition of the voice whose language tag is ``voice``."""
-        definitions = self.voices()
+        definitions = self._voices()
         if voice.lower() not in definitions:
             near = [tag for tag in sorted(definitions) if tag.split("-")[0] == voice.lower().split("-")[0]]
             raise InputError(f"eSpeak NG has no voice {voice!r}; it has {', '.join(near or sorted(definitions))}")
