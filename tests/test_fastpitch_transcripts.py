@@ -1,4 +1,4 @@
-"""FastPitch's data without durations: recordings or their features with transcripts, speakers, and the voice's pitch."""
+"""FastPitch's data without durations: recordings or their features, transcripts, speakers, and the voice's pitch."""
 
 import threading
 from argparse import Namespace
@@ -23,6 +23,7 @@ from fastpitch.data_function import UnalignedDataset, survey
 from fastpitch.prior import padded_priors
 
 RATE = 22050
+TEXT = TextConfig()
 TEXTS = {"a": "Printing", "b": "in the only", "c": "a word"}  # plain letters: one symbol each
 SECONDS = {"a": 0.6, "b": 0.8, "c": 0.5}
 SPEAKERS = {"a": "anna", "b": "carl", "c": "anna"}
@@ -59,9 +60,7 @@ def options(folder: Path, **changes: object) -> Namespace:
     return Namespace(**values | changes)
 
 
-def dataset(
-    folder: Path, *, filelist: str = "list.txt", text: TextConfig = TextConfig(), **changes
-) -> UnalignedDataset:
+def dataset(folder: Path, *, filelist: str = "list.txt", text: TextConfig = TEXT, **changes) -> UnalignedDataset:
     args = options(folder, **changes)
     return data_functions.build_dataset("FastPitch", args, folder / filelist, audio=AudioConfig(), text=text)
 
