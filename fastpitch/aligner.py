@@ -74,11 +74,13 @@ class ConvAttention(nn.Module):
     def forward(
         self, mels: Tensor, mel_lengths: Tensor, embedded: Tensor, token_lengths: Tensor, prior: Tensor | None
     ) -> Alignment:
-        """mels (B, n_mels, F), embedded tokens (B, L, C), lengths (B,), prior (B, F, L) as `fastpitch.prior` makes."""
+        """mels (B, n_mels, F), embedded tokens (B, L, C), lengths (B,), prior (B, F, L) as `fastpitch.prior` makes.
+
+        Mels are zero after an utterance's end, as batches are.
+        """
         is_token = mask_from_lengths(token_lengths, embedded.size(1))
         keys = embedded.transpose(1, 2)
         if self.mask_padding:
-            mels = mels * mask_from_lengths(mel_lengths, mels.size(2)).unsqueeze(1)
             keys = keys * is_token.unsqueeze(1)
         queries, keys = self.query_proj(mels), self.key_proj(keys)
         with torch.autocast(queries.device.type, enabled=False):

@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
+from common.layers import mask_from_lengths
 from fastpitch.aligner import Alignment, ConvAttention, binarisation_sum, forward_sum_losses, squared_distances
 from fastpitch.prior import padded_priors
 from fastpitch.prosody import energies_of_tokens, means_over_tokens
@@ -108,7 +109,7 @@ def small_case() -> tuple[ConvAttention, dict[str, Tensor]]:
     torch.manual_seed(3)
     token_lengths, frame_lengths = torch.tensor([9, 1, 4]), torch.tensor([21, 30, 4])
     given = {
-        "mels": torch.randn(3, 10, 30),
+        "mels": torch.randn(3, 10, 30) * mask_from_lengths(frame_lengths).unsqueeze(1),
         "mel_lengths": frame_lengths,
         "embedded": torch.randn(3, 9, 12),
         "token_lengths": token_lengths,

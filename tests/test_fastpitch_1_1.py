@@ -245,15 +245,16 @@ def test_torchscript_speaks_the_same(energy: bool):
 
 
 def recordings(token_lengths: tuple[int, ...], frame_lengths: tuple[int, ...]) -> FastPitchBatch:
-    """Random mels and pitch with noise in their padding, and texts."""
+    """Random mels, and pitch and texts with noise in their padding."""
     generator = torch.Generator().manual_seed(5)
     tokens, lengths = texts(*token_lengths)
     pitch = torch.randn(len(frame_lengths), max(frame_lengths), generator=generator)
+    mels = torch.randn(len(frame_lengths), 12, max(frame_lengths), generator=generator) - 4
     return FastPitchBatch(
         names=tuple(f"u{item}" for item in range(len(frame_lengths))),
         tokens=tokens,
         token_lengths=lengths,
-        mels=torch.randn(len(frame_lengths), 12, max(frame_lengths), generator=generator) - 4,
+        mels=mels * mask_from_lengths(torch.tensor(frame_lengths)).unsqueeze(1),
         mel_lengths=torch.tensor(frame_lengths),
         pitch_frames=pitch * (pitch > -0.5),
         prior=padded_priors(frame_lengths, token_lengths),

@@ -105,14 +105,14 @@ def test_the_mean_over_a_batch_is_the_mean_over_its_utterances_one_by_one():
 
 
 def join(batches: list[FastPitchBatch]) -> FastPitchBatch:
-    """Utterances as one batch, padded with values that must have no part."""
+    """Utterances as one batch, padded, but for mels, with values that must have no part."""
     n_tokens, n_frames = (max(int(getattr(one, name)) for one in batches) for name in ("token_lengths", "mel_lengths"))
 
     def padded(name: str, *sizes: int) -> torch.Tensor:
         values = [getattr(one, name) for one in batches]
         pads = [[(0, size - value.size(-1 - axis)) for axis, size in enumerate(reversed(sizes))] for value in values]
         flat = [[end for pair in pad for end in pair] for pad in pads]
-        fill = 0 if name == "prior" else 7
+        fill = 0 if name in ("mels", "prior") else 7
         return torch.cat([torch.nn.functional.pad(value, pad, value=fill) for value, pad in zip(values, flat)])
 
     return FastPitchBatch(
