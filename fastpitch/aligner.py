@@ -34,6 +34,11 @@ class Alignment:
         is_frame = mask_from_lengths(frame_lengths, self.path.size(1)).unsqueeze(2)
         return self.log_attention.detach().exp() * is_frame
 
+    def attention_without(self, prior: Tensor, frame_lengths: Tensor) -> Tensor:
+        """The same, from how frames and tokens look alone: weights (B, F, L) had ``prior`` (B, F, L) not been added."""
+        is_frame = mask_from_lengths(frame_lengths, self.path.size(1)).unsqueeze(2)
+        return torch.softmax(self.log_attention.detach() - torch.log(prior + _LEAST_PRIOR), 2) * is_frame
+
 
 class ConvNorm(nn.Module):
     """A convolution that keeps the length, with the initial weights and the name that the published model has."""

@@ -42,9 +42,9 @@ class FastPitchObjective(Objective):
 
     ``duration_error`` (frames) and ``pitch_error`` (normalised) are mean absolute errors, logged only. With a learned
     alignment there are its forward sum, ``attn_loss``, a mean over utterances, and its binarisation, ``kl_loss``, one
-    over frames; validation adds ``attention_diagonality``, a mean over utterances, and ``unattended_tokens``, the
-    share of tokens that would have no frame, went each frame to the token that it attends to most
-    (`common.attention`).
+    over frames. Validation adds two figures (`common.attention`): ``unattended_tokens``, the share of tokens that would
+    have no frame, went each frame to the token that it attends to most; and ``attention_diagonality``, a mean over
+    utterances, of the attention without its prior, which is diagonal before anything is learned.
     """
 
     phases = (Phase(_PHASE, trains=("fastpitch",)),)
@@ -95,7 +95,8 @@ class FastPitchObjective(Objective):
             return terms
         lengths = batch.token_lengths, batch.mel_lengths
         attention = out.alignment.attention(batch.mel_lengths)
-        terms["attention_diagonality"] = Term(diagonality(attention, *lengths).sum(), _n_utterances(batch))
+        learned = out.alignment.attention_without(batch.prior, batch.mel_lengths)
+        terms["attention_diagonality"] = Term(diagonality(learned, *lengths).sum(), _n_utterances(batch))
         terms["unattended_tokens"] = Term(unattended_tokens(attention, *lengths).sum(), batch.token_lengths.sum())
         return terms
 

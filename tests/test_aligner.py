@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
+from common.attention import diagonality
 from common.layers import mask_from_lengths
 from fastpitch.aligner import Alignment, ConvAttention, binarisation_sum, forward_sum_losses, squared_distances
 from fastpitch.prior import padded_priors
@@ -190,3 +191,43 @@ def test_no_tensor_kept_for_the_backward_pass_is_of_channels_by_frames_by_tokens
     with torch.autograd.graph.saved_tensors_hooks(lambda kept: sizes.append(kept.numel()) or kept, lambda kept: kept):
         losses(aligner(**given), given)
     assert max(sizes) == 3 * 80 * 30  # the queries; the cube would be nine times as large
+
+
+def test_the_durations_of_made_up_speech_are_found_without_being_told():
+    """Eight symbols, each of one sound, and durations that the prior cannot know."""
+    generator = torch.Generator().manual_seed(2)
+    sounds = 2 * torch.randn(9, 10, generator=generator)
+    token_lengths = torch.randint(6, 13, (48,), generator=generator)
+    steps = torch.randint(1, 8, (48, int(token_lengths.max())), generator=generator)
+    is_token = mask_from_lengths(token_lengths)
+    tokens = (steps.cumsum(1) % 8 + 1) * is_token  # no symbol twice in a row, which nothing could tell apart
+    true = torch.randint(1, 16, tokens.shape, generator=generator) * is_token
+    frame_lengths = true.sum(1)
+    spoken = [sounds[row].repeat_interleave(durations, 0) for row, durations in zip(tokens, true)]
+    mels = torch.nn.utils.rnn.pad_sequence(spoken, batch_first=True).transpose(1, 2)
+    noise = 0.3 * torch.randn(mels.shape, generator=generator)
+    given = {
+        "mels": mels + noise * mask_from_lengths(frame_lengths).unsqueeze(1),
+        "mel_lengths": frame_lengths,
+        "token_lengths": token_lengths,
+        "prior": padded_priors(frame_lengths.tolist(), token_lengths.tolist()),
+    }
+    torch.manual_seed(0)
+    embedding, aligner = torch.nn.Embedding(9, 16), ConvAttention(10, 16, mask_padding=True)
+    optimizer = torch.optim.Adam([*embedding.parameters(), *aligner.parameters()], 1e-2)
+    off, diagonal = [], []
+    for step in range(60):
+        alignment = aligner(**given, embedded=embedding(tokens))
+        off.append(float((alignment.durations - true).abs().sum() / true.sum()))
+        learned = alignment.attention_without(given["prior"], frame_lengths)
+        diagonal.append(float(diagonality(learned, token_lengths, frame_lengths).mean()))
+        loss = forward_sum_losses(alignment.log_probs, token_lengths, frame_lengths).mean()
+        if step >= 30:
+            loss = loss + binarisation_sum(alignment, frame_lengths) / frame_lengths.sum()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    assert off[0] > 0.4
+    assert off[-1] < 0.1
+    assert abs(diagonal[0]) < 0.2
+    assert diagonal[-1] > 0.4

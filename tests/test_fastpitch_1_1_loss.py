@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 from test_fastpitch_1_1 import MODELS, part, published, recordings, run_forward, small
 
 import loss_functions
+from common.attention import diagonality
 from common.config import AudioConfig
 from common.distributed import Ranks
 from common.engine import Engine, EngineOptions
@@ -196,7 +197,12 @@ def test_validation_tells_how_good_the_alignment_is():
         n_tokens, n_frames = int(batch.token_lengths[item]), int(batch.mel_lengths[item])
         left_out += n_tokens - len(set(attention[item, :n_frames].argmax(1).tolist()))
     assert (terms["unattended_tokens"].total, terms["unattended_tokens"].count) == (left_out, 32)
-    assert 0.5 < terms["attention_diagonality"].total / terms["attention_diagonality"].count <= 1
+    lengths = batch.token_lengths, batch.mel_lengths
+    bare = network.attention(batch.mels, lengths[1], network.encoder.word_emb(batch.tokens), lengths[0], None)
+    own = diagonality(bare.attention(lengths[1]), *lengths)  # a random network's, which the prior's would hide
+    torch.testing.assert_close(terms["attention_diagonality"].total, own.sum(), atol=1e-4, rtol=1e-4)
+    assert own.abs().max() < 0.5 < diagonality(attention, *lengths).min()
+    assert terms["attention_diagonality"].count == 2
     shown = objective().log_style.terms
     assert {"attn_loss", "kl_loss", "energy_loss", "attention_diagonality", "unattended_tokens"} <= set(shown)
     assert set(shown) <= set(terms)
