@@ -2,7 +2,6 @@
 
 import argparse
 import importlib
-import os
 import sys
 from dataclasses import replace
 
@@ -14,6 +13,7 @@ from common.audio_arguments import audio_config_from_args
 from common.checkpoint import Checkpoint
 from common.cli import run
 from common.config import AudioConfig, TextConfig, differences
+from common.data_report.arguments import limits_from_args, text_from_args
 from common.errors import InputError, OptionError
 from common.extraction import FROM_ATTENTION, FROM_FILES, FROM_TEXTGRIDS, ExtractionPlan, Follower
 from common.extraction_arguments import PEAK_NORM, build_parser, check_options, is_following, wanted_pitch
@@ -86,6 +86,8 @@ def plan_from_args(args: argparse.Namespace, checkpoint: Checkpoint | None) -> E
         audio=audio,
         mels=args.extract_mels,
         pitch=kinds,
+        frame_pitch=args.extract_pitch,
+        pitch_method=args.pitch_method,
         durations_from=durations_from,
         symbols_are_characters=args.input_type == "char",
         trim_silence=args.trim_silence,
@@ -97,15 +99,38 @@ def plan_from_args(args: argparse.Namespace, checkpoint: Checkpoint | None) -> E
     )
 
 
-def default_workers() -> int:
-    """This process's share of the cores it may use."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
+def report_on_data(args: argparse.Namespace) -> int:
+    """Say what is wrong with the recordings and transcripts, before anything is made of them."""
+    from common.data_report import run as data_report  # it draws, which workers need not load
+    from common.data_report.words import terminal
+
+    def audio_of(rate: int | None) -> AudioConfig:
+        given = {} if rate is None or hasattr(args, "sampling_rate") else {"sampling_rate": rate}
+        return audio_from_args(argparse.Namespace(**vars(args), **given), None)
+
+    output = args.report_output or args.dataset_path / "data_report"
+    audio_of(None)  # wrong options are said first
+    data_report.open_output(output)
+    report = data_report.look(
+        args.wav_text_filelist,
+        dataset=args.dataset_path,
+        audio_of=audio_of,
+        text=text_from_args(args),
+        limits=limits_from_args(args),
+        max_wav_value=args.max_wav_value,
+        n_workers=args.num_workers or distributed.own_cores(),
+    )
+    print(terminal(report))
+    for path in data_report.write(report, output):
+        print(path)
+    return data_report.exit_status(report, strict=args.report_strict)
 
 
 def main() -> int:
     args = build_parser().parse_args()
     check_options(args)
+    if args.report:
+        return report_on_data(args)
     checkpoint = None
     if is_following(args):
         checkpoint = open_checkpoint(TACOTRON2, args.tacotron2_checkpoint, ema=False).checkpoint
@@ -120,7 +145,7 @@ def main() -> int:
             given=given,
             follower=checkpoint and load_follower(args, checkpoint, plan, ranks.device),
             ranks=ranks,
-            n_workers=args.num_workers or default_workers(),
+            n_workers=args.num_workers or distributed.own_cores(),
         )
     except FailedElsewhereError:
         return 1

@@ -24,7 +24,7 @@ from common.inference_arguments import (
     checkpoint_option,
     device_from_args,
     given_checkpoint,
-    pitch_options,
+    transform_options,
     vocoder_settings,
 )
 from common.logger import Logger
@@ -33,7 +33,7 @@ from common.phrases import read_phrases
 from common.pitch_statistics import read_pitch_statistics
 from common.precision import choose_kernels, precision_name
 from common.registry import GENERATORS, VOCODERS, available_models
-from common.synthesis import Controls, PitchTransformation
+from common.synthesis import Controls, EnergyTransformation, PitchTransformation
 from common.synthesizer import OutputFolder, Synthesizer, Utterance, encode_phrases, plan_batches, speak_all
 from common.text.front_end import TextFrontEnd
 from common.vocoder import AudioContract, Autocast, GriffinLimVocoder, NetworkVocoder, Vocoder, WithSettings
@@ -51,6 +51,7 @@ class Voice:
     front_end: TextFrontEnd
     n_speakers: int
     pitch_transform: PitchTransformation | None
+    energy_transform: EnergyTransformation | None
 
     def speaker_id(self, name: str, where: str) -> int:
         """Id of a speaker's name or number; ``where`` says where it was written."""
@@ -102,27 +103,32 @@ def compiled(network: Any, given: Given, args: argparse.Namespace) -> Any:
 
 
 def load_voice(given: Given, args: argparse.Namespace, *, device: torch.device) -> Voice:
-    """A text-to-mel checkpoint with its text front end and the pitch transform of its package."""
+    """A text-to-mel checkpoint with its text front end and the transforms of its package."""
     network, config = load_network(given, device=device)
     if args.pitch_mean_std_file is not None:
         given_pitch = read_pitch_statistics(args.pitch_mean_std_file)
         network.pitch_mean.fill_(given_pitch.mean)
         network.pitch_std.fill_(given_pitch.std)
-    transform = None
-    if options := pitch_options(args):
-        package = models.get_package(given.model).__name__
-        transform = importlib.import_module(f"{package}.pitch_transform").PitchTransform(**options)
-        if options.keys() & IN_HERTZ and not network.pitch_std > 0:
-            raise InputError(
-                f"{given.path}: holds no pitch statistics to change pitch by in Hz; give --pitch-mean-std-file"
-            )
+    package = models.get_package(given.model).__name__
+    transforms = {}
+    for what in ("pitch", "energy"):
+        if options := transform_options(args, what):
+            module = importlib.import_module(f"{package}.{what}_transform")
+            transforms[what] = getattr(module, f"{what.title()}Transform")(**options)
+    if transform_options(args, "pitch").keys() & IN_HERTZ and not (network.pitch_std > 0).all():
+        raise InputError(
+            f"{given.path}: holds no pitch statistics to change pitch by in Hz; give --pitch-mean-std-file"
+        )
+    if "energy" in transforms and not config.energy_conditioning:
+        raise InputError(f"{given.path}: knows no energy to transform; it was trained without --energy-conditioning")
     return Voice(
         model=given.model,
         network=compiled(network, given, args),
         audio=given.checkpoint.audio,
         front_end=TextFrontEnd(given.checkpoint.text, unknown_symbols=args.unknown_symbols),
         n_speakers=getattr(config, "n_speakers", 1),
-        pitch_transform=transform,
+        pitch_transform=transforms.get("pitch"),
+        energy_transform=transforms.get("energy"),
     )
 
 
@@ -185,6 +191,7 @@ def prepare(
         dataset_path=args.dataset_path,
         speaker_ids=voice.speaker_id,
         default_speaker=voice.speaker_id(args.speaker, "--speaker"),
+        seed=None if args.p_arpabet is None else args.seed,
     )
     voice.front_end.warn_dropped()
     return utterances, voice.audio
@@ -196,6 +203,7 @@ def controls_from_args(args: argparse.Namespace, voice: Voice | None) -> Control
         pace=args.pace,
         max_duration=args.max_duration,
         pitch_transform=voice.pitch_transform if voice else None,
+        energy_transform=voice.energy_transform if voice else None,
         seed=args.seed,
         max_decoder_steps=args.max_decoder_steps,
         gate_threshold=args.gate_threshold,

@@ -116,6 +116,8 @@ def train(args: argparse.Namespace, ranks: Ranks) -> int:
         _check_fits(template, found[1], where=found[0], adaptable=adaptable)
         _load_weights(networks, found[1], where=found[0], ranks=ranks)
     package.arg_parser.set_up_networks(networks, args, new=found is None)
+    if survey := getattr(package.data_function, "survey", None):
+        survey(networks, args, training_set=training_set, validation_set=validation_set, ranks=ranks)
     objective = loss_functions.build_objective(args.model, args, audio)
     engine = _build_engine(args, networks, objective, settings, ranks)
     args.output.mkdir(parents=True, exist_ok=True)

@@ -53,6 +53,18 @@ def distance_from_diagonal(
     return (alignments.float() * away).sum(2) * mask
 
 
+def unattended_tokens(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
+    """Tokens that no frame attends to more than to any other, as `diagonality`'s arguments -> int64 (B,).
+
+    Were each frame the token's that it attends to most, these tokens would have no frames. A monotonic alignment
+    hides them: it gives each token one.
+    """
+    favourites = _valid(alignments, token_lengths, frame_lengths).argmax(2)
+    is_frame = mask_from_lengths(frame_lengths, alignments.size(1)).long()
+    n_frames = is_frame.new_zeros(len(alignments), alignments.size(2)).scatter_add(1, favourites, is_frame)
+    return ((n_frames == 0) & mask_from_lengths(token_lengths, alignments.size(2))).sum(1)
+
+
 def _valid(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
     """Weights of valid frames and tokens, float64, each frame's divided by the number of frames."""
     frames = mask_from_lengths(frame_lengths, alignments.size(1)).unsqueeze(2)

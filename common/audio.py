@@ -81,6 +81,20 @@ def load_wav(
     return torch.from_numpy(samples)
 
 
+def open_wav(path: Path, *, where: str = "") -> soundfile.SoundFile:
+    """Open a file of any sample format, rate and number of channels, to look at what ``load_wav`` would refuse.
+
+    One that is missing, damaged or shorter than it announces is an AudioError that names the file and ``where``.
+    """
+    file = _open(path, where)
+    try:
+        _check_end(file, path, where)
+    except AudioError:
+        file.close()
+        raise
+    return file
+
+
 def save_wav(path: Path, wave: Tensor, *, sampling_rate: int) -> None:
     """Write ``wave`` (T,), nominally in [-1, 1], as 16-bit PCM, atomically; louder samples clip, they never wrap."""
     samples = wave.detach().to("cpu", torch.float32).numpy()
@@ -115,10 +129,7 @@ def _check(
         kind = f"{file.format} file with {file.subtype} samples"
         raise AudioError(f"{path}: {kind}, expected WAV or FLAC with integer or float samples{_at(where)}")
     # truncation first: a file cut within its header has the oddest of everything else
-    if file.format == "FLAC":
-        _check_flac_end(file, path, where)
-    else:
-        _check_wav_size(path, where)
+    _check_end(file, path, where)
     if file.channels != 1:
         raise AudioError(f"{path}: {file.channels} channels, expected 1{_at(where)}; mix it down to mono")
     if sampling_rate is not None and file.samplerate != sampling_rate:
@@ -135,6 +146,13 @@ def _check(
     if file.frames == 0:
         raise AudioError(f"{path}: no samples{_at(where)}")
     return WavInfo(n_samples=file.frames, sampling_rate=file.samplerate)
+
+
+def _check_end(file: soundfile.SoundFile, path: Path, where: str) -> None:
+    if file.format == "FLAC":
+        _check_flac_end(file, path, where)
+    elif file.format in CONTAINERS:
+        _check_wav_size(path, where)
 
 
 def _check_flac_end(file: soundfile.SoundFile, path: Path, where: str) -> None:

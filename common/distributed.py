@@ -83,6 +83,17 @@ def stop() -> None:
         dist.destroy_process_group()
 
 
+def is_first_process() -> bool:
+    """Whether this is the process that speaks for all, where no `Ranks` are at hand."""
+    return int(os.environ.get("RANK", 0)) == 0
+
+
+def own_cores() -> int:
+    """This process's share of the cores that it and its neighbours on this machine may use."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
+
+
 class GradientReducer:
     """Sums gradients over processes while the backward pass still runs.
 

@@ -34,6 +34,8 @@ _PHONEME_EVENTS, _PHONEME_IPA, _DONT_EXIT = 0x1, 0x2, 0x8000
 _UTF8, _END_PAUSE = 0x1, 0x1000
 _RATE, _PITCH, _RANGE = 1, 3, 4
 _EVENT_WORD, _EVENT_PHONEME = 1, 7
+_UTF8_TEXT, _NAMES_IPA = 0x1, 0x2  # of espeak_TextToPhonemes
+_BETWEEN = "|"  # between the names of phones
 
 _LATE_S = 0.035  # s; a final l's event closer than this to the next phone's came after the sound
 _CLOSURE_S = 0.001  # s; shorter runs of zeros are zero crossings, not closures
@@ -121,14 +123,50 @@ class Speaker:
         return Speech(trimmed, rate, tuple(intervals), tuple(_words(text, moved, rate)))
 
 
+@dataclass(frozen=True)
+class Clause:
+    """What eSpeak reads in one breath: its text, and each word's phones by their names, stress and length included.
+
+    A phone without a name is a pause or a link to the next one.
+    """
+
+    text: str
+    words: tuple[tuple[str, ...], ...]
+
+
+def transcribe(text: str, *, language: str) -> list[Clause]:
+    """How ``text`` is said in a language (a tag such as "de"), without saying it.
+
+    Raises:
+        InputError: eSpeak NG has no such language, or its library is missing.
+    """
+    machine = _machine()
+    with machine.lock:
+        machine.use(Speaker(voice=language))
+        return list(machine.read(text))
+
+
+def check_language(language: str) -> None:
+    """Raises InputError when eSpeak NG has no such language, naming those that come near, or cannot be loaded."""
+    machine = _machine()
+    with machine.lock:
+        machine.use(Speaker(voice=language))
+
+
+def unlinked(name: str) -> str:
+    """eSpeak's name of a phone in characters of the symbol set `ipa`, marks of stress and length kept."""
+    for old, new in _REWRITES:
+        name = name.replace(old, new)
+    return name
+
+
 def symbols_of(name: str) -> tuple[tuple[str, int], ...]:
     """eSpeak's name of a phone as symbols of the set `ipa`, each with its share of the phone's duration.
 
     Stress is dropped; diphthongs, r-coloured vowels and syllabic consonants come apart; a long vowel keeps one
     symbol and counts twice: ``ˈɑːɹ`` -> (("ɑ", 2), ("ɹ", 1)).
     """
-    for old, new in _REWRITES:
-        name = name.replace(old, new)
+    name = unlinked(name)
     symbols: list[tuple[str, int]] = []
     for letter in name:
         if letter == _LONG and symbols:
@@ -296,6 +334,7 @@ class _Machine:
         self._events: list[_Event] = []
         self._callback = _SynthCallback(self._collect)  # the library keeps only a pointer to it
         self._library.espeak_SetSynthCallback(self._callback)
+        self._library.espeak_TextToPhonemes.restype = ctypes.c_char_p
 
     def use(self, speaker: Speaker) -> None:
         """Speak as ``speaker`` from now on."""
@@ -328,6 +367,24 @@ class _Machine:
             raise InputError(f"eSpeak NG cannot speak {text!r} (status {status})")
         return np.concatenate(self._chunks or [np.zeros(0, dtype=np.int16)]), self._events
 
+    def read(self, text: str) -> Iterable[Clause]:
+        """The clauses of ``text``; the library moves a pointer to where the next one begins, one letter ahead."""
+        encoded = text.replace("\0", " ").encode("utf-8")
+        buffer = ctypes.create_string_buffer(encoded)
+        start = ctypes.addressof(buffer)
+        pointer = ctypes.c_void_p(start)
+        done = 0
+        while pointer.value:
+            names = self._library.espeak_TextToPhonemes(
+                ctypes.byref(pointer), _UTF8_TEXT, _NAMES_IPA | ord(_BETWEEN) << 8
+            )
+            end = pointer.value - start if pointer.value else len(encoded)
+            words = (names or b"").decode("utf-8", errors="ignore").split()
+            yield Clause(
+                encoded[done:end].decode("utf-8", errors="ignore"), tuple(tuple(word.split(_BETWEEN)) for word in words)
+            )
+            done = end
+
     def _collect(self, wave, n_samples: int, events) -> int:
         if wave and n_samples > 0:
             self._chunks.append(np.ctypeslib.as_array(wave, (n_samples,)).copy())
@@ -343,13 +400,18 @@ class _Machine:
             i += 1
         return 0
 
-    def _voice_file(self, voice: str) -> str:
-        """The definition of the voice whose language tag is ``voice``."""
-        definitions = {}
+    def _voices(self) -> dict[str, str]:
+        """The definition of each voice by its language tags."""
+        definitions: dict[str, str] = {}
         for path in sorted(path for path in (self._data / "lang").rglob("*") if path.is_file()):
             definition = path.read_text(encoding="utf-8")
-            for tag in (path.name.lower(), *re.findall(r"^language\s+(\S+)", definition, flags=re.MULTILINE)):
-                definitions.setdefault(tag, definition)
+            for tag in (path.name, *re.findall(r"^language\s+(\S+)", definition, flags=re.MULTILINE)):
+                definitions.setdefault(tag.lower(), definition)
+        return definitions
+
+    def _voice_file(self, voice: str) -> str:
+        """The definition of the voice whose language tag is ``voice``."""
+        definitions = self._voices()
         if voice.lower() not in definitions:
             near = [tag for tag in sorted(definitions) if tag.split("-")[0] == voice.lower().split("-")[0]]
             raise InputError(f"eSpeak NG has no voice {voice!r}; it has {', '.join(near or sorted(definitions))}")

@@ -17,9 +17,9 @@ from common.pitch import (
     SHORTEST,
     TRICHAR_PARTS,
     PitchMoments,
-    estimate_pitch,
     moments,
     normalise,
+    pitch_by,
     pitch_of_kind,
 )
 from common.pitch_statistics import PitchStatistics
@@ -29,7 +29,9 @@ from common.textgrid import Alignment, fit, read_alignment, trim_silence
 FROM_TEXTGRIDS = "TextGrids"
 FROM_ATTENTION = "attention"  # of a text-to-mel model, the plan's follower
 FROM_FILES = "files"  # made by an earlier run, or by other tools
+FRAME_PITCH = "pitch"  # folder of ExtractionPlan.frame_pitch
 HERTZ = "_hz"  # pitch_char_hz/ holds pitch in Hz; pitch_char/ the same, normalised over the list
+_OF_FRAMES = ("mels", "pitch_mel" + HERTZ, FRAME_PITCH)  # which durations have no part in
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class ExtractionPlan:
     audio: AudioConfig
     mels: bool = False
     pitch: tuple[str, ...] = ()  # of pitch.KINDS
+    frame_pitch: bool = False  # in Hz, as a learned alignment trains on it
+    pitch_method: str = "praat"  # of pitch.METHODS, for every kind of pitch
     durations_from: str | None = None
     symbols_are_characters: bool = False  # intervals of a TextGrid are its transcript's characters, not phones
     trim_silence: float | None = None  # s kept at each end; None: everything
@@ -75,7 +79,7 @@ class ExtractionPlan:
     def folders(self) -> tuple[str, ...]:
         """Folders that the run writes, in the dataset's folder."""
         names = ["mels"] * self.mels + ["durations"] * (self.durations_from == FROM_TEXTGRIDS) + [*self.followed]
-        return (*names, *(kind + HERTZ for kind in self.pitch), *self.pitch)
+        return (*names, *(kind + HERTZ for kind in self.pitch), *self.pitch, *[FRAME_PITCH] * self.frame_pitch)
 
     def path(self, folder: str, name: str) -> Path:
         """Where a feature of the utterance ``name`` lies."""
@@ -158,7 +162,7 @@ def _prepare(utterance: Utterance, plan: ExtractionPlan) -> Prepared:
     extractor = mel_extractor(plan.audio)
     if info.n_samples < extractor.min_samples:
         raise AudioError(f"{wav}: {info.n_samples} samples: too short, a frame needs {extractor.min_samples}")
-    if plan.pitch and info.n_samples < SHORTEST * info.sampling_rate:
+    if (plan.pitch or plan.frame_pitch) and info.n_samples < SHORTEST * info.sampling_rate:
         raise AudioError(f"{wav}: {info.n_samples / info.sampling_rate:.3f} s: too short, pitch needs {SHORTEST:.3f} s")
     n_frames = extractor.n_frames(info.n_samples)
     item = Prepared(utterance, text=utterance.text, n_samples=info.n_samples, kept_frames=(0, n_frames))
@@ -257,12 +261,15 @@ def _extract(item: Prepared, plan: ExtractionPlan) -> Outcome:
     if "durations" in missing:
         new["durations"] = torch.from_numpy(item.kept_durations)
     kinds = [kind for kind in plan.pitch if kind + HERTZ in missing]
-    if kinds or ("mels" in missing and plan.mels_by_workers):
+    needs_pitch = bool(kinds) or FRAME_PITCH in missing
+    if needs_pitch or ("mels" in missing and plan.mels_by_workers):
         wave = load_item(item, plan)
         if "mels" in missing and plan.mels_by_workers:
             first, last = item.kept_frames
             new["mels"] = mel_extractor(plan.audio)(wave[None])[0, :, first:last]
-        new.update(_pitch(item, plan, wave, kinds))
+        if needs_pitch:
+            made = _pitch(item, plan, wave, kinds)
+            new.update({folder: values for folder, values in made.items() if folder in missing})
     for folder, tensor in new.items():
         save_tensor(plan.path(folder, name), tensor, durable=False)
     pitches = {kind: (new if kind in kinds else whole)[kind + HERTZ] for kind in plan.pitch}
@@ -286,11 +293,12 @@ def load_item(item: Prepared, plan: ExtractionPlan) -> Tensor:
 
 def _pitch(item: Prepared, plan: ExtractionPlan, wave: Tensor, kinds: list[str]) -> dict[str, Tensor]:
     """Pitch in Hz of each kind, averaged over the whole recording's symbols, then cut to those that remain."""
-    if not kinds:
-        return {}
     n_frames = mel_extractor(plan.audio).n_frames(item.n_samples)
-    pitch = estimate_pitch(wave.numpy(), plan.audio, n_frames=n_frames)
+    pitch = pitch_by(plan.pitch_method, wave.numpy(), plan.audio, n_frames=n_frames)
     result = {}
+    if plan.frame_pitch:
+        first, last = item.kept_frames
+        result[FRAME_PITCH] = torch.from_numpy(pitch[first:last]).float()
     for kind in kinds:
         first, last = item.kept_frames if kind == "pitch_mel" else item.kept_symbols
         parts = TRICHAR_PARTS if kind == "pitch_trichar" else 1
@@ -306,6 +314,8 @@ def _shapes(item: Prepared, plan: ExtractionPlan) -> dict[str, tuple[int, ...]]:
     n_symbols = item.kept_symbols[1] - item.kept_symbols[0]
     lengths = {"pitch_mel": n_frames, "pitch_char": n_symbols, "pitch_trichar": TRICHAR_PARTS * n_symbols}
     shapes: dict[str, tuple[int, ...]] = {kind + HERTZ: (lengths[kind],) for kind in plan.pitch}
+    if plan.frame_pitch:
+        shapes[FRAME_PITCH] = (n_frames,)
     if plan.durations_from == FROM_TEXTGRIDS:
         shapes["durations"] = (n_symbols,)
     if plan.mels:
@@ -317,7 +327,7 @@ def _whole_files(item: Prepared, plan: ExtractionPlan) -> dict[str, Tensor]:
     """Folder -> contents of the files of an earlier run that need not be made again."""
     shapes = _shapes(item, plan)
     if "durations" in item.follower_made:  # anew, and with it what is averaged by it
-        shapes = {folder: shape for folder, shape in shapes.items() if folder in ("mels", "pitch_mel" + HERTZ)}
+        shapes = {folder: shape for folder, shape in shapes.items() if folder in _OF_FRAMES}
     whole = _read_whole(shapes, item, plan)
     durations = whole.get("durations")
     if durations is not None and not np.array_equal(durations.numpy(), item.kept_durations):

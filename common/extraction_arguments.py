@@ -5,8 +5,9 @@ from pathlib import Path
 
 from common.audio_arguments import add_audio_arguments
 from common.cli import ArgumentParser, non_negative_float, positive_float, positive_int
+from common.data_report.arguments import add_report_arguments
 from common.errors import InputError, OptionError
-from common.pitch import KINDS
+from common.pitch import KINDS, METHODS
 from common.text.cleaners import CLEANERS
 from common.text.front_end import UNKNOWN_SYMBOLS
 from common.text.symbols import CHARACTER_SETS, PHONE_SETS
@@ -15,6 +16,8 @@ PEAK_NORM = 32767 / 32768  # the largest 16-bit sample, as the original scales t
 # What a Tacotron 2 makes, by option; and the options about it.
 FOLLOWED = ("extract_durations", "extract_attentions", "extract_mels_teacher")
 FOLLOWER_OPTIONS = ("symbol_set", "text_cleaners")
+# What a data report reads, besides its own options and those of the mel-spectrograms.
+REPORT_READS = ("dataset_path", "wav_text_filelist", "max_wav_value", "symbol_set", "text_cleaners", "num_workers")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -32,6 +35,7 @@ def build_parser() -> argparse.ArgumentParser:
     work.add_argument("--resume", action="store_true", help="keep the files of an earlier run that are whole")
     add_audio_arguments(parser)
     parser.add_argument("--peak-norm", action="store_true", help=f"the same as --peak {PEAK_NORM:.6f}")
+    add_report_arguments(parser)
     return parser
 
 
@@ -95,6 +99,13 @@ def _add_feature_arguments(parser: argparse.ArgumentParser) -> None:
         option = "--extract-" + kind.replace("_", "-")
         what.add_argument(option, action="store_true", help=f"pitch of each {unit}, into {kind}/ (in Hz: {kind}_hz/)")
     what.add_argument(
+        "--extract-pitch",
+        action="store_true",
+        help="pitch of each mel frame in Hz, into pitch/, for lists of mels/a.pt|pitch/a.pt|text to train with "
+        "--learned-alignment",
+    )
+    what.add_argument("--pitch-method", choices=METHODS, default=METHODS[0], help="what estimates pitch of any kind")
+    what.add_argument(
         "--trim-silence",
         type=non_negative_float,
         metavar="SECONDS",
@@ -129,9 +140,14 @@ def _add_follower_arguments(parser: argparse.ArgumentParser) -> None:
 
 def check_options(args: argparse.Namespace) -> None:
     """Refuse options that do not fit together."""
+    _check_report(args)
+    if args.report:
+        return
     kinds = wanted_pitch(args)
     _check_follower(args)
-    if not (args.extract_mels or args.extract_durs_from_textgrids or is_following(args) or kinds):
+    if args.pitch_method != METHODS[0] and not (kinds or args.extract_pitch):
+        raise OptionError("--pitch-method is for pitch; add --extract-pitch or --extract-pitch-char")
+    if not (args.extract_mels or args.extract_durs_from_textgrids or is_following(args) or kinds or args.extract_pitch):
         raise OptionError(
             "nothing to extract: give --extract-mels, --extract-durations, --extract-durs-from-textgrids or "
             "--extract-pitch-char"
@@ -154,8 +170,32 @@ def check_options(args: argparse.Namespace) -> None:
             "--cuda: only mel-spectrograms and what a Tacotron 2 makes are made on the GPU; add --extract-mels or "
             "leave it out"
         )
+    _check_dataset(args)
+
+
+def _check_dataset(args: argparse.Namespace) -> None:
+    """Refuse a dataset that is not there."""
     if not args.dataset_path.is_dir():
         raise InputError(f"{args.dataset_path}: no such folder; --dataset-path holds the wavs")
+
+
+def _check_report(args: argparse.Namespace) -> None:
+    """A report reads few of the other options, and its own have no use without it."""
+    defaults = vars(build_parser().parse_args(["--wav-text-filelist", "-"]))
+    given = [name for name, default in defaults.items() if name != "report" and getattr(args, name) != default]
+    if not args.report:
+        if alone := next((name for name in given if name.startswith("report_")), None):
+            raise OptionError(f"{_option(alone)} is only used by --report")
+        return
+    read = [name for name in given if name not in REPORT_READS and not name.startswith("report_")]
+    if read:
+        raise OptionError(f"--report looks at recordings and makes no features; leave out {_option(read[0])}")
+    if args.report_min_seconds >= args.report_max_seconds:
+        raise OptionError(
+            f"--report-min-seconds {args.report_min_seconds:g} and --report-max-seconds {args.report_max_seconds:g}: "
+            "the first must be smaller"
+        )
+    _check_dataset(args)
 
 
 def _check_follower(args: argparse.Namespace) -> None:

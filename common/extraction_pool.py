@@ -66,7 +66,7 @@ class WorkerPool:
         except BrokenProcessPool as error:
             raise InputError(
                 "a worker process died, killed from outside or for want of memory; "
-                "run the same command with --resume, and with fewer --num-workers if it happens again"
+                "run the same command again (an extraction with --resume), with fewer --num-workers if it happens again"
             ) from error
 
     def __enter__(self) -> "WorkerPool":

@@ -26,6 +26,10 @@ def table(report: Report, plan: ExtractionPlan) -> str:
 def options_of(text: TextConfig) -> str:
     """The options of train.py that read transcripts so."""
     words = ["--input-type", text.input_type, "--symbol-set", text.symbol_set, "--text-cleaners", *text.cleaners]
+    if text.p_arpabet:
+        words += ["--p-arpabet", "1"]  # the follower read every word as phones
+    if text.g2p is not None:
+        words += ["--g2p", text.g2p, "--g2p-language", text.g2p_language]
     return " ".join(words)
 
 

@@ -12,7 +12,9 @@ from common.config import AudioConfig, differences, from_plain, to_plain
 from common.distributed import Ranks
 from common.errors import InputError
 from common.extraction import (
+    FRAME_PITCH,
     FROM_FILES,
+    HERTZ,
     ExtractionPlan,
     Outcome,
     Prepared,
@@ -27,7 +29,7 @@ from common.extraction_follower import Follow, claim, follow, is_missing, warn_d
 from common.extraction_pool import WorkerPool
 from common.filelist import read_filelist
 from common.files import read_json, write_json, write_text
-from common.pitch import statistics
+from common.pitch import KINDS, METHODS, statistics
 from common.pitch_statistics import PitchStatistics
 from common.progress import progress
 
@@ -35,8 +37,9 @@ T = TypeVar("T")
 
 SETTINGS = "audio.json"  # beside the features: the AudioConfig they were made with
 TRIMMING = "trim_silence.json"  # beside them: {"trim_silence": seconds or null}
+METHOD = "pitch_method.json"  # beside pitch: {"pitch_method": how it was estimated}
 # a training list has one column of pitch: the first of these that was extracted
-PITCH_COLUMN = ("pitch_char", "pitch_trichar", "pitch_mel")
+PITCH_COLUMN = ("pitch_char", "pitch_trichar", "pitch_mel", FRAME_PITCH)
 
 
 @dataclass
@@ -93,9 +96,13 @@ def claim_folders(plan: ExtractionPlan, utterances: Sequence[Utterance]) -> None
     read_only = [plan.dataset_path / "durations"] if plan.durations_from == FROM_FILES else []
     for folder in [folder for folder, _ in folders] + read_only:
         _check_settings(folder, plan, is_ours=folder not in read_only)
+    for folder in [folder for folder, name in folders if _holds_pitch(name)]:
+        _check_method(folder, plan)
     for folder, name in folders:
         claim(folder, plan, is_followers=name in plan.followed)
         if not (folder / SETTINGS).is_file():
+            if _holds_pitch(name):
+                write_json(folder / METHOD, {"pitch_method": plan.pitch_method})
             write_json(folder / TRIMMING, {"trim_silence": plan.trim_silence})
             write_json(folder / SETTINGS, to_plain(plan.audio))
 
@@ -115,6 +122,23 @@ def _check_settings(folder: Path, plan: ExtractionPlan, *, is_ours: bool) -> Non
     if lines:
         raise InputError(
             f"{folder}: was made with other settings: {'; '.join(lines)}; give the same ones or move the folder away"
+        )
+
+
+def _holds_pitch(name: str) -> bool:
+    return name == FRAME_PITCH or name.removesuffix(HERTZ) in KINDS
+
+
+def _check_method(folder: Path, plan: ExtractionPlan) -> None:
+    """Folders of before there was a choice hold Praat's pitch."""
+    path = folder / METHOD
+    if not (folder / SETTINGS).is_file():
+        return
+    there = read_json(path).get("pitch_method") if path.is_file() else METHODS[0]
+    if there != plan.pitch_method:
+        raise InputError(
+            f"{folder}: was made with --pitch-method {there}, not {plan.pitch_method}; give the same one or move the "
+            "folder away"
         )
 
 
@@ -301,7 +325,7 @@ def _write_meta_files(
 ) -> list[tuple[Path, str]]:
     """``mels/a.pt|durations/a.pt|pitch_char/a.pt|text[|speaker]``, with the columns that there are."""
     columns = ["mels"] * plan.mels + ["durations"] * (plan.durations_from is not None)
-    columns += [kind for kind in PITCH_COLUMN if kind in plan.pitch][:1]
+    columns += [kind for kind in PITCH_COLUMN if kind in plan.folders][:1]
     written = []
     for list_index, path in enumerate(meta_files):
         lines = []

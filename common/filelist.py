@@ -53,6 +53,19 @@ def read_filelist(
     return entries
 
 
+def first_fields(path: Path) -> list[str]:
+    """Fields of the first line that is not blank, to see what a list holds before it is read in earnest.
+
+    One empty field where the list is empty or cannot be read, which `read_filelist` explains.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            first = next((line for line in file if line.strip()), "")
+    except OSError:
+        return [""]
+    return [field.strip() for field in first.split("|")]
+
+
 def _lines(path: Path) -> list[str]:
     try:
         data = path.read_bytes()

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import pickle
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,15 +17,19 @@ from common.errors import InputError
 _BLOCK = 1 << 20  # bytes
 
 
-def write_atomically(path: Path, write: Callable[[BinaryIO], None], *, durable: bool = True) -> None:
+def write_atomically(
+    path: Path, write: Callable[[BinaryIO], None], *, durable: bool = True, shared: bool = False
+) -> None:
     """Let ``write`` fill a temporary file beside ``path``, then rename it: ``path`` is the old file or the new one.
 
     A kill can leave ``.<name>.tmp`` behind, which the next write of the same file replaces. One process writes a
     given path at a time. ``durable=False`` leaves out the flush to the disk (for thousands of small files that are
-    checked when they are read again): a kill is still harmless, a power cut may lose the newest files.
+    checked when they are read again): a kill is still harmless, a power cut may lose the newest files. ``shared``
+    lets several processes write the same path at once, the last of them wins; each kill may then leave a file behind.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
+    unique = f".{uuid.uuid4().hex}" if shared else ""
+    temporary = path.with_name(f".{path.name}{unique}.tmp")
     try:
         with temporary.open("wb") as file:
             write(file)
@@ -53,11 +58,11 @@ def _flush_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def save_tensor(path: Path, tensor: Tensor, *, durable: bool = True) -> None:
-    """Write one tensor to ``path`` atomically, in torch's format."""
+def save_tensor(path: Path, tensor: Tensor, *, durable: bool = True, shared: bool = False) -> None:
+    """Write one tensor to ``path`` atomically, in torch's format; the others as for `write_atomically`."""
     # a view would be saved together with everything it is a view of
     tensor = tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
-    write_atomically(path, lambda file: torch.save(tensor, file), durable=durable)
+    write_atomically(path, lambda file: torch.save(tensor, file), durable=durable, shared=shared)
 
 
 def load_tensor(path: Path, *, where: str = "") -> Tensor:

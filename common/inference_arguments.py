@@ -19,19 +19,23 @@ from common.precision import (
     check_precision_arguments,
 )
 from common.registry import GENERATORS
+from common.text.arguments import add_phoneme_overrides, override_phonemes
 from common.text.cleaners import CLEANERS
 from common.text.front_end import UNKNOWN_SYMBOLS
 from common.text.symbols import CHARACTER_SETS, PHONE_SETS
 from common.vocoder import ACCEPTABLE_DIFFERENCES, Autocast
 
 WARMUP_STEPS = 3  # batches of --include-warmup
-PITCH_TRANSFORMS = ("flatten", "invert", "amplify", "shift", "custom")
-GENERATOR_OPTIONS = ("input_type", "symbol_set", "text_cleaners", "unknown_symbols")
+TRANSFORMS = ("flatten", "invert", "amplify", "shift", "custom")
+GENERATOR_OPTIONS = (
+    *("input_type", "symbol_set", "text_cleaners", "unknown_symbols"),
+    *("p_arpabet", "cmudict_path", "heteronyms_path", "g2p", "g2p_language"),
+)
 VOCODER_OPTIONS = ("denoising_strength", "accept_audio_differences", "cuda_graphs")
 MODEL_OPTIONS = {  # that one model alone has a notion of
     "FastPitch": (
         *("speaker", "pace", "max_duration", "pitch_mean_std_file"),
-        *(f"pitch_transform_{name}" for name in PITCH_TRANSFORMS),
+        *(f"{what}_transform_{name}" for what in ("pitch", "energy") for name in TRANSFORMS),
     ),
     "Tacotron2": ("max_decoder_steps", "gate_threshold"),
     "WaveGlow": ("wn_channels", "sigma_infer", "chunk_frames"),
@@ -134,6 +138,22 @@ def _add_speaking_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--pitch-transform-custom", action="store_true", help="apply the function of pitch_transform.py, alone"
     )
+    group.add_argument(
+        "--energy-transform-flatten", action="store_true", help="flatten the energy to each phrase's mean"
+    )
+    group.add_argument("--energy-transform-invert", action="store_true", help="mirror the energy at its mean")
+    group.add_argument(
+        "--energy-transform-amplify", type=float, metavar="FACTOR", help="scale the energy's distance from its mean"
+    )
+    group.add_argument(
+        "--energy-transform-shift",
+        type=float,
+        metavar="NUMBER",
+        help="add to the energy, log(1 + norm of a log-mel frame): less is louder",
+    )
+    group.add_argument(
+        "--energy-transform-custom", action="store_true", help="apply the function of energy_transform.py, alone"
+    )
 
 
 def _add_tacotron2_arguments(parser: argparse.ArgumentParser) -> None:
@@ -175,6 +195,7 @@ def _add_text_arguments(parser: argparse.ArgumentParser) -> None:
         default="error",
         help="symbols the voice does not know end the run, or are dropped with one warning that counts them",
     )
+    add_phoneme_overrides(group)
 
 
 def _add_measuring_arguments(parser: argparse.ArgumentParser) -> None:
@@ -218,11 +239,14 @@ def check_options(args: argparse.Namespace) -> None:
         raise OptionError("--torchscript and --compile both compile the networks; give one of them")
     if args.gate_threshold is not None and args.gate_threshold >= 1:
         raise OptionError(f"--gate-threshold {args.gate_threshold}: expected a probability between 0 and 1")
-    others = [name for name in pitch_options(args) if name != "custom"]
-    if args.pitch_transform_custom and others:
-        raise OptionError(
-            f"--pitch-transform-custom is applied alone; leave out --pitch-transform-{others[0]}, or do it in there"
-        )
+    for what in ("pitch", "energy"):
+        given = transform_options(args, what)
+        others = [name for name in given if name != "custom"]
+        if "custom" in given and others:
+            raise OptionError(
+                f"--{what}-transform-custom is applied alone; leave out --{what}-transform-{others[0]}, or do it in "
+                "there"
+            )
 
 
 def check_roles(
@@ -262,9 +286,9 @@ def check_roles(
         raise OptionError("--no-audio leaves no work for a vocoder; leave one of them out")
 
 
-def pitch_options(args: argparse.Namespace) -> dict[str, float | bool]:
-    """The ``--pitch-transform-*`` options that are given, by their last word."""
-    values = {name: getattr(args, f"pitch_transform_{name}") for name in PITCH_TRANSFORMS}
+def transform_options(args: argparse.Namespace, what: str) -> dict[str, float | bool]:
+    """The ``--pitch-transform-*`` or ``--energy-transform-*`` options that are given, by their last word."""
+    values = {name: getattr(args, f"{what}_transform_{name}") for name in TRANSFORMS}
     return {name: value for name, value in values.items() if value is not None and value is not False}
 
 
@@ -302,7 +326,7 @@ def text_config_from_args(args: argparse.Namespace, stored: TextConfig | None, *
     """
     given = {"input_type": args.input_type, "symbol_set": args.symbol_set, "cleaners": args.text_cleaners}
     changes = {key: tuple(value) if key == "cleaners" else value for key, value in given.items() if value is not None}
-    config = replace(stored or TextConfig(), **changes)
+    config = override_phonemes(args, replace(stored or TextConfig(), **changes))
     if stored is None:
         print(
             f"{where} does not say how its text was read; taken to be --input-type {config.input_type} "

@@ -1,8 +1,9 @@
-"""Pitch by Praat, one value a mel frame, its averages over symbols, and the statistics that normalise them."""
+"""Pitch by Praat or pYIN, one value a mel frame, its averages over symbols, and the statistics that normalise them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import librosa
 import numpy as np
 import parselmouth
 
@@ -13,6 +14,9 @@ from common.pitch_statistics import PitchStatistics
 FLOOR = 75.0  # Hz
 CEILING = 600.0  # Hz
 SHORTEST = 3.0 / FLOOR  # s, the analysis window: three periods of the lowest pitch
+METHODS = ("praat", "pyin")
+PYIN_FLOOR = float(librosa.note_to_hz("C2"))  # Hz
+PYIN_CEILING = float(librosa.note_to_hz("C7"))  # Hz
 FLAT = 1e-6  # a standard deviation below this part of the mean is rounding
 TRICHAR_PARTS = 3
 KINDS = ("pitch_mel", "pitch_char", "pitch_trichar")
@@ -57,6 +61,38 @@ def estimate_pitch(wave: np.ndarray, config: AudioConfig, *, n_frames: int, wher
     inside = (nearest >= 0) & (nearest < len(values))
     pitch[inside] = values[nearest[inside]]
     return pitch
+
+
+def estimate_pitch_pyin(wave: np.ndarray, config: AudioConfig, *, n_frames: int) -> np.ndarray:
+    """wave (T,) in [-1, 1] -> pitch (n_frames,) float64 in Hz, 0 where unvoiced, by pYIN from C2 to C7.
+
+    Windows are as long as the mel-spectrogram's; frame i of librosa is taken for mel frame i, as FastPitch 1.1 does.
+    Source: Mauch & Dixon, pYIN (2014), as librosa computes it.
+    """
+    ceiling = min(PYIN_CEILING, config.sampling_rate / 2)
+    values, _, _ = librosa.pyin(
+        np.asarray(wave, dtype=np.float32),
+        sr=config.sampling_rate,
+        fmin=PYIN_FLOOR,
+        fmax=ceiling,
+        frame_length=config.filter_length,
+        hop_length=config.hop_length,
+    )
+    n = min(len(values), n_frames)
+    pitch = np.zeros(n_frames)
+    pitch[:n] = np.nan_to_num(values[:n])
+    return pitch
+
+
+def pitch_by(method: str, wave: np.ndarray, config: AudioConfig, *, n_frames: int, where: str = "") -> np.ndarray:
+    """wave (T,) in [-1, 1] -> pitch (n_frames,) float64 in Hz, 0 where unvoiced; ``method`` is one of ``METHODS``.
+
+    Raises:
+        AudioError: the clip is too short for pitch; names ``where``.
+    """
+    if method == "pyin":
+        return estimate_pitch_pyin(wave, config, n_frames=n_frames)
+    return estimate_pitch(wave, config, n_frames=n_frames, where=where)
 
 
 def average_pitch(pitch: np.ndarray, durations: np.ndarray) -> np.ndarray:

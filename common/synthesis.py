@@ -7,6 +7,8 @@ from torch import Tensor
 
 # (pitch (B, L) normalised, lengths (B,), mean (Hz), standard deviation (Hz)) -> pitch (B, L) normalised
 PitchTransformation = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+# (energy (B, L) as `MelOutput.energy`, lengths (B,)) -> energy (B, L)
+EnergyTransformation = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,8 @@ class Controls:
     speaker: int | Tensor = 0  # one id for all, or ids (B,)
     durations: Tensor | None = None  # (B, L) frames, instead of predicted ones
     pitch: Tensor | None = None  # (B, L) normalised, instead of the predicted pitch
+    energy_transform: EnergyTransformation | None = None
+    energy: Tensor | None = None  # (B, L) as `MelOutput.energy`, instead of the predicted energy
     seed: int = 0  # of what a model draws while it speaks
     max_decoder_steps: int | None = None  # frames after which an autoregressive model is stopped; None: as trained
     gate_threshold: float | None = None  # probability that ends an utterance of such a model; None: as trained
@@ -33,6 +37,7 @@ class MelOutput:
     durations: Tensor | None = None  # (B, L) predicted frames a token at pace 1, not rounded
     frames: Tensor | None = None  # (B, L) int64, frames each token was given; their sums are the lengths
     pitch: Tensor | None = None  # (B, L) predicted and transformed, normalised
+    energy: Tensor | None = None  # (B, L) predicted and transformed, log(1 + mean norm of a token's mel frames)
     log_durations: Tensor | None = None  # (B, L) predicted log(1 + frames)
     alignments: Tensor | None = None  # (B, F, L) attention's weights of each frame, zero after an utterance's end
     finished: Tensor | None = None  # (B,) bool: whether the model ended the utterance itself, before it was stopped

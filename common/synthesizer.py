@@ -20,6 +20,7 @@ from common.phrases import Phrase
 from common.progress import progress
 from common.signals import StopSignals
 from common.synthesis import Controls, MelOutput
+from common.text.arpabet import utterance_draws
 from common.text.front_end import TextFrontEnd
 from common.vocoder import Autocast, Vocoder
 
@@ -64,19 +65,22 @@ def encode_phrases(
     dataset_path: Path,
     speaker_ids: Callable[[str, str], int],
     default_speaker: int,
+    seed: int | None = None,
 ) -> list[Utterance]:
     """Utterances to be spoken from text, with their pitch and durations where the list gives them.
 
-    ``speaker_ids(name, where)`` turns the list's speaker column into an id.
+    ``speaker_ids(name, where)`` turns the list's speaker column into an id. With a ``seed``, it is drawn which words
+    become phones, where the front end knows them; else all do.
 
     Raises:
         InputError: the first phrase that cannot be spoken, by file and line.
     """
     utterances = []
-    for phrase in phrases:
+    for index, phrase in enumerate(phrases):
         if phrase.text is None:
             raise InputError(f"{phrase.where}: no text column, which a text-to-mel model needs")
-        tokens = torch.tensor(front_end.encode(phrase.text, where=phrase.where))
+        draw = None if seed is None else utterance_draws(seed=seed, epoch=0, index=index)
+        tokens = torch.tensor(front_end.encode(phrase.text, where=phrase.where, draw=draw))
         values = {
             name: _load_per_token(dataset_path / path, len(tokens), where=phrase.where)
             for name, path in (("pitch", phrase.pitch), ("durations", phrase.duration))

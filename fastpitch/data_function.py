@@ -1,4 +1,4 @@
-"""FastPitch's training data: mels, durations, pitch and text of a list, and batches of them."""
+"""FastPitch's training data: mels, pitch, text and maybe durations of a list, and batches of them."""
 
 import argparse
 from dataclasses import dataclass
@@ -6,17 +6,36 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from common.config import AudioConfig, TextConfig, differences, from_plain
+from common.config import AudioConfig, TextConfig
 from common.data import Batch
+from common.distributed import Ranks
 from common.errors import InputError
-from common.filelist import FilelistEntry, read_filelist
-from common.files import load_tensor, read_json
+from common.filelist import FilelistEntry
+from common.pitch_cache import PitchCache
+from common.text.arpabet import utterance_draws
 from common.text.front_end import TextFrontEnd
+from fastpitch.frames import (
+    RECORDED,
+    WITH_DURATIONS,
+    FrameSource,
+    RecordedFrames,
+    StoredFrames,
+    check_stored,
+    columns_of,
+    load_feature,
+    load_mel,
+    mel_size,
+    read_list,
+    shape_error,
+)
+from fastpitch.prior import check_alignable, padded_priors
+from fastpitch.speakers import speaker_id
+from fastpitch.voice_pitch import VoicePitch, measure_voice
 
-_COLUMNS = ("mel", "durations", "pitch", "text")
+PITCH_CACHE = "pitch_cache"  # folder of a dataset, unless --pitch-cache names another
 
 
 @dataclass(frozen=True)
@@ -27,8 +46,10 @@ class FastPitchBatch(Batch):
     token_lengths: Tensor  # (B,) int64
     mels: Tensor  # (B, n_mels, F) float32
     mel_lengths: Tensor  # (B,) int64
-    durations: Tensor  # (B, L) int64, frames; they sum to mel_lengths
-    pitch: Tensor  # (B, L) float32, normalised
+    durations: Tensor | None = None  # (B, L) int64, frames; they sum to mel_lengths. None: the model finds them
+    pitch: Tensor | None = None  # (B, L) float32, normalised; with durations
+    pitch_frames: Tensor | None = None  # (B, F) float32, normalised, 0 where unvoiced; without durations
+    prior: Tensor | None = None  # (B, F, L) float32, `fastpitch.prior.padded_priors`; without durations
     speakers: Tensor | None = None  # (B,) int64
 
     @property
@@ -36,37 +57,93 @@ class FastPitchBatch(Batch):
         return self.mel_lengths.sum()
 
     def teacher_forcing(self) -> dict[str, Any]:
-        """Arguments of ``FastPitch.forward`` that make it follow this batch's durations and pitch."""
+        """Arguments of ``FastPitch.forward`` that make it follow this batch's recordings."""
         return {
             "tokens": self.tokens,
             "token_lengths": self.token_lengths,
             "speakers": self.speakers,
             "durations": self.durations,
             "pitch": self.pitch,
+            "pitch_frames": self.pitch_frames,
+            "mels": self.mels,
+            "mel_lengths": self.mel_lengths,
+            "prior": self.prior,
             "n_frames": self.mels.size(2),
         }
 
 
 @dataclass(frozen=True)
 class FastPitchUtterance:
-    """One utterance as it stands on the disk, checked."""
+    """One utterance, checked; with durations and the pitch of each symbol, or with the pitch of each frame alone."""
 
     name: str  # "mels/a.pt (train.txt:7)"
     tokens: Tensor  # (L,) int64
     mel: Tensor  # (n_mels, F) float32
-    durations: Tensor  # (L,) int64, frames
-    pitch: Tensor  # (L,) float32, normalised
     speaker: int | None
+    durations: Tensor | None = None  # (L,) int64, frames
+    pitch: Tensor | None = None  # (L,) float32, normalised
+    pitch_frames: Tensor | None = None  # (F,) float32, normalised
 
 
-class FastPitchDataset:
-    """Utterances of a list ``mels/a.pt|durations/a.pt|pitch_char/a.pt|text``, with a speaker's number after it for
-    a model of several speakers.
+class _Transcripts:
+    """The texts and speakers of a list, which its sound comes on top of."""
+
+    columns: tuple[str, ...]
+
+    def __init__(
+        self, entries: list[FilelistEntry], *, text: TextConfig, n_speakers: int, unknown_symbols: str, seed: int = 0
+    ) -> None:
+        self._entries = entries
+        self._seed = seed
+        self.speakers = [
+            speaker_id(entry, names=text.speakers, n_speakers=n_speakers, columns=self.columns) for entry in entries
+        ]
+        self._front_end = TextFrontEnd(text, unknown_symbols=unknown_symbols)
+        self._texts = [self._front_end.clean(entry.fields["text"]) for entry in entries]
+        self._tokens = [
+            self._front_end.encode_cleaned(text, where=entry.where) for text, entry in zip(self._texts, entries)
+        ]
+        self._front_end.warn_dropped()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def _draw_tokens(self, index: int, *, epoch: int) -> list[int]:
+        """Ids (L,) of a text as it is read in one epoch, which seed, epoch and index decide."""
+        if not self._front_end.mixes:
+            return self._tokens[index]
+        draw = utterance_draws(seed=self._seed, epoch=epoch, index=index)
+        return self._front_end.encode_cleaned(self._texts[index], where=self._entries[index].where, draw=draw)
+
+    def collate(self, items: list[FastPitchUtterance]) -> FastPitchBatch:
+        """Pad utterances, in the order they come, into one batch."""
+        speakers = [item.speaker for item in items]
+        token_lengths, mel_lengths = [len(item.tokens) for item in items], [item.mel.size(1) for item in items]
+        aligned = items[0].durations is not None
+        return FastPitchBatch(
+            names=tuple(item.name for item in items),
+            tokens=_pad([item.tokens for item in items]),
+            token_lengths=torch.tensor(token_lengths),
+            mels=_pad([item.mel.t() for item in items]).transpose(1, 2).contiguous(),
+            mel_lengths=torch.tensor(mel_lengths),
+            durations=_pad([item.durations for item in items]) if aligned else None,
+            pitch=_pad([item.pitch for item in items]) if aligned else None,
+            pitch_frames=None if aligned else _pad([item.pitch_frames for item in items]),
+            prior=None if aligned else padded_priors(mel_lengths, token_lengths),
+            speakers=None if None in speakers else torch.tensor(speakers),
+        )
+
+
+class FastPitchDataset(_Transcripts):
+    """Utterances of a list ``mels/a.pt|durations/a.pt|pitch_char/a.pt|text``, with a speaker after it for a model of
+    several speakers: a name of ``text.speakers``, or a number where that names none.
 
     Raises:
         InputError: the list or one of its mels is missing, a transcript cannot be encoded, a speaker is unknown, or
             the mels were made with other audio settings than ``audio``.
     """
+
+    columns = WITH_DURATIONS
 
     def __init__(
         self,
@@ -80,16 +157,15 @@ class FastPitchDataset:
     ) -> None:
         self._folder = dataset_path
         self._n_mels = audio.n_mels
-        self._entries = read_filelist(filelist, columns=_COLUMNS, optional=("speaker",))
-        self._speakers = [_read_speaker(entry, n_speakers) for entry in self._entries]
-        self.lengths = [self._mel_size(entry) for entry in self._entries]
-        self._check_audio(audio)
-        front_end = TextFrontEnd(text, unknown_symbols=unknown_symbols)
-        self._tokens = [front_end.encode(entry.fields["text"], where=entry.where) for entry in self._entries]
-        front_end.warn_dropped()
-
-    def __len__(self) -> int:
-        return len(self._entries)
+        entries = read_list(filelist, learned_alignment=False)
+        super().__init__(entries, text=text, n_speakers=n_speakers, unknown_symbols=unknown_symbols)
+        if self._front_end.mixes:
+            raise InputError(
+                f"{filelist}: its durations are of the same symbols each time, but --p-arpabet {text.p_arpabet} draws "
+                "them anew in each epoch; give 0 or 1, or train with --learned-alignment"
+            )
+        self.lengths = [mel_size(dataset_path, entry) for entry in entries]
+        check_stored(dataset_path, entries, column="mel", audio=audio)
 
     def __getitem__(self, index: int) -> FastPitchUtterance:
         """Load and check one utterance.
@@ -99,14 +175,12 @@ class FastPitchDataset:
         """
         entry = self._entries[index]
         tokens = torch.tensor(self._tokens[index])
-        mel = self._load(entry, "mel").float()
-        durations = self._load(entry, "durations")
-        pitch = self._load(entry, "pitch").float()
-        if mel.dim() != 2 or mel.size(0) != self._n_mels or mel.size(1) == 0:
-            raise _shape_error(entry, "mel", mel, wanted=f"({self._n_mels}, frames)")
+        mel = load_mel(self._folder, entry, n_mels=self._n_mels)
+        durations = load_feature(self._folder, entry, "durations")
+        pitch = load_feature(self._folder, entry, "pitch").float()
         for column, values in (("durations", durations), ("pitch", pitch)):
             if values.shape != tokens.shape:
-                raise _shape_error(entry, column, values, wanted=f"({len(tokens)},), one value a symbol of the text")
+                raise shape_error(entry, column, values, wanted=f"({len(tokens)},), one value a symbol of the text")
         if not torch.equal(durations, durations.round()) or durations.min() < 0:
             raise InputError(f"{entry.fields['durations']}: expected whole numbers of frames ({entry.where})")
         if durations.sum() != mel.size(1):
@@ -115,79 +189,109 @@ class FastPitchDataset:
                 f"{mel.size(1)} ({entry.where})"
             )
         name = f"{entry.fields['mel']} ({entry.where})"
-        return FastPitchUtterance(name, tokens, mel, durations.long(), pitch, self._speakers[index])
+        return FastPitchUtterance(name, tokens, mel, self.speakers[index], durations=durations.long(), pitch=pitch)
 
-    def collate(self, items: list[FastPitchUtterance]) -> FastPitchBatch:
-        """Pad utterances, in the order they come, into one batch."""
-        speakers = [item.speaker for item in items]
-        return FastPitchBatch(
-            names=tuple(item.name for item in items),
-            tokens=_pad([item.tokens for item in items]),
-            token_lengths=torch.tensor([len(item.tokens) for item in items]),
-            mels=_pad([item.mel.t() for item in items]).transpose(1, 2).contiguous(),
-            mel_lengths=torch.tensor([item.mel.size(1) for item in items]),
-            durations=_pad([item.durations for item in items]),
-            pitch=_pad([item.pitch for item in items]),
-            speakers=None if None in speakers else torch.tensor(speakers),
-        )
 
-    def _load(self, entry: FilelistEntry, column: str) -> Tensor:
-        tensor = load_tensor(self._folder / entry.fields[column], where=entry.where)
-        if not torch.isfinite(tensor).all():
-            raise InputError(f"{entry.fields[column]}: holds values that are not finite ({entry.where})")
-        return tensor
+class UnalignedDataset(_Transcripts):
+    """Utterances whose durations the model finds: a list ``wavs/a.wav|text``, whose mels and pitch are made as they
+    are wanted, or ``mels/a.pt|pitch/a.pt|text``; a speaker after it as for `FastPitchDataset`.
 
-    def _mel_size(self, entry: FilelistEntry) -> int:
-        """Bytes of the mel's file, which grow with its frames."""
-        path = self._folder / entry.fields["mel"]
-        try:
-            return path.stat().st_size
-        except OSError as error:
-            raise InputError(f"{path}: no such file ({entry.where}); run extract_mels.py first") from error
+    Pitch on the disk and in the cache is in Hz, and normalised by the voice's statistics, which `survey` sets before
+    the first utterance is loaded.
 
-    def _check_audio(self, audio: AudioConfig) -> None:
-        """Feature folders say how they were made in ``audio.json``; folders made by the original's tools do not."""
-        for folder in sorted({(self._folder / entry.fields["mel"]).parent for entry in self._entries}):
-            path = folder / "audio.json"
-            if not path.is_file():
-                continue
-            made_with = from_plain(AudioConfig, read_json(path), where=str(path))
-            lines = differences(made_with, audio, names=("the mels", "the options"))
-            if lines:
-                raise InputError(f"{path}: the mels were made with other audio settings: {'; '.join(lines)}")
+    Raises:
+        InputError: the list or its sound is missing or not as ``audio`` says, a transcript cannot be encoded or has
+            more symbols than its recording has frames, or a speaker is unknown.
+    """
+
+    def __init__(
+        self,
+        dataset_path: Path,
+        filelist: Path,
+        *,
+        audio: AudioConfig,
+        text: TextConfig,
+        cache: PitchCache,
+        n_speakers: int = 1,
+        unknown_symbols: str = "error",
+        seed: int = 0,
+    ) -> None:
+        self.columns = columns_of(filelist, learned_alignment=True)
+        entries = read_list(filelist, learned_alignment=True)
+        super().__init__(entries, text=text, n_speakers=n_speakers, unknown_symbols=unknown_symbols, seed=seed)
+        self.source: FrameSource
+        if self.columns == RECORDED:
+            self.source = RecordedFrames(dataset_path, entries, audio=audio, cache=cache)
+            for index, n_frames in enumerate(self.source.lengths):
+                check_alignable(n_frames, len(self._tokens[index]), where=self._name(index))
+        else:
+            self.source = StoredFrames(dataset_path, entries, audio=audio)
+        self.lengths = self.source.lengths
+        self.voice: VoicePitch | None = None
+
+    def __getitem__(self, index: int) -> FastPitchUtterance:
+        """Load, or make, and check one utterance.
+
+        Raises:
+            InputError: a file is missing or broken, or its frames are fewer than the symbols of its text.
+        """
+        return self._load(index, self._tokens[index])
+
+    def draw(self, index: int, *, epoch: int) -> FastPitchUtterance:
+        """The same, of which some words may be phones that are letters in another epoch."""
+        return self._load(index, self._draw_tokens(index, epoch=epoch))
+
+    def _load(self, index: int, ids: list[int]) -> FastPitchUtterance:
+        frames = self.source.load(index)
+        tokens = torch.tensor(ids)
+        name = self._name(index)
+        check_alignable(frames.mel.size(1), len(tokens), where=name)
+        assert self.voice is not None, "survey() comes before the first utterance"
+        pitch = self.voice.normalise(frames.pitch, speaker=self.speakers[index])
+        return FastPitchUtterance(name, tokens, frames.mel, self.speakers[index], pitch_frames=pitch)
+
+    def _name(self, index: int) -> str:
+        entry = self._entries[index]
+        return f"{entry.fields[self.columns[0]]} ({entry.where})"
 
 
 def build_dataset(
     args: argparse.Namespace, filelist: Path, *, audio: AudioConfig, text: TextConfig
-) -> FastPitchDataset:
+) -> FastPitchDataset | UnalignedDataset:
     """The dataset of a filelist, as the command line describes it."""
-    return FastPitchDataset(
-        args.dataset_path,
-        filelist,
-        audio=audio,
-        text=text,
-        n_speakers=args.n_speakers,
-        unknown_symbols=args.unknown_symbols,
-    )
+    shared = {
+        "audio": audio,
+        "text": text,
+        "n_speakers": args.n_speakers or max(1, len(text.speakers)),
+        "unknown_symbols": args.unknown_symbols,
+    }
+    if not args.learned_alignment:
+        return FastPitchDataset(args.dataset_path, filelist, **shared)
+    folder = args.pitch_cache or args.dataset_path / PITCH_CACHE
+    cache = PitchCache(folder, audio, method=args.pitch_method)
+    return UnalignedDataset(args.dataset_path, filelist, cache=cache, seed=args.seed, **shared)
+
+
+def survey(
+    networks: dict[str, nn.Module],
+    args: argparse.Namespace,
+    *,
+    training_set: FastPitchDataset | UnalignedDataset,
+    validation_set: FastPitchDataset | UnalignedDataset,
+    ranks: Ranks,
+) -> None:
+    """Measure the pitch statistics that the network lacks over the training list, and normalise both lists by them.
+
+    All ranks share the work. A network that knows its voice already, as one that goes on training, is left alone.
+    """
+    if not args.learned_alignment:
+        return
+    network = networks["fastpitch"]
+    if not (network.pitch_std > 0).all():
+        measure_voice(network, training_set, ranks=ranks, n_workers=args.num_workers)
+    for dataset in (training_set, validation_set):
+        dataset.voice = VoicePitch(network.pitch_mean.clone(), network.pitch_std.clone())
 
 
 def _pad(rows: list[Tensor]) -> Tensor:
     return pad_sequence(rows, batch_first=True)
-
-
-def _shape_error(entry: FilelistEntry, column: str, got: Tensor, *, wanted: str) -> InputError:
-    return InputError(f"{entry.fields[column]}: shape {tuple(got.shape)}, expected {wanted} ({entry.where})")
-
-
-def _read_speaker(entry: FilelistEntry, n_speakers: int) -> int | None:
-    """The speaker's number; None for a model of one voice."""
-    if n_speakers == 1:
-        return None
-    if "speaker" not in entry.fields:
-        raise InputError(
-            f"{entry.where}: no speaker column; expected {'|'.join(_COLUMNS)}|speaker for several speakers"
-        )
-    value = entry.fields["speaker"]
-    if not value.isdecimal() or int(value) >= n_speakers:
-        raise InputError(f"{entry.where}: speaker {value!r}, expected a number from 0 to {n_speakers - 1}")
-    return int(value)

@@ -1,23 +1,37 @@
-"""FastPitch: text to mel-spectrogram in parallel, with predicted pitch and durations (Lancucki 2021)."""
+"""FastPitch: text to mel-spectrogram in parallel, with predicted pitch and durations (Lancucki 2021).
+
+Version 1.1, which learns its durations and knows energy, is the same network with two more parts.
+"""
 
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OptionError
-from common.layers import ConvReLUNorm, mask_from_lengths
+from common.layers import mask_from_lengths
 from common.synthesis import Controls, MelOutput
 from common.text.front_end import TextFrontEnd
+from fastpitch.aligner import Alignment, ConvAttention
 from fastpitch.data_function import FastPitchBatch
+from fastpitch.prosody import (
+    TemporalPredictor,
+    durations_from_logs,
+    energies_of_tokens,
+    frames_per_token,
+    means_over_tokens,
+    regulate_length,
+)
 from fastpitch.transformer import FFTransformer
 
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """FastPitch 1.0's architecture; the names are those of the published checkpoints' configurations."""
+    """FastPitch's architecture; the names are those of the published checkpoints' configurations.
+
+    The defaults are version 1.0's; ``learned_alignment`` (and, at will, ``energy_conditioning``) make it version 1.1.
+    """
 
     n_mel_channels: int = 80
     symbol_type: str = "char"  # as TextConfig.input_type; pf: vectors of phonological features instead of ids
@@ -51,8 +65,16 @@ class ModelConfig:
     p_pitch_predictor_dropout: float = 0.1
     pitch_predictor_n_layers: int = 2
     pitch_embedding_kernel_size: int = 3
+    learned_alignment: bool = False  # durations from the model's own alignment of mels and text
+    energy_conditioning: bool = False  # predicts and is told each token's energy, as pitch
+    energy_predictor_kernel_size: int = 3
+    energy_predictor_filter_size: int = 256
+    p_energy_predictor_dropout: float = 0.1
+    energy_predictor_n_layers: int = 2
+    energy_embedding_kernel_size: int = 3
     n_speakers: int = 1
     speaker_emb_weight: float = 1.0
+    pitch_statistics_per_speaker: bool = False  # each speaker's pitch is normalised by its own mean and deviation
     mask_convolutions: bool = True  # False: convolutions see what earlier ones left in padding, as the original's
 
     def __post_init__(self) -> None:
@@ -74,39 +96,14 @@ class ModelConfig:
             raise OptionError(f"--symbols-embedding-dim {width}: expected an even number")
 
 
-class TemporalPredictor(nn.Module):
-    """Predicts one value a token: convolution blocks, then a linear layer."""
+@dataclass(frozen=True)
+class FastPitchOutput(MelOutput):
+    """What a training pass makes, and what of the batch it was made with: (B, L), or None where it was predicted."""
 
-    def __init__(
-        self,
-        n_channels: int,
-        n_filters: int,
-        *,
-        kernel_size: int,
-        dropout: float,
-        n_layers: int,
-        mask_convolutions: bool,
-    ) -> None:
-        super().__init__()
-        self.mask_convolutions = mask_convolutions
-        self.layers = nn.Sequential(
-            *(
-                ConvReLUNorm(n_filters if i else n_channels, n_filters, kernel_size=kernel_size, dropout=dropout)
-                for i in range(n_layers)
-            )
-        )
-        self.fc = nn.Linear(n_filters, 1)
-
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """x (B, L, C), mask (B, L, 1) bool -> float32 (B, L), zero at padding."""
-        x = x * mask
-        for layer in self.layers:
-            x = layer(x)
-            if self.mask_convolutions:
-                x = x * mask
-        # Not a matrix product, which autocast would do in 8 or 11 bits: durations and pitch need more.
-        value = (x.float() * self.fc.weight[0]).sum(2) + self.fc.bias
-        return value * mask.squeeze(2)
+    target_durations: Tensor | None = None  # int64, frames
+    target_pitch: Tensor | None = None  # normalised
+    target_energy: Tensor | None = None  # as ``energy``
+    alignment: Alignment | None = None  # what the durations were read from, where the model found them
 
 
 class FastPitch(nn.Module):
@@ -136,14 +133,7 @@ class FastPitch(nn.Module):
             mask_convolutions=config.mask_convolutions,
         )
         self.speaker_emb = nn.Embedding(config.n_speakers, width) if config.n_speakers > 1 else None
-        self.duration_predictor = TemporalPredictor(
-            width,
-            config.dur_predictor_filter_size,
-            kernel_size=config.dur_predictor_kernel_size,
-            dropout=config.p_dur_predictor_dropout,
-            n_layers=config.dur_predictor_n_layers,
-            mask_convolutions=config.mask_convolutions,
-        )
+        self.duration_predictor = _predictor(config, "dur")
         self.decoder = FFTransformer(
             n_layers=config.out_fft_n_layers,
             n_heads=config.out_fft_n_heads,
@@ -156,19 +146,20 @@ class FastPitch(nn.Module):
             dropemb=config.p_out_fft_dropemb,
             mask_convolutions=config.mask_convolutions,
         )
-        self.pitch_predictor = TemporalPredictor(
-            width,
-            config.pitch_predictor_filter_size,
-            kernel_size=config.pitch_predictor_kernel_size,
-            dropout=config.p_pitch_predictor_dropout,
-            n_layers=config.pitch_predictor_n_layers,
-            mask_convolutions=config.mask_convolutions,
-        )
-        kernel_size = config.pitch_embedding_kernel_size
-        self.pitch_emb = nn.Conv1d(1, width, kernel_size, padding=kernel_size // 2)
+        self.pitch_predictor = _predictor(config, "pitch")
+        self.pitch_emb = _embedding(width, config.pitch_embedding_kernel_size)
+        self.energy_predictor: TemporalPredictor | None = None
+        self.energy_emb: nn.Conv1d | None = None
+        if config.energy_conditioning:
+            self.energy_predictor = _predictor(config, "energy")
+            self.energy_emb = _embedding(width, config.energy_embedding_kernel_size)
         self.proj = nn.Linear(width, config.n_mel_channels)
-        self.register_buffer("pitch_mean", torch.zeros(1))  # Hz
-        self.register_buffer("pitch_std", torch.zeros(1))  # Hz; 0: the statistics are not known
+        self.attention: ConvAttention | None = None
+        if config.learned_alignment:
+            self.attention = ConvAttention(config.n_mel_channels, width, mask_padding=config.mask_convolutions)
+        n_voices = config.n_speakers if config.pitch_statistics_per_speaker else 1
+        self.register_buffer("pitch_mean", torch.zeros(n_voices))  # Hz
+        self.register_buffer("pitch_std", torch.zeros(n_voices))  # Hz; 0: the statistics are not known
 
     @torch.jit.export
     def encode(self, tokens: Tensor, token_lengths: Tensor, speakers: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
@@ -181,16 +172,29 @@ class FastPitch(nn.Module):
         return encoded, self.duration_predictor(encoded, mask), self.pitch_predictor(encoded, mask)
 
     @torch.jit.export
+    def add_pitch(self, encoded: Tensor, token_lengths: Tensor, pitch: Tensor) -> tuple[Tensor, Tensor | None]:
+        """encoded (B, L, C), pitch (B, L) normalised -> encoded (B, L, C), and the energy (B, L) predicted from it."""
+        mask = mask_from_lengths(token_lengths, pitch.size(1))
+        if self.mask_convolutions:
+            pitch = pitch * mask
+        encoded = encoded + self.pitch_emb(pitch.unsqueeze(1)).transpose(1, 2)
+        energy: Tensor | None = None
+        if self.energy_predictor is not None:
+            energy = self.energy_predictor(encoded, mask.unsqueeze(2))
+        return encoded, energy
+
+    @torch.jit.export
     def decode(
-        self, encoded: Tensor, token_lengths: Tensor, pitch: Tensor, frames: Tensor, n_frames: int | None
+        self, encoded: Tensor, token_lengths: Tensor, energy: Tensor | None, frames: Tensor, n_frames: int | None
     ) -> tuple[Tensor, Tensor]:
-        """encoded (B, L, C), pitch (B, L) normalised, frames (B, L) int64 -> mel (B, n_mels, F), lengths (B,).
+        """encoded (B, L, C), energy (B, L), frames (B, L) int64 -> mel (B, n_mels, F), lengths (B,).
 
         F is ``n_frames``, or the longest utterance's sum of ``frames`` (which waits for the device).
         """
-        if self.mask_convolutions:
-            pitch = pitch * mask_from_lengths(token_lengths, pitch.size(1))
-        encoded = encoded + self.pitch_emb(pitch.unsqueeze(1)).transpose(1, 2)
+        if self.energy_emb is not None and energy is not None:
+            if self.mask_convolutions:
+                energy = energy * mask_from_lengths(token_lengths, energy.size(1))
+            encoded = encoded + self.energy_emb(energy.unsqueeze(1)).transpose(1, 2)
         regulated, lengths = regulate_length(encoded, frames, n_frames)
         mask = mask_from_lengths(lengths, regulated.size(1)).unsqueeze(2)
         mel = self.proj(self.decoder(regulated, mask, None)) * mask
@@ -205,25 +209,55 @@ class FastPitch(nn.Module):
         speakers: Tensor | None = None,
         durations: Tensor | None = None,
         pitch: Tensor | None = None,
+        pitch_frames: Tensor | None = None,
+        mels: Tensor | None = None,
+        mel_lengths: Tensor | None = None,
+        prior: Tensor | None = None,
         n_frames: int | None = None,
         pace: float = 1.0,
         max_duration: float = 75.0,
-    ) -> MelOutput:
+    ) -> FastPitchOutput:
         """Mels for tokens (B, L), with given ``durations`` and ``pitch`` (B, L) or, where None, predicted ones.
 
-        ``n_frames`` is the padded length F of the mels to compare with. ``MelOutput.pitch`` is the predicted pitch.
+        Where ``durations`` are None and ``mels`` (B, n_mels, F) are given, a model with an aligner finds the durations
+        in them, with ``prior`` (B, F, L). ``pitch_frames`` (B, F) and the energy of ``mels`` are averaged over each
+        token's frames. ``n_frames`` is the padded length F of the mels to compare with.
         """
         encoded, log_durations, predicted_pitch = self.encode(tokens, token_lengths, speakers)
         predicted = durations_from_logs(log_durations, max_duration)
+        alignment = None
+        if durations is None and mels is not None and self.attention is not None:
+            alignment = self.attention(mels, mel_lengths, self.encoder.word_emb(tokens), token_lengths, prior)
+            durations = alignment.durations
+        if pitch is None and pitch_frames is not None and durations is not None:
+            pitch = means_over_tokens(pitch_frames, durations)
+        encoded, predicted_energy = self.add_pitch(encoded, token_lengths, predicted_pitch if pitch is None else pitch)
+        energy = None
+        if self.energy_emb is not None and mels is not None and durations is not None:
+            energy = energies_of_tokens(mels, durations)
         frames = frames_per_token(predicted if durations is None else durations, pace)
-        mel, lengths = self.decode(
-            encoded, token_lengths, predicted_pitch if pitch is None else pitch, frames, n_frames
+        told_energy = predicted_energy if energy is None else energy
+        mel, lengths = self.decode(encoded, token_lengths, told_energy, frames, n_frames)
+        return FastPitchOutput(
+            mel,
+            lengths,
+            predicted,
+            frames,
+            predicted_pitch,
+            predicted_energy,
+            log_durations,
+            target_durations=durations,
+            target_pitch=pitch,
+            target_energy=energy,
+            alignment=alignment,
         )
-        return MelOutput(mel, lengths, predicted, frames, predicted_pitch, log_durations)
 
     @torch.jit.unused
-    def teacher_forced(self, batch: FastPitchBatch) -> MelOutput:
-        """Mels (B, n_mels, F) of a batch's texts with its own durations and pitch, in step with ``batch.mels``."""
+    def teacher_forced(self, batch: FastPitchBatch) -> FastPitchOutput:
+        """Mels (B, n_mels, F) of a batch's texts with its own durations, pitch and energy, in step with ``batch.mels``.
+
+        A model with an aligner finds the durations of a batch that has none.
+        """
         return self(**batch.teacher_forcing())
 
     @torch.jit.unused
@@ -231,7 +265,8 @@ class FastPitch(nn.Module):
         """Speak tokens (B, L) of ``lengths`` (B,): each utterance as if it were alone.
 
         Raises:
-            InputError: a speaker the model does not have, or a pitch transform it has no statistics for.
+            InputError: a speaker the model does not have, a pitch transform it has no statistics for, or an energy
+                where it has none.
         """
         return _infer(self, tokens, lengths, Controls() if controls is None else controls)
 
@@ -276,37 +311,6 @@ def build_networks(
     return {"fastpitch": FastPitch(config)}
 
 
-def durations_from_logs(log_durations: Tensor, max_duration: float) -> Tensor:
-    """Predicted log(1 + frames) (B, L) -> frames (B, L), not rounded, within 0 and ``max_duration``."""
-    return torch.clamp(torch.exp(log_durations) - 1, 0, max_duration)
-
-
-def frames_per_token(durations: Tensor, pace: float) -> Tensor:
-    """Whole frames of each token: durations (B, L) / pace, half rounding up -> int64 (B, L).
-
-    An utterance that would get no frame at all gets one, at its longest token.
-    """
-    frames = torch.floor(durations.float() / pace + 0.5).long()
-    silent = (frames.sum(1, keepdim=True) == 0).long()
-    return frames.scatter_add(1, durations.argmax(1, keepdim=True), silent)
-
-
-def regulate_length(encoded: Tensor, frames: Tensor, n_frames: int | None) -> tuple[Tensor, Tensor]:
-    """Repeat each token as often as it has frames: encoded (B, L, C), frames (B, L) -> (B, F, C), lengths (B,).
-
-    F is ``n_frames``, to which longer utterances are cut, or the longest length (which waits for the device).
-    """
-    ends = frames.cumsum(1)
-    lengths = ends[:, -1]
-    size = int(lengths.max()) if n_frames is None else n_frames
-    lengths = lengths.clamp(max=size)
-    positions = torch.arange(size, device=frames.device).expand(frames.size(0), size).contiguous()
-    tokens = torch.searchsorted(ends, positions, right=True).clamp(max=frames.size(1) - 1)
-    first_rows = torch.arange(frames.size(0), device=frames.device).unsqueeze(1) * frames.size(1)
-    regulated = F.embedding(tokens + first_rows, encoded.reshape(-1, encoded.size(2)))
-    return regulated * (positions < lengths.unsqueeze(1)).unsqueeze(2), lengths
-
-
 @torch.no_grad()
 def _infer(network: nn.Module, tokens: Tensor, lengths: Tensor, controls: Controls) -> MelOutput:
     """Inference with the ``encode`` and ``decode`` of a FastPitch or of its TorchScript."""
@@ -317,10 +321,35 @@ def _infer(network: nn.Module, tokens: Tensor, lengths: Tensor, controls: Contro
     durations = durations_from_logs(log_durations, controls.max_duration)
     frames = frames_per_token(durations if controls.durations is None else controls.durations, controls.pace)
     if controls.pitch_transform is not None:
-        pitch = controls.pitch_transform(pitch, lengths, network.pitch_mean[0], network.pitch_std[0])
-    spoken_pitch = pitch if controls.pitch is None else controls.pitch
-    mel, mel_lengths = network.decode(encoded, lengths, spoken_pitch, frames, None)
-    return MelOutput(mel, mel_lengths, durations, frames, pitch, log_durations)
+        mean, std = network.pitch_mean[0], network.pitch_std[0]
+        if speakers is not None and len(network.pitch_mean) > 1:
+            mean, std = network.pitch_mean[speakers].unsqueeze(1), network.pitch_std[speakers].unsqueeze(1)
+        pitch = controls.pitch_transform(pitch, lengths, mean, std)
+    encoded, energy = network.add_pitch(encoded, lengths, pitch if controls.pitch is None else controls.pitch)
+    if energy is None and (controls.energy is not None or controls.energy_transform is not None):
+        raise InputError("this model knows no energy (it was trained without --energy-conditioning)")
+    if energy is not None and controls.energy_transform is not None:
+        energy = controls.energy_transform(energy, lengths)
+    told_energy = energy if controls.energy is None else controls.energy
+    mel, mel_lengths = network.decode(encoded, lengths, told_energy, frames, None)
+    return MelOutput(mel, mel_lengths, durations, frames, pitch, energy, log_durations)
+
+
+def _predictor(config: ModelConfig, name: str) -> TemporalPredictor:
+    """The predictor ("dur", "pitch" or "energy") that the fields of its name describe."""
+    return TemporalPredictor(
+        config.symbols_embedding_dim,
+        getattr(config, f"{name}_predictor_filter_size"),
+        kernel_size=getattr(config, f"{name}_predictor_kernel_size"),
+        dropout=getattr(config, f"p_{name}_predictor_dropout"),
+        n_layers=getattr(config, f"{name}_predictor_n_layers"),
+        mask_convolutions=config.mask_convolutions,
+    )
+
+
+def _embedding(n_channels: int, kernel_size: int) -> nn.Conv1d:
+    """Channels for one value a token."""
+    return nn.Conv1d(1, n_channels, kernel_size, padding=kernel_size // 2)
 
 
 def _speakers(speaker: int | Tensor, n_speakers: int, tokens: Tensor) -> Tensor | None:

@@ -42,12 +42,13 @@ class PitchTransform:
                 raise OptionError(f"--pitch-transform-{name} {value}: expected a finite number")
 
     def __call__(self, pitch: Tensor, lengths: Tensor, mean: Tensor, std: Tensor) -> Tensor:
-        """pitch (B, L) normalised, lengths (B,), mean and std scalars in Hz -> pitch (B, L), zero at padding.
+        """pitch (B, L) normalised, lengths (B,), mean and std in Hz, scalars or of each utterance's speaker (B, 1) ->
+        pitch (B, L), zero at padding.
 
         Raises:
             InputError: a transform in Hz, and the model has no pitch statistics.
         """
-        if (self.shift is not None or self.custom) and not std > 0:
+        if (self.shift is not None or self.custom) and not (std > 0).all():
             raise InputError(
                 "this checkpoint holds no pitch statistics, so its pitch has no scale in Hz; train with "
                 "--pitch-mean-std-file, or leave out --pitch-transform-shift and --pitch-transform-custom"

@@ -43,6 +43,7 @@ from common.precision import (
 from common.progress import progress
 from common.registry import GENERATORS
 from common.signals import StopSignals
+from common.text.arguments import add_phoneme_overrides
 from common.text.cleaners import CLEANERS
 from common.text.front_end import UNKNOWN_SYMBOLS
 from common.text.symbols import CHARACTER_SETS, PHONE_SETS
@@ -122,8 +123,11 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     group.add_argument("--symbol-set", choices=(*CHARACTER_SETS, *PHONE_SETS), help="instead of the checkpoint's")
     group.add_argument("--text-cleaners", nargs="*", choices=tuple(CLEANERS), help="instead of the checkpoint's")
     group.add_argument("--unknown-symbols", choices=UNKNOWN_SYMBOLS, default="error", help="end the run, or drop them")
+    add_phoneme_overrides(group)
     args = parser.parse_args(argv)
     check_precision_arguments(args)
+    if args.p_arpabet not in (None, 0, 1):
+        raise OptionError(f"--p-arpabet {args.p_arpabet}: a clip's words are all spoken as letters (0) or phones (1)")
     return args
 
 
@@ -153,6 +157,7 @@ def load_generator(args: argparse.Namespace) -> Generator:
             n_speakers=getattr(config, "n_speakers", 1),
             load_mel_from_disk=_holds_mels(filelist),
             unknown_symbols=args.unknown_symbols,
+            seed=0,  # nothing is drawn: every clip is read as it is spoken
         )
         return data_functions.build_dataset(checkpoint.model, of_dataset, filelist, audio=checkpoint.audio, text=text)
 

@@ -3,12 +3,13 @@
     python -m scripts.make_corpus -o output/corpus
 
 Beside `wavs/` and `metadata.csv` it writes `TextGrid/` with the true boundaries of words and phones, and two
-filelists, `train.txt` and `val.txt`, of lines `wavs/EM-0001.wav|transcript`.
+filelists, `train.txt` and `val.txt`, of lines `wavs/EM-0001.wav|transcript`. With `--speakers low=20 high=90` several
+voices, each with its own pitch, read all sentences, and the lists have a column of their names.
 """
 
 import argparse
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import soundfile
@@ -78,37 +79,47 @@ def normalise(text: str) -> str:
     return get_cleaner("english_cleaners_v3")(text)
 
 
-def make_corpus(folder: Path, *, sentences: list[str], speaker: Speaker, n_validation: int) -> Corpus:
+def make_corpus(
+    folder: Path, *, sentences: list[str], speaker: Speaker | dict[str, Speaker], n_validation: int
+) -> Corpus:
     """Let ``speaker`` read ``sentences`` into ``folder``; ``n_validation`` of them, evenly spread, are for validation.
 
-    The same sentences and speaker give the same files. Raises InputError unless both lists get a sentence.
+    Several speakers, by name, read all of them each, into folders of their names; each line then ends with the name.
+    The same sentences and speakers give the same files. Raises InputError unless both lists get a sentence.
     """
     if not 0 < n_validation < len(sentences):
         raise InputError(f"{n_validation} of {len(sentences)} sentences for validation: both lists need at least one")
-    duration_s = 0.0
-    lines: list[str] = []
-    (folder / METADATA).unlink(missing_ok=True)
-    for number, sentence in enumerate(progress(sentences, desc="corpus", unit="clip"), start=1):
-        name, text = _name(number), normalise(sentence)
-        speech = speaker.speak(text)
-        write_clip(folder, name, speech)
-        duration_s += speech.duration_s
-        lines.append(f"wavs/{name}.wav|{text}\n")
+    speakers = speaker if isinstance(speaker, dict) else {"": speaker}
     stride = len(sentences) / n_validation
     validation = {int((i + 0.5) * stride) for i in range(n_validation)}
-    write_text(folder / TRAIN, "".join(line for i, line in enumerate(lines) if i not in validation))
-    write_text(folder / VALIDATION, "".join(line for i, line in enumerate(lines) if i in validation))
-    write_text(folder / METADATA, _metadata(sentences))
-    return Corpus(folder, len(lines), duration_s)
+    duration_s = 0.0
+    lines: dict[str, list[str]] = {TRAIN: [], VALIDATION: []}
+    (folder / METADATA).unlink(missing_ok=True)
+    readings = [(voice, number) for voice in speakers for number in range(len(sentences))]
+    for voice, number in progress(readings, desc="corpus", unit="clip"):
+        name, text = _name(number + 1), normalise(sentences[number])
+        if voice:
+            name = f"{voice}/{name}"
+        speech = speakers[voice].speak(text)
+        write_clip(folder, name, speech)
+        duration_s += speech.duration_s
+        column = f"|{voice}" if voice else ""
+        lines[VALIDATION if number in validation else TRAIN].append(f"wavs/{name}.wav|{text}{column}\n")
+    for name, rows in lines.items():
+        write_text(folder / name, "".join(rows))
+    write_text(folder / METADATA, "".join(_metadata(sentences, voice) for voice in speakers))
+    return Corpus(folder, len(readings), duration_s)
 
 
 def _name(number: int) -> str:
     return f"{PREFIX}-{number:04d}"
 
 
-def _metadata(sentences: list[str]) -> str:
+def _metadata(sentences: list[str], voice: str = "") -> str:
     """LJSpeech's table: clip, transcript, normalised transcript."""
-    return "".join(f"{_name(number)}|{text}|{normalise(text)}\n" for number, text in enumerate(sentences, start=1))
+    folder = f"{voice}/" if voice else ""
+    rows = enumerate(sentences, start=1)
+    return "".join(f"{folder}{_name(number)}|{text}|{normalise(text)}\n" for number, text in rows)
 
 
 def write_clip(folder: Path, name: str, speech: Speech) -> None:
@@ -139,13 +150,29 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--voice", default=READER.voice, help="language tag of eSpeak NG")
     parser.add_argument("--words-per-minute", type=positive_int, default=READER.words_per_minute, help="pace")
     parser.add_argument("--pitch", type=non_negative_int, default=READER.pitch, help="0 to 99; 50: as the voice is")
+    parser.add_argument(
+        "--speakers",
+        type=_named_pitch,
+        nargs="+",
+        metavar="NAME=PITCH",
+        help="several voices, each reading all sentences; --pitch is theirs then",
+    )
     return parser.parse_args(argv)
+
+
+def _named_pitch(text: str) -> tuple[str, int]:
+    name, _, pitch = text.partition("=")
+    if not name.isidentifier() or not pitch.isdecimal() or int(pitch) > 99:
+        raise argparse.ArgumentTypeError(f"{text}: expected a name and a pitch from 0 to 99, as low=20")
+    return name, int(pitch)
 
 
 def main(argv: list[str] | None = None) -> None:
     """Make the corpus and say how much speech it holds."""
     args = parse_args(argv)
     speaker = Speaker(voice=args.voice, words_per_minute=args.words_per_minute, pitch=args.pitch)
+    if args.speakers is not None:
+        speaker = {name: replace(speaker, pitch=pitch) for name, pitch in args.speakers}
     sentences = read_sentences(args.sentences)
     corpus = make_corpus(args.output, sentences=sentences, speaker=speaker, n_validation=args.n_validation)
     print(f"{corpus.folder}: {corpus.n_clips} clips, {corpus.duration_s / 60:.1f} minutes of speech")

@@ -162,6 +162,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument(
         "--skip-missing", action="store_true", help="leave out clips of these files that the corpus does not have"
     )
+    parser.add_argument("--speaker", help="name of the voice, for a last column of the lists of texts")
     return parser.parse_args()
 
 
@@ -186,7 +187,8 @@ def main() -> int:
             continue
         texts = {audio_list_name(args.name, split): [recordings[clip] for clip in names]}
         if transcripts is not None:
-            lines = [f"{recordings[clip]}|{transcripts[clip]}" for clip in names]
+            column = "" if args.speaker is None else f"|{args.speaker}"
+            lines = [f"{recordings[clip]}|{transcripts[clip]}{column}" for clip in names]
             texts[f"{args.name}_audio_text_{split}_filelist.txt"] = lines
         for name, lines in texts.items():
             write_text(args.output / name, "".join(line + "\n" for line in lines))

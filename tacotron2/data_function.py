@@ -1,7 +1,7 @@
 """Tacotron 2's training data: text with recordings, or with mels from the disk, and batches of them."""
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,10 @@ from common.audio import check_wav, load_wav
 from common.config import AudioConfig, TextConfig, differences, from_plain
 from common.data import Batch
 from common.errors import InputError
-from common.filelist import FilelistEntry, read_filelist
+from common.filelist import FilelistEntry, first_fields, read_filelist
 from common.files import load_tensor, read_json
 from common.mel import MelExtractor
+from common.text.arpabet import utterance_draws
 from common.text.front_end import TextFrontEnd
 
 _OTHER_SUFFIX = {  # of the first column, by the column that is read: what is wrong then
@@ -85,6 +86,7 @@ class Tacotron2Dataset:
         text: TextConfig,
         mels_from_disk: bool = False,
         unknown_symbols: str = "error",
+        seed: int = 0,
     ) -> None:
         self._folder = dataset_path
         self._audio = audio
@@ -94,9 +96,13 @@ class Tacotron2Dataset:
         self.lengths = [self._size(entry) for entry in self._entries]
         if mels_from_disk:
             self._check_audio(audio)
-        front_end = TextFrontEnd(text, unknown_symbols=unknown_symbols)
-        self._tokens = [front_end.encode(entry.fields["text"], where=entry.where) for entry in self._entries]
-        front_end.warn_dropped()
+        self._seed = seed
+        self._front_end = TextFrontEnd(text, unknown_symbols=unknown_symbols)
+        self._texts = [self._front_end.clean(entry.fields["text"]) for entry in self._entries]
+        self._tokens = [
+            self._front_end.encode_cleaned(text, where=entry.where) for text, entry in zip(self._texts, self._entries)
+        ]
+        self._front_end.warn_dropped()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -110,6 +116,15 @@ class Tacotron2Dataset:
         entry = self._entries[index]
         mel = self._load_mel(entry) if self._column == "mel" else self._extract_mel(entry)
         return Tacotron2Utterance(f"{self._path(entry)} ({entry.where})", torch.tensor(self._tokens[index]), mel)
+
+    def draw(self, index: int, *, epoch: int) -> Tacotron2Utterance:
+        """One utterance as an epoch of training reads it: which words are phones is drawn, where the text says so."""
+        item = self[index]
+        if not self._front_end.mixes:
+            return item
+        draws = utterance_draws(seed=self._seed, epoch=epoch, index=index)
+        tokens = self._front_end.encode_cleaned(self._texts[index], where=self._entries[index].where, draw=draws)
+        return replace(item, tokens=torch.tensor(tokens))
 
     def collate(self, items: list[Tacotron2Utterance]) -> Tacotron2Batch:
         """Pad utterances, in the order they come, into one batch."""
@@ -180,23 +195,15 @@ def build_dataset(
         text=text,
         mels_from_disk=args.load_mel_from_disk,
         unknown_symbols=args.unknown_symbols,
+        seed=args.seed,
     )
 
 
 def _read_list(path: Path, column: str) -> list[FilelistEntry]:
     """The list's entries with ``column`` and text, whatever else it has; raises InputError."""
-    first = _first_line(path)
+    first = first_fields(path)
     suffix, problem = _OTHER_SUFFIX[column]
     if first[0].endswith(suffix):
         raise InputError(f"{path}: {problem}")
     features = [name for name, value in zip(("durations", "pitch"), first[1:]) if value.endswith(".pt")]
     return read_filelist(path, columns=(column, *features, "text"), optional=("speaker",))
-
-
-def _first_line(path: Path) -> list[str]:
-    """Fields of the first line that is not blank; one empty field where the list cannot be read."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
-    except OSError:
-        return [""]  # which reading the list in earnest will explain
-    return next(([field.strip() for field in line.split("|")] for line in lines if line.strip()), [""])

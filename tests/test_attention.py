@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from common.attention import diagonality, distance_from_diagonal, focus_rate
+from common.attention import diagonality, distance_from_diagonal, focus_rate, unattended_tokens
 from common.plots import plot_alignment
 
 N_FRAMES, N_TOKENS = 60, 20
@@ -80,6 +80,16 @@ def test_padding_has_no_part():
     for figure in (diagonality, focus_rate):
         alone = figure(alignments, torch.tensor([5]), torch.tensor([9]))
         torch.testing.assert_close(figure(padded, *lengths)[:1], alone)
+
+
+def test_tokens_that_no_frame_attends_to_most_are_counted_up_to_the_texts_end():
+    skipping = torch.tensor([0, 0, 2, 2, 3, 3])
+    alignments = torch.nn.functional.one_hot(torch.stack([skipping, torch.zeros(6).long()]), 6).float()
+    alignments[0] = 0.6 * alignments[0] + 0.1 * torch.ones(6)
+    alignments[1, 2:, 1] = 5.0  # after the end of the second one's speech
+    lengths = torch.tensor([5, 2]), torch.tensor([6, 2])
+    assert unattended_tokens(alignments, *lengths).tolist() == [2, 1]
+    assert unattended_tokens(one_hot(DIAGONAL), torch.tensor([N_TOKENS]), torch.tensor([N_FRAMES])).tolist() == [0]
 
 
 def test_one_token_or_one_frame_has_no_direction_to_miss():

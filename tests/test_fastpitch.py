@@ -196,7 +196,8 @@ def test_gradients_are_as_published(folder: Path, name: str):
 def test_the_full_size_network_has_the_published_names_and_shapes(folder: Path, listing: str, n_speakers: int):
     published_keys = json.loads((folder / f"{listing}.json").read_text())
     config = ModelConfig(n_speakers=n_speakers)
-    assert {key: value for key, value in vars(config).items() if key != "mask_convolutions"} == published_keys["config"]
+    wanted = published_keys["config"]
+    assert {key: value for key, value in vars(config).items() if key in wanted} == wanted
     with torch.device("meta"):
         network = FastPitch(config)
     parameters = dict(network.named_parameters())

@@ -79,7 +79,7 @@ def test_a_batch_goes_to_a_device_whole(corpus: Path):
 
 
 def test_the_factory_reads_the_command_line(corpus: Path):
-    args = Namespace(dataset_path=corpus, n_speakers=1, unknown_symbols="error")
+    args = Namespace(dataset_path=corpus, n_speakers=1, unknown_symbols="error", learned_alignment=False)
     data = data_functions.build_dataset("FastPitch", args, corpus / "list.txt", audio=AUDIO, text=TextConfig())
     assert len(data) == 3
 

@@ -200,6 +200,11 @@ def test_examples_are_the_first_utterances_cut_to_their_lengths():
 
 
 def test_loss_scales_come_from_the_command_line():
-    args = Namespace(dur_predictor_loss_scale=0.25, pitch_predictor_loss_scale=0.5)
+    args = Namespace(
+        dur_predictor_loss_scale=0.25,
+        pitch_predictor_loss_scale=0.5,
+        energy_conditioning=False,
+        learned_alignment=False,
+    )
     weights = loss_functions.build_objective("FastPitch", args, AudioConfig()).weights(PHASE, epoch=1)
     assert weights == {"mel_loss": 1.0, "duration_predictor_loss": 0.25, "pitch_loss": 0.5}

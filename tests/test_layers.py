@@ -10,8 +10,8 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from common.layers import ConvReLUNorm, Dropout, mask_from_lengths
-from fastpitch.model import TemporalPredictor, frames_per_token, regulate_length
 from fastpitch.packed import Packing
+from fastpitch.prosody import TemporalPredictor, frames_per_token, regulate_length
 from fastpitch.transformer import (
     FFTransformer,
     MultiHeadAttn,

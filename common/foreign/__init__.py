@@ -22,7 +22,7 @@ def read_foreign(payload: dict[str, Any], *, path: Path, training: bool = True) 
     if layout is None:
         return None
     try:
-        if layout == "FastPitch 1.0":
+        if layout in ("FastPitch 1.0", "FastPitch 1.1"):
             return fastpitch.read(payload, training=training)
         if layout == "Tacotron 2":
             return tacotron2.read(payload, training=training)
@@ -36,7 +36,7 @@ def read_foreign(payload: dict[str, Any], *, path: Path, training: bool = True) 
         raise CheckpointError(f"{path}: a damaged checkpoint of {layout} ({error!r})") from error
     raise CheckpointError(
         f"{path}: a checkpoint of {layout}, which this version cannot read; "
-        "expected FastPitch 1.0, Tacotron 2, HiFi-GAN or WaveGlow"
+        "expected FastPitch, Tacotron 2, HiFi-GAN or WaveGlow"
     )
 
 

@@ -5,8 +5,10 @@ from typing import Any
 from common.checkpoint import Checkpoint
 from common.config import AudioConfig, TextConfig
 from common.foreign.layout import optimizer_by_name, without_prefix
+from common.text.symbols import CHARACTER_SETS, get_symbol_table
 
 _NOT_PARAMETERS = ("pitch_mean", "pitch_std", "pos_emb.inv_freq")  # buffers, by the end of their keys
+_AUDIO_FIELDS = ("sampling_rate", "filter_length", "hop_length", "win_length", "mel_fmin", "mel_fmax")
 # FastPitch 1.0 stores no name of its symbol set, only the kind of input and how many symbols there are.
 _SYMBOL_SETS = {
     ("char", 148): "english_basic",
@@ -20,19 +22,45 @@ _SYMBOL_SETS = {
 
 
 def read(payload: dict[str, Any], *, training: bool) -> Checkpoint:
-    """Layout of FastPitch 1.0's train.py: config, state_dict, ema_state_dict, optimizer, epoch, iteration, scaler."""
-    config = {"symbol_type": "char"} | payload["config"]  # the first version knew nothing but characters
+    """Layout of FastPitch's train.py: config, state_dict, ema_state_dict, optimizer, epoch, iteration, scaler.
+
+    Version 1.1 adds train_setup, the options it was trained with; that it finds its own alignment, its keys say.
+    """
     state = without_prefix(payload["state_dict"])
+    config = {"symbol_type": "char"} | payload["config"]  # neither NVIDIA's version knows anything but characters
+    config["learned_alignment"] = any(key.startswith("attention.") for key in state)
+    setup = payload.get("train_setup") or {}
     ema = payload.get("ema_state_dict")
     parameters = [key for key in state if not key.endswith(_NOT_PARAMETERS)]
     return Checkpoint(
         model="FastPitch",
         config=config,
-        audio=AudioConfig(n_mels=config["n_mel_channels"]),
-        text=_text_config(config["symbol_type"], config["n_symbols"]),
+        audio=AudioConfig(
+            n_mels=config["n_mel_channels"], **{key: setup[key] for key in _AUDIO_FIELDS if key in setup}
+        ),
+        text=_text_of_setup(setup, n_symbols=config["n_symbols"])
+        or _text_config(config["symbol_type"], config["n_symbols"]),
         networks={"fastpitch": state},
         ema=None if ema is None else {"fastpitch": without_prefix(ema)},
         training=_training_state(payload, parameters=parameters) if training else None,
+    )
+
+
+def _text_of_setup(setup: dict[str, Any], *, n_symbols: int) -> TextConfig | None:
+    """The text front end that FastPitch 1.1 notes beside its weights; None where it notes none, or one of other size.
+
+    Its dictionary and its heteronyms are not in the checkpoint: the toolkit's take their place.
+    """
+    if setup.get("symbol_set") not in CHARACTER_SETS:
+        return None
+    if get_symbol_table(setup["symbol_set"]).n_symbols != n_symbols:
+        return None
+    return TextConfig(
+        symbol_set=setup["symbol_set"],
+        cleaners=tuple(setup["text_cleaners"]),
+        p_arpabet=float(setup.get("p_arpabet", 0.0)),
+        prepend_space=bool(setup.get("prepend_space_to_text", False)),
+        append_space=bool(setup.get("append_space_to_text", False)),
     )
 
 

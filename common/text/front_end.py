@@ -7,7 +7,9 @@ from functools import lru_cache
 
 from common.config import TextConfig
 from common.errors import InputError
+from common.text.arpabet import Draw, Pronouncer
 from common.text.cleaners import PUBLISHED_CLEANERS, collapse_blanks, get_cleaner
+from common.text.g2p import phones_of_text
 from common.text.published.numbers import expand_currency
 from common.text.symbols import PADDING, canonical_phone, get_symbol_table
 
@@ -24,6 +26,9 @@ class TextFrontEnd:
     Symbols outside the set are an ``InputError`` (``unknown_symbols="error"``) or are left out and counted in
     ``dropped`` (``"drop"``). Raises ``InputError`` for an unknown symbol set or cleaner, for a phone set with
     characters or the reverse, and for phonological features, which are no symbols.
+
+    Encoding has two halves: ``clean`` is slow and always gives the same; ``encode_cleaned`` is quick, and with
+    ``p_arpabet`` it draws which words become phones, so a dataset cleans once and encodes once an epoch.
     """
 
     def __init__(self, config: TextConfig, *, unknown_symbols: str = "error") -> None:
@@ -45,6 +50,13 @@ class TextFrontEnd:
                 f"but the input type is {config.input_type!r}"
             )
         self._cleaners = [get_cleaner(name) for name in config.cleaners]
+        self._pronouncer = Pronouncer(
+            probability=config.p_arpabet,
+            by=config.arpabet_by,
+            ambiguous=config.arpabet_ambiguous,
+            dictionary=config.cmudict_path,
+            heteronyms=config.heteronyms_path,
+        )
         self._per_word = all(name in PUBLISHED_CLEANERS for name in config.cleaners)
         self._clean_word = lru_cache(maxsize=100_000)(self._apply_cleaners)
         by_length = sorted((s for s in self._table.symbols if s != PADDING), key=len, reverse=True)
@@ -65,6 +77,14 @@ class TextFrontEnd:
         """The id that fills a batch's shorter rows."""
         return self._table.padding_id
 
+    @property
+    def mixes(self) -> bool:
+        """Whether the ids of a text depend on what is drawn."""
+        return 0 < self.config.p_arpabet < 1
+
+    def __reduce__(self) -> tuple:
+        return _rebuild, (self.config, "drop" if self._drop else "error")  # caches stay in their process
+
     def _apply_cleaners(self, text: str) -> str:
         for cleaner in self._cleaners:
             text = cleaner(text)
@@ -75,8 +95,10 @@ class TextFrontEnd:
 
         With published cleaners, currency is written out first and then every blank-separated word is cleaned on
         its own, words in curly braces not at all. Published voices were trained so; it is why "5 pm" stays
-        "five pm" there. ``english_cleaners_v3`` reads the whole text.
+        "five pm" there. ``english_cleaners_v3`` reads the whole text. With ``g2p`` a text becomes phones here.
         """
+        if self.config.g2p is not None:
+            return phones_of_text(self._written_out(text), language=self.config.g2p_language, table=self._table)
         if self._phones:
             return " ".join(canonical_phone(text).split())
         if not self._per_word:
@@ -84,13 +106,29 @@ class TextFrontEnd:
         words = _BRACES_OR_WORD.findall(expand_currency(text))
         return collapse_blanks(" ".join(word if word[0] == "{" else self._clean_word(word) for word in words))
 
-    def encode(self, text: str, *, where: str = "") -> list[int]:
+    def _written_out(self, text: str) -> str:
+        """The text by the cleaners, except for phones in curly braces."""
+        parts = re.split(r"(\{[^}]*\})", text)  # odd parts are in braces
+        return "".join(part if index % 2 else self._apply_cleaners(part) for index, part in enumerate(parts))
+
+    def encode(self, text: str, *, where: str = "", draw: Draw | None = None) -> list[int]:
         """Ids (L,) of a transcript; ``where`` names its source in errors, for example ``"train.txt:7"``.
+
+        With ``p_arpabet`` every word becomes phones; or, with ``draw`` (numbers from 0 to 1, one a word), those for
+        which it gives less than that.
 
         Raises ``InputError`` for a transcript of which nothing is left, and for symbols outside the set unless
         they are to be dropped.
         """
-        cleaned = self.clean(text)
+        return self._encode(self.clean(text), text=text, where=where, draw=draw)
+
+    def encode_cleaned(self, cleaned: str, *, where: str = "", draw: Draw | None = None) -> list[int]:
+        """Ids (L,) of what ``clean`` gave; else as ``encode``."""
+        return self._encode(cleaned, text=cleaned, where=where, draw=draw)
+
+    def _encode(self, cleaned: str, *, text: str, where: str, draw: Draw | None) -> list[int]:
+        if self.config.p_arpabet > 0:
+            cleaned = self._pronouncer.pronounce(cleaned, draw=draw)
         symbols = self._split_phones(cleaned) if self._phones else self._split_characters(cleaned)
         unknown = Counter(symbol for symbol in symbols if symbol not in self._table)
         if unknown and not self._drop:
@@ -99,7 +137,8 @@ class TextFrontEnd:
         ids = [self._table.id_of(symbol) for symbol in symbols if symbol in self._table]
         if not any(not self._table.symbols[index].isspace() for index in ids):
             raise InputError(f"empty transcript {_quote(text)}: nothing to speak is left after cleaning{_at(where)}")
-        return ids
+        blank = [self._table.id_of(" ")] if self.config.prepend_space or self.config.append_space else []
+        return blank * self.config.prepend_space + ids + blank * self.config.append_space
 
     def _split_characters(self, text: str) -> list[str]:
         """Single characters, and "@HH" for each ARPAbet phone in curly braces."""
@@ -140,6 +179,10 @@ class TextFrontEnd:
             return " ".join(symbols)
         text = "".join(f"{{{symbol[1:]}}}" if len(symbol) > 1 else symbol for symbol in symbols)
         return text.replace("}{", " ")
+
+
+def _rebuild(config: TextConfig, unknown_symbols: str) -> TextFrontEnd:
+    return TextFrontEnd(config, unknown_symbols=unknown_symbols)
 
 
 def _at(where: str) -> str:

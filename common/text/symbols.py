@@ -45,7 +45,19 @@ _CHARACTERS = {
     # The published set lists "_" twice: as padding (id 0), and again as a character, whose id 21 encoding uses.
     "english_expanded": PADDING + "!'\",.:;? " + "#%&*+-/[]()" + "_@©°½—₩€$" + "áçéêëñöøćž" + _UPPER_CASE + _LOWER_CASE,
 }
-_PHONES = {"arpabet": " ".join(ARPABET), "ipa": _IPA, "xsampa": _XSAMPA, "combilex": _COMBILEX}
+# What text has besides phones: the boundary of words, punctuation, stress, length, other marks, and numbers of tones.
+_DIACRITICS = (
+    *(0x303, 0x308, 0x30A, 0x31A, 0x31D, 0x31E, 0x31F, 0x320, 0x324, 0x325, 0x329, 0x32A, 0x32C, 0x32F, 0x330),
+    *(0x33A, 0x33B),
+)
+_MARKS = "# , . ; : ! ? … — ˈ ˌ ː ˑ ʰ ʲ ʷ ˠ ˤ ᵝ ˞ ʼ 1 2 3 4 5 6 7 8 9 " + " ".join(map(chr, _DIACRITICS))
+_PHONES = {
+    "arpabet": " ".join(ARPABET),
+    "ipa": _IPA,
+    "ipa_marked": f"{_IPA} {_MARKS}",
+    "xsampa": _XSAMPA,
+    "combilex": _COMBILEX,
+}
 
 CHARACTER_SETS = tuple(_CHARACTERS)
 PHONE_SETS = tuple(_PHONES)

@@ -1,0 +1,78 @@
+"""Command-line options of the data report, and the limits that they set."""
+
+import argparse
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from common.cli import non_negative_float, positive_float
+from common.config import TextConfig
+from common.text.symbols import PHONE_SETS
+
+DEFAULT_CLEANERS = ("english_cleaners_v3",)  # of train.py
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where a clip becomes suspicious."""
+
+    outlier: float = 5.0  # robust standard deviations from the speaker's median
+    min_seconds: float = 0.25
+    max_seconds: float = 20.0
+    max_silence: float = 0.75  # s at either end
+    max_pause: float = 2.0  # s between words
+    max_clipping: float = 0.0001  # share of the samples
+    max_dc: float = 0.01  # of full scale
+    min_level: float = -45.0  # dBFS, root mean square of the speech
+
+
+_HELP = {
+    "outlier": "robust standard deviations (by the median absolute deviation) from the speaker's median at which "
+    "speaking rate, level and pitch are suspicious",
+    "min_seconds": "shorter clips are suspicious",
+    "max_seconds": "longer clips are suspicious",
+    "max_silence": "seconds of silence at either end",
+    "max_pause": "seconds of silence between words",
+    "max_clipping": "share of samples in flat tops",
+    "max_dc": "mean of the samples, as a part of full scale",
+    "min_level": "dBFS: a clip whose speech is quieter is near-silent",
+}
+_TYPES = {"min_seconds": non_negative_float, "max_clipping": non_negative_float, "min_level": float}
+
+
+def add_report_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the data report."""
+    group = parser.add_argument_group("data report", "a look at recordings and transcripts instead of an extraction")
+    group.add_argument(
+        "--report",
+        action="store_true",
+        help="say which clips extraction or training would refuse and which are suspicious; --symbol-set and "
+        "--text-cleaners are those that the voice will be trained with",
+    )
+    group.add_argument(
+        "-o",
+        "--report-output",
+        type=Path,
+        help="folder for report.html and report.json (default: data_report in the dataset's folder)",
+    )
+    group.add_argument("--report-strict", action="store_true", help="exit status 1 if anything at all is suspicious")
+    for field in fields(Limits):
+        group.add_argument(
+            "--report-" + field.name.replace("_", "-"),
+            type=_TYPES.get(field.name, positive_float),
+            default=field.default,
+            help=_HELP[field.name],
+        )
+
+
+def limits_from_args(args: argparse.Namespace) -> Limits:
+    """The limits that the options set."""
+    return Limits(**{field.name: getattr(args, f"report_{field.name}") for field in fields(Limits)})
+
+
+def text_from_args(args: argparse.Namespace) -> TextConfig:
+    """How the transcripts will be read: as train.py does by default; a set of phones makes them phones."""
+    symbol_set = args.symbol_set or TextConfig().symbol_set
+    if symbol_set in PHONE_SETS:
+        return TextConfig(input_type="phone", symbol_set=symbol_set, cleaners=())
+    cleaners = DEFAULT_CLEANERS if args.text_cleaners is None else tuple(args.text_cleaners)
+    return TextConfig(symbol_set=symbol_set, cleaners=cleaners)

@@ -1,0 +1,208 @@
+"""The report's charts as PNG images, drawn without a display."""
+
+import io
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from common.data_report.clip import PITCH_EDGES, QUIETEST, Clip
+from common.data_report.findings import speaking_rate
+from common.data_report.summary import DataReport, Speaker
+
+SIZE = (6.4, 3.4)  # inches
+DPI = 120  # dots an inch
+MOST_BINS = 40
+LEAST_RANGE = 1e-3  # of an axis: equal values are one bar
+MOST_CURVES = 8  # speakers with a curve of their own; more are ranges
+MOST_RANGES = 40  # speakers with a range, those with the most clips
+BLUE, ORANGE, GREEN, RED, GREY = "#2f6fab", "#d9822b", "#3a8f5c", "#c23b30", "#8a8f98"
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One picture."""
+
+    title: str
+    caption: str
+    png: bytes
+
+
+def draw(report: DataReport) -> list[Chart]:
+    """The charts that the figures of ``report`` give."""
+    charts = []
+    for title, caption, paint in _CHARTS:
+        figure = Figure(figsize=SIZE, dpi=DPI, layout="constrained")
+        FigureCanvasAgg(figure)
+        axis = figure.subplots()
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.grid(alpha=0.25, linewidth=0.6)
+        axis.set_axisbelow(True)
+        if not paint(axis, report):
+            continue
+        file = io.BytesIO()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph")  # a speaker's name in a script that the font lacks
+            figure.savefig(file, format="png")
+        charts.append(Chart(title, caption, file.getvalue()))
+    return charts
+
+
+def _values(report: DataReport, value: Callable[[Clip], float]) -> np.ndarray:
+    return np.array([value(clip) for clip in report.clips if clip.sound is not None])
+
+
+def _spoken(report: DataReport) -> list[Clip]:
+    return [clip for clip in report.clips if clip.sound is not None and clip.transcript.n_tokens]
+
+
+def _histogram(axis: Axes, rows: Sequence[tuple[str, np.ndarray, str]], *, xlabel: str) -> bool:
+    """Histograms over the same bins; one of several is an outline."""
+    rows = [row for row in rows if len(row[1])]
+    if not rows:
+        return False
+    every = np.concatenate([values for _, values, _ in rows])
+    low, high = float(every.min()), float(every.max())
+    margin = max(0.0, LEAST_RANGE * max(1.0, abs(high)) - (high - low))
+    n_bins = MOST_BINS if len(rows) > 1 else int(np.clip(2 * np.sqrt(len(every)), 10, MOST_BINS))
+    edges = np.linspace(low - margin, high + margin, n_bins + 1)
+    for label, values, colour in rows:
+        style = {"histtype": "stepfilled", "alpha": 0.3 if len(rows) > 1 else 0.85}
+        axis.hist(values, edges, color=colour, label=label, **style)
+        if len(rows) > 1:
+            axis.hist(values, edges, color=colour, histtype="step", linewidth=1.4)
+    axis.set_xlabel(xlabel)
+    axis.set_ylabel("clips")
+    axis.yaxis.get_major_locator().set_params(integer=True)
+    axis.set_ylim(bottom=0)
+    return True
+
+
+def _limit(axis: Axes, value: float, label: str) -> None:
+    """A line where clips become suspicious, if it lies within what is drawn."""
+    low, high = axis.get_xlim()
+    if low <= value <= high:
+        axis.axvline(value, color=RED, linewidth=1.2, linestyle="--", label=label)
+
+
+def _legend(axis: Axes) -> None:
+    """Names above the axes, where they hide nothing."""
+    legend = axis.legend(fontsize="small", frameon=False, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    for text in legend.get_texts():
+        text.set_parse_math(False)  # a speaker's name with dollar signs is no formula
+
+
+def _durations(axis: Axes, report: DataReport) -> bool:
+    values = _values(report, lambda clip: clip.sound.seconds)
+    if not _histogram(axis, [("clips", values, BLUE)], xlabel="duration (s)"):
+        return False
+    _limit(axis, report.limits.max_seconds, "")
+    _limit(axis, report.limits.min_seconds, "")
+    return True
+
+
+def _text_and_speech(axis: Axes, report: DataReport) -> bool:
+    clips = _spoken(report)
+    if not clips:
+        return False
+    odd = {finding.index for finding in report.findings if finding.kind in ("speaking_rate", "too_few_frames")}
+    for label, colour, size, is_odd in (("usual", BLUE, 10, False), ("odd rate, or too few frames", RED, 28, True)):
+        group = [clip for clip in clips if (clip.utterance.index in odd) == is_odd]
+        if group:
+            x = [clip.transcript.n_tokens for clip in group]
+            y = [clip.sound.speech_seconds for clip in group]
+            axis.scatter(x, y, s=size, color=colour, alpha=0.6 if not is_odd else 0.9, linewidths=0, label=label)
+    axis.set_xlabel("symbols")
+    axis.set_ylabel("speech (s)")
+    axis.set_xlim(left=0)
+    axis.set_ylim(bottom=0)
+    _legend(axis)
+    return True
+
+
+def _rates(axis: Axes, report: DataReport) -> bool:
+    values = np.array([speaking_rate(clip) for clip in _spoken(report)])
+    return _histogram(axis, [("clips", values, BLUE)], xlabel="speaking rate (symbols/s)")
+
+
+def _silences(axis: Axes, report: DataReport) -> bool:
+    rows = [
+        ("at the start", _values(report, lambda clip: clip.sound.leading), BLUE),
+        ("at the end", _values(report, lambda clip: clip.sound.trailing), ORANGE),
+        ("longest pause", _values(report, lambda clip: clip.sound.pause), GREEN),
+    ]
+    if not _histogram(axis, rows, xlabel="silence (s)"):
+        return False
+    _limit(axis, report.limits.max_silence, "limit at the ends")
+    _legend(axis)
+    return True
+
+
+def _levels(axis: Axes, report: DataReport) -> bool:
+    rows = [
+        ("noise", _values(report, lambda clip: clip.sound.noise), GREY),
+        ("speech", _values(report, lambda clip: clip.sound.level), BLUE),
+        ("peak", _values(report, lambda clip: clip.sound.peak), ORANGE),
+    ]
+    rows = [(label, values[values > QUIETEST], colour) for label, values, colour in rows]
+    if not _histogram(axis, rows, xlabel="level (dB relative to full scale)"):
+        return False
+    _limit(axis, report.limits.min_level, "least level of speech")
+    _legend(axis)
+    return True
+
+
+def _pitch(axis: Axes, report: DataReport) -> bool:
+    voices = [speaker for speaker in report.speakers if speaker.pitch_median is not None]
+    voices = sorted(voices, key=lambda speaker: -speaker.n_clips)[:MOST_RANGES]
+    if not voices:
+        return False
+    if len(voices) <= MOST_CURVES:
+        _pitch_curves(axis, report, voices)
+    else:
+        _pitch_ranges(axis, voices)
+    axis.set_xscale("log")
+    ticks = [80, 100, 150, 200, 300, 400, 600]
+    axis.set_xticks(ticks, [str(tick) for tick in ticks])
+    axis.minorticks_off()
+    axis.set_xlabel("pitch (Hz)")
+    return True
+
+
+def _pitch_curves(axis: Axes, report: DataReport, voices: Sequence[Speaker]) -> None:
+    middles = np.sqrt(PITCH_EDGES[1:] * PITCH_EDGES[:-1])
+    for voice in voices:
+        sounds = [
+            clip.sound
+            for clip in report.clips
+            if clip.sound is not None and (clip.utterance.speaker or "") == voice.name
+        ]
+        counts = np.sum([sound.pitch_counts for sound in sounds], axis=0)
+        axis.plot(middles, 100 * counts / counts.sum(), linewidth=1.6, label=voice.name or "all clips")
+        axis.fill_between(middles, 0, 100 * counts / counts.sum(), alpha=0.12)
+    axis.set_ylabel("% of voiced time")
+    axis.set_ylim(bottom=0)
+    if len(voices) > 1:
+        _legend(axis)
+
+
+def _pitch_ranges(axis: Axes, voices: Sequence[Speaker]) -> None:
+    voices = sorted(voices, key=lambda voice: voice.pitch_median)
+    rows = np.arange(len(voices))
+    axis.hlines(rows, [voice.pitch_low for voice in voices], [voice.pitch_high for voice in voices], color=BLUE)
+    axis.plot([voice.pitch_median for voice in voices], rows, "o", color=BLUE, markersize=3)
+    axis.set_yticks(rows, [voice.name for voice in voices], fontsize=5, parse_math=False)
+
+
+_CHARTS: tuple[tuple[str, str, Callable[[Axes, DataReport], bool]], ...] = (
+    ("Durations", "how long the recordings are; dashed: the limits", _durations),
+    ("Text and speech", "each point is a clip, its silence at both ends left out", _text_and_speech),
+    ("Speaking rate", "symbols of the cleaned text a second of speech", _rates),
+    ("Silence", "at both ends, and the longest pause between", _silences),
+    ("Levels", "peak, speech (root mean square) and the quietest twentieth of each clip", _levels),
+    ("Pitch", "Praat, 75 to 600 Hz, over voiced time; of many speakers 5th to 95th percentile and median", _pitch),
+)

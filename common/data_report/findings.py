@@ -1,0 +1,296 @@
+"""What is wrong with which clip: every finding with its line of the list, the reason, and what to do."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from common.audio import CONTAINERS, FULL_SCALE
+from common.config import AudioConfig
+from common.data_report.arguments import Limits
+from common.data_report.clip import Clip
+from common.extraction import Utterance
+from common.extraction_run import refuse_duplicates
+from common.mel import MelExtractor
+from common.pitch import SHORTEST
+
+REFUSED, SUSPICIOUS = "refused", "suspicious"
+LEAST_VOICED = 0.05  # of the values of pitch
+LEAST_CLIPPED = 9  # samples, three flat tops: a coarse recording has one by chance
+SMALLEST_GROUP = 8  # clips that have a median worth comparing with; a smaller speaker is compared with all
+MAD_TO_STD = 1.4826  # the standard deviation of a normal distribution over its median absolute deviation
+# The least robust standard deviations: differences below them are none to the ear, however alike the other clips are.
+LEAST_RATE_SPREAD = 0.05  # of the logarithm
+LEAST_LEVEL_SPREAD = 1.5  # dB
+LEAST_PITCH_SPREAD = 0.75  # semitones
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of finding."""
+
+    level: str  # REFUSED: extraction or training stops or leaves it out; SUSPICIOUS: it would be learnt
+    title: str
+    advice: str
+
+
+KINDS = {
+    "missing": Kind(REFUSED, "missing files", "correct the path, or take the line out of the list"),
+    "unreadable": Kind(REFUSED, "unreadable files", "copy or convert the file again; is it whole?"),
+    "empty_text": Kind(REFUSED, "empty transcripts", "write what is said, or take the line out"),
+    "unknown_symbols": Kind(
+        REFUSED, "characters outside the symbol set", "correct the text, or choose other cleaners or another symbol set"
+    ),
+    "format": Kind(REFUSED, "sample formats", "convert to WAV or FLAC of 16 bits, from the original if there is one"),
+    "channels": Kind(REFUSED, "more than one channel", "mix the recording down to mono"),
+    "sampling_rate": Kind(REFUSED, "sampling rates", "resample to the corpus's rate; never only change the header"),
+    "range": Kind(REFUSED, "samples beyond full scale", "scale the float samples down to [-1, 1]"),
+    "same_path": Kind(REFUSED, "the same file twice", "take one of the two lines out, or rename the file"),
+    "too_short": Kind(REFUSED, "too short for a mel-spectrogram or pitch", "take the line out"),
+    "too_few_frames": Kind(
+        REFUSED,
+        "more symbols than mel frames",
+        "the transcript is of another recording, or the recording is cut: no alignment exists",
+    ),
+    "overlap": Kind(
+        SUSPICIOUS, "in more than one list", "take it out of one list: a model must not be validated on what it learnt"
+    ),
+    "same_audio": Kind(SUSPICIOUS, "the same sound in several files", "keep the one whose transcript is right"),
+    "same_text": Kind(SUSPICIOUS, "the same text twice", "listen to both: one may be a copied line or a repeated take"),
+    "damaged_text": Kind(
+        SUSPICIOUS, "characters that a wrong encoding leaves", "save the text as UTF-8 from its source again"
+    ),
+    "short": Kind(SUSPICIOUS, "short clips", "listen: is the recording cut? very short clips teach little"),
+    "long": Kind(
+        SUSPICIOUS, "long clips", "cut at a pause, or the batch that holds it needs the most memory of the whole run"
+    ),
+    "speaking_rate": Kind(
+        SUSPICIOUS, "odd speaking rates", "compare text and recording: words are missing, or of another line"
+    ),
+    "clipping": Kind(SUSPICIOUS, "clipping", "record at a lower level, or take it out: the crackle would be learnt"),
+    "silence": Kind(
+        SUSPICIOUS, "silence at an end", "cut it to a tenth of a second; --trim-silence does it where TextGrids exist"
+    ),
+    "pause": Kind(SUSPICIOUS, "long pauses", "cut the clip there, or shorten the pause"),
+    "near_silent": Kind(SUSPICIOUS, "near-silent clips", "is it speech? else record again or take it out"),
+    "level": Kind(SUSPICIOUS, "odd levels", "scale the clip to the level of the others"),
+    "dc_offset": Kind(SUSPICIOUS, "direct current", "filter it out, with a high pass of 20 Hz"),
+    "unvoiced": Kind(SUSPICIOUS, "no voice", "listen: is it noise, a whisper or another sound than speech?"),
+    "pitch": Kind(SUSPICIOUS, "odd pitch", "listen: is it another speaker, or a sung or shouted line?"),
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about one clip."""
+
+    kind: str  # of KINDS
+    index: int  # of the utterance
+    where: str  # "list.txt:7"
+    wav: str
+    reason: str
+
+    @property
+    def level(self) -> str:
+        return KINDS[self.kind].level
+
+
+def judge(clips: Sequence[Clip], *, audio: AudioConfig, limits: Limits, max_wav_value: float | None) -> list[Finding]:
+    """Everything that is wrong with ``clips``, in order of KINDS and then of the lists."""
+    extractor = MelExtractor(audio)
+    found = [
+        _finding(clip, kind, words)
+        for clip in clips
+        for kind, words in (
+            *_of_file(clip, audio, max_wav_value),
+            *_of_text(clip),
+            *_of_length(clip, extractor, limits),
+            *_of_sound(clip, limits),
+        )
+    ]
+    found += _duplicates(clips)
+    found += _outliers(clips, limits)
+    order = {kind: number for number, kind in enumerate(KINDS)}
+    return sorted(found, key=lambda finding: (order[finding.kind], finding.index))
+
+
+def _finding(clip: Clip, kind: str, words: str) -> Finding:
+    return Finding(kind, clip.utterance.index, clip.utterance.where, clip.utterance.wav, words)
+
+
+Found = Iterator[tuple[str, str]]  # kind and reason
+
+
+def _of_file(clip: Clip, audio: AudioConfig, max_wav_value: float | None) -> Found:
+    if clip.fault is not None:
+        yield clip.fault.kind, clip.fault.reason
+    if (sound := clip.sound) is None:
+        return
+    scale = FULL_SCALE.get(sound.subtype)
+    if sound.container not in CONTAINERS or scale is None:
+        yield "format", f"{sound.container} file with {sound.subtype} samples"
+    elif max_wav_value is not None and scale != max_wav_value:
+        yield (
+            "format",
+            f"{sound.subtype} samples have full scale {scale:.0f}, --max-wav-value demands {max_wav_value:g}",
+        )
+    if sound.n_channels != 1:
+        yield "channels", f"{sound.n_channels} channels"
+    if sound.sampling_rate != audio.sampling_rate:
+        yield "sampling_rate", f"{sound.sampling_rate} Hz, expected {audio.sampling_rate}"
+    if sound.lowest < -1 or sound.highest > 1:
+        yield "range", f"samples from {sound.lowest:g} to {sound.highest:g}"
+
+
+def _of_text(clip: Clip) -> Found:
+    transcript = clip.transcript
+    if transcript.n_tokens == 0:
+        yield "empty_text", "nothing to speak is left" if clip.utterance.text else "the transcript is empty"
+    if transcript.unknown:
+        named = ", ".join(f"{name_symbol(symbol)} {count}x" for symbol, count in transcript.unknown.items())
+        yield "unknown_symbols", named
+    if transcript.damaged:
+        yield "damaged_text", ", ".join(name_symbol(character) for character in transcript.damaged)
+
+
+def _of_length(clip: Clip, extractor: MelExtractor, limits: Limits) -> Found:
+    if (sound := clip.sound) is None:
+        return
+    rate = extractor.config.sampling_rate
+    n_samples = round(sound.seconds * rate)  # once it is resampled, where it has to be
+    n_frames, n_tokens = extractor.n_frames(n_samples), clip.transcript.n_tokens
+    if n_samples < max(extractor.min_samples, SHORTEST * rate):
+        yield "too_short", f"{sound.seconds:.3f} s"
+        return
+    if n_frames < n_tokens:
+        yield "too_few_frames", f"{n_tokens} symbols, {n_frames} frames ({sound.seconds:.2f} s)"
+    if sound.seconds < limits.min_seconds:
+        yield "short", f"{sound.seconds:.2f} s, --report-min-seconds is {limits.min_seconds:g}"
+    if sound.seconds > limits.max_seconds:
+        yield "long", f"{sound.seconds:.1f} s, --report-max-seconds is {limits.max_seconds:g}"
+
+
+def _of_sound(clip: Clip, limits: Limits) -> Found:
+    if (sound := clip.sound) is None:
+        return
+    if abs(sound.dc_offset) > limits.max_dc:
+        yield "dc_offset", f"mean {sound.dc_offset:+.3f} of full scale, --report-max-dc is {limits.max_dc:g}"
+    if sound.level < limits.min_level:
+        yield "near_silent", f"{sound.level:.1f} dBFS, --report-min-level is {limits.min_level:g}"
+        return  # its silences and its voice say nothing more
+    n_clipped = round(sound.clipping * sound.n_samples * sound.n_channels)
+    if sound.clipping > limits.max_clipping and n_clipped >= LEAST_CLIPPED:
+        yield "clipping", f"{n_clipped} samples ({sound.clipping:.3%}) in flat tops at {sound.peak:.1f} dBFS"
+    for name, seconds in (("start", sound.leading), ("end", sound.trailing)):
+        if seconds > limits.max_silence:
+            yield "silence", f"{seconds:.2f} s at the {name}, --report-max-silence is {limits.max_silence:g}"
+    if sound.pause > limits.max_pause:
+        yield "pause", f"a pause of {sound.pause:.2f} s, --report-max-pause is {limits.max_pause:g}"
+    if sound.voiced < LEAST_VOICED:
+        yield "unvoiced", f"{sound.voiced:.1%} of the clip has a pitch"
+
+
+def _duplicates(clips: Sequence[Clip]) -> Iterator[Finding]:
+    """Files, sounds and texts that stand on an earlier line too."""
+    by_index = {clip.utterance.index: clip for clip in clips}
+    refused = refuse_duplicates([clip.utterance for clip in clips])
+    for index, words in refused.items():
+        yield _finding(by_index[index], "same_path", words.removeprefix(f"{by_index[index].utterance.wav}: "))
+    paths, sounds = {}, {}
+    texts: dict[tuple[str | None, str], Clip] = {}
+    for clip in clips:
+        item = clip.utterance
+        first_path = paths.setdefault(item.wav, clip)
+        first_sound = first_path
+        if clip.sound is not None:
+            first_sound = sounds.setdefault(clip.sound.digest, clip)
+            if first_sound.utterance.wav != item.wav:
+                yield _finding(clip, "same_audio", f"its samples are those of {_place(first_sound.utterance)}")
+        first_text = clip
+        if clip.transcript.n_tokens:
+            first_text = texts.setdefault((item.speaker, " ".join(clip.transcript.cleaned.split())), clip)
+        first = next((other for other in (first_path, first_sound, first_text) if other is not clip), None)
+        if first is not None and first.utterance.list_index != item.list_index:
+            what = "text" if first is first_text and first not in (first_path, first_sound) else "recording"
+            yield _finding(clip, "overlap", f"the same {what} as {_place(first.utterance)}")
+        elif first is not None and first is first_text and first not in (first_path, first_sound):
+            yield _finding(clip, "same_text", f"the text of {_place(first_text.utterance)}")
+
+
+def _place(utterance: Utterance) -> str:
+    return f"{utterance.wav} ({utterance.where})"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A robust mean and standard deviation."""
+
+    median: float
+    deviation: float
+
+    def distance(self, value: float) -> float:
+        """Deviations from the median."""
+        return abs(value - self.median) / self.deviation
+
+
+def spread(values: Sequence[float], *, least: float) -> Spread:
+    """Median and median absolute deviation, as that of a normal distribution and ``least`` at least."""
+    median = float(np.median(values))
+    deviation = MAD_TO_STD * float(np.median(np.abs(np.asarray(values) - median)))
+    return Spread(median, max(deviation, least))
+
+
+def spreads(clips: Sequence[Clip], value: Callable[[Clip], float], *, least: float) -> dict[str | None, Spread]:
+    """Speaker -> spread of ``value``, of all clips for a speaker of few; nothing where there are few of all."""
+    if len(clips) < SMALLEST_GROUP:
+        return {}
+    groups = defaultdict(list)
+    for clip in clips:
+        groups[clip.utterance.speaker].append(value(clip))
+    of_all = spread([value(clip) for clip in clips], least=least)
+    return {
+        speaker: spread(values, least=least) if len(values) >= SMALLEST_GROUP else of_all
+        for speaker, values in groups.items()
+    }
+
+
+def _outliers(clips: Sequence[Clip], limits: Limits) -> Iterator[Finding]:
+    loud = [clip for clip in clips if clip.sound is not None and clip.sound.level >= limits.min_level]
+    spoken = [clip for clip in loud if clip.transcript.n_tokens]
+    voiced = [clip for clip in loud if clip.sound.pitch_counts.any() and clip.sound.voiced >= LEAST_VOICED]
+
+    def rate(clip: Clip) -> float:
+        return float(np.log(speaking_rate(clip)))
+
+    def semitones(clip: Clip) -> float:
+        return 12 * float(np.log2(clip.sound.pitch_below(0.5)))
+
+    by = spreads(spoken, rate, least=LEAST_RATE_SPREAD)
+    for clip in spoken:
+        usual = by.get(clip.utterance.speaker)
+        if usual is not None and usual.distance(rate(clip)) > limits.outlier:
+            words = f"{speaking_rate(clip):.1f} symbols/s, usual are {np.exp(usual.median):.1f}"
+            yield _finding(clip, "speaking_rate", f"{words} ({usual.distance(rate(clip)):.0f} deviations)")
+    by = spreads(loud, lambda clip: clip.sound.level, least=LEAST_LEVEL_SPREAD)
+    for clip in loud:
+        usual = by.get(clip.utterance.speaker)
+        if usual is not None and usual.distance(clip.sound.level) > limits.outlier:
+            words = f"{clip.sound.level:.1f} dBFS, usual are {usual.median:.1f}"
+            yield _finding(clip, "level", f"{words} ({usual.distance(clip.sound.level):.0f} deviations)")
+    by = spreads(voiced, semitones, least=LEAST_PITCH_SPREAD)
+    for clip in voiced:
+        usual = by.get(clip.utterance.speaker)
+        if usual is not None and usual.distance(semitones(clip)) > limits.outlier:
+            words = f"median pitch {clip.sound.pitch_below(0.5):.0f} Hz, usual are {2 ** (usual.median / 12):.0f}"
+            yield _finding(clip, "pitch", f"{words} ({usual.distance(semitones(clip)):.0f} deviations)")
+
+
+def speaking_rate(clip: Clip) -> float:
+    """Symbols a second of speech."""
+    return clip.transcript.n_tokens / clip.sound.speech_seconds
+
+
+def name_symbol(symbol: str) -> str:
+    """A symbol with its code points, since many look alike."""
+    return f"{symbol!r} ({' '.join(f'U+{ord(character):04X}' for character in symbol)})"

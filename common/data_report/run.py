@@ -1,0 +1,96 @@
+"""A data report from lists to files: clips measured by worker processes, then judged against each other."""
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from common.config import AudioConfig, TextConfig
+from common.data_report.arguments import Limits
+from common.data_report.charts import draw
+from common.data_report.clip import Clip, measure
+from common.data_report.findings import judge
+from common.data_report.page import page
+from common.data_report.summary import DataReport, characters, distributions, formats, notes, speakers, to_json
+from common.errors import InputError
+from common.extraction import ExtractionPlan
+from common.extraction_pool import WorkerPool
+from common.extraction_run import read_lists
+from common.files import write_json, write_text
+from common.progress import progress
+
+UNUSABLE = ("missing", "unreadable")  # kinds that are no matter of opinion
+
+
+def look(
+    lists: Sequence[Path],
+    *,
+    dataset: Path,
+    audio_of: Callable[[int | None], AudioConfig],
+    text: TextConfig,
+    limits: Limits,
+    max_wav_value: float | None = None,
+    n_workers: int,
+) -> DataReport:
+    """Measure and judge every clip of ``lists``.
+
+    ``audio_of`` gives the mel-spectrograms that will be made, from the sampling rate (Hz) of most recordings, None if
+    none can be read. A list that cannot be read is an InputError; a recording that cannot is a finding.
+    """
+    utterances = read_lists(lists)
+    plan = ExtractionPlan(dataset_path=dataset, audio=audio_of(None))
+    with WorkerPool(plan, n_workers=max(1, min(n_workers, len(utterances)))) as pool:
+        done = pool.map(functools.partial(measure, text=text), utterances)
+        clips = list(progress(done, total=len(utterances), desc="measuring", unit="clips"))
+    clips.sort(key=lambda clip: clip.utterance.index)
+    audio = audio_of(_usual_rate(clips))
+    who = speakers(clips)
+    return DataReport(
+        dataset=dataset,
+        lists=tuple(lists),
+        audio=audio,
+        text=text,
+        limits=limits,
+        clips=tuple(clips),
+        findings=tuple(judge(clips, audio=audio, limits=limits, max_wav_value=max_wav_value)),
+        speakers=who,
+        distributions=distributions(clips),
+        formats=formats(clips),
+        unknown=characters(clips, before_cleaning=False),
+        rewritten=characters(clips, before_cleaning=True),
+        notes=notes(clips, who, audio, lists),
+    )
+
+
+def _usual_rate(clips: Sequence[Clip]) -> int | None:
+    rates = Counter(clip.sound.sampling_rate for clip in clips if clip.sound is not None)
+    return rates.most_common(1)[0][0] if rates else None
+
+
+def open_output(folder: Path) -> None:
+    """Make the report's folder before an hour of measuring, not after it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
+def write(report: DataReport, folder: Path) -> list[Path]:
+    """Write report.html and report.json."""
+    paths = [folder / "report.html", folder / "report.json"]
+    try:
+        write_text(paths[0], page(report, draw(report)))
+        write_json(paths[1], to_json(report))
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    return paths
+
+
+def _unwritable(folder: Path, error: OSError) -> InputError:
+    return InputError(f"{folder}: cannot write the report ({error.strerror}); choose another --report-output")
+
+
+def exit_status(report: DataReport, *, strict: bool) -> int:
+    """1 where a recording cannot be read, and with ``strict`` where anything is found."""
+    unusable = any(finding.kind in UNUSABLE for finding in report.findings)
+    return 1 if unusable or (strict and report.findings) else 0

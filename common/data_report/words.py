@@ -1,0 +1,117 @@
+"""The report in words: rows that the page and the terminal both show, and the terminal's text."""
+
+from collections.abc import Sequence
+
+from common.data_report.findings import KINDS, REFUSED, name_symbol
+from common.data_report.summary import FIGURES, Character, DataReport
+
+SHOWN = 10  # findings of a kind on the terminal; the page has them all
+SHOWN_SPEAKERS = 20
+
+Rows = list[tuple[str, ...]]
+
+
+def headline(report: DataReport) -> str:
+    """The report in a line."""
+    n_refused = len({finding.index for finding in report.findings if finding.level == REFUSED})
+    found = f"{report.n_suspects} with findings, {n_refused} of them to be refused" if report.findings else "all clean"
+    n_clips = f"{len(report.clips)} clip{'s' if len(report.clips) != 1 else ''}"
+    return f"{n_clips}, {hours(report.seconds)} of speech: {found}"
+
+
+def hours(seconds: float) -> str:
+    """1 h 02 min, or 3 min 04 s."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min {rest:02d} s"
+
+
+def distribution_rows(report: DataReport) -> Rows:
+    """A heading and a row for each figure."""
+    rows: Rows = [("", "minimum", "5 %", "median", "95 %", "maximum", "unit")]
+    for name, values in report.distributions.items():
+        unit, digits = FIGURES[name]
+        shown = (values.minimum, values.low, values.median, values.high, values.maximum)
+        rows.append((name, *(f"{value:.{digits}f}" for value in shown), unit))
+    return rows
+
+
+def speaker_rows(report: DataReport) -> Rows:
+    """A heading and a row for each speaker."""
+    heading = ("speaker", "clips", "length", "symbols/s", "dBFS", "pitch 5 %", "median", "95 %", "mean", "std")
+    rows: Rows = [(*heading, "unit of pitch")]
+    for speaker in report.speakers:
+        pitch = (speaker.pitch_low, speaker.pitch_median, speaker.pitch_high, speaker.pitch_mean, speaker.pitch_std)
+        figures = (
+            _number(speaker.speaking_rate, 1),
+            _number(speaker.level, 1),
+            *(_number(value, 0) for value in pitch),
+        )
+        rows.append((speaker.name or "all", str(speaker.n_clips), hours(speaker.seconds), *figures, "Hz"))
+    return rows
+
+
+def list_rows(report: DataReport) -> Rows:
+    """A heading and a row for each list."""
+    rows: Rows = [("list", "clips", "length")]
+    for index, path in enumerate(report.lists):
+        clips = [clip for clip in report.clips if clip.utterance.list_index == index]
+        seconds = sum(clip.sound.seconds for clip in clips if clip.sound is not None)
+        rows.append((str(path), str(len(clips)), hours(seconds)))
+    return rows
+
+
+def character_rows(characters: Sequence[Character]) -> Rows:
+    """A heading and a row for each character."""
+    rows: Rows = [("character", "times", "clips", "where")]
+    for item in characters:
+        more = ", ..." if item.n_clips > len(item.places) else ""
+        rows.append((name_symbol(item.symbol), str(item.count), str(item.n_clips), ", ".join(item.places) + more))
+    return rows
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def terminal(report: DataReport) -> str:
+    """The whole report in lines, with the first findings of each kind."""
+    lines = [headline(report)]
+    if len(report.lists) > 1:
+        lines += columns(list_rows(report))
+    lines += [f"  {name}: {count}" for name, count in report.formats]
+    lines += columns(distribution_rows(report))
+    if len(report.speakers) > 1:
+        rows = speaker_rows(report)
+        lines += ["speakers", *columns(rows[: 1 + SHOWN_SPEAKERS])]
+        lines += [f"  ... and {len(rows) - 1 - SHOWN_SPEAKERS} more"] * (len(rows) > 1 + SHOWN_SPEAKERS)
+    for title, characters in (
+        (f"characters that {report.text.symbol_set} lacks", report.unknown),
+        ("characters that the cleaners rewrite", report.rewritten),
+    ):
+        if characters:
+            lines += [title, *columns(character_rows(characters)[: 1 + SHOWN])]
+            lines += [f"  ... and {len(characters) - SHOWN} more"] * (len(characters) > SHOWN)
+    lines += [f"note: {note}" for note in report.notes]
+    for kind, found in report.by_kind().items():
+        lines.append(f"{KINDS[kind].level}: {KINDS[kind].title} ({len(found)}): {KINDS[kind].advice}")
+        lines += columns([(finding.where, finding.wav, finding.reason) for finding in found[:SHOWN]], left=3)
+        lines += [f"  ... and {len(found) - SHOWN} more"] * (len(found) > SHOWN)
+    return "\n".join(_printable(line) for line in lines)
+
+
+def columns(rows: Rows, *, left: int = 1) -> list[str]:
+    """Rows with their columns aligned, the first ``left`` of them and the last to the left, numbers to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if column < left else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths))
+        ]
+        lines.append("  " + "  ".join([*cells, row[-1]]).rstrip())
+    return lines
+
+
+def _printable(line: str) -> str:
+    """Without characters that a terminal would obey."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in line)

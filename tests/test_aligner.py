@@ -1,0 +1,233 @@
+"""The aligner and its losses: published values and gradients, padding without a share, and memory without its cube."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from common.attention import diagonality
+from common.layers import mask_from_lengths
+from fastpitch.aligner import Alignment, ConvAttention, binarisation_sum, forward_sum_losses, squared_distances
+from fastpitch.prior import padded_priors
+from fastpitch.prosody import energies_of_tokens, means_over_tokens
+
+
+@pytest.fixture
+def folder(goldens: Path) -> Path:
+    return goldens / "fastpitch_1_1" / "alignment"
+
+
+def published(folder: Path, key: str) -> tuple[ConvAttention, dict[str, Tensor]]:
+    stored = load_file(folder / "conv_attention.safetensors")
+    own = {name.removeprefix(f"{key}."): value for name, value in stored.items() if name.startswith(f"{key}.")}
+    aligner = ConvAttention(own["in.queries"].size(1), own["in.keys"].size(1), mask_padding=False)
+    aligner.load_state_dict(
+        {name.removeprefix("state."): value for name, value in own.items() if name.startswith("state.")}
+    )
+    return aligner, own
+
+
+def align(aligner: ConvAttention, own: dict[str, Tensor], prior: Tensor | None) -> Alignment:
+    token_lengths = own["in.mask"].size(1) - own["in.mask"].sum((1, 2))  # the mask is of padding
+    return aligner(own["in.queries"], own["in.query_lens"], own["in.keys"].transpose(1, 2), token_lengths, prior)
+
+
+@pytest.mark.parametrize("key", ["0", "1"])
+def test_attention_with_and_without_prior_is_as_published(folder: Path, key: str):
+    aligner, own = published(folder, key)
+    for name, prior in (("out", own["in.attn_prior"]), ("out_noprior", None)):
+        alignment = align(aligner, own, prior)
+        torch.testing.assert_close(alignment.log_probs, own[f"{name}.logprob"][:, 0], atol=2e-5, rtol=0)
+        torch.testing.assert_close(alignment.log_attention.exp(), own[f"{name}.attn"][:, 0], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("key", ["0", "1", "2"])
+def test_losses_of_attention_and_their_gradient_are_as_published(folder: Path, key: str):
+    stored = load_file(folder / "attention_losses.safetensors")
+    case = next(one for one in json.loads((folder / "attention_losses.json").read_text()) if str(one["k"]) == key)
+    lengths = stored[f"in_lens.{key}"], stored[f"out_lens.{key}"]
+    log_probs = stored[f"attn_logprob.{key}"][:, 0].requires_grad_()
+    loss = forward_sum_losses(log_probs, *lengths).mean()
+    loss.backward()
+    torch.testing.assert_close(loss.item(), case["ctc_float64"], rtol=1e-6, atol=0)
+    torch.testing.assert_close(log_probs.grad, stored[f"ctc_grad.{key}"][:, 0], atol=2e-6, rtol=1e-4)
+    other = forward_sum_losses(log_probs, *lengths, blank_log_prob=-3.0).mean()
+    torch.testing.assert_close(other.item(), case["ctc_blank_logprob_-3"], rtol=1e-6, atol=0)
+    hard, soft = stored[f"attn_hard.{key}"][:, 0], stored[f"attn_soft.{key}"][:, 0]
+    alignment = Alignment(log_probs, soft.log(), hard.argmax(2), hard.sum(1).long())
+    binarisation = binarisation_sum(alignment, lengths[1]) / lengths[1].sum()
+    torch.testing.assert_close(binarisation.item(), case["binarization_float64"], rtol=1e-6, atol=0)
+
+
+def test_a_text_longer_than_its_speech_loses_nothing_as_published(folder: Path):
+    stored = load_file(folder / "attention_losses.safetensors")
+    log_probs = stored["attn_logprob.inf"][:, 0].requires_grad_()
+    loss = forward_sum_losses(log_probs, torch.tensor([9]), torch.tensor([4])).sum()
+    loss.backward()
+    assert loss == 0
+    assert bool((log_probs.grad == 0).all())
+
+
+def test_the_forward_sum_is_over_all_ways_through_the_text():
+    generator = torch.Generator().manual_seed(0)
+    log_probs = torch.randn(1, 5, 2, generator=generator, dtype=torch.float64)
+    with_blank = torch.log_softmax(torch.cat([torch.full((1, 5, 1), -1.0), log_probs], 2), 2)[0]
+    total = torch.zeros((), dtype=torch.float64)
+    for way in torch.cartesian_prod(*[torch.arange(3)] * 5):
+        spoken = [int(token) for token in torch.unique_consecutive(way) if token > 0]
+        if spoken == [1, 2]:
+            total += with_blank.gather(1, way.unsqueeze(1)).sum().exp()
+    loss = forward_sum_losses(log_probs, torch.tensor([2]), torch.tensor([5]))
+    torch.testing.assert_close(loss, -total.log().view(1) / 2)
+
+
+def test_mean_pitch_of_tokens_is_as_published(folder: Path):
+    stored = load_file(folder / "average_pitch.safetensors")
+    for key in ("0", "1", "2"):
+        values, durations = stored[f"pitch.{key}"], stored[f"durs.{key}"]
+        for channel in range(values.size(1)):
+            means = means_over_tokens(values[:, channel], durations)
+            torch.testing.assert_close(means, stored[f"avg.{key}"][:, channel], atol=1e-4, rtol=0)
+
+
+def test_means_are_over_nonzero_frames_alone():
+    values = torch.tensor([[1.0, 0.0, 3.0, 0.0, 0.0, 5.0, 9.0]])
+    durations = torch.tensor([[3, 0, 2, 1, 0]])
+    assert means_over_tokens(values, durations).tolist() == [[2.0, 0.0, 0.0, 5.0, 0.0]]
+    assert means_over_tokens(values, torch.tensor([[3, 9]])).tolist() == [[2.0, 7.0]]  # more frames than there are
+
+
+def test_the_energy_of_a_token_is_its_frames_mean_norm():
+    mels = torch.tensor([[[3.0, 0.0, 6.0], [4.0, 5.0, 8.0]]])
+    energies = energies_of_tokens(mels, torch.tensor([[2, 1, 0]]))
+    torch.testing.assert_close(energies, torch.tensor([[6.0, 11.0, 1.0]]).log())
+
+
+def small_case() -> tuple[ConvAttention, dict[str, Tensor]]:
+    torch.manual_seed(3)
+    token_lengths, frame_lengths = torch.tensor([9, 1, 4]), torch.tensor([21, 30, 4])
+    given = {
+        "mels": torch.randn(3, 10, 30) * mask_from_lengths(frame_lengths).unsqueeze(1),
+        "mel_lengths": frame_lengths,
+        "embedded": torch.randn(3, 9, 12),
+        "token_lengths": token_lengths,
+        "prior": padded_priors(frame_lengths.tolist(), token_lengths.tolist()),
+    }
+    return ConvAttention(10, 12, mask_padding=True), given
+
+
+def losses(alignment: Alignment, given: dict[str, Tensor]) -> Tensor:
+    sums = forward_sum_losses(alignment.log_probs, given["token_lengths"], given["mel_lengths"])
+    return sums.sum() + binarisation_sum(alignment, given["mel_lengths"])
+
+
+def test_an_utterance_is_aligned_alone_as_in_any_batch():
+    aligner, given = small_case()
+    together = aligner(**given)
+    total = losses(together, given)
+    apart = torch.zeros(())
+    for item in range(3):
+        n_tokens, n_frames = int(given["token_lengths"][item]), int(given["mel_lengths"][item])
+        one = {
+            "mels": given["mels"][item : item + 1, :, :n_frames],
+            "mel_lengths": given["mel_lengths"][item : item + 1],
+            "embedded": given["embedded"][item : item + 1, :n_tokens],
+            "token_lengths": given["token_lengths"][item : item + 1],
+            "prior": given["prior"][item : item + 1, :n_frames, :n_tokens],
+        }
+        alone = aligner(**one)
+        cut = (slice(item, item + 1), slice(n_frames), slice(n_tokens))
+        torch.testing.assert_close(alone.log_probs, together.log_probs[cut], atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(alone.log_attention, together.log_attention[cut], atol=1e-5, rtol=1e-5)
+        assert torch.equal(alone.path, together.path[item : item + 1, :n_frames])
+        assert torch.equal(alone.durations, together.durations[item : item + 1, :n_tokens])
+        apart = apart + losses(alone, one)
+    torch.testing.assert_close(apart, total, rtol=1e-5, atol=1e-4)
+    assert torch.equal(together.durations.sum(1), given["mel_lengths"])
+    assert together.durations[1].tolist() == [30] + [0] * 8
+
+
+def test_gradients_are_finite_whatever_the_lengths_and_the_unused_layer_has_none():
+    aligner, given = small_case()
+    losses(aligner(**given), given).backward()
+    for name, parameter in aligner.named_parameters():
+        if name.startswith("attn_proj"):
+            assert not parameter.requires_grad
+        else:
+            assert bool(torch.isfinite(parameter.grad).all())
+            assert bool((parameter.grad != 0).any())
+
+
+def test_soft_attention_is_a_distribution_over_the_text_in_each_frame_and_nothing_after_it():
+    aligner, given = small_case()
+    attention = aligner(**given).attention(given["mel_lengths"])
+    torch.testing.assert_close(attention[0].sum(1), (torch.arange(30) < 21).float())
+    assert bool((attention[2, :, 4:] == 0).all())
+    assert not attention.requires_grad
+
+
+def test_distances_and_probabilities_are_float32_under_autocast():
+    aligner, given = small_case()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        alignment = aligner(**given)
+    assert alignment.log_probs.dtype == alignment.log_attention.dtype == torch.float32
+    in_full = aligner(**given)
+    torch.testing.assert_close(alignment.log_attention.exp(), in_full.log_attention.exp(), atol=1e-3, rtol=0)
+
+
+def test_squared_distances_are_those_of_the_differences():
+    generator = torch.Generator().manual_seed(0)
+    queries, keys = torch.randn(2, 7, 11, generator=generator), torch.randn(2, 7, 5, generator=generator)
+    slow = (queries.unsqueeze(3) - keys.unsqueeze(2)).square().sum(1)
+    torch.testing.assert_close(squared_distances(queries, keys), slow, atol=1e-5, rtol=1e-5)
+
+
+def test_no_tensor_kept_for_the_backward_pass_is_of_channels_by_frames_by_tokens():
+    aligner, given = small_case()
+    sizes = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda kept: sizes.append(kept.numel()) or kept, lambda kept: kept):
+        losses(aligner(**given), given)
+    assert max(sizes) == 3 * 80 * 30  # the queries; the cube would be nine times as large
+
+
+def test_the_durations_of_made_up_speech_are_found_without_being_told():
+    """Eight symbols, each of one sound, and durations that the prior cannot know."""
+    generator = torch.Generator().manual_seed(2)
+    sounds = 2 * torch.randn(9, 10, generator=generator)
+    token_lengths = torch.randint(6, 13, (48,), generator=generator)
+    steps = torch.randint(1, 8, (48, int(token_lengths.max())), generator=generator)
+    is_token = mask_from_lengths(token_lengths)
+    tokens = (steps.cumsum(1) % 8 + 1) * is_token  # no symbol twice in a row, which nothing could tell apart
+    true = torch.randint(1, 16, tokens.shape, generator=generator) * is_token
+    frame_lengths = true.sum(1)
+    spoken = [sounds[row].repeat_interleave(durations, 0) for row, durations in zip(tokens, true)]
+    mels = torch.nn.utils.rnn.pad_sequence(spoken, batch_first=True).transpose(1, 2)
+    noise = 0.3 * torch.randn(mels.shape, generator=generator)
+    given = {
+        "mels": mels + noise * mask_from_lengths(frame_lengths).unsqueeze(1),
+        "mel_lengths": frame_lengths,
+        "token_lengths": token_lengths,
+        "prior": padded_priors(frame_lengths.tolist(), token_lengths.tolist()),
+    }
+    torch.manual_seed(0)
+    embedding, aligner = torch.nn.Embedding(9, 16), ConvAttention(10, 16, mask_padding=True)
+    optimizer = torch.optim.Adam([*embedding.parameters(), *aligner.parameters()], 1e-2)
+    off, diagonal = [], []
+    for step in range(60):
+        alignment = aligner(**given, embedded=embedding(tokens))
+        off.append(float((alignment.durations - true).abs().sum() / true.sum()))
+        learned = alignment.attention_without(given["prior"], frame_lengths)
+        diagonal.append(float(diagonality(learned, token_lengths, frame_lengths).mean()))
+        loss = forward_sum_losses(alignment.log_probs, token_lengths, frame_lengths).mean()
+        if step >= 30:
+            loss = loss + binarisation_sum(alignment, frame_lengths) / frame_lengths.sum()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    assert off[0] > 0.4
+    assert off[-1] < 0.1
+    assert abs(diagonal[0]) < 0.2
+    assert diagonal[-1] > 0.4

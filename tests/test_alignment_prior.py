@@ -1,0 +1,81 @@
+"""The prior of a learned alignment: published values, what they mean, and how they are kept."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from scipy.stats import betabinom
+
+from common.errors import InputError
+from fastpitch.prior import beta_binomial_prior, check_alignable, interpolated_prior, padded_priors
+
+
+@pytest.fixture
+def folder(goldens: Path) -> Path:
+    return goldens / "fastpitch_1_1" / "alignment"
+
+
+def test_priors_are_as_published(folder: Path):
+    stored = load_file(folder / "beta_binomial_prior.safetensors")
+    cases = json.loads((folder / "beta_binomial.json").read_text())["priors"]
+    assert len(cases) == len(stored)
+    for case in cases:
+        suffix = "" if case["scaling"] == 1 else f".scaling{case['scaling']}"
+        expected = stored[f"prior.{case['phoneme_count']}x{case['mel_count']}{suffix}"]
+        prior = beta_binomial_prior(case["mel_count"], case["phoneme_count"], scaling=case["scaling"])
+        torch.testing.assert_close(prior, expected, rtol=1e-9, atol=0)
+
+
+def test_interpolated_priors_are_as_published(folder: Path):
+    stored = load_file(folder / "beta_binomial_interpolator.safetensors")
+    for key, expected in stored.items():
+        n_frames, n_tokens = (int(part) for part in key.removeprefix("interp.mel").split("xtext"))
+        prior = interpolated_prior(n_frames, n_tokens)
+        torch.testing.assert_close(prior, expected, rtol=0, atol=1e-7)
+
+
+def test_a_frames_prior_is_the_beta_binomial_distribution_without_its_last_outcome():
+    prior = beta_binomial_prior(7, 4)
+    for frame in range(7):
+        expected = betabinom(4, frame + 1, 7 - frame).pmf(range(4))
+        torch.testing.assert_close(prior[frame], torch.from_numpy(expected))
+
+
+@pytest.mark.parametrize(("n_frames", "n_tokens"), [(1, 1), (2, 1), (3, 3), (149, 29), (150, 30), (151, 31)])
+def test_a_prior_of_any_size_leads_from_the_first_token_to_the_last(n_frames: int, n_tokens: int):
+    prior = interpolated_prior(n_frames, n_tokens)
+    assert prior.shape == (n_frames, n_tokens)
+    assert bool((prior > 0).all())
+    favourites = prior.argmax(1)
+    assert bool((favourites.diff() >= 0).all())
+    assert favourites[0] == 0
+    if n_frames > 1:
+        assert favourites[-1] == n_tokens - 1
+
+
+def test_a_batch_of_priors_is_those_of_its_utterances_with_zeros_behind():
+    priors = padded_priors([120, 45, 3], [9, 20, 3])
+    assert priors.shape == (3, 120, 20)
+    assert priors.dtype == torch.float32
+    for prior, size in zip(priors, [(120, 9), (45, 20), (3, 3)]):
+        expected = torch.zeros(120, 20)
+        expected[: size[0], : size[1]] = interpolated_prior(*size)
+        assert torch.equal(prior, expected)
+
+
+def test_utterances_of_like_sizes_share_one_computed_prior_and_few_are_kept():
+    beta_binomial_prior.cache_clear()
+    for n_frames in range(351, 440, 7):
+        interpolated_prior(n_frames, 70)
+    assert beta_binomial_prior.cache_info().currsize == 1
+    for n_frames in range(1, 200):
+        beta_binomial_prior(n_frames, 2)
+    assert beta_binomial_prior.cache_info().currsize == beta_binomial_prior.cache_info().maxsize
+
+
+def test_a_clip_with_fewer_frames_than_symbols_is_named():
+    check_alignable(9, 9, where="mels/a.pt (train.txt:7)")
+    with pytest.raises(InputError, match=r"^mels/a\.pt \(train\.txt:7\): 8 frames for 9 symbols"):
+        check_alignable(8, 9, where="mels/a.pt (train.txt:7)")

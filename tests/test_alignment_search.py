@@ -1,0 +1,113 @@
+"""Monotonic alignment search: published paths, the best of all paths, and the same from both implementations."""
+
+import itertools
+from pathlib import Path
+
+import numba
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from fastpitch import alignment_search
+from fastpitch.alignment_search import durations_of_path, find_path, find_path_compiled, find_path_vectorised
+
+SEARCHES = pytest.mark.parametrize("search", [find_path_compiled, find_path_vectorised])
+
+
+@pytest.fixture
+def stored(goldens: Path) -> dict[str, Tensor]:
+    return load_file(goldens / "fastpitch_1_1" / "alignment" / "mas.safetensors")
+
+
+def alone(log_probs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """A matrix (F, L) as a batch."""
+    return log_probs.unsqueeze(0), torch.tensor([log_probs.size(1)]), torch.tensor([log_probs.size(0)])
+
+
+def one_hot(path: Tensor, n_tokens: int) -> Tensor:
+    return torch.nn.functional.one_hot(path, n_tokens).float()
+
+
+@SEARCHES
+def test_paths_are_as_published_with_ties_impossible_cells_and_too_few_frames(stored: dict[str, Tensor], search):
+    keys = [key.removeprefix("logp.") for key in stored if key.startswith("logp.")]
+    assert len(keys) == 13
+    for key in keys:
+        path = search(*alone(stored[f"logp.{key}"]))[0]
+        assert torch.equal(one_hot(path, stored[f"hard.{key}"].size(1)), stored[f"hard.{key}"]), key
+
+
+@SEARCHES
+def test_a_batch_is_aligned_as_published(stored: dict[str, Tensor], search):
+    token_lengths, frame_lengths = stored["b_in_lens"], stored["b_out_lens"]
+    log_probs, expected = stored["b_logp"][:, 0], stored["b_hard"][:, 0]
+    path = search(log_probs, token_lengths, frame_lengths)
+    for item, n_frames in enumerate(frame_lengths.tolist()):
+        assert torch.equal(one_hot(path[item, :n_frames], expected.size(2)), expected[item, :n_frames])
+        assert bool((path[item, n_frames:] == 0).all())
+    assert torch.equal(durations_of_path(path, frame_lengths, expected.size(2)), expected.sum(1).long())
+
+
+@SEARCHES
+def test_the_path_is_the_best_of_all_monotonic_ones(search):
+    generator = torch.Generator().manual_seed(0)
+    for n_frames, n_tokens in [(1, 1), (6, 1), (2, 2), (7, 3), (8, 4), (5, 5)]:
+        log_probs = torch.randn(n_frames, n_tokens, generator=generator)
+        best, wanted = float("-inf"), None
+        for borders in itertools.combinations(range(1, n_frames), n_tokens - 1):
+            path = torch.zeros(n_frames, dtype=torch.int64)
+            for border in borders:
+                path[border:] += 1
+            total = float(log_probs.gather(1, path.unsqueeze(1)).sum())
+            if total > best:
+                best, wanted = total, path
+        assert torch.equal(search(*alone(log_probs))[0], wanted)
+
+
+@SEARCHES
+def test_all_frames_of_a_text_of_one_token_are_at_it_even_where_it_is_impossible(search):
+    log_probs = torch.randn(2, 9, 4, generator=torch.Generator().manual_seed(0))
+    log_probs[0, 3:, 0] = -torch.inf
+    lengths = torch.tensor([1, 4]), torch.tensor([9, 7])
+    path = search(log_probs, *lengths)
+    assert path[0].tolist() == [0] * 9
+    assert durations_of_path(path, lengths[1], 4)[0].tolist() == [9, 0, 0, 0]
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_both_searches_find_the_same_paths_in_any_number_of_threads(monkeypatch: pytest.MonkeyPatch, n_threads: int):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: n_threads)
+    generator = torch.Generator().manual_seed(1)
+    token_lengths = torch.tensor([30, 1, 17, 30, 8])
+    frame_lengths = torch.tensor([110, 5, 90, 31, 64])
+    log_probs = torch.randn(5, 110, 30, generator=generator).round(decimals=1)  # many ties
+    compiled = find_path_compiled(log_probs, token_lengths, frame_lengths)
+    assert torch.equal(compiled, find_path_vectorised(log_probs, token_lengths, frame_lengths))
+    for item in range(5):
+        n_tokens, n_frames = int(token_lengths[item]), int(frame_lengths[item])
+        own = find_path(*alone(log_probs[item, :n_frames, :n_tokens]))[0]
+        assert torch.equal(own, compiled[item, :n_frames])
+
+
+@SEARCHES
+def test_a_batch_that_is_not_finite_gives_tokens_of_the_text(search):
+    log_probs = torch.full((1, 6, 3), torch.nan)
+    path = search(log_probs, torch.tensor([3]), torch.tensor([6]))
+    assert bool(((path >= 0) & (path < 3)).all())
+
+
+def test_the_search_is_compiled_without_a_cache_where_no_folder_can_be_written(monkeypatch: pytest.MonkeyPatch):
+    compile_as_usual = numba.njit
+
+    def njit(**options):
+        if options.get("cache"):
+            raise RuntimeError("cannot cache function '_search': no locator available")
+        return compile_as_usual(**options)
+
+    monkeypatch.setattr(numba, "njit", njit)
+    alignment_search._compiled_search.cache_clear()
+    try:
+        assert find_path(torch.zeros(1, 4, 2), torch.tensor([2]), torch.tensor([4])).tolist() == [[0, 0, 0, 1]]
+    finally:
+        alignment_search._compiled_search.cache_clear()

@@ -1,0 +1,299 @@
+"""Words become phones of a dictionary as FastPitch 1.1 makes them, and which ones is drawn repeatably."""
+
+import argparse
+import json
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from common.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.cli import ArgumentParser
+from common.config import AudioConfig, TextConfig, from_plain, to_plain
+from common.errors import InputError, OptionError
+from common.extraction_report import options_of
+from common.foreign import fastpitch as published
+from common.text.arguments import (
+    add_phoneme_overrides,
+    add_text_arguments,
+    override_phonemes,
+    text_config_from_args,
+)
+from common.text.arpabet import Pronouncer, load_dictionary, load_heteronyms, read_dictionary, utterance_draws
+from common.text.front_end import TextFrontEnd
+
+KINDS = {
+    "p1_word_ignore": {"p_arpabet": 1.0},
+    "p1_word_first": {"p_arpabet": 1.0, "arpabet_ambiguous": "first"},
+    "p1_sentence_ignore": {"p_arpabet": 1.0, "arpabet_by": "sentence"},
+    "p0": {"p_arpabet": 0.0},
+    "p0.5_word_ignore_npseed": {"p_arpabet": 0.5},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(goldens: Path) -> Path:
+    return goldens / "text" / "arpabet"
+
+
+@pytest.fixture(scope="module")
+def expected(folder: Path) -> dict:
+    return json.loads((folder / "expected.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def tiny(folder: Path) -> TextConfig:
+    return TextConfig(
+        cleaners=("english_cleaners_v2",),
+        p_arpabet=1.0,
+        cmudict_path=str(folder / "cmudict_tiny.txt"),
+        heteronyms_path=str(folder / "heteronyms.txt"),
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sentences_are_encoded_as_published(expected: dict, tiny: TextConfig, kind: str) -> None:
+    front_end = TextFrontEnd(replace(tiny, **KINDS[kind]), unknown_symbols="drop")
+    compared = 0
+    for sentence in expected["sentences"]:
+        if not sentence["text"].strip():
+            continue
+        draw = np.random.RandomState(1234).uniform if "npseed" in kind else None
+        assert front_end.clean(sentence["text"]) == sentence[kind]["text_clean"]
+        assert front_end.encode(sentence["text"], draw=draw) == sentence[kind]["ids"], sentence["text"]
+        compared += 1
+    assert compared == 20
+
+
+def test_single_words_are_pronounced_as_published(expected: dict, folder: Path) -> None:
+    pronouncer = Pronouncer(
+        dictionary=str(folder / "cmudict_tiny.txt"), heteronyms=str(folder / "heteronyms.txt"), ambiguous="ignore"
+    )
+    for word, pronounced in expected["get_arpabet_single_words_ambiguous_ignore"].items():
+        phones = pronouncer.phones_of(word)
+        assert (word if phones is None else f"{{{phones}}}") == pronounced
+
+
+def test_the_dictionary_skips_what_is_no_arpabet(expected: dict, folder: Path) -> None:
+    words = load_dictionary(str(folder / "cmudict_tiny.txt"))
+    assert len(words) == expected["n_dictionary_words"]
+    assert sum(len(ways) == 1 for ways in words.values()) == expected["n_words_keep_ambiguous_false"]
+    assert "bad-entry" not in words
+    assert words["hello"] == ("HH AH0 L OW1", "HH EH0 L OW1")
+
+
+def test_remarks_after_phones_are_no_phones() -> None:
+    assert read_dictionary("aalto AA1 L T OW2 # name, finnish\n", where="d") == {"aalto": ("AA1 L T OW2",)}
+
+
+def test_the_package_holds_the_whole_dictionary_once_a_process() -> None:
+    words = load_dictionary()
+    assert words["voice"] == ("V OY1 S",)
+    assert len(words) > 120_000
+    assert load_dictionary() is words
+
+
+def test_our_heteronyms_are_lower_case_words_that_stay_letters() -> None:
+    words = load_heteronyms()
+    assert len(words) > 300
+    assert all(word.isalpha() and word == word.lower() for word in words)
+    front_end = TextFrontEnd(TextConfig(cleaners=("english_cleaners_v3",), p_arpabet=1.0, arpabet_ambiguous="first"))
+    text = front_end.decode(front_end.encode("Lead the wind tears to a close record."))
+    for word in ("lead", "wind", "tears", "close", "record"):
+        assert word in text
+    assert "{DH AH0}" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("two t.v.s and g.p.u.'s,", "{T UW1} {T IY1}.{V IY1}.{Z} and {JH IY1}.{P IY1}.{Y UW1}.'{Z},"),
+        ("the u.s. team", "the {Y UW1}.{EH1 S}. {T IY1 M}"),
+        ("ten o'clock", "{T EH1 N} {AH0 K L AA1 K}"),
+        ("{HH AH0 L OW1}, cup", "{HH AH0 L OW1}, {K AH1 P}"),
+        ("zzqj's", "zzqj's"),
+    ],
+)
+def test_words_of_the_whole_dictionary(text: str, said: str) -> None:
+    assert Pronouncer().pronounce(text) == said
+
+
+def _mixed(p: float = 0.5, **fields) -> TextFrontEnd:
+    return TextFrontEnd(TextConfig(cleaners=("english_cleaners_v3",), p_arpabet=p, **fields))
+
+
+TEXT = "Seven small ships came home with fish, bread, cheese and forty happy men from green islands."
+
+
+def test_draws_depend_on_seed_epoch_and_utterance_alone() -> None:
+    front_end = _mixed()
+    cleaned = front_end.clean(TEXT)
+
+    def ids(seed: int, epoch: int, index: int) -> tuple[int, ...]:
+        return tuple(front_end.encode_cleaned(cleaned, draw=utterance_draws(seed=seed, epoch=epoch, index=index)))
+
+    assert ids(1, 2, 3) == ids(1, 2, 3)
+    assert len({ids(1, 2, 3), ids(2, 2, 3), ids(1, 3, 3), ids(1, 2, 4), ids(12, 3, 4)}) == 5
+
+
+def test_the_share_of_words_that_become_phones_is_the_probability() -> None:
+    front_end = _mixed(0.3)
+    n_words = front_end.decode(front_end.encode(TEXT)).count("{")
+    cleaned = front_end.clean(TEXT)
+    drawn = 0
+    for index in range(300):
+        draw = utterance_draws(seed=0, epoch=0, index=index)
+        drawn += front_end.decode(front_end.encode_cleaned(cleaned, draw=draw)).count("{")
+    assert n_words > 10
+    assert abs(drawn / (300 * n_words) - 0.3) < 0.03
+
+
+def test_a_sentence_is_drawn_as_a_whole() -> None:
+    front_end = _mixed(0.5, arpabet_by="sentence")
+    whole, letters = front_end.encode(TEXT), _mixed(0.0).encode(TEXT)
+    drawn = [front_end.encode(TEXT, draw=utterance_draws(seed=0, epoch=0, index=index)) for index in range(40)]
+    assert all(ids in (whole, letters) for ids in drawn)
+    assert 8 < drawn.count(whole) < 32
+
+
+def test_only_a_share_between_none_and_all_mixes() -> None:
+    assert [_mixed(p).mixes for p in (0.0, 0.5, 1.0)] == [False, True, False]
+
+
+def test_a_front_end_goes_to_loader_processes_as_it_is() -> None:
+    front_end = _mixed(1.0)
+    copy = pickle.loads(pickle.dumps(front_end))
+    assert copy.config == front_end.config
+    assert copy.encode(TEXT) == front_end.encode(TEXT)
+
+
+def test_blanks_stand_at_the_ends_of_characters() -> None:
+    plain = TextFrontEnd(TextConfig()).encode("hello.")
+    blank = TextFrontEnd(TextConfig()).symbols.index(" ")
+    assert TextFrontEnd(TextConfig(prepend_space=True, append_space=True)).encode("hello.") == [blank, *plain, blank]
+    assert TextFrontEnd(TextConfig(append_space=True)).encode("hello.") == [*plain, blank]
+
+
+def _parse(*words: str) -> argparse.Namespace:
+    parser = ArgumentParser()
+    add_text_arguments(parser)
+    return parser.parse_args(words)
+
+
+def test_options_describe_phonemes(folder: Path) -> None:
+    path = str(folder / "cmudict_tiny.txt")
+    args = _parse("--p-arpabet", "0.5", "--handle-arpabet-ambiguous", "first", "--cmudict-path", path)
+    config = text_config_from_args(args)
+    assert config == TextConfig(
+        cleaners=("english_cleaners_v3",), p_arpabet=0.5, arpabet_ambiguous="first", cmudict_path=path
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--p-arpabet 1.5", "--p-arpabet 1.5: expected a probability"),
+        ("--p-arpabet nan", "expected a probability"),
+        ("--p-arpabet 1 --input-type phone --symbol-set ipa", "leave out --input-type phone"),
+        ("--heteronyms-path x", "--heteronyms-path is only used by --p-arpabet"),
+        ("--g2p-language de", "--g2p-language is only used by --g2p espeak"),
+        ("--append-space-to-text --input-type phone --symbol-set ipa", "for characters"),
+    ],
+)
+def test_options_without_effect_are_refused(words: str, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        text_config_from_args(_parse(*words.split()))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, r"d\.txt: the dictionary cannot be read.*--cmudict-path"),
+        ("", "holds no pronunciations"),
+        ("CAT  K AE1 T\nDOG\n", r"d\.txt:2: 'DOG' has no phones"),
+        (";;; nothing\nCAT  QQ\n", "holds no pronunciations"),
+    ],
+)
+def test_a_bad_dictionary_is_named(tmp_path: Path, content: str | None, message: str) -> None:
+    path = tmp_path / "d.txt"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(InputError, match=message):
+        text_config_from_args(_parse("--p-arpabet", "1", "--cmudict-path", str(path)))
+
+
+def test_a_line_of_heteronyms_is_one_word(tmp_path: Path) -> None:
+    path = tmp_path / "h.txt"
+    path.write_text("# remark\nLead\nto read\n")
+    with pytest.raises(InputError, match=r"h\.txt:3: 'to read', expected one word a line"):
+        load_heteronyms(str(path))
+
+
+def _override(config: TextConfig, *words: str) -> TextConfig:
+    parser = ArgumentParser()
+    add_phoneme_overrides(parser.add_argument_group("text"))
+    return override_phonemes(parser.parse_args(words), config)
+
+
+def test_a_voice_keeps_its_phonemes_unless_it_is_told_otherwise(folder: Path) -> None:
+    config = TextConfig(p_arpabet=0.5, cmudict_path="moved.txt")
+    assert _override(config) == config
+    assert _override(config, "--p-arpabet", "0").p_arpabet == 0
+    path = str(folder / "cmudict_tiny.txt")
+    assert _override(config, "--cmudict-path", path).cmudict_path == path
+    for words, message in (
+        (("--p-arpabet", "2"), "expected a probability"),
+        (("--g2p", "espeak"), "the voice reads english_basic"),
+        (("--g2p-language", "de"), "only used by a voice that makes phones"),
+    ):
+        with pytest.raises(OptionError, match=message):
+            _override(config, *words)
+    with pytest.raises(OptionError, match="only used by a voice with phonemes"):
+        _override(TextConfig(), "--heteronyms-path", path)
+    with pytest.raises(OptionError, match="the voice reads phones"):
+        _override(TextConfig(input_type="phone", symbol_set="ipa", cleaners=()), "--p-arpabet", "1")
+
+
+def test_a_checkpoint_keeps_phonemes_and_an_older_one_has_none(tmp_path: Path) -> None:
+    text = TextConfig(p_arpabet=0.5, arpabet_by="sentence", append_space=True)
+    save_checkpoint(tmp_path / "c.pt", Checkpoint("FastPitch", {}, AudioConfig(), text, {}))
+    assert load_checkpoint(tmp_path / "c.pt").text == text
+    older = {name: to_plain(TextConfig())[name] for name in ("input_type", "symbol_set", "cleaners", "speakers")}
+    assert from_plain(TextConfig, older, where="old.pt") == TextConfig()
+
+
+def test_the_options_to_train_with_name_phonemes() -> None:
+    assert options_of(TextConfig(p_arpabet=0.5)).endswith(" --p-arpabet 1")
+    german = TextConfig("phone", "ipa", (), g2p="espeak", g2p_language="de")
+    assert options_of(german).endswith(" --g2p espeak --g2p-language de")
+    assert "arpabet" not in options_of(TextConfig())
+
+
+def test_published_notes_of_the_text_are_read() -> None:
+    setup = {
+        "symbol_set": "english_basic",
+        "text_cleaners": ["english_cleaners_v2"],
+        "p_arpabet": 1.0,
+        "prepend_space_to_text": True,
+        "append_space_to_text": False,
+        "cmudict_path": "cmudict/cmudict-0.7b",
+    }
+    wanted = TextConfig(cleaners=("english_cleaners_v2",), p_arpabet=1.0, prepend_space=True)
+    assert published._text_of_setup(setup, n_symbols=148) == wanted
+    assert published._text_of_setup(setup, n_symbols=150) is None
+    assert published._text_of_setup({}, n_symbols=148) is None
+
+
+def test_a_config_refuses_what_does_not_fit() -> None:
+    for fields, message in (
+        ({"p_arpabet": -0.1}, "from 0 to 1"),
+        ({"p_arpabet": 1.0, "input_type": "phone"}, "are for characters"),
+        ({"g2p": "magic"}, "expected one of espeak"),
+        ({"g2p": "espeak"}, "makes phones"),
+    ):
+        with pytest.raises(InputError, match=message):
+            TextConfig(**fields)
+    with pytest.raises(InputError, match="expected one of word, sentence"):
+        TextFrontEnd(TextConfig(arpabet_by="letter"))

@@ -1,0 +1,404 @@
+"""extract_mels.py --report names each fault that was planted in a corpus, and no clean clip."""
+
+import json
+import re
+import shutil
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from corpus import RATE, glide
+
+import extract_mels
+import train
+from common.cli import run
+from common.data_report.arguments import DEFAULT_CLEANERS
+from common.data_report.charts import draw
+from common.data_report.findings import KINDS
+
+WORDS = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
+
+
+@pytest.fixture
+def report(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
+    """Run the command in this process: (exit status, stdout, stderr)."""
+
+    def call(folder: Path, *options: object, lists: tuple[str, ...] = ("train.txt",)) -> tuple[int, str, str]:
+        words = ["--report", "-d", folder, "--wav-text-filelist", *(folder / name for name in lists)]
+        words += ["--num-workers", 1, *options]
+        monkeypatch.setattr(sys, "argv", ["extract_mels.py", *map(str, words)])
+        with pytest.raises(SystemExit) as exit_status:
+            run(extract_mels.main)
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return int(exit_status.value.code), out, err
+
+    return call
+
+
+def speak(index: int, *, seconds: float = 1.2) -> np.ndarray:
+    """A clean clip: a gliding tone over a faint noise, no two alike."""
+    wave = glide(seconds + 0.01 * (index % 7), low=120 + 2 * (index % 5), high=200 + 3 * (index % 7))
+    return wave + 0.0003 * np.random.default_rng(index).standard_normal(len(wave))
+
+
+def add(folder: Path, name: str, wave: np.ndarray, *, rate: int = RATE, subtype: str = "PCM_16") -> None:
+    (folder / "wavs").mkdir(parents=True, exist_ok=True)
+    soundfile.write(folder / "wavs" / f"{name}.wav", wave, rate, subtype=subtype)
+
+
+def clean_corpus(folder: Path, n_clips: int = 12) -> list[str]:
+    """Clips without a fault; the lines of their list."""
+    for index in range(n_clips):
+        add(folder, f"c{index:02d}", speak(index))
+    return [f"wavs/c{index:02d}.wav|clip {WORDS[index]}." for index in range(n_clips)]
+
+
+def write_list(folder: Path, lines: list[str], name: str = "train.txt") -> None:
+    (folder / name).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+
+def read(folder: Path) -> dict:
+    return json.loads((folder / "data_report" / "report.json").read_text(encoding="utf-8"))
+
+
+def found(folder: Path) -> set[tuple[str, str]]:
+    """Kind and recording of each finding."""
+    return {(finding["kind"], finding["wav"]) for finding in read(folder)["findings"]}
+
+
+def test_a_clean_corpus_has_no_findings_even_where_it_is_to_be_strict(tmp_path: Path, report):
+    write_list(tmp_path, clean_corpus(tmp_path))
+    status, out, _ = report(tmp_path, "--report-strict")
+    assert status == 0, out
+    assert "12 clips" in out and "all clean" in out
+    figures = read(tmp_path)
+    assert (figures["findings"], figures["n_clips"], len(figures["clips"])) == ([], 12, 12)
+    first = figures["clips"][0]
+    assert (first["leading silence"], first["trailing silence"]) == pytest.approx((0.1, 0.1), abs=0.011)
+    assert first["duration"] == pytest.approx(1.2) and first["n_symbols"] == len("clip one.")
+    assert first["peak"] == pytest.approx(20 * np.log10(np.abs(speak(0)).max()), abs=0.01)
+    speech = speak(0)[round(0.1 * RATE) : -round(0.1 * RATE)]
+    assert first["speech level"] == pytest.approx(20 * np.log10(np.sqrt(np.mean(speech**2))), abs=0.1)
+    assert first["pitch, median"] == pytest.approx(160, abs=4)  # a glide from 120 to 200 Hz
+    assert figures["hours"] == pytest.approx(sum(clip["duration"] for clip in figures["clips"]) / 3600)
+
+
+def planted_faults(folder: Path) -> dict[str, str]:
+    """One clip for each fault that the sound alone has, made from what would be a clean one: name -> kind."""
+    wave = speak(90)
+    add(folder, "clipped", np.clip(3 * wave, -0.9, 0.9))
+    add(folder, "lead", np.concatenate([0.0003 * np.random.default_rng(1).standard_normal(RATE), wave]))
+    add(folder, "pause", np.concatenate([wave, np.zeros(3 * RATE), speak(91)]))
+    add(folder, "quiet", 0.004 * speak(92))
+    add(folder, "faint", 0.06 * speak(93))
+    add(folder, "offset", 0.5 * speak(94) + 0.1)
+    add(folder, "noise", 0.2 * np.random.default_rng(2).standard_normal(len(wave)))
+    add(folder, "high", glide(1.2, low=350, high=450))
+    add(folder, "rate", speak(95)[::2], rate=RATE // 2)
+    add(folder, "stereo", np.stack([speak(96), 0.5 * speak(96)], axis=1))
+    add(folder, "cut", speak(97))
+    path = folder / "wavs" / "cut.wav"
+    path.write_bytes(path.read_bytes()[:20000])
+    add(folder, "nan", np.where(np.arange(RATE) == 9, np.nan, speak(98)[:RATE]), subtype="FLOAT")
+    add(folder, "loud", 4 * speak(99), subtype="FLOAT")
+    add(folder, "alaw", speak(89), subtype="ALAW")
+    add(folder, "tiny", speak(88)[3000:3300])
+    add(folder, "blip", speak(87)[4000:8000])
+    add(folder, "endless", np.concatenate([speak(100 + index) for index in range(18)]))
+    (folder / "wavs" / "words.wav").write_text("no samples at all")
+    return {
+        "clipped": "clipping",
+        "lead": "silence",
+        "pause": "pause",
+        "quiet": "near_silent",
+        "faint": "level",
+        "offset": "dc_offset",
+        "noise": "unvoiced",
+        "high": "pitch",
+        "rate": "sampling_rate",
+        "stereo": "channels",
+        "cut": "unreadable",
+        "nan": "unreadable",
+        "loud": "range",
+        "alaw": "format",
+        "tiny": "too_short",
+        "blip": "short",
+        "endless": "long",
+        "words": "unreadable",
+        "gone": "missing",
+    }
+
+
+def test_each_planted_fault_is_named_with_its_line_and_no_clean_clip_is(tmp_path: Path, report):
+    lines = clean_corpus(tmp_path)
+    faults = planted_faults(tmp_path)
+    texts = dict(zip(faults, (f"{a} {b}." for a in WORDS for b in ("red", "blue"))))
+    lines += [f"wavs/{name}.wav|{texts[name]}" for name in faults]
+    write_list(tmp_path, lines)
+    status, out, _ = report(tmp_path)
+    assert status == 1  # files are missing and unreadable
+    findings = found(tmp_path)
+    assert {(kind, f"wavs/{name}.wav") for name, kind in faults.items()} <= findings
+    assert {wav for _, wav in findings if re.fullmatch(r"wavs/c\d\d\.wav", wav)} == set()
+    for number, name in enumerate(faults, start=13):
+        assert re.search(rf"train\.txt:{number} +wavs/{name}\.wav ", out), name
+    for kind in set(faults.values()):
+        assert KINDS[kind].title in out and KINDS[kind].advice in out
+    reasons = {finding["wav"]: finding["reason"] for finding in read(tmp_path)["findings"]}
+    assert reasons["wavs/cut.wav"].startswith("truncated, ")
+    assert reasons["wavs/nan.wav"] == "sample 9 is not a finite number"
+    assert reasons["wavs/rate.wav"] == "11025 Hz, expected 22050"
+
+
+def test_texts_and_copies_are_named_too(tmp_path: Path, report):
+    lines = clean_corpus(tmp_path)
+    shutil.copyfile(tmp_path / "wavs" / "c00.wav", tmp_path / "wavs" / "copy.wav")
+    data, rate = soundfile.read(tmp_path / "wavs" / "c01.wav", dtype="int16")
+    soundfile.write(tmp_path / "wavs" / "same.flac", data, rate)
+    for index, name in enumerate(("empty", "dots", "odd", "long_text", "wrong", "twice", "damaged")):
+        add(tmp_path, name, speak(50 + index))
+    lines += [
+        "wavs/copy.wav|another text.",
+        "wavs/same.flac|more words here.",
+        "wavs/empty.wav|",
+        "wavs/dots.wav|\t",
+        "wavs/odd.wav|a # c ß.",
+        "wavs/long_text.wav|" + 20 * "too long a text ",
+        "wavs/wrong.wav|this is the transcript of quite another line, as anyone can see.",
+        "wavs/twice.wav|clip two.",
+        "wavs/damaged.wav|a caf\ufffd for us",
+        "wavs/c02.wav|clip three.",
+    ]
+    write_list(tmp_path, lines)
+    status, out, _ = report(tmp_path, "--text-cleaners", "basic_cleaners")
+    assert status == 0  # the report is no judge: every file can be read
+    wanted = {
+        ("same_audio", "wavs/copy.wav"),
+        ("same_audio", "wavs/same.flac"),
+        ("empty_text", "wavs/empty.wav"),
+        ("empty_text", "wavs/dots.wav"),
+        ("unknown_symbols", "wavs/odd.wav"),
+        ("unknown_symbols", "wavs/damaged.wav"),
+        ("damaged_text", "wavs/damaged.wav"),
+        ("too_few_frames", "wavs/long_text.wav"),
+        ("speaking_rate", "wavs/long_text.wav"),
+        ("speaking_rate", "wavs/wrong.wav"),
+        ("same_text", "wavs/twice.wav"),
+        ("same_path", "wavs/c02.wav"),
+    }
+    assert found(tmp_path) == wanted
+    figures = read(tmp_path)
+    unknown = {item["symbol"]: (item["count"], item["places"]) for item in figures["unknown_symbols"]}
+    assert unknown["#"] == (1, [f"{tmp_path / 'train.txt'}:17"])
+    assert "'#' (U+0023)" in out and "'ß' (U+00DF)" in out
+    assert report(tmp_path, "--text-cleaners", "basic_cleaners", "--report-strict")[0] == 1
+
+
+def test_cleaners_that_rewrite_a_character_make_it_a_note_and_not_a_finding(tmp_path: Path, report):
+    lines = clean_corpus(tmp_path)
+    lines[3] = "wavs/c03.wav|café for"
+    write_list(tmp_path, lines)
+    assert report(tmp_path)[0] == 0
+    figures = read(tmp_path)
+    assert [item["symbol"] for item in figures["rewritten_characters"]] == ["é"]
+    assert figures["unknown_symbols"] == [] == figures["findings"]
+
+
+def test_what_two_lists_share_is_named(tmp_path: Path, report):
+    lines = clean_corpus(tmp_path)
+    shutil.copyfile(tmp_path / "wavs" / "c05.wav", tmp_path / "wavs" / "other.wav")
+    add(tmp_path, "again", speak(70))
+    add(tmp_path, "new", speak(71))
+    write_list(tmp_path, lines)
+    shared = [lines[4], "wavs/other.wav|words.", "wavs/again.wav|clip seven.", "wavs/new.wav|new one."]
+    write_list(tmp_path, shared, "val.txt")
+    report(tmp_path, lists=("train.txt", "val.txt"))
+    overlap = {item["wav"]: item["reason"] for item in read(tmp_path)["findings"] if item["kind"] == "overlap"}
+    assert set(overlap) == {"wavs/c04.wav", "wavs/other.wav", "wavs/again.wav"}
+    assert overlap["wavs/again.wav"].startswith("the same text as wavs/c06.wav (")
+    assert overlap["wavs/other.wav"].startswith("the same recording as wavs/c05.wav (")
+
+
+def test_speakers_are_compared_with_themselves_and_counted(tmp_path: Path, report):
+    lines = []
+    for index in range(10):
+        for name, low in (("ann", 220), ("bob", 110)):
+            add(tmp_path, f"{name}{index}", glide(1.0 + 0.01 * index, low=low, high=1.3 * low))
+            lines.append(f"wavs/{name}{index}.wav|clip {WORDS[index]}|{name}")
+    lines[2] = lines[2].replace("|ann", "|bob")  # Ann's clip under Bob's name
+    write_list(tmp_path, lines)
+    report(tmp_path)
+    assert found(tmp_path) == {("pitch", "wavs/ann1.wav"), ("same_text", "wavs/bob1.wav")}
+    figures = read(tmp_path)
+    speakers = {speaker["name"]: speaker for speaker in figures["speakers"]}
+    assert {name: speaker["n_clips"] for name, speaker in speakers.items()} == {"ann": 9, "bob": 11}
+    assert speakers["ann"]["pitch_median"] == pytest.approx(253, rel=0.03)
+    assert any("ann (9), bob (11)" in note for note in figures["notes"])
+
+
+def test_most_recordings_say_what_rate_is_expected_unless_it_is_given(tmp_path: Path, report):
+    for index in range(9):
+        add(tmp_path, f"c{index}", speak(index)[:16000], rate=16000)
+    add(tmp_path, "odd", speak(20))
+    write_list(tmp_path, [f"wavs/c{index}.wav|clip {WORDS[index]}" for index in range(9)] + ["wavs/odd.wav|clip ten"])
+    status, out, _ = report(tmp_path)
+    assert (status, {item for item in found(tmp_path) if item[0] == "sampling_rate"}) == (
+        0,
+        {("sampling_rate", "wavs/odd.wav")},
+    )
+    assert "note: pass --sampling-rate 16000" in out
+    report(tmp_path, "--sampling-rate", 22050)
+    assert len([item for item in found(tmp_path) if item[0] == "sampling_rate"]) == 9
+
+
+def test_the_limits_can_be_moved(tmp_path: Path, report):
+    write_list(tmp_path, clean_corpus(tmp_path))
+    options = ("--report-max-seconds", 1.25, "--report-max-silence", 0.05, "--report-min-level", -3)
+    report(tmp_path, *options)
+    kinds = {kind for kind, _ in found(tmp_path)}
+    assert kinds == {"long", "near_silent"}  # of what is near-silent, silences are not looked at
+    report(tmp_path, "--report-max-silence", 0.05, "--max-wav-value", 2**23, "--report-min-seconds", 1.25)
+    assert {kind for kind, _ in found(tmp_path)} == {"silence", "format", "short"}
+
+
+class Page(HTMLParser):
+    """Tags, attributes and text of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.sources: list[str] = []
+        self.words = ""
+
+    def handle_starttag(self, tag: str, attrs: list) -> None:
+        self.tags.append(tag)
+        self.sources += [value for name, value in attrs if name in ("src", "href", "srcset", "data")]
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+def test_the_page_needs_nothing_else_and_words_of_the_corpus_stay_words(tmp_path: Path, report):
+    lines = [f"{line}|<b>$x^" for line in clean_corpus(tmp_path)]
+    add(tmp_path, "<img src=x>", speak(30))
+    lines += ["wavs/<img src=x>.wav|<script>alert(1)</script>|<b>$x^", "wavs/gone&gone.wav|gone|\x1b[31mred"]
+    write_list(tmp_path, lines)
+    _, out, _ = report(tmp_path, "--text-cleaners", "basic_cleaners")
+    assert "\x1b" not in out
+    page = Page()
+    page.feed((tmp_path / "data_report" / "report.html").read_text(encoding="utf-8"))
+    assert page.tags.count("img") == 6 == len(page.sources)
+    assert all(source.startswith("data:image/png;base64,") for source in page.sources)
+    assert not {"script", "b$", "link", "iframe"} & set(page.tags)
+    assert "wavs/<img src=x>.wav" in page.words and "wavs/gone&gone.wav" in page.words and "<b>$x^" in page.words
+
+
+def test_a_corpus_of_which_nothing_can_be_read_still_has_a_page(tmp_path: Path, report):
+    write_list(tmp_path, ["wavs/a.wav|one", "wavs/b.wav|two"])
+    status, out, _ = report(tmp_path)
+    assert status == 1 and "2 clips, 0 min 00 s of speech: 2 with findings, 2 of them to be refused" in out
+    assert "<img" not in (tmp_path / "data_report" / "report.html").read_text()
+
+
+def test_silence_alone_and_a_constant_are_no_clipping(tmp_path: Path, report):
+    lines = clean_corpus(tmp_path)
+    add(tmp_path, "zeros", np.zeros(RATE))
+    add(tmp_path, "constant", np.full(RATE, 0.001))
+    write_list(tmp_path, [*lines, "wavs/zeros.wav|zeros", "wavs/constant.wav|constant"])
+    assert report(tmp_path)[0] == 0
+    assert found(tmp_path) == {("near_silent", "wavs/zeros.wav"), ("near_silent", "wavs/constant.wav")}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--report", "--extract-mels"], "leave out --extract-mels"),
+        (["--report", "--resume"], "leave out --resume"),
+        (["--report", "--win-length", "5000"], "win_length 5000"),
+        (["--extract-mels", "--report-max-dc", "0.5"], "--report-max-dc is only used by --report"),
+        (["--extract-mels", "-o", "out"], "--report-output is only used by --report"),
+        (["--report", "--report-min-seconds", "30"], "the first must be smaller"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(
+    tmp_path: Path,
+    options: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+):
+    write_list(tmp_path, clean_corpus(tmp_path, 1))
+    words = ["extract_mels.py", "-d", str(tmp_path), "--wav-text-filelist", str(tmp_path / "train.txt"), *options]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as exit_status:
+        run(extract_mels.main)
+    assert exit_status.value.code == 2 and message in capsys.readouterr().err
+    assert not (tmp_path / "data_report").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_said_before_anything_is_measured(tmp_path: Path, report):
+    write_list(tmp_path, clean_corpus(tmp_path, 1))
+    (tmp_path / "taken").write_text("a file")
+    status, _, err = report(tmp_path, "-o", tmp_path / "taken")
+    assert status == 1 and "choose another --report-output" in err and "measuring" not in err
+
+
+def test_transcripts_are_read_as_training_reads_them_by_default():
+    options = ["-m", "FastPitch", *"-o o --training-files t --validation-files v --epochs 1".split()]
+    assert tuple(train.parse_args(options).text_cleaners) == DEFAULT_CLEANERS
+
+
+def test_real_clips_are_clean_over_two_processes_as_in_one(shared_data: Path, tmp_path: Path, report):
+    source = shared_data / "LJSpeech-sample"
+    (tmp_path / "wavs").symlink_to(source / "wavs")
+    rows = [row.split("|") for row in (source / "metadata.csv").read_text(encoding="utf-8").splitlines()]
+    write_list(tmp_path, [f"wavs/{name}.wav|{text}" for name, text, _ in rows])
+    status, out, _ = report(tmp_path, "--report-strict", "--num-workers", 2)
+    assert status == 0 and "80 clips, 8 min 48 s of speech: all clean" in out
+    both = read(tmp_path)
+    report(tmp_path)
+    assert read(tmp_path) == both
+    assert len(both["clips"]) == 80 and both["distributions"]["pitch, median"]["median"] == pytest.approx(210, abs=15)
+
+
+def test_a_recording_longer_than_a_block_is_measured_as_a_whole(tmp_path: Path, report, monkeypatch):
+    monkeypatch.setattr("common.data_report.clip.BLOCK_SECONDS", 1)
+    lines = clean_corpus(tmp_path)
+    wave = np.concatenate([speak(index) for index in range(3)])
+    add(tmp_path, "three", np.clip(3 * wave, -0.9, 0.9))
+    write_list(tmp_path, [*lines, "wavs/three.wav|" + 3 * "three times a"])
+    report(tmp_path)
+    in_blocks = read(tmp_path)["clips"]
+    monkeypatch.setattr("common.data_report.clip.BLOCK_SECONDS", 60)
+    report(tmp_path)
+    whole = read(tmp_path)["clips"]
+    assert [clip["samples_blake2b"] for clip in in_blocks] == [clip["samples_blake2b"] for clip in whole]
+    for name in ("duration", "leading silence", "trailing silence", "peak", "speech level", "clipped samples"):
+        assert in_blocks[-1][name] == pytest.approx(whole[-1][name], rel=0.02), name
+    assert ("clipping", "wavs/three.wav") in found(tmp_path)
+
+
+def test_many_speakers_are_drawn_as_ranges(tmp_path: Path, report, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("common.data_report.run.draw", lambda made: drawn.append(draw(made)) or drawn[-1])
+    monkeypatch.setattr("common.data_report.charts.MOST_CURVES", 1)
+    lines = [f"{line}|{'ann' if index % 2 else '$bob$'}" for index, line in enumerate(clean_corpus(tmp_path))]
+    write_list(tmp_path, lines)
+    report(tmp_path)
+    assert [chart.title for chart in drawn[0]][-1] == "Pitch" and len(drawn[0]) == 6
+    assert all(chart.png.startswith(b"\x89PNG") for chart in drawn[0])
+
+
+def test_the_table_of_the_document_is_that_of_the_parser():
+    text = (Path(__file__).resolve().parents[1] / "docs" / "DATA_REPORT.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `--(report[a-z-]*)`[^|]* \| ([^|]+) \|", text, re.MULTILINE))
+    args = vars(extract_mels.build_parser().parse_args(["--wav-text-filelist", "l"]))
+    shown = {None: "-", False: "off"}
+    defaults = {name.replace("_", "-"): value for name, value in args.items() if name.startswith("report")}
+    assert rows == {name: shown[value] if value in (None, False) else f"`{value}`" for name, value in defaults.items()}
+    kinds = re.findall(r"^\| `([a-z_]+)` \| (refused|suspicious) \|", text, re.MULTILINE)
+    assert kinds == [(name, kind.level) for name, kind in KINDS.items()]

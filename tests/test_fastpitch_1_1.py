@@ -1,0 +1,317 @@
+"""FastPitch 1.1 agrees with its published implementation, and an utterance does not depend on its batch."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from test_fastpitch import LJSPEECH, SMALL, _shifts_padding_too, assert_close, assert_durations_close, texts
+from torch import Tensor
+
+from common.errors import InputError
+from common.layers import mask_from_lengths
+from common.synthesis import Controls
+from fastpitch.aligner import binarisation_sum, forward_sum_losses
+from fastpitch.data_function import FastPitchBatch
+from fastpitch.model import FastPitch, FastPitchOutput, ModelConfig, to_torchscript
+from fastpitch.pitch_transform import PitchTransform
+from fastpitch.prior import padded_priors
+
+MODELS = ("single_energy", "single_noenergy", "multi_energy", "multi_noenergy", "heads2_energy")
+
+
+@pytest.fixture
+def folder(goldens: Path) -> Path:
+    return goldens / "fastpitch_1_1"
+
+
+def published(folder: Path, name: str, *, mask_convolutions: bool = False) -> tuple[FastPitch, list[dict]]:
+    """A published network with its weights, and its cases."""
+    model = json.loads((folder / "index.json").read_text())["models"][name]
+    config = json.loads((folder / model["config"]).read_text())
+    network = FastPitch(ModelConfig(**config, learned_alignment=True, mask_convolutions=mask_convolutions))
+    network.load_state_dict(load_file(folder / model["state"]))
+    return network.eval(), model["cases"]
+
+
+def run_forward(network: FastPitch, given: dict[str, Tensor], case: dict) -> FastPitchOutput:
+    kwargs = dict(case.get("kwargs") or {})
+    return network(
+        given["in.text"],
+        given["in.text_lens"],
+        speakers=given.get("in.speaker"),
+        pitch_frames=given["in.pitch_dense"][:, 0] if kwargs.pop("use_gt_pitch", True) else None,
+        mels=given["in.mel_tgt"],
+        mel_lengths=given["in.mel_lens"],
+        prior=given["in.attn_prior"] if case.get("attn_prior", True) else None,
+        n_frames=given["in.mel_tgt"].size(2),
+        **kwargs,
+    )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_training_passes_give_the_published_numbers(folder: Path, name: str):
+    network, cases = published(folder, name)
+    for case in [case for case in cases if case["kind"] == "forward"]:
+        expected = load_file(folder / case["file"])
+        given = load_file(folder / case["inputs_file"])
+        out = run_forward(network, given, case)
+        mask = expected["out.dec_mask"].transpose(1, 2)
+        assert torch.equal(out.target_durations, expected["out.attn_hard_dur"].long())
+        assert torch.equal(out.lengths, mask.sum((1, 2)))
+        assert_close(out.mel, expected["out.mel_out"].transpose(1, 2) * mask)
+        assert_close(out.log_durations, expected["out.log_dur_pred"])
+        assert_close(out.pitch, expected["out.pitch_pred"][:, 0])
+        assert_durations_close(out.durations, expected["out.dur_pred"])
+        if out.target_pitch is not None:
+            assert_close(out.target_pitch, expected["out.pitch_tgt"][:, 0])
+        if "out.energy_pred" in expected:
+            assert_close(out.energy, expected["out.energy_pred"])
+            assert_close(out.target_energy, expected["out.energy_tgt"])
+        else:
+            assert out.energy is out.target_energy is None
+        frames = mask_from_lengths(given["in.mel_lens"]).unsqueeze(2)
+        torch.testing.assert_close(out.alignment.log_probs, expected["out.attn_logprob"][:, 0], atol=2e-5, rtol=0)
+        assert_close(out.alignment.attention(given["in.mel_lens"]), expected["out.attn_soft"][:, 0] * frames)
+        hard = torch.nn.functional.one_hot(out.alignment.path, out.target_durations.size(1)) * frames
+        assert torch.equal(hard, expected["out.attn_hard"][:, 0].long())
+        lengths = given["in.text_lens"], given["in.mel_lens"]
+        forward_sum = forward_sum_losses(out.alignment.log_probs, *lengths).mean()
+        binarisation = binarisation_sum(out.alignment, lengths[1]) / lengths[1].sum()
+        assert forward_sum.item() == pytest.approx(case["attention_ctc_loss_float64"], rel=3e-6)
+        assert binarisation.item() == pytest.approx(case["attention_binarization_loss_float64"], rel=3e-6)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_inference_gives_the_published_numbers_with_every_control(folder: Path, name: str):
+    network, cases = published(folder, name)
+    statistics = network.pitch_mean.clone(), network.pitch_std.clone()
+    for case in [case for case in cases if case["kind"] == "infer"]:
+        expected = load_file(folder / case["file"])
+        given = load_file(folder / case["inputs_file"])
+        transform = None if case.get("pitch_transform") is None else PitchTransform(**case["pitch_transform"])
+        mean, std = LJSPEECH if case.get("override_buffers") else statistics
+        network.pitch_mean.fill_(float(mean))
+        network.pitch_std.fill_(float(std))
+        pitch = expected.get("in.pitch_tgt")
+        controls = Controls(
+            **case["kwargs"],
+            pitch_transform=None if transform is None else _shifts_padding_too(transform),
+            durations=expected.get("in.dur_tgt"),
+            pitch=None if pitch is None else pitch.view(pitch.size(0), -1),
+        )
+        out = network.infer(given["in.text"], given["in.text_lens"], controls)
+        assert torch.equal(out.lengths, expected["out.dec_lens"])
+        assert_close(out.mel, expected["out.mel_out"] * mask_from_lengths(out.lengths).unsqueeze(1))
+        assert_close(out.pitch, expected["out.pitch_pred"][:, 0])
+        assert_durations_close(out.durations, expected["out.dur_pred"])
+        if "out.energy_pred" in expected:
+            assert_close(out.energy, expected["out.energy_pred"])
+
+
+def _published_loss(out: FastPitchOutput, given: dict[str, Tensor]) -> Tensor:
+    """The loss that the golden gradients are of: mel elements that happen to be zero are left out."""
+    tokens = mask_from_lengths(given["in.text_lens"])
+    valid = given["in.mel_tgt"] != 0
+    durations = torch.log1p(out.target_durations.float())
+    lengths = given["in.text_lens"], given["in.mel_lens"]
+    loss = (out.mel - given["in.mel_tgt"])[valid].square().mean()
+    loss = loss + (out.log_durations - durations)[tokens].square().mean()
+    loss = loss + (out.pitch - out.target_pitch)[tokens].square().mean()
+    if out.energy is not None:
+        loss = loss + 0.1 * (out.energy - out.target_energy)[tokens].square().mean()
+    loss = loss + forward_sum_losses(out.alignment.log_probs, *lengths).mean()
+    return loss + 0.5 * binarisation_sum(out.alignment, lengths[1]) / lengths[1].sum()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_gradients_are_as_published(folder: Path, name: str):
+    network, cases = published(folder, name)
+    case = next(case for case in cases if case["kind"] == "grads")
+    given = load_file(folder / case["inputs_file"])
+    loss = _published_loss(run_forward(network, given, {}), given)
+    loss.backward()
+    assert loss.item() == pytest.approx(case["objective_value"], rel=2e-6)
+    parameters = dict(network.named_parameters())
+    expected = load_file(folder / case["file"])
+    for key in case["params"]:
+        golden = next(value for stored, value in expected.items() if stored.removeprefix("grad.") == key)
+        torch.testing.assert_close(parameters[key].grad, golden, atol=2e-6, rtol=1e-4)
+    for key, norm in case["grad_l2_norms_all"].items():
+        assert parameters[key].grad.norm().item() == pytest.approx(norm, rel=1e-4, abs=2e-6), key
+
+
+LISTINGS = {
+    "full_size_keys": {},
+    "full_size_keys_energy": {"energy_conditioning": True},
+    "full_size_keys_energy_multispeaker": {"energy_conditioning": True, "n_speakers": 3},
+}
+
+
+@pytest.mark.parametrize("listing", LISTINGS)
+def test_the_full_size_network_has_the_published_names_and_shapes(folder: Path, listing: str):
+    published_keys = json.loads((folder / f"{listing}.json").read_text())
+    config = ModelConfig(learned_alignment=True, **LISTINGS[listing])
+    wanted = published_keys["config"]
+    assert {key: value for key, value in vars(config).items() if key in wanted} == wanted
+    with torch.device("meta"):
+        network = FastPitch(config)
+    parameters = dict(network.named_parameters())
+    listed = [(item["key"], tuple(item["shape"]), item["type"]) for item in published_keys["state_dict"]]
+    own = [
+        (key, tuple(value.shape), "parameter" if key in parameters else "buffer")
+        for key, value in network.state_dict().items()
+    ]
+    assert own == listed
+    assert sum(parameter.numel() for parameter in parameters.values()) == published_keys["n_params"]
+
+
+SMALL_1_1 = replace(SMALL, learned_alignment=True, energy_conditioning=True, energy_predictor_filter_size=20)
+
+
+def small(**changes) -> FastPitch:
+    """A small random voice whose durations are a few frames."""
+    torch.manual_seed(7)
+    network = FastPitch(replace(SMALL_1_1, n_mel_channels=12, **changes))
+    with torch.no_grad():
+        network.duration_predictor.fc.bias.fill_(1.3)
+    network.pitch_mean.fill_(200.0)
+    network.pitch_std.fill_(50.0)
+    return network.eval()
+
+
+def raise_by_a_tenth(energy: Tensor, lengths: Tensor) -> Tensor:
+    return energy + 0.1
+
+
+CONTROLS = {
+    "plain": Controls(),
+    "pace": Controls(pace=1.6, speaker=2),
+    "shift": Controls(pitch_transform=PitchTransform(shift=60.0)),
+    "custom pitch": Controls(pitch_transform=PitchTransform(custom=True), speaker=torch.tensor([2, 0, 1, 2])),
+    "energy": Controls(energy_transform=raise_by_a_tenth),
+}
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_an_utterance_alone_is_spoken_as_in_any_batch(name: str):
+    network, controls = small(), CONTROLS[name]
+    tokens, lengths = texts(23, 4, 1, 11)
+    together = network.infer(tokens, lengths, controls)
+    for item, length in enumerate(lengths.tolist()):
+        speaker = controls.speaker if isinstance(controls.speaker, int) else controls.speaker[item : item + 1]
+        own = replace(controls, speaker=speaker)
+        alone = network.infer(tokens[item : item + 1, :length], lengths[item : item + 1], own)
+        n_frames = int(alone.lengths)
+        assert n_frames == together.lengths[item]
+        assert_close(alone.mel[0], together.mel[item, :, :n_frames])
+        assert_close(alone.pitch[0], together.pitch[item, :length])
+        assert_close(alone.energy[0], together.energy[item, :length])
+
+
+def test_given_energy_is_spoken_instead_of_the_predicted_one_in_a_batch_too():
+    network = small()
+    tokens, lengths = texts(9, 5)
+    predicted = network.infer(tokens, lengths)
+    again = network.infer(tokens, lengths, Controls(energy=predicted.energy))
+    torch.testing.assert_close(again.mel, predicted.mel)
+    other = network.infer(tokens, lengths, Controls(energy=predicted.energy + 1))
+    assert not torch.allclose(other.mel, predicted.mel)
+    assert torch.equal(other.energy, predicted.energy)
+    raised = network.infer(tokens, lengths, Controls(energy_transform=raise_by_a_tenth))
+    by_hand = network.infer(tokens, lengths, Controls(energy=predicted.energy + 0.1))
+    torch.testing.assert_close(raised.mel, by_hand.mel)
+    torch.testing.assert_close(raised.energy, predicted.energy + 0.1)
+
+
+@pytest.mark.parametrize("controls", [Controls(energy=torch.ones(1, 4)), Controls(energy_transform=raise_by_a_tenth)])
+def test_a_voice_without_energy_refuses_it(controls: Controls):
+    with pytest.raises(InputError, match="knows no energy"):
+        small(energy_conditioning=False).infer(*texts(4), controls)
+
+
+@pytest.mark.parametrize("energy", [True, False])
+def test_torchscript_speaks_the_same(energy: bool):
+    network = small(energy_conditioning=energy)
+    scripted = to_torchscript(network)
+    for lengths in [(9, 5), (1,)]:
+        for controls in (Controls(speaker=1), Controls(pace=0.7, pitch_transform=PitchTransform(shift=30.0))):
+            expected = network.infer(*texts(*lengths), controls)
+            out = scripted.infer(*texts(*lengths), controls)
+            torch.testing.assert_close(out.mel, expected.mel)
+            assert (out.energy is None) == (expected.energy is None) == (not energy)
+
+
+def recordings(token_lengths: tuple[int, ...], frame_lengths: tuple[int, ...]) -> FastPitchBatch:
+    """Random mels, and pitch and texts with noise in their padding."""
+    generator = torch.Generator().manual_seed(5)
+    tokens, lengths = texts(*token_lengths)
+    pitch = torch.randn(len(frame_lengths), max(frame_lengths), generator=generator)
+    mels = torch.randn(len(frame_lengths), 12, max(frame_lengths), generator=generator) - 4
+    return FastPitchBatch(
+        names=tuple(f"u{item}" for item in range(len(frame_lengths))),
+        tokens=tokens,
+        token_lengths=lengths,
+        mels=mels * mask_from_lengths(torch.tensor(frame_lengths)).unsqueeze(1),
+        mel_lengths=torch.tensor(frame_lengths),
+        pitch_frames=pitch * (pitch > -0.5),
+        prior=padded_priors(frame_lengths, token_lengths),
+        speakers=torch.arange(len(frame_lengths)) % 3,
+    )
+
+
+def part(batch: FastPitchBatch, item: int) -> FastPitchBatch:
+    """One utterance of a batch."""
+    n_tokens, n_frames, one = int(batch.token_lengths[item]), int(batch.mel_lengths[item]), slice(item, item + 1)
+    return FastPitchBatch(
+        names=batch.names[one],
+        tokens=batch.tokens[one, :n_tokens],
+        token_lengths=batch.token_lengths[one],
+        mels=batch.mels[one, :, :n_frames],
+        mel_lengths=batch.mel_lengths[one],
+        pitch_frames=batch.pitch_frames[one, :n_frames],
+        prior=batch.prior[one, :n_frames, :n_tokens],
+        speakers=batch.speakers[one],
+    )
+
+
+def test_an_utterance_alone_is_aligned_and_followed_as_in_any_batch():
+    network, batch = small(), recordings((9, 1, 23, 4), (40, 7, 90, 4))
+    together = network.teacher_forced(batch)
+    assert torch.equal(together.lengths, batch.mel_lengths)
+    assert together.mel.shape == batch.mels.shape
+    for item in range(4):
+        alone = network.teacher_forced(part(batch, item))
+        n_tokens, n_frames = int(batch.token_lengths[item]), int(batch.mel_lengths[item])
+        assert_close(alone.mel[0], together.mel[item, :, :n_frames])
+        for name in ("target_durations", "target_pitch", "target_energy", "energy", "pitch", "log_durations"):
+            assert_close(getattr(alone, name)[0], getattr(together, name)[item, :n_tokens])
+            assert bool((getattr(together, name)[item, n_tokens:] == 0).all())
+
+
+def test_pitch_and_energy_are_averages_over_the_frames_that_the_alignment_gives_a_token():
+    network, batch = small(), recordings((9, 23), (40, 90))
+    out = network.teacher_forced(batch)
+    for item in range(2):
+        start = 0
+        for token, n_frames in enumerate(out.target_durations[item, : batch.token_lengths[item]].tolist()):
+            pitch = batch.pitch_frames[item, start : start + n_frames]
+            voiced = pitch[pitch != 0]
+            mean = voiced.mean() if len(voiced) else torch.zeros(())
+            norms = batch.mels[item, :, start : start + n_frames].square().sum(0).sqrt()
+            torch.testing.assert_close(out.target_pitch[item, token], mean)
+            torch.testing.assert_close(out.target_energy[item, token], (1 + norms.mean()).log())
+            start += n_frames
+
+
+def test_durations_that_are_given_are_followed_and_nothing_is_aligned():
+    network, batch = small(), recordings((3,), (12,))
+    given = replace(batch, durations=torch.tensor([[2, 0, 10]]), pitch=torch.zeros(1, 3), pitch_frames=None, prior=None)
+    out = network.teacher_forced(given)
+    assert out.alignment is None
+    assert torch.equal(out.target_durations, given.durations)
+    norms = batch.mels[0].norm(dim=0)
+    expected = torch.stack([1 + norms[:2].mean(), torch.ones(()), 1 + norms[2:].mean()]).log()
+    torch.testing.assert_close(out.target_energy[0], expected)

@@ -1,0 +1,254 @@
+"""FastPitch 1.1's objective: published losses, one update however a batch is cut, figures and plots of alignment."""
+
+import json
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from test_fastpitch_1_1 import MODELS, part, published, recordings, run_forward, small
+
+import loss_functions
+from common.attention import diagonality
+from common.config import AudioConfig
+from common.distributed import Ranks
+from common.engine import Engine, EngineOptions
+from common.layers import mask_from_lengths
+from common.optim import build_optimizer
+from fastpitch.data_function import FastPitchBatch
+from fastpitch.loss_function import AlignmentLosses, FastPitchObjective
+from fastpitch.model import FastPitchOutput
+
+PHASE = "fastpitch"
+AT_ONCE = AlignmentLosses(kl_loss_start_epoch=0, kl_loss_warmup_epochs=0)
+
+
+@pytest.fixture
+def folder(goldens: Path) -> Path:
+    return goldens / "fastpitch_1_1"
+
+
+def objective(**changes) -> FastPitchObjective:
+    return FastPitchObjective(**{"energy_predictor_loss_scale": 0.1, "alignment": AT_ONCE} | changes)
+
+
+def golden_batch(given: dict[str, torch.Tensor]) -> FastPitchBatch:
+    return FastPitchBatch(
+        names=tuple(f"item {index}" for index in range(len(given["in.text_lens"]))),
+        tokens=given["in.text"],
+        token_lengths=given["in.text_lens"],
+        mels=given["in.mel_tgt"],
+        mel_lengths=given["in.mel_lens"],
+        pitch_frames=given["in.pitch_dense"][:, 0],
+        prior=given["in.attn_prior"],
+        speakers=given.get("in.speaker"),
+    )
+
+
+def original_mel_loss(out: FastPitchOutput, batch: FastPitchBatch) -> float:
+    """The original's mask of mels leaves out elements that happen to be zero."""
+    return float((out.mel.double() - batch.mels.double())[batch.mels != 0].square().mean())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_losses_are_the_published_ones_but_for_the_mask(folder: Path, name: str):
+    network, cases = published(folder, name)
+    case = next(case for case in cases if case["name"] == "forward")
+    given = load_file(folder / case["inputs_file"])
+    batch = golden_batch(given)
+    with torch.no_grad():
+        out = run_forward(network, given, case)
+        energy_scale = 0.1 if network.energy_emb is not None else None
+        terms = objective(energy_predictor_loss_scale=energy_scale).evaluate({"fastpitch": network}, batch)
+    values = {key: float(term.total / term.count) for key, term in terms.items()}
+    valid = mask_from_lengths(batch.mel_lengths).unsqueeze(1).expand_as(batch.mels)
+    slow = (out.mel.double() - batch.mels.double())[valid].square().mean()
+    assert values["mel_loss"] == pytest.approx(float(slow), rel=1e-6)
+    values["mel_loss"] = original_mel_loss(out, batch)
+    values["dur_error"] = values["duration_error"]
+    assert values["kl_loss"] == pytest.approx(case["attention_binarization_loss_float64"], rel=3e-6)
+    for golden in case["losses"].values():
+        scales = {"dur_predictor_loss_scale": 1.0, "pitch_predictor_loss_scale": 1.0, "attn_loss_scale": 1.0}
+        scales |= {"energy_predictor_loss_scale": 0.1} | golden["scales"]
+        losses = AlignmentLosses(attn_loss_scale=scales.pop("attn_loss_scale"))
+        if energy_scale is None:
+            scales["energy_predictor_loss_scale"] = None
+        total = FastPitchObjective(**scales, alignment=losses).total(values, epoch=1)
+        assert total == pytest.approx(golden["float64"]["loss"], rel=1e-6)
+        factor = golden["float64"]["meta"]["loss"] / golden["float64"]["loss"]  # batch size where sums are logged
+        for term, value in golden["float64"]["meta"].items():
+            assert value == pytest.approx(factor * (values | {"loss": total})[term], rel=3e-6), term
+
+
+def test_the_weight_of_binarisation_warms_up_as_published(folder: Path):
+    cases = json.loads((folder / "alignment" / "kl_weight_schedule.json").read_text())
+    assert len(cases) == 14
+    for case in cases:
+        epoch, expected = case.pop("epoch"), case.pop("kl_weight")
+        assert AlignmentLosses(**case).weights(epoch)["kl_loss"] == pytest.approx(expected), (case, epoch)
+
+
+def test_without_warm_up_binarisation_has_its_whole_weight_at_once():
+    losses = AlignmentLosses(kl_loss_start_epoch=3, kl_loss_warmup_epochs=0, kl_loss_weight=0.5)
+    assert [losses.weights(epoch)["kl_loss"] for epoch in (1, 2, 3, 4)] == [0, 0, 0.5, 0.5]
+
+
+def test_the_mean_over_a_batch_is_the_mean_over_its_utterances_one_by_one():
+    network, batch = {"fastpitch": small()}, recordings((9, 1, 23, 4), (40, 7, 90, 4))
+    with torch.no_grad():
+        together = objective().evaluate(network, batch)
+        apart = [objective().evaluate(network, part(batch, item)) for item in range(4)]
+    for name, term in together.items():
+        assert term.count == sum(one[name].count for one in apart)
+        torch.testing.assert_close(term.total, sum(one[name].total for one in apart), rtol=1e-5, atol=1e-4)
+
+
+def join(batches: list[FastPitchBatch]) -> FastPitchBatch:
+    """Utterances as one batch, padded, but for mels, with values that must have no part."""
+    n_tokens, n_frames = (max(int(getattr(one, name)) for one in batches) for name in ("token_lengths", "mel_lengths"))
+
+    def padded(name: str, *sizes: int) -> torch.Tensor:
+        values = [getattr(one, name) for one in batches]
+        pads = [[(0, size - value.size(-1 - axis)) for axis, size in enumerate(reversed(sizes))] for value in values]
+        flat = [[end for pair in pad for end in pair] for pad in pads]
+        fill = 0 if name in ("mels", "prior") else 7
+        return torch.cat([torch.nn.functional.pad(value, pad, value=fill) for value, pad in zip(values, flat)])
+
+    return FastPitchBatch(
+        names=tuple(one.names[0] for one in batches),
+        tokens=padded("tokens", n_tokens),
+        token_lengths=torch.cat([one.token_lengths for one in batches]),
+        mels=padded("mels", n_frames),
+        mel_lengths=torch.cat([one.mel_lengths for one in batches]),
+        pitch_frames=padded("pitch_frames", n_frames),
+        prior=padded("prior", n_frames, n_tokens),
+        speakers=torch.cat([one.speakers for one in batches]),
+    )
+
+
+def train(cut: tuple[int, ...], *, steps: int = 2) -> tuple[dict[str, torch.Tensor], list[dict[str, float]]]:
+    """Weights and terms after some updates on 8 utterances, cut into micro-batches of these sizes."""
+    network = small(p_in_fft_dropout=0.0, p_in_fft_dropatt=0.0, p_in_fft_dropemb=0.0, p_out_fft_dropout=0.0,
+                    p_out_fft_dropatt=0.0, p_dur_predictor_dropout=0.0, p_pitch_predictor_dropout=0.0,
+                    p_energy_predictor_dropout=0.0)  # fmt: skip
+    whole = recordings((9, 1, 23, 4, 6, 12, 3, 17), (40, 7, 90, 4, 33, 25, 60, 50))
+    utterances = [part(whole, item) for item in range(8)]
+    batches, start = [], 0
+    for size in cut:
+        batches.append(join(utterances[start : start + size]))
+        start += size
+    optimizer = build_optimizer("adam", network.parameters(), learning_rate=1e-3, weight_decay=0.0, eps=1e-3)
+    engine = Engine(
+        {"fastpitch": network.train()},
+        objective(),
+        {PHASE: optimizer},
+        schedules={PHASE: lambda iteration, epoch: 1e-3},
+        ranks=Ranks(),
+        options=EngineOptions(),
+    )
+    terms = [engine.step(batches, epoch=1).terms for _ in range(steps)]
+    return network.state_dict(), terms
+
+
+@pytest.mark.parametrize("cut", [(2, 2, 2, 2), (1,) * 8, (3, 5)])
+def test_one_global_batch_is_one_update_however_it_is_cut(cut: tuple[int, ...]):
+    (weights, terms), (cut_weights, cut_terms) = train((8,)), train(cut)
+    assert terms[0]["attn_loss"] != terms[1]["attn_loss"]
+    for ours, theirs in zip(terms, cut_terms):
+        assert theirs == pytest.approx(ours, rel=2e-5)
+    for key, value in weights.items():
+        torch.testing.assert_close(cut_weights[key], value, rtol=1e-4, atol=2e-6, msg=key)
+
+
+def test_every_part_learns_and_no_gradient_flows_through_the_hard_alignment():
+    network = small()
+    before = {key: value.clone() for key, value in network.state_dict().items()}
+    batch = recordings((9, 23), (40, 90))
+    sums = objective().numerators(PHASE, {"fastpitch": network}, batch)
+    attending = [parameter for name, parameter in network.attention.named_parameters() if parameter.requires_grad]
+    for term in ("mel_loss", "duration_predictor_loss", "pitch_loss", "energy_loss"):
+        gradients = torch.autograd.grad(sums[term], attending, retain_graph=True, allow_unused=True)
+        assert gradients == (None,) * len(attending), term
+    for term in ("attn_loss", "kl_loss"):
+        gradients = torch.autograd.grad(sums[term], attending, retain_graph=True)
+        assert all(bool((gradient != 0).any()) for gradient in gradients), term
+    sum(sums[name] for name in objective().weights(PHASE, epoch=1)).backward()
+    silent = [name for name, parameter in network.named_parameters() if parameter.grad is None]
+    assert silent == ["attention.attn_proj.weight", "attention.attn_proj.bias"]
+    assert all(torch.equal(before[key], value) for key, value in network.state_dict().items())
+
+
+def test_numerators_are_finite_and_float32_under_autocast():
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        sums = objective().numerators(PHASE, {"fastpitch": small()}, recordings((9, 23), (40, 90)))
+    assert {total.dtype for total in sums.values()} == {torch.float32}
+    assert all(bool(torch.isfinite(total)) for total in sums.values())
+
+
+def test_validation_tells_how_good_the_alignment_is():
+    network, batch = small(), recordings((9, 23), (40, 90))
+    with torch.no_grad():
+        terms = objective().evaluate({"fastpitch": network}, batch)
+        attention = network.teacher_forced(batch).alignment.attention(batch.mel_lengths)
+    left_out = 0
+    for item in range(2):
+        n_tokens, n_frames = int(batch.token_lengths[item]), int(batch.mel_lengths[item])
+        left_out += n_tokens - len(set(attention[item, :n_frames].argmax(1).tolist()))
+    assert (terms["unattended_tokens"].total, terms["unattended_tokens"].count) == (left_out, 32)
+    lengths = batch.token_lengths, batch.mel_lengths
+    bare = network.attention(batch.mels, lengths[1], network.encoder.word_emb(batch.tokens), lengths[0], None)
+    own = diagonality(bare.attention(lengths[1]), *lengths)  # a random network's, which the prior's would hide
+    torch.testing.assert_close(terms["attention_diagonality"].total, own.sum(), atol=1e-4, rtol=1e-4)
+    assert own.abs().max() < 0.5 < diagonality(attention, *lengths).min()
+    assert terms["attention_diagonality"].count == 2
+    shown = objective().log_style.terms
+    assert {"attn_loss", "kl_loss", "energy_loss", "attention_diagonality", "unattended_tokens"} <= set(shown)
+    assert set(shown) <= set(terms)
+
+
+def test_examples_show_soft_and_hard_alignment_and_what_was_found_with_it():
+    network, batch = small(), recordings((9, 23, 4), (40, 90, 5))
+    with torch.no_grad():
+        examples = objective().examples({"fastpitch": network}, batch)
+        out = network.teacher_forced(batch)
+    assert len(examples) == 2
+    first = examples[0]
+    assert set(first.alignments) == {"soft attention", "hard alignment"}
+    torch.testing.assert_close(first.alignments["soft attention"].sum(1), torch.ones(40))
+    hard = first.alignments["hard alignment"]
+    assert hard.shape == (40, 9)
+    assert torch.equal(hard.sum(0), out.target_durations[0, :9].float())
+    assert torch.equal(hard.argmax(1), hard.argmax(1).sort().values)
+    assert torch.equal(first.curves["duration"]["target"], hard.sum(0))
+    assert torch.equal(first.curves["energy"]["target"], out.target_energy[0, :9])
+    assert torch.equal(first.curves["pitch"]["target"], out.target_pitch[0, :9])
+
+
+def test_parts_that_a_model_lacks_have_no_losses():
+    batch = recordings((3,), (12,))
+    plain = replace(batch, durations=torch.tensor([[2, 0, 10]]), pitch=torch.zeros(1, 3), pitch_frames=None, prior=None)
+    network = {"fastpitch": small(learned_alignment=False, energy_conditioning=False)}
+    terms = FastPitchObjective().evaluate(network, plain)
+    expected = {"mel_loss", "duration_predictor_loss", "pitch_loss", "duration_error", "pitch_error"}
+    assert set(terms) == expected
+    energy = FastPitchObjective(energy_predictor_loss_scale=0.1)
+    assert set(energy.evaluate({"fastpitch": small(learned_alignment=False)}, plain)) == expected | {"energy_loss"}
+
+
+def test_the_weights_come_from_the_command_line():
+    args = Namespace(
+        dur_predictor_loss_scale=0.2,
+        pitch_predictor_loss_scale=0.3,
+        energy_conditioning=True,
+        energy_predictor_loss_scale=0.4,
+        learned_alignment=True,
+        attn_loss_scale=0.5,
+        kl_loss_weight=0.6,
+        kl_loss_start_epoch=10,
+        kl_loss_warmup_epochs=4,
+    )
+    weights = loss_functions.build_objective("FastPitch", args, AudioConfig()).weights(PHASE, epoch=12)
+    expected = {"mel_loss": 1.0, "duration_predictor_loss": 0.2, "pitch_loss": 0.3, "energy_loss": 0.4}
+    assert weights == expected | {"attn_loss": 0.5, "kl_loss": 0.3}

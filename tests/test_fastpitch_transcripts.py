@@ -1,0 +1,295 @@
+"""FastPitch's data without durations: recordings or their features, transcripts, speakers, and the voice's pitch."""
+
+import threading
+from argparse import Namespace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import soundfile
+import torch
+from corpus import glide
+
+import data_functions
+from common.config import AudioConfig, TextConfig, to_plain
+from common.data import Draw, ErrorsAsItems
+from common.distributed import Ranks
+from common.errors import InputError
+from common.files import save_tensor, write_json, write_text
+from common.mel import MelExtractor
+from common.pitch import estimate_pitch, moments, statistics
+from fastpitch.data_function import UnalignedDataset, survey
+from fastpitch.prior import padded_priors
+
+RATE = 22050
+TEXT = TextConfig()
+TEXTS = {"a": "Printing", "b": "in the only", "c": "a word"}  # plain letters: one symbol each
+SECONDS = {"a": 0.6, "b": 0.8, "c": 0.5}
+SPEAKERS = {"a": "anna", "b": "carl", "c": "anna"}
+HERTZ = {"a": (180, 260), "b": (90, 130), "c": (200, 240)}  # anna speaks higher than carl
+
+
+def wave_of(name: str) -> torch.Tensor:
+    low, high = HERTZ[name]
+    return torch.from_numpy(glide(SECONDS[name], low=low, high=high)).float()
+
+
+def write_recordings(folder: Path, *, speakers: bool = False) -> Path:
+    """Recordings of three utterances, and ``list.txt``."""
+    (folder / "wavs").mkdir(parents=True)
+    lines = []
+    for name, text in TEXTS.items():
+        soundfile.write(folder / "wavs" / f"{name}.wav", wave_of(name).numpy(), RATE, subtype="FLOAT")
+        lines.append(f"wavs/{name}.wav|{text}" + (f"|{SPEAKERS[name]}" if speakers else ""))
+    write_text(folder / "list.txt", "\n".join(lines) + "\n")
+    return folder
+
+
+def options(folder: Path, **changes: object) -> Namespace:
+    values = {
+        "dataset_path": folder,
+        "n_speakers": None,
+        "unknown_symbols": "error",
+        "learned_alignment": True,
+        "pitch_method": "praat",
+        "pitch_cache": None,
+        "seed": 7,
+        "num_workers": 0,
+    }
+    return Namespace(**values | changes)
+
+
+def dataset(folder: Path, *, filelist: str = "list.txt", text: TextConfig = TEXT, **changes) -> UnalignedDataset:
+    args = options(folder, **changes)
+    return data_functions.build_dataset("FastPitch", args, folder / filelist, audio=AudioConfig(), text=text)
+
+
+def network(n: int = 1) -> torch.nn.Module:
+    """What `survey` knows of a FastPitch."""
+    module = torch.nn.Module()
+    module.register_buffer("pitch_mean", torch.zeros(n))
+    module.register_buffer("pitch_std", torch.zeros(n))
+    return module
+
+
+def surveyed(folder: Path, *, n: int = 1, **changes) -> tuple[UnalignedDataset, torch.nn.Module]:
+    data, voice = dataset(folder, **changes), network(n)
+    survey({"fastpitch": voice}, options(folder), training_set=data, validation_set=data, ranks=Ranks())
+    return data, voice
+
+
+def pitch_of(name: str, n_frames: int) -> torch.Tensor:
+    return torch.from_numpy(estimate_pitch(wave_of(name).numpy(), AudioConfig(), n_frames=n_frames)).float()
+
+
+def refused(folder: Path, **changes) -> str:
+    with pytest.raises(InputError) as caught:
+        surveyed(folder, **changes)[0][0]
+    return str(caught.value).replace(f"{folder}/", "")
+
+
+def test_a_batch_of_recordings_holds_their_mels_their_normalised_pitch_and_the_prior(tmp_path: Path):
+    data, voice = surveyed(write_recordings(tmp_path))
+    batch = data.collate([data[1], data[0], data[2]])
+    assert batch.durations is None
+    assert batch.pitch is None
+    assert batch.speakers is None
+    assert batch.names[1] == f"wavs/a.wav ({tmp_path}/list.txt:1)"
+    everything = [moments(pitch_of(name, n).double().numpy()) for name, n in zip("abc", data.lengths)]
+    wanted = statistics(everything)
+    assert voice.pitch_mean.item() == pytest.approx(wanted.mean)
+    assert voice.pitch_std.item() == pytest.approx(wanted.std)
+    for row, name in enumerate("bac"):
+        mel = MelExtractor(AudioConfig())(wave_of(name)[None])[0]
+        n_frames = mel.size(1)
+        assert batch.mel_lengths[row] == n_frames == data.lengths["abc".index(name)]
+        assert torch.equal(batch.mels[row, :, :n_frames], mel)
+        hertz = pitch_of(name, n_frames)
+        normalised = torch.where(hertz > 0, (hertz - wanted.mean) / wanted.std, 0.0)
+        assert torch.allclose(batch.pitch_frames[row, :n_frames], normalised, atol=1e-5)
+        assert not batch.pitch_frames[row, n_frames:].any()
+        assert 0 < (hertz > 0).sum() < n_frames
+        assert not batch.pitch_frames[row, :n_frames][hertz == 0].any()
+    assert torch.equal(batch.prior, padded_priors(batch.mel_lengths.tolist(), batch.token_lengths.tolist()))
+
+
+def test_features_on_the_disk_give_the_batch_that_their_recordings_give(tmp_path: Path):
+    data, _ = surveyed(write_recordings(tmp_path))
+    lines = []
+    for index, name in enumerate(TEXTS):
+        frames = data.source.load(index)
+        save_tensor(tmp_path / f"mels/{name}.pt", frames.mel)
+        save_tensor(tmp_path / f"pitch/{name}.pt", frames.pitch[None] if name == "b" else frames.pitch)
+        lines.append(f"mels/{name}.pt|pitch/{name}.pt|{TEXTS[name]}\n")
+    write_text(tmp_path / "stored.txt", "".join(lines))
+    stored, _ = surveyed(tmp_path, filelist="stored.txt")
+    ours, theirs = data.collate([data[0], data[1]]), stored.collate([stored[0], stored[1]])
+    for name, value in vars(ours).items():
+        if isinstance(value, torch.Tensor):
+            assert torch.equal(value, getattr(theirs, name)), name
+
+
+def test_pitch_is_kept_in_the_dataset_or_where_the_option_says(tmp_path: Path):
+    write_recordings(tmp_path / "a")
+    surveyed(tmp_path / "a")
+    assert len(list((tmp_path / "a" / "pitch_cache").rglob("*.pt"))) == 3
+    data = dataset(tmp_path / "a", pitch_cache=tmp_path / "other", pitch_method="pyin")
+    data.source.load(0)
+    assert len(list((tmp_path / "other").glob("pyin-*/*/*.pt"))) == 1
+    assert len(list((tmp_path / "a" / "pitch_cache").rglob("*.pt"))) == 3
+
+
+def test_each_speaker_has_statistics_of_its_own(tmp_path: Path):
+    write_recordings(tmp_path, speakers=True)
+    text = TextConfig(speakers=("anna", "carl", "nobody"))
+    data, voice = surveyed(tmp_path, n=3, text=text, n_speakers=3)
+    assert data.speakers == [0, 1, 0]
+    assert data.collate([data[2], data[1]]).speakers.tolist() == [0, 1]
+    parts = [moments(pitch_of(name, n).double().numpy()) for name, n in zip("abc", data.lengths)]
+    wanted = [statistics([parts[0], parts[2]]), statistics([parts[1]]), statistics(parts)]
+    assert voice.pitch_mean.tolist() == pytest.approx([one.mean for one in wanted])
+    assert voice.pitch_std.tolist() == pytest.approx([one.std for one in wanted])
+    assert voice.pitch_mean[0] > voice.pitch_mean[1] + 50
+    voiced = data[1].pitch_frames[data[1].pitch_frames != 0]
+    assert voiced.mean().abs() < 1e-4
+    assert voiced.std(correction=0) == pytest.approx(1, abs=1e-3)
+
+
+def test_a_voice_that_knows_its_pitch_is_not_measured_again(tmp_path: Path):
+    write_recordings(tmp_path)
+    data, voice = dataset(tmp_path), network()
+    voice.pitch_mean.fill_(100.0)
+    voice.pitch_std.fill_(20.0)
+    survey({"fastpitch": voice}, options(tmp_path), training_set=data, validation_set=data, ranks=Ranks())
+    assert (voice.pitch_mean, voice.pitch_std) == (torch.tensor([100.0]), torch.tensor([20.0]))
+    assert not (tmp_path / "pitch_cache").exists()
+    hertz = pitch_of("a", data.lengths[0])
+    assert torch.allclose(data[0].pitch_frames, torch.where(hertz > 0, (hertz - 100) / 20, 0.0))
+
+
+def test_loader_processes_measure_the_same_pitch(tmp_path: Path):
+    write_recordings(tmp_path)
+    _, alone = surveyed(tmp_path)
+    data, voice = dataset(tmp_path), network()
+    args = options(tmp_path, num_workers=2)
+    survey({"fastpitch": voice}, args, training_set=data, validation_set=data, ranks=Ranks())
+    assert torch.equal(alone.pitch_mean, voice.pitch_mean)
+    assert torch.equal(alone.pitch_std, voice.pitch_std)
+
+
+def test_ranks_measure_their_shares_and_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    write_recordings(tmp_path)
+    _, alone = surveyed(tmp_path)
+    shares, together = {}, threading.Barrier(2)
+
+    def gather(ranks: Ranks, value: list) -> list[list]:
+        shares[ranks.rank] = value
+        together.wait(timeout=20)
+        return [shares[0], shares[1]]
+
+    def measure(rank: int) -> torch.nn.Module:
+        data, voice = dataset(tmp_path), network()
+        ranks = Ranks(rank=rank, world_size=2)
+        survey({"fastpitch": voice}, options(tmp_path), training_set=data, validation_set=data, ranks=ranks)
+        return voice
+
+    monkeypatch.setattr(Ranks, "gather", gather)
+    with ThreadPoolExecutor(2) as pool:
+        voices = list(pool.map(measure, range(2)))
+    assert {rank: [index for index, _ in share] for rank, share in shares.items()} == {0: [0, 2], 1: [1]}
+    for voice in voices:
+        assert torch.equal(alone.pitch_mean, voice.pitch_mean)
+        assert torch.equal(alone.pitch_std, voice.pitch_std)
+
+
+def test_words_are_drawn_anew_in_each_epoch_and_the_same_in_each_process(tmp_path: Path):
+    write_recordings(tmp_path)
+    text = TextConfig(symbol_set="english_expanded", p_arpabet=0.5)
+    data, _ = surveyed(tmp_path, text=text)
+    again, _ = surveyed(tmp_path, text=text)
+    drawn = {tuple(data.draw(1, epoch=epoch).tokens.tolist()) for epoch in range(1, 9)}
+    assert len(drawn) > 1
+    assert drawn == {tuple(ErrorsAsItems(again)[Draw(1, epoch)].tokens.tolist()) for epoch in range(1, 9)}
+    assert data[1].tokens.tolist() == again[1].tokens.tolist()
+
+
+def _edit(folder: Path, line: str, *, name: str = "list.txt") -> None:
+    lines = (folder / name).read_text().splitlines()
+    write_text(folder / name, "\n".join([line, *lines[1:]]) + "\n")
+
+
+def test_bad_lines_and_recordings_are_one_clear_line(tmp_path: Path):
+    write_recordings(tmp_path)
+    _edit(tmp_path, "wavs/a.wav|" + "long " * 30)
+    assert refused(tmp_path).startswith("wavs/a.wav (list.txt:1): 52 frames for 149 symbols, expected a frame at least")
+    _edit(tmp_path, "wavs/a.wav|")
+    assert refused(tmp_path) == "list.txt:1: the text column is empty; expected wav|text[|speaker]"
+    _edit(tmp_path, "wavs/a.wav| . ")
+    stereo = torch.stack([wave_of("a"), wave_of("a")], dim=1).numpy()
+    soundfile.write(tmp_path / "wavs" / "a.wav", stereo, RATE)
+    assert "2 channels" in refused(tmp_path)
+    assert "list.txt:1" in refused(tmp_path)
+    soundfile.write(tmp_path / "wavs" / "a.wav", wave_of("a").numpy(), 16000)
+    assert "16000 Hz" in refused(tmp_path)
+    soundfile.write(tmp_path / "wavs" / "a.wav", wave_of("a").numpy()[:400], RATE)
+    assert refused(tmp_path) == "wavs/a.wav: 400 samples, a mel needs at least 513 (list.txt:1)"
+    (tmp_path / "wavs" / "a.wav").unlink()
+    assert "wavs/a.wav" in refused(tmp_path)
+
+
+def test_lists_of_the_other_kind_say_what_to_do(tmp_path: Path):
+    write_recordings(tmp_path)
+    assert refused(tmp_path, learned_alignment=False) == (
+        "list.txt: lists wavs/a.wav, expected mel|durations|pitch|text; to train without durations, from wav|text or "
+        "mel|pitch|text, add --learned-alignment"
+    )
+    write_text(tmp_path / "list.txt", "mels/a.pt|durations/a.pt|pitch_char/a.pt|text\n")
+    assert refused(tmp_path) == (
+        "list.txt: has a column of durations, which --learned-alignment finds by itself; expected wav|text or "
+        "mel|pitch|text"
+    )
+
+
+BAD_PITCH = {
+    "another number of frames": (torch.ones(51), "pitch/a.pt: shape (51,), expected (52,), the frames of mels/a.pt"),
+    "normalised pitch": (-torch.ones(52), "pitch/a.pt: holds negative values, expected pitch in Hz"),
+    "not finite": (torch.full((52,), float("nan")), "pitch/a.pt: holds values that are not finite"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_PITCH)
+def test_stored_pitch_that_does_not_fit_is_one_clear_line(case: str, tmp_path: Path):
+    pitch, message = BAD_PITCH[case]
+    save_tensor(tmp_path / "mels/a.pt", torch.randn(80, 52))
+    save_tensor(tmp_path / "pitch/a.pt", pitch)
+    write_text(tmp_path / "list.txt", "mels/a.pt|pitch/a.pt|Printing\n")
+    assert refused(tmp_path).startswith(message)
+
+
+def test_stored_features_of_other_audio_settings_are_refused(tmp_path: Path):
+    save_tensor(tmp_path / "mels/a.pt", torch.randn(80, 52))
+    save_tensor(tmp_path / "pitch/a.pt", torch.ones(52))
+    write_json(tmp_path / "pitch/audio.json", to_plain(replace(AudioConfig(), hop_length=200)))
+    write_text(tmp_path / "list.txt", "mels/a.pt|pitch/a.pt|Printing\n")
+    assert refused(tmp_path) == (
+        "pitch/audio.json: the pitch was made with other audio settings: hop_length: 200 (the pitch), 256 (the options)"
+    )
+
+
+def test_unknown_speakers_are_refused_by_naming_the_known(tmp_path: Path):
+    write_recordings(tmp_path, speakers=True)
+    text = TextConfig(speakers=("anna", "berta"))
+    message = "list.txt:2: speaker 'carl', expected one of anna, berta"
+    assert refused(tmp_path, text=text) == message
+    write_recordings(tmp_path / "without")
+    assert refused(tmp_path / "without", text=text) == (
+        "list.txt:1: no speaker column; expected wav|text|speaker for several speakers"
+    )
+
+
+def test_a_speaker_without_pitch_gets_that_of_all(tmp_path: Path):
+    write_recordings(tmp_path, speakers=True)
+    soundfile.write(tmp_path / "wavs" / "b.wav", torch.zeros(20000).numpy(), RATE)
+    _, voice = surveyed(tmp_path, n=2, text=TextConfig(speakers=("anna", "carl")))
+    assert voice.pitch_mean[1].item() == pytest.approx(voice.pitch_mean[0].item(), rel=1e-6)

@@ -1,0 +1,357 @@
+"""Voices from recordings and transcripts alone: several speakers, fine-tuning by name, exact resume, energy."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from test_train import assert_same_weights
+from tiny import TINY_OPTIONS
+
+import inference
+import train
+from common.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.config import AudioConfig, TextConfig, to_plain
+from common.errors import CheckpointError, InputError, OptionError
+from common.espeak import Speaker
+from common.filelist import FilelistEntry
+from common.files import load_tensor
+from common.synthesis import Controls
+from common.text.front_end import TextFrontEnd
+from fastpitch.energy_transform import EnergyTransform, energy_transform_custom
+from fastpitch.fine_tuning import start_from
+from fastpitch.model import ModelConfig, build_networks
+from fastpitch.pitch_transform import PitchTransform
+from fastpitch.speakers import speaker_names
+from scripts.make_corpus import make_corpus
+
+ROOT = Path(__file__).resolve().parents[1]
+SENTENCES = ["Bread and salt.", "Seven ships came.", "He read it twice.", "She counts the steps.", "The rain stopped."]
+PITCHES = {"low": 20, "high": 90}
+ENERGY = ("--energy-conditioning", "--energy-predictor-filter-size", "16")
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two speakers who read the same sentences, one low and one high."""
+    folder = tmp_path_factory.mktemp("two") / "corpus"
+    speakers = {name: Speaker(words_per_minute=200, pitch=pitch) for name, pitch in PITCHES.items()}
+    make_corpus(folder, sentences=SENTENCES, speaker=speakers, n_validation=1)
+    return folder
+
+
+def run_train(corpus: Path, output: Path, *extra: str, lists: tuple[str, str] = ("train.txt", "val.txt")) -> int:
+    files = ["--training-files", str(corpus / lists[0]), "--validation-files", str(corpus / lists[1])]
+    shape = () if "--from-checkpoint" in extra else TINY_OPTIONS
+    return train.main(
+        [
+            *("-o", str(output), "-d", str(corpus), *files, *shape, "-bs", "4", "--warmup-steps", "10"),
+            *("--learned-alignment", "--validation-interval", "100", *extra),
+        ]
+    )
+
+
+@pytest.fixture(scope="module")
+def voice(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint of both speakers, after two epochs."""
+    output = tmp_path_factory.mktemp("voice")
+    assert run_train(corpus, output, "--epochs", "2", *ENERGY) == 0
+    return output / "FastPitch_checkpoint_2.pt"
+
+
+def test_a_corpus_of_two_speakers_trains_and_tells_them_apart_by_their_pitch(corpus: Path, voice: Path):
+    assert len((corpus / "train.txt").read_text().splitlines()) == 2 * (len(SENTENCES) - 1)
+    held = load_checkpoint(voice)
+    assert held.text.speakers == ("high", "low")
+    assert held.config["n_speakers"] == 2
+    mean, std = held.networks["fastpitch"]["pitch_mean"], held.networks["fastpitch"]["pitch_std"]
+    assert mean[0] > 1.3 * mean[1]
+    assert (std > 0).all()
+    assert held.networks["fastpitch"]["speaker_emb.weight"].shape == (2, 16)
+
+
+def speak(voice: Path, folder: Path, *extra: str, phrases: str = "a.wav|The rain came twice.\n") -> torch.Tensor:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "phrases.txt").write_text(phrases)
+    words = ["-i", str(folder / "phrases.txt"), "-o", str(folder), "--fastpitch", str(voice), "--no-audio"]
+    assert inference.main([*words, "--save-mels", *extra]) == 0
+    return load_tensor(folder / "mels" / "a.pt")
+
+
+def test_each_speaker_speaks_by_name_number_or_column(voice: Path, tmp_path: Path):
+    high = speak(voice, tmp_path / "high", "--speaker", "high")
+    low = speak(voice, tmp_path / "low", "--speaker", "low")
+    assert not torch.equal(high, low)
+    assert torch.equal(low, speak(voice, tmp_path / "one", "--speaker", "1"))
+    column = "output\ttext\tspeaker\na.wav\tThe rain came twice.\tlow\n"
+    assert torch.equal(low, speak(voice, tmp_path / "column", phrases=column))
+
+
+def test_an_unknown_speaker_is_refused_by_naming_the_known(voice: Path, tmp_path: Path):
+    with pytest.raises(InputError, match=r"--speaker: speaker 'anna', expected .* one of high, low"):
+        speak(voice, tmp_path, "--speaker", "anna")
+
+
+def test_a_shift_in_hertz_is_measured_by_the_speakers_own_statistics(voice: Path):
+    held = load_checkpoint(voice)
+    network = build_networks(ModelConfig(**held.config), held.audio, held.text)["fastpitch"].eval()
+    network.load_state_dict(held.networks["fastpitch"])
+    tokens = torch.tensor([TextFrontEnd(held.text).encode("the rain")] * 2)
+    lengths = torch.tensor([8, 8])
+    plain = Controls(speaker=torch.tensor([0, 1]))
+    shifted = Controls(speaker=torch.tensor([0, 1]), pitch_transform=PitchTransform(shift=20.0))
+    change = network.infer(tokens, lengths, shifted).pitch - network.infer(tokens, lengths, plain).pitch
+    wanted = 20.0 / network.pitch_std
+    assert torch.allclose(change, wanted[:, None].expand_as(change), atol=1e-5)
+    assert not torch.allclose(wanted[0], wanted[1], rtol=0.01)
+
+
+def test_energy_is_changed_at_inference_and_refused_without_it(corpus: Path, voice: Path, tmp_path: Path):
+    plain = speak(voice, tmp_path / "plain")
+    for option in (["--energy-transform-shift", "1"], ["--energy-transform-custom"], ["--energy-transform-flatten"]):
+        assert not torch.equal(plain, speak(voice, tmp_path / option[0], *option)), option
+    assert torch.equal(plain, speak(voice, tmp_path / "none", "--energy-transform-amplify", "1"))
+    assert run_train(corpus, tmp_path / "without", "--epochs", "1") == 0
+    with pytest.raises(InputError, match="knows no energy to transform"):
+        speak(tmp_path / "without" / "FastPitch_checkpoint_1.pt", tmp_path, "--energy-transform-shift", "1")
+    with pytest.raises(OptionError, match="--energy-transform-custom is applied alone; leave out"):
+        speak(voice, tmp_path, "--energy-transform-custom", "--energy-transform-invert")
+
+
+def test_transforms_of_energy_do_what_they_are_called():
+    energy = torch.tensor([[3.0, 4.0, 5.0, 9.0], [2.0, 4.0, 0.0, 9.0]])
+    lengths = torch.tensor([4, 2])
+    mask = torch.tensor([[True] * 4, [True, True, False, False]])
+    mean = torch.tensor([[5.25], [3.0]])
+    expected = {
+        "flatten": mean.expand(2, 4),
+        "invert": 2 * mean - energy,
+        "amplify": mean + 2 * (energy - mean),
+        "shift": energy + 0.5,
+        "custom": energy_transform_custom(energy, lengths),
+    }
+    for name, wanted in expected.items():
+        value = {"amplify": 2.0, "shift": 0.5}.get(name, True)
+        assert torch.allclose(EnergyTransform(**{name: value})(energy, lengths), wanted * mask), name
+    both = EnergyTransform(invert=True, amplify=2.0, shift=1.0)(energy, lengths)
+    assert torch.allclose(both, (mean - 2 * (energy - mean) + 1) * mask)
+    with pytest.raises(OptionError, match="--energy-transform-shift inf"):
+        EnergyTransform(shift=float("inf"))
+
+
+def test_a_stopped_run_goes_on_exactly_whatever_the_loaders(corpus: Path, tmp_path: Path):
+    words = ("--p-arpabet", "0.5", "--symbol-set", "english_expanded", *ENERGY)
+    assert run_train(corpus, tmp_path / "whole", "--epochs", "2", *words) == 0
+    part = ("--epochs", "2", *words, "--num-workers", "1")
+    assert run_train(corpus, tmp_path / "parts", *part, "--epochs-this-job", "1") == 0
+    assert run_train(corpus, tmp_path / "parts", *part, "--resume") == 0
+    assert_same_weights(*(tmp_path / name / "FastPitch_checkpoint_2.pt" for name in ("whole", "parts")))
+
+
+def test_real_recordings_and_transcripts_alone_train_end_to_end(shared_data: Path, tmp_path: Path):
+    source = shared_data / "LJSpeech-sample"
+    rows = [row.split("|") for row in (source / "metadata.csv").read_text(encoding="utf-8").splitlines()]
+    lines = [f"wavs/{row[0]}.wav|{row[2]}\n" for row in rows[:10]]
+    (tmp_path / "wavs").symlink_to(source / "wavs")
+    (tmp_path / "train.txt").write_text("".join(lines[:8]), encoding="utf-8")
+    (tmp_path / "val.txt").write_text("".join(lines[8:]), encoding="utf-8")
+    assert run_train(tmp_path, tmp_path / "out", "--epochs", "3", *ENERGY) == 0
+    held = load_checkpoint(tmp_path / "out" / "FastPitch_checkpoint_3.pt")
+    assert 180 < held.networks["fastpitch"]["pitch_mean"].item() < 280  # the reader's voice
+    assert speak(tmp_path / "out" / "FastPitch_checkpoint_3.pt", tmp_path / "spoken").isfinite().all()
+
+
+# Starting from another voice.
+
+
+def tiny_voice(path: Path, *, text: TextConfig, n_speakers: int = 1, **changes) -> dict[str, torch.Tensor]:
+    """Save a checkpoint of random weights; returns them."""
+    options = {option[2:].replace("-", "_"): int(value) for option, value in zip(TINY_OPTIONS[::2], TINY_OPTIONS[1::2])}
+    front_end = TextFrontEnd(text)
+    config = ModelConfig(**options | {"n_symbols": front_end.n_symbols, "n_speakers": n_speakers} | changes)
+    torch.manual_seed(0)
+    network = build_networks(config, AudioConfig(), text)["fastpitch"]
+    state = network.state_dict()
+    state["pitch_mean"] += torch.arange(len(state["pitch_mean"])) + 200.0
+    state["pitch_std"] += torch.arange(len(state["pitch_std"])) + 50.0
+    held = Checkpoint("FastPitch", to_plain(config), AudioConfig(), text, {"fastpitch": state})
+    save_checkpoint(path, held)
+    return state
+
+
+def started(path: Path, *, text: TextConfig, speaking: set[str], n_speakers: int = 1, **changes):
+    """A new tiny network that has started from the voice in ``path``, and the lines that it said."""
+    tiny_voice(path.with_name("new.pt"), text=text, n_speakers=n_speakers, **changes)
+    held = load_checkpoint(path.with_name("new.pt"))
+    network = build_networks(ModelConfig(**held.config), AudioConfig(), text)["fastpitch"]
+    lines = start_from(network, path, text=text, speaking=speaking)
+    return network.state_dict(), lines
+
+
+def test_symbols_keep_their_vectors_by_name_and_new_ones_start_from_the_mean(tmp_path: Path):
+    old_text, new_text = TextConfig(symbol_set="english_basic"), TextConfig(symbol_set="english_expanded")
+    old = tiny_voice(tmp_path / "old.pt", text=old_text)
+    state, lines = started(tmp_path / "old.pt", text=new_text, speaking=set())
+    before, after = TextFrontEnd(old_text), TextFrontEnd(new_text)
+    table, key = old["encoder.word_emb.weight"], "encoder.word_emb.weight"
+    others = [index for index in range(before.n_symbols) if index != before.padding_id]
+    mean = table[others].mean(0)
+    n_moved = n_new = 0
+    for index, symbol in enumerate(after.symbols):
+        if index == after.padding_id:
+            assert not state[key][index].any()
+        elif symbol in before.symbols:
+            assert torch.equal(state[key][index], table[before.symbols.index(symbol)]), symbol
+            n_moved += index != before.symbols.index(symbol)
+        else:
+            assert torch.allclose(state[key][index], mean, atol=1e-6), symbol
+            n_new += 1
+    assert n_moved > 50
+    assert n_new > 10
+    assert len(lines) == 1
+    assert lines[0].startswith("new symbols, from the mean of the others: '\"', ")
+    assert torch.equal(state["proj.weight"], old["proj.weight"])
+
+
+def test_speakers_keep_their_vectors_and_statistics_by_name(tmp_path: Path):
+    old = tiny_voice(
+        tmp_path / "old.pt",
+        text=TextConfig(speakers=("anna", "berta")),
+        n_speakers=2,
+        learned_alignment=True,
+        pitch_statistics_per_speaker=True,
+    )
+    text = TextConfig(speakers=("anna", "berta", "carl"))
+    state, lines = started(
+        tmp_path / "old.pt",
+        text=text,
+        speaking={"berta", "carl"},
+        n_speakers=3,
+        learned_alignment=True,
+        pitch_statistics_per_speaker=True,
+    )
+    table = old["speaker_emb.weight"]
+    assert torch.allclose(state["speaker_emb.weight"], torch.stack([table[0], table[1], table.mean(0)]), atol=1e-6)
+    assert state["pitch_mean"].tolist() == [200.0, 0.0, 0.0]  # berta and carl are measured anew
+    assert state["pitch_std"].tolist() == [50.0, 0.0, 0.0]
+    assert lines == ["new speakers, from the mean of the others: 'carl'"]
+
+
+def test_a_voice_of_one_speaker_gets_a_table_that_begins_with_zeros(tmp_path: Path):
+    tiny_voice(tmp_path / "old.pt", text=TextConfig())
+    text = TextConfig(speakers=("anna", "berta"))
+    state, lines = started(tmp_path / "old.pt", text=text, speaking={"anna"}, n_speakers=2, learned_alignment=True)
+    assert not state["speaker_emb.weight"].any()
+    assert "a table of 2 speakers begins with zeros" in lines
+    assert any(line.startswith("attention is not in ") for line in lines)
+
+
+def test_a_voice_of_another_architecture_is_refused_with_each_weight_that_differs(tmp_path: Path):
+    tiny_voice(tmp_path / "old.pt", text=TextConfig())
+    with pytest.raises(CheckpointError, match=r"do not fit the options: duration_predictor\.layers\."):
+        started(tmp_path / "old.pt", text=TextConfig(), speaking=set(), dur_predictor_filter_size=20)
+
+
+def test_fine_tuning_takes_architecture_and_text_from_the_voice_and_trains_anew(
+    corpus: Path, voice: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    lines = [
+        line.replace("|low", "|dora") for line in (corpus / "train.txt").read_text().splitlines() if "|low" in line
+    ]
+    (corpus / "dora.txt").write_text("\n".join(lines) + "\n")
+    words = ("--from-checkpoint", str(voice), "--epochs", "1")
+    assert run_train(corpus, tmp_path, *words, lists=("dora.txt", "dora.txt")) == 0
+    assert "new speakers, from the mean of the others: 'dora'" in capsys.readouterr().out
+    tuned, before = load_checkpoint(tmp_path / "FastPitch_checkpoint_1.pt"), load_checkpoint(voice)
+    assert tuned.text.speakers == ("high", "low", "dora")
+    assert tuned.config | {"n_speakers": 2} == before.config
+    assert tuned.training["iteration"] == 1  # of a new schedule
+    ours, theirs = tuned.networks["fastpitch"], before.networks["fastpitch"]
+    assert torch.equal(ours["pitch_mean"][:2], theirs["pitch_mean"])
+    assert ours["pitch_mean"][2].item() == pytest.approx(theirs["pitch_mean"][1].item(), rel=1e-4)
+    assert run_train(corpus, tmp_path, *words[:3], "2", "--resume", lists=("dora.txt", "dora.txt")) == 0
+
+
+@pytest.mark.parametrize("name", ["fastpitch_1_1/checkpoint_1_1.pt", "fastpitch_1_0/checkpoint_1_0.pt"])
+def test_published_voices_are_fine_tuned(name: str, corpus: Path, goldens: Path, tmp_path: Path):
+    n_mels = load_checkpoint(goldens / name).audio.n_mels
+    extra = ("--from-checkpoint", str(goldens / name), "--epochs", "1", "--unknown-symbols", "drop")
+    assert run_train(corpus, tmp_path, *extra) == 0
+    tuned = load_checkpoint(tmp_path / "FastPitch_checkpoint_1.pt")
+    assert tuned.audio.n_mels == n_mels
+    assert tuned.text.speakers == ("high", "low")
+    assert tuned.config["learned_alignment"]
+
+
+def test_options_that_would_do_nothing_or_cannot_be_are_one_clear_line(corpus: Path, voice: Path, tmp_path: Path):
+    def refused(*extra: str) -> str:
+        with pytest.raises(InputError) as caught:
+            run_train(corpus, tmp_path, "--epochs", "1", *extra)
+        return str(caught.value).replace(f"{voice}", "voice.pt").replace(f"{corpus}/", "")
+
+    assert refused("--no-learned-alignment", "--kl-loss-weight", "2") == (
+        "--kl-loss-weight is for training with --learned-alignment; add that"
+    )
+    assert refused("--from-checkpoint", str(voice), "--checkpoint-path", str(voice)).startswith(
+        "--from-checkpoint begins"
+    )
+    assert refused("--from-checkpoint", str(voice), "--hop-length", "200") == (
+        "voice.pt makes other mel-spectrograms: hop_length: 256 (voice.pt), 200 (these options and data)"
+    )
+    assert refused("--n-speakers", "1", "--from-checkpoint", str(voice)) == (
+        "train.txt: 2 speakers (high, low), but --n-speakers 1; leave the option out"
+    )
+    (corpus / "features.txt").write_text("mels/a.pt|pitch/a.pt|text\n")
+    with pytest.raises(OptionError, match="--pitch-method is for lists of recordings"):
+        run_train(corpus, tmp_path, "--epochs", "1", "--pitch-method", "pyin", lists=("features.txt", "val.txt"))
+
+
+@pytest.mark.parametrize(
+    ("values", "n_speakers", "known", "names"),
+    [
+        (["b", "a", "b"], None, (), ("a", "b")),
+        (["10", "9", "2"], None, (), ("2", "9", "10")),
+        (["1", "0"], 2, (), ()),  # numbers are the ids
+        (["b", "a"], 1, (), ()),  # one voice, whatever the list says
+        (["b", "a"], 4, (), ("a", "b")),
+        (["b", "a"], None, ("z", "b"), ("z", "b", "a")),
+        ([], None, (), ()),
+        ([], None, ("z",), ("z",)),
+    ],
+)
+def test_speakers_are_the_names_of_the_column(values: list[str], n_speakers: int, known: tuple, names: tuple):
+    entries = [FilelistEntry({"wav": "a.wav", "text": "t", "speaker": value}, "list.txt:1") for value in values]
+    entries = entries or [FilelistEntry({"wav": "a.wav", "text": "t"}, "list.txt:1")]
+    assert speaker_names(entries, n_speakers, known=known) == names
+
+
+def test_the_script_fine_tunes_in_one_command(corpus: Path, voice: Path, tmp_path: Path):
+    dataset = tmp_path / "my_voice"
+    dataset.mkdir()
+    (dataset / "wavs").symlink_to(corpus / "wavs" / "low")
+    rows = [f"EM-{number:04d}|{text}|{text}" for number, text in enumerate(SENTENCES, start=1)]
+    (dataset / "metadata.csv").write_text("\n".join(rows) + "\n")
+    settings = {
+        "PYTHON": sys.executable,
+        "OUTPUT_DIR": str(tmp_path / "out"),
+        "NUM_GPUS": "0",
+        "BS": "4",
+        "EPOCHS": "1",
+    }
+    done = subprocess.run(
+        ["bash", str(ROOT / "scripts/finetune_voice.sh"), str(voice), str(dataset), "--seed", "3"],
+        env={
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(tmp_path),
+            "OMP_NUM_THREADS": "1",
+            "N_VAL": "1",
+            "EPOCHS": "1",
+            **settings,
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    tuned = load_checkpoint(tmp_path / "out" / "FastPitch_checkpoint_1.pt")
+    assert tuned.text.speakers == ("high", "low", "my_voice")

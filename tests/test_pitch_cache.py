@@ -1,0 +1,123 @@
+"""Pitch by pYIN as published, and the cache that estimates each recording's pitch once for all runs and processes."""
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+from safetensors.numpy import load_file
+
+import common.pitch_cache
+from common.config import AudioConfig
+from common.errors import AudioError, InputError
+from common.pitch import estimate_pitch, estimate_pitch_pyin, pitch_by
+from common.pitch_cache import PitchCache
+
+AUDIO = AudioConfig()
+N_FRAMES = 44
+
+
+def tone(hertz: float, *, seconds: float = 0.5, rate: int = 22050) -> torch.Tensor:
+    t = torch.arange(round(seconds * rate)) / rate
+    return 0.3 * torch.sin(2 * torch.pi * hertz * t) + 0.1 * torch.sin(4 * torch.pi * hertz * t)
+
+
+@pytest.fixture
+def estimates(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The methods by which pitch has been estimated so far."""
+    made: list[str] = []
+
+    def counted(method: str, *args, **kwargs) -> np.ndarray:
+        made.append(method)
+        return pitch_by(method, *args, **kwargs)
+
+    monkeypatch.setattr(common.pitch_cache, "pitch_by", counted)
+    return made
+
+
+@pytest.mark.parametrize("clip", ["LJ001-0002", "LJ001-0008"])
+def test_pyin_agrees_with_the_published_pitch(clip: str, goldens: Path):
+    wave, rate = soundfile.read(goldens / "audio" / "clips" / f"{clip}.flac", dtype="float32")
+    wanted = load_file(goldens / "pitch" / "pitch_1_1.safetensors")[f"{clip}.pitch_raw"][0]
+    made = estimate_pitch_pyin(wave, replace(AUDIO, sampling_rate=rate), n_frames=len(wanted))
+    assert np.array_equal(made == 0, wanted == 0)
+    assert np.abs(made - wanted).max() < 1e-2
+
+
+@pytest.mark.parametrize("method", ["praat", "pyin"])
+@pytest.mark.parametrize(("rate", "hop"), [(22050, 256), (16000, 200)])
+def test_each_method_finds_a_steady_pitch_at_any_rate(method: str, rate: int, hop: int):
+    config = AudioConfig(sampling_rate=rate, hop_length=hop, win_length=800)
+    wave = tone(200, rate=rate).numpy()
+    pitch = pitch_by(method, wave, config, n_frames=1 + len(wave) // hop)
+    middle = pitch[len(pitch) // 4 : -len(pitch) // 4]
+    assert np.abs(middle - 200).max() < 3
+
+
+def test_pitch_is_estimated_once_and_is_what_the_estimator_says(tmp_path: Path, estimates: list[str]):
+    wave = tone(180)
+    first = PitchCache(tmp_path, AUDIO).pitch(wave, n_frames=N_FRAMES)
+    again = PitchCache(tmp_path, AUDIO).pitch(wave.clone(), n_frames=N_FRAMES)
+    assert estimates == ["praat"]
+    assert torch.equal(first, again)
+    wanted = estimate_pitch(wave.numpy(), AUDIO, n_frames=N_FRAMES)
+    assert torch.equal(first, torch.from_numpy(wanted).float())
+
+
+def test_another_recording_method_or_description_of_frames_never_finds_that_pitch(
+    tmp_path: Path, estimates: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    wave = tone(180)
+    PitchCache(tmp_path, AUDIO).pitch(wave, n_frames=N_FRAMES)
+    changed = wave.clone()
+    changed[5000] += 1e-4
+    PitchCache(tmp_path, AUDIO).pitch(changed, n_frames=N_FRAMES)
+    PitchCache(tmp_path, AUDIO, method="pyin").pitch(wave, n_frames=N_FRAMES)
+    PitchCache(tmp_path, replace(AUDIO, hop_length=255)).pitch(wave, n_frames=N_FRAMES)
+    PitchCache(tmp_path, replace(AUDIO, framing="aligned")).pitch(wave, n_frames=N_FRAMES)
+    monkeypatch.setattr(common.pitch_cache.parselmouth, "PRAAT_VERSION", "1.0")
+    PitchCache(tmp_path, AUDIO).pitch(wave, n_frames=N_FRAMES)
+    assert len(estimates) == 6
+    PitchCache(tmp_path, replace(AUDIO, mel_fmax=7000.0)).pitch(wave, n_frames=N_FRAMES)  # no matter for pitch
+    assert len(estimates) == 6
+
+
+def test_a_file_that_a_power_cut_has_broken_is_made_again(tmp_path: Path, estimates: list[str]):
+    wave = tone(180)
+    wanted = PitchCache(tmp_path, AUDIO).pitch(wave, n_frames=N_FRAMES)
+    (path,) = tmp_path.rglob("*.pt")
+    path.write_bytes(path.read_bytes()[:100])
+    assert torch.equal(PitchCache(tmp_path, AUDIO).pitch(wave, n_frames=N_FRAMES), wanted)
+    assert len(estimates) == 2
+    assert torch.equal(torch.load(path), wanted)
+
+
+def test_many_writers_of_one_recording_leave_one_whole_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def slow(method: str, wave: np.ndarray, *args, n_frames: int, **kwargs) -> np.ndarray:
+        time.sleep(0.02)  # so that all of them find the folder empty
+        return np.full(n_frames, 150.0)
+
+    monkeypatch.setattr(common.pitch_cache, "pitch_by", slow)
+    wave = tone(180)
+    with ThreadPoolExecutor(8) as pool:
+        pitches = list(pool.map(lambda _: PitchCache(tmp_path, AUDIO).pitch(wave, n_frames=N_FRAMES), range(16)))
+    assert all(torch.equal(pitch, pitches[0]) for pitch in pitches)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) == 1
+    assert torch.equal(torch.load(files[0]), pitches[0])
+
+
+def test_what_cannot_be_is_one_clear_line(tmp_path: Path):
+    with pytest.raises(InputError, match="pitch method 'yin': expected one of praat, pyin"):
+        PitchCache(tmp_path, AUDIO, method="yin")
+    with pytest.raises(AudioError, match=r"a clip of 0\.030 s: too short, .* \(list\.txt:7\)"):
+        PitchCache(tmp_path, AUDIO).pitch(tone(200, seconds=0.03), n_frames=3, where="list.txt:7")
+    (tmp_path / "file").write_text(json.dumps({}))
+    with pytest.raises(InputError, match=r"pitch cannot be kept there .*choose another --pitch-cache"):
+        PitchCache(tmp_path / "file", AUDIO).pitch(tone(200), n_frames=N_FRAMES)
+    assert (tmp_path / "file").read_text() == "{}"
