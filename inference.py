@@ -1,8 +1,9 @@
-"""Speaks a list of phrases: text to mel-spectrograms to sound, with the latency and throughput of doing so."""
+"""Speaks a list of phrases, text to mel-spectrograms to sound, or with --jasper writes down what recordings say."""
 
 import argparse
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,24 +15,24 @@ from common.config import AudioConfig
 from common.copy_synthesis import load_given
 from common.cuda_graphs import CudaGraphRecorder
 from common.errors import InputError, OptionError
-from common.given_checkpoints import Given, open_checkpoints
-from common.host_memory import keep_freed_memory
+from common.given_checkpoints import Given, open_checkpoint, open_checkpoints
 from common.inference_arguments import (
     add_inference_arguments,
-    autocast_from_args,
     check_options,
     check_roles,
     checkpoint_option,
-    device_from_args,
     given_checkpoint,
     pitch_options,
+    set_up,
     vocoder_settings,
 )
 from common.logger import Logger
 from common.measure import BatchTimes, Measurements
 from common.phrases import read_phrases
 from common.pitch_statistics import read_pitch_statistics
-from common.precision import choose_kernels, precision_name
+from common.precision import precision_name
+from common.recognition import write_down_all
+from common.recognition_arguments import parse_recognition_args, wants_recognition
 from common.registry import GENERATORS, VOCODERS, available_models
 from common.synthesis import Controls, PitchTransformation
 from common.synthesizer import OutputFolder, Synthesizer, Utterance, encode_phrases, plan_batches, speak_all
@@ -70,7 +71,8 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
         description="Speak a list of phrases",
         prog="inference.py",
         epilog="Exit status: 0 spoken, also where single phrases were cut that the voice did not end; 1 bad input, or "
-        "every phrase was cut; 2 wrong options; 128 + a signal's number if one stopped the run.",
+        "every phrase was cut; 2 wrong options; 128 + a signal's number if one stopped the run. "
+        "The other direction, speech to text, has options of its own: --jasper CHECKPOINT --help.",
     )
     add_inference_arguments(
         parser,
@@ -198,14 +200,24 @@ def controls_from_args(args: argparse.Namespace, voice: Voice | None) -> Control
     )
 
 
+def recognise(argv: list[str] | None) -> int:
+    """Write down what recordings say."""
+    args = parse_recognition_args(argv)
+    device, autocast = set_up(args)
+    given = replace(open_checkpoint("Jasper", args.jasper, ema=False), ema=args.ema)
+    network, config = load_network(given, device=device)
+    speech = models.get_package("Jasper").data_function.open_speech(args, config)
+    transcribe = partial(network.transcribe, pad_leading=args.pad_leading)
+    write_down_all(args, speech, transcribe, autocast=autocast, device=device)
+    return 0
+
+
 def main(argv: list[str] | None = None) -> int:
     """Speak the list; every mistake in it or in the options shows before the first phrase is spoken."""
+    if wants_recognition(argv):
+        return recognise(argv)
     args = parse_args(argv)
-    device = device_from_args(args)
-    autocast = autocast_from_args(args, device)
-    choose_kernels(args)
-    if not args.cuda:
-        keep_freed_memory()
+    device, autocast = set_up(args)
     voice, vocoder, contract = load(args, device=device, autocast=autocast)
     utterances, audio = prepare(args, voice=voice, contract=contract)
     if vocoder is None and not args.no_audio:
