@@ -23,7 +23,7 @@ from common.errors import CheckpointError, OptionError
 from common.host_memory import keep_freed_memory
 from common.logger import Logger
 from common.objective import Objective
-from common.optim import OPTIMIZERS, build_optimizer
+from common.optim import OPTIMIZERS, build_optimizer, schedule_over
 from common.precision import add_precision_arguments, amp_dtype_from_args, check_precision_arguments, choose_kernels
 from common.progress import print_line
 from common.registry import available_models, import_package
@@ -126,7 +126,8 @@ def train(args: argparse.Namespace, ranks: Ranks) -> int:
         _load_weights(networks, found[1], where=found[0], ranks=ranks)
     package.arg_parser.set_up_networks(networks, args, new=found is None)
     objective = loss_functions.build_objective(args.model, args, audio)
-    engine = _build_engine(args, networks, objective, settings, ranks)
+    n_updates = len(training_set) // (args.batch_size * args.gradient_accumulation_steps * ranks.world_size)
+    engine = _build_engine(args, networks, objective, settings, ranks, steps_per_epoch=n_updates)
     args.output.mkdir(parents=True, exist_ok=True)
     logger = Logger(args.log_file or args.output / "nvlog.json", enabled=ranks.is_main)
     logger.parameter(**{name: str(value) if isinstance(value, Path) else value for name, value in vars(args).items()})
@@ -210,7 +211,13 @@ def _load_weights(networks: dict[str, nn.Module], found: Checkpoint, *, where: P
 
 
 def _build_engine(
-    args: argparse.Namespace, networks: dict[str, nn.Module], objective: Objective, settings: Settings, ranks: Ranks
+    args: argparse.Namespace,
+    networks: dict[str, nn.Module],
+    objective: Objective,
+    settings: Settings,
+    ranks: Ranks,
+    *,
+    steps_per_epoch: int,
 ) -> Engine:
     for network in networks.values():
         network.to(ranks.device).train()
@@ -228,7 +235,7 @@ def _build_engine(
             betas=optimization.betas,
             eps=optimization.eps,
         )
-        schedules[phase.name] = optimization.schedule
+        schedules[phase.name] = schedule_over(optimization.schedule, steps_per_epoch=steps_per_epoch)
     options = EngineOptions(
         amp_dtype=amp_dtype_from_args(args), grad_clip=args.grad_clip_thresh, ema_decay=args.ema_decay
     )
