@@ -136,7 +136,7 @@ class Novograd(torch.optim.Optimizer):
         grad_averaging: bool = False,
         amsgrad: bool = False,
     ) -> None:
-        """``grad_averaging`` weights what momentum adds by 1 - beta1; ``amsgrad`` divides by the largest mean so far."""
+        """``grad_averaging`` weights what momentum adds by 1 - beta1; ``amsgrad`` divides by the largest mean."""
         if lr <= 0 or eps < 0 or weight_decay < 0 or not all(0 <= beta < 1 for beta in betas):
             raise ValueError("NovoGrad: lr must be above 0, betas in [0, 1), eps and weight_decay at least 0")
         defaults = {
