@@ -8,7 +8,7 @@ from torch import nn
 from common.cli import ArgumentParser, non_negative_float, non_negative_int, positive_float
 from common.config import AudioConfig
 from common.errors import OptionError
-from common.optim import Optimization, jasper_schedule
+from common.optim import LR_POLICIES, Optimization, jasper_schedule
 from common.settings import Settings
 from jasper.config import JasperSettings, ModelConfig
 from jasper.yaml_config import CONFIGS, load_config
@@ -29,7 +29,6 @@ _AUDIO_OPTIONS = (
     *("sampling_rate", "filter_length", "hop_length", "win_length", "n_mel_channels"),
     *("mel_fmin", "mel_fmax", "framing", "peak"),
 )
-LR_POLICIES = ("exponential", "polynomial", "legacy")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
