@@ -189,8 +189,10 @@ def _check_fits(template: Checkpoint, found: Checkpoint, *, where: Path, adaptab
     ``adaptable`` names fields of the audio that may differ, as the model will adapt to them.
     """
     names = (str(where), "these options and data")
+    wanted = _config_of(template, template.model, where=where)
+    assumed = {name: getattr(wanted, name) for name in found.assumed_config}
     pairs = [
-        (_config_of(found, template.model, where=where), _config_of(template, template.model, where=where)),
+        (replace(_config_of(found, template.model, where=where), **assumed), wanted),
         (found.audio, replace(template.audio, **{name: getattr(found.audio, name) for name in adaptable})),
     ]
     if found.text is not None and template.text is not None:

@@ -116,8 +116,6 @@ def test_a_checkpoint_without_an_input_type_reads_characters(folder: Path):
     [
         ("fastpitch_1_1/checkpoint_1_1.pt", "FastPitch 1.1"),
         ("fastpitch_1_1/checkpoint_1_1_no_ema_noenergy.pt", "FastPitch 1.1"),
-        ("jasper/checkpoints/Jasper_best_checkpoint.pt", "Jasper"),
-        ("jasper/checkpoints/Jasper_v1_keys.pt", "Jasper"),
     ],
 )
 def test_other_published_checkpoints_are_named_in_the_error(goldens: Path, file: str, layout: str):

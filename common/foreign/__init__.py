@@ -5,7 +5,7 @@ from typing import Any
 
 from common.checkpoint import Checkpoint
 from common.errors import CheckpointError
-from common.foreign import fastpitch, hifigan, tacotron2, waveglow
+from common.foreign import fastpitch, hifigan, jasper, tacotron2, waveglow
 from common.foreign.layout import without_prefix
 
 
@@ -30,13 +30,15 @@ def read_foreign(payload: dict[str, Any], *, path: Path, training: bool = True) 
             return hifigan.read(payload, path=path, training=training)
         if layout == "WaveGlow":
             return waveglow.read(payload, training=training)
+        if layout == "Jasper":
+            return jasper.read(payload, training=training)
         if layout == "HiFi-GAN's discriminators":
             raise hifigan.not_a_generator(path)
     except (LookupError, TypeError, AttributeError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"{path}: a damaged checkpoint of {layout} ({error!r})") from error
     raise CheckpointError(
         f"{path}: a checkpoint of {layout}, which this version cannot read; "
-        "expected FastPitch 1.0, Tacotron 2, HiFi-GAN or WaveGlow"
+        "expected FastPitch 1.0, Tacotron 2, HiFi-GAN, WaveGlow or Jasper"
     )
 
 
