@@ -107,16 +107,17 @@ def write_down(speech: Speech, listener: Listener, *, tell: Callable[[Transcript
     return seconds
 
 
-def measure(speech: Speech, listener: Listener, *, repeats: int, warmup_steps: int) -> list[float]:
-    """Seconds of each batch, everything heard ``repeats`` times after ``warmup_steps`` batches that do not count."""
+def measure(speech: Speech, listener: Listener, *, iterations: int, warmup_steps: int) -> tuple[list[float], list[int]]:
+    """Seconds of each of ``iterations`` batches after ``warmup_steps`` that do not count, and what was heard in all."""
     plan = [indices for window in listener.batches(speech) for indices in window]
-    warmup = [plan[step % len(plan)] for step in range(warmup_steps)]
-    seconds = []
-    for number, indices in enumerate(warmup + plan * repeats):
+    seconds, heard = [], []
+    for step in range(-warmup_steps, iterations):
+        indices = plan[step % len(plan)]
         took = listener.hear(*listener.collate(speech, indices))[1]
-        if number >= warmup_steps:
+        if step >= 0:
             seconds.append(took)
-    return seconds
+            heard += indices
+    return seconds, heard
 
 
 def time_figures(seconds: Sequence[float], *, n_utterances: int, duration: float) -> dict[str, float]:
@@ -136,7 +137,7 @@ def write_down_all(
 ) -> None:
     """Write everything down on stdout and into ``--output``, with error rates where references are known.
 
-    With ``--repeats`` above 1 or ``--warmup-steps`` it is only measured.
+    With ``--iterations`` it is only measured.
 
     Raises:
         InputError: a recording cannot be read; names its entry.
@@ -147,18 +148,19 @@ def write_down_all(
 
     def tell(one: Transcript) -> None:
         transcripts.append(one)
-        print_line(f"{one.wav}|{one.text}")
+        if not args.quiet:
+            print_line(f"{one.wav}|{one.text}")
 
     logger = Logger(args.log_file, stdout=False)
     try:
         logger.parameter(**vars(args), precision=precision_name(args))
-        if args.repeats > 1 or args.warmup_steps:
-            seconds = measure(speech, listener, repeats=args.repeats, warmup_steps=args.warmup_steps)
+        if args.iterations is not None:
+            seconds, heard = measure(speech, listener, iterations=args.iterations, warmup_steps=args.warmup_steps)
         else:
-            seconds = write_down(speech, listener, tell=tell)
+            seconds, heard = write_down(speech, listener, tell=tell), range(len(speech))
         rates = error_rates(transcripts)
-        heard = sum(speech.durations) * args.repeats
-        times = time_figures(seconds, n_utterances=len(speech) * args.repeats, duration=heard)
+        duration = sum(speech.durations[index] for index in heard)
+        times = time_figures(seconds, n_utterances=len(heard), duration=duration)
         logger.log((), rates | times)
     finally:
         logger.close()

@@ -42,6 +42,7 @@ def parse_recognition_args(argv: Sequence[str] | None) -> argparse.Namespace:
         "-d", "--dataset-path", type=Path, default=Path(), help="folder that manifests and lists are relative to"
     )
     parser.add_argument("-o", "--output", type=Path, help="file for transcripts and errors: name.json or name.tsv")
+    parser.add_argument("--quiet", action="store_true", help="show the figures alone")
     parser.add_argument("--log-file", type=Path, help="JSON log of the figures")
     parser.add_argument("--ema", action="store_true", help="use the averaged weights")
     group = parser.add_argument_group("reading")
@@ -65,7 +66,9 @@ def parse_recognition_args(argv: Sequence[str] | None) -> argparse.Namespace:
     group = parser.add_argument_group("computing and measuring")
     add_precision_arguments(group)
     group.add_argument("-bs", "--batch-size", type=positive_int, default=16, help="recordings at once")
-    group.add_argument("--repeats", type=positive_int, default=1, help="hear everything so often, to measure it")
+    group.add_argument(
+        "--iterations", type=positive_int, help="measure so many batches, the same again if need be, and write nothing"
+    )
     group.add_argument("--warmup-steps", type=non_negative_int, default=0, help="batches before measuring begins")
     group.add_argument(
         "--pad-to-max-duration", action="store_true", help="give all batches the length of --max-duration"
@@ -74,8 +77,10 @@ def parse_recognition_args(argv: Sequence[str] | None) -> argparse.Namespace:
     check_precision_arguments(args)
     if args.pad_to_max_duration and args.max_duration is None:
         raise OptionError("--pad-to-max-duration needs --max-duration")
-    if args.output is not None and (args.repeats > 1 or args.warmup_steps):
-        raise OptionError("--output with --repeats or --warmup-steps, which measure and write nothing down")
+    if args.iterations is None and args.warmup_steps:
+        raise OptionError("--warmup-steps needs --iterations, which measures")
+    if args.iterations is not None and args.output is not None:
+        raise OptionError("--output needs transcripts, and --iterations only measures; leave one of them out")
     if args.output is not None and args.output.suffix not in OUTPUTS:
         raise OptionError(f"--output {args.output}: expected a file that ends with {' or '.join(OUTPUTS)}")
     return args
