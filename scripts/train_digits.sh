@@ -8,7 +8,6 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
-use_python
 
 : "${DATASET:=../shared/data/fsdd}" # is read where it lies
 : "${OUTPUT_DIR:=output/digits}"
@@ -24,6 +23,7 @@ use_python
 need_whole_numbers EPOCHS WARMUP_EPOCHS HOLD_EPOCHS BATCH_SIZE SEED
 [ -d "$DATASET/recordings" ] || [ "${DRY_RUN:-0}" = 1 ] ||
     die "$DATASET/recordings: no such folder; set DATASET to the Free Spoken Digit Dataset's"
+use_python
 run_or_print "$PYTHON" -m scripts.make_digits_lists "$DATASET" "$OUTPUT_DIR"
 training=(
     "$PYTHON" train.py
@@ -63,4 +63,4 @@ trap 'rm -f "$took"' EXIT
 TIMEFORMAT="%R s, and %U s of CPU time"
 { time run_or_print "${training[@]}" "$@" 2>&3; } 3>&2 2>"$took" || exit
 run_or_print "${hearing[@]}"
-echo "training took $(cat "$took")"
+[ "${DRY_RUN:-0}" = 1 ] || echo "training took $(cat "$took")"
