@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
 import data_functions
 import loss_functions
@@ -22,7 +21,7 @@ from common.engine import Engine, EngineOptions
 from common.errors import CheckpointError, OptionError
 from common.host_memory import keep_freed_memory
 from common.logger import Logger
-from common.objective import Objective
+from common.objective import Networks, Objective
 from common.optim import OPTIMIZERS, build_optimizer, schedule_over
 from common.precision import add_precision_arguments, amp_dtype_from_args, check_precision_arguments, choose_kernels
 from common.progress import print_line
@@ -126,8 +125,8 @@ def train(args: argparse.Namespace, ranks: Ranks) -> int:
         _load_weights(networks, found[1], where=found[0], ranks=ranks)
     package.arg_parser.set_up_networks(networks, args, new=found is None)
     objective = loss_functions.build_objective(args.model, args, audio)
-    n_updates = len(training_set) // (args.batch_size * args.gradient_accumulation_steps * ranks.world_size)
-    engine = _build_engine(args, networks, objective, settings, ranks, steps_per_epoch=n_updates)
+    n_steps = len(training_set) // (args.batch_size * args.gradient_accumulation_steps * ranks.world_size)
+    engine = _build_engine(args, networks, objective, settings, ranks, n_steps)
     args.output.mkdir(parents=True, exist_ok=True)
     logger = Logger(args.log_file or args.output / "nvlog.json", enabled=ranks.is_main)
     logger.parameter(**{name: str(value) if isinstance(value, Path) else value for name, value in vars(args).items()})
@@ -189,10 +188,9 @@ def _check_fits(template: Checkpoint, found: Checkpoint, *, where: Path, adaptab
     ``adaptable`` names fields of the audio that may differ, as the model will adapt to them.
     """
     names = (str(where), "these options and data")
-    wanted = _config_of(template, template.model, where=where)
-    assumed = {name: getattr(wanted, name) for name in found.assumed_config}
+    config, wanted = (_config_of(checkpoint, template.model, where=where) for checkpoint in (found, template))
     pairs = [
-        (replace(_config_of(found, template.model, where=where), **assumed), wanted),
+        (replace(config, **{name: getattr(wanted, name) for name in found.assumed_config}), wanted),
         (found.audio, replace(template.audio, **{name: getattr(found.audio, name) for name in adaptable})),
     ]
     if found.text is not None and template.text is not None:
@@ -202,7 +200,7 @@ def _check_fits(template: Checkpoint, found: Checkpoint, *, where: Path, adaptab
         raise CheckpointError(f"{where} does not fit: " + "; ".join(lines))
 
 
-def _load_weights(networks: dict[str, nn.Module], found: Checkpoint, *, where: Path, ranks: Ranks) -> None:
+def _load_weights(networks: Networks, found: Checkpoint, *, where: Path, ranks: Ranks) -> None:
     """Load a checkpoint's weights; one that was made for inference lacks the networks that only training needs."""
     inferring, *others = networks
     absent = [name for name in others if name not in found.networks] if found.training is None else []
@@ -213,13 +211,7 @@ def _load_weights(networks: dict[str, nn.Module], found: Checkpoint, *, where: P
 
 
 def _build_engine(
-    args: argparse.Namespace,
-    networks: dict[str, nn.Module],
-    objective: Objective,
-    settings: Settings,
-    ranks: Ranks,
-    *,
-    steps_per_epoch: int,
+    args: argparse.Namespace, networks: Networks, objective: Objective, settings: Settings, ranks: Ranks, n_steps: int
 ) -> Engine:
     for network in networks.values():
         network.to(ranks.device).train()
@@ -237,7 +229,7 @@ def _build_engine(
             betas=optimization.betas,
             eps=optimization.eps,
         )
-        schedules[phase.name] = schedule_over(optimization.schedule, steps_per_epoch=steps_per_epoch)
+        schedules[phase.name] = schedule_over(optimization.schedule, steps_per_epoch=n_steps)
     options = EngineOptions(
         amp_dtype=amp_dtype_from_args(args), grad_clip=args.grad_clip_thresh, ema_decay=args.ema_decay
     )

@@ -114,8 +114,11 @@ class BlockConfig:
             raise InputError(f"stride {self.stride} and dilation {self.dilation}: expected one of them to be 1")
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout {self.dropout}: expected at least 0 and less than 1")
-        if self.residual and self.stride > 1:
-            raise InputError(f"stride {self.stride} of a residual block: what goes around it keeps its length")
+        if self.residual and (self.stride > 1 or self.kernel_size % 2 == 0):
+            raise InputError(
+                f"kernel_size {self.kernel_size} and stride {self.stride} of a residual block: "
+                "expected an odd one and 1, as what goes around it keeps its length"
+            )
         if self.residual_dense and not self.residual:
             raise InputError("residual_dense without residual: expected both or none")
 

@@ -115,9 +115,8 @@ class Encoder(nn.Module):
 
     def forward(self, features: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """features (B, C, F), lengths (B,) frames -> (B, channels, 1, F'), lengths (B,)."""
-        x = features.unsqueeze(2)
-        if x.device.type == "cuda" or torch.is_autocast_enabled("cpu") or torch.is_grad_enabled():
-            x = x.contiguous(memory_format=torch.channels_last)
+        # Channels last: else bfloat16 is converted for every layer, which costs narrow networks a sixth on CPUs.
+        x = features.unsqueeze(2).contiguous(memory_format=torch.channels_last)
         dense: list[Tensor] = []
         for block, is_dense in zip(self.layers, self.dense):
             if self.masks:
