@@ -9,7 +9,6 @@ from common.cli import ArgumentParser, non_negative_int, positive_float, positiv
 from common.errors import OptionError
 from common.precision import add_precision_arguments, check_precision_arguments
 
-PAD_LEADING = 16  # frames of silence before an utterance, as published
 OUTPUTS = (".json", ".tsv")
 
 
@@ -61,7 +60,10 @@ def parse_recognition_args(argv: Sequence[str] | None) -> argparse.Namespace:
         help="write the references as the model does: lower case, numbers in words, no punctuation",
     )
     group.add_argument(
-        "--pad-leading", type=non_negative_int, default=PAD_LEADING, help="frames of silence before each recording"
+        "--pad-leading",
+        type=non_negative_int,
+        default=0,
+        help="frames of silence before each recording; published inference had 16, which training never hears",
     )
     group = parser.add_argument_group("computing and measuring")
     add_precision_arguments(group)

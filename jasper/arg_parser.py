@@ -38,8 +38,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument(
         "--model-config",
         type=Path,
-        default=CONFIGS / "jasper10x5dr_speedp-online_speca.yaml",
-        help="YAML file of network, labels, features and augmentation; jasper/configs holds the published ones",
+        default=Path("jasper10x5dr_speedp-online_speca.yaml"),
+        help="YAML file of network, labels, features and augmentation, or the name of one in jasper/configs",
     )
     group.add_argument(
         "--override-config",
@@ -81,7 +81,8 @@ def jasper_settings(args: argparse.Namespace) -> JasperSettings:
     if args.max_duration is not None:
         sections = ("audio_dataset", "filterbank_features")
         overrides += [f"input_train.{section}.max_duration={args.max_duration}" for section in sections]
-    return load_config(args.model_config, overrides=overrides)
+    path = args.model_config
+    return load_config(path if path.exists() else CONFIGS / path, overrides=overrides)
 
 
 def settings_from_args(args: argparse.Namespace) -> Settings:
