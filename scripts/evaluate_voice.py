@@ -10,8 +10,7 @@ griffin-lim. A run that was stopped goes on where it was when it is started agai
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,33 +20,29 @@ import models
 from common.checkpoint import load_checkpoint
 from common.cli import ArgumentParser, non_negative_float, positive_float, positive_int, run
 from common.config import AudioConfig
-from common.errors import CheckpointError, InputError, OptionError
+from common.errors import CheckpointError, OptionError
 from common.evaluation.page import save_page
 from common.evaluation.results import Journal, Result, Table, columns_of, save_results
-from common.evaluation.run import Evaluator, Folder, Item, check_items, evaluate_all
+from common.evaluation.run import Evaluator, Folder, Item, evaluate_all
 from common.files import sha256
 from common.given_checkpoints import Given
 from common.inference_arguments import SIGMA_INFER, set_up, text_config_from_args
-from common.phrases import Phrase, read_phrases
 from common.precision import add_precision_arguments, check_precision_arguments, precision_name
 from common.progress import print_line
 from common.recognition import Listener
-from common.recognition_arguments import PAD_LEADING
 from common.registry import GENERATORS, VOCODERS
 from common.synthesis import Controls
-from common.synthesizer import Synthesizer, encode_phrases
+from common.synthesizer import Synthesizer
 from common.text.cleaners import CLEANERS
-from common.text.front_end import UNKNOWN_SYMBOLS, TextFrontEnd
+from common.text.front_end import UNKNOWN_SYMBOLS
 from common.text.symbols import CHARACTER_SETS, PHONE_SETS
 from common.vocoder import ACCEPTABLE_DIFFERENCES, Autocast, GriffinLimVocoder, Vocoder
 from common.voices import Voice, check_contract, vocoder_of, voice_of
 from jasper.text import normalize_transcript
 from jasper.waveform import resample, voiced_part
-from scripts.make_corpus import READER, normalise
+from scripts.evaluation_list import READERS, read_items
 
 GRIFFIN_LIM = "griffin-lim"
-READERS = ("auto", "espeak", "none")
-ESPEAK_PHONES = "ipa"  # the set of symbols that the embedded speaker's phones are in
 OPTIONS_OF = {  # options that one kind of model alone has a notion of
     "FastPitch": ("speaker", "pace"),
     GRIFFIN_LIM: ("griffin_lim_iters",),
@@ -247,94 +242,34 @@ def load_ear(given: Given | None, *, device: torch.device, autocast: Autocast) -
     if given is None:
         return None
     network, config = load_network(given, device=device)
-    transcribe = partial(network.transcribe, pad_leading=PAD_LEADING)
-    return JasperEar(Listener(transcribe, autocast, 1, device), config.labels, config.features.sample_rate)
-
-
-def read_items(args: argparse.Namespace, voice: Voice) -> list[Item]:
-    """The list's utterances, all checked, with what each is measured by.
-
-    Raises:
-        InputError: the list, or what belongs to one of its lines, cannot be used; names the line.
-    """
-    phrases = read_phrases(args.list, optional=("wav",))
-    is_phones = voice.front_end.config.input_type == "phone"
-    read = is_phones and wants_reader(args.reader, voice.front_end, phrases)
-    if read:
-        print("note: the list's words are turned into phones by eSpeak, as the quickstart does (--reader)")
-    spoken = [replace(one, text=" ".join(READER.phones(normalise(one.text)))) for one in phrases] if read else phrases
-    utterances = encode_phrases(
-        spoken,
-        voice.front_end,
-        dataset_path=args.dataset_path,
-        speaker_ids=voice.speaker_id,
-        default_speaker=voice.speaker_id(args.speaker, "--speaker"),
-    )
-    voice.front_end.warn_dropped()
-    words = {one.output: one.text for one in phrases} if read or not is_phones else {}
-    words |= read_transcripts(args.transcripts)
-    items = [
-        Item(utterance, phrase.text, words.get(phrase.output), find_recording(phrase, args))
-        for utterance, phrase in zip(utterances, phrases)
-    ]
-    check_items(items)
-    if args.jasper is not None and all(item.words is None for item in items):
-        print("note: the list is of phones, so there are no words to compare with what is heard; see --transcripts")
-    return items
-
-
-def wants_reader(reader: str, front_end: TextFrontEnd, phrases: Sequence[Phrase]) -> bool:
-    """Whether a voice of phones gets its phones from eSpeak."""
-    if reader != "auto":
-        if reader == "espeak" and front_end.config.symbol_set != ESPEAK_PHONES:
-            raise OptionError(
-                f"--reader espeak gives phones of the set {ESPEAK_PHONES}, and the voice reads "
-                f"{front_end.config.symbol_set}; leave it out, and give a list of phones"
-            )
-        return reader == "espeak"
-    symbols = set(front_end.symbols)
-    are_phones = any(set(front_end.clean(one.text).split()) <= symbols for one in phrases if one.text)
-    return front_end.config.symbol_set == ESPEAK_PHONES and not are_phones
-
-
-def read_transcripts(path: Path | None) -> dict[PurePosixPath, str]:
-    """Words by the utterances' names."""
-    if path is None:
-        return {}
-    phrases = read_phrases(path, optional=("wav",))
-    if phrases[0].text is None:
-        raise InputError(f"{phrases[0].where}: no text column, which --transcripts needs")
-    return {phrase.output: phrase.text for phrase in phrases}
-
-
-def find_recording(phrase: Phrase, args: argparse.Namespace) -> Path | None:
-    """The recorded clip of a phrase: what the list says, else what ``--recordings`` has of its name."""
-    if phrase.wav is not None:
-        return args.dataset_path / phrase.wav
-    if args.recordings is None:
-        return None
-    if not args.recordings.is_dir():
-        raise InputError(f"{args.recordings}: no such folder of recordings (--recordings)")
-    paths = (args.recordings / phrase.output.with_suffix(suffix) for suffix in (phrase.output.suffix, ".flac"))
-    return next((path for path in paths if path.is_file()), None)
+    return JasperEar(Listener(network.transcribe, autocast, 1, device), config.labels, config.features.sample_rate)
 
 
 def settings_of(args: argparse.Namespace, opened: Models) -> dict[str, Any]:
-    """All that the results depend on besides the list."""
+    """All that the results depend on besides the list, in plain types."""
     given = {"generator": opened.generator, "vocoder": opened.vocoder, "jasper": opened.ear}
-    settings = {name: None if one is None else sha256(one.path) for name, one in given.items()}
-    settings |= {name: value for name, value in vars(args).items() if name not in NOT_SETTINGS}
-    return settings
+    return {
+        "sha256": {name: sha256(one.path) for name, one in given.items() if one is not None},
+        "options": {name: value for name, value in vars(args).items() if name not in NOT_SETTINGS},
+    }
 
 
-def report(folder: Folder, results: Sequence[Result], *, args: argparse.Namespace, table: Table) -> None:
-    """The averages on the terminal, the JSON and the page."""
+def new_table(items: Sequence[Item], *, heard: bool) -> Table:
+    """A table of what can be measured of ``items``."""
+    words = heard and any(item.words is not None for item in items)
+    return Table(columns_of(words=words, recordings=any(item.recording is not None for item in items)))
+
+
+def report(folder: Folder, results: Sequence[Result], *, args: argparse.Namespace, settings: dict[str, Any]) -> None:
+    """Write the JSON and the page, and say where they are."""
     said = {"generator": args.generator, "vocoder": args.vocoder, "list": args.list, "jasper": args.jasper}
     facts = {name: str(value) for name, value in said.items() if value is not None}
     facts["precision"] = precision_name(args)
-    save_results(folder.results, results, settings=facts)
+    save_results(folder.results, results, settings=facts | settings)
     save_page(folder, results, title=f"{args.generator.name} through {Path(args.vocoder).name}", settings=facts)
-    print_line(table.means(results))
+    print_line(f"listen and look: {folder.page}; figures: {folder.results}")
+    if failed := sum(result.error is not None for result in results):
+        print_line(f"{failed} of {len(results)} utterances could not be evaluated to the end")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -344,10 +279,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     device, autocast = set_up(args)
     voice = load_voice(opened, args, device=device)
     items = read_items(args, voice)
+    vocoder = load_vocoder(opened, args, audio=voice.audio, device=device, autocast=autocast)
     ear = load_ear(opened.ear, device=device, autocast=autocast)
     synthesizer = Synthesizer(
         generator=voice.network,
-        vocoder=load_vocoder(opened, args, audio=voice.audio, device=device, autocast=autocast),
+        vocoder=vocoder,
         controls=Controls(pace=args.pace, seed=args.seed),
         audio=voice.audio,
         device=device,
@@ -355,17 +291,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     folder = Folder(args.output)
     evaluator = Evaluator(synthesizer, voice.audio, folder, ear=ear)
-    journal = Journal(folder.journal, settings=settings_of(args, opened))
+    settings = settings_of(args, opened)
+    journal = Journal(folder.journal, settings=settings)
     earlier = [] if args.fresh else folder.finished(journal.read(), items)
     journal.start(earlier)
-    table = Table(
-        columns_of(
-            words=ear is not None and any(item.words is not None for item in items),
-            recordings=any(item.recording is not None for item in items),
-        )
-    )
     if earlier:
-        print_line(f"{len(earlier)} of {len(items)} utterances are from an earlier run; --fresh measures them anew")
+        print(f"{len(earlier)} of {len(items)} utterances are from an earlier run; --fresh measures them anew")
+    table = new_table(items, heard=ear is not None)
     for line in (table.header, *map(table.row, earlier)):
         print_line(line)
 
@@ -374,15 +306,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print_line(table.row(result))
 
     results, signal = evaluate_all(items, evaluator, earlier=earlier, done=done)
-    report(folder, results, args=args, table=table)
-    failed = sum(result.error is not None for result in results)
-    if failed:
-        print_line(f"{failed} of {len(results)} utterances could not be evaluated to the end")
-    print_line(f"listen and look: {folder.page}; figures: {folder.results}")
+    print_line(table.means(results))
+    report(folder, results, args=args, settings=settings)
     if signal is not None:
         print_line(f"stopped after {len(results)} of {len(items)} utterances; start it again to go on")
         return 128 + signal
-    return 1 if failed else 0
+    return 1 if any(result.error is not None for result in results) else 0
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import numpy as np
 import soundfile
 import torch
 from corpus import RATE, glide
+from tiny_vocoder import TINY
 
 from common.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
@@ -18,7 +19,6 @@ from hifigan.model import build_networks as build_hifigan
 from jasper.config import BlockConfig, FeatureConfig
 from jasper.config import ModelConfig as JasperConfig
 from jasper.model import build_networks as build_jasper
-from tiny_vocoder import TINY
 
 AUDIO = AudioConfig()
 VOICE = FastPitchConfig(

@@ -122,7 +122,7 @@ def _draw_pitch(axis: Axes, curves: dict[str, np.ndarray], *, hop_s: float) -> N
     axis.set_ylabel("F0 (Hz)")
     axis.set_xlabel("time (s)")
     axis.set_title("pitch", loc="left", fontsize="medium")
-    axis.legend(loc="upper right", ncols=len(curves), fontsize="small")
+    axis.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=len(curves), fontsize="small", frameon=False)
     axis.grid(alpha=0.3)
 
 
