@@ -20,7 +20,7 @@ use_python
 : "${MODEL_CONFIG:=jasper/configs/jasper10x5dr_speedp-online_speca.yaml}"
 : "${EPOCHS:=440}"
 : "${EPOCHS_PER_CHECKPOINT:=10}"
-: "${KEEP_MILESTONES:=100 200 300 400}" # epochs whose checkpoints stay, with the last two
+: "${KEEP_MILESTONES=100 200 300 400}" # epochs whose checkpoints stay, with the last two; empty: all stay
 : "${LEARNING_RATE:=0.01}"
 : "${MIN_LEARNING_RATE:=1e-5}"
 : "${LR_POLICY:=exponential}" # or polynomial, legacy
