@@ -1,8 +1,9 @@
-"""Speaks a list of phrases: text to mel-spectrograms to sound, with the latency and throughput of doing so."""
+"""Speaks a list of phrases, text to mel-spectrograms to sound, or with --jasper writes down what recordings say."""
 
 import argparse
 import importlib
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,16 +15,14 @@ from common.config import AudioConfig
 from common.copy_synthesis import load_given
 from common.cuda_graphs import CudaGraphRecorder
 from common.errors import InputError, OptionError
-from common.given_checkpoints import Given, open_checkpoints
-from common.host_memory import keep_freed_memory
+from common.given_checkpoints import Given, open_checkpoint, open_checkpoints
 from common.inference_arguments import (
     add_inference_arguments,
-    autocast_from_args,
     check_options,
     check_roles,
     checkpoint_option,
-    device_from_args,
     given_checkpoint,
+    set_up,
     transform_options,
     vocoder_settings,
 )
@@ -31,37 +30,17 @@ from common.logger import Logger
 from common.measure import BatchTimes, Measurements
 from common.phrases import read_phrases
 from common.pitch_statistics import read_pitch_statistics
-from common.precision import choose_kernels, precision_name
+from common.precision import precision_name
+from common.recognition import write_down_all
+from common.recognition_arguments import parse_recognition_args, wants_recognition
 from common.registry import GENERATORS, VOCODERS, available_models
-from common.synthesis import Controls, EnergyTransformation, PitchTransformation
+from common.synthesis import Controls
 from common.synthesizer import OutputFolder, Synthesizer, Utterance, encode_phrases, plan_batches, speak_all
 from common.text.front_end import TextFrontEnd
 from common.vocoder import AudioContract, Autocast, GriffinLimVocoder, NetworkVocoder, Vocoder, WithSettings
+from common.voice import Voice
 
 IN_HERTZ = {"shift", "custom"}  # pitch transforms that need to know the voice's pitch
-
-
-@dataclass(frozen=True)
-class Voice:
-    """A text-to-mel checkpoint, ready to speak."""
-
-    model: str
-    network: Any  # a common.synthesizer.Generator
-    audio: AudioConfig
-    front_end: TextFrontEnd
-    n_speakers: int
-    pitch_transform: PitchTransformation | None
-    energy_transform: EnergyTransformation | None
-
-    def speaker_id(self, name: str, where: str) -> int:
-        """Id of a speaker's name or number; ``where`` says where it was written."""
-        names = self.front_end.config.speakers
-        if name in names:
-            return names.index(name)
-        if name.isdecimal() and int(name) < self.n_speakers:
-            return int(name)
-        or_names = f" or one of {', '.join(names)}" if names else ""
-        raise InputError(f"{where}: speaker {name!r}, expected a number from 0 to {self.n_speakers - 1}{or_names}")
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
@@ -71,7 +50,8 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
         description="Speak a list of phrases",
         prog="inference.py",
         epilog="Exit status: 0 spoken, also where single phrases were cut that the voice did not end; 1 bad input, or "
-        "every phrase was cut; 2 wrong options; 128 + a signal's number if one stopped the run.",
+        "every phrase was cut; 2 wrong options; 128 + a signal's number if one stopped the run. "
+        "The other direction, speech to text, has options of its own: --jasper CHECKPOINT --help.",
     )
     add_inference_arguments(
         parser,
@@ -210,14 +190,24 @@ def controls_from_args(args: argparse.Namespace, voice: Voice | None) -> Control
     )
 
 
+def recognise(argv: list[str] | None) -> int:
+    """Write down what recordings say."""
+    args = parse_recognition_args(argv)
+    device, autocast = set_up(args)
+    given = replace(open_checkpoint("Jasper", args.jasper, ema=False), ema=args.ema)
+    network, config = load_network(given, device=device)
+    speech = models.get_package("Jasper").data_function.open_speech(args, config)
+    transcribe = partial(network.transcribe, pad_leading=args.pad_leading)
+    write_down_all(args, speech, transcribe, autocast=autocast, device=device)
+    return 0
+
+
 def main(argv: list[str] | None = None) -> int:
     """Speak the list; every mistake in it or in the options shows before the first phrase is spoken."""
+    if wants_recognition(argv):
+        return recognise(argv)
     args = parse_args(argv)
-    device = device_from_args(args)
-    autocast = autocast_from_args(args, device)
-    choose_kernels(args)
-    if not args.cuda:
-        keep_freed_memory()
+    device, autocast = set_up(args)
     voice, vocoder, contract = load(args, device=device, autocast=autocast)
     utterances, audio = prepare(args, voice=voice, contract=contract)
     if vocoder is None and not args.no_audio:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
 import data_functions
 import loss_functions
@@ -22,8 +21,8 @@ from common.engine import Engine, EngineOptions
 from common.errors import CheckpointError, OptionError
 from common.host_memory import keep_freed_memory
 from common.logger import Logger
-from common.objective import Objective
-from common.optim import add_optimization_arguments, build_optimizer
+from common.objective import Networks, Objective
+from common.optim import add_optimization_arguments, build_optimizer, schedule_over
 from common.precision import add_precision_arguments, amp_dtype_from_args, check_precision_arguments, choose_kernels
 from common.progress import print_line
 from common.registry import available_models, import_package
@@ -119,7 +118,8 @@ def train(args: argparse.Namespace, ranks: Ranks) -> int:
     if survey := getattr(package.data_function, "survey", None):
         survey(networks, args, training_set=training_set, validation_set=validation_set, ranks=ranks)
     objective = loss_functions.build_objective(args.model, args, audio)
-    engine = _build_engine(args, networks, objective, settings, ranks)
+    n_steps = len(training_set) // (args.batch_size * args.gradient_accumulation_steps * ranks.world_size)
+    engine = _build_engine(args, networks, objective, settings, ranks, n_steps)
     args.output.mkdir(parents=True, exist_ok=True)
     logger = Logger(args.log_file or args.output / "nvlog.json", enabled=ranks.is_main)
     logger.parameter(**{name: str(value) if isinstance(value, Path) else value for name, value in vars(args).items()})
@@ -181,8 +181,9 @@ def _check_fits(template: Checkpoint, found: Checkpoint, *, where: Path, adaptab
     ``adaptable`` names fields of the audio that may differ, as the model will adapt to them.
     """
     names = (str(where), "these options and data")
+    config, wanted = (_config_of(checkpoint, template.model, where=where) for checkpoint in (found, template))
     pairs = [
-        (_config_of(found, template.model, where=where), _config_of(template, template.model, where=where)),
+        (replace(config, **{name: getattr(wanted, name) for name in found.assumed_config}), wanted),
         (found.audio, replace(template.audio, **{name: getattr(found.audio, name) for name in adaptable})),
     ]
     if found.text is not None and template.text is not None:
@@ -192,7 +193,7 @@ def _check_fits(template: Checkpoint, found: Checkpoint, *, where: Path, adaptab
         raise CheckpointError(f"{where} does not fit: " + "; ".join(lines))
 
 
-def _load_weights(networks: dict[str, nn.Module], found: Checkpoint, *, where: Path, ranks: Ranks) -> None:
+def _load_weights(networks: Networks, found: Checkpoint, *, where: Path, ranks: Ranks) -> None:
     """Load a checkpoint's weights; one that was made for inference lacks the networks that only training needs."""
     inferring, *others = networks
     absent = [name for name in others if name not in found.networks] if found.training is None else []
@@ -203,7 +204,7 @@ def _load_weights(networks: dict[str, nn.Module], found: Checkpoint, *, where: P
 
 
 def _build_engine(
-    args: argparse.Namespace, networks: dict[str, nn.Module], objective: Objective, settings: Settings, ranks: Ranks
+    args: argparse.Namespace, networks: Networks, objective: Objective, settings: Settings, ranks: Ranks, n_steps: int
 ) -> Engine:
     for network in networks.values():
         network.to(ranks.device).train()
@@ -221,7 +222,7 @@ def _build_engine(
             betas=optimization.betas,
             eps=optimization.eps,
         )
-        schedules[phase.name] = optimization.schedule
+        schedules[phase.name] = schedule_over(optimization.schedule, steps_per_epoch=n_steps)
     options = EngineOptions(
         amp_dtype=amp_dtype_from_args(args), grad_clip=args.grad_clip_thresh, ema_decay=args.ema_decay
     )

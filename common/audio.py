@@ -95,8 +95,11 @@ def open_wav(path: Path, *, where: str = "") -> soundfile.SoundFile:
     return file
 
 
-def save_wav(path: Path, wave: Tensor, *, sampling_rate: int) -> None:
-    """Write ``wave`` (T,), nominally in [-1, 1], as 16-bit PCM, atomically; louder samples clip, they never wrap."""
+def save_wav(path: Path, wave: Tensor, *, sampling_rate: int, durable: bool = True) -> None:
+    """Write ``wave`` (T,), nominally in [-1, 1], as 16-bit PCM, atomically; louder samples clip, they never wrap.
+
+    ``durable`` as in `common.files.write_atomically`.
+    """
     samples = wave.detach().to("cpu", torch.float32).numpy()
     if samples.ndim != 1 or len(samples) == 0:
         raise AudioError(f"{path}: a wave of shape {tuple(samples.shape)} to save, expected (samples,)")
@@ -107,7 +110,7 @@ def save_wav(path: Path, wave: Tensor, *, sampling_rate: int) -> None:
     def write(file: BinaryIO) -> None:
         soundfile.write(file, integers, sampling_rate, format="WAV", subtype="PCM_16")
 
-    write_atomically(path, write)
+    write_atomically(path, write, durable=durable)
 
 
 def _open(path: Path, where: str) -> soundfile.SoundFile:

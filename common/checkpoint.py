@@ -32,6 +32,7 @@ class Checkpoint:
     # Fields of ``audio`` that are assumed, since the published file that the weights come from does not record them.
     # Training knows the features it trains with, so the checkpoints it writes name none.
     assumed: tuple[str, ...] = ()
+    assumed_config: tuple[str, ...] = ()  # and fields of ``config``, where the weights' shapes do not tell all of it
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
@@ -50,6 +51,8 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     }
     if checkpoint.assumed:
         payload["assumed"] = list(checkpoint.assumed)
+    if checkpoint.assumed_config:
+        payload["assumed_config"] = list(checkpoint.assumed_config)
     write_atomically(path, lambda file: torch.save(payload, file))
 
 
@@ -89,6 +92,7 @@ def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
             ema=payload["ema"],
             training=payload["training"] if training else None,
             assumed=tuple(payload.get("assumed", ())),
+            assumed_config=tuple(payload.get("assumed_config", ())),
         )
     except (KeyError, TypeError) as error:
         raise CheckpointError(f"{path}: damaged checkpoint, {error!r}") from error

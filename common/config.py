@@ -1,6 +1,6 @@
 """The two descriptions stored in every checkpoint: how audio became mels, and how text became ids."""
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from common.errors import InputError
@@ -116,10 +116,24 @@ def _tuples(value: Any) -> Any:
 
 
 def differences(first: Any, second: Any, *, names: tuple[str, str]) -> list[str]:
-    """One line for each field in which two configs of the same class differ, empty when they are equal."""
+    """One line for each field in which two configs of the same class differ, empty when they are equal.
+
+    Of configs within configs, and of as many of them in a row, the differing fields are named alone.
+    """
+    pairs = [(field.name, getattr(first, field.name), getattr(second, field.name)) for field in fields(first)]
     lines = []
-    for field in fields(first):
-        left, right = getattr(first, field.name), getattr(second, field.name)
-        if left != right:
-            lines.append(f"{field.name}: {left} ({names[0]}), {right} ({names[1]})")
+    for name, left, right in pairs:
+        if is_dataclass(left) and type(left) is type(right):
+            lines += [f"{name}.{line}" for line in differences(left, right, names=names)]
+        elif _are_rows(left, right):
+            for index, (one, other) in enumerate(zip(left, right)):
+                lines += [f"{name}[{index}].{line}" for line in differences(one, other, names=names)]
+        elif left != right:
+            lines.append(f"{name}: {left} ({names[0]}), {right} ({names[1]})")
     return lines
+
+
+def _are_rows(left: Any, right: Any) -> bool:
+    """Whether both are as many configs in a row."""
+    rows = isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right)
+    return rows and all(is_dataclass(item) for item in (*left, *right))

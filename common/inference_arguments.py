@@ -11,12 +11,14 @@ import torch
 from common.cli import non_negative_float, non_negative_int, positive_float, positive_int
 from common.config import TextConfig
 from common.errors import OptionError
+from common.host_memory import keep_freed_memory
 from common.precision import (
     add_precision_arguments,
     amp_dtype_from_args,
     autocast,
     check_cuda,
     check_precision_arguments,
+    choose_kernels,
 )
 from common.registry import GENERATORS
 from common.text.arguments import add_phoneme_overrides, override_phonemes
@@ -339,3 +341,12 @@ def autocast_from_args(args: argparse.Namespace, device: torch.device) -> Autoca
     """What gives the context that networks run in: mixed precision with ``--amp``."""
     dtype = amp_dtype_from_args(args)
     return lambda: autocast(device, dtype)
+
+
+def set_up(args: argparse.Namespace) -> tuple[torch.device, Autocast]:
+    """Where networks run and in which precision, with this process prepared for it."""
+    device = device_from_args(args)
+    choose_kernels(args)
+    if not args.cuda:
+        keep_freed_memory()
+    return device, autocast_from_args(args, device)

@@ -82,7 +82,7 @@ class MelExtractor(nn.Module):
         shortest = wave.shape[1] if lengths is None else int(lengths.min())
         if shortest < self.min_samples:
             raise AudioError(f"a clip of {shortest} samples: too short, a frame needs at least {self.min_samples}")
-        with torch.autocast(wave.device.type, enabled=False), _full_precision_products():
+        with torch.autocast(wave.device.type, enabled=False), full_precision_products():
             wave = wave.float()
             if lengths is not None:
                 past_end = torch.arange(wave.shape[1], device=wave.device) >= lengths[:, None]
@@ -121,7 +121,7 @@ class MelExtractor(nn.Module):
 
 
 @contextmanager
-def _full_precision_products() -> Iterator[None]:
+def full_precision_products() -> Iterator[None]:
     """Training may allow TF32 for speed; ten bits of mantissa are too few for a logarithm of small sums."""
     before = torch.get_float32_matmul_precision()
     if before == "highest":

@@ -35,30 +35,57 @@ class SpeechDistance:
     n_pairs: int
 
 
+@dataclass(frozen=True)
+class SpeechFrames:
+    """A wave as it is compared: frames ``hop_s`` apart from 0 s."""
+
+    log_mel: np.ndarray  # (N_MELS, F) natural log, 0 at its largest value, floored
+    f0: np.ndarray  # (F,) Hz, 0 where unvoiced
+    hop_s: float  # s
+
+
+@dataclass(frozen=True)
+class SpeechComparison:
+    """Two waves, which of their frames belong together, and how far these are from each other."""
+
+    reference: SpeechFrames
+    synthesised: SpeechFrames
+    pairs: np.ndarray  # (P, 2) frames of the reference and of the synthesised wave
+    distance: SpeechDistance
+
+
 def compare_speech(reference: np.ndarray, synthesised: np.ndarray, *, sampling_rate: int) -> SpeechDistance:
     """The distance of wave ``synthesised`` (T2,) from wave ``reference`` (T1,), both of ``sampling_rate`` Hz.
 
     Loudness does not count: each wave is seen relative to its own loudest moment. Raises AudioError for a wave
     that is empty, silent or not finite.
     """
-    logs = [_log_mel(wave, sampling_rate=sampling_rate) for wave in (reference, synthesised)]
-    f0 = [
-        frame_f0(wave, sampling_rate=sampling_rate, n_frames=log.shape[1])
-        for wave, log in zip((reference, synthesised), logs)
-    ]
-    left, right = (floored(log) for log in logs)
-    pairs = _speech_pairs(left, right)
-    first, second = f0[0][pairs[:, 0]], f0[1][pairs[:, 1]]
+    return compare_speech_frames(reference, synthesised, sampling_rate=sampling_rate).distance
+
+
+def compare_speech_frames(reference: np.ndarray, synthesised: np.ndarray, *, sampling_rate: int) -> SpeechComparison:
+    """As ``compare_speech``, with all that the distance is computed from."""
+    left, right = (speech_frames(wave, sampling_rate=sampling_rate) for wave in (reference, synthesised))
+    pairs = _speech_pairs(left.log_mel, right.log_mel)
+    first, second = left.f0[pairs[:, 0]], right.f0[pairs[:, 1]]
     both = (first > 0) & (second > 0)
     hz = first[both] - second[both]
     cents = 1200 * np.log2(first[both] / second[both])
-    return SpeechDistance(
-        mcd_db=_mean_distortion(left, right, pairs),
+    distance = SpeechDistance(
+        mcd_db=_mean_distortion(left.log_mel, right.log_mel, pairs),
         f0_rmse_hz=_root_mean_square(hz),
         f0_rmse_cents=_root_mean_square(cents),
         voicing_error=float(np.mean((first > 0) != (second > 0))),
         n_pairs=len(pairs),
     )
+    return SpeechComparison(left, right, pairs, distance)
+
+
+def speech_frames(wave: np.ndarray, *, sampling_rate: int) -> SpeechFrames:
+    """The frames of wave (T,); raises AudioError if it is empty, silent or not finite."""
+    log_mel = _log_mel(wave, sampling_rate=sampling_rate)
+    f0 = frame_f0(wave, sampling_rate=sampling_rate, n_frames=log_mel.shape[1])
+    return SpeechFrames(floored(log_mel), f0, _hop_length(sampling_rate) / sampling_rate)
 
 
 def mel_cepstral_distortion(reference: np.ndarray, synthesised: np.ndarray) -> float:

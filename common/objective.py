@@ -37,6 +37,7 @@ class Example:
     curves: dict[str, dict[str, Tensor]] = field(default_factory=dict)  # plot -> label -> (L,)
     audio: dict[str, Tensor] = field(default_factory=dict)  # title -> (T,) in [-1, 1]
     alignments: dict[str, Tensor] = field(default_factory=dict)  # title -> (F, L) attention's weights of each frame
+    texts: dict[str, str] = field(default_factory=dict)  # title -> what was said; also shown on stdout
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from common.cli import non_negative_float, positive_float, positive_int, positive_or_inf
 from common.errors import CheckpointError
 
-OPTIMIZERS = ("lamb", "adam", "adamw")
+OPTIMIZERS = ("lamb", "adam", "adamw", "novograd")
+LR_POLICIES = ("exponential", "polynomial", "legacy")
 Schedule = Callable[[int, int], float]  # iteration and epoch, both from 1 -> learning rate
 # How an optimizer is computed, not what: a checkpoint of another machine has no say in it.
 _EXECUTION = ("fused", "foreach", "capturable", "differentiable")
@@ -20,10 +21,17 @@ _OPTIONS = ("lr", "weight_decay", "betas")
 
 
 @dataclass(frozen=True)
+class EpochPolicy:
+    """A schedule whose stages are counted in epochs."""
+
+    over: Callable[[int], Schedule]  # updates an epoch -> schedule
+
+
+@dataclass(frozen=True)
 class Optimization:
     """What a model's optimizers are given beyond the common options."""
 
-    schedule: Schedule
+    schedule: Schedule | EpochPolicy
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-9
 
@@ -123,6 +131,88 @@ class Lamb(torch.optim.Optimizer):
         return list(ratios.unbind())
 
 
+class Novograd(torch.optim.Optimizer):
+    """NovoGrad (Ginsburg et al., arXiv:1905.11286, algorithm 1) as Jasper was trained with.
+
+    Each parameter's gradient is divided by the root of a running mean of its squared norm (of the last norm, if
+    beta2 is 0); weight decay joins it after that, and momentum sums it without bias correction. A running mean of 0
+    begins anew with the next norm. All parameters are updated together.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[nn.Parameter],
+        lr: float,
+        *,
+        betas: tuple[float, float] = (0.95, 0.0),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        grad_averaging: bool = False,
+        amsgrad: bool = False,
+    ) -> None:
+        """``grad_averaging`` weights what momentum adds by 1 - beta1; ``amsgrad`` divides by the largest mean."""
+        if lr <= 0 or eps < 0 or weight_decay < 0 or not all(0 <= beta < 1 for beta in betas):
+            raise ValueError("NovoGrad: lr must be above 0, betas in [0, 1), eps and weight_decay at least 0")
+        defaults = {
+            "lr": lr,
+            "betas": tuple(betas),
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "grad_averaging": grad_averaging,
+            "amsgrad": amsgrad,
+        }
+        super().__init__(params, defaults)
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor | None:
+        """One update of every parameter that has a gradient."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            weights = [p for p in group["params"] if p.grad is not None]
+            if weights:
+                self._update(weights, group)
+        return loss
+
+    def _update(self, weights: list[nn.Parameter], group: dict[str, Any]) -> None:
+        for weight in weights:
+            state = self.state[weight]
+            if not state:
+                state["step"] = 0
+                state["exp_avg"] = torch.zeros_like(weight)
+                state["exp_avg_sq"] = torch.zeros((), device=weight.device)
+                if group["amsgrad"]:
+                    state["max_exp_avg_sq"] = torch.zeros((), device=weight.device)
+            state["step"] += 1
+        gradients = [p.grad for p in weights]
+        means = [self.state[p]["exp_avg"] for p in weights]
+        beta1, _ = group["betas"]
+        share = 1 - beta1 if group["grad_averaging"] else 1.0
+        factors = share / (self._norms(weights, gradients, group).sqrt() + group["eps"])
+        steps = torch._foreach_mul(gradients, list(factors.unbind()))
+        if group["weight_decay"] != 0:
+            torch._foreach_add_(steps, weights, alpha=group["weight_decay"] * share)
+        torch._foreach_mul_(means, beta1)
+        torch._foreach_add_(means, steps)
+        torch._foreach_add_(weights, means, alpha=-group["lr"])
+
+    def _norms(self, weights: list[nn.Parameter], gradients: list[Tensor], group: dict[str, Any]) -> Tensor:
+        """Squared norm to divide each gradient by, (parameters,); the state follows, without leaving the device."""
+        own = torch.stack(torch._foreach_norm(gradients)).square()
+        squares = [self.state[p]["exp_avg_sq"] for p in weights]
+        before = torch.stack(squares)
+        beta2 = group["betas"][1]
+        norms = torch.where(before == 0, own, beta2 * before + (1 - beta2) * own)
+        torch._foreach_copy_(squares, list(norms.unbind()))
+        if group["amsgrad"]:
+            largest = [self.state[p]["max_exp_avg_sq"] for p in weights]
+            norms = torch.maximum(torch.stack(largest), norms)
+            torch._foreach_copy_(largest, list(norms.unbind()))
+        return norms
+
+
 def build_optimizer(
     name: str,
     parameters: Iterable[nn.Parameter],
@@ -139,6 +229,8 @@ def build_optimizer(
         return torch.optim.Adam(parameters, learning_rate, betas=betas, eps=eps, weight_decay=weight_decay, fused=True)
     if name == "adamw":
         return torch.optim.AdamW(parameters, learning_rate, betas=betas, eps=eps, weight_decay=weight_decay, fused=True)
+    if name == "novograd":
+        return Novograd(parameters, learning_rate, betas=betas, eps=eps, weight_decay=weight_decay)
     raise ValueError(f"optimizer {name!r}: expected one of {', '.join(OPTIMIZERS)}")
 
 
@@ -161,6 +253,53 @@ def inverse_sqrt_schedule(learning_rate: float, *, warmup_steps: int) -> Schedul
 def exponential_schedule(learning_rate: float, *, decay: float) -> Schedule:
     """learning_rate x decay^(epoch - 1): the first epoch has the full rate."""
     return lambda iteration, epoch: learning_rate * decay ** (epoch - 1)
+
+
+def schedule_over(schedule: Schedule | EpochPolicy, *, steps_per_epoch: int) -> Schedule:
+    """The schedule of a run with so many updates an epoch."""
+    return schedule.over(steps_per_epoch) if isinstance(schedule, EpochPolicy) else schedule
+
+
+def jasper_schedule(
+    learning_rate: float,
+    *,
+    policy: str,
+    warmup_epochs: int,
+    hold_epochs: int,
+    n_epochs: int,
+    min_lr: float,
+    gamma: float,
+    power: float = 2.0,
+) -> EpochPolicy:
+    """Linear warm-up, the full rate for ``hold_epochs``, then a fall that ends at ``min_lr``.
+
+    The ``exponential`` policy multiplies by ``gamma`` each epoch, ``polynomial`` falls to ``min_lr`` by a power of
+    the updates that are left of ``n_epochs``, and ``legacy`` by the same power to 0, but not below ``min_lr``. The
+    original gives an update the rate of the one before it, and the first update the full one; here each has its own.
+    """
+
+    def over(steps_per_epoch: int) -> Schedule:
+        warmup_steps = warmup_epochs * steps_per_epoch
+        full_until = warmup_steps + hold_epochs * steps_per_epoch
+        falling = max(n_epochs * steps_per_epoch - full_until, 1)
+
+        def rate(iteration: int, epoch: int) -> float:
+            if iteration < warmup_steps:
+                return max(learning_rate * (iteration + 1) / (warmup_steps + 1), min_lr)
+            if iteration < full_until:
+                return max(learning_rate, min_lr)
+            if policy == "exponential":
+                return max(learning_rate * gamma ** (epoch - warmup_epochs - hold_epochs), min_lr)
+            left = max(full_until + falling - iteration, 0) / falling
+            if policy == "legacy":
+                return max(learning_rate * left**power, min_lr)
+            return min_lr + max(learning_rate - min_lr, 0.0) * left**power
+
+        return rate
+
+    if policy not in LR_POLICIES:
+        raise ValueError(f"learning-rate policy {policy!r}: expected one of {', '.join(LR_POLICIES)}")
+    return EpochPolicy(over)
 
 
 def state_by_name(optimizer: torch.optim.Optimizer, named: dict[str, nn.Parameter]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Lists of phrases to speak: with a header of columns, as `name.wav|utterance`, or plain lines of text."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -23,7 +24,7 @@ class Phrase:
     speaker: str | None = None  # a number, or a name that the checkpoint knows
 
 
-def read_phrases(path: Path) -> list[Phrase]:
+def read_phrases(path: Path, *, optional: Collection[str] = ()) -> list[Phrase]:
     """Read a list of phrases in any of its three forms.
 
     - The first line names columns out of ``COLUMNS`` (``text``, ``mel`` or ``wav`` among them), parted by tabs or
@@ -32,7 +33,7 @@ def read_phrases(path: Path) -> list[Phrase]:
     - One utterance a line. These, and a list without the column ``output``, are named ``audio_0001.wav`` and so
       on by their place in the list.
 
-    Blank lines are skipped.
+    Blank lines are skipped. A line may leave a column of ``optional`` empty.
 
     Raises:
         InputError: the file is missing or not UTF-8, a line does not fit the form, a value is empty, an output
@@ -60,7 +61,7 @@ def read_phrases(path: Path) -> list[Phrase]:
         values = [value.strip() for value in line.split(delimiter)]
         if len(values) != len(columns):
             raise InputError(f"{where}: {len(values)} columns, expected {wanted}")
-        phrases.append(_phrase(dict(zip(columns, values)), place=place, where=where))
+        phrases.append(_phrase(dict(zip(columns, values)), place=place, where=where, optional=optional))
     _check_unique(phrases)
     return phrases
 
@@ -92,7 +93,8 @@ def _check_columns(columns: list[str], *, where: str) -> None:
         raise InputError(f"{where}: columns mel and wav both give the mel-spectrogram; keep one of them")
 
 
-def _phrase(values: dict[str, str], *, place: int, where: str) -> Phrase:
+def _phrase(values: dict[str, str], *, place: int, where: str, optional: Collection[str]) -> Phrase:
+    values = {name: value for name, value in values.items() if value or name not in optional}
     empty = [name for name, value in values.items() if not value]
     if empty:
         raise InputError(f"{where}: empty {empty[0]}")

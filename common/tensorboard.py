@@ -52,6 +52,8 @@ class TensorBoardLogs:
             for title, wave in example.audio.items():
                 tag = f"audio_{title}/{_tag(example.name)}"
                 writer.add_audio(tag, _playable(wave), iteration, sample_rate=sampling_rate)
+            for title, text in example.texts.items():
+                writer.add_text(f"text_{title}/{_tag(example.name)}", text, iteration)
         writer.flush()
 
     def close(self) -> None:

@@ -288,6 +288,9 @@ class Trainer:
             return
         with evaluation_mode(networks):
             examples = self._engine.objective.examples(networks, batch.to(self._ranks.device))
+        for example in examples:
+            for title, text in example.texts.items():
+                print_line(f"{subset} {example.name} {title}: {text}")
         # Drawing and Griffin-Lim take a second or two, in which training can go on.
         self._wait_for_drawing()
         self._drawing.append(self._artist.submit(self._draw, subset, self._engine.iteration, examples))

@@ -3,16 +3,19 @@
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 import fastpitch.model as fastpitch
 import hifigan.model as hifigan
+import jasper.model as jasper
 import tacotron2.model as tacotron2
 import waveglow.model as waveglow
-from common.cli import positive_int
+from common.cli import positive_float, positive_int
 from common.config import AudioConfig
 from common.data import Batch
 from common.engine import EngineOptions
@@ -22,18 +25,28 @@ from fastpitch.data_function import FastPitchBatch
 from fastpitch.loss_function import FastPitchObjective
 from hifigan.data_function import HifiganBatch
 from hifigan.loss_function import HifiganObjective
+from jasper.batch import JasperBatch
+from jasper.loss_function import JasperObjective
+from jasper.yaml_config import CONFIGS, load_config
+from scripts.random_recogniser import LETTERS_A_SECOND, durations
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.loss_function import Tacotron2Objective
 from waveglow.data_function import WaveGlowBatch
 from waveglow.loss_function import WaveGlowObjective
 
-MODELS = ("FastPitch", "HiFi-GAN", "Tacotron2", "WaveGlow")
+MODELS = ("FastPitch", "HiFi-GAN", "Tacotron2", "WaveGlow", "Jasper")
 VOCODERS = ("HiFi-GAN", "WaveGlow")
 FRAMES = (150, 860)  # of an utterance, as LJSpeech's
 _FRAMES_A_CHARACTER = 5.7
 _N_MELS = AudioConfig().n_mels
 
 MakeBatch = Callable[[Sequence[int], torch.Generator], Batch]
+DrawLengths = Callable[[int, torch.Generator], list[int]]
+
+
+def uniform_lengths(count: int, generator: torch.Generator) -> list[int]:
+    """Frames of ``count`` utterances for synthesis."""
+    return torch.randint(FRAMES[0], FRAMES[1] + 1, (count,), generator=generator).tolist()
 
 
 @dataclass(frozen=True)
@@ -57,6 +70,7 @@ class Subject:
     schedule: Schedule
     make_batch: MakeBatch  # of utterances of these lengths (frames; a vocoder's segments: samples)
     options: EngineOptions = field(default_factory=EngineOptions)
+    draw_lengths: DrawLengths = uniform_lengths  # of so many utterances (frames)
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, model: str) -> None:
@@ -67,6 +81,13 @@ def add_arguments(parser: argparse.ArgumentParser, *, model: str) -> None:
     parser.add_argument(
         "--segment-length", type=positive_int, help="samples of a vocoder's segment; as published if not given"
     )
+    parser.add_argument(
+        "--model-config",
+        type=Path,
+        default=CONFIGS / "jasper10x5dr_speedp-online_speca.yaml",
+        help="YAML file of Jasper's network, features and augmentation",
+    )
+    parser.add_argument("--max-duration", type=positive_float, default=16.7, help="of Jasper's longest utterance, s")
 
 
 def segment_length(args: argparse.Namespace) -> int:
@@ -76,7 +97,13 @@ def segment_length(args: argparse.Namespace) -> int:
 
 def build(setting: Setting, args: argparse.Namespace) -> Subject:
     """The model of the options, new, with the published optimizer."""
-    build_one = {"FastPitch": _fastpitch, "HiFi-GAN": _hifigan, "Tacotron2": _tacotron2, "WaveGlow": _waveglow}
+    build_one = {
+        "FastPitch": _fastpitch,
+        "HiFi-GAN": _hifigan,
+        "Tacotron2": _tacotron2,
+        "WaveGlow": _waveglow,
+        "Jasper": _jasper,
+    }
     subject = build_one[args.model](setting, args)
     return replace(subject, options=replace(subject.options, amp_dtype=setting.amp_dtype))
 
@@ -127,6 +154,48 @@ def _waveglow(setting: Setting, args: argparse.Namespace) -> Subject:
         optimizer={"name": "adam", "learning_rate": 1e-4, "weight_decay": 0.0, "betas": (0.9, 0.999), "eps": 1e-8},
         schedule=lambda iteration, epoch: 1e-4,
         make_batch=_waveglow_segments,
+    )
+
+
+def _jasper(setting: Setting, args: argparse.Namespace) -> Subject:
+    settings = load_config(args.model_config)
+    model, augmentation = settings.model, settings.train.augmentation
+    features = model.features
+    frames_a_second = features.sample_rate / features.hop_length
+
+    def draw_lengths(count: int, generator: torch.Generator) -> list[int]:
+        random = np.random.default_rng(generator.initial_seed())
+        return [round(seconds * frames_a_second) for seconds in durations(count, args.max_duration, random)]
+
+    def make_batch(lengths: Sequence[int], generator: torch.Generator) -> JasperBatch:
+        n_samples = torch.tensor(lengths) * features.hop_length
+        seconds = n_samples / features.sample_rate
+        token_lengths = (seconds * LETTERS_A_SECOND).long().clamp(min=1)
+        waves = _wave(n_samples.tolist(), generator)
+        inside = torch.arange(waves.size(1)) < n_samples.unsqueeze(1)
+        return JasperBatch(
+            names=_names(len(lengths)),
+            waves=waves * inside,
+            wave_lengths=n_samples,
+            tokens=torch.randint(len(model.labels), (len(lengths), int(token_lengths.max())), generator=generator),
+            token_lengths=token_lengths,
+            hop_length=features.hop_length,
+            draws=torch.rand(len(lengths), augmentation.n_draws, generator=generator),
+        )
+
+    return Subject(
+        networks=jasper.build_networks(model, features.audio, None),
+        objective=JasperObjective(augmentation),
+        optimizer={
+            "name": "novograd",
+            "learning_rate": 0.01,
+            "weight_decay": 1e-3,
+            "betas": (0.95, 0.0),
+            "eps": 1e-8,
+        },
+        schedule=lambda iteration, epoch: 1e-4,  # noise has nothing to teach; large steps would only diverge
+        make_batch=make_batch,
+        draw_lengths=draw_lengths,
     )
 
 

@@ -7,9 +7,10 @@ of the table is the plain way; the others are compared to it.
 
 FastPitch and Tacotron 2 learn from made-up utterances with lengths like LJSpeech's: uniform from 150 to 860 frames, 5.7
 frames a character. Their plain way is float32 and utterances of any length together, padding computed with them as the
-original does. Vocoders learn from made-up segments, of 8192 samples for HiFi-GAN (v1) and 8000 for WaveGlow. HiFi-GAN's
-plain way is float32 with recordings and generated sound judged in two passes of the discriminators; WaveGlow has none,
-so that float32 is what it is compared to.
+original does. Jasper hears noise of lengths like LibriSpeech's, up to --max-duration; its plain way is the same.
+Vocoders learn from made-up segments, of 8192 samples for HiFi-GAN (v1) and 8000 for WaveGlow. HiFi-GAN's plain way is
+float32 with recordings and generated sound judged in two passes of the discriminators; WaveGlow has none, so that
+float32 is what it is compared to.
 
 A batch that does not fit into memory ends the run in one line with the exit status 3.
 """
@@ -35,7 +36,7 @@ from common.files import write_json
 from common.host_memory import keep_freed_memory
 from common.optim import build_optimizer
 from common.sampler import GlobalBatchSampler
-from scripts.benchmark_subjects import FRAMES, VOCODERS, Setting, Subject, add_arguments, build, segment_length
+from scripts.benchmark_subjects import VOCODERS, Setting, Subject, add_arguments, build, segment_length
 
 OUT_OF_MEMORY = 3  # exit status
 
@@ -48,6 +49,7 @@ class Figures:
     samples_per_second: float | None  # of sound that a vocoder learnt from
     seconds: float  # median of an update
     memory: float | None  # GiB: the GPU's peak; None on the CPU
+    sequences_per_second: float  # utterances or segments of all processes
 
 
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -75,7 +77,7 @@ def main() -> int:
     if ranks.is_main:
         print(f"{args.model} on {machine(args)}\ntorch {torch.__version__}; {' '.join(sys.argv)}")
         print(f"global batch {ranks.world_size} x {args.accumulation} x {args.batch_size}, {args.steps} updates a line")
-        print(f"{'setting':<28} {'frames/s':>10} {'ratio':>6} {'s/update':>9} {'memory':>9}")
+        print(f"{'setting':<28} {'frames/s':>10} {'sequences/s':>12} {'ratio':>6} {'s/update':>9} {'memory':>9}")
     plain = None
     for setting in settings:
         try:
@@ -90,8 +92,8 @@ def main() -> int:
             ratio = figures.frames_per_second / plain
             memory = "-" if figures.memory is None else f"{figures.memory:.1f} GiB"
             print(
-                f"{setting.name:<28} {figures.frames_per_second:>10.0f} {ratio:>6.2f} {figures.seconds:>9.3f} "
-                f"{memory:>9}"
+                f"{setting.name:<28} {figures.frames_per_second:>10.0f} {figures.sequences_per_second:>12.2f} "
+                f"{ratio:>6.2f} {figures.seconds:>9.3f} {memory:>9}"
             )
             if args.json is not None:
                 write_json(args.json, asdict(figures))
@@ -145,11 +147,11 @@ def measure(setting: Setting, args: argparse.Namespace, ranks: Ranks) -> Figures
         frames += engine.step(micro_batches, epoch=1).n_frames
         _synchronize(ranks)
         times.append(time.perf_counter() - started)
-    samples = None
-    if args.model in VOCODERS:
-        samples = segment_length(args) * args.batch_size * args.accumulation * ranks.world_size * args.steps
+    sequences = args.batch_size * args.accumulation * ranks.world_size * args.steps
+    samples = segment_length(args) * sequences if args.model in VOCODERS else None
     memory = torch.cuda.max_memory_allocated(ranks.device) / 2**30 if args.cuda else None
-    return Figures(frames / sum(times), samples and samples / sum(times), statistics.median(times), memory)
+    spent = sum(times)
+    return Figures(frames / spent, samples and samples / spent, statistics.median(times), memory, sequences / spent)
 
 
 def _engine(subject: Subject, args: argparse.Namespace, ranks: Ranks) -> Engine:
@@ -178,7 +180,7 @@ def _steps(setting: Setting, subject: Subject, args: argparse.Namespace, ranks: 
             yield [subject.make_batch(lengths, generator).to(ranks.device) for _ in range(args.accumulation)]
         return
     count = args.batch_size * args.accumulation * ranks.world_size * (args.steps + 1)
-    lengths = torch.randint(FRAMES[0], FRAMES[1] + 1, (count,), generator=generator).tolist()
+    lengths = subject.draw_lengths(count, generator)
     sampler = GlobalBatchSampler(
         # Lengths that all look alike leave the draw in random order.
         [0] * count if setting.plain else lengths,

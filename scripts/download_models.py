@@ -25,7 +25,7 @@ from common.inference_arguments import checkpoint_option
 from common.registry import GENERATORS, VOCODERS
 from scripts.download import TIMEOUT, fetch, is_archive, unpack
 
-MODELS = {checkpoint_option(name): name for name in (*GENERATORS, *VOCODERS)}
+MODELS = {checkpoint_option(name): name for name in (*GENERATORS, *VOCODERS, "Jasper")}
 # What lies beside checkpoints without being one.
 NO_CHECKPOINT = (".json", ".sha256", ".txt", ".md", ".yaml", ".yml")
 

@@ -90,7 +90,8 @@ def table(runs: list[Run]) -> list[str]:
     return lines
 
 
-def _run(text: str) -> tuple[int, Path]:
+def processes_and_log(text: str) -> tuple[int, Path]:
+    """An ``argparse`` type: ``8=output/nvlog.json``."""
     processes, equals, path = text.partition("=")
     if not equals or not processes.isdecimal() or int(processes) < 1:
         raise argparse.ArgumentTypeError(f"{text}: expected processes=log, such as 8=output/nvlog.json")
@@ -100,7 +101,9 @@ def _run(text: str) -> tuple[int, Path]:
 def main() -> None:
     """Print the table of the runs given."""
     parser = ArgumentParser(description="print the throughput of training runs as one table", prog="train_table")
-    parser.add_argument("runs", nargs="+", type=_run, metavar="processes=log", help="logs that train.py wrote")
+    parser.add_argument(
+        "runs", nargs="+", type=processes_and_log, metavar="processes=log", help="logs that train.py wrote"
+    )
     for line in table([read_run(*given) for given in parser.parse_args().runs]):
         print(line)
 

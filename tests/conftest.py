@@ -28,3 +28,23 @@ def goldens() -> Path:
 def shared_data() -> Path:
     """Folder of real recorded speech."""
     return _folder(SHARED / "data")
+
+
+@pytest.fixture(scope="session")
+def sung_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run in which a tiny Jasper learnt three sung words; the corpus is its folder ``corpus``."""
+    from sung_words import make_sung_corpus, training_options
+
+    import train
+
+    output = tmp_path_factory.mktemp("sung_run")
+    corpus = make_sung_corpus(output / "corpus")
+    assert (
+        train.main(
+            training_options(
+                corpus, output, "--epochs", "40", "--epochs-per-checkpoint", "40", "--validation-interval", "40"
+            )
+        )
+        == 0
+    )
+    return output

@@ -5,8 +5,15 @@ from typing import Any
 
 from common.checkpoint import Checkpoint
 from common.errors import CheckpointError
-from common.foreign import fastpitch, hifigan, tacotron2, waveglow
+from common.foreign import fastpitch, hifigan, jasper, tacotron2, waveglow
 from common.foreign.layout import without_prefix
+
+_READERS = {
+    "FastPitch": fastpitch.read,
+    "Tacotron 2": tacotron2.read,
+    "WaveGlow": waveglow.read,
+    "Jasper": jasper.read,
+}
 
 
 def read_foreign(payload: dict[str, Any], *, path: Path, training: bool = True) -> Checkpoint | None:
@@ -16,28 +23,19 @@ def read_foreign(payload: dict[str, Any], *, path: Path, training: bool = True) 
     leaves out what only training needs.
 
     Raises:
-        CheckpointError: the layout is known but not read here, or the checkpoint is damaged or incomplete.
+        CheckpointError: the layout is known, but the checkpoint is damaged or incomplete, or no model of its own.
     """
     layout = _recognise(payload)
     if layout is None:
         return None
     try:
-        if layout in ("FastPitch 1.0", "FastPitch 1.1"):
-            return fastpitch.read(payload, training=training)
-        if layout == "Tacotron 2":
-            return tacotron2.read(payload, training=training)
         if layout == "HiFi-GAN":
             return hifigan.read(payload, path=path, training=training)
-        if layout == "WaveGlow":
-            return waveglow.read(payload, training=training)
         if layout == "HiFi-GAN's discriminators":
             raise hifigan.not_a_generator(path)
+        return _READERS[layout](payload, training=training)
     except (LookupError, TypeError, AttributeError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"{path}: a damaged checkpoint of {layout} ({error!r})") from error
-    raise CheckpointError(
-        f"{path}: a checkpoint of {layout}, which this version cannot read; "
-        "expected FastPitch, Tacotron 2, HiFi-GAN or WaveGlow"
-    )
 
 
 def _recognise(payload: dict[str, Any]) -> str | None:
@@ -51,7 +49,7 @@ def _recognise(payload: dict[str, Any]) -> str | None:
         return None
     keys = set(without_prefix(state))
     if {"encoder.word_emb.weight", "duration_predictor.fc.weight"} <= keys:
-        return "FastPitch 1.1" if any(key.startswith("attention.") for key in keys) else "FastPitch 1.0"
+        return "FastPitch"
     if "decoder.attention_rnn.weight_ih" in keys:
         return "Tacotron 2"
     if "convinv.0.conv.weight" in keys:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 _PREFIX = re.compile(r"^module\.(1\.)?")  # the longer one of some of WaveGlow's, which apex wrapped
 # Those that bear on the numbers; the others choose a kernel, which is this machine's matter.
-_SETTINGS = ("lr", "betas", "eps", "weight_decay", "amsgrad", "maximize")
+_SETTINGS = ("lr", "betas", "eps", "weight_decay", "amsgrad", "maximize", "grad_averaging")
 
 
 def without_prefix(state: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -2,7 +2,7 @@
 
 import re
 
-_WORDS = {
+ABBREVIATIONS = {
     "mrs": "misess",  # sic: published voices were trained on this spelling
     "ms": "miss",
     "mr": "mister",
@@ -26,7 +26,7 @@ _WORDS = {
     "sen": "senator",
     "etc": "et cetera",
 }
-_ABBREVIATION = re.compile(rf"\b({'|'.join(_WORDS)})\.", re.IGNORECASE)
+_ABBREVIATION = re.compile(rf"\b({'|'.join(ABBREVIATIONS)})\.", re.IGNORECASE)
 _NUMBER_SIGN = re.compile(r"No\.(?=[ ]?[0-9])")
 _PERCENT = re.compile(r"[ ]?%")
 _HALF = re.compile(r"([0-9])?½")
@@ -44,4 +44,4 @@ def expand_abbreviations(text: str) -> str:
     text = _HALF.sub(lambda match: f"{match[1]} and a half" if match[1] else "half", text)
     text = text.replace("&", " and ").replace("@", " at ")
     text = _DOMAIN.sub(r"\1 dot \2", text)
-    return _ABBREVIATION.sub(lambda match: _WORDS[match[1].lower()], text)
+    return _ABBREVIATION.sub(lambda match: ABBREVIATIONS[match[1].lower()], text)

@@ -1,0 +1,62 @@
+"""Word and character error rates of transcripts, over a whole corpus."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import jiwer
+
+_CHARACTERS = jiwer.ReduceToListOfListOfChars()  # jiwer's own choice would leave out blanks at both ends
+
+
+@dataclass(frozen=True)
+class ErrorCounts:
+    """Substitutions, deletions and insertions, and what they are counted in; counts of several corpora add up."""
+
+    word_errors: int = 0
+    n_words: int = 0  # of the references
+    char_errors: int = 0
+    n_chars: int = 0  # of the references, blanks included
+
+    def __add__(self, other: "ErrorCounts") -> "ErrorCounts":
+        return ErrorCounts(
+            self.word_errors + other.word_errors,
+            self.n_words + other.n_words,
+            self.char_errors + other.char_errors,
+            self.n_chars + other.n_chars,
+        )
+
+    @property
+    def wer(self) -> float:
+        """Word errors a word of the references; above 1 if there are more errors than words."""
+        return self.word_errors / max(self.n_words, 1)  # of no words it is their number, as jiwer has it
+
+    @property
+    def cer(self) -> float:
+        """Character errors a character of the references."""
+        return self.char_errors / max(self.n_chars, 1)
+
+
+def error_counts(references: Sequence[str], hypotheses: Sequence[str]) -> ErrorCounts:
+    """Errors of each hypothesis against the reference in its place, added up.
+
+    Words are what blanks of any kind separate; case and marks count. Characters are those of the texts as given.
+
+    Raises:
+        ValueError: not as many hypotheses as references.
+    """
+    if len(references) != len(hypotheses):
+        raise ValueError(f"{len(hypotheses)} hypotheses of {len(references)} references")
+    if not references:
+        return ErrorCounts()
+    words = jiwer.process_words(_single_blanks(references), _single_blanks(hypotheses))
+    characters = jiwer.process_characters(list(references), list(hypotheses), _CHARACTERS, _CHARACTERS)
+    return ErrorCounts(*_errors_and_length(words), *_errors_and_length(characters))
+
+
+def _single_blanks(texts: Sequence[str]) -> list[str]:
+    return [" ".join(text.split()) for text in texts]
+
+
+def _errors_and_length(output: jiwer.WordOutput | jiwer.CharacterOutput) -> tuple[int, int]:
+    changed = output.substitutions + output.deletions
+    return changed + output.insertions, changed + output.hits

@@ -1,0 +1,80 @@
+"""Voices and vocoders, made of the checkpoints that hold them and the networks loaded from these."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from common.config import AudioConfig
+from common.errors import InputError
+from common.given_checkpoints import Given
+from common.inference_arguments import checkpoint_option
+from common.synthesis import PitchTransformation
+from common.synthesizer import Generator
+from common.text.front_end import TextFrontEnd
+from common.vocoder import AudioContract, Autocast, NetworkVocoder, VocoderNetwork, WithSettings
+
+
+@dataclass(frozen=True)
+class Voice:
+    """A text-to-mel network with its text front end, ready to speak."""
+
+    model: str
+    network: Generator
+    audio: AudioConfig
+    front_end: TextFrontEnd
+    n_speakers: int
+    pitch_transform: PitchTransformation | None = None
+
+    def speaker_id(self, name: str, where: str) -> int:
+        """Id of a speaker's name or number; ``where`` says where it was written."""
+        names = self.front_end.config.speakers
+        if name in names:
+            return names.index(name)
+        if name.isdecimal() and int(name) < self.n_speakers:
+            return int(name)
+        or_names = f" or one of {', '.join(names)}" if names else ""
+        raise InputError(f"{where}: speaker {name!r}, expected a number from 0 to {self.n_speakers - 1}{or_names}")
+
+
+def voice_of(given: Given, network: Generator, config: Any, *, unknown_symbols: str) -> Voice:
+    """The voice of a checkpoint; ``config`` is its ModelConfig."""
+    return Voice(
+        model=given.model,
+        network=network,
+        audio=given.checkpoint.audio,
+        front_end=TextFrontEnd(given.checkpoint.text, unknown_symbols=unknown_symbols),
+        n_speakers=getattr(config, "n_speakers", 1),
+    )
+
+
+def vocoder_of(
+    given: Given,
+    network: VocoderNetwork,
+    *,
+    settings: Mapping[str, Any],
+    autocast: Autocast,
+    device: torch.device,
+    denoising_strength: float,
+) -> NetworkVocoder:
+    """The vocoder of a checkpoint; ``settings`` are what its network is told besides the mels."""
+    return NetworkVocoder(
+        WithSettings(network, settings) if settings else network,
+        given.checkpoint.audio,
+        name=checkpoint_option(given.model),
+        autocast=autocast,
+        device=device,
+        denoising_strength=denoising_strength,
+    )
+
+
+def check_contract(generator: Given, vocoder: Given, *, accepted: Sequence[str]) -> None:
+    """Refuse a vocoder that reads other mels than the generator makes.
+
+    Raises:
+        InputError: lists each field that differs, and what to do.
+    """
+    held, made = vocoder.checkpoint, generator.checkpoint
+    contract = AudioContract(held.audio, str(vocoder.path), held.assumed, tuple(accepted))
+    contract.check(made.audio, owner=str(generator.path), assumed=made.assumed)

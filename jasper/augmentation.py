@@ -1,0 +1,138 @@
+"""Dither, and masks on features; each utterance's are drawn from seed, epoch and index alone."""
+
+from dataclasses import dataclass, fields
+from functools import lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from common.errors import InputError
+
+_STREAM = 1  # sets these numbers apart from what else is drawn from seed, epoch and index
+_NOISE_SAMPLES = 2**16  # dither repeats after them; every utterance begins at a place of its own
+
+
+@dataclass(frozen=True)
+class SpecAugment:
+    """Bands and spans of frames that are masked (Park et al., arXiv:1904.08779); widths are drawn inclusively."""
+
+    freq_masks: int = 0
+    min_freq: int = 0  # bands
+    max_freq: int = 10
+    time_masks: int = 0
+    min_time: int = 0  # frames
+    max_time: int = 10
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def n_draws(self) -> int:
+        """Uniform numbers that an utterance's masks take."""
+        return 2 * (self.freq_masks + self.time_masks)
+
+    def mask(self, n_bands: int, n_frames: int, lengths: Tensor, draws: Tensor) -> Tensor:
+        """Where features (B, n_bands, n_frames) of ``lengths`` (B,) frames are masked, bool; draws (B, n_draws)."""
+        of_bands, of_frames = draws.split([2 * self.freq_masks, 2 * self.time_masks], dim=1)
+        bands = _spans(of_bands, self.min_freq, self.max_freq, torch.full_like(lengths, n_bands), n_bands)
+        frames = _spans(of_frames, self.min_time, self.max_time, lengths, n_frames)
+        return bands.any(dim=1).unsqueeze(2) | frames.any(dim=1).unsqueeze(1)
+
+
+@dataclass(frozen=True)
+class CutoutAugment:
+    """Rectangles that are masked; their extents are drawn inclusively."""
+
+    masks: int = 0
+    min_freq: int = 20  # bands
+    max_freq: int = 20
+    min_time: int = 5  # frames
+    max_time: int = 5
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def n_draws(self) -> int:
+        """Uniform numbers that an utterance's masks take."""
+        return 4 * self.masks
+
+    def mask(self, n_bands: int, n_frames: int, lengths: Tensor, draws: Tensor) -> Tensor:
+        """As `SpecAugment.mask`."""
+        of_bands, of_frames = draws.chunk(2, dim=1)
+        bands = _spans(of_bands, self.min_freq, self.max_freq, torch.full_like(lengths, n_bands), n_bands)
+        frames = _spans(of_frames, self.min_time, self.max_time, lengths, n_frames)
+        return (bands.unsqueeze(3) & frames.unsqueeze(2)).any(dim=1)
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """How the features of training vary from one epoch to the next."""
+
+    dither: float = 1e-5  # standard deviation of noise that is added to waves; full scale is 1
+    spec_augment: SpecAugment | None = None
+    cutout_augment: CutoutAugment | None = None
+
+    def __post_init__(self) -> None:
+        if self.dither < 0:
+            raise InputError(f"dither {self.dither}: expected at least 0")
+
+    @property
+    def n_draws(self) -> int:
+        """Uniform numbers that one utterance takes: where its noise begins, then those of its masks."""
+        return 1 + sum(one.n_draws for one in self._masks())
+
+    def draw(self, *, seed: int, epoch: int, index: int) -> Tensor:
+        """Uniform numbers (n_draws,) float32 in [0, 1) of an utterance of a list in an epoch."""
+        generator = np.random.default_rng((seed, epoch, index, _STREAM))
+        return torch.from_numpy(generator.random(self.n_draws, dtype=np.float32))
+
+    def dithered(self, waves: Tensor, draws: Tensor) -> Tensor:
+        """waves (B, T) with noise, a new tensor; draws (B, n_draws)."""
+        if self.dither == 0:
+            return waves
+        start = (draws[:, :1] * _NOISE_SAMPLES).long()
+        places = (start + torch.arange(waves.size(1), device=waves.device)) % _NOISE_SAMPLES
+        return waves + self.dither * _noise(waves.device)[places]
+
+    def masked(self, features: Tensor, lengths: Tensor, draws: Tensor) -> Tensor:
+        """features (B, C, F) of ``lengths`` (B,) frames, with masks; draws (B, n_draws).
+
+        A mask is the mean of normalised features, 0. It begins where it leaves a band or frame free after it, so that
+        the last one is masked only by what covers all, as published. It lies within an utterance's own frames, where
+        the original counts the batch's padding in: what an utterance loses does not depend on its company.
+        """
+        for one, own in zip(self._masks(), draws[:, 1:].split([one.n_draws for one in self._masks()], dim=1)):
+            features = features.masked_fill(one.mask(features.size(1), features.size(2), lengths, own), 0.0)
+        return features
+
+    def _masks(self) -> list[SpecAugment | CutoutAugment]:
+        """In the order in which they are laid on."""
+        return [one for one in (self.cutout_augment, self.spec_augment) if one is not None and one.n_draws > 0]
+
+
+def _spans(draws: Tensor, shortest: int, longest: int, sizes: Tensor, size: int) -> Tensor:
+    """Random spans of positions: draws (B, 2 * n), sizes (B,) -> bool (B, n, size), True within a span."""
+    of_widths, of_starts = draws.chunk(2, dim=1)
+    widths = shortest + (of_widths * (longest - shortest + 1)).long()
+    room = (sizes.unsqueeze(1) - widths).clamp(min=1)
+    starts = (of_starts * room).long().unsqueeze(2)
+    positions = torch.arange(size, device=draws.device)
+    return (positions >= starts) & (positions < starts + widths.unsqueeze(2))
+
+
+@lru_cache(maxsize=4)
+def _noise(device: torch.device) -> Tensor:
+    """The same (_NOISE_SAMPLES,) float32 on every device."""
+    return torch.randn(_NOISE_SAMPLES, generator=torch.Generator().manual_seed(0)).to(device)
+
+
+def _check(config: SpecAugment | CutoutAugment) -> None:
+    for one in fields(config):
+        if getattr(config, one.name) < 0:
+            raise InputError(f"{one.name} {getattr(config, one.name)}: expected at least 0")
+    for axis in ("freq", "time"):
+        low, high = getattr(config, f"min_{axis}"), getattr(config, f"max_{axis}")
+        if low > high:
+            raise InputError(f"min_{axis} {low} and max_{axis} {high}: expected min_{axis} <= max_{axis}")

@@ -1,0 +1,198 @@
+"""Jasper's data: recordings with transcripts, perturbed anew in each epoch of training."""
+
+import argparse
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from common.config import AudioConfig, TextConfig
+from common.errors import InputError
+from common.progress import print_line
+from jasper.arg_parser import jasper_settings
+from jasper.batch import JasperBatch
+from jasper.config import DatasetSettings, InputSettings, ModelConfig
+from jasper.recordings import Recordings, Selection
+from jasper.text import Labels
+from jasper.waveform import perturb
+
+__all__ = ["JasperBatch", "JasperDataset", "JasperUtterance", "build_dataset", "open_speech"]
+
+_STREAM = 2  # keeps these random numbers apart from those of the features' augmentation
+
+
+@dataclass(frozen=True)
+class JasperUtterance:
+    """One utterance, checked."""
+
+    name: str  # "wavs/a.wav (train.json: entry 7)"
+    wave: Tensor  # (T,) float32
+    tokens: Tensor  # (L,) int64
+    draws: Tensor | None = None  # (K,) float32, what its features' augmentation is drawn from
+
+
+class JasperDataset:
+    """Utterances of manifests, lists or folders, with the transcripts that CTC aligns them with.
+
+    ``draw`` gives an utterance as training hears it: one of its recordings, perturbed, with the random numbers that
+    dither and masks come from; all of that is decided by seed, epoch and index. Indexing gives the original.
+
+    Raises:
+        InputError: a source or a recording is missing or broken, a transcript is missing or has no known characters,
+            or it is too long for its recording.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Path],
+        *,
+        folder: Path,
+        settings: InputSettings,
+        model: ModelConfig,
+        seed: int = 0,
+        note: Callable[[str], None] = print_line,
+    ) -> None:
+        self._settings = settings
+        self._model = model
+        self._seed = seed
+        dataset = settings.dataset
+        self._recordings = Recordings(sources, folder=folder, selection=_selection(dataset, model.labels))
+        if self._recordings.note:
+            note(f"note: {self._recordings.note}")
+        labels = Labels(model.labels)
+        self._tokens = [self._encode(index, labels) for index in range(len(self._recordings))]
+        self.lengths = [round(seconds * dataset.sample_rate) for seconds in self._recordings.durations]  # samples
+        for index, n_samples in enumerate(self.lengths):
+            self._check_aligns(index, n_samples)
+
+    def __len__(self) -> int:
+        return len(self._recordings)
+
+    def __getitem__(self, index: int) -> JasperUtterance:
+        """The original recording, trimmed.
+
+        Raises:
+            InputError: it is broken, or too short for its transcript.
+        """
+        return JasperUtterance(self._name(index), self._original(index), self._tokens[index])
+
+    def draw(self, index: int, *, epoch: int) -> JasperUtterance:
+        """One of the recordings, perturbed; the original where that would be too short for the transcript."""
+        random = np.random.default_rng((self._seed, epoch, index, _STREAM))
+        dataset = self._settings.dataset
+        entry = self._recordings.entries[index]
+        recording = entry.original
+        if not dataset.ignore_offline_speed_perturbation:
+            recording = entry.recordings[int(random.integers(len(entry.recordings)))]
+        wave = self._recordings.load(index, recording=recording)
+        wave = perturb(wave, dataset, random, longest=self._padded_length)
+        if not self._aligns(index, len(wave)):
+            wave = self._original(index)
+        draws = self._settings.augmentation.draw(seed=self._seed, epoch=epoch, index=index)
+        return JasperUtterance(self._name(index), wave, self._tokens[index], draws)
+
+    def collate(self, items: list[JasperUtterance]) -> JasperBatch:
+        """Pad utterances, in the order they come, into one batch."""
+        waves = pad_sequence([item.wave for item in items], batch_first=True)
+        if self._padded_length is not None:
+            waves = F.pad(waves, (0, max(self._padded_length - waves.size(1), 0)))
+        draws = [item.draws for item in items]
+        return JasperBatch(
+            names=tuple(item.name for item in items),
+            waves=waves,
+            wave_lengths=torch.tensor([len(item.wave) for item in items]),
+            tokens=pad_sequence([item.tokens for item in items], batch_first=True),
+            token_lengths=torch.tensor([len(item.tokens) for item in items]),
+            hop_length=self._model.features.hop_length,
+            draws=None if None in draws else torch.stack(draws),
+        )
+
+    @property
+    def _padded_length(self) -> int | None:
+        """Samples that every batch is padded to; None: those of its longest utterance."""
+        dataset = self._settings.dataset
+        return round(dataset.max_duration * dataset.sample_rate) if dataset.pad_to_max_duration else None
+
+    def _name(self, index: int) -> str:
+        return self._recordings.entries[index].name
+
+    def _encode(self, index: int, labels: Labels) -> Tensor:
+        transcript, entry = self._recordings.transcript(index), self._recordings.entries[index]
+        if transcript is None:
+            raise InputError(f"{entry.name}: no transcript; training and validation need one of every utterance")
+        tokens = labels.encode(transcript)
+        if not tokens:
+            raise InputError(f"{entry.name}: its transcript {entry.transcript!r} has none of the model's characters")
+        return torch.tensor(tokens)
+
+    def _original(self, index: int) -> Tensor:
+        """The original recording; untrimmed, where trimming leaves too little of it for its transcript."""
+        wave = self._recordings.load(index)
+        return wave if self._aligns(index, len(wave)) else self._recordings.load(index, trim=False)
+
+    def _aligns(self, index: int, n_samples: int) -> bool:
+        """Whether CTC can align the transcript: a frame for each label, and one between two that are the same."""
+        tokens = self._tokens[index]
+        needed = len(tokens) + int((tokens[1:] == tokens[:-1]).sum())
+        n_frames = -(-n_samples // self._model.features.hop_length)
+        return self._model.n_outputs(n_frames) >= needed
+
+    def _check_aligns(self, index: int, n_samples: int) -> None:
+        if not self._aligns(index, n_samples):
+            entry, seconds = self._recordings.entries[index], self._recordings.durations[index]
+            raise InputError(
+                f"{entry.name}: {seconds:.2f} s are too short for its transcript {entry.transcript!r}; correct it, or "
+                "leave the utterance out"
+            )
+
+
+def open_speech(args: argparse.Namespace, model: ModelConfig) -> Recordings:
+    """What ``inference.py --jasper`` shall write down, brought to the rate that ``model`` hears."""
+    selection = Selection(
+        sampling_rate=model.features.sample_rate,
+        labels=model.labels,
+        trim_silence=args.trim_silence,
+        normalize_transcripts=args.normalize_transcripts,
+        max_duration=args.max_duration or math.inf,
+        max_utterances=args.max_utterances,
+    )
+    recordings = Recordings(args.input, folder=args.dataset_path, selection=selection)
+    if recordings.note:
+        print_line(f"note: {recordings.note}")
+    return recordings
+
+
+def _selection(dataset: DatasetSettings, labels: tuple[str, ...]) -> Selection:
+    return Selection(
+        sampling_rate=dataset.sample_rate,
+        labels=labels,
+        trim_silence=dataset.trim_silence,
+        normalize_transcripts=dataset.normalize_transcripts,
+        min_duration=dataset.min_duration,
+        max_duration=dataset.max_duration,
+        max_utterances=dataset.max_utts,
+    )
+
+
+def build_dataset(
+    args: argparse.Namespace, filelist: Path, *, audio: AudioConfig, text: TextConfig | None
+) -> JasperDataset:
+    """The dataset of a manifest, list or folder, with the settings that the configuration has for its purpose.
+
+    ``audio`` and ``text`` have no part in it: the configuration says what features and labels are.
+    """
+    settings = jasper_settings(args)
+    training = filelist is args.training_files  # both options may name the same file
+    return JasperDataset(
+        [filelist, *args.more_training_files] if training else [filelist],
+        folder=args.dataset_path,
+        settings=settings.train if training else settings.val,
+        model=settings.model,
+        seed=args.seed,
+    )

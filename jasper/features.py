@@ -1,0 +1,118 @@
+"""Jasper's log-mel features in torch: batched, on CPU and GPU, each utterance as if it were alone."""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from librosa.filters import mel as mel_filters  # not on first use: worker processes share what is imported early
+from torch import Tensor, nn
+
+from common.layers import mask_from_lengths
+from common.mel import full_precision_products
+from jasper.config import FeatureConfig
+
+FLOOR = 1e-20  # added to the power before its logarithm
+STD_FLOOR = 1e-5  # added to the deviation that features are divided by
+_WINDOWS = {
+    "hann": torch.hann_window,
+    "hamming": torch.hamming_window,
+    "blackman": torch.blackman_window,
+    "bartlett": torch.bartlett_window,
+}
+
+
+@dataclass(frozen=True)
+class Features:
+    """What the network reads; float32, 0 past an utterance's end."""
+
+    features: Tensor  # (B, C, F)
+    lengths: Tensor  # (B,) int64 frames
+
+
+class FeatureExtractor(nn.Module):
+    """wave -> normalised log-mel-spectrogram as ``FeatureConfig`` describes it.
+
+    Pre-emphasis, frames of ``n_fft`` samples around every ``hop_length``-th one with the signal reflected at its
+    ends, a symmetric window in their middle, power, Slaney mel filters of equal area, ln(x + 1e-20), and over an
+    utterance's frames zero mean and unit deviation. Source: Li et al., Jasper (arXiv:1904.03288), section 4. The
+    original reflects the padded batch's end; here every utterance is reflected at its own.
+    """
+
+    def __init__(self, config: FeatureConfig) -> None:
+        super().__init__()
+        self.config = config
+        n_fft, win_length = config.fft_length, config.win_length
+        # The rest of a frame is multiplied by zeros, which changes the phase alone if it is left out.
+        self._pad_left = n_fft // 2 - (n_fft - win_length) // 2  # samples
+        basis = mel_filters(
+            sr=config.sample_rate, n_fft=n_fft, n_mels=config.n_filt, fmin=config.lowfreq, fmax=config.highfreq
+        )
+        window = _WINDOWS[config.window](win_length, periodic=False) if config.window in _WINDOWS else None
+        window = torch.ones(win_length) if window is None else window
+        self.register_buffer("mel_basis", torch.from_numpy(basis), persistent=False)  # (n_filt, bins)
+        self.register_buffer("window", window, persistent=False)  # (win_length,)
+
+    def n_frames(self, n_samples: int | Tensor) -> int | Tensor:
+        """Frames that count of a recording of ``n_samples``."""
+        frames = (n_samples + self.config.hop_length - 1) // self.config.hop_length
+        return (frames + self.config.frame_splicing - 1) // self.config.frame_splicing
+
+    @torch.no_grad()
+    def forward(self, waves: Tensor, lengths: Tensor) -> Features:
+        """waves (B, T) float32 in [-1, 1], lengths (B,) samples, at least 1 -> `Features`.
+
+        F is as long as the longest that T samples can have, up to a multiple of ``config.pad_align``.
+        """
+        config = self.config
+        with torch.autocast(waves.device.type, enabled=False), full_precision_products():
+            spectrum = self._spectrum(self._emphasised(waves.float()), lengths)
+        mask = mask_from_lengths((lengths + config.hop_length - 1) // config.hop_length, spectrum.size(2)).unsqueeze(1)
+        if config.frame_splicing > 1:
+            spectrum = _spliced(spectrum * mask, config.frame_splicing)
+        n_frames = self.n_frames(lengths)
+        mask = mask_from_lengths(n_frames, spectrum.size(2)).unsqueeze(1)
+        features = self._normalised(spectrum, n_frames, mask)
+        if config.pad_align > 0:
+            features = F.pad(features, (0, -features.size(2) % config.pad_align))
+        return Features(features, n_frames)
+
+    def _emphasised(self, waves: Tensor) -> Tensor:
+        """waves (B, T) -> (B, T), a share of the sample before taken off."""
+        if not self.config.preemph:
+            return waves
+        return torch.cat([waves[:, :1], waves[:, 1:] - self.config.preemph * waves[:, :-1]], dim=1)
+
+    def _spectrum(self, waves: Tensor, lengths: Tensor) -> Tensor:
+        """waves (B, T) -> (B, n_filt, 1 + T // hop)."""
+        config = self.config
+        frames = self._reflected(waves, lengths).unfold(1, config.win_length, config.hop_length) * self.window
+        spectrum = torch.fft.rfft(frames, n=config.fft_length)  # (B, F, bins)
+        power = spectrum.real.square() + spectrum.imag.square()
+        mel = torch.matmul(self.mel_basis, power.transpose(1, 2))
+        return torch.log(mel + FLOOR) if config.log else mel
+
+    def _reflected(self, waves: Tensor, lengths: Tensor) -> Tensor:
+        """waves (B, T) -> (B, T + win_length), continued at each one's own ends by its mirror image."""
+        n_samples = waves.size(1) + self.config.win_length
+        position = (torch.arange(n_samples, device=waves.device) - self._pad_left).abs()
+        period = (2 * (lengths - 1)).clamp(min=1).unsqueeze(1)  # there and back
+        position = position % period
+        position = torch.minimum(position, period - position)
+        return waves.gather(1, position)
+
+    def _normalised(self, features: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
+        """features (B, C, F), mask (B, 1, F) True within an utterance -> (B, C, F), 0 elsewhere."""
+        features = features.masked_fill(~mask, 0.0)
+        if self.config.normalize == "none":
+            return features
+        axes = (2,) if self.config.normalize == "per_feature" else (1, 2)
+        count = lengths[:, None, None] * (1 if axes == (2,) else features.size(1))
+        centred = (features - features.sum(axes, keepdim=True) / count).masked_fill(~mask, 0.0)
+        variance = centred.square().sum(axes, keepdim=True) / (count - 1).clamp(min=1)
+        return centred / (variance.sqrt() + STD_FLOOR)
+
+
+def _spliced(features: Tensor, size: int) -> Tensor:
+    """features (B, C, F) -> (B, size * C, ceil(F / size)): each frame with those that follow it."""
+    frames = F.pad(features, (0, -features.size(2) % size)).unflatten(2, (-1, size))
+    return frames.permute(0, 3, 1, 2).flatten(1, 2)

@@ -1,0 +1,98 @@
+"""Jasper's loss: connectionist temporal classification, with word and character error rates in validation."""
+
+import argparse
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from common.config import AudioConfig
+from common.error_rates import error_counts
+from common.objective import Example, LogStyle, Networks, Objective, Phase, Term
+from jasper.arg_parser import jasper_settings
+from jasper.augmentation import Augmentation
+from jasper.batch import JasperBatch
+from jasper.features import Features
+from jasper.model import Jasper, JasperOutput
+
+_N_EXAMPLES = 3
+
+
+class JasperObjective(Objective):
+    """The CTC loss, a mean over utterances of their sums, as published; ``wer`` and ``cer`` are in percent.
+
+    Features are computed here, where the network is: with dither and masks in training, without in validation. One
+    global batch is one update however it is cut, but for batch norm: its statistics are those of a micro-batch of one
+    process.
+    """
+
+    phases = (Phase("jasper", trains=("jasper",)),)
+    log_style = LogStyle({"wer": "WER %", "cer": "CER %"}, shows_speed=True)
+
+    def __init__(self, augmentation: Augmentation) -> None:
+        """``augmentation`` is that of training."""
+        self._augmentation = augmentation
+
+    def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
+        return {"ctc_loss": 1.0}
+
+    def counts(self, phase: str, batch: JasperBatch) -> dict[str, Tensor]:
+        return {"ctc_loss": torch.full((), len(batch.names), device=batch.waves.device)}
+
+    def numerators(self, phase: str, networks: Networks, batch: JasperBatch) -> dict[str, Tensor]:
+        heard = self.features(networks["jasper"], batch)
+        out = networks["jasper"](heard.features, heard.lengths)
+        return {"ctc_loss": ctc_losses(out, batch, blank=networks["jasper"].labels.blank).sum()}
+
+    def evaluate(self, networks: Networks, batch: JasperBatch) -> dict[str, Term]:
+        network = networks["jasper"]
+        heard = self.features(network, batch)
+        out = network(heard.features, heard.lengths)
+        errors = error_counts(_references(network, batch), network.decode(out))
+        loss = ctc_losses(out, batch, blank=network.labels.blank).sum()
+        rates = {"wer": (errors.word_errors, errors.n_words), "cer": (errors.char_errors, errors.n_chars)}
+        terms = {
+            name: Term(loss.new_tensor(100.0 * total), loss.new_tensor(count)) for name, (total, count) in rates.items()
+        }
+        return {"ctc_loss": Term(loss, self.counts("jasper", batch)["ctc_loss"])} | terms
+
+    def examples(self, networks: Networks, batch: JasperBatch) -> list[Example]:
+        network = networks["jasper"]
+        heard = self.features(network, batch)
+        recognised = network.decode(network(heard.features, heard.lengths))
+        return [
+            Example(
+                batch.names[index],
+                mels={"features": heard.features[index, :, : int(heard.lengths[index])].cpu()},
+                audio={"recorded": batch.waves[index, : int(batch.wave_lengths[index])].cpu()},
+                texts={"reference": reference, "recognised": recognised[index]},
+            )
+            for index, reference in enumerate(_references(network, batch)[:_N_EXAMPLES])
+        ]
+
+    def features(self, network: Jasper, batch: JasperBatch) -> Features:
+        """What the network reads of a batch, varied if it has draws."""
+        if batch.draws is None:
+            return network.features(batch.waves, batch.wave_lengths)
+        heard = network.features(self._augmentation.dithered(batch.waves, batch.draws), batch.wave_lengths)
+        masked = self._augmentation.masked(heard.features, heard.lengths, batch.draws)
+        return Features(masked, heard.lengths)
+
+
+def ctc_losses(out: JasperOutput, batch: JasperBatch, *, blank: int) -> Tensor:
+    """Negative log-likelihood (B,) float32 of each transcript; infinite for one that is too long for its frames.
+
+    Source: Graves et al., Connectionist temporal classification (2006), section 4.1.
+    """
+    log_probs = out.log_probs.transpose(0, 1)
+    return F.ctc_loss(log_probs, batch.tokens, out.lengths, batch.token_lengths, blank=blank, reduction="none")
+
+
+def build_objective(args: argparse.Namespace, audio: AudioConfig) -> JasperObjective:
+    """The objective with the augmentation of --model-config."""
+    return JasperObjective(jasper_settings(args).train.augmentation)
+
+
+def _references(network: Jasper, batch: JasperBatch) -> list[str]:
+    lengths = batch.token_lengths.tolist()
+    return [network.labels.decode(ids[:length]) for ids, length in zip(batch.tokens.tolist(), lengths)]

@@ -1,0 +1,164 @@
+"""What a recogniser reads: LibriSpeech's JSON manifests, lists of recordings, folders of them, or one file."""
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from common.errors import InputError
+from common.filelist import read_filelist
+
+RECORDINGS = (".wav", ".flac")
+_WANTED = 'expected {"transcript": "...", "files": [{"fname": "...", "speed": 1}, ...]}'
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One file of an utterance."""
+
+    path: Path
+    speed: float = 1.0  # 1.1: an offline copy that speaks 1.1 times as fast
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One utterance: the same words in one recording or, with copies of other speeds, in several."""
+
+    recordings: tuple[Recording, ...]
+    transcript: str | None  # None: the source has none
+    where: str  # "train.json: entry 7" or "list.txt:7", for messages
+    duration: float | None = None  # s, of the original recording, where the source says so
+
+    @property
+    def name(self) -> str:
+        """The utterance in messages, ``wavs/a.wav (list.txt:7)``."""
+        return f"{self.recordings[0].path} ({self.where})"
+
+    @property
+    def original(self) -> Recording:
+        """The recording of natural speed; the first where no file says to be it."""
+        return next((one for one in self.recordings if one.speed == 1), self.recordings[0])
+
+
+def read_entries(source: Path, *, folder: Path = Path()) -> list[Entry]:
+    """The utterances of ``source``, whose relative paths start from ``folder``.
+
+    - A JSON manifest, as scripts/preprocess_librispeech.sh writes them and as published: a list of objects with
+      ``transcript``, ``files`` (``fname``, and ``speed`` of a copy) and ``original_duration``.
+    - A list, ``wavs/a.wav|transcript`` on each line, or without transcripts.
+    - A folder in LJSpeech's layout (``metadata.csv`` and ``wavs/``), or any folder of recordings, without transcripts.
+    - One recording.
+
+    Raises:
+        InputError: it is missing, empty or broken; names the entry.
+    """
+    if source.is_dir():
+        return _read_folder(source)
+    if source.suffix.lower() in RECORDINGS:
+        if not source.is_file():
+            raise InputError(f"{source}: no such recording")
+        return [Entry((Recording(source),), None, "the only recording")]
+    if source.suffix.lower() == ".json":
+        return _read_manifest(source, folder)
+    entries = read_filelist(source, columns=("wav",), optional=("text", "speaker"), may_be_empty=("text",))
+    return [
+        Entry((Recording(folder / entry.fields["wav"]),), entry.fields.get("text"), entry.where) for entry in entries
+    ]
+
+
+def _read_folder(folder: Path) -> list[Entry]:
+    metadata = folder / "metadata.csv"
+    if metadata.is_file():
+        rows = _metadata_rows(metadata)
+        return [Entry((Recording(folder / "wavs" / f"{name}.wav"),), text, where) for name, text, where in rows]
+    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in RECORDINGS and path.is_file())
+    if not paths:
+        raise InputError(f"{folder}: holds no recordings, expected .wav or .flac files, or metadata.csv and wavs/")
+    return [Entry((Recording(path),), None, f"recording {number} of {folder}") for number, path in enumerate(paths, 1)]
+
+
+def _metadata_rows(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Name, normalised transcript (else the transcript) and place of each clip; LJSpeech's columns are not quoted."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from error
+    if not any(line.strip() for line in lines):
+        raise InputError(f"{path}: the list is empty, expected lines of id|transcript|normalised transcript")
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        name, *texts = (value.strip() for value in line.split("|"))
+        text = next((value for value in reversed(texts[:2]) if value), "")
+        if not name or not text or len(texts) > 2:
+            raise InputError(f"{path}:{number}: expected id|transcript|normalised transcript, got {line.strip()!r}")
+        yield name, text, f"{path}:{number}"
+
+
+def _read_manifest(path: Path, folder: Path) -> list[Entry]:
+    try:
+        items = json.loads(path.read_bytes().decode("utf-8-sig"))
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such manifest") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: byte {error.start + 1} is not UTF-8; save the manifest as UTF-8") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}:{error.lineno}: not JSON ({error.msg}); expected a list of utterances") from error
+    except RecursionError as error:
+        raise InputError(f"{path}: nested too deeply; expected a list of utterances") from error
+    if not isinstance(items, list):
+        raise InputError(f"{path}: holds a {type(items).__name__}, expected a list of utterances")
+    if not items:
+        raise InputError(f"{path}: the manifest is empty, expected a list of utterances")
+    return [_entry(item, folder, where=f"{path}: entry {number}") for number, item in enumerate(items, 1)]
+
+
+def _entry(item: Any, folder: Path, *, where: str) -> Entry:
+    if not isinstance(item, dict):
+        raise InputError(f"{where}: {_short(item)}, {_WANTED}")
+    files, transcript = item.get("files"), item.get("transcript")
+    if transcript is not None and not isinstance(transcript, str):
+        raise InputError(f"{where}: its transcript is {_short(transcript)}, expected a string")
+    if not isinstance(files, list) or not files:
+        raise InputError(f"{where}: its files are {_short(files)}, {_WANTED}")
+    return Entry(
+        recordings=tuple(_recording(file, folder, where=where) for file in files),
+        transcript=transcript,
+        where=where,
+        duration=_positive(item, "original_duration", where=where),
+    )
+
+
+def _recording(file: Any, folder: Path, *, where: str) -> Recording:
+    name = file.get("fname") if isinstance(file, dict) else None
+    if not isinstance(name, str) or not name:
+        raise InputError(f"{where}: {_short(file)} among its files, {_WANTED}")
+    parts = PurePosixPath(name)
+    if parts.is_absolute() or ".." in parts.parts or "\0" in name:
+        raise InputError(f"{where}: {name!r} leads out of the dataset; expected a path relative to its folder")
+    return Recording(folder / name, _positive(file, "speed", where=where) or 1.0)
+
+
+def _positive(values: dict[str, Any], name: str, *, where: str) -> float | None:
+    """A number above 0, or None where there is none."""
+    value = values.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise InputError(f"{where}: {name} is {_short(value)}, expected a number above 0")
+    return float(value)
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+def manifest_bytes(items: Sequence[dict[str, Any]]) -> bytes:
+    """The file that `read_entries` reads as a manifest: one utterance a line, so that it reads and compares well."""
+    lines = ",\n".join(json.dumps(item, ensure_ascii=False) for item in items)
+    return f"[\n{lines}\n]\n".encode()

@@ -1,0 +1,221 @@
+"""Jasper: blocks of convolutions over time with dense residual connections, and a classifier of each frame."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from common.config import AudioConfig, TextConfig
+from common.errors import OptionError
+from common.layers import Dropout, mask_from_lengths
+from jasper.config import BlockConfig, ModelConfig
+from jasper.decoding import greedy_decode
+from jasper.features import FeatureExtractor
+from jasper.text import Labels
+
+__all__ = ["Jasper", "JasperOutput", "ModelConfig", "build_networks"]
+
+_NORM_EPS = 1e-3
+_NORM_MOMENTUM = 0.1
+_ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
+    "hardtanh": lambda: nn.Hardtanh(inplace=True),
+    "relu": lambda: nn.ReLU(inplace=True),
+    "selu": lambda: nn.SELU(inplace=True),
+}
+
+
+@dataclass(frozen=True)
+class JasperOutput:
+    """What the network hears."""
+
+    log_probs: Tensor  # (B, F, n_classes) float32; frames past an utterance's end mean nothing
+    lengths: Tensor  # (B,) int64 frames
+
+
+class RowConv(nn.Conv1d):
+    """A convolution over time of rows (B, C, 1, F), which unlike (B, C, F) can lie channels last in memory."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (B, in_channels, 1, F) -> (B, out_channels, 1, F)."""
+        padding, dilation = (0, self.padding[0]), (1, self.dilation[0])
+        return F.conv2d(x, self.weight.unsqueeze(2), self.bias, (1, self.stride[0]), padding, dilation)
+
+    def output_lengths(self, lengths: Tensor) -> Tensor:
+        """Frames that come out for ``lengths`` frames."""
+        reach = self.dilation[0] * (self.kernel_size[0] - 1) + 1
+        return (lengths + 2 * self.padding[0] - reach).div(self.stride[0], rounding_mode="floor") + 1
+
+
+class Block(nn.Module):
+    """Convolutions with batch norm, and what goes around them; the sum comes before the last activation.
+
+    What frames past an utterance's end hold is silenced before each convolution, if ``masks``. Batch statistics count
+    these frames, as published.
+    """
+
+    def __init__(self, config: BlockConfig, *, in_channels: int, panes: tuple[int, ...], activation: str) -> None:
+        """``panes`` are the channels of each input that goes around the block."""
+        super().__init__()
+        self.conv = nn.ModuleList()
+        for index in range(config.repeat):
+            conv = RowConv(
+                in_channels if index == 0 else config.filters,
+                config.filters,
+                config.kernel_size,
+                stride=config.stride,
+                padding=config.padding,
+                dilation=config.dilation,
+                bias=False,
+            )
+            # Numbered as published: activation and dropout follow all but the last pair here.
+            self.conv.extend([conv, _norm(config.filters)])
+            if index < config.repeat - 1:
+                self.conv.extend([_ACTIVATIONS[activation](), Dropout(config.dropout)])
+        self.res = nn.ModuleList(
+            nn.ModuleList([RowConv(channels, config.filters, 1, bias=False), _norm(config.filters)])
+            for channels in panes
+        )
+        self.out = nn.Sequential(_ACTIVATIONS[activation](), Dropout(config.dropout))
+
+    def forward(self, panes: list[Tensor], lengths: Tensor, *, masks: bool) -> tuple[Tensor, Tensor]:
+        """panes (B, C, 1, F) each, silent past the ends if ``masks`` -> (B, filters, 1, F), lengths (B,) after.
+
+        The last pane goes through the convolutions; all of them go around, if the block has a way for each.
+        """
+        x = panes[-1]
+        for layer in self.conv:
+            if isinstance(layer, RowConv):
+                x = layer(x if x is panes[-1] or not masks else silenced(x, lengths))
+                lengths = layer.output_lengths(lengths)
+            else:
+                x = layer(x)
+        for (conv, norm), pane in zip(self.res, panes):
+            x = x + norm(conv(pane))
+        return self.out(x), lengths
+
+
+class Encoder(nn.Module):
+    """The blocks; names and numbers of its parameters are the published ones."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.masks = config.use_conv_masks
+        self.dense = tuple(block.residual_dense for block in config.blocks)
+        self.layers = nn.ModuleList()
+        channels, dense = config.features.n_features, ()
+        for block in config.blocks:
+            if block.residual_dense:
+                dense = panes = (*dense, channels)
+            else:
+                panes = (channels,) if block.residual else ()
+            self.layers.append(Block(block, in_channels=channels, panes=panes, activation=config.activation))
+            channels = block.filters
+
+    def forward(self, features: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """features (B, C, F), lengths (B,) frames -> (B, channels, 1, F'), lengths (B,)."""
+        # Channels last: else bfloat16 is converted for every layer, which costs narrow networks a sixth on CPUs.
+        x = features.unsqueeze(2).contiguous(memory_format=torch.channels_last)
+        dense: list[Tensor] = []
+        for block, is_dense in zip(self.layers, self.dense):
+            if self.masks:
+                x = silenced(x, lengths)
+            if is_dense:
+                dense.append(x)
+            x, lengths = block(dense if is_dense else [x], lengths, masks=self.masks)
+        return x, lengths
+
+
+class Decoder(nn.Module):
+    """A linear classifier of each frame."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(RowConv(config.blocks[-1].filters, config.n_classes, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (B, C, 1, F) -> log-probabilities (B, F, n_classes) float32."""
+        logits = self.layers(x).squeeze(2).transpose(1, 2)
+        return F.log_softmax(logits.float(), dim=2)
+
+
+class Jasper(nn.Module):
+    """Features to the log-probabilities of labels and blank (Li et al., arXiv:1904.03288)."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.labels = Labels(config.labels)
+        self.features = FeatureExtractor(config.features)
+        self.encoder = Encoder(config)
+        self.decoder = Decoder(config)
+        for part, init in ((self.encoder, config.init), (self.decoder, config.decoder_init)):
+            for layer in part.modules():
+                if isinstance(layer, RowConv):
+                    getattr(nn.init, f"{init}_")(layer.weight)
+
+    def forward(self, features: Tensor, lengths: Tensor) -> JasperOutput:
+        """features (B, C, F), lengths (B,) frames -> `JasperOutput`."""
+        x, lengths = self.encoder(features, lengths)
+        return JasperOutput(self.decoder(x), lengths)
+
+    @torch.no_grad()
+    def infer(self, features: Tensor, lengths: Tensor) -> JasperOutput:
+        """As `forward`, without gradients."""
+        return self(features, lengths)
+
+    @torch.no_grad()
+    def transcribe(self, waves: Tensor, wave_lengths: Tensor, *, pad_leading: int = 0) -> list[str]:
+        """waves (B, T) float32 in [-1, 1] at the features' rate, wave_lengths (B,) samples -> transcripts.
+
+        ``pad_leading`` frames of zeros go before the features; the published inference has 16.
+        """
+        heard = self.features(waves, wave_lengths)
+        out = self.infer(F.pad(heard.features, (pad_leading, 0)), heard.lengths + pad_leading)
+        return self.decode(out)
+
+    def decode(self, out: JasperOutput) -> list[str]:
+        """The likeliest transcript of each utterance."""
+        return [self.labels.decode(ids) for ids in greedy_decode(out.log_probs, out.lengths, blank=self.labels.blank)]
+
+    def prepare_for_inference(self) -> None:
+        """Fold batch norm into the convolutions before it, after which the network is no longer trained."""
+        self.eval()
+        for block in self.encoder.layers:
+            for layers in (block.conv, *block.res):
+                for index, layer in enumerate(layers):
+                    if isinstance(layer, nn.BatchNorm2d):
+                        _fold(layer, into=layers[index - 1])
+                        layers[index] = nn.Identity()
+
+
+def silenced(x: Tensor, lengths: Tensor) -> Tensor:
+    """x (B, C, 1, F), 0 past the ends of ``lengths`` (B,) frames."""
+    if lengths.device.type == "cpu" and not torch.compiler.is_compiling() and bool((lengths >= x.size(3)).all()):
+        return x
+    return x.masked_fill(~mask_from_lengths(lengths, x.size(3))[:, None, None], 0.0)
+
+
+def _norm(n_channels: int) -> nn.BatchNorm2d:
+    return nn.BatchNorm2d(n_channels, eps=_NORM_EPS, momentum=_NORM_MOMENTUM)
+
+
+@torch.no_grad()
+def _fold(norm: nn.BatchNorm2d, *, into: RowConv) -> None:
+    scale = norm.weight / torch.sqrt(norm.running_var + norm.eps)
+    into.weight.mul_(scale[:, None, None])
+    into.bias = nn.Parameter(norm.bias - norm.running_mean * scale)
+
+
+def build_networks(
+    config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
+) -> dict[str, nn.Module]:
+    """A new network with random weights; training and ``inference`` need the same, and ``text`` has no part in it.
+
+    Raises:
+        OptionError: ``audio`` is not what the configuration says of its features.
+    """
+    if config.features.audio != audio:
+        raise OptionError("the audio that a Jasper hears is that of its features; expected config.features.audio")
+    return {"jasper": Jasper(config)}

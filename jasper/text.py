@@ -1,0 +1,112 @@
+"""Transcripts as Jasper reads and writes them: published normalisation, and characters as labels."""
+
+import re
+import string
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from unidecode import unidecode
+
+from common.text.cleaners import collapse_blanks
+from common.text.published.abbreviations import ABBREVIATIONS
+
+if TYPE_CHECKING:
+    import inflect
+
+# The original's own table has these two; for the rest Unidecode reads the same.
+_TRANSLITERATED = str.maketrans({"€": "e", "£": ""})
+# Those that were known when the published networks were trained.
+_KNOWN = "mrs mr dr st co jr maj gen drs rev lt hon sgt capt esq ltd col ft".split()
+_ABBREVIATION = re.compile(rf"\b({'|'.join(_KNOWN)})\.")
+_WORDS_OF_MARKS = {"&": " and ", "+": " plus "}
+_COMMAS = re.compile(r"[0-9][0-9,]+[0-9]")
+_DOLLARS = re.compile(r"\$([0-9.,]*[0-9]+)")
+_DECIMAL = re.compile(r"([0-9]+)\.([0-9]+)")
+_ORDINAL = re.compile(r"[0-9]+(?:st|nd|rd|th)")
+_NUMBER = re.compile(r"[0-9]+")
+_LONGEST_NUMBER = 10**9  # larger ones are read digit by digit, as telephone numbers, unless they are round
+_MOST_DIGITS = 36  # of a number that inflect can name
+
+
+class Labels:
+    """Characters to ids and back; the blank of CTC follows them."""
+
+    def __init__(self, labels: tuple[str, ...]) -> None:
+        self._labels = labels
+        self._ids = {label: index for index, label in enumerate(labels)}
+
+    @property
+    def blank(self) -> int:
+        """The blank's id."""
+        return len(self._labels)
+
+    @property
+    def n_classes(self) -> int:
+        """Labels and the blank."""
+        return len(self._labels) + 1
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of the characters that are labels; others are left out, as published."""
+        return [self._ids[character] for character in text if character in self._ids]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ids."""
+        return "".join(self._labels[index] for index in ids)
+
+
+def normalize_transcript(text: str, labels: tuple[str, ...]) -> str:
+    """A transcript in the characters of ``labels``: lower case, numbers and abbreviations written out (published).
+
+    Marks become blanks, "&" and "+" words. As published, "8:00" is "eight zero zero" and "50%" is "fifty".
+    """
+    text = unidecode(text.translate(_TRANSLITERATED)).lower()
+    text = _ABBREVIATION.sub(lambda match: ABBREVIATIONS[match[1]], _with_numbers(text))
+    marks = {mark: " " for mark in string.punctuation if mark not in labels} | _WORDS_OF_MARKS
+    text = collapse_blanks(text.translate(str.maketrans(marks)))
+    return collapse_blanks("".join(character for character in text if character in labels)).strip()
+
+
+def _with_numbers(text: str) -> str:
+    text = _COMMAS.sub(lambda match: match[0].replace(",", ""), text)
+    text = _DOLLARS.sub(_amount, text)
+    text = _DECIMAL.sub(r"\1 point \2", text)
+    text = _ORDINAL.sub(_ordinal, text)
+    return _NUMBER.sub(lambda match: _number(match[0]), text)
+
+
+def _amount(match: re.Match) -> str:
+    """As "$3.75" -> "3 dollars, 75 cents"."""
+    parts = match[1].replace(",", "").split(".")
+    if len(parts) > 2:
+        return match[1] + " dollars"
+    units = [(int(part or 0), name) for part, name in zip(parts, ("dollar", "cent"))]
+    spoken = [f"{number} {name}{'' if number == 1 else 's'}" for number, name in units if number]
+    return ", ".join(spoken) or "zero dollars"
+
+
+def _ordinal(match: re.Match) -> str:
+    return match[0] if len(match[0]) > _MOST_DIGITS else _engine().number_to_words(match[0])
+
+
+@lru_cache(maxsize=65536)
+def _number(digits: str) -> str:
+    """A whole number: years in pairs, others in full; digit by digit those that begin with 0 or are very large."""
+    engine, number = _engine(), int(digits)
+    if digits[0] == "0" or (number > _LONGEST_NUMBER and number % 10000) or len(digits) > _MOST_DIGITS:
+        return engine.number_to_words(digits, andword="", group=1)
+    if not 1000 < number < 3000 or number == 2000:
+        return engine.number_to_words(number, andword="")
+    if 2000 < number < 2010:
+        return "two thousand " + engine.number_to_words(number % 100)
+    if number % 100 == 0:
+        return engine.number_to_words(number // 100) + " hundred"
+    return engine.number_to_words(number, andword="", zero="oh", group=2)
+
+
+@lru_cache(maxsize=1)
+def _engine() -> "inflect.engine":
+    # Imported here: it takes seconds, which transcripts without numbers need not wait for.
+    import inflect
+
+    return inflect.engine()

@@ -1,0 +1,4 @@
+#!/usr/bin/env bash
+# Trains Jasper on 1 GPU of NVIDIA DGX-1 (V100 16GB) in mixed precision; arguments go to train.py.
+NUM_GPUS=1 BS=16 GRAD_ACCUMULATION=32 AMP=true \
+    exec bash "$(dirname "${BASH_SOURCE[0]}")/../scripts/train_jasper.sh" "$@"

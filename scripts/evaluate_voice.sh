@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Listens to a voice: speaks a list and reports error rates, distances from recordings, speed, and a page to listen to.
+#   bash scripts/evaluate_voice.sh GENERATOR VOCODER LIST             arguments after these go to evaluate_voice.py
+#   bash scripts/evaluate_voice.sh voice.pt griffin-lim phrases/devset10.tsv
+#   JASPER=jasper.pt RECORDINGS=LJSpeech-1.1 OUTPUT_DIR=output/ljs_test \
+#       bash scripts/evaluate_voice.sh voice.pt hifigan.pt filelists/ljs_audio_text_test_filelist.txt
+#   DRY_RUN=1 bash scripts/evaluate_voice.sh ...                      prints the command instead of running it
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$ROOT"
+use_python
+
+: "${JASPER:=}"      # checkpoint that writes down what it hears; empty: no WER and CER
+: "${RECORDINGS:=}"  # folder with recordings under the utterances' names; the list's column wav needs none
+: "${TRANSCRIPTS:=}" # list with the words of each utterance, where LIST is of phones
+: "${OUTPUT_DIR:=output/evaluation}"
+: "${EMA:=false}"
+: "${AMP:=false}"
+: "${CPU:=false}" # true: on the CPU, even where there is a GPU
+
+command=("$PYTHON" -m scripts.evaluate_voice --output "$OUTPUT_DIR")
+[ -z "$JASPER" ] || command+=(--jasper "$JASPER")
+[ -z "$RECORDINGS" ] || command+=(--recordings "$RECORDINGS")
+[ -z "$TRANSCRIPTS" ] || command+=(--transcripts "$TRANSCRIPTS")
+! uses_gpu || command+=(--cuda)
+[ "$AMP" != true ] || command+=(--amp)
+[ "$EMA" != true ] || command+=(--ema)
+command+=("$@")
+
+exec_or_print "${command[@]}"

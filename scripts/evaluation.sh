@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Prints the word and character error rates of a Jasper on LibriSpeech's development and test sets, or on other lists.
+#   JASPER=output/Jasper_checkpoint_440.pt bash scripts/evaluation.sh
+#   DATASETS="dev-clean" AMP=true EMA=true bash scripts/evaluation.sh
+#   MANIFESTS=my_voice/list.txt DATASET_PATH=my_voice bash scripts/evaluation.sh --no-trim-silence
+#   DRY_RUN=1 bash scripts/evaluation.sh             prints the commands instead of running them
+# Arguments go to inference.py --jasper. Transcripts go to OUTPUT_DIR/<list>.json.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$ROOT"
+use_python
+
+: "${JASPER:=}" # checkpoint; empty: the newest in ./output
+: "${DATASET_PATH:=LibriSpeech}"
+: "${DATASETS:=dev-clean dev-other test-clean test-other}"
+: "${MANIFESTS:=$(printf "$DATASET_PATH/librispeech-%s-wav.json " $DATASETS)}" # lists or manifests, instead of DATASETS
+: "${BATCH_SIZE:=16}"
+: "${AMP:=false}"
+: "${EMA:=false}" # true: the averaged weights
+: "${CPU:=false}" # true: on the CPU, even where there is a GPU
+: "${OUTPUT_DIR:=output/evaluation}"
+
+find_newest JASPER Jasper scripts/train_jasper.sh
+for manifest in $MANIFESTS; do
+    [ -e "$manifest" ] || die "$manifest: no such manifest; scripts/preprocess_librispeech.sh makes LibriSpeech's"
+    name=$(basename "$manifest")
+    command=(
+        "$PYTHON" inference.py
+        --jasper "$JASPER"
+        --input "$manifest"
+        --dataset-path "$DATASET_PATH"
+        --output "$OUTPUT_DIR/${name%.*}.json"
+        --batch-size "$BATCH_SIZE"
+        --quiet
+    )
+    ! uses_gpu || command+=(--cuda)
+    [ "$AMP" != true ] || command+=(--amp)
+    [ "$EMA" != true ] || command+=(--ema)
+    command+=("$@")
+    echo "$manifest"
+    run_or_print "${command[@]}"
+done

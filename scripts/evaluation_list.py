@@ -1,0 +1,110 @@
+"""The list that evaluate_voice speaks: its utterances, the words to be heard in them, and recordings of the same."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from common.errors import InputError, OptionError
+from common.evaluation.run import Item, check_items
+from common.phrases import Phrase, read_phrases
+from common.synthesizer import encode_phrases
+from common.text.front_end import TextFrontEnd
+from common.voices import Voice
+from scripts.make_corpus import READER, normalise
+
+READERS = ("auto", "espeak", "none")
+ESPEAK_PHONES = "ipa"  # the set of symbols that the embedded speaker's phones are in
+
+
+def read_items(args: argparse.Namespace, voice: Voice) -> list[Item]:
+    """The list's utterances, all checked, with what each is measured by.
+
+    Raises:
+        InputError: the list, or what belongs to one of its lines, cannot be used; names the line.
+    """
+    phrases = _read_texts(args.list)
+    if voice.model != "FastPitch" and (phrases[0].pitch is not None or phrases[0].duration is not None):
+        raise InputError(f"{args.list}: its columns pitch and duration are for FastPitch, not for {voice.model}")
+    is_phones = voice.front_end.config.input_type == "phone"
+    read = wants_reader(args.reader, voice.front_end, phrases)
+    if read:
+        print("note: eSpeak turns the list's words into phones, as in the quickstart (--reader)")
+    utterances = encode_phrases(
+        [replace(one, text=" ".join(READER.phones(normalise(one.text)))) for one in phrases] if read else phrases,
+        voice.front_end,
+        dataset_path=args.dataset_path,
+        speaker_ids=voice.speaker_id,
+        default_speaker=voice.speaker_id(args.speaker, "--speaker"),
+    )
+    voice.front_end.warn_dropped()
+    words = {one.output: one.text for one in phrases} if read or not is_phones else {}
+    words |= read_transcripts(args.transcripts, phrases)
+    items = [
+        Item(utterance, phrase.text, words.get(phrase.output), find_recording(phrase, args))
+        for utterance, phrase in zip(utterances, phrases)
+    ]
+    check_items(items)
+    if args.recordings is not None and all(item.recording is None for item in items):
+        raise InputError(
+            f"{args.recordings}: holds no recording of any of the {len(items)} utterances; expected files such as "
+            f"{args.recordings / items[0].name} (--recordings)"
+        )
+    if args.jasper is not None and all(item.words is None for item in items):
+        print("note: the list is of phones, so there are no words to compare with what is heard; see --transcripts")
+    return items
+
+
+def _read_texts(path: Path) -> list[Phrase]:
+    phrases = read_phrases(path, optional=("wav",))
+    if phrases[0].text is None:
+        raise InputError(f"{phrases[0].where}: no text column, which an evaluation needs")
+    return phrases
+
+
+def wants_reader(reader: str, front_end: TextFrontEnd, phrases: Sequence[Phrase]) -> bool:
+    """Whether a voice gets its phones from eSpeak.
+
+    Raises:
+        OptionError: ``reader`` is ``espeak``, and the voice does not read such phones.
+    """
+    kind = front_end.config.symbol_set
+    if reader == "espeak" and kind != ESPEAK_PHONES:
+        raise OptionError(f"--reader espeak gives phones of the set {ESPEAK_PHONES}, and the voice reads {kind}")
+    if reader != "auto":
+        return reader == "espeak"
+    symbols = set(front_end.symbols)
+    return kind == ESPEAK_PHONES and not any(set(front_end.clean(one.text).split()) <= symbols for one in phrases)
+
+
+def read_transcripts(path: Path | None, phrases: Sequence[Phrase]) -> dict[PurePosixPath, str]:
+    """Words by the utterances' names.
+
+    Raises:
+        InputError: the list cannot be read, or has words of none of ``phrases``.
+    """
+    if path is None:
+        return {}
+    words = {one.output: one.text for one in _read_texts(path)}
+    if words.keys().isdisjoint(one.output for one in phrases):
+        raise InputError(
+            f"{path}: has no words of any of the {len(phrases)} utterances, the first of which is "
+            f"{phrases[0].output} (--transcripts)"
+        )
+    return words
+
+
+def find_recording(phrase: Phrase, args: argparse.Namespace) -> Path | None:
+    """The recorded clip of a phrase: what the list says, else what ``--recordings`` has of its name.
+
+    Raises:
+        InputError: there is no such folder.
+    """
+    if phrase.wav is not None:
+        return args.dataset_path / phrase.wav
+    if args.recordings is None:
+        return None
+    if not args.recordings.is_dir():
+        raise InputError(f"{args.recordings}: no such folder (--recordings)")
+    paths = (args.recordings / phrase.output.with_suffix(suffix) for suffix in (phrase.output.suffix, ".flac"))
+    return next((path for path in paths if path.is_file()), None)

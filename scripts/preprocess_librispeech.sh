@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Turns LibriSpeech's FLAC files into wav files of 16 kHz, and writes the manifests to train Jasper with; run again, it
+# goes on.
+#   bash scripts/preprocess_librispeech.sh
+#   SPEEDS="0.9 1.1" bash scripts/preprocess_librispeech.sh      with copies for the speedp-offline configurations
+#   DATASET_PATH=/data/LibriSpeech SUBSETS="train-clean-100 dev-clean" N_WORKERS=8 bash scripts/preprocess_librispeech.sh
+# Arguments go to scripts/preprocess_librispeech.py.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$ROOT"
+use_python
+
+: "${DATASET_PATH:=LibriSpeech}"
+: "${SUBSETS:=}" # empty: all that are there
+: "${SPEEDS:=}"  # of copies of the training subsets
+: "${N_WORKERS:=$(nproc)}"
+
+need_whole_numbers N_WORKERS
+read -r -a subsets <<<"$SUBSETS"
+read -r -a speeds <<<"$SPEEDS"
+command=("$PYTHON" -m scripts.preprocess_librispeech "$DATASET_PATH" --n-workers "$N_WORKERS")
+[ "${#subsets[@]}" -eq 0 ] || command+=(--subsets "${subsets[@]}")
+[ "${#speeds[@]}" -eq 0 ] || command+=(--speeds "${speeds[@]}")
+command+=("$@")
+
+exec_or_print "${command[@]}"

@@ -1,0 +1,373 @@
+"""A voice is spoken, heard, compared and timed; what is done stays done, and mistakes are one line."""
+
+import base64
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from tiny_evaluation import AUDIO, Tiny, make_checkpoints, save_vocoder, write_recordings
+
+from common.audio import load_wav
+from common.errors import AudioError, CheckpointError, InputError, OptionError
+from common.evaluation import page
+from common.evaluation.run import Evaluator
+from common.metrics import compare_speech
+from scripts import evaluate_voice
+
+ROOT = Path(__file__).resolve().parents[1]
+LINES = ("output\ttext\twav", "a.wav\tGo on.\ta.wav", "b.wav\tNot so long.\tb.wav", "sub/c.wav\tHm?\t")
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
+    return make_checkpoints(tmp_path_factory.mktemp("tiny"))
+
+
+Evaluate = Callable[..., int]
+
+
+@pytest.fixture
+def evaluate(tmp_path: Path, tiny: Tiny) -> Evaluate:
+    """Evaluate the tiny voice on the lines of a list, into tmp_path/out."""
+    write_recordings(tmp_path, ["a.wav", "b.wav"])
+
+    def run(*options: object, lines: tuple[str, ...] = LINES, voice: Path = tiny.voice, vocoder: object = tiny.vocoder):
+        (tmp_path / "list.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        argv = [voice, vocoder, tmp_path / "list.txt", "-o", tmp_path / "out", "--dataset-path", tmp_path, *options]
+        return evaluate_voice.main([str(word) for word in argv])
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def signals_as_before():
+    """A test that interrupts leaves no handler behind."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def results(tmp_path: Path) -> dict:
+    return json.loads((tmp_path / "out" / "evaluation.json").read_text(), parse_constant=pytest.fail)  # strict JSON
+
+
+class PageReader(HTMLParser):
+    """Checks that tags close in order; collects what a page refers to, and its text."""
+
+    def __init__(self, content: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.sources: dict[str, list[str]] = {"audio": [], "img": []}
+        self.text = ""
+        self.tags: set[str] = set()
+        self.feed(content)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        if tag in self.sources:
+            self.sources[tag].append(dict(attrs)["src"])
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def read_page(tmp_path: Path) -> PageReader:
+    return PageReader((tmp_path / "out" / "index.html").read_text(encoding="utf-8"))
+
+
+def test_each_utterance_is_heard_compared_and_timed(evaluate, tmp_path, tiny, capsys):
+    assert evaluate("--jasper", tiny.ear) == 0
+    found = results(tmp_path)
+    first, second, third = found["utterances"]
+    assert [one["name"] for one in (first, second, third)] == ["a.wav", "b.wav", "sub/c.wav"]
+    waves = [
+        load_wav(path, sampling_rate=22050).numpy() for path in (tmp_path / "a.wav", tmp_path / "out/synthesised/a.wav")
+    ]
+    distance = compare_speech(*waves, sampling_rate=22050)
+    assert first["mcd_db"] == pytest.approx(distance.mcd_db)
+    assert first["voicing_error"] == pytest.approx(distance.voicing_error)
+    assert first["duration"] == pytest.approx(len(waves[1]) / 22050)
+    assert first["rtf"] == pytest.approx(first["duration"] / first["work"])
+    assert (first["reference"], second["reference"], third["reference"]) == ("go on", "not so long", "hm")
+    assert all(one["wer"] is not None and one["heard"] is not None for one in (first, second, third))
+    assert third["mcd_db"] is third["f0_rmse_cents"] is third["recording"] is third["recording_wer"] is None
+    means = found["averages"]
+    assert means["mcd_db"] == pytest.approx((first["mcd_db"] + second["mcd_db"]) / 2)
+    letters = [len(one["reference"]) for one in (first, second, third)]
+    errors = [one["cer"] * n for one, n in zip((first, second, third), letters)]
+    assert means["cer"] == pytest.approx(sum(errors) / sum(letters))
+    work = sum(one["work"] for one in found["utterances"])
+    assert means["rtf"] == pytest.approx(sum(one["duration"] for one in found["utterances"]) / work)
+    header, *rows, last = capsys.readouterr().out.splitlines()[:5]
+    assert header.split()[:3] == ["utterance", "WER", "(%)"] and "MCD (dB)" in header
+    assert [row.split()[0] for row in rows] == ["a", "b", "sub/c"]
+    assert rows[2].split()[5] == "-" and last.startswith("all 3")
+    assert {len(line) for line in (header, *rows, last)} == {len(header)}
+
+
+def test_the_page_holds_all_that_is_to_be_heard_and_seen(evaluate, tmp_path, tiny):
+    assert evaluate("--jasper", tiny.ear) == 0
+    reader = read_page(tmp_path)
+    assert (len(reader.sources["audio"]), len(reader.sources["img"])) == (5, 3)
+    assert all(source.startswith("data:audio/flac;base64,") for source in reader.sources["audio"])
+    sounds = [base64.b64decode(source.partition(",")[2]) for source in reader.sources["audio"]]
+    (tmp_path / "first.flac").write_bytes(sounds[0])
+    samples, rate = soundfile.read(tmp_path / "first.flac", dtype="int16")
+    expected, _ = soundfile.read(tmp_path / "out/synthesised/a.wav", dtype="int16")
+    assert rate == 22050 and np.array_equal(samples, expected)
+    picture = base64.b64decode(reader.sources["img"][0].partition(",")[2])
+    assert picture == (tmp_path / "out/plots/a.png").read_bytes()
+    assert "Not so long." in reader.text and "synthesised" in reader.text
+
+
+def test_a_page_that_would_be_too_large_refers_to_files_beside_it(evaluate, tmp_path, monkeypatch):
+    monkeypatch.setattr(page, "EMBEDDED_BYTES", 1000)
+    lines = ("output|text", "odd #1 & <b>.wav|Go on.")
+    assert evaluate(lines=lines) == 0
+    reader = read_page(tmp_path)
+    assert reader.sources == {
+        "audio": ["synthesised/odd%20%231%20%26%20%3Cb%3E.wav"],
+        "img": ["plots/odd%20%231%20%26%20%3Cb%3E.png"],
+    }
+    assert (tmp_path / "out/synthesised/odd #1 & <b>.wav").is_file()
+
+
+def test_text_cannot_change_the_page(evaluate, tmp_path, tiny):
+    text = "Go <script>alert('x')</script> & \"on\"."
+    assert evaluate("--unknown-symbols", "drop", lines=("output|text", f"<i>.wav|{text}")) == 0
+    reader = read_page(tmp_path)
+    assert "script" not in reader.tags and "i" not in reader.tags
+    assert text in reader.text and "<i>.wav" in reader.text
+
+
+def test_words_that_were_heard_wrongly_are_marked():
+    assert page.marked("go <on> now", "go <on>") == "go &lt;on&gt; <mark>now</mark>"
+    assert page.marked("a b", None) == "a b"
+    assert page.marked(None, "a b") is None
+
+
+def test_without_a_recogniser_or_recordings_their_columns_are_missing(evaluate, tmp_path, capsys):
+    assert evaluate(lines=("Go on.",)) == 0
+    (found,) = results(tmp_path)["utterances"]
+    assert found["heard"] is found["wer"] is found["mcd_db"] is None and found["rtf"] > 0
+    header = capsys.readouterr().out.splitlines()[0]
+    assert "WER" not in header and "MCD" not in header and "RTF" in header
+
+
+def test_griffin_lim_needs_no_checkpoint(evaluate, tmp_path):
+    assert evaluate("--griffin-lim-iters", "2", vocoder="griffin-lim") == 0
+    assert results(tmp_path)["averages"]["mcd_db"] > 0
+
+
+def test_a_voice_against_its_own_sound_is_at_no_distance(evaluate, tmp_path):
+    assert evaluate() == 0
+    (tmp_path / "out" / "synthesised").rename(tmp_path / "own")
+    assert evaluate("--recordings", tmp_path / "own", lines=("a.wav|Go on.", "sub/c.wav|Hm?", "new.wav|Well.")) == 0
+    first, second, new = results(tmp_path)["utterances"]
+    for one in (first, second):
+        assert one["mcd_db"] == 0 and one["voicing_error"] == 0 and one["f0_rmse_cents"] in (0, None)
+    assert new["mcd_db"] is None and new["error"] is None
+
+
+@pytest.mark.parametrize("rate", [8000, 44100])
+def test_recordings_of_other_rates_are_brought_to_the_lower_of_both(evaluate, tmp_path, tiny, rate):
+    write_recordings(tmp_path, ["a.wav"], rate=rate)
+    assert evaluate("--jasper", tiny.ear, lines=LINES[:2]) == 0
+    (found,) = results(tmp_path)["utterances"]
+    assert found["mcd_db"] > 0 and found["heard_recording"] is not None
+    assert soundfile.info(tmp_path / "out/recorded/a.wav").samplerate == rate
+
+
+def test_words_become_phones_for_a_voice_of_phones_and_stay_what_is_to_be_heard(evaluate, tmp_path, tiny, capsys):
+    assert evaluate("--jasper", tiny.ear, voice=tiny.phone_voice) == 0
+    assert "eSpeak" in capsys.readouterr().out
+    assert results(tmp_path)["utterances"][1]["reference"] == "not so long"
+
+
+def test_a_list_of_phones_is_spoken_as_it_is_and_its_words_come_from_another(evaluate, tmp_path, tiny, capsys):
+    (tmp_path / "words.txt").write_text("a.wav|Go on.\n")
+    lines = ("output\ttext", "a.wav\tsil ɡ əʊ sil", "b.wav\tsil ɒ n sil")
+    assert evaluate("--jasper", tiny.ear, voice=tiny.phone_voice, lines=lines) == 0
+    said = capsys.readouterr().out
+    assert "eSpeak" not in said and "--transcripts" in said and "WER" not in said
+    options = ("--jasper", tiny.ear, "--transcripts", tmp_path / "words.txt")
+    assert evaluate(*options, voice=tiny.phone_voice, lines=lines) == 0
+    first, second = results(tmp_path)["utterances"]
+    assert first["reference"] == "go on" and first["wer"] is not None
+    assert second["reference"] is second["wer"] is None and second["heard"] is not None
+
+
+def test_a_recording_that_is_broken_within_costs_its_own_figures_alone(evaluate, tmp_path, tiny, capsys):
+    wave, rate = soundfile.read(tmp_path / "a.wav")
+    wave[1000] = np.nan
+    soundfile.write(tmp_path / "a.wav", wave, rate, subtype="FLOAT")
+    assert evaluate("--jasper", tiny.ear) == 1
+    first, second, third = results(tmp_path)["utterances"]
+    assert "a.wav: sample 1000 is not a finite number" in first["error"] and first["wer"] is not None
+    assert second["mcd_db"] > 0 and second["error"] is third["error"] is None
+    assert "1 of 3 utterances could not be evaluated" in capsys.readouterr().out
+    assert "sample 1000" in read_page(tmp_path).text
+    write_recordings(tmp_path, ["a.wav"])
+    assert evaluate("--jasper", tiny.ear) == 0  # tried again
+    assert "2 of 3 utterances are from an earlier run" in capsys.readouterr().out
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, *, interrupt_after: int | None = None) -> list[str]:
+    """Names of the utterances that are evaluated from now on."""
+    names: list[str] = []
+    evaluate = Evaluator.evaluate
+
+    def count(self, item):
+        names.append(item.name)
+        if len(names) == interrupt_after:
+            os.kill(os.getpid(), signal.SIGINT)
+        return evaluate(self, item)
+
+    monkeypatch.setattr(Evaluator, "evaluate", count)
+    return names
+
+
+def test_an_interrupted_run_reports_what_is_done_and_goes_on_from_there(evaluate, tmp_path, monkeypatch, capsys):
+    names = counted(monkeypatch, interrupt_after=2)
+    assert evaluate() == 128 + signal.SIGINT
+    assert names == ["a.wav", "b.wav"]
+    before = results(tmp_path)["utterances"]
+    assert [one["name"] for one in before] == names
+    assert "stopped after 2 of 3" in capsys.readouterr().out
+    assert evaluate() == 0
+    assert names == ["a.wav", "b.wav", "sub/c.wav"]
+    after = results(tmp_path)["utterances"]
+    assert after[:2] == before and [one["name"] for one in after] == names
+
+
+def test_a_journal_cut_by_a_kill_counts_up_to_the_cut(evaluate, tmp_path, monkeypatch):
+    assert evaluate() == 0
+    path = tmp_path / "out" / "utterances.jsonl"
+    path.write_bytes(path.read_bytes()[:-40])
+    names = counted(monkeypatch)
+    assert evaluate() == 0
+    assert names == ["sub/c.wav"]
+
+
+@pytest.mark.parametrize("change", ["pace", "text", "recording", "sound", "fresh", "rubbish"])
+def test_only_what_still_holds_is_taken_over(evaluate, tmp_path, monkeypatch, change):
+    assert evaluate() == 0
+    names = counted(monkeypatch)
+    options, lines, expected = [], list(LINES), ["a.wav", "b.wav", "sub/c.wav"]
+    if change == "pace":
+        options = ["--pace", "0.5"]
+    elif change == "text":
+        lines[1], expected = lines[1].replace("Go", "Come"), ["a.wav"]
+    elif change == "recording":
+        write_recordings(tmp_path, ["x.wav", "b.wav"], rate=16000)
+        expected = ["b.wav"]
+    elif change == "sound":
+        (tmp_path / "out/synthesised/a.wav").unlink()
+        expected = ["a.wav"]
+    elif change == "fresh":
+        options = ["--fresh"]
+    else:
+        (tmp_path / "out/utterances.jsonl").write_bytes(b"\xff\xfe nonsense")
+    assert evaluate(*options, lines=tuple(lines)) == 0
+    assert names == expected
+    assert len(results(tmp_path)["utterances"]) == 3
+
+
+def test_a_vocoder_of_other_mels_is_refused_in_one_line(evaluate, tmp_path):
+    vocoder = save_vocoder(tmp_path / "other.pt", replace(AUDIO, mel_fmax=7000.0))
+    with pytest.raises(InputError, match=r"different mel-spectrograms: .*mel_fmax"):
+        evaluate(vocoder=vocoder)
+    assert not (tmp_path / "out").exists()
+    aligned = save_vocoder(tmp_path / "aligned.pt", replace(AUDIO, framing="aligned"))
+    with pytest.raises(InputError, match="--accept-audio-differences framing"):
+        evaluate(vocoder=aligned)
+    assert evaluate("--accept-audio-differences", "framing", vocoder=aligned, lines=("Go on.",)) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--griffin-lim-iters", "3"), "--griffin-lim-iters is for griffin-lim"),
+        (("--sigma-infer", "0.5"), "--sigma-infer is for WaveGlow"),
+        (("--reader", "espeak"), "--reader espeak gives phones of the set ipa"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(evaluate, options, message):
+    with pytest.raises(OptionError, match=message):
+        evaluate(*options)
+
+
+def test_a_denoiser_is_for_networks(evaluate):
+    with pytest.raises(OptionError, match="--denoising-strength is for a vocoder's network"):
+        evaluate("--denoising-strength", "0.1", vocoder="griffin-lim")
+
+
+@pytest.mark.parametrize(
+    ("lines", "options", "message"),
+    [
+        (("output\ttext\twav", "a.wav\tGo.\tmissing.wav"), (), r"missing\.wav: no such file \(.*list\.txt:2\)"),
+        (("Go on.", "5 < 6"), (), r"'<' .*list\.txt:2"),
+        (("output\twav", "a.wav\ta.wav"), (), r"list\.txt:2: no text column"),
+        (("a.wav|Go on.",), ("--recordings", "nowhere"), r"nowhere: no such folder"),
+        (("z.wav|Go on.",), ("--recordings", "."), r"holds no recording of any of the 1 utterances"),
+        (("z.wav|Go on.",), ("--transcripts", "list"), r"has no words of any of the 1 utterances"),
+        (("Go on.",), ("--speaker", "carl"), r"--speaker: speaker 'carl', expected .* one of ann, bob"),
+        (("Go on.",), ("--ema",), r"no averaged weights; leave out --ema"),
+    ],
+)
+def test_mistakes_in_the_list_show_before_any_work(evaluate, tmp_path, monkeypatch, lines, options, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "list").write_text("other.wav|Go on.\n")
+    with pytest.raises(InputError, match=message):
+        evaluate(*options, lines=lines)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_recording_that_is_no_audio_is_named_with_its_line(evaluate, tmp_path):
+    (tmp_path / "a.wav").write_text("no sound")
+    with pytest.raises(AudioError, match=r"a\.wav: .*list\.txt:2"):
+        evaluate()
+
+
+def test_checkpoints_in_the_wrong_place_are_named(evaluate, tiny):
+    with pytest.raises(CheckpointError, match=r"vocoder\.pt: a checkpoint of HiFi-GAN, expected one of FastPitch"):
+        evaluate(voice=tiny.vocoder)
+    with pytest.raises(CheckpointError, match=r"voice\.pt: a checkpoint of FastPitch, expected one of HiFi-GAN"):
+        evaluate(vocoder=tiny.voice)
+    with pytest.raises(CheckpointError, match=r"voice\.pt: a checkpoint of FastPitch, expected one of Jasper"):
+        evaluate("--jasper", tiny.voice)
+    with pytest.raises(InputError, match=r"griffinlim"):
+        evaluate(vocoder="griffinlim")
+
+
+def test_an_output_that_cannot_be_written_to_is_one_line(evaluate, tmp_path):
+    (tmp_path / "out").write_text("a file")
+    with pytest.raises(InputError, match=r"out.*cannot write there"):
+        evaluate()
+
+
+def test_the_script_hands_its_variables_and_arguments_on():
+    environment = {**os.environ, "CPU": "true", "PYTHON": "python", "DRY_RUN": "1", "JASPER": "j.pt", "EMA": "true"}
+    command = ["bash", "scripts/evaluate_voice.sh", "v.pt", "griffin-lim", "a b.tsv", "--pace", "0.9"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.strip() == (
+        "python -m scripts.evaluate_voice --output output/evaluation --jasper j.pt --ema v.pt griffin-lim a\\ b.tsv "
+        "--pace 0.9"
+    )
+    assert re.match(r"python -m scripts\.evaluate_voice", done.stdout)

@@ -1,0 +1,150 @@
+"""The YAML files say what the published ones say, and a wrong key is one line that names file and key."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from common.errors import InputError
+from jasper.augmentation import SpecAugment
+from jasper.config import LABELS, SpeedPerturbation
+from jasper.yaml_config import CONFIGS, load_config, read_sections
+
+SPECA = CONFIGS / "jasper10x5dr_speca.yaml"
+
+
+@pytest.fixture(scope="module")
+def facts(goldens: Path) -> dict:
+    return json.loads((goldens / "jasper" / "config_facts.json").read_text())
+
+
+def test_all_published_files_have_the_published_inputs(facts: dict):
+    published = facts["validated_and_filled_input_sections"]
+    assert len(published) == 7
+    for name, inputs in published.items():
+        filled = read_sections(CONFIGS / f"{name}.yaml")
+        for subset, parts in inputs.items():
+            for part, values in parts.items():
+                own = filled[f"input_{subset}"][part]
+                assert {key: "inf" if value == float("inf") else value for key, value in own.items()} == values
+
+
+def test_all_published_files_have_the_published_network(facts: dict):
+    blocks = load_config(SPECA).model.blocks
+    for index, block in enumerate(blocks):
+        for key in ("filters", "repeat", "kernel_size", "stride", "dilation", "dropout", "residual", "residual_dense"):
+            value = facts["common_to_all"].get(f"jasper.encoder.blocks[{index}].{key}", False)
+            assert getattr(block, key) == (value[0] if isinstance(value, list) else value)
+    assert len(blocks) == 13
+    for name, own in facts["specific"].items():
+        model = load_config(CONFIGS / f"{name}.yaml").model
+        assert (model.blocks, model.labels, model.activation) == (blocks, LABELS, "relu")
+        assert model.use_conv_masks == own["jasper.encoder.use_conv_masks"]
+        assert model.init == model.decoder_init == "xavier_uniform"
+
+
+def test_what_a_file_says_becomes_settings():
+    settings = load_config(CONFIGS / "jasper10x5dr_speedp-online_speca.yaml")
+    assert settings.train.dataset.speed_perturbation == SpeedPerturbation(0.85, 1.15)
+    assert settings.train.augmentation.spec_augment == SpecAugment(2, 0, 20, 2, 0, 75)
+    assert settings.val.augmentation.spec_augment is None and settings.val.dataset.speed_perturbation is None
+    audio = settings.model.features.audio
+    assert (audio.sampling_rate, audio.hop_length, audio.win_length, audio.n_mels) == (16000, 160, 320, 64)
+
+
+def test_the_benchmark_has_batches_of_one_shape():
+    settings = load_config(CONFIGS / "jasper10x5dr_speedp-online_train-benchmark.yaml")
+    assert settings.train.dataset.pad_to_max_duration and not settings.val.dataset.pad_to_max_duration
+    assert settings.model == load_config(SPECA).model
+
+
+def test_every_configuration_here_can_be_read():
+    names = sorted(path.name for path in CONFIGS.glob("*.yaml"))
+    assert len(names) >= 9
+    for name in names:
+        assert load_config(CONFIGS / name).model.labels == LABELS
+
+
+def test_other_values_take_the_place_of_the_files():
+    keys = [f"input_train.{section}.max_duration=1e1" for section in ("audio_dataset", "filterbank_features")]
+    settings = load_config(
+        SPECA,
+        overrides=[
+            *keys,
+            "jasper.encoder.blocks.1.dropout=0",
+            "input_train.audio_dataset.speed_perturbation.p=1",
+            "input_train.filterbank_features.spec_augment=null",
+            *(f"input_{subset}.filterbank_features.preemph=null" for subset in ("train", "val")),
+        ],
+    )
+    before = load_config(SPECA)
+    assert settings.train.dataset == replace(
+        before.train.dataset, max_duration=10.0, speed_perturbation=SpeedPerturbation(p=1)
+    )
+    assert settings.val.dataset == before.val.dataset
+    assert settings.train.augmentation.spec_augment is None and settings.model.features.preemph is None
+    assert [block.dropout for block in settings.model.blocks[:3]] == [0.2, 0, 0.2]
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("input_train.audio_dataset.sped=1", "unknown key input_train.audio_dataset.sped; expected one of gain_"),
+        ("input_train.filterbank_features.spec_augment.masks=1", "unknown key input_train.filterbank_features.spec_"),
+        ("input_train.loader=1", "unknown key input_train.loader; expected one of audio_dataset, filterbank_features"),
+        ("jasper.encoder.blocks.0.width=1", r"unknown key jasper.encoder.blocks\[0\].width"),
+        ("quartz=1", "unknown key quartz"),
+        ("jasper.encoder.blocks.0.filters=x", r"jasper.encoder.blocks\[0\].filters 'x': expected a whole number"),
+        ("jasper.encoder.use_conv_masks=1", "jasper.encoder.use_conv_masks 1: expected true or false"),
+        ("input_val.filterbank_features.dither=x", "dither 'x': expected a number"),
+        ("input_val.filterbank_features.window=1", "window 1: expected a word"),
+        ("jasper.encoder.blocks.1.dropout=2", r"jasper.encoder.blocks\[1\]: dropout 2"),
+        ("jasper.encoder.activation=gelu", "jasper.encoder: activation 'gelu': expected one of hardtanh, relu, selu"),
+        ("jasper.encoder.in_feats=80", "jasper.encoder.in_feats 80: expected 64, the n_filt of the features"),
+        ("jasper.decoder.in_feats=3", "jasper.decoder.in_feats 3: expected 1024, the filters of the last block"),
+        ("input_train.audio_dataset.sample_rate=8000", "filterbank_features.sample_rate 16000: expected 8000, as"),
+        ("input_val.filterbank_features.n_filt=80", "input_val.filterbank_features.n_filt 80: expected 64, as input_"),
+        ("input_train.audio_dataset.sort_by_duration=true", "sort_by_duration: expected false"),
+        ("input_train.audio_dataset.speed_perturbation.min_rate=2", "min_rate 2 and max_rate 1.15"),
+        ("input_train.audio_dataset.gain_perturbation.p=2", "gain_perturbation: p 2: expected a probability"),
+        ("input_train.audio_dataset.min_duration=20", "min_duration 20 s and max_duration 16.7 s"),
+        ("input_val.filterbank_features.dither=-1", "input_val.filterbank_features: dither -1"),
+        ("input_val.audio_dataset.speed_perturbation.rng=1", "rng 1: expected null"),
+        ("labels=[ab]", r"labels \['ab'\]: expected single characters"),
+        ("labels=ab", "labels 'ab': expected a list of characters"),
+        ("jasper.encoder=null", "jasper.encoder is missing"),
+        ("jasper.decoder={}", "jasper.decoder.in_feats is missing"),
+        ("jasper.encoder.blocks=[]", "blocks: expected at least one"),
+        ("input_val=3", "input_val 3: expected keys with values"),
+    ],
+)
+def test_a_wrong_key_or_value_is_one_line_that_names_file_and_key(override: str, message: str):
+    with pytest.raises(InputError, match=message) as caught:
+        load_config(SPECA, overrides=[override])
+    assert str(caught.value).startswith(f"{SPECA}: ") and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("input_train", "expected key=value"),
+        ("jasper.encoder.blocks.99.filters=1", "has no such place"),
+        ("name.x=1", "has no such place"),
+        ("labels=[", "no YAML value"),
+    ],
+)
+def test_an_override_that_makes_no_sense_is_named(override: str, message: str):
+    with pytest.raises(InputError, match=message) as caught:
+        load_config(SPECA, overrides=[override])
+    assert str(caught.value).startswith(f"--override-config {override}: ")
+
+
+@pytest.mark.parametrize(("content", "message"), [("a: [", "no YAML"), ("- 1", "expected a mapping"), (None, "cannot")])
+def test_a_file_that_is_no_configuration_is_one_clear_line(tmp_path: Path, content: str | None, message: str):
+    path = tmp_path / "x.yaml"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(InputError, match=message) as caught:
+        load_config(path)
+    assert str(caught.value).startswith(f"{path}: ") and "\n" not in str(caught.value)

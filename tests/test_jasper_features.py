@@ -1,0 +1,237 @@
+"""Jasper's features agree with the published ones, clip by clip, and masks and dither come from draws alone."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from common.errors import InputError
+from jasper.augmentation import Augmentation, CutoutAugment, SpecAugment
+from jasper.config import FeatureConfig
+from jasper.features import FeatureExtractor
+
+OTHER = FeatureConfig(
+    window_size=0.025, window="hamming", n_fft=None, preemph=None, n_filt=40, lowfreq=20, highfreq=7600, pad_align=0
+)
+
+
+@pytest.fixture(scope="module")
+def folder(goldens: Path) -> Path:
+    return goldens / "jasper"
+
+
+@pytest.fixture(scope="module")
+def published(folder: Path) -> dict[str, Tensor]:
+    return load_file(folder / "features.safetensors")
+
+
+def clips(folder: Path) -> list[tuple[str, Tensor]]:
+    names = json.loads((folder / "features.json").read_text())["clip_order"]
+    waves = [soundfile.read(folder / f"audio/{name}_16k.flac", dtype="float32")[0] for name in names]
+    return [(name, torch.from_numpy(wave)) for name, wave in zip(names, waves)]
+
+
+def assert_agrees(found: Tensor, expected: Tensor) -> None:
+    difference = (found - expected).abs()
+    assert float(difference.max()) < 1e-2 and float(difference.mean()) < 2e-5
+
+
+def test_the_features_of_real_clips_equal_the_published_ones(folder: Path, published: dict[str, Tensor]):
+    facts = json.loads((folder / "features.json").read_text())["clips"]
+    extractor = FeatureExtractor(FeatureConfig())
+    for name, wave in clips(folder):
+        out = extractor(wave[None], torch.tensor([len(wave)]))
+        assert int(out.lengths) == facts[name]["feat_len"]
+        assert out.features.shape == (1, 64, facts[name]["padded_frames"])
+        assert_agrees(out.features[0], published[f"output.{name}"])
+
+
+def test_a_clip_in_a_padded_batch_has_the_features_it_has_alone(folder: Path, published: dict[str, Tensor]):
+    waves = [wave for _, wave in clips(folder)]
+    lengths = torch.tensor([len(wave) for wave in waves])
+    out = FeatureExtractor(FeatureConfig())(torch.nn.utils.rnn.pad_sequence(waves, batch_first=True), lengths)
+    assert out.features.size(2) == 464 and torch.equal(out.lengths, published["lens.batch"])
+    for index, (name, _) in enumerate(clips(folder)):
+        expected = published[f"output.{name}"]
+        assert_agrees(out.features[index, :, : expected.size(1)], expected)
+        assert not out.features[index, :, expected.size(1) :].any()
+
+
+@pytest.mark.parametrize("normalize", ["per_feature", "all_features", "none"])
+@pytest.mark.parametrize("log", [True, False])
+def test_other_normalisations_equal_the_published_ones(published: dict[str, Tensor], normalize: str, log: bool):
+    extractor = FeatureExtractor(FeatureConfig(normalize=normalize, log=log))
+    out = extractor(published["input.short"], published["input.short_lens"])
+    expected = published[f"output.short_{normalize}_{'log' if log else 'nolog'}"]
+    assert torch.equal(out.lengths, published["lens.short"]) and out.features.shape == expected.shape
+    # Of the shorter ones the original reflects what is no part of them; the second's end is the batch's by chance.
+    assert_agrees(out.features[0], expected[0])
+
+
+def test_other_windows_bands_and_sizes_equal_the_published_ones(published: dict[str, Tensor]):
+    out = FeatureExtractor(OTHER)(published["input.short"], published["input.short_lens"])
+    expected = published["output.short_other_params"]
+    assert (OTHER.fft_length, OTHER.win_length, out.features.shape) == (512, 400, expected.shape)
+    assert_agrees(out.features[0], expected[0])
+
+
+def test_waves_padded_to_the_longest_duration_have_the_published_shape(published: dict[str, Tensor]):
+    waves = torch.nn.functional.pad(published["input.short"], (0, 8000 - 4000))
+    out = FeatureExtractor(FeatureConfig())(waves, published["input.short_lens"])
+    expected = published["output.short_pad_to_max_0p5s"]
+    assert out.features.shape == expected.shape
+    assert_agrees(out.features[0], expected[0])
+
+
+def test_the_filters_and_the_window_are_the_published_ones(published: dict[str, Tensor]):
+    extractor = FeatureExtractor(FeatureConfig())
+    torch.testing.assert_close(extractor.mel_basis, published["buffers.fb"], atol=1e-7, rtol=0)
+    torch.testing.assert_close(extractor.window, published["buffers.window"], atol=1e-7, rtol=0)
+    assert not extractor.state_dict()
+
+
+def slow_features(wave: np.ndarray, config: FeatureConfig) -> np.ndarray:
+    """The definition, a frame at a time, in float64."""
+    extractor = FeatureExtractor(config)
+    wave = np.concatenate([wave[:1], wave[1:] - config.preemph * wave[:-1]])
+    padded = np.pad(wave, config.fft_length // 2, mode="reflect")
+    window = np.zeros(config.fft_length)
+    start = (config.fft_length - config.win_length) // 2
+    window[start : start + config.win_length] = extractor.window.numpy()
+    columns = []
+    for frame in range(-(-len(wave) // config.hop_length)):
+        piece = padded[frame * config.hop_length : frame * config.hop_length + config.fft_length] * window
+        columns.append(np.log(extractor.mel_basis.double().numpy() @ np.abs(np.fft.rfft(piece)) ** 2 + 1e-20))
+    out = np.stack(columns, axis=1)
+    return (out - out.mean(axis=1, keepdims=True)) / (out.std(axis=1, ddof=1, keepdims=True) + 1e-5)
+
+
+@pytest.mark.parametrize("n_samples", [1601, 1600, 900])
+@pytest.mark.parametrize("changes", [{}, {"sample_rate": 8000, "n_fft": 256}, {"window_size": 0.0255}])
+def test_the_features_are_what_their_definition_says(n_samples: int, changes: dict):
+    config = FeatureConfig(n_filt=20, **changes)
+    wave = 0.1 * torch.randn(n_samples, generator=torch.Generator().manual_seed(0))
+    padded = torch.cat([wave, torch.full((777,), 0.3)])[None]
+    out = FeatureExtractor(config)(padded, torch.tensor([n_samples]))
+    expected = torch.from_numpy(slow_features(wave.double().numpy(), config)).float()
+    torch.testing.assert_close(out.features[0, :, : expected.size(1)], expected, atol=2e-3, rtol=0)
+
+
+def test_spliced_frames_stand_side_by_side():
+    config = FeatureConfig(normalize="none", pad_align=0)
+    wave = 0.1 * torch.randn(1, 1650, generator=torch.Generator().manual_seed(0))
+    plain = FeatureExtractor(config)(wave, torch.tensor([1650]))
+    spliced = FeatureExtractor(replace(config, frame_splicing=3))(wave, torch.tensor([1650]))
+    assert (int(plain.lengths), int(spliced.lengths), config.n_features) == (11, 4, 64)
+    for index in range(11):
+        row = spliced.features[0, 64 * (index % 3) : 64 * (index % 3 + 1), index // 3]
+        assert torch.equal(row, plain.features[0, :, index])
+    assert not spliced.features[0, 128:, 3].any()
+
+
+@pytest.mark.parametrize("n_samples", [1, 2, 100])
+def test_the_shortest_clips_have_finite_features(n_samples: int):
+    out = FeatureExtractor(FeatureConfig())(torch.full((1, n_samples), 0.1), torch.tensor([n_samples]))
+    assert int(out.lengths) == 1 and bool(out.features.isfinite().all())
+
+
+def test_features_are_float32_under_autocast_and_leave_the_waves_alone():
+    waves = 0.1 * torch.randn(1, 3000)
+    copy = waves.clone()
+    extractor = FeatureExtractor(FeatureConfig())
+    expected = extractor(waves, torch.tensor([3000]))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = extractor(waves, torch.tensor([3000]))
+    assert torch.equal(found.features, expected.features) and torch.equal(waves, copy)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"window": "kaiser"}, "window 'kaiser': expected one of hann"),
+        ({"normalize": "some"}, "normalize 'some'"),
+        ({"n_filt": 0}, "n_filt 0"),
+        ({"n_fft": 256}, "n_fft 256: expected at least a window's 320 samples"),
+        ({"highfreq": 9000}, "expected 0 <= lowfreq < highfreq <= 8000.0 Hz"),
+        ({"window_stride": 0.00001}, "window_stride"),
+        ({"pad_align": -1}, "pad_align -1"),
+    ],
+)
+def test_features_that_cannot_be_are_one_clear_line(values: dict, message: str):
+    with pytest.raises(InputError, match=message):
+        FeatureConfig(**values)
+
+
+SPEC = SpecAugment(freq_masks=2, max_freq=20, time_masks=2, max_time=75)
+
+
+def masks_of(kind: SpecAugment | CutoutAugment, count: int, n_bands: int, n_frames: int) -> Tensor:
+    draws = torch.rand(count, kind.n_draws, generator=torch.Generator().manual_seed(0))
+    return kind.mask(n_bands, n_frames, torch.full((count,), n_frames), draws)
+
+
+def test_masks_are_as_often_where_they_are_in_the_original(folder: Path):
+    facts = json.loads((folder / "augmentation.json").read_text())
+    spec = facts["spec_augment"]
+    mask = masks_of(SPEC, 6000, 64, 200)
+    assert float(mask.float().mean()) == pytest.approx(spec["masked_fraction"], abs=0.01)
+    bands = mask.all(dim=2).float().mean(dim=0)
+    torch.testing.assert_close(bands, torch.tensor(spec["freq_bin_mask_probability"]), atol=0.03, rtol=0)
+    frames = mask.all(dim=1).float().mean(dim=0)[::10]
+    torch.testing.assert_close(frames, torch.tensor(spec["time_frame_mask_probability_every_10"]), atol=0.03, rtol=0)
+    cutout = facts["cutout_augment"]
+    mask = masks_of(CutoutAugment(**cutout["parameters"]), 2000, 64, 200).float()
+    assert float(mask.mean()) == pytest.approx(cutout["masked_fraction"], abs=0.01)
+    expected = torch.tensor(cutout["freq_bin_mask_probability_every_8"])
+    torch.testing.assert_close(mask.mean(dim=(0, 2))[::8], expected, atol=0.03, rtol=0)
+
+
+def test_a_masks_width_is_any_with_equal_chance_and_the_last_band_stays(folder: Path):
+    facts = json.loads((folder / "augmentation.json").read_text())["spec_augment"]["single_freq_mask"]
+    mask = masks_of(SpecAugment(freq_masks=1, max_freq=20), 6000, 64, 3)[:, :, 0]
+    found = torch.bincount(mask.sum(dim=1), minlength=21)
+    assert len(found) == 21 == len(facts["width_histogram_0_to_20"])
+    assert int(found.min()) > 200 and int(found.max()) < 380
+    assert not mask[:, -1].any() and mask[:, -2].any() and mask[:, 0].any()
+
+
+def test_a_mask_longer_than_the_utterance_covers_it():
+    assert masks_of(SpecAugment(time_masks=1, min_time=75, max_time=75), 5, 4, 30).all()
+
+
+def test_masks_and_dither_of_an_utterance_do_not_depend_on_its_batch():
+    augmentation = Augmentation(dither=0.01, spec_augment=SPEC, cutout_augment=CutoutAugment(masks=2))
+    draws = torch.stack([augmentation.draw(seed=3, epoch=2, index=index) for index in range(3)])
+    lengths = torch.tensor([120, 80, 40])
+    together = augmentation.masked(torch.ones(3, 64, 120), lengths, draws)
+    waves = augmentation.dithered(torch.zeros(3, 500), draws)
+    for index, length in enumerate(lengths.tolist()):
+        row = slice(index, index + 1)
+        alone = augmentation.masked(torch.ones(1, 64, length), lengths[row], draws[row])
+        assert torch.equal(alone[0], together[index, :, :length])
+        assert torch.equal(augmentation.dithered(torch.zeros(1, 300), draws[row])[0], waves[index, :300])
+
+
+def test_draws_come_from_seed_epoch_and_index_alone():
+    augmentation = Augmentation(spec_augment=SPEC)
+    first = augmentation.draw(seed=3, epoch=2, index=1)
+    assert len(first) == augmentation.n_draws == 9
+    assert torch.equal(augmentation.draw(seed=3, epoch=2, index=1), first)
+    for other in ({"seed": 4}, {"epoch": 3}, {"index": 2}):
+        assert not torch.equal(augmentation.draw(**({"seed": 3, "epoch": 2, "index": 1} | other)), first)
+
+
+def test_dither_is_noise_of_the_deviation_it_is_given():
+    augmentation = Augmentation(dither=0.02)
+    draws = torch.stack([augmentation.draw(seed=0, epoch=1, index=index) for index in range(4)])
+    noise = augmentation.dithered(torch.zeros(4, 40_000), draws)
+    assert float(noise.std()) == pytest.approx(0.02, rel=0.02) and abs(float(noise.mean())) < 5e-4
+    assert abs(float((noise[0] * noise[1]).mean())) < 1e-5
+    waves = torch.zeros(4, 10)
+    assert Augmentation(dither=0.0).dithered(waves, draws) is waves

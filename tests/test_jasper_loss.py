@@ -1,0 +1,156 @@
+"""Jasper's losses are the published ones, its updates those of the global batch, and validation tells what it hears."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tiny_jasper import FORMS, NOTHING, SMALL, golden_network, part, small_network, targets, tiny_engine, utterances
+from torch import Tensor
+
+from common.error_rates import error_counts
+from common.objective import Networks
+from jasper.augmentation import Augmentation, CutoutAugment, SpecAugment
+from jasper.batch import JasperBatch
+from jasper.loss_function import JasperObjective, ctc_losses
+from jasper.model import JasperOutput
+
+LENGTHS = [4000, 3200, 2411, 1701, 3900, 3000]
+VARIED = Augmentation(
+    dither=1e-3,
+    spec_augment=SpecAugment(freq_masks=2, max_freq=4, time_masks=2, max_time=6),
+    cutout_augment=CutoutAugment(masks=1, min_freq=1, max_freq=3),
+)
+
+
+@pytest.fixture
+def folder(goldens: Path) -> Path:
+    return goldens / "jasper"
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("index", [0, 1])
+def test_the_losses_of_utterances_equal_the_published_ones(folder: Path, form: str, index: int):
+    tensors = load_file(folder / f"model_{form}.safetensors")
+    case = json.loads((folder / f"model_{form}.json").read_text())["cases"][index]
+    out = golden_network(folder, form)(tensors[f"input.x{index}"], tensors[f"input.lens{index}"])
+    batch = targets(tensors[f"input.targets{index}"], tensors[f"input.target_lens{index}"])
+    losses = ctc_losses(out, batch, blank=28)
+    assert losses.tolist() == pytest.approx(case["ctc_per_sample"], rel=1e-5)
+    assert float(losses.detach().mean()) == pytest.approx(case["ctc_loss"], rel=1e-5)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_gradients_have_the_published_norms(folder: Path, form: str):
+    tensors = load_file(folder / f"model_{form}.safetensors")
+    published = json.loads((folder / f"model_{form}.json").read_text())["grad_norms_eval_case0"]
+    network = golden_network(folder, form)
+    out = network(tensors["input.x0"], tensors["input.lens0"])
+    ctc_losses(out, targets(tensors["input.targets0"], tensors["input.target_lens0"]), blank=28).mean().backward()
+    norms = {name: float(parameter.grad.norm()) for name, parameter in network.named_parameters()}
+    assert norms == pytest.approx(published, rel=1e-3)
+
+
+def test_a_transcript_too_long_for_its_frames_has_the_published_infinite_loss(folder: Path):
+    tensors = load_file(folder / "ctc_edge.safetensors")
+    published = json.loads((folder / "ctc_edge.json").read_text())["per_sample"]
+    out = JasperOutput(tensors["input.log_probs"], tensors["input.input_lens"])
+    losses = ctc_losses(out, targets(tensors["input.targets"], tensors["input.target_lens"]), blank=28)
+    assert losses.tolist() == pytest.approx([float(value) for value in published], rel=1e-5)
+
+
+def trained(
+    cuts: list[list[slice]], *, augmentation: Augmentation, frozen: bool = True
+) -> tuple[Networks, list[float]]:
+    """Networks after updates of one global batch each, cut in these ways, and their losses."""
+    networks = {"jasper": small_network()}
+    if not frozen:
+        networks["jasper"].train()
+    engine = tiny_engine(networks, augmentation=augmentation)
+    losses = []
+    for seed, rows in enumerate(cuts):
+        whole = utterances(LENGTHS, seed=seed, augmentation=augmentation if augmentation.n_draws > 1 else None)
+        losses.append(engine.step([part(whole, one) for one in rows], epoch=1).terms["ctc_loss"])
+    return networks, losses
+
+
+@pytest.mark.parametrize("augmentation", [NOTHING, VARIED])
+def test_an_update_is_that_of_the_global_batch_however_it_is_cut(augmentation: Augmentation):
+    """With batch norm's statistics at rest, which are the one thing that a cut changes."""
+    whole, expected = trained([[slice(0, 6)]] * 3, augmentation=augmentation)
+    pieces, found = trained([[slice(0, 1), slice(1, 4), slice(4, 6)]] * 3, augmentation=augmentation)
+    assert found == pytest.approx(expected, rel=1e-5) and expected[0] != expected[1]
+    for name, value in whole["jasper"].state_dict().items():
+        torch.testing.assert_close(pieces["jasper"].state_dict()[name], value, atol=2e-5, rtol=1e-4)
+
+
+def test_batch_norm_is_the_exception_and_makes_a_cut_tell():
+    _, expected = trained([[slice(0, 6)]], augmentation=NOTHING, frozen=False)
+    _, found = trained([[slice(0, 3), slice(3, 6)]], augmentation=NOTHING, frozen=False)
+    assert abs(found[0] - expected[0]) > 1e-3
+
+
+def test_augmentation_varies_training_and_leaves_validation_alone():
+    network, objective = small_network(), JasperObjective(VARIED)
+    varied, plain = utterances(LENGTHS, augmentation=VARIED), utterances(LENGTHS)
+    before = varied.waves.clone()
+    masked = objective.features(network, varied)
+    assert torch.equal(varied.waves, before)
+    assert torch.equal(objective.features(network, varied).features, masked.features)
+    whole = objective.features(network, plain)
+    assert torch.equal(whole.features, network.features(plain.waves, plain.wave_lengths).features)
+    n_masked = int(((masked.features == 0) & (whole.features != 0)).sum())
+    assert 0 < n_masked < whole.features.numel() // 2 and torch.equal(masked.lengths, whole.lengths)
+
+
+def test_training_on_one_batch_learns_it():
+    networks = {"jasper": small_network().train()}
+    engine = tiny_engine(networks)
+    losses = [engine.step([utterances(LENGTHS)], epoch=1).terms["ctc_loss"] for _ in range(30)]
+    assert losses[-1] < 0.5 * losses[0]
+
+
+@torch.no_grad()
+def test_validation_gives_the_loss_and_the_error_rates_of_the_whole_set():
+    networks = {"jasper": small_network()}
+    network, objective = networks["jasper"], JasperObjective(VARIED)
+    batches = [part(utterances(LENGTHS), rows) for rows in (slice(0, 2), slice(2, 6))]
+    figures = tiny_engine(networks).evaluate(batches)
+    whole = utterances(LENGTHS)
+    heard = network.transcribe(whole.waves, whole.wave_lengths)
+    said = [network.labels.decode(row[:n]) for row, n in zip(whole.tokens.tolist(), whole.token_lengths.tolist())]
+    errors = error_counts(said, heard)
+    assert figures["wer"] == pytest.approx(100 * errors.wer) and figures["cer"] == pytest.approx(100 * errors.cer)
+    sums = objective.numerators("jasper", networks, whole)["ctc_loss"]
+    assert figures["ctc_loss"] == pytest.approx(float(sums) / 6, rel=1e-5)
+    assert objective.total(figures, epoch=1) == figures["ctc_loss"]
+
+
+@torch.no_grad()
+def test_examples_show_what_was_said_and_what_was_heard():
+    network, batch = small_network(), utterances(LENGTHS)
+    examples = JasperObjective(NOTHING).examples({"jasper": network}, batch)
+    heard = network.transcribe(batch.waves, batch.wave_lengths)
+    assert [example.name for example in examples] == list(batch.names[:3])
+    for index, example in enumerate(examples):
+        said = network.labels.decode(batch.tokens[index, : int(batch.token_lengths[index])].tolist())
+        assert example.texts == {"reference": said, "recognised": heard[index]}
+        assert len(example.audio["recorded"]) == LENGTHS[index]
+        assert example.mels["features"].shape == (16, -(-LENGTHS[index] // SMALL.features.hop_length))
+
+
+def test_frames_of_work_are_those_of_the_features():
+    batch = utterances([160, 161, 79])
+    assert int(batch.n_frames) == 2 + 3 + 1
+
+
+def test_a_batch_moves_as_a_whole():
+    batch = utterances([160, 161], augmentation=VARIED)
+    moved = batch.to(torch.device("cpu"))
+    assert isinstance(moved, JasperBatch) and moved.names == batch.names
+    assert all(torch.equal(a, b) for a, b in zip(tensors_of(moved), tensors_of(batch)))
+
+
+def tensors_of(batch: JasperBatch) -> list[Tensor]:
+    return [value for value in vars(batch).values() if isinstance(value, Tensor)]

@@ -1,0 +1,207 @@
+"""Manifests, lists and folders of recordings, and LibriSpeech made into them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from common.audio import save_wav
+from common.errors import InputError
+from jasper.manifest import Entry, Recording, manifest_bytes, read_entries
+from jasper.recordings import Recordings, Selection
+from jasper.waveform import change_speed
+from scripts.preprocess_librispeech import main as preprocess
+
+RATE = 16000
+
+
+def add_wav(path: Path, *, seconds: float = 0.5, rate: int = RATE) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    noise = 0.1 * torch.randn(round(seconds * rate), generator=torch.Generator().manual_seed(0))
+    save_wav(path, noise, sampling_rate=rate, durable=False)
+    return path
+
+
+def write_manifest(path: Path, *items: object) -> Path:
+    path.write_text(json.dumps(list(items)))
+    return path
+
+
+def test_a_manifest_as_published_is_read(tmp_path: Path):
+    files = [{"fname": "clean-wav/a.wav", "speed": 1}, {"fname": "clean-wav/a-0.9.wav", "speed": 0.9}]
+    item = {"transcript": "a word", "files": files, "original_duration": 2.5, "original_num_samples": 40000}
+    (entry,) = read_entries(write_manifest(tmp_path / "m.json", item), folder=Path("data"))
+    recordings = (Recording(Path("data/clean-wav/a.wav")), Recording(Path("data/clean-wav/a-0.9.wav"), 0.9))
+    assert entry == Entry(recordings, "a word", f"{tmp_path}/m.json: entry 1", 2.5)
+    assert entry.original == recordings[0]
+    assert entry.name == f"data/clean-wav/a.wav ({tmp_path}/m.json: entry 1)"
+
+
+def test_what_is_written_as_a_manifest_is_read_again(tmp_path: Path):
+    items = [{"transcript": f"é {number}", "files": [{"fname": f"{number}.wav"}]} for number in range(3)]
+    path = tmp_path / "m.json"
+    path.write_bytes(b"\xef\xbb\xbf" + manifest_bytes(items))
+    assert [entry.transcript for entry in read_entries(path)] == ["é 0", "é 1", "é 2"]
+    assert len(path.read_text().splitlines()) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[{]", "m.json:1: not JSON"),
+        ("{}", "m.json: holds a dict, expected a list of utterances"),
+        ("[]", "m.json: the manifest is empty"),
+        ("[" * 100000, "m.json: nested too deeply"),
+        ("[1]", 'm.json: entry 1: 1, expected {"transcript"'),
+        ('[{"transcript": 3, "files": [{"fname": "a"}]}]', "m.json: entry 1: its transcript is 3, expected a string"),
+        ('[{"transcript": "a"}]', "m.json: entry 1: its files are null"),
+        ('[{"transcript": "a", "files": [{}]}]', "m.json: entry 1: {} among its files"),
+        ('[{"files": [{"fname": "a"}]}, {"files": [{"fname": "/a"}]}]', "m.json: entry 2: '/a' leads out"),
+        ('[{"files": [{"fname": "../a"}]}]', "m.json: entry 1: '../a' leads out of the dataset"),
+        ('[{"files": [{"fname": "a", "speed": 0}]}]', "m.json: entry 1: speed is 0, expected a number above 0"),
+        ('[{"files": [{"fname": "a"}], "original_duration": NaN}]', "m.json: entry 1: original_duration is NaN"),
+        ('[{"files": [{"fname": "a"}], "original_duration": true}]', "m.json: entry 1: original_duration is true"),
+    ],
+)
+def test_a_bad_manifest_is_named_with_its_entry(tmp_path: Path, text: str, message: str):
+    path = tmp_path / "m.json"
+    path.write_text(text)
+    with pytest.raises(InputError) as raised:
+        read_entries(path)
+    assert str(raised.value).removeprefix(f"{tmp_path}/").startswith(message)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_a_manifest_that_is_no_text_or_absent_is_named(tmp_path: Path):
+    path = tmp_path / "m.json"
+    with pytest.raises(InputError, match=r"m\.json: no such manifest"):
+        read_entries(path)
+    path.write_bytes(b"[\xff]")
+    with pytest.raises(InputError, match=r"m\.json: byte 2 is not UTF-8"):
+        read_entries(path)
+
+
+def test_lists_folders_and_files_are_read_too(tmp_path: Path):
+    corpus = tmp_path / "corpus"
+    for name in ("a", "b"):
+        add_wav(corpus / "wavs" / f"{name}.wav")
+    (corpus / "metadata.csv").write_text('a|Dr. "X"|doctor x\n\nb|only one\n')
+    found = [(entry.original.path.name, entry.transcript, entry.where) for entry in read_entries(corpus)]
+    assert found == [
+        ("a.wav", "doctor x", f"{corpus}/metadata.csv:1"),
+        ("b.wav", "only one", f"{corpus}/metadata.csv:3"),
+    ]
+    folder = read_entries(corpus / "wavs")
+    assert [(entry.original.path.name, entry.transcript) for entry in folder] == [("a.wav", None), ("b.wav", None)]
+    (one,) = read_entries(corpus / "wavs" / "a.wav")
+    assert (one.original.path, one.transcript) == (corpus / "wavs/a.wav", None)
+    (tmp_path / "list.txt").write_text("wavs/a.wav|hello\n")
+    (listed,) = read_entries(tmp_path / "list.txt", folder=corpus)
+    assert (listed.original.path, listed.transcript) == (corpus / "wavs/a.wav", "hello")
+
+
+@pytest.mark.parametrize("line", ["a", "|text", "a||", "a|b|c|d"])
+def test_a_bad_line_of_metadata_is_named(tmp_path: Path, line: str):
+    (tmp_path / "metadata.csv").write_text(f"x|fine\n{line}\n")
+    with pytest.raises(InputError, match=r"metadata\.csv:2: expected id\|transcript\|normalised transcript"):
+        read_entries(tmp_path)
+
+
+def test_an_empty_folder_and_an_absent_recording_are_named(tmp_path: Path):
+    with pytest.raises(InputError, match="holds no recordings"):
+        read_entries(tmp_path)
+    with pytest.raises(InputError, match=r"absent\.wav: no such recording"):
+        read_entries(tmp_path / "absent.wav")
+
+
+SELECTION = Selection(sampling_rate=RATE, labels=(" ", *"abcdefghijklmnopqrstuvwxyz", "'"))
+
+
+def test_utterances_that_are_too_short_or_long_are_left_out_with_a_note(tmp_path: Path):
+    for name, seconds in (("a", 0.05), ("b", 0.5), ("c", 2.0)):
+        add_wav(tmp_path / f"{name}.wav", seconds=seconds, rate=8000)
+    selection = Selection(RATE, SELECTION.labels, min_duration=0.1, max_duration=1.0)
+    recordings = Recordings([tmp_path], folder=Path(), selection=selection)
+    assert ([entry.original.path.name for entry in recordings.entries], recordings.durations) == (["b.wav"], [0.5])
+    assert "2 of 3 utterances are left out, as they are not from 0.1 to 1 s long" in recordings.note
+    assert len(recordings.load(0)) == RATE // 2
+    with pytest.raises(InputError, match="none of 3 utterances is from 5 to 6 s long"):
+        Recordings([tmp_path], folder=Path(), selection=Selection(RATE, (), min_duration=5.0, max_duration=6.0))
+
+
+def test_a_manifests_recordings_must_be_there_and_are_looked_into_when_they_are_read(tmp_path: Path):
+    item = {"transcript": "A Word!", "files": [{"fname": "a.wav"}], "original_duration": 1.0}
+    source = write_manifest(tmp_path / "m.json", item)
+    with pytest.raises(InputError, match=r"a\.wav: no such file \(.*m\.json: entry 1\)"):
+        Recordings([source], folder=tmp_path, selection=SELECTION)
+    (tmp_path / "a.wav").write_bytes(b"RIFF")
+    recordings = Recordings([source], folder=tmp_path, selection=SELECTION)
+    assert recordings.transcript(0) == "a word"
+    with pytest.raises(InputError, match=r"a\.wav: .*\(.*m\.json: entry 1\)"):
+        recordings.load(0)
+    del item["original_duration"]
+    with pytest.raises(InputError, match=r"a\.wav: .*\(.*m\.json: entry 1\)"):
+        Recordings([write_manifest(source, item)], folder=tmp_path, selection=SELECTION)
+
+
+def make_librispeech(folder: Path) -> None:
+    """Two utterances of a training subset and one of another."""
+    generator = np.random.default_rng(0)
+    for subset, name, text in (
+        ("train-clean-100", "1-2-0000", "HELLO"),
+        ("train-clean-100", "1-2-0001", "GOOD BYE"),
+        ("dev-clean", "3-4-0000", "YES"),
+    ):
+        speaker, chapter, _ = name.split("-")
+        chapter_folder = folder / subset / speaker / chapter
+        chapter_folder.mkdir(parents=True, exist_ok=True)
+        soundfile.write(chapter_folder / f"{name}.flac", 0.1 * generator.standard_normal(RATE), RATE)
+        with (chapter_folder / f"{speaker}-{chapter}.trans.txt").open("a") as file:
+            file.write(f"{name} {text}\n")
+
+
+def test_librispeech_becomes_wavs_with_copies_and_manifests_and_goes_on_where_it_stopped(tmp_path: Path):
+    make_librispeech(tmp_path)
+    options = [str(tmp_path), "--speeds", "0.9", "1.1", "--n-workers", "1"]
+    assert preprocess(options) == 0
+    source = tmp_path / "librispeech-train-clean-100-wav.json"
+    first, second = read_entries(source, folder=tmp_path)
+    assert (first.transcript, second.transcript, first.duration) == ("hello", "good bye", 1.0)
+    assert [(one.path.name, one.speed) for one in second.recordings] == [
+        ("1-2-0001.wav", 1.0),
+        ("1-2-0001-0.9.wav", 0.9),
+        ("1-2-0001-1.1.wav", 1.1),
+    ]
+    recordings = Recordings([source], folder=tmp_path, selection=Selection(RATE, (), trim_silence=False))
+    original = recordings.load(0)
+    slower = recordings.load(0, recording=first.recordings[1])
+    torch.testing.assert_close(slower, change_speed(original, 0.9), rtol=0, atol=1e-4)
+    (dev,) = read_entries(tmp_path / "librispeech-dev-clean-wav.json", folder=tmp_path)
+    assert len(dev.recordings) == 1
+    kept, lost = first.recordings[1].path, second.recordings[2].path
+    stamp, manifest = kept.stat().st_mtime_ns, source.read_bytes()
+    lost.unlink()
+    source.unlink()
+    preprocess(options)
+    assert lost.is_file() and kept.stat().st_mtime_ns == stamp and source.read_bytes() == manifest
+
+
+def test_a_broken_librispeech_ends_in_one_line(tmp_path: Path):
+    with pytest.raises(InputError, match="holds none of train-clean-100"):
+        preprocess([str(tmp_path)])
+    make_librispeech(tmp_path)
+    flac = tmp_path / "dev-clean/3/4/3-4-0000.flac"
+    data = flac.read_bytes()
+    flac.write_bytes(data[: len(data) // 2])
+    with pytest.raises(InputError, match=r"3-4-0000\.flac: .*truncated.*3-4\.trans\.txt:1"):
+        preprocess([str(tmp_path), "--subsets", "dev-clean", "--n-workers", "1"])
+    assert not (tmp_path / "librispeech-dev-clean-wav.json").exists()
+    flac.rename(flac.with_name("other.flac"))
+    with pytest.raises(InputError, match=r"3-4-0000\.flac: no such file \(.*3-4\.trans\.txt:1\)"):
+        preprocess([str(tmp_path), "--subsets", "dev-clean"])
+    (tmp_path / "dev-clean/3/4/3-4.trans.txt").write_text("3-4-0000\n")
+    with pytest.raises(InputError, match=r"3-4\.trans\.txt:1: expected an utterance's name and its text"):
+        preprocess([str(tmp_path), "--subsets", "dev-clean"])

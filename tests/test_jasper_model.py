@@ -1,0 +1,189 @@
+"""Jasper's network agrees with the published one, and hears an utterance as if it were alone."""
+
+import copy
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tiny_jasper import FORMS, SMALL, golden_network, group, lively, part, small_network, utterances
+from torch import nn
+
+from common.errors import InputError, OptionError
+from jasper.config import BlockConfig, FeatureConfig, ModelConfig
+from jasper.model import Jasper, build_networks
+from jasper.yaml_config import CONFIGS, load_config
+
+
+@pytest.fixture
+def folder(goldens: Path) -> Path:
+    return goldens / "jasper"
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("index", [0, 1])
+@pytest.mark.parametrize("masks", [True, False])
+@torch.no_grad()
+def test_log_probabilities_equal_the_published_ones(folder: Path, form: str, index: int, masks: bool):
+    tensors = load_file(folder / f"model_{form}.safetensors")
+    network = golden_network(folder, form, use_conv_masks=masks)
+    out = network(tensors[f"input.x{index}"], tensors[f"input.lens{index}"])
+    name = "output" if masks else "output_nomask"
+    torch.testing.assert_close(out.log_probs, tensors[f"{name}.{index}.log_probs"], atol=3e-5, rtol=0)
+    assert torch.equal(out.lengths, tensors[f"output.{index}.out_lens"])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@torch.no_grad()
+def test_every_block_gives_what_the_published_one_gives(folder: Path, form: str):
+    tensors = load_file(folder / f"model_{form}.safetensors")
+    network = golden_network(folder, form)
+    found = []
+    for block in network.encoder.layers:
+        block.register_forward_hook(lambda _, __, out: found.append(out))
+    network(tensors["input.x0"], tensors["input.lens0"])
+    assert f"output.0.enc.{len(found)}" not in tensors
+    for index, (x, lengths) in enumerate(found):
+        torch.testing.assert_close(x.squeeze(2), tensors[f"output.0.enc.{index}"], atol=3e-5, rtol=0)
+        assert torch.equal(lengths, tensors[f"output.0.enc_lens.{index}"])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_in_training_batch_statistics_count_padding_as_published(folder: Path, form: str):
+    tensors = load_file(folder / f"model_{form}.safetensors")
+    network = golden_network(folder, form).train()
+    for layer in network.modules():
+        if isinstance(layer, nn.Dropout):
+            layer.p = 0.0
+    out = network(tensors["input.x0"], tensors["input.lens0"])
+    torch.testing.assert_close(out.log_probs, tensors["train.log_probs"], atol=3e-5, rtol=0)
+    state = network.state_dict()
+    for key, value in group(tensors, "train.bn_after").items():
+        torch.testing.assert_close(state[key], value, atol=3e-5, rtol=0)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_small_networks_state_has_the_published_names_shapes_and_order(folder: Path, form: str):
+    published = json.loads((folder / f"model_{form}.json").read_text())
+    network = golden_network(folder, form)
+    own = [(key, list(value.shape)) for key, value in network.state_dict().items()]
+    assert own == [(key, entry["shape"]) for key, entry in published["listing"].items()]
+    assert sum(parameter.numel() for parameter in network.parameters()) == published["n_params"]
+
+
+def test_the_full_size_network_has_the_published_names_shapes_and_order(folder: Path):
+    published = json.loads((folder / "full_size_state_dict.json").read_text())
+    config = load_config(CONFIGS / "jasper10x5dr_speca.yaml").model
+    with torch.device("meta"):
+        network = Jasper(config)
+    own = [(key, list(value.shape)) for key, value in network.state_dict().items()]
+    assert own == [(key, entry["shape"]) for key, entry in published["state_dict"].items()]
+    assert sum(parameter.numel() for parameter in network.parameters()) == published["n_params"] == 332_632_349
+
+
+@torch.no_grad()
+def test_an_utterance_alone_equals_itself_in_a_batch():
+    network = small_network()
+    batch = utterances([4000, 3200, 2411, 1601])
+    heard = network.features(batch.waves, batch.wave_lengths)
+    together = network.infer(heard.features, heard.lengths)
+    for index in range(4):
+        alone = part(batch, slice(index, index + 1))
+        own = network.features(alone.waves, alone.wave_lengths)
+        out = network.infer(own.features, own.lengths)
+        length = int(out.lengths)
+        assert length == int(together.lengths[index]) == SMALL.n_outputs(int(own.lengths))
+        torch.testing.assert_close(
+            out.log_probs[0, :length], together.log_probs[index, :length], atol=1e-5, rtol=0
+        )
+
+
+@torch.no_grad()
+def test_without_masks_a_batch_changes_what_is_heard():
+    network = small_network(use_conv_masks=False)
+    x = torch.randn(2, 16, 40)
+    lengths = torch.tensor([40, 20])
+    alone = network(x[1:, :, :20], lengths[1:])
+    together = network(x, lengths)
+    assert float((alone.log_probs[0] - together.log_probs[1, :10]).abs().max()) > 1e-3
+
+
+@pytest.mark.parametrize("form", FORMS)
+@torch.no_grad()
+def test_folding_batch_norm_changes_nothing_that_is_heard(folder: Path, form: str):
+    tensors = load_file(folder / f"model_{form}.safetensors")
+    network = lively(golden_network(folder, form))
+    folded = copy.deepcopy(network)
+    folded.prepare_for_inference()
+    assert not any(isinstance(layer, nn.BatchNorm2d) for layer in folded.modules())
+    expected = network.infer(tensors["input.x0"], tensors["input.lens0"])
+    found = folded.infer(tensors["input.x0"], tensors["input.lens0"])
+    torch.testing.assert_close(found.log_probs, expected.log_probs, atol=5e-5, rtol=0)
+
+
+@torch.no_grad()
+def test_bfloat16_hears_nearly_the_same():
+    network = small_network()
+    x, lengths = torch.randn(2, 16, 48), torch.tensor([48, 30])
+    exact = network(x, lengths)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rough = network(x, lengths)
+    assert rough.log_probs.dtype == torch.float32
+    assert 0 < float((rough.log_probs - exact.log_probs).abs().mean()) < 0.05
+
+
+def test_transcribing_goes_from_waves_to_text_and_takes_leading_silence():
+    network = small_network()
+    batch = utterances([4000, 2411])
+    plain = network.transcribe(batch.waves, batch.wave_lengths)
+    alone = network.transcribe(batch.waves[1:, :2411], batch.wave_lengths[1:])
+    assert len(plain) == 2 and any(plain) and alone == plain[1:]
+    heard = network.features(batch.waves, batch.wave_lengths)
+    padded = nn.functional.pad(heard.features, (16, 0))
+    assert network.transcribe(batch.waves, batch.wave_lengths, pad_leading=16) == network.decode(
+        network.infer(padded, heard.lengths + 16)
+    )
+
+
+def test_weights_begin_as_the_configuration_says():
+    torch.manual_seed(0)
+    weight = Jasper(replace(SMALL, decoder_init="kaiming_normal")).encoder.layers[1].conv[0].weight
+    bound = (6 / (8 * 5 + 8 * 5)) ** 0.5
+    assert 0.9 * bound < weight.abs().max().item() <= bound
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"filters": 0}, "filters 0: expected at least 1"),
+        ({"stride": 2, "dilation": 2, "residual": False}, "stride 2 and dilation 2"),
+        ({"dropout": 1.0}, "dropout 1.0: expected at least 0"),
+        ({"stride": 2}, "of a residual block"),
+        ({"kernel_size": 4}, "of a residual block"),
+        ({"residual": False, "residual_dense": True}, "residual_dense without residual"),
+    ],
+)
+def test_blocks_that_cannot_be_built_are_one_clear_line(values: dict, message: str):
+    with pytest.raises(InputError, match=message):
+        BlockConfig(**({"filters": 8} | values))
+
+
+def test_features_of_another_description_are_refused():
+    assert list(build_networks(SMALL, SMALL.features.audio, None)) == ["jasper"]
+    with pytest.raises(OptionError, match="that of its features"):
+        build_networks(SMALL, FeatureConfig().audio, None)
+
+
+def test_a_configuration_comes_back_from_plain_types():
+    from common.config import differences, from_plain, to_plain
+
+    plain = json.loads(json.dumps(to_plain(SMALL)))
+    assert from_plain(ModelConfig, plain, where="x.pt") == SMALL
+    other = replace(SMALL, blocks=(replace(SMALL.blocks[0], dropout=0.5), *SMALL.blocks[1:]))
+    other = replace(other, features=replace(SMALL.features, preemph=None))
+    assert differences(SMALL, other, names=("a", "b")) == [
+        "blocks[0].dropout: 0.0 (a), 0.5 (b)",
+        "features.preemph: 0.97 (a), None (b)",
+    ]

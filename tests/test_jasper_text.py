@@ -1,0 +1,72 @@
+"""Transcripts are normalised, encoded and decoded as published."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from jasper.config import LABELS
+from jasper.decoding import greedy_decode
+from jasper.text import Labels, normalize_transcript
+
+
+@pytest.fixture
+def folder(goldens: Path) -> Path:
+    return goldens / "jasper"
+
+
+def test_sentences_are_normalised_and_encoded_as_published(folder: Path):
+    published = json.loads((folder / "text.json").read_text())
+    assert published["labels"] == list(LABELS) and len(published["sentences"]) == 40
+    labels = Labels(LABELS)
+    for sentence in published["sentences"]:
+        text = normalize_transcript(sentence["text"], LABELS)
+        assert (text, labels.encode(text)) == (sentence["normalized"], sentence["ids"])
+    for sentence in published["without_normalization"]:
+        assert labels.encode(sentence["text"]) == sentence["ids_without_normalization"]
+
+
+def test_numbers_too_long_to_name_are_read_digit_by_digit():
+    assert normalize_transcript("1" * 40, LABELS) == " ".join(["one"] * 40)
+    assert normalize_transcript("$1.2.3", LABELS) == "one point two three dollars"
+
+
+def test_marks_that_are_labels_stay():
+    assert normalize_transcript("Well-known, isn't it?", (*LABELS, "-")) == "well-known isn't it"
+
+
+def test_labels_come_back_from_their_ids():
+    labels = Labels(LABELS)
+    assert (labels.blank, labels.n_classes) == (28, 29)
+    assert labels.decode(labels.encode("don't stop")) == "don't stop"
+
+
+@pytest.mark.parametrize("with_lengths", [True, False])
+def test_greedy_decoding_equals_the_published_one_and_leaves_its_input_alone(folder: Path, with_lengths: bool):
+    tensors = load_file(folder / "greedy_decode.safetensors")
+    expected = json.loads((folder / "greedy_decode.json").read_text())
+    log_probs = tensors["input.log_probs"].clone()
+    ids = greedy_decode(log_probs, tensors["input.lens"] if with_lengths else None, blank=expected["blank"])
+    texts = [Labels(LABELS).decode(row) for row in ids]
+    assert texts == expected["text_with_lens" if with_lengths else "text_without_lens"]
+    assert torch.equal(log_probs, tensors["input.log_probs"])
+
+
+def slow_decode(best: list[int], blank: int) -> list[int]:
+    out, before = [], blank
+    for label in best:
+        if label != before and label != blank:
+            out.append(label)
+        before = label
+    return out
+
+
+def test_greedy_decoding_merges_repeats_and_leaves_blanks_out():
+    best = torch.randint(0, 3, (20, 30), generator=torch.Generator().manual_seed(0))
+    log_probs = torch.nn.functional.one_hot(best, 3).float()
+    assert greedy_decode(log_probs, None, blank=2) == [slow_decode(row, 2) for row in best.tolist()]
+    lengths = torch.arange(20)
+    expected = [slow_decode(row[:length], 2) for row, length in zip(best.tolist(), lengths.tolist())]
+    assert greedy_decode(log_probs, lengths, blank=2) == expected

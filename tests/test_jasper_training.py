@@ -1,0 +1,205 @@
+"""Jasper trains by train.py: it learns, goes on bit for bit, and names what is wrong with its data."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from sung_words import RATE, make_sung_corpus, training_options
+
+import train
+from common.audio import save_wav
+from common.checkpoint import load_checkpoint
+from common.engine import Engine
+from common.errors import InputError, OptionError
+from common.logger import read_log
+from jasper.config import InputSettings, JasperSettings
+from jasper.data_function import JasperDataset
+from jasper.yaml_config import load_config
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_sung_corpus(tmp_path_factory.mktemp("sung"))
+
+
+def logged(output: Path, name: str) -> list[float]:
+    records = [record for record in read_log(output / "nvlog.json") if record["type"] == "LOG"]
+    return [record["data"][name] for record in records if name in record["data"]]
+
+
+def test_it_learns_what_is_sung(sung_run: Path):
+    losses = logged(sung_run, "avg_train_loss")
+    assert losses[-1] < 0.2 * losses[0]
+    assert logged(sung_run, "val_wer")[-1] == 0.0
+
+
+class KilledError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("amp", [False, True])
+def test_a_run_that_is_killed_within_an_epoch_goes_on_bit_for_bit(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, amp: bool
+):
+    extra = ["--epochs", "3", "--ema-decay", "0.9", "--gradient-accumulation-steps", "2", "-bs", "3", *["--amp"] * amp]
+    extra += ["--validation-interval", "3"]
+    assert train.main(training_options(corpus, tmp_path / "whole", *extra)) == 0
+    step = Engine.step
+
+    def step_or_die(engine: Engine, *args, **kwargs):
+        if engine.iteration == 6:
+            raise KilledError
+        return step(engine, *args, **kwargs)
+
+    monkeypatch.setattr(Engine, "step", step_or_die)
+    options = training_options(corpus, tmp_path / "cut", *extra, "--steps-per-checkpoint", "2")
+    with pytest.raises(KilledError):
+        train.main(options)
+    monkeypatch.undo()
+    assert (tmp_path / "cut/Jasper_checkpoint_2_iter6.pt").is_file()
+    assert train.main([*options, "--resume"]) == 0
+    first, second = (load_checkpoint(tmp_path / name / "Jasper_checkpoint_3.pt") for name in ("whole", "cut"))
+    for weights, others in ((first.networks, second.networks), (first.ema, second.ema)):
+        for key, value in weights["jasper"].items():
+            assert torch.equal(value, others["jasper"][key]), key
+    assert logged(tmp_path / "whole", "val_wer") == logged(tmp_path / "cut", "val_wer")
+
+
+def settings_of(corpus: Path, *overrides: str) -> JasperSettings:
+    return load_config(corpus / "config.yaml", overrides=overrides)
+
+
+def dataset(
+    corpus: Path, source: str = "train.txt", *, seed: int = 0, overrides: tuple[str, ...] = ()
+) -> JasperDataset:
+    settings = settings_of(corpus, *overrides)
+    return JasperDataset([corpus / source], folder=corpus, settings=settings.train, model=settings.model, seed=seed)
+
+
+def test_what_training_hears_is_decided_by_seed_epoch_and_index(corpus: Path):
+    overrides = ("input_train.audio_dataset.speed_perturbation.p=1.0",)
+    first, again = dataset(corpus, overrides=overrides), dataset(corpus, overrides=overrides)
+    for index, epoch in ((3, 1), (0, 2), (3, 1)):
+        one, other = first.draw(index, epoch=epoch), again.draw(index, epoch=epoch)
+        assert torch.equal(one.wave, other.wave) and torch.equal(one.draws, other.draws)
+    lengths = {len(first.draw(3, epoch=epoch).wave) for epoch in range(8)}
+    assert len(lengths) > 4, "other speeds in other epochs"
+    assert len(dataset(corpus, seed=1, overrides=overrides).draw(3, epoch=1).wave) != len(first.draw(3, epoch=1).wave)
+    assert torch.equal(first[3].wave, again[3].wave) and first[3].draws is None
+
+
+def test_copies_of_other_speeds_are_heard_as_often_as_the_original_or_not_at_all(tmp_path: Path):
+    corpus = make_sung_corpus(tmp_path)
+    for name, n_samples in (("a", 2000), ("a-0.9", 2222), ("a-1.1", 1818)):
+        save_wav(corpus / f"{name}.wav", 0.1 * torch.randn(n_samples), sampling_rate=RATE)
+    files = [{"fname": "a.wav", "speed": 1}, {"fname": "a-0.9.wav", "speed": 0.9}, {"fname": "a-1.1.wav", "speed": 1.1}]
+    (corpus / "m.json").write_text(json.dumps([{"transcript": "do", "files": files, "original_duration": 0.25}]))
+    overrides = ("input_train.audio_dataset.speed_perturbation.p=0.0", "input_train.audio_dataset.trim_silence=false")
+    heard = [len(dataset(corpus, "m.json", overrides=overrides).draw(0, epoch=epoch).wave) for epoch in range(60)]
+    assert set(heard) == {2000, 2222, 1818}
+    assert all(heard.count(length) > 10 for length in set(heard))
+    overrides += ("input_train.audio_dataset.ignore_offline_speed_perturbation=true",)
+    ignoring = dataset(corpus, "m.json", overrides=overrides)
+    assert {len(ignoring.draw(0, epoch=epoch).wave) for epoch in range(20)} == {2000}
+    assert len(dataset(corpus, "m.json", overrides=overrides[:2])[0].wave) == 2000
+
+
+def test_a_batch_is_padded_and_knows_its_lengths(corpus: Path):
+    data = dataset(corpus)
+    items = [data[0], data[1], data[2]]
+    batch = data.collate(items)
+    assert batch.waves.shape == (3, max(len(item.wave) for item in items))
+    for row, item in enumerate(items):
+        assert batch.wave_lengths[row] == len(item.wave) and torch.equal(batch.waves[row, : len(item.wave)], item.wave)
+        assert not batch.waves[row, len(item.wave) :].any()
+    assert batch.tokens.tolist() == [[1, 5], [6, 2], [4, 3]] and batch.token_lengths.tolist() == [2, 2, 2]  # do re mi
+    assert batch.draws is None and data.collate([data.draw(0, epoch=1)]).draws is not None
+
+
+def test_batches_of_one_shape_are_padded_to_the_longest_duration(corpus: Path):
+    sections = ("audio_dataset", "filterbank_features")
+    overrides = [f"input_train.{section}.{key}" for section in sections for key in ("max_duration=0.4",)]
+    overrides += [f"input_train.{section}.pad_to_max_duration=true" for section in sections]
+    overrides += ["input_train.audio_dataset.speed_perturbation.p=1.0"]
+    overrides += ["input_train.audio_dataset.speed_perturbation.min_rate=0.5"]
+    data = dataset(corpus, overrides=tuple(overrides))
+    for epoch in range(4):
+        assert data.collate([data.draw(index, epoch=epoch) for index in range(4)]).waves.shape == (4, 3200)
+
+
+def test_a_longest_duration_leaves_utterances_out_of_training_alone(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    extra = ["--epochs", "1", "--max-duration", "0.26", "-bs", "2"]
+    assert train.main(training_options(corpus, tmp_path, *extra)) == 0
+    note = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("note:"))
+    assert "of 24 utterances are left out, as they are not from 0.1 to 0.26 s long" in note
+
+
+def test_more_lists_are_trained_on_together(corpus: Path):
+    args = train.parse_args(training_options(corpus, corpus, "--epochs", "1", "--more-training-files", "a.json", "b"))
+    assert args.more_training_files == [Path("a.json"), Path("b")]
+    settings = settings_of(corpus)
+    both = JasperDataset(
+        [corpus / "train.txt", corpus / "val.txt"], folder=corpus, settings=settings.val, model=settings.model
+    )
+    assert len(both) == 30
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("0.wav", "train.txt:1: 1 columns"),
+        ("absent.wav|do", r"absent\.wav: no such file \(.*train\.txt:25\)"),
+        ("0.wav|", r"0\.wav \(.*train\.txt:25\): its transcript '' has none of the model's characters"),
+        ("0.wav|xyz", r"0\.wav \(.*train\.txt:25\): its transcript 'xyz' has none of the model's characters"),
+        (f"0.wav|{'do ' * 20}", r"0\.wav \(.*train\.txt:25\): 0\.\d\d s are too short for its transcript"),
+        ("broken.wav|do", r"broken\.wav: .*\(.*train\.txt:25\)"),
+    ],
+)
+def test_bad_lists_end_in_one_line_that_names_the_entry(corpus: Path, tmp_path: Path, line: str, message: str):
+    (tmp_path / "train.txt").write_text((corpus / "train.txt").read_text() + line + "\n")
+    (corpus / "broken.wav").write_bytes((corpus / "0.wav").read_bytes()[:999])
+    options = training_options(corpus, tmp_path / "o", "--epochs", "1", "--training-files", str(tmp_path / "train.txt"))
+    if line == "0.wav":
+        (tmp_path / "train.txt").write_text("0.wav\n")
+        message = r"0\.wav \(.*train\.txt:1\): no transcript; training and validation need one of every utterance"
+    with pytest.raises(InputError, match=message) as raised:
+        train.main(options)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_a_recording_that_breaks_while_training_is_named_with_its_entry(corpus: Path, tmp_path: Path):
+    items = [{"transcript": "do", "files": [{"fname": "0.wav"}], "original_duration": 0.25} for _ in range(7)]
+    items[4]["files"][0]["fname"] = "broken.wav"
+    (corpus / "broken.wav").write_bytes((corpus / "0.wav").read_bytes()[:999])
+    (tmp_path / "m.json").write_text(json.dumps(items))
+    options = training_options(corpus, tmp_path / "o", "--epochs", "1", "--training-files", str(tmp_path / "m.json"))
+    with pytest.raises(InputError, match=r"broken\.wav: truncated.*m\.json: entry 5\)"):
+        train.main([*options, "-bs", "7"])
+
+
+def test_a_short_utterance_that_perturbation_or_trimming_spoils_is_heard_as_it_is(tmp_path: Path):
+    corpus = make_sung_corpus(tmp_path)
+    settings = settings_of(corpus)
+    wave = torch.zeros(880)  # 11 frames, of which 6 come out
+    wave[400:480] = 0.5
+    save_wav(corpus / "short.wav", wave, sampling_rate=RATE)
+    (corpus / "short.txt").write_text("short.wav|do re\n")
+    trimmed = replace(settings.train.dataset, trim_silence=True, speed_perturbation=None)
+    inputs = InputSettings(trimmed, settings.train.augmentation)
+    data = JasperDataset([corpus / "short.txt"], folder=corpus, settings=inputs, model=settings.model)
+    assert len(data[0].wave) == len(data.draw(0, epoch=1).wave) == 880
+
+
+def test_options_of_mel_spectrograms_are_refused(corpus: Path, tmp_path: Path):
+    with pytest.raises(OptionError, match=r"--sampling-rate is for mel-spectrograms of other models"):
+        train.main(training_options(corpus, tmp_path, "--epochs", "1", "--sampling-rate", "8000"))
+
+
+def test_another_value_overrides_the_configuration(corpus: Path, tmp_path: Path):
+    options = training_options(corpus, tmp_path, "--epochs", "1", "--override-config", "input_train.foo=1")
+    with pytest.raises(InputError, match=r"unknown key input_train\.foo"):
+        train.main(options)

@@ -1,0 +1,107 @@
+"""Recordings as Jasper hears them: resampled, trimmed and perturbed as published."""
+
+import json
+from pathlib import Path
+
+import librosa
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from common.audio import load_wav, save_wav
+from jasper.config import DatasetSettings, GainPerturbation, ShiftPerturbation, SpeedPerturbation
+from jasper.waveform import change_speed, draw_speed, load_recording, perturb, resample, shift, voiced_part
+
+RATE = 16000
+
+
+def tone(n_samples: int, *, rate: int = RATE, frequency: float = 440.0) -> Tensor:
+    return 0.5 * torch.sin(2 * torch.pi * frequency * torch.arange(n_samples) / rate)
+
+
+@pytest.mark.parametrize("speed", [0.85, 0.9, 1.1, 1.15])
+def test_a_change_of_speed_agrees_with_sox(goldens: Path, speed: float):
+    wave = load_wav(goldens / "jasper/audio/LJ001-0008_16k.flac", sampling_rate=RATE)
+    changed = change_speed(wave, speed)
+    facts = json.loads((goldens / "jasper/augmentation.json").read_text())["speed_perturbation"]["results"]
+    assert len(changed) == facts[str(speed)]["output_samples"]
+    expected = load_file(goldens / "jasper/speed_perturbation.safetensors")[f"output.rate_{speed}"]
+    noise = changed[4000:12000] - expected
+    assert 10 * np.log10(float(expected.square().sum() / noise.square().sum())) > 60  # dB; the golden's README asks 40
+
+
+@pytest.mark.parametrize("milliseconds", ["3.0", "-3.0", "5.0", "0.01", "-0.01"])
+def test_a_shift_moves_the_wave_as_published(goldens: Path, milliseconds: str):
+    examples = json.loads((goldens / "jasper/augmentation.json").read_text())["shift_examples"]["results"]
+    wave = torch.arange(1, 401) / 400
+    settings = DatasetSettings(shift_perturbation=ShiftPerturbation(float(milliseconds), float(milliseconds), p=1.0))
+    shifted = perturb(wave, settings, np.random.default_rng(0))
+    torch.testing.assert_close(shifted, shift(wave, examples[milliseconds]["shift_samples"]), rtol=0, atol=0)
+    assert shifted[:3].tolist() == examples[milliseconds]["first3"]
+    assert shifted[-3:].tolist() == examples[milliseconds]["last3"]
+
+
+def test_a_shift_longer_than_the_wave_leaves_silence():
+    for n_samples in (9, -9):
+        assert shift(torch.ones(5), n_samples).tolist() == [0.0] * 5
+
+
+def test_gain_is_a_factor_of_its_decibels():
+    settings = DatasetSettings(gain_perturbation=GainPerturbation(-6, -6, p=1.0))
+    louder = perturb(torch.ones(3), settings, np.random.default_rng(0))
+    torch.testing.assert_close(louder, torch.full((3,), 0.5011872336272722))
+
+
+def test_speeds_are_drawn_from_their_range_or_its_ends_with_their_probability():
+    random = np.random.default_rng(0)
+    smooth = [draw_speed(SpeedPerturbation(0.85, 1.15, p=1.0), random) for _ in range(2000)]
+    assert 0.85 <= min(smooth) < 0.86 and 1.14 < max(smooth) <= 1.15
+    assert abs(np.mean(smooth) - 1) < 0.01
+    discrete = [draw_speed(SpeedPerturbation(0.9, 1.1, discrete=True, p=1.0), random) for _ in range(3000)]
+    assert {speed: round(discrete.count(speed) / 3000, 1) for speed in set(discrete)} == {0.9: 0.3, 1.0: 0.3, 1.1: 0.3}
+    seldom = [draw_speed(SpeedPerturbation(0.9, 1.1, p=0.1), random) for _ in range(3000)]
+    assert 0.07 < sum(speed != 1 for speed in seldom) / 3000 < 0.13
+
+
+def test_a_wave_is_not_slowed_down_beyond_the_longest():
+    settings = DatasetSettings(speed_perturbation=SpeedPerturbation(0.5, 0.5, p=1.0))
+    assert len(perturb(tone(1000), settings, np.random.default_rng(0), longest=1200)) == 1200
+    assert len(perturb(tone(1000), settings, np.random.default_rng(0))) == 2000
+
+
+def test_resampling_keeps_a_tone():
+    for own in (8000, 22050, 44100, 16000):
+        resampled = resample(tone(own, rate=own), ratio=RATE / own)
+        assert len(resampled) == RATE
+        torch.testing.assert_close(resampled[500:-500], tone(RATE)[500:-500], rtol=0, atol=1e-3)
+
+
+def test_trimming_agrees_with_librosa(goldens: Path):
+    generator = torch.Generator().manual_seed(0)
+    for lead, trail, level in ((3000, 700, 1e-5), (0, 9000, 0.0), (5000, 0, 1e-4), (100, 100, 3e-4)):
+        noise = level * torch.randn(lead + 4000 + trail, generator=generator)
+        noise[lead : lead + 4000] += tone(4000)
+        _, (start, end) = librosa.effects.trim(noise.numpy(), top_db=60)
+        assert voiced_part(noise) == (start, end)
+    for path in sorted((goldens / "jasper/audio").glob("*.flac")):
+        wave = load_wav(path, sampling_rate=RATE)
+        _, (start, end) = librosa.effects.trim(wave.numpy(), top_db=60)
+        assert voiced_part(wave) == (start, end)
+
+
+@pytest.mark.parametrize("n_samples", [1, 100, 511, 512, 513, 5000])
+def test_silence_and_short_sounds_are_not_trimmed_away(n_samples: int):
+    assert voiced_part(torch.zeros(n_samples)) == (0, n_samples)
+    click = torch.zeros(n_samples)
+    click[0] = 1.0
+    start, end = voiced_part(click)
+    assert start == 0 and end > 0
+
+
+def test_a_recording_of_another_rate_is_read_at_the_wanted_one(tmp_path: Path):
+    path = tmp_path / "a.wav"
+    save_wav(path, tone(4000, rate=8000), sampling_rate=8000)
+    wave = load_recording(path, own_rate=8000, sampling_rate=RATE, trim=False)
+    torch.testing.assert_close(wave[500:-500], tone(8000)[500:-500], rtol=0, atol=1e-3)

@@ -1,0 +1,183 @@
+"""``inference.py --jasper`` writes down recordings, counts errors and measures."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from sung_words import RATE
+from torch import Tensor
+
+import inference
+from common.audio import load_wav, save_wav
+from common.checkpoint import load_checkpoint, save_checkpoint
+from common.errors import CheckpointError, InputError, OptionError
+from common.logger import read_log
+from common.recognition import Listener, measure, time_figures, write_down
+from common.recognition_arguments import wants_recognition
+from jasper.waveform import resample
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def hear(sung_run: Path, capsys: pytest.CaptureFixture):
+    """Runs the command on an input; the lines that it prints."""
+    checkpoint = sung_run / "Jasper_checkpoint_40.pt"
+
+    def run(source: str | Path, *extra: str) -> list[str]:
+        folder = sung_run / "corpus"
+        words = ["--jasper", str(checkpoint), "-i", str(folder / source), "-d", str(folder), *extra]
+        assert inference.main(words) == 0
+        return capsys.readouterr().out.splitlines()
+
+    capsys.readouterr()
+    return run
+
+
+def test_a_list_is_written_down_in_its_order_with_its_error_rates(hear, sung_run: Path):
+    lines = hear("val.txt")
+    folder = sung_run / "corpus"
+    assert lines[:6] == [f"{folder}/{line}" for line in (folder / "val.txt").read_text().splitlines()]
+    assert lines[6] == "WER 0.00 %, CER 0.00 % (6 utterances, 6 words, 12 characters)"
+    assert lines[7].startswith("latency of a batch ") and "sequences/s" in lines[7]
+
+
+def test_batches_and_precision_change_nothing_of_what_is_heard(hear):
+    first = hear("train.txt", "--batch-size", "24")[:24]
+    assert first == hear("train.txt", "--batch-size", "1")[:24]
+    assert first == hear("train.txt", "--batch-size", "5", "--amp")[:24]
+
+
+def test_folders_files_and_several_inputs_are_heard(hear, sung_run: Path):
+    corpus = sung_run / "corpus"
+    assert hear("0.wav")[0] == f"{corpus}/0.wav|do"
+    folder = hear("", "--max-utterances", "4")
+    assert len(folder) == 5 and "WER" not in folder[-1]
+    assert [line.partition("|")[0] for line in folder[:2]] == [f"{corpus}/0.wav", f"{corpus}/1.wav"]
+    assert len(hear("0.wav", "-i", str(corpus / "1.wav"), str(corpus / "val.txt"), "--quiet")) == 2
+
+
+def test_transcripts_are_saved_as_json_and_as_a_table(hear, sung_run: Path, tmp_path: Path):
+    corpus = sung_run / "corpus"
+    (tmp_path / "list.txt").write_text("0.wav|Do!\n1.wav|re do\n")
+    hear(tmp_path / "list.txt", "-o", str(tmp_path / "out.json"))
+    saved = json.loads((tmp_path / "out.json").read_text())
+    first, second = saved["utterances"]
+    assert (first["wav"], first["text"], first["reference"], first["wer"]) == (f"{corpus}/0.wav", "do", "do", 0.0)
+    assert (second["text"], second["reference"], second["wer"]) == ("re", "re do", 0.5)
+    assert saved["figures"]["words"] == 3 and saved["figures"]["wer"] == pytest.approx(1 / 3)
+    hear(corpus / "0.wav", "-o", str(tmp_path / "out.tsv"))
+    header, row = (line.split("\t") for line in (tmp_path / "out.tsv").read_text().splitlines())
+    assert header == ["wav", "text", "reference", "duration", "wer", "cer"]
+    assert row[:3] == [f"{corpus}/0.wav", "do", ""] and float(row[3]) > 0.1 and row[4:] == ["", ""]
+
+
+def test_other_rates_are_resampled(hear, sung_run: Path, tmp_path: Path):
+    wave = load_wav(sung_run / "corpus/1.wav", sampling_rate=RATE)
+    save_wav(tmp_path / "re.wav", resample(wave, ratio=44100 / RATE), sampling_rate=44100)
+    assert hear(tmp_path / "re.wav")[0] == f"{tmp_path}/re.wav|re"
+
+
+def test_only_measuring_hears_as_many_batches_as_it_is_told(hear, tmp_path: Path):
+    log = tmp_path / "log.json"
+    options = ["--iterations", "5", "--warmup-steps", "2", "-bs", "2", "--max-duration", "0.5", "--pad-to-max-duration"]
+    lines = hear("val.txt", *options, "--log-file", str(log))
+    assert len(lines) == 1 and lines[0].startswith("latency of a batch ")
+    figures = [record["data"] for record in read_log(log) if record["type"] == "LOG"][-1]
+    assert set(figures) == {f"{name}_latency" for name in ("avg", "90%", "95%", "99%")} | {"avg_sequences/s", "avg_RTF"}
+
+
+class MadeUpSpeech:
+    """Utterances of known lengths, whose samples tell their place."""
+
+    sampling_rate = RATE
+
+    def __init__(self, n_samples: list[int]) -> None:
+        self.durations = [count / RATE for count in n_samples]
+        self._n_samples = n_samples
+
+    def __len__(self) -> int:
+        return len(self.durations)
+
+    def path(self, index: int) -> Path:
+        return Path(f"{index}.wav")
+
+    def transcript(self, index: int) -> None:
+        return None
+
+    def load(self, index: int) -> Tensor:
+        return torch.full((self._n_samples[index],), float(index))
+
+
+def test_batches_hold_like_lengths_and_texts_come_in_the_lists_order():
+    lengths = torch.randperm(100, generator=torch.Generator().manual_seed(0)).add(1).tolist()
+    seen: list[tuple[int, int]] = []
+
+    def transcribe(waves: Tensor, wave_lengths: Tensor) -> list[str]:
+        assert waves.size(1) == max(int(wave_lengths.max()), 7)
+        seen.append((int(wave_lengths.min()), int(wave_lengths.max())))
+        for wave, length in zip(waves, wave_lengths):
+            assert not wave[length:].any()
+        return [str(int(wave[0])) for wave in waves]
+
+    listener = Listener(transcribe, lambda: torch.autocast("cpu", enabled=False), 2, CPU, min_length=7)
+    told = []
+    seconds = write_down(MadeUpSpeech(lengths), listener, tell=told.append)
+    assert [one.text for one in told] == [str(index) for index in range(100)]
+    assert [one.wav for one in told] == [f"{index}.wav" for index in range(100)]
+    assert len(seconds) == len(seen) == 50
+    assert sum(high - low for low, high in seen) < 300  # 1650 and more in any order
+    measured, heard = measure(MadeUpSpeech(lengths[:5]), listener, iterations=7, warmup_steps=2)
+    assert len(measured) == 7 and len(seen) == 50 + 9 and len(heard) in (12, 13)
+
+
+def test_percentiles_and_throughput_are_those_of_the_batches():
+    figures = time_figures([float(value) for value in range(1, 102)], n_utterances=202, duration=10302.0)
+    assert figures["avg_latency"] == 51 and figures["90%_latency"] == 91 and figures["99%_latency"] == 100
+    assert figures["avg_sequences/s"] == pytest.approx(202 / 5151) and figures["avg_RTF"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--pad-to-max-duration", "--pad-to-max-duration needs --max-duration"),
+        ("-o a.csv", "--output a.csv: expected a file that ends with .json or .tsv"),
+        ("-o a.tsv --iterations 2", "--output needs transcripts, and --iterations only measures"),
+        ("--warmup-steps 2", "--warmup-steps needs --iterations"),
+        ("--amp-dtype bfloat16", "--amp-dtype bfloat16 chooses the precision of --amp"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options: str, message: str):
+    with pytest.raises(OptionError) as raised:
+        inference.main(["--jasper", "j.pt", "-i", "a.wav", *options.split()])
+    assert str(raised.value).startswith(message)
+
+
+def test_a_checkpoint_of_another_kind_or_without_averages_is_refused(sung_run: Path, tmp_path: Path):
+    path = sung_run / "Jasper_checkpoint_40.pt"
+    words = ["-i", str(sung_run / "corpus/0.wav")]
+    with pytest.raises(CheckpointError, match="holds no averaged weights; leave out --ema"):
+        inference.main(["--jasper", str(path), *words, "--ema"])
+    other = load_checkpoint(path)
+    save_checkpoint(tmp_path / "other.pt", type(other)(**{**vars(other), "model": "WaveGlow"}))
+    with pytest.raises(CheckpointError, match="a checkpoint of WaveGlow, expected one of Jasper"):
+        inference.main(["--jasper", str(tmp_path / "other.pt"), *words])
+    with pytest.raises(InputError, match=r"absent\.wav: no such recording"):
+        inference.main(["--jasper", str(path), "-i", str(tmp_path / "absent.wav")])
+
+
+def test_averaged_weights_are_heard_with_when_asked(sung_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture):
+    checkpoint = load_checkpoint(sung_run / "Jasper_checkpoint_40.pt")
+    silent = {key: torch.zeros_like(value) for key, value in checkpoint.networks["jasper"].items()}
+    silent["decoder.layers.0.bias"][-1] = 9.0  # the blank's
+    save_checkpoint(tmp_path / "a.pt", type(checkpoint)(**{**vars(checkpoint), "ema": {"jasper": silent}}))
+    for extra, text in (([], "do"), (["--ema"], "")):
+        capsys.readouterr()
+        inference.main(["--jasper", str(tmp_path / "a.pt"), "-i", str(sung_run / "corpus/0.wav"), *extra])
+        assert capsys.readouterr().out.splitlines()[0] == f"{sung_run}/corpus/0.wav|{text}"
+
+
+def test_speaking_and_hearing_are_told_apart():
+    assert wants_recognition(["--jasper=a"]) and wants_recognition(["-i", "x", "--jasper", "a"])
+    assert not wants_recognition(["--fastpitch", "jasper"])
