@@ -14,12 +14,14 @@ from corpus import RATE, add_clip, features, glide, make_corpus, write_textgrid
 from safetensors.torch import load_file
 
 import extract_mels
+from common.audio import load_wav
 from common.cli import run
 from common.config import AudioConfig, from_plain
 from common.extraction import ExtractionPlan, mels_are_missing, prepare
 from common.extraction import extract as extract_utterance
 from common.extraction_device import mels_on_device
 from common.extraction_run import read_lists
+from common.pitch import METHODS, pitch_by
 
 ALL = ("--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char")
 
@@ -346,3 +348,32 @@ def test_silence_alone_ends_in_a_clear_line(tmp_path: Path, extract):
     soundfile.write(tmp_path / "wavs" / "c000.wav", np.zeros(RATE), RATE)
     status, _, errors = extract(tmp_path, *ALL)
     assert status == 1 and "no statistics to normalise by; is it speech?" in errors
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_pitch_of_frames_is_extracted_in_hertz_for_lists_without_durations(method: str, tmp_path: Path, extract):
+    make_corpus(tmp_path, 2, seconds=0.5)
+    options = ("--output-meta-file", tmp_path / "new.txt", "--extract-mels", "--extract-pitch", "--pitch-method")
+    assert extract(tmp_path, *options, method)[0] == 0
+    assert (tmp_path / "new.txt").read_text().splitlines()[0] == "mels/c000.pt|pitch/c000.pt|Hello number c000."
+    wave = load_wav(tmp_path / "wavs" / "c000.wav", sampling_rate=RATE)
+    made = load(tmp_path, "pitch/c000")
+    wanted = pitch_by(method, wave.numpy(), AudioConfig(), n_frames=load(tmp_path, "mels/c000").shape[1])
+    assert made.dtype == torch.float32
+    assert np.allclose(made.numpy(), wanted, atol=1e-3)
+    assert made.max() > 100  # Hz
+    before = features(tmp_path)
+    (tmp_path / "pitch" / "c001.pt").unlink()
+    assert extract(tmp_path, *options, method, "--resume")[0] == 0
+    assert features(tmp_path) == before
+    other = next(name for name in METHODS if name != method)
+    status, _, error = extract(tmp_path, *options, other)
+    assert status == 1
+    assert f"was made with --pitch-method {method}, not {other}; give the same one or move the folder away" in error
+
+
+def test_a_method_of_pitch_without_pitch_is_refused(tmp_path: Path, extract):
+    make_corpus(tmp_path, 1)
+    status, _, error = extract(tmp_path, "--extract-mels", "--pitch-method", "pyin")
+    assert status == 2
+    assert "--pitch-method is for pitch; add --extract-pitch" in error

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# A voice of two speakers from recordings and transcripts alone: corpus, training, speech, and the pitch of each.
+#   bash scripts/two_speakers.sh           everything, into output/two_speakers (makes .venv at the first call)
+#   bash scripts/two_speakers.sh --help    the options
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$ROOT"
+
+ensure_venv
+exec "$PYTHON" -m scripts.two_speakers "$@"
