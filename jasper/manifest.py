@@ -48,7 +48,8 @@ def read_entries(source: Path, *, folder: Path = Path()) -> list[Entry]:
     - A JSON manifest, as scripts/preprocess_librispeech.sh writes them and as published: a list of objects with
       ``transcript``, ``files`` (``fname``, and ``speed`` of a copy) and ``original_duration``.
     - A list, ``wavs/a.wav|transcript`` on each line, or without transcripts.
-    - A folder in LJSpeech's layout (``metadata.csv`` and ``wavs/``, of WAV or FLAC), or any folder of recordings, without transcripts.
+    - A folder in LJSpeech's layout (``metadata.csv`` and ``wavs/``, of WAV or FLAC), or any folder of recordings,
+      without transcripts.
     - One recording.
 
     Raises:
