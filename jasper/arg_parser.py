@@ -1,6 +1,7 @@
 """Jasper's options on the command line; architecture, features and augmentation are in YAML files."""
 
 import argparse
+from dataclasses import fields
 from pathlib import Path
 
 from torch import nn
@@ -118,11 +119,19 @@ def settings_from_args(args: argparse.Namespace) -> Settings:
 
 
 def config_from_args(args: argparse.Namespace, audio: AudioConfig, *, base: ModelConfig | None = None) -> ModelConfig:
-    """The network, labels and features of the configuration.
+    """The network, labels and features of the configuration; it says all of it, so that ``audio`` adds nothing.
 
-    It says all of it, so that ``audio``, and ``base`` of the checkpoint to go on from, have nothing to add.
+    Raises:
+        OptionError: ``base``, of the checkpoint to go on from, is another.
     """
-    return jasper_settings(args).model
+    config = jasper_settings(args).model
+    if base is not None and base != config:
+        names = [one.name for one in fields(config) if getattr(config, one.name) != getattr(base, one.name)]
+        raise OptionError(
+            f"--model-config {args.model_config} is not that of the checkpoint to go on from: other "
+            f"{', '.join(names)}; give the file that the run began with"
+        )
+    return config
 
 
 def set_up_networks(networks: dict[str, nn.Module], args: argparse.Namespace, *, new: bool) -> None:

@@ -48,7 +48,8 @@ def read_entries(source: Path, *, folder: Path = Path()) -> list[Entry]:
     - A JSON manifest, as scripts/preprocess_librispeech.sh writes them and as published: a list of objects with
       ``transcript``, ``files`` (``fname``, and ``speed`` of a copy) and ``original_duration``.
     - A list, ``wavs/a.wav|transcript`` on each line, or without transcripts.
-    - A folder in LJSpeech's layout (``metadata.csv`` and ``wavs/``), or any folder of recordings, without transcripts.
+    - A folder in LJSpeech's layout (``metadata.csv`` and ``wavs/``, of WAV or FLAC), or any folder of recordings,
+      without transcripts.
     - One recording.
 
     Raises:
@@ -72,11 +73,18 @@ def _read_folder(folder: Path) -> list[Entry]:
     metadata = folder / "metadata.csv"
     if metadata.is_file():
         rows = _metadata_rows(metadata)
-        return [Entry((Recording(folder / "wavs" / f"{name}.wav"),), text, where) for name, text, where in rows]
+        return [Entry((Recording(_clip(folder / "wavs", name)),), text, where) for name, text, where in rows]
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in RECORDINGS and path.is_file())
     if not paths:
         raise InputError(f"{folder}: holds no recordings, expected .wav or .flac files, or metadata.csv and wavs/")
     return [Entry((Recording(path),), None, f"recording {number} of {folder}") for number, path in enumerate(paths, 1)]
+
+
+def _clip(folder: Path, name: str) -> Path:
+    """The clip of that name; its wav file where there is none, for the error that names it."""
+    return next(
+        (path for suffix in RECORDINGS if (path := folder / f"{name}{suffix}").is_file()), folder / f"{name}.wav"
+    )
 
 
 def _metadata_rows(path: Path) -> Iterator[tuple[str, str, str]]:

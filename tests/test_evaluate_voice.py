@@ -14,11 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+from matplotlib.figure import Figure
 from tiny_evaluation import AUDIO, Tiny, make_checkpoints, save_vocoder, write_recordings
 
 from common.audio import load_wav
 from common.errors import AudioError, CheckpointError, InputError, OptionError
-from common.evaluation import page
+from common.evaluation import page, run
 from common.evaluation.run import Evaluator
 from common.metrics import compare_speech
 from scripts import evaluate_voice
@@ -40,12 +41,14 @@ def evaluate(tmp_path: Path, tiny: Tiny) -> Evaluate:
     """Evaluate the tiny voice on the lines of a list, into tmp_path/out."""
     write_recordings(tmp_path, ["a.wav", "b.wav"])
 
-    def run(*options: object, lines: tuple[str, ...] = LINES, voice: Path = tiny.voice, vocoder: object = tiny.vocoder):
+    def evaluate(
+        *options: object, lines: tuple[str, ...] = LINES, voice: Path = tiny.voice, vocoder: object = tiny.vocoder
+    ):
         (tmp_path / "list.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
         argv = [voice, vocoder, tmp_path / "list.txt", "-o", tmp_path / "out", "--dataset-path", tmp_path, *options]
         return evaluate_voice.main([str(word) for word in argv])
 
-    return run
+    return evaluate
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +57,13 @@ def signals_as_before():
     before = signal.getsignal(signal.SIGINT)
     yield
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.fixture
+def blank_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes most of the time, and few tests look at pictures."""
+    for name in ("plot_alone", "plot_comparison"):
+        monkeypatch.setattr(run, name, lambda _: Figure(figsize=(1, 1)))
 
 
 def results(tmp_path: Path) -> dict:
@@ -169,11 +179,13 @@ def test_without_a_recogniser_or_recordings_their_columns_are_missing(evaluate, 
     assert "WER" not in header and "MCD" not in header and "RTF" in header
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_griffin_lim_needs_no_checkpoint(evaluate, tmp_path):
     assert evaluate("--griffin-lim-iters", "2", vocoder="griffin-lim") == 0
     assert results(tmp_path)["averages"]["mcd_db"] > 0
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_a_voice_against_its_own_sound_is_at_no_distance(evaluate, tmp_path):
     assert evaluate() == 0
     (tmp_path / "out" / "synthesised").rename(tmp_path / "own")
@@ -185,6 +197,7 @@ def test_a_voice_against_its_own_sound_is_at_no_distance(evaluate, tmp_path):
 
 
 @pytest.mark.parametrize("rate", [8000, 44100])
+@pytest.mark.usefixtures("blank_pictures")
 def test_recordings_of_other_rates_are_brought_to_the_lower_of_both(evaluate, tmp_path, tiny, rate):
     write_recordings(tmp_path, ["a.wav"], rate=rate)
     assert evaluate("--jasper", tiny.ear, lines=LINES[:2]) == 0
@@ -193,12 +206,14 @@ def test_recordings_of_other_rates_are_brought_to_the_lower_of_both(evaluate, tm
     assert soundfile.info(tmp_path / "out/recorded/a.wav").samplerate == rate
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_words_become_phones_for_a_voice_of_phones_and_stay_what_is_to_be_heard(evaluate, tmp_path, tiny, capsys):
     assert evaluate("--jasper", tiny.ear, voice=tiny.phone_voice) == 0
     assert "eSpeak" in capsys.readouterr().out
     assert results(tmp_path)["utterances"][1]["reference"] == "not so long"
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_a_list_of_phones_is_spoken_as_it_is_and_its_words_come_from_another(evaluate, tmp_path, tiny, capsys):
     (tmp_path / "words.txt").write_text("a.wav|Go on.\n")
     lines = ("output\ttext", "a.wav\tsil ɡ əʊ sil", "b.wav\tsil ɒ n sil")
@@ -212,6 +227,7 @@ def test_a_list_of_phones_is_spoken_as_it_is_and_its_words_come_from_another(eva
     assert second["reference"] is second["wer"] is None and second["heard"] is not None
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_a_recording_that_is_broken_within_costs_its_own_figures_alone(evaluate, tmp_path, tiny, capsys):
     wave, rate = soundfile.read(tmp_path / "a.wav")
     wave[1000] = np.nan
@@ -242,6 +258,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, *, interrupt_after: int | None = No
     return names
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_an_interrupted_run_reports_what_is_done_and_goes_on_from_there(evaluate, tmp_path, monkeypatch, capsys):
     names = counted(monkeypatch, interrupt_after=2)
     assert evaluate() == 128 + signal.SIGINT
@@ -255,6 +272,7 @@ def test_an_interrupted_run_reports_what_is_done_and_goes_on_from_there(evaluate
     assert after[:2] == before and [one["name"] for one in after] == names
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_a_journal_cut_by_a_kill_counts_up_to_the_cut(evaluate, tmp_path, monkeypatch):
     assert evaluate() == 0
     path = tmp_path / "out" / "utterances.jsonl"
@@ -265,6 +283,7 @@ def test_a_journal_cut_by_a_kill_counts_up_to_the_cut(evaluate, tmp_path, monkey
 
 
 @pytest.mark.parametrize("change", ["pace", "text", "recording", "sound", "fresh", "rubbish"])
+@pytest.mark.usefixtures("blank_pictures")
 def test_only_what_still_holds_is_taken_over(evaluate, tmp_path, monkeypatch, change):
     assert evaluate() == 0
     names = counted(monkeypatch)
@@ -288,6 +307,7 @@ def test_only_what_still_holds_is_taken_over(evaluate, tmp_path, monkeypatch, ch
     assert len(results(tmp_path)["utterances"]) == 3
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_a_vocoder_of_other_mels_is_refused_in_one_line(evaluate, tmp_path):
     vocoder = save_vocoder(tmp_path / "other.pt", replace(AUDIO, mel_fmax=7000.0))
     with pytest.raises(InputError, match=r"different mel-spectrograms: .*mel_fmax"):

@@ -94,6 +94,9 @@ def test_lists_folders_and_files_are_read_too(tmp_path: Path):
         ("a.wav", "doctor x", f"{corpus}/metadata.csv:1"),
         ("b.wav", "only one", f"{corpus}/metadata.csv:3"),
     ]
+    (corpus / "wavs/b.wav").rename(corpus / "wavs/b.flac")
+    assert [entry.original.path.name for entry in read_entries(corpus)] == ["a.wav", "b.flac"]
+    (corpus / "wavs/b.flac").rename(corpus / "wavs/b.wav")
     folder = read_entries(corpus / "wavs")
     assert [(entry.original.path.name, entry.transcript) for entry in folder] == [("a.wav", None), ("b.wav", None)]
     (one,) = read_entries(corpus / "wavs" / "a.wav")

@@ -194,6 +194,20 @@ def test_a_short_utterance_that_perturbation_or_trimming_spoils_is_heard_as_it_i
     assert len(data[0].wave) == len(data.draw(0, epoch=1).wave) == 880
 
 
+def test_going_on_with_another_configuration_is_refused_in_a_few_words(sung_run: Path, tmp_path: Path):
+    extra = ["--epochs", "50", "--checkpoint-path", str(sung_run / "Jasper_checkpoint_40.pt")]
+    extra += [
+        "--override-config",
+        "jasper.encoder.blocks.1.filters=32",
+        "--override-config",
+        "jasper.decoder.in_feats=32",
+    ]
+    with pytest.raises(
+        OptionError, match=r"--model-config .*config\.yaml is not that of the checkpoint .*: other blocks;"
+    ):
+        train.main(training_options(sung_run / "corpus", tmp_path, *extra))
+
+
 def test_options_of_mel_spectrograms_are_refused(corpus: Path, tmp_path: Path):
     with pytest.raises(OptionError, match=r"--sampling-rate is for mel-spectrograms of other models"):
         train.main(training_options(corpus, tmp_path, "--epochs", "1", "--sampling-rate", "8000"))

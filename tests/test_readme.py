@@ -20,6 +20,7 @@ import train
 from common.config import AudioConfig
 from common.recognition_arguments import parse_recognition_args
 from hifigan.model import PRESETS
+from scripts.evaluate_voice import build_parser as build_evaluation_parser
 from tests.corpus import add_clip
 from waveglow.config import ModelConfig as WaveGlowConfig
 
@@ -55,6 +56,7 @@ ARGUMENTS_OF = {
     "scripts/evaluation.sh": "inference --jasper x",
     "scripts/inference_benchmark_jasper.sh": "inference --jasper x",
     "scripts/preprocess_librispeech.sh": "scripts.preprocess_librispeech",
+    "scripts/evaluate_voice.sh": "scripts.evaluate_voice",
 }
 TRAINED = ("lj22khz", "tacotron2", "waveglow", "jasper")
 TRAINERS = ("scripts/train.sh", *(f"scripts/train_{name}.sh" for name in TRAINED))
@@ -86,11 +88,18 @@ def published_options(model: str) -> Namespace:
     return args
 
 
+def evaluation_options() -> Namespace:
+    """What evaluate_voice makes of no options; its three words are no options."""
+    args = vars(build_evaluation_parser().parse_args("g v l".split()))
+    return Namespace(**{name: value for name, value in args.items() if name not in ("generator", "vocoder", "list")})
+
+
 DEFAULTS = {
     **{command: partial(published_options, model) for command, model in OTHER_MODELS.items()},
     "train.py": lambda: training_options("FastPitch"),
     "inference.py": lambda: inference.parse_args("-i i -o o --fastpitch f".split()),
     "inference.py --jasper": lambda: parse_recognition_args("--jasper j -i i".split()),
+    "scripts/evaluate_voice.sh": evaluation_options,
     "extract_mels.py": lambda: extract_mels.build_parser().parse_args("--wav-text-filelist l".split()),
 }
 

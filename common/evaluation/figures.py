@@ -13,6 +13,7 @@ DPI = 80  # dots an inch
 SIZE = (11.0, 8.6)  # inches
 SIZE_ALONE = (11.0, 4.6)  # inches, of an utterance without a recording
 DB_PER_NEPER = 20 / np.log(10)  # dB of a factor e between amplitudes
+F0_TICKS = (60, 70, 80, 90, 100, 110, 120, 135, 150, 165, 180, 200, 220, 250, 280, 320, 360, 400, 450, 500)  # Hz
 LARGEST_DIFFERENCE = 30.0  # dB, the ends of the colours
 SYNTHESISED, RECORDED = "tab:orange", "tab:blue"
 
@@ -116,7 +117,7 @@ def _draw_pitch(axis: Axes, curves: dict[str, np.ndarray], *, hop_s: float) -> N
         low, high = 0.9 * voiced.min(), 1.1 * voiced.max()
         axis.set_yscale("log", base=2)
         axis.set_ylim(low, high)
-        ticks = [tick for tick in (60, 80, 100, 125, 150, 200, 250, 300, 400, 500) if low <= tick <= high]
+        ticks = [tick for tick in F0_TICKS if low <= tick <= high]
         axis.set_yticks(ticks, [str(tick) for tick in ticks])
         axis.minorticks_off()
     axis.set_ylabel("F0 (Hz)")

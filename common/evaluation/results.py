@@ -169,7 +169,7 @@ class Table:
 
     def _line(self, name: str, values: dict[str, float | None]) -> str:
         if len(name) > _NAME_WIDTH:
-            name = f"..{name[2 - _NAME_WIDTH :]}"
+            name = f"...{name[3 - _NAME_WIDTH :]}"
         cells = [
             f"{column.shown(values[column.key]):>{len(column.title) + len(column.unit) + 3}}"
             for column in self._columns

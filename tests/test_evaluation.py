@@ -1,0 +1,176 @@
+"""What an evaluation measures and shows is what it says: cents, decibels, matched moments, averages."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from common.error_rates import ErrorCounts, error_counts
+from common.evaluation.figures import DB_PER_NEPER, partners, plot_alone, plot_comparison, to_png
+from common.evaluation.results import (
+    Journal,
+    Result,
+    Table,
+    averages,
+    columns_of,
+    columns_with_values,
+    save_results,
+)
+from common.metrics import (
+    SpeechComparison,
+    SpeechDistance,
+    SpeechFrames,
+    compare_speech,
+    compare_speech_frames,
+    mel_cepstrum,
+)
+
+RATE = 22050  # Hz
+
+
+def vowels(f0: float, *, seconds: float = 1.2, pause: float = 0.0) -> np.ndarray:
+    """Three vowels on one note, with a pause before the last, in a still envelope each."""
+    pieces = []
+    for first, second in ((700, 1200), (300, 2300), (450, 900)):
+        t = np.arange(round(seconds / 3 * RATE)) / RATE
+        wave = np.zeros(len(t))
+        for k in range(1, int(4000 / f0)):
+            gain = sum(math.exp(-(((k * f0 - formant) / 200) ** 2)) for formant in (first, second)) + 0.01
+            wave += gain * np.cos(2 * math.pi * k * f0 * t)
+        pieces.append(0.05 * wave)
+    pieces.insert(2, np.zeros(round(pause * RATE)))
+    return np.concatenate(pieces).astype(np.float32)
+
+
+@pytest.mark.parametrize(("cents", "f0"), [(100, 140.0), (-100, 140.0), (100, 220.0), (250, 110.0)])
+def test_a_note_so_many_cents_away_is_so_many_cents_away(cents, f0):
+    distance = compare_speech(vowels(f0), vowels(f0 * 2 ** (cents / 1200)), sampling_rate=RATE)
+    assert distance.f0_rmse_cents == pytest.approx(abs(cents), abs=2)
+    assert distance.f0_rmse_hz == pytest.approx(f0 * abs(2 ** (cents / 1200) - 1), rel=0.03)
+    assert distance.voicing_error < 0.05
+
+
+def test_pairs_and_frames_are_those_that_the_distance_is_of():
+    comparison = compare_speech_frames(vowels(140), vowels(150, seconds=1.5), sampling_rate=RATE)
+    left, right, pairs = comparison.reference, comparison.synthesised, comparison.pairs
+    total, cents, differ = 0.0, [], 0
+    first, second = mel_cepstrum(left.log_mel), mel_cepstrum(right.log_mel)
+    for i, j in pairs:
+        total += 10 / math.log(10) * math.sqrt(2 * sum((a - b) ** 2 for a, b in zip(first[i], second[j])))
+        if left.f0[i] > 0 and right.f0[j] > 0:
+            cents.append(1200 * math.log2(right.f0[j] / left.f0[i]))
+        differ += (left.f0[i] > 0) != (right.f0[j] > 0)
+    distance = comparison.distance
+    assert distance == compare_speech(vowels(140), vowels(150, seconds=1.5), sampling_rate=RATE)
+    assert distance.mcd_db == pytest.approx(total / len(pairs))
+    assert distance.f0_rmse_cents == pytest.approx(math.sqrt(sum(value**2 for value in cents) / len(cents)))
+    assert distance.voicing_error == pytest.approx(differ / len(pairs))
+
+
+def test_a_sound_is_its_own_partner_frame_by_frame_and_silence_has_none():
+    wave = np.concatenate([np.zeros(RATE // 4, np.float32), vowels(140), np.zeros(RATE // 4, np.float32)])
+    comparison = compare_speech_frames(wave, wave, sampling_rate=RATE)
+    found = partners(comparison)
+    heard = found >= 0
+    assert np.array_equal(found[heard], np.flatnonzero(heard))
+    assert not heard[:15].any() and not heard[-15:].any() and heard[25:-25].all()
+    assert comparison.distance.mcd_db == 0 and comparison.distance.f0_rmse_cents == 0
+
+
+def still(n_frames: int) -> SpeechFrames:
+    return SpeechFrames(np.zeros((80, n_frames)), np.full(n_frames, 100.0), 0.01)
+
+
+def test_the_partner_of_several_is_the_middle_one():
+    pairs = np.array([[0, 0], [1, 0], [2, 0], [3, 1], [3, 2], [4, 4]])
+    comparison = SpeechComparison(still(5), still(6), pairs, SpeechDistance(0.0, 0.0, 0.0, 0.0, 6))
+    assert partners(comparison).tolist() == [1, 3, 3, -1, 4, -1]
+
+
+def test_the_picture_shows_the_difference_in_decibels_on_the_synthesised_time():
+    loud = SpeechFrames(np.full((80, 6), 6 / DB_PER_NEPER), np.zeros(6), 0.01)
+    pairs = np.array([[0, 1], [1, 2], [2, 3]])
+    figure = plot_comparison(SpeechComparison(still(4), loud, pairs, SpeechDistance(0.0, 0.0, 0.0, 0.0, 3)))
+    (axis,) = (one for one in figure.axes if "less recorded" in one.get_title(loc="left"))
+    shown = axis.images[0].get_array()
+    shown = np.ma.filled(shown.astype(float), np.nan)
+    assert np.isnan(shown[:, [0, 4, 5]]).all()
+    np.testing.assert_allclose(shown[:, 1:4], 6.0)
+    assert to_png(figure).startswith(b"\x89PNG")
+
+
+def test_an_utterance_without_pitch_can_be_drawn():
+    silent = SpeechFrames(np.zeros((80, 1)), np.zeros(1), 0.01)
+    assert to_png(plot_alone(silent)).startswith(b"\x89PNG")
+    comparison = SpeechComparison(silent, silent, np.array([[0, 0]]), SpeechDistance(0.0, math.nan, math.nan, 0.0, 1))
+    assert to_png(plot_comparison(comparison)).startswith(b"\x89PNG")
+
+
+def result(name: str, *, mcd: float | None = None, cents: float = math.nan, **fields) -> Result:
+    distance = None if mcd is None else SpeechDistance(mcd, 5.0, cents, 0.1, 100)
+    return Result(name, "Text.", distance=distance, **fields)
+
+
+@pytest.fixture
+def three() -> list[Result]:
+    short = error_counts(["go"], ["no"])
+    long = error_counts(["a long line of eight words in all"], ["a long line of eight words in all"])
+    return [
+        result("a.wav", mcd=2.0, cents=50.0, errors=short, duration=1.0, work=1.0),
+        result("b.wav", mcd=4.0, errors=long, duration=3.0, work=0.5),
+        result("c.wav", error="c: broken"),
+    ]
+
+
+def test_error_rates_are_those_of_the_whole_list_and_others_means_of_what_is_there(three):
+    means = averages(three)
+    assert means["wer"] == pytest.approx(1 / 9) and means["cer"] == pytest.approx(1 / 35)
+    assert means["mcd_db"] == 3.0
+    assert means["f0_rmse_cents"] == 50.0  # b.wav has no frames that are voiced in both
+    assert means["rtf"] == pytest.approx(4.0 / 1.5)
+    assert means["recording_wer"] is None
+    assert averages([])["mcd_db"] is None
+
+
+def test_the_table_has_a_hyphen_for_what_is_not_there(three):
+    table = Table(columns_of(words=True, recordings=True))
+    columns = [len(line) for line in (table.header, *map(table.row, three[:2]), table.means(three))]
+    assert len(set(columns)) == 1
+    assert table.row(three[0]).split() == ["a", "100.0", "50.0", "-", "-", "2.00", "50", "10.0", "1.0", "1.00"]
+    assert table.row(three[2]).split() == ["c", *"-" * 9, "c:", "broken"]
+    name = "a/very/long/name/that/has/no/room.wav"
+    assert "...name/that/has/no/room " in table.row(result(name)) and len(table.row(result(name))) == columns[0]
+
+
+def test_only_columns_with_values_are_shown(three):
+    assert [column.key for column in columns_with_values(three)] == [
+        "wer",
+        "cer",
+        "mcd_db",
+        "f0_rmse_cents",
+        "voicing_error",
+        "rtf",
+        "duration",
+    ]
+    assert [column.key for column in columns_of(words=False, recordings=False)] == ["rtf", "duration"]
+    assert columns_with_values([]) == []
+
+
+def test_the_json_is_strict_and_says_null_for_what_is_not_there(tmp_path, three):
+    save_results(tmp_path / "r.json", three, settings={"list": "x"})
+    found = json.loads((tmp_path / "r.json").read_text(), parse_constant=pytest.fail)
+    first, second, third = found["utterances"]
+    assert (first["wer"], first["f0_rmse_cents"], first["f0_rmse_hz"]) == (1.0, 50.0, 5.0)
+    assert second["f0_rmse_cents"] is None and third["rtf"] is None and third["error"] == "c: broken"
+    assert found["settings"] == {"list": "x"} and found["averages"]["mcd_db"] == 3.0
+
+
+def test_a_journal_gives_back_what_it_was_given(tmp_path, three):
+    journal = Journal(tmp_path / "j", settings={"seed": 1, "names": ("a",)})
+    assert journal.read() == []
+    journal.start(three[:1])
+    journal.add(three[2])
+    assert journal.read() == [three[0], three[2]]
+    assert journal.read()[0].errors == ErrorCounts(1, 1, 1, 2)
+    assert Journal(tmp_path / "j", settings={"seed": 2, "names": ("a",)}).read() == []
