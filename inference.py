@@ -20,7 +20,6 @@ from common.inference_arguments import (
     add_inference_arguments,
     check_options,
     check_roles,
-    checkpoint_option,
     given_checkpoint,
     set_up,
     transform_options,
@@ -36,9 +35,8 @@ from common.recognition_arguments import parse_recognition_args, wants_recogniti
 from common.registry import GENERATORS, VOCODERS, available_models
 from common.synthesis import Controls
 from common.synthesizer import OutputFolder, Synthesizer, Utterance, encode_phrases, plan_batches, speak_all
-from common.text.front_end import TextFrontEnd
-from common.vocoder import AudioContract, Autocast, GriffinLimVocoder, NetworkVocoder, Vocoder, WithSettings
-from common.voice import Voice
+from common.vocoder import AudioContract, Autocast, GriffinLimVocoder, NetworkVocoder, Vocoder
+from common.voices import Voice, contract_of, vocoder_of, voice_of
 
 IN_HERTZ = {"shift", "custom"}  # pitch transforms that need to know the voice's pitch
 
@@ -65,14 +63,6 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     return args
 
 
-def load_network(given: Given, *, device: torch.device) -> tuple[Any, Any]:
-    """A checkpoint's first network, ready to infer, and its ModelConfig."""
-    networks, config = models.load_networks(given.checkpoint, ema=given.ema, device=device, where=str(given.path))
-    network = next(iter(networks.values()))
-    network.prepare_for_inference()
-    return network, config
-
-
 def compiled(network: Any, given: Given, args: argparse.Namespace) -> Any:
     """The network as ``--torchscript`` or ``--compile`` have it."""
     if args.torchscript:
@@ -84,7 +74,7 @@ def compiled(network: Any, given: Given, args: argparse.Namespace) -> Any:
 
 def load_voice(given: Given, args: argparse.Namespace, *, device: torch.device) -> Voice:
     """A text-to-mel checkpoint with its text front end and the transforms of its package."""
-    network, config = load_network(given, device=device)
+    network, config = models.load_for_inference(given, device=device)
     if args.pitch_mean_std_file is not None:
         given_pitch = read_pitch_statistics(args.pitch_mean_std_file)
         network.pitch_mean.fill_(given_pitch.mean)
@@ -101,33 +91,21 @@ def load_voice(given: Given, args: argparse.Namespace, *, device: torch.device) 
         )
     if "energy" in transforms and not config.energy_conditioning:
         raise InputError(f"{given.path}: knows no energy to transform; it was trained without --energy-conditioning")
-    return Voice(
-        model=given.model,
-        network=compiled(network, given, args),
-        audio=given.checkpoint.audio,
-        front_end=TextFrontEnd(given.checkpoint.text, unknown_symbols=args.unknown_symbols),
-        n_speakers=getattr(config, "n_speakers", 1),
-        pitch_transform=transforms.get("pitch"),
-        energy_transform=transforms.get("energy"),
-    )
+    voice = voice_of(given, compiled(network, given, args), config, unknown_symbols=args.unknown_symbols)
+    return replace(voice, pitch_transform=transforms.get("pitch"), energy_transform=transforms.get("energy"))
 
 
 def load_vocoder(given: Given, args: argparse.Namespace, *, device: torch.device, autocast: Autocast) -> NetworkVocoder:
     """A vocoder checkpoint with its denoiser."""
-    network, config = load_network(given, device=device)
-    silent = None
-    if settings := vocoder_settings(args, given.model, config, where=given.path):
-        # The published denoiser listens to the network without its noise.
-        silent = WithSettings(network, settings | {"sigma": 0.0})
-        network = WithSettings(network, settings)
-    return NetworkVocoder(
-        compiled(network, given, args),
-        given.checkpoint.audio,
-        name=checkpoint_option(given.model),
+    network, config = models.load_for_inference(given, device=device)
+    return vocoder_of(
+        given,
+        network,
+        settings=vocoder_settings(args, given.model, config, where=given.path),
         autocast=autocast,
         device=device,
         denoising_strength=args.denoising_strength,
-        silent_network=silent,
+        compiled=lambda network: compiled(network, given, args),
         graph_recorder=CudaGraphRecorder() if args.cuda_graphs else None,
     )
 
@@ -137,13 +115,7 @@ def load(
 ) -> tuple[Voice | None, Vocoder | None, AudioContract | None]:
     """The models that are given, and what mels the vocoder reads; that of the voice are compared with it first."""
     generator, vocoder = open_checkpoints(args)
-    contract = None
-    if vocoder is not None:
-        held = vocoder.checkpoint
-        contract = AudioContract(held.audio, str(vocoder.path), held.assumed, tuple(args.accept_audio_differences))
-        if generator is not None:
-            theirs = generator.checkpoint
-            contract.check(theirs.audio, owner=str(generator.path), assumed=theirs.assumed)
+    contract = vocoder and contract_of(vocoder, generator, accepted=args.accept_audio_differences)
     return (
         generator and load_voice(generator, args, device=device),
         vocoder and load_vocoder(vocoder, args, device=device, autocast=autocast),
@@ -195,7 +167,7 @@ def recognise(argv: list[str] | None) -> int:
     args = parse_recognition_args(argv)
     device, autocast = set_up(args)
     given = replace(open_checkpoint("Jasper", args.jasper, ema=False), ema=args.ema)
-    network, config = load_network(given, device=device)
+    network, config = models.load_for_inference(given, device=device)
     speech = models.get_package("Jasper").data_function.open_speech(args, config)
     transcribe = partial(network.transcribe, pad_leading=args.pad_leading)
     write_down_all(args, speech, transcribe, autocast=autocast, device=device)

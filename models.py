@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from common.checkpoint import Checkpoint
 from common.config import AudioConfig, TextConfig, from_plain
 from common.errors import CheckpointError
+from common.given_checkpoints import Given
 from common.registry import import_package
 
 _LONGEST_LIST = 6  # differing keys named in an error
@@ -47,6 +48,14 @@ def load_networks(
         weights = {**weights, **checkpoint.ema}
     load_weights(networks, weights, where=where)
     return {key: network.to(device).eval() for key, network in networks.items()}, config
+
+
+def load_for_inference(given: Given, *, device: torch.device) -> tuple[Any, Any]:
+    """The first network of a checkpoint, ready to infer, and its ModelConfig."""
+    networks, config = load_networks(given.checkpoint, ema=given.ema, device=device, where=str(given.path))
+    network = next(iter(networks.values()))
+    network.prepare_for_inference()
+    return network, config
 
 
 def load_weights(networks: dict[str, nn.Module], weights: dict[str, dict[str, Tensor]], *, where: str) -> None:

@@ -1,16 +1,17 @@
 """Voices and vocoders, made of the checkpoints that hold them and the networks loaded from these."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from common.config import AudioConfig
+from common.cuda_graphs import Recorder
 from common.errors import InputError
 from common.given_checkpoints import Given
 from common.inference_arguments import checkpoint_option
-from common.synthesis import PitchTransformation
+from common.synthesis import EnergyTransformation, PitchTransformation
 from common.synthesizer import Generator
 from common.text.front_end import TextFrontEnd
 from common.vocoder import AudioContract, Autocast, NetworkVocoder, VocoderNetwork, WithSettings
@@ -26,6 +27,7 @@ class Voice:
     front_end: TextFrontEnd
     n_speakers: int
     pitch_transform: PitchTransformation | None = None
+    energy_transform: EnergyTransformation | None = None
 
     def speaker_id(self, name: str, where: str) -> int:
         """Id of a speaker's name or number; ``where`` says where it was written."""
@@ -57,24 +59,39 @@ def vocoder_of(
     autocast: Autocast,
     device: torch.device,
     denoising_strength: float,
+    compiled: Callable[[Any], Any] | None = None,
+    graph_recorder: Recorder | None = None,
 ) -> NetworkVocoder:
-    """The vocoder of a checkpoint; ``settings`` are what its network is told besides the mels."""
+    """The vocoder of a checkpoint; ``settings`` are what its network is told besides the mels.
+
+    ``compiled`` makes the network that speaks of the one that is loaded.
+    """
+    silent = None
+    if settings:
+        # The published denoiser listens to WaveGlow without its noise.
+        silent = WithSettings(network, {**settings, "sigma": 0.0})
+        network = WithSettings(network, settings)
     return NetworkVocoder(
-        WithSettings(network, settings) if settings else network,
+        network if compiled is None else compiled(network),
         given.checkpoint.audio,
         name=checkpoint_option(given.model),
         autocast=autocast,
         device=device,
         denoising_strength=denoising_strength,
+        silent_network=silent,
+        graph_recorder=graph_recorder,
     )
 
 
-def check_contract(generator: Given, vocoder: Given, *, accepted: Sequence[str]) -> None:
-    """Refuse a vocoder that reads other mels than the generator makes.
+def contract_of(vocoder: Given, generator: Given | None, *, accepted: Sequence[str]) -> AudioContract:
+    """What mels a vocoder reads; those that the generator makes must be such.
 
     Raises:
         InputError: lists each field that differs, and what to do.
     """
-    held, made = vocoder.checkpoint, generator.checkpoint
+    held = vocoder.checkpoint
     contract = AudioContract(held.audio, str(vocoder.path), held.assumed, tuple(accepted))
-    contract.check(made.audio, owner=str(generator.path), assumed=made.assumed)
+    if generator is not None:
+        made = generator.checkpoint
+        contract.check(made.audio, owner=str(generator.path), assumed=made.assumed)
+    return contract

@@ -37,7 +37,7 @@ from common.text.cleaners import CLEANERS
 from common.text.front_end import UNKNOWN_SYMBOLS
 from common.text.symbols import CHARACTER_SETS, PHONE_SETS
 from common.vocoder import ACCEPTABLE_DIFFERENCES, Autocast, GriffinLimVocoder, Vocoder
-from common.voices import Voice, check_contract, vocoder_of, voice_of
+from common.voices import Voice, contract_of, vocoder_of, voice_of
 from jasper.text import normalize_transcript
 from jasper.waveform import resample, voiced_part
 from scripts.evaluation_list import READERS, read_items
@@ -183,7 +183,7 @@ def open_models(args: argparse.Namespace, parser: ArgumentParser) -> Models:
         raise CheckpointError(f"{' and '.join(str(one.path) for one in given)}: no averaged weights; leave out --ema")
     _check_options(args, parser, here={generator.model, GRIFFIN_LIM if vocoder is None else vocoder.model})
     if vocoder is not None:
-        check_contract(generator, vocoder, accepted=args.accept_audio_differences)
+        contract_of(vocoder, generator, accepted=args.accept_audio_differences)
     return Models(generator, vocoder, ear)
 
 
@@ -205,17 +205,9 @@ def _check_options(args: argparse.Namespace, parser: ArgumentParser, *, here: se
         raise OptionError(f"{option} is for a vocoder's network; give the checkpoint of one instead of {GRIFFIN_LIM}")
 
 
-def load_network(given: Given, *, device: torch.device) -> tuple[Any, Any]:
-    """A checkpoint's first network, ready to infer, and its ModelConfig."""
-    networks, config = models.load_networks(given.checkpoint, ema=given.ema, device=device, where=str(given.path))
-    network = next(iter(networks.values()))
-    network.prepare_for_inference()
-    return network, config
-
-
 def load_voice(opened: Models, args: argparse.Namespace, *, device: torch.device) -> Voice:
     """The voice on its device."""
-    network, config = load_network(opened.generator, device=device)
+    network, config = models.load_for_inference(opened.generator, device=device)
     return voice_of(opened.generator, network, config, unknown_symbols=args.unknown_symbols)
 
 
@@ -226,7 +218,7 @@ def load_vocoder(
     given = opened.vocoder
     if given is None:
         return GriffinLimVocoder(audio, seed=args.seed, n_iter=args.griffin_lim_iters)
-    network, _ = load_network(given, device=device)
+    network, _ = models.load_for_inference(given, device=device)
     return vocoder_of(
         given,
         network,
@@ -241,7 +233,7 @@ def load_ear(given: Given | None, *, device: torch.device, autocast: Autocast) -
     """The recogniser on its device, if there is one."""
     if given is None:
         return None
-    network, config = load_network(given, device=device)
+    network, config = models.load_for_inference(given, device=device)
     return JasperEar(Listener(network.transcribe, autocast, 1, device), config.labels, config.features.sample_rate)
 
 

@@ -68,6 +68,7 @@ def make_sung_corpus(folder: Path) -> Path:
 def training_options(corpus: Path, output: Path, *extra: str) -> list[str]:
     """Options of train.py for the tiny Jasper."""
     lists = ["--training-files", str(corpus / "train.txt"), "--validation-files", str(corpus / "val.txt")]
-    setup = "--gradient-accumulation-steps 1 --ema-decay 0 --lr-policy polynomial --warmup-epochs 1 --hold-epochs 20 --samples-interval 99"
+    setup = "--gradient-accumulation-steps 1 --ema-decay 0 --samples-interval 99"
+    policy = "--lr-policy polynomial --warmup-epochs 1 --hold-epochs 20"
     own = ["-m", "Jasper", "-o", str(output), "-d", str(corpus), "--model-config", str(corpus / "config.yaml")]
-    return [*own, *lists, *setup.split(), "-bs", "6", "--seed", "1", *extra]
+    return [*own, *lists, *setup.split(), *policy.split(), "-bs", "6", "--seed", "1", *extra]

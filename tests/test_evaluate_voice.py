@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+import torch
 from matplotlib.figure import Figure
 from tiny_evaluation import AUDIO, Tiny, make_checkpoints, save_vocoder, write_recordings
 
@@ -241,6 +242,27 @@ def test_a_recording_that_is_broken_within_costs_its_own_figures_alone(evaluate,
     write_recordings(tmp_path, ["a.wav"])
     assert evaluate("--jasper", tiny.ear) == 0  # tried again
     assert "2 of 3 utterances are from an earlier run" in capsys.readouterr().out
+
+
+def test_a_clip_too_long_to_align_is_refused_before_memory_ends(evaluate, tmp_path, tiny):
+    soundfile.write(tmp_path / "a.wav", 0.1 * np.sin(np.arange(121 * 8000) / 5), 8000, subtype="PCM_16")
+    assert evaluate(lines=LINES[:2]) == 1
+    (found,) = results(tmp_path)["utterances"]
+    assert "list.txt:2: a clip of 121 s, too long to align" in found["error"] and found["rtf"] > 0
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no CUDA device")
+@pytest.mark.usefixtures("blank_pictures")
+@pytest.mark.parametrize("precision", [("--no-tf32",), ("--amp",)])
+def test_a_gpu_measures_the_same(evaluate, tmp_path, tiny, precision):
+    assert evaluate("--jasper", tiny.ear) == 0
+    expected = results(tmp_path)["utterances"]
+    assert evaluate("--jasper", tiny.ear, "--cuda", *precision) == 0
+    for one, other in zip(results(tmp_path)["utterances"], expected):
+        assert one["duration"] == pytest.approx(other["duration"], rel=0.02) and one["heard"] is not None
+        if "--amp" not in precision and one["mcd_db"] is not None:
+            assert one["mcd_db"] == pytest.approx(other["mcd_db"], rel=0.05)
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, *, interrupt_after: int | None = None) -> list[str]:

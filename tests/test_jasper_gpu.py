@@ -25,7 +25,7 @@ def test_features_with_masks_and_dither_are_the_cpus_numbers():
     objective, network = JasperObjective(VARIED), small_network()
     batch = utterances(LENGTHS, augmentation=VARIED)
     expected = objective.features(network, batch)
-    found = objective.features(network.cuda(), batch.to(torch.device("cuda")))
+    found = objective.features(network.to("cuda"), batch.to(torch.device("cuda")))
     assert found.features.is_cuda and torch.equal(found.lengths.cpu(), expected.lengths)
     difference = (found.features.cpu() - expected.features).abs()
     assert difference.max().item() < 1e-2 and difference.mean().item() < 2e-5

@@ -22,6 +22,7 @@ from common.signals import StopSignals
 from common.synthesizer import OutputFolder, Spoken, Synthesizer, Utterance
 
 QUALITY = "HQ"  # of soxr
+LONGEST = 120.0  # s of a clip that is aligned, in about 2 GB of memory
 FADE_OUT_FRAMES = 10  # at the end, as inference.py has it
 
 
@@ -179,6 +180,9 @@ class Evaluator:
             known = result.reference is not None
             errors = error_counts([result.reference], [heard]) if known else None
             result = replace(result, heard_recording=heard, recording_errors=errors)
+        seconds = max(len(recorded) / rate, len(wave) / self._rate)
+        if seconds > LONGEST:
+            raise InputError(f"{where}: a clip of {seconds:.0f} s, too long to align; the longest is {LONGEST:.0f} s")
         common = min(rate, self._rate)  # what only one of the two can hold is not held against the other
         comparison = compare_speech_frames(
             resampled(recorded, rate, common).numpy(), resampled(wave, self._rate, common).numpy(), sampling_rate=common
