@@ -290,7 +290,7 @@ def survey(
     if not (network.pitch_std > 0).all():
         measure_voice(network, training_set, ranks=ranks, n_workers=args.num_workers)
     for dataset in (training_set, validation_set):
-        dataset.voice = VoicePitch(network.pitch_mean.clone(), network.pitch_std.clone())
+        dataset.voice = VoicePitch(network.pitch_mean.cpu().clone(), network.pitch_std.cpu().clone())
 
 
 def _pad(rows: list[Tensor]) -> Tensor:

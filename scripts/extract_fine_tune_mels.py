@@ -27,7 +27,9 @@ from common.checkpoint import load_checkpoint
 from common.cli import ArgumentParser, non_negative_int, positive_int, run
 from common.config import AudioConfig, to_plain
 from common.data import Dataset, ErrorsAsItems
+from common.distributed import Ranks
 from common.errors import CheckpointError, InputError, OptionError
+from common.filelist import first_fields
 from common.files import load_tensor, read_json, save_tensor, sha256, write_json
 from common.host_memory import keep_freed_memory
 from common.inference_arguments import text_config_from_args
@@ -158,8 +160,15 @@ def load_generator(args: argparse.Namespace) -> Generator:
             load_mel_from_disk=_holds_mels(filelist),
             unknown_symbols=args.unknown_symbols,
             seed=0,  # nothing is drawn: every clip is read as it is spoken
+            learned_alignment=getattr(config, "learned_alignment", False) and not _holds_durations(filelist),
+            pitch_method="praat",
+            pitch_cache=None,
+            num_workers=args.num_workers,
         )
-        return data_functions.build_dataset(checkpoint.model, of_dataset, filelist, audio=checkpoint.audio, text=text)
+        made = data_functions.build_dataset(checkpoint.model, of_dataset, filelist, audio=checkpoint.audio, text=text)
+        if survey := getattr(models.get_package(checkpoint.model).data_function, "survey", None):
+            survey(networks, of_dataset, training_set=made, validation_set=made, ranks=Ranks())
+        return made
 
     return Generator(
         network=network,
@@ -240,6 +249,11 @@ def _first_column(filelist: Path) -> list[tuple[int, str]]:
 def _holds_mels(filelist: Path) -> bool:
     """Whether a list is of mels, not of recordings, which Tacotron 2 reads too; one that is absent is another's say."""
     return not filelist.is_file() or any(path.endswith(_MEL) for _, path in _first_column(filelist)[:1])
+
+
+def _holds_durations(filelist: Path) -> bool:
+    """Whether a list has mels, durations and pitch; a learned alignment needs no durations."""
+    return sum(field.endswith(_MEL) for field in first_fields(filelist)[:3]) == 3
 
 
 def find_recording(stem: Path) -> Path:

@@ -163,12 +163,13 @@ def vocoder_options(args: argparse.Namespace) -> list[str]:
 def stage(title: str) -> Iterator[None]:
     """Announce a part of the work, and say how long it took: on the clock, and of processor time."""
     print(f"\n== {title}", flush=True)
-    clock, cpu = time.monotonic(), _cpu_seconds()
+    clock, cpu = time.monotonic(), cpu_seconds()
     yield
-    print(f"took {time.monotonic() - clock:.0f} s ({_cpu_seconds() - cpu:.0f} s of processor time)", flush=True)
+    print(f"took {time.monotonic() - clock:.0f} s ({cpu_seconds() - cpu:.0f} s of processor time)", flush=True)
 
 
-def _cpu_seconds() -> float:
+def cpu_seconds() -> float:
+    """Processor time of this process and of its children that have ended, s."""
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in used)
 

@@ -31,8 +31,8 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     """The options."""
     parser = ArgumentParser(description="Train a voice of two speakers and tell them apart", prog="two_speakers.sh")
     parser.add_argument("-o", "--output", type=Path, default=Path("output/two_speakers"), help="folder for everything")
-    parser.add_argument("--epochs", type=positive_int, default=12, help="rounds of the corpus to train for")
-    parser.add_argument("--n-sentences", type=positive_int, default=60, help="that each of the two reads")
+    parser.add_argument("--epochs", type=positive_int, default=30, help="rounds of the corpus to train for")
+    parser.add_argument("--n-sentences", type=positive_int, default=40, help="that each of the two reads")
     parser.add_argument("--n-phrases", type=positive_int, default=4, help="that each of them says in the end")
     parser.add_argument("--seed", type=non_negative_int, default=1234, help="of the weights and of the data's order")
     parser.add_argument(

@@ -24,6 +24,7 @@ from fastpitch.fine_tuning import start_from
 from fastpitch.model import ModelConfig, build_networks
 from fastpitch.pitch_transform import PitchTransform
 from fastpitch.speakers import speaker_names
+from scripts import extract_fine_tune_mels
 from scripts.make_corpus import make_corpus
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -355,3 +356,13 @@ def test_the_script_fine_tunes_in_one_command(corpus: Path, voice: Path, tmp_pat
     assert done.returncode == 0, done.stderr
     tuned = load_checkpoint(tmp_path / "out" / "FastPitch_checkpoint_1.pt")
     assert tuned.text.speakers == ("high", "low", "my_voice")
+
+
+def test_a_voice_without_durations_makes_the_mels_that_a_vocoder_is_fine_tuned_on(
+    corpus: Path, voice: Path, tmp_path: Path
+):
+    words = ["--checkpoint", voice, "-d", corpus, "-o", tmp_path, "--filelist", corpus / "val.txt"]
+    assert extract_fine_tune_mels.main([str(word) for word in words]) == 0
+    mels = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.pt"))
+    assert len(mels) == 2
+    assert all(load_tensor(tmp_path / mel).shape[0] == 80 for mel in mels)
