@@ -181,7 +181,8 @@ def _text_config(args: argparse.Namespace) -> TextConfig:
 def config_from_args(args: argparse.Namespace, audio: AudioConfig, *, base: ModelConfig | None = None) -> ModelConfig:
     """The architecture that parsed options describe, for mels as ``audio``'s and the text options' symbols.
 
-    Every option has a value, so that ``base``, of the checkpoint to go on from, has nothing to add.
+    Every option has a value, so that ``base``, of the checkpoint to go on from, only says whether its speakers share
+    their pitch statistics, as those of published voices do.
 
     Raises:
         OptionError: an option has no sensible value, or two do not fit together.
@@ -190,11 +191,12 @@ def config_from_args(args: argparse.Namespace, audio: AudioConfig, *, base: Mode
     text = _text_config(args)
     front_end = TextFrontEnd(text)
     n_speakers = args.n_speakers or max(1, len(text.speakers))
+    apart = args.learned_alignment and n_speakers > 1 if base is None else base.pitch_statistics_per_speaker
     return ModelConfig(
         **options
         | {"symbol_type": text.input_type, "n_symbols": front_end.n_symbols, "padding_idx": front_end.padding_id}
         | {"n_mel_channels": audio.n_mels, "n_speakers": n_speakers}
-        | {"pitch_statistics_per_speaker": args.learned_alignment and n_speakers > 1}
+        | {"pitch_statistics_per_speaker": apart}
     )
 
 

@@ -19,6 +19,7 @@ from common.filelist import FilelistEntry
 from common.files import load_tensor
 from common.synthesis import Controls
 from common.text.front_end import TextFrontEnd
+from fastpitch.arg_parser import config_from_args
 from fastpitch.energy_transform import EnergyTransform, energy_transform_custom
 from fastpitch.fine_tuning import start_from
 from fastpitch.model import ModelConfig, build_networks
@@ -70,6 +71,14 @@ def test_a_corpus_of_two_speakers_trains_and_tells_them_apart_by_their_pitch(cor
     assert mean[0] > 1.3 * mean[1]
     assert (std > 0).all()
     assert held.networks["fastpitch"]["speaker_emb.weight"].shape == (2, 16)
+
+
+def test_a_voice_whose_speakers_share_their_statistics_goes_on_so(corpus: Path):
+    files = ["--training-files", str(corpus / "train.txt"), "--validation-files", str(corpus / "val.txt")]
+    args = train.parse_args(["-o", "o", "-d", str(corpus), *files, "--epochs", "1", "--learned-alignment"])
+    assert config_from_args(args, AudioConfig()).pitch_statistics_per_speaker
+    published = ModelConfig(n_speakers=2, learned_alignment=True)
+    assert not config_from_args(args, AudioConfig(), base=published).pitch_statistics_per_speaker
 
 
 def speak(voice: Path, folder: Path, *extra: str, phrases: str = "a.wav|The rain came twice.\n") -> torch.Tensor:
