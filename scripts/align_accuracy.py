@@ -37,8 +37,8 @@ from fastpitch.voice_pitch import VoicePitch
 from scripts.make_corpus import READER, SENTENCES, make_corpus, read_sentences
 from scripts.quickstart import N_VALIDATION, CommandError, Folders, call, cpu_seconds, stage
 
-EPOCHS = 30  # of 33 updates
-KL_LOSS_START_EPOCH, KL_LOSS_WARMUP_EPOCHS = 10, 10  # 250 and 100 of 1500 as published
+EPOCHS = 20  # of 33 updates
+KL_LOSS_START_EPOCH, KL_LOSS_WARMUP_EPOCHS = 4, 4  # published: 250 and 100, of 1500
 MAX_ERROR_MS = 20.0
 MAX_CPU_MINUTES = 15.0
 CLOSE_MS, FAR_MS = 20.0, 50.0
