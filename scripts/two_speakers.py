@@ -23,7 +23,7 @@ from common.pitch import estimate_pitch
 from scripts.make_corpus import READER, SENTENCES, Corpus, make_corpus, read_sentences
 from scripts.quickstart import ARCHITECTURE, OPTIMIZATION, CommandError, call, stage
 
-PITCHES = {"low": 20, "high": 90}  # of the embedded speaker's 0 to 99
+PITCHES = {"low": 60, "high": 99}  # of the embedded speaker's 0 to 99; below 50 its voice is creaky and half unvoiced
 AUDIO = AudioConfig()
 
 
