@@ -1,19 +1,20 @@
 """Voices and vocoders, made of the checkpoints that hold them and the networks loaded from these."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from common.config import AudioConfig
+from common.cuda_graphs import Recorder
 from common.errors import InputError
 from common.given_checkpoints import Given
 from common.inference_arguments import checkpoint_option
 from common.synthesis import PitchTransformation
 from common.synthesizer import Generator
 from common.text.front_end import TextFrontEnd
-from common.vocoder import AudioContract, Autocast, NetworkVocoder, VocoderNetwork, WithSettings
+from common.vocoder import AudioContract, Autocast, NetworkVocoder, VocoderNetwork
 
 
 @dataclass(frozen=True)
@@ -53,19 +54,20 @@ def vocoder_of(
     given: Given,
     network: VocoderNetwork,
     *,
-    settings: Mapping[str, Any],
     autocast: Autocast,
     device: torch.device,
     denoising_strength: float,
+    graph_recorder: Recorder | None = None,
 ) -> NetworkVocoder:
-    """The vocoder of a checkpoint; ``settings`` are what its network is told besides the mels."""
+    """The vocoder of a checkpoint."""
     return NetworkVocoder(
-        WithSettings(network, settings) if settings else network,
+        network,
         given.checkpoint.audio,
         name=checkpoint_option(given.model),
         autocast=autocast,
         device=device,
         denoising_strength=denoising_strength,
+        graph_recorder=graph_recorder,
     )
 
 

@@ -33,7 +33,7 @@ from common.recognition import Listener
 from common.registry import GENERATORS, VOCODERS
 from common.synthesis import Controls
 from common.synthesizer import Synthesizer
-from common.vocoder import ACCEPTABLE_DIFFERENCES, Autocast, GriffinLimVocoder, Vocoder
+from common.vocoder import ACCEPTABLE_DIFFERENCES, Autocast, GriffinLimVocoder, Vocoder, WithSettings
 from common.voices import Voice, check_contract, vocoder_of, voice_of
 from jasper.text import normalize_transcript
 from jasper.waveform import resample, voiced_part
@@ -220,14 +220,9 @@ def load_vocoder(
     if given is None:
         return GriffinLimVocoder(audio, seed=args.seed, n_iter=args.griffin_lim_iters)
     network, _ = load_network(given, device=device)
-    return vocoder_of(
-        given,
-        network,
-        settings={"sigma": args.sigma_infer, "seed": args.seed} if given.model == "WaveGlow" else {},
-        autocast=autocast,
-        device=device,
-        denoising_strength=args.denoising_strength,
-    )
+    if given.model == "WaveGlow":
+        network = WithSettings(network, {"sigma": args.sigma_infer, "seed": args.seed})
+    return vocoder_of(given, network, autocast=autocast, device=device, denoising_strength=args.denoising_strength)
 
 
 def load_ear(given: Given | None, *, device: torch.device, autocast: Autocast) -> JasperEar | None:
