@@ -111,7 +111,7 @@ def add_inference_arguments(
     _add_speaking_arguments(parser)
     _add_tacotron2_arguments(parser)
     _add_waveglow_arguments(parser)
-    _add_text_arguments(parser)
+    add_text_arguments(parser)
     _add_measuring_arguments(parser)
 
 
@@ -186,7 +186,8 @@ def _add_waveglow_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_text_arguments(parser: argparse.ArgumentParser) -> None:
+def add_text_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what can be said of the text front end instead of the checkpoint, as ``text_config_from_args`` reads it."""
     group = parser.add_argument_group("text", "what a checkpoint says of its text front end need not be repeated")
     group.add_argument("--input-type", choices=("char", "phone"), help="instead of the checkpoint's")
     group.add_argument("--symbol-set", choices=(*CHARACTER_SETS, *PHONE_SETS), help="instead of the checkpoint's")

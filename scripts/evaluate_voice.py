@@ -26,7 +26,7 @@ from common.evaluation.results import Journal, Result, Table, columns_of, save_r
 from common.evaluation.run import Evaluator, Folder, Item, evaluate_all
 from common.files import sha256
 from common.given_checkpoints import Given
-from common.inference_arguments import SIGMA_INFER, set_up, text_config_from_args
+from common.inference_arguments import SIGMA_INFER, add_text_arguments, set_up, text_config_from_args
 from common.precision import add_precision_arguments, check_precision_arguments, precision_name
 from common.progress import print_line
 from common.recognition import Listener
@@ -73,18 +73,7 @@ def build_parser() -> ArgumentParser:
     parser.add_argument("--seed", type=int, default=1234, help="of everything random, the same for every phrase")
     _add_measuring_arguments(parser.add_argument_group("what it is measured by"))
     _add_speaking_arguments(parser.add_argument_group("speaking"))
-    group = parser.add_argument_group("text", "what a checkpoint says of its text front end need not be repeated")
-    group.add_argument(
-        "--reader",
-        choices=READERS,
-        default="auto",
-        help="who turns words into phones for a voice of IPA phones: eSpeak, as the quickstart's; none speaks the list "
-        "as it is; auto: eSpeak unless the list holds phones",
-    )
-    group.add_argument("--input-type", choices=("char", "phone"), help="instead of the checkpoint's")
-    group.add_argument("--symbol-set", choices=(*CHARACTER_SETS, *PHONE_SETS), help="instead of the checkpoint's")
-    group.add_argument("--text-cleaners", nargs="*", choices=tuple(CLEANERS), help="instead of the checkpoint's")
-    group.add_argument("--unknown-symbols", choices=UNKNOWN_SYMBOLS, default="error", help="end the run, or drop them")
+    add_text_arguments(parser)
     add_precision_arguments(parser.add_argument_group("computing"))
     return parser
 
@@ -103,6 +92,13 @@ def _add_measuring_arguments(group: argparse._ActionsContainer) -> None:
 
 
 def _add_speaking_arguments(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--reader",
+        choices=READERS,
+        default="auto",
+        help="who turns words into phones for a voice of IPA phones: eSpeak, as for the quickstart's; none speaks the "
+        "list as it is; auto: eSpeak unless the list holds phones",
+    )
     group.add_argument("--ema", action="store_true", help="use the averaged weights of each checkpoint that has them")
     group.add_argument("--speaker", default="0", help="number or name of the voice, where the list has no such column")
     group.add_argument("--pace", type=positive_float, default=1.0, help="2 speaks twice as fast")
@@ -240,9 +236,10 @@ def load_ear(given: Given | None, *, device: torch.device, autocast: Autocast) -
 def settings_of(args: argparse.Namespace, opened: Models) -> dict[str, Any]:
     """All that the results depend on besides the list, in plain types."""
     given = {"generator": opened.generator, "vocoder": opened.vocoder, "jasper": opened.ear}
+    options = {name: value for name, value in vars(args).items() if name not in NOT_SETTINGS}
     return {
         "sha256": {name: sha256(one.path) for name, one in given.items() if one is not None},
-        "options": {name: value for name, value in vars(args).items() if name not in NOT_SETTINGS},
+        "options": {name: str(value) if isinstance(value, Path) else value for name, value in options.items()},
     }
 
 

@@ -16,7 +16,7 @@ import pytest
 import soundfile
 import torch
 from matplotlib.figure import Figure
-from tiny_evaluation import AUDIO, Tiny, make_checkpoints, save_vocoder, write_recordings
+from tiny_evaluation import AUDIO, Tiny, make_checkpoints, save_other_models, save_vocoder, write_recordings
 
 from common.audio import load_wav
 from common.errors import AudioError, CheckpointError, InputError, OptionError
@@ -184,6 +184,19 @@ def test_without_a_recogniser_or_recordings_their_columns_are_missing(evaluate, 
 def test_griffin_lim_needs_no_checkpoint(evaluate, tmp_path):
     assert evaluate("--griffin-lim-iters", "2", vocoder="griffin-lim") == 0
     assert results(tmp_path)["averages"]["mcd_db"] > 0
+
+
+@pytest.mark.usefixtures("blank_pictures")
+def test_a_tacotron_2_speaks_through_a_waveglow_and_what_was_cut_is_said(evaluate, tmp_path):
+    voice, vocoder = save_other_models(tmp_path)
+    assert evaluate("--sigma-infer", "0.5", voice=voice, vocoder=vocoder, lines=LINES[:2]) == 0
+    (found,) = results(tmp_path)["utterances"]
+    assert found["cut"] and found["duration"] == pytest.approx(40 * 256 / 22050) and found["mcd_db"] > 0
+    assert "did not end it" in read_page(tmp_path).text
+    with pytest.raises(OptionError, match="--pace is for FastPitch"):
+        evaluate("--pace", "2", voice=voice, vocoder=vocoder)
+    with pytest.raises(InputError, match="columns pitch and duration are for FastPitch, not for Tacotron2"):
+        evaluate(voice=voice, vocoder=vocoder, lines=("text\tpitch", "Go on.\tp.pt"))
 
 
 @pytest.mark.usefixtures("blank_pictures")

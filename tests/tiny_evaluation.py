@@ -8,7 +8,9 @@ import numpy as np
 import soundfile
 import torch
 from corpus import RATE, glide
+from tiny_tacotron2 import TINY as TINY_TACOTRON2
 from tiny_vocoder import TINY
+from tiny_waveglow import SMALL
 
 from common.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
@@ -19,6 +21,8 @@ from hifigan.model import build_networks as build_hifigan
 from jasper.config import BlockConfig, FeatureConfig
 from jasper.config import ModelConfig as JasperConfig
 from jasper.model import build_networks as build_jasper
+from tacotron2.model import build_networks as build_tacotron2
+from waveglow.model import build_networks as build_waveglow
 
 AUDIO = AudioConfig()
 VOICE = FastPitchConfig(
@@ -72,6 +76,23 @@ def _save_voice(path: Path, text: TextConfig) -> Path:
     weights = {"fastpitch": network.state_dict()}
     save_checkpoint(path, Checkpoint("FastPitch", to_plain(config), AUDIO, text, weights))
     return path
+
+
+def save_other_models(folder: Path) -> tuple[Path, Path]:
+    """A Tacotron 2, whose utterances are cut after 40 frames, and a WaveGlow."""
+    text = TextConfig()
+    options = {"n_mel_channels": AUDIO.n_mels, "n_symbols": TextFrontEnd(text).n_symbols, "max_decoder_steps": 40}
+    tacotron2 = replace(TINY_TACOTRON2, **options)
+    torch.manual_seed(0)
+    network = build_tacotron2(tacotron2, AUDIO, text)["tacotron2"]
+    with torch.no_grad():
+        network.decoder.gate_layer.linear_layer.bias.fill_(-20.0)  # it never wants to end
+    networks = {"tacotron2": network.state_dict()}
+    save_checkpoint(folder / "t.pt", Checkpoint("Tacotron2", to_plain(tacotron2), AUDIO, text, networks))
+    waveglow = replace(SMALL, n_mel_channels=AUDIO.n_mels)
+    networks = {"waveglow": build_waveglow(waveglow, AUDIO, None)["waveglow"].state_dict()}
+    save_checkpoint(folder / "w.pt", Checkpoint("WaveGlow", to_plain(waveglow), AUDIO, None, networks))
+    return folder / "t.pt", folder / "w.pt"
 
 
 def save_vocoder(path: Path, audio: AudioConfig) -> Path:
