@@ -113,6 +113,24 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     return records
 
 
+def read_last_run(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options and figures of the last run that a log holds; the later of two figures of one name counts.
+
+    Raises:
+        InputError: as `read_log`.
+    """
+    options: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
+    for record in read_log(path):
+        if record["type"] != "LOG":
+            continue
+        if record["step"] == "PARAMETER":
+            options, figures = record["data"], {}
+        else:
+            figures |= record["data"]
+    return options, figures
+
+
 def _open_for_append(path: Path):
     """The stream's file, positioned after a complete line: one that a kill left half written is ended first."""
     try:

@@ -48,7 +48,28 @@ def add_optimization_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-bs", "--batch-size", type=positive_int, default=32, help="of one process and micro-batch")
 
 
-class Lamb(torch.optim.Optimizer):
+class _TogetherOptimizer(torch.optim.Optimizer):
+    """One that updates all parameters of a group at once."""
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor | None:
+        """One update of every parameter that has a gradient."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            weights = [p for p in group["params"] if p.grad is not None]
+            if weights:
+                self._update(weights, group)
+        return loss
+
+    def _update(self, weights: list[nn.Parameter], group: dict[str, Any]) -> None:
+        """Update ``weights``, which all have a gradient, as ``group`` says."""
+        raise NotImplementedError
+
+
+class Lamb(_TogetherOptimizer):
     """LAMB (You et al., arXiv:1904.00962, algorithm 2) as FastPitch was trained with.
 
     No bias correction unless ``debias``; weight decay joins the Adam step before the trust ratio, which is
@@ -77,19 +98,6 @@ class Lamb(torch.optim.Optimizer):
             "debias": debias,
         }
         super().__init__(params, defaults)
-
-    @torch.no_grad()
-    def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor | None:
-        """One update of every parameter that has a gradient."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
-        for group in self.param_groups:
-            weights = [p for p in group["params"] if p.grad is not None]
-            if weights:
-                self._update(weights, group)
-        return loss
 
     def _update(self, weights: list[nn.Parameter], group: dict[str, Any]) -> None:
         for weight in weights:
@@ -131,7 +139,7 @@ class Lamb(torch.optim.Optimizer):
         return list(ratios.unbind())
 
 
-class Novograd(torch.optim.Optimizer):
+class Novograd(_TogetherOptimizer):
     """NovoGrad (Ginsburg et al., arXiv:1905.11286, algorithm 1) as Jasper was trained with.
 
     Each parameter's gradient is divided by the root of a running mean of its squared norm (of the last norm, if
@@ -162,19 +170,6 @@ class Novograd(torch.optim.Optimizer):
             "amsgrad": amsgrad,
         }
         super().__init__(params, defaults)
-
-    @torch.no_grad()
-    def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor | None:
-        """One update of every parameter that has a gradient."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
-        for group in self.param_groups:
-            weights = [p for p in group["params"] if p.grad is not None]
-            if weights:
-                self._update(weights, group)
-        return loss
 
     def _update(self, weights: list[nn.Parameter], group: dict[str, Any]) -> None:
         for weight in weights:

@@ -14,7 +14,7 @@ from common.inference_arguments import checkpoint_option
 from common.synthesis import EnergyTransformation, PitchTransformation
 from common.synthesizer import Generator
 from common.text.front_end import TextFrontEnd
-from common.vocoder import AudioContract, Autocast, NetworkVocoder, VocoderNetwork
+from common.vocoder import AudioContract, Autocast, NetworkVocoder, VocoderNetwork, WithSettings
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,7 @@ def vocoder_of(
     given: Given,
     network: VocoderNetwork,
     *,
+    settings: Mapping[str, Any],
     autocast: Autocast,
     device: torch.device,
     denoising_strength: float,

@@ -33,9 +33,6 @@ from common.recognition import Listener
 from common.registry import GENERATORS, VOCODERS
 from common.synthesis import Controls
 from common.synthesizer import Synthesizer
-from common.text.cleaners import CLEANERS
-from common.text.front_end import UNKNOWN_SYMBOLS
-from common.text.symbols import CHARACTER_SETS, PHONE_SETS
 from common.vocoder import ACCEPTABLE_DIFFERENCES, Autocast, GriffinLimVocoder, Vocoder
 from common.voices import Voice, contract_of, vocoder_of, voice_of
 from jasper.text import normalize_transcript

@@ -36,6 +36,7 @@ def read_items(args: argparse.Namespace, voice: Voice) -> list[Item]:
         dataset_path=args.dataset_path,
         speaker_ids=voice.speaker_id,
         default_speaker=voice.speaker_id(args.speaker, "--speaker"),
+        seed=None if args.p_arpabet is None else args.seed,
     )
     voice.front_end.warn_dropped()
     words = {one.output: one.text for one in phrases} if read or not is_phones else {}

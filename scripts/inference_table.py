@@ -15,7 +15,7 @@ from typing import Any
 
 from common.cli import run
 from common.errors import InputError
-from common.logger import read_log
+from common.logger import read_last_run
 
 INTERVALS = ("90%", "95%", "99%")
 HEADER = (
@@ -80,15 +80,7 @@ def read_run(path: Path) -> Run:
     Raises:
         InputError: the log holds no complete run.
     """
-    options: dict[str, Any] = {}
-    figures: dict[str, float] = {}
-    for record in read_log(path):
-        if record["type"] != "LOG":
-            continue
-        if record["step"] == "PARAMETER":
-            options, figures = record["data"], {}
-        else:
-            figures |= record["data"]
+    options, figures = read_last_run(path)
     if not any(name.endswith("latency") and name.startswith("avg_") for name in figures):
         raise InputError(f"{path}: no averages of a run; was it cut short?")
     return Run(options, figures)

@@ -13,7 +13,7 @@ from typing import Any
 
 from common.cli import run
 from common.errors import InputError
-from common.logger import read_log
+from common.logger import read_last_run
 from common.recognition import PERCENTILES
 
 HEADER = (
@@ -47,15 +47,7 @@ def read_run(path: Path) -> Run:
     Raises:
         InputError: the log holds no complete run.
     """
-    options: dict[str, Any] = {}
-    figures: dict[str, float] = {}
-    for record in read_log(path):
-        if record["type"] != "LOG":
-            continue
-        if record["step"] == "PARAMETER":
-            options, figures = record["data"], {}
-        else:
-            figures |= record["data"]
+    options, figures = read_last_run(path)
     if "avg_latency" not in figures:
         raise InputError(f"{path}: no averages of a run; was it cut short?")
     return Run(options, figures)
