@@ -112,6 +112,12 @@ if [ "$FEATURES" != false ]; then
     echo "next: ${next:-}DATASET_PATH=$DATASET_PATH TRAIN_FILELIST=${lists[0]} VAL_FILELIST=${lists[1]:-${lists[0]}}" \
         "bash $trainer"
 fi
+if [ "$FEATURES" = false ] && { [ -f "$(text_list train)" ] || [ "${DRY_RUN:-0}" = 1 ]; }; then
+    val=$(text_list val)
+    [ -f "$val" ] || [ "${DRY_RUN:-0}" = 1 ] || val=$(text_list train)
+    echo "next, for a voice that finds its durations: LEARNED_ALIGNMENT=true DATASET_PATH=$DATASET_PATH" \
+        "TRAIN_FILELIST=$(text_list train) VAL_FILELIST=$val bash scripts/train.sh"
+fi
 val=$(audio_list val)
 [ -f "$val" ] || [ "${DRY_RUN:-0}" = 1 ] || val=$(audio_list train)
 echo "next, for a vocoder: DATASET_PATH=$DATASET_PATH TRAIN_FILELIST=$(audio_list train) VAL_FILELIST=$val" \

@@ -41,6 +41,7 @@ ARGUMENTS_OF = {
     "scripts/benchmark_train.sh": "scripts.benchmark_train",
     "scripts/benchmark_extract.sh": "scripts.benchmark_extract",
     "scripts/benchmark_decoder.sh": "scripts.benchmark_decoder",
+    "scripts/align_accuracy.sh": "scripts.align_accuracy",
     "scripts/benchmark_aligner.sh": "scripts.benchmark_aligner",
     "scripts/train_lj22khz.sh": "train -m HiFi-GAN",
     "scripts/train_tacotron2.sh": "train -m Tacotron2",
