@@ -349,7 +349,7 @@ def test_train_sh_without_gpus_says_how_to_train_on_the_cpu():
     ],
 )
 def test_train_sh_refuses_settings_in_one_line(variables: dict[str, str], message: str):
-    result = run_bash(ROOT / "scripts/train.sh", **variables)
+    result = run_bash(ROOT / "scripts/train.sh", PYTHON=sys.executable, **variables)
     assert (result.returncode, result.stderr.strip()) == (1, message)
 
 
