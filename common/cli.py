@@ -1,6 +1,7 @@
 """What every command line shares: hyphens or underscores in options, one-line errors, exit statuses."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -108,4 +109,11 @@ def run(main: Callable[[], int | None]) -> NoReturn:
     except BrokenPipeError:  # the reader of our output went away, as with `| head`
         sys.stderr.close()
         status = 141
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        # A thread of torch.distributed that wants the interpreter while it is being torn down aborts the process, and
+        # torchrun calls a run failed that was not. Nothing is left to tear down: all files are closed.
+        for stream in (sys.stdout, sys.stderr):
+            if not stream.closed:
+                stream.flush()
+        os._exit(status)
     sys.exit(status)
