@@ -23,11 +23,13 @@ def read_filelist(
     columns: Sequence[str],
     optional: Sequence[str] = (),
     may_be_empty: Sequence[str] = (),
+    anywhere: bool = False,
 ) -> list[FilelistEntry]:
     """Read ``columns``, then as many of ``optional`` as the list has, from each line of a UTF-8 file.
 
-    Blank lines are skipped. Every column but ``text`` and ``speaker`` is a path, which must stay inside the dataset.
-    A missing or empty list, undecodable bytes, a wrong number of columns and an empty field (unless its column is in
+    Blank lines are skipped. Every column but ``text`` and ``speaker`` is a path, which must stay inside the dataset
+    (what is computed from it goes to the same place of another folder) unless it may be ``anywhere``. A missing or
+    empty list, undecodable bytes, a wrong number of columns and an empty field (unless its column is in
     ``may_be_empty``) are InputErrors that name the line.
     """
     wanted = "|".join(columns) + "".join(f"[|{name}]" for name in optional)
@@ -46,7 +48,7 @@ def read_filelist(
             if not value and name not in may_be_empty:
                 raise InputError(f"{where}: the {name} column is empty; expected {wanted}")
             if name not in WORD_COLUMNS:
-                _check_path(value, where)
+                check_path(value, where=where, anywhere=anywhere)
         entries.append(FilelistEntry(fields=fields, where=where))
     if not entries:
         raise InputError(f"{path}: the list is empty, expected lines of {wanted}")
@@ -66,6 +68,19 @@ def first_fields(path: Path) -> list[str]:
     return [field.strip() for field in first.split("|")]
 
 
+def check_path(value: str, *, where: str, anywhere: bool) -> None:
+    """Refuse what is no path, or, unless it may be ``anywhere``, one that leads out of the dataset's folder.
+
+    Raises:
+        InputError: it is; names ``where``.
+    """
+    if "\0" in value:
+        raise InputError(f"{where}: {value!r} holds a zero byte, expected a path")
+    parts = PurePosixPath(value)
+    if not anywhere and (parts.is_absolute() or ".." in parts.parts):
+        raise InputError(f"{where}: {value} leads out of the dataset; expected a path relative to its folder")
+
+
 def _lines(path: Path) -> list[str]:
     try:
         data = path.read_bytes()
@@ -81,9 +96,3 @@ def _lines(path: Path) -> list[str]:
         except UnicodeDecodeError as error:
             raise InputError(f"{path}:{number}: byte {error.start + 1} is not UTF-8; save the list as UTF-8") from error
     return texts
-
-
-def _check_path(value: str, where: str) -> None:
-    parts = PurePosixPath(value)
-    if parts.is_absolute() or ".." in parts.parts:
-        raise InputError(f"{where}: {value} leads out of the dataset; expected a path relative to its folder")

@@ -4,11 +4,11 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from common.errors import InputError
-from common.filelist import read_filelist
+from common.filelist import check_path, read_filelist
 
 RECORDINGS = (".wav", ".flac")
 _WANTED = 'expected {"transcript": "...", "files": [{"fname": "...", "speed": 1}, ...]}'
@@ -43,7 +43,7 @@ class Entry:
 
 
 def read_entries(source: Path, *, folder: Path = Path()) -> list[Entry]:
-    """The utterances of ``source``, whose relative paths start from ``folder``.
+    """The utterances of ``source``, whose relative paths start from ``folder``; absolute ones are taken as they are.
 
     - A JSON manifest, as scripts/preprocess_librispeech.sh writes them and as published: a list of objects with
       ``transcript``, ``files`` (``fname``, and ``speed`` of a copy) and ``original_duration``.
@@ -63,7 +63,8 @@ def read_entries(source: Path, *, folder: Path = Path()) -> list[Entry]:
         return [Entry((Recording(source),), None, "the only recording")]
     if source.suffix.lower() == ".json":
         return _read_manifest(source, folder)
-    entries = read_filelist(source, columns=("wav",), optional=("text", "speaker"), may_be_empty=("text",))
+    optional = ("text", "speaker")
+    entries = read_filelist(source, columns=("wav",), optional=optional, may_be_empty=("text",), anywhere=True)
     return [
         Entry((Recording(folder / entry.fields["wav"]),), entry.fields.get("text"), entry.where) for entry in entries
     ]
@@ -145,9 +146,7 @@ def _recording(file: Any, folder: Path, *, where: str) -> Recording:
     name = file.get("fname") if isinstance(file, dict) else None
     if not isinstance(name, str) or not name:
         raise InputError(f"{where}: {_short(file)} among its files, {_WANTED}")
-    parts = PurePosixPath(name)
-    if parts.is_absolute() or ".." in parts.parts or "\0" in name:
-        raise InputError(f"{where}: {name!r} leads out of the dataset; expected a path relative to its folder")
+    check_path(name, where=where, anywhere=True)
     return Recording(folder / name, _positive(file, "speed", where=where) or 1.0)
 
 

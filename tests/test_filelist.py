@@ -44,6 +44,7 @@ def test_an_optional_column_is_there_in_all_lines_or_in_none(tmp_path: Path):
         ("wavs/a.wav| \n", r"list\.txt:1: the text column is empty"),
         ("/data/a.wav|a\n", r"list\.txt:1: /data/a\.wav leads out of the dataset"),
         ("wavs/../../a.wav|a\n", r"list\.txt:1: wavs/\.\./\.\./a\.wav leads out of the dataset"),
+        ("wavs/\0a.wav|a\n", r"list\.txt:1: 'wavs/\\x00a\.wav' holds a zero byte, expected a path"),
         (b"wavs/a.wav|a\nwavs/b.wav|Gr\xfc\xdfe\n", r"list\.txt:2: byte 14 is not UTF-8"),
     ],
 )
@@ -51,6 +52,13 @@ def test_a_bad_list_is_one_clear_line(tmp_path: Path, content: str | bytes, mess
     with pytest.raises(InputError, match=message) as caught:
         read(tmp_path / "list.txt", content)
     assert "\n" not in str(caught.value)
+
+
+def test_what_is_only_read_may_lie_anywhere(tmp_path: Path):
+    path = tmp_path / "list.txt"
+    path.write_text("/data/a.wav\n../b.wav\n")
+    entries = read_filelist(path, columns=("wav",), anywhere=True)
+    assert [entry.fields["wav"] for entry in entries] == ["/data/a.wav", "../b.wav"]
 
 
 def test_a_missing_list_is_named(tmp_path: Path):
