@@ -35,9 +35,7 @@ def focus_rate(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor)
     return largest.sum(1).float()
 
 
-def distance_from_diagonal(
-    alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor, *, sigma: float
-) -> Tensor:
+def distance_from_diagonal(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor, *, sigma: float) -> Tensor:
     """How far each frame looks from where an even pace would: `diagonality`'s arguments -> (B, F) float32, 0 to 1.
 
     A weight counts 1 - exp(-d^2 / (2 sigma^2)), with d between its token and its frame, each a share of its utterance;

@@ -14,8 +14,7 @@ class ExponentialMovingAverage:
         self.decay = decay
         self._current = {name: network.state_dict() for name, network in networks.items()}
         self.averages = {
-            name: {key: value.detach().clone() for key, value in state.items()}
-            for name, state in self._current.items()
+            name: {key: value.detach().clone() for key, value in state.items()} for name, state in self._current.items()
         }
 
     @torch.no_grad()

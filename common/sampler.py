@@ -19,9 +19,7 @@ class GlobalBatchSampler:
     Iterating gives this process's micro-batches, lists of utterance indices, ``accumulation`` of them an update.
     """
 
-    def __init__(
-        self, lengths: Sequence[int], *, batch_size: int, accumulation: int, seed: int, ranks: Ranks
-    ) -> None:
+    def __init__(self, lengths: Sequence[int], *, batch_size: int, accumulation: int, seed: int, ranks: Ranks) -> None:
         self.global_batch = batch_size * accumulation * ranks.world_size
         self.steps_per_epoch = len(lengths) // self.global_batch
         if self.steps_per_epoch == 0:

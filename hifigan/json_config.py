@@ -92,9 +92,7 @@ def read_json_config(path: Path, *, adam_betas: tuple[float, float]) -> dict[str
     if unknown:
         raise InputError(f"{path}: unknown keys {', '.join(unknown)}; expected those of HiFi-GAN's config.json")
     defaults = {name: _read(path, key, values[key], kind) for key, (name, kind) in _KEYS.items() if key in values}
-    betas = [
-        _read(path, key, values[key], _SHARE) if key in values else beta for key, beta in zip(_BETAS, adam_betas)
-    ]
+    betas = [_read(path, key, values[key], _SHARE) if key in values else beta for key, beta in zip(_BETAS, adam_betas)]
     return defaults | {"adam_betas": tuple(betas)}
 
 

@@ -129,9 +129,7 @@ def _truncate(path: Path) -> None:
         (lambda path: torch.save({"format": 1, "x": _Harmful()}, path), "refused, since loading them could run code"),
     ],
 )
-def test_a_bad_file_is_one_line_that_names_it(
-    make, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_bad_file_is_one_line_that_names_it(make, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HARM", str(tmp_path / "harm"))
     path = tmp_path / "bad.pt"
     make(path)

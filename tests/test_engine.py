@@ -53,8 +53,7 @@ def test_a_step_equals_a_plainly_written_adversarial_step():
         utterances = toy_utterances(16, seed=step)
         frames = sum(int(u.lengths) for u in utterances)
         d_loss = sum(
-            ((1 - critic(u.targets)) ** 2).sum() + (critic(generator(u.inputs).detach()) ** 2).sum()
-            for u in utterances
+            ((1 - critic(u.targets)) ** 2).sum() + (critic(generator(u.inputs).detach()) ** 2).sum() for u in utterances
         )
         d_optimizer.zero_grad()
         (d_loss / frames).backward()
@@ -177,7 +176,6 @@ def test_a_loss_that_is_not_finite_skips_that_phase_only():
 def test_a_skipped_step_leaves_running_statistics_as_they_were():
     networks = toy_networks()
     networks["generator"].register_buffer("seen", torch.zeros(1))
-
 
     def count(module: nn.Module, args: tuple, out: torch.Tensor) -> None:
         module.seen += 1

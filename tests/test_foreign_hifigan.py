@@ -437,9 +437,7 @@ def test_damaged_and_hostile_files_are_one_clear_line(
     assert not (tmp_path / "harm").exists()
 
 
-def test_discriminators_that_cannot_be_read_do_not_keep_a_vocoder_from_speaking(
-    folder: Path, expected, tmp_path: Path
-):
+def test_discriminators_that_cannot_be_read_do_not_keep_a_vocoder_from_speaking(folder: Path, expected, tmp_path: Path):
     path = _copy(folder / NVIDIA, tmp_path / Path(NVIDIA).name)
     (tmp_path / "hifigan_discrim_checkpoint_20.pt").write_bytes(b"cut short")
     checkpoint = load_checkpoint(path, training=False)

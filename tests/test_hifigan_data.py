@@ -91,9 +91,7 @@ def test_an_item_of_fine_tuning_equals_the_originals(
     (tmp_path / "mels").mkdir()
     stored = golden["output.LJ001-0011_raw_fmax8000"] + 0.01
     torch.save(stored, tmp_path / "mels" / "LJ001-0011.pt")
-    data = dataset(
-        tmp_path, ["audio/LJ001-0011.flac"], audio=RAW, segment_size=8192, mels_folder=tmp_path / "mels"
-    )
+    data = dataset(tmp_path, ["audio/LJ001-0011.flac"], audio=RAW, segment_size=8192, mels_folder=tmp_path / "mels")
     first = rules["dataset"]["finetune_mel_start"]
     for epoch in range(1, 4000):
         item = data.draw(0, epoch=epoch)

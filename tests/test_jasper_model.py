@@ -95,9 +95,7 @@ def test_an_utterance_alone_equals_itself_in_a_batch():
         out = network.infer(own.features, own.lengths)
         length = int(out.lengths)
         assert length == int(together.lengths[index]) == SMALL.n_outputs(int(own.lengths))
-        torch.testing.assert_close(
-            out.log_probs[0, :length], together.log_probs[index, :length], atol=1e-5, rtol=0
-        )
+        torch.testing.assert_close(out.log_probs[0, :length], together.log_probs[index, :length], atol=1e-5, rtol=0)
 
 
 @torch.no_grad()

@@ -57,9 +57,7 @@ def extract(folder: Path) -> None:
     lists = [folder / "train_wav.txt", folder / "val_wav.txt"]
     metas = [folder / "train.txt", folder / "val.txt"]
     what = ("--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char", "--input-type", "char")
-    run_command(
-        "extract_mels.py", "-d", folder, "--wav-text-filelist", *lists, "--output-meta-file", *metas, *what
-    )
+    run_command("extract_mels.py", "-d", folder, "--wav-text-filelist", *lists, "--output-meta-file", *metas, *what)
 
 
 def training_command(folder: Path, output: Path, *extra: object) -> list[str]:
@@ -77,9 +75,7 @@ def mel_losses(output: Path) -> dict[int, float]:
     }
 
 
-@pytest.mark.parametrize(
-    ("count", "epochs", "batch"), [(10, 60, 4), pytest.param(80, 60, 16, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("count", "epochs", "batch"), [(10, 60, 4), pytest.param(80, 60, 16, marks=pytest.mark.slow)])
 def test_real_clips_become_a_voice_that_overfits_resumes_exactly_and_speaks(
     count: int, epochs: int, batch: int, shared_data: Path, tmp_path: Path
 ):

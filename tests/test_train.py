@@ -184,9 +184,7 @@ def test_one_global_batch_is_one_update_however_it_is_cut(corpus: Path, tmp_path
     for name, cut in (("whole", ("16", "1")), ("accumulated", ("4", "4"))):
         options = [*common, "-bs", cut[0], "--gradient-accumulation-steps", cut[1]]
         assert run_train(corpus, tmp_path / name, *options) == 0
-    options = train_options(
-        corpus, tmp_path / "ranks", *common, "-bs", "4", "--gradient-accumulation-steps", "2"
-    )
+    options = train_options(corpus, tmp_path / "ranks", *common, "-bs", "4", "--gradient-accumulation-steps", "2")
     run_ranks(_TRAIN_RANK.replace("OPTIONS", repr(options)), tmp_path)
     states = {
         name: load_checkpoint(tmp_path / name / "FastPitch_checkpoint_3.pt").networks["fastpitch"]
@@ -266,9 +264,7 @@ def test_jobs_of_a_few_epochs_make_one_run(corpus: Path, whole_run: Path, tmp_pa
     assert_same_weights(whole_run, tmp_path / "FastPitch_checkpoint_4.pt")
 
 
-@pytest.mark.parametrize(
-    ("extra", "kept"), [((), (1, 2, 3, 4)), (("--keep-milestones", "1", "9"), (1, 3, 4))]
-)
+@pytest.mark.parametrize(("extra", "kept"), [((), (1, 2, 3, 4)), (("--keep-milestones", "1", "9"), (1, 3, 4))])
 def test_checkpoints_stay_unless_milestones_say_which(
     extra: tuple[str, ...], kept: tuple[int, ...], corpus: Path, tmp_path: Path
 ):
