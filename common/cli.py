@@ -1,6 +1,7 @@
 """What every command line shares: hyphens or underscores in options, one-line errors, exit statuses."""
 
 import argparse
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -55,42 +56,39 @@ def _hyphenate(word: str) -> str:
     return name.replace("_", "-") + equals + value
 
 
+def _number(text: str, kind: type, *, accept: Callable[[Any], bool], wanted: str) -> Any:
+    try:
+        value = kind(text)
+    except ValueError:
+        value = None
+    if value is None or not accept(value):
+        raise argparse.ArgumentTypeError(f"{text}: expected {wanted}")
+    return value
+
+
 def positive_int(text: str) -> int:
     """An ``argparse`` type: a whole number of at least 1."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text}: expected a whole number of at least 1")
-    return value
+    return _number(text, int, accept=lambda value: value >= 1, wanted="a whole number of at least 1")
 
 
 def non_negative_int(text: str) -> int:
     """An ``argparse`` type: a whole number of at least 0."""
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text}: expected a whole number of at least 0")
-    return value
+    return _number(text, int, accept=lambda value: value >= 0, wanted="a whole number of at least 0")
 
 
 def positive_float(text: str) -> float:
     """An ``argparse`` type: a number above 0."""
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text}: expected a number above 0")
-    return value
+    return _number(text, float, accept=lambda value: 0 < value < math.inf, wanted="a number above 0")
 
 
 def positive_or_inf(text: str) -> float:
     """An ``argparse`` type: a number above 0, or ``inf`` for no limit."""
-    value = float(text)
-    return value if value == float("inf") else positive_float(text)
+    return _number(text, float, accept=lambda value: value > 0, wanted="a number above 0, or inf")
 
 
 def non_negative_float(text: str) -> float:
     """An ``argparse`` type: a finite number of at least 0."""
-    value = float(text)
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text}: expected a number of at least 0")
-    return value
+    return _number(text, float, accept=lambda value: 0 <= value < math.inf, wanted="a number of at least 0")
 
 
 def run(main: Callable[[], int | None]) -> NoReturn:

@@ -12,7 +12,7 @@ from common.errors import OptionError
 from common.optim import LR_POLICIES, Optimization, jasper_schedule
 from common.settings import Settings
 from jasper.config import JasperSettings, ModelConfig
-from jasper.yaml_config import CONFIGS, load_config
+from jasper.yaml_config import load_config
 
 # Published recipe (scripts/train_jasper.sh); those of the common options are for other models.
 _RECIPE = {
@@ -82,8 +82,7 @@ def jasper_settings(args: argparse.Namespace) -> JasperSettings:
     if args.max_duration is not None:
         sections = ("audio_dataset", "filterbank_features")
         overrides += [f"input_train.{section}.max_duration={args.max_duration}" for section in sections]
-    path = args.model_config
-    return load_config(path if path.exists() else CONFIGS / path, overrides=overrides)
+    return load_config(args.model_config, overrides=overrides)
 
 
 def settings_from_args(args: argparse.Namespace) -> Settings:

@@ -71,12 +71,15 @@ _SHARED = ("sample_rate", "max_duration", "pad_to_max_duration")
 
 
 def load_config(path: Path, *, overrides: Sequence[str] = ()) -> JasperSettings:
-    """What a YAML file says; ``overrides`` such as ``input_train.audio_dataset.max_duration=10`` take precedence.
+    """What a YAML file says, or the one of that name in jasper/configs/.
+
+    ``overrides`` such as ``input_train.audio_dataset.max_duration=10`` take precedence.
 
     Raises:
         InputError: the file is missing or no YAML, or a key is unknown, missing or of a wrong value; one line that
             names the file and the key.
     """
+    path = _find(path)
     filled = read_sections(path, overrides=overrides)
     network, labels = filled["jasper"], filled["labels"]
     inputs = {name: _input(path, name, filled[name]) for name in ("input_train", "input_val")}
@@ -147,11 +150,21 @@ def read_sections(path: Path, *, overrides: Sequence[str] = ()) -> Section:
     }
 
 
+def _find(path: Path) -> Path:
+    """``path`` if there is such a file, else the one of that name, with or without its ending, in jasper/configs/."""
+    published = (CONFIGS / path, CONFIGS / f"{path}.yaml")
+    found = next((file for file in (path, *published) if file.is_file()), None)
+    if found is None:
+        names = ", ".join(sorted(file.stem for file in CONFIGS.glob("*.yaml")))
+        raise InputError(f"{path}: no such configuration; expected a file or one of {names}")
+    return found
+
+
 def _read_yaml(path: Path) -> Any:
     try:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from error
+        raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from error
     except yaml.YAMLError as error:
         raise InputError(f"{path}: no YAML ({' '.join(str(error).split())})") from error
 

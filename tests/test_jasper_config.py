@@ -140,7 +140,9 @@ def test_an_override_that_makes_no_sense_is_named(override: str, message: str):
     assert str(caught.value).startswith(f"--override-config {override}: ")
 
 
-@pytest.mark.parametrize(("content", "message"), [("a: [", "no YAML"), ("- 1", "expected a mapping"), (None, "cannot")])
+@pytest.mark.parametrize(
+    ("content", "message"), [("a: [", "no YAML"), ("- 1", "expected a mapping"), (None, "no such")]
+)
 def test_a_file_that_is_no_configuration_is_one_clear_line(tmp_path: Path, content: str | None, message: str):
     path = tmp_path / "x.yaml"
     if content is not None:
@@ -148,3 +150,12 @@ def test_a_file_that_is_no_configuration_is_one_clear_line(tmp_path: Path, conte
     with pytest.raises(InputError, match=message) as caught:
         load_config(path)
     assert str(caught.value).startswith(f"{path}: ") and "\n" not in str(caught.value)
+
+
+def test_a_name_in_the_folder_of_configurations_is_enough_and_an_unknown_one_is_told_them():
+    assert load_config(Path("jasper_digits")) == load_config(CONFIGS / "jasper_digits.yaml")
+    assert load_config(Path("jasper10x5dr_speca.yaml")) == load_config(SPECA)
+    with pytest.raises(
+        InputError, match=r"^jasper_nope: no such configuration; expected a file or one of .*, jasper_digits$"
+    ):
+        load_config(Path("jasper_nope"))

@@ -220,9 +220,11 @@ def test_underscores_and_hyphens_in_options_are_the_same():
     [
         (["--bogus", "1"], "unrecognized arguments: --bogus"),
         (["-bs", "0"], "expected a whole number of at least 1"),
+        (["-lr", "fast"], "-lr/--learning-rate: fast: expected a number above 0"),
+        (["-bs", "2.5"], "2.5: expected a whole number of at least 1"),
         (["-m", "Nothing"], "invalid choice: 'Nothing'"),
         (["--optimizer", "sgd"], "invalid choice: 'sgd'"),
-        (["--grad-clip-thresh", "0"], "0: expected a number above 0"),
+        (["--grad-clip-thresh", "0"], "0: expected a number above 0, or inf"),
     ],
 )
 def test_wrong_options_are_one_line_and_status_2(
