@@ -21,7 +21,7 @@ declare -A checksums=( # SHA-256
     [train-other-500]=ddb22f27f96ec163645d53215559df6aa36515f26e01dd70798188350adcb6d2
 )
 for subset in $SUBSETS; do
-    [ -n "${checksums[$subset]:-}" ] || die "SUBSETS: $subset is none of ${!checksums[*]}"
+    [ -n "${checksums[$subset]:-}" ] || wrong_option "SUBSETS: $subset is none of ${!checksums[*]}"
 done
 
 use_python

@@ -11,7 +11,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
 if [ $# -lt 2 ]; then
-    die "expected: bash scripts/finetune_voice.sh CHECKPOINT DATASET [options of train.py]"
+    wrong_option "expected: bash scripts/finetune_voice.sh CHECKPOINT DATASET [options of train.py]"
 fi
 checkpoint=$1 dataset=${2%/}
 shift 2
@@ -44,7 +44,7 @@ set_launcher finetune_voice
 require_gpus "$NUM_GPUS"
 
 if [ -z "$TRAIN_FILELIST" ]; then
-    [ -z "$VAL_FILELIST" ] || die "VAL_FILELIST needs TRAIN_FILELIST too"
+    [ -z "$VAL_FILELIST" ] || wrong_option "VAL_FILELIST needs TRAIN_FILELIST too"
     [ -f "$dataset/metadata.csv" ] || [ "${DRY_RUN:-0}" = 1 ] ||
         die "$dataset/metadata.csv: no such file; it lists clip|transcript, or set TRAIN_FILELIST and VAL_FILELIST"
     lists=$OUTPUT_DIR/filelists

@@ -37,7 +37,7 @@ case "$AMP" in
     true) precisions=(amp) ;;
     false) precisions=(fp32) ;;
     both) precisions=(fp32 amp) ;;
-    *) die "AMP=$AMP: expected true, false or both" ;;
+    *) wrong_option "AMP=$AMP: expected true, false or both" ;;
 esac
 for vocoder in HIFIGAN=HiFi-GAN WAVEGLOW=WaveGlow; do
     name=${vocoder%=*} model=${vocoder#*=}

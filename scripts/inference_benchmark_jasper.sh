@@ -29,7 +29,7 @@ case "$AMP" in
     true) precisions=(amp) ;;
     false) precisions=(fp32) ;;
     both) precisions=(fp32 amp) ;;
-    *) die "AMP=$AMP: expected true, false or both" ;;
+    *) wrong_option "AMP=$AMP: expected true, false or both" ;;
 esac
 need_whole_numbers ITERATIONS
 : "${WARMUP:=$(uses_gpu && echo 16 || echo 2)}"

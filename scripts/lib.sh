@@ -8,6 +8,12 @@ die() {
     exit 1
 }
 
+# The same for arguments and variables that cannot be.
+wrong_option() {
+    echo "error: $*" >&2
+    exit 2
+}
+
 # True if $1 runs and is a Python that this project supports.
 is_supported_python() {
     "$1" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))' >/dev/null 2>&1
@@ -163,7 +169,7 @@ find_newest() {
 need_whole_numbers() {
     local name
     for name in "$@"; do
-        [[ "${!name}" =~ ^[0-9]+$ ]] || die "$name=${!name}: expected a whole number"
+        [[ "${!name}" =~ ^[0-9]+$ ]] || wrong_option "$name=${!name}: expected a whole number"
     done
 }
 
@@ -176,7 +182,7 @@ set_launcher() {
     if [ -n "${WORLD_SIZE:-}" ]; then # one process a GPU is started from outside, as scripts/slurm_train.sh does
         world_size=$WORLD_SIZE
     elif [ "$NNODES" -gt 1 ]; then
-        [ -n "${MASTER_ADDR:-}" ] || die "NNODES=$NNODES needs MASTER_ADDR, the host name of the first machine"
+        [ -n "${MASTER_ADDR:-}" ] || wrong_option "NNODES=$NNODES needs MASTER_ADDR, the host name of the first machine"
         : "${PORT:=29500}"
         launcher+=(-m torch.distributed.run --nnodes "$NNODES" --nproc-per-node "$processes")
         if [ -n "${NODE_RANK:-}" ]; then

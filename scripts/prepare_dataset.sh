@@ -30,7 +30,7 @@ cd "$ROOT"
 options=(--extract-mels --extract-pitch-char)
 missing=""
 if [ "$FEATURES" = mels ]; then
-    [ -z "$TACOTRON2_CHECKPOINT" ] || die "FEATURES=mels makes no durations; leave out TACOTRON2_CHECKPOINT or FEATURES"
+    [ -z "$TACOTRON2_CHECKPOINT" ] || wrong_option "FEATURES=mels makes no durations; leave out TACOTRON2_CHECKPOINT or FEATURES"
     options=(--extract-mels)
 elif [ -n "$TACOTRON2_CHECKPOINT" ]; then
     options+=(--extract-durations --tacotron2-checkpoint "$TACOTRON2_CHECKPOINT")
@@ -54,8 +54,8 @@ case "$FEATURES" in
             echo "note: $missing, for FastPitch; a vocoder trains on recordings alone" >&2
         fi
         ;;
-    false) [ $# = 0 ] || die "$*: for extract_mels.py, which FEATURES=false does not run; leave the arguments out" ;;
-    *) die "FEATURES=$FEATURES: expected true, mels, false or auto" ;;
+    false) [ $# = 0 ] || wrong_option "$*: for extract_mels.py, which FEATURES=false does not run; leave the arguments out" ;;
+    *) wrong_option "FEATURES=$FEATURES: expected true, mels, false or auto" ;;
 esac
 
 if [ "${DRY_RUN:-0}" = 1 ]; then use_python; else ensure_venv; fi

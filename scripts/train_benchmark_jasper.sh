@@ -24,7 +24,7 @@ use_python
 : "${OUTPUT_DIR:=output/train_benchmark_jasper}"
 
 for value in $BATCH_SIZE_SEQ $NUM_GPUS_SEQ $EPOCHS $SEQUENCES; do
-    [[ "$value" =~ ^[0-9]+$ ]] || die "$value: expected whole numbers in BATCH_SIZE_SEQ, NUM_GPUS_SEQ, EPOCHS, SEQUENCES"
+    [[ "$value" =~ ^[0-9]+$ ]] || wrong_option "$value: expected whole numbers in BATCH_SIZE_SEQ, NUM_GPUS_SEQ, EPOCHS, SEQUENCES"
 done
 if [ ! -e "$TRAIN_MANIFEST" ]; then
     [ "$DATASET_PATH" = LibriSpeech ] || die "$TRAIN_MANIFEST: no such manifest; see scripts/preprocess_librispeech.sh"

@@ -21,7 +21,7 @@ if uses_gpu; then n_gpus=1; else n_gpus=0; fi
 : "${STEPS:=5}" # updates that are timed
 
 need_whole_numbers NUM_GPUS BATCH_SIZE STEPS WN_CHANNELS
-[ "$NUM_GPUS" -le 1 ] || die "NUM_GPUS=$NUM_GPUS: expected 0 or 1; the batch of one GPU is looked for"
+[ "$NUM_GPUS" -le 1 ] || wrong_option "NUM_GPUS=$NUM_GPUS: expected 0 or 1; the batch of one GPU is looked for"
 require_gpus "$NUM_GPUS"
 [ "$NUM_GPUS" -gt 0 ] || : "${MAX_BATCH_SIZE:=8}"
 
