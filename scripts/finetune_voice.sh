@@ -29,8 +29,9 @@ use_python
 : "${EPOCHS:=200}"
 : "${EPOCHS_PER_CHECKPOINT:=50}"
 : "${VALIDATION_INTERVAL:=10}"
-: "${LEARNING_RATE:=0.02}" # of a new schedule, with a warm-up of its own
-: "${WARMUP_STEPS:=200}"
+: "${LEARNING_RATE:=0.05}" # of a new schedule, with a warm-up of its own
+: "${WARMUP_STEPS:=50}"
+: "${EMA:=0.98}" # decay of the averaged weights, which inference.py --ema speaks with; 0: none are kept
 : "${KL_LOSS_START_EPOCH:=20}"
 : "${KL_LOSS_WARMUP_EPOCHS:=20}"
 : "${UNKNOWN_SYMBOLS:=drop}" # error: refuse transcripts with signs that the voice has no symbol for
@@ -74,6 +75,7 @@ command=(
     --validation-interval "$VALIDATION_INTERVAL"
     --warmup-steps "$WARMUP_STEPS"
     --learning-rate "$LEARNING_RATE"
+    --ema-decay "$EMA"
     --batch-size "$BS"
     --gradient-accumulation-steps "$GRAD_ACCUMULATION"
     --seed "$SEED"

@@ -39,7 +39,9 @@ def test_finetune_voice_sh_starts_a_new_training_from_the_checkpoint():
         "--output": "./output/anna",
         "--training-files": "./output/anna/filelists/anna_audio_text_train_filelist.txt",
         "--epochs": "200",
-        "--learning-rate": "0.02",
+        "--learning-rate": "0.05",
+        "--warmup-steps": "50",
+        "--ema-decay": "0.98",
         "--text-cleaners": "english_cleaners",
     }.items():
         assert words[words.index(option) + 1] == value
