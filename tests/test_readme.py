@@ -42,6 +42,7 @@ ARGUMENTS_OF = {
     "scripts/benchmark_extract.sh": "scripts.benchmark_extract",
     "scripts/benchmark_decoder.sh": "scripts.benchmark_decoder",
     "scripts/align_accuracy.sh": "scripts.align_accuracy",
+    "scripts/two_speakers.sh": "scripts.two_speakers",
     "scripts/benchmark_aligner.sh": "scripts.benchmark_aligner",
     "scripts/train_lj22khz.sh": "train -m HiFi-GAN",
     "scripts/train_tacotron2.sh": "train -m Tacotron2",
