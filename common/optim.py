@@ -18,6 +18,8 @@ Schedule = Callable[[int, int], float]  # iteration and epoch, both from 1 -> le
 _EXECUTION = ("fused", "foreach", "capturable", "differentiable")
 # What options or the model's package say: those of today, not of the run that is gone on with.
 _OPTIONS = ("lr", "weight_decay", "betas")
+_ADAMW = "decoupled_weight_decay"  # true in AdamW, false in Adam
+_ANOTHER_OPTIMIZER = "was it trained with another --optimizer?"
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,8 @@ class Novograd(_TogetherOptimizer):
     beta2 is 0); weight decay joins it after that, and momentum sums it without bias correction. A running mean of 0
     begins anew with the next norm. All parameters are updated together.
     """
+
+    scalar_state = ("exp_avg_sq", "max_exp_avg_sq")  # one number of each parameter
 
     def __init__(
         self,
@@ -317,15 +321,23 @@ def load_state_by_name(
     settings = {key: value for key, value in saved["settings"].items() if key not in _EXECUTION}
     unknown = sorted(set(settings) - set(own)) + sorted(set(saved["states"]) - set(named))
     if unknown:
-        raise CheckpointError(f"{where}: its optimizer's state does not fit, unknown: {', '.join(unknown[:5])}")
+        raise CheckpointError(
+            f"{where}: its optimizer's state does not fit, unknown: {', '.join(unknown[:5])}; {_ANOTHER_OPTIMIZER}"
+        )
+    if settings.get(_ADAMW, own.get(_ADAMW)) != own.get(_ADAMW):  # all else is the same in Adam and AdamW
+        raise CheckpointError(
+            f"{where}: its optimizer's state does not fit, {_ADAMW} is {settings[_ADAMW]}; {_ANOTHER_OPTIMIZER}"
+        )
     own.update({key: value for key, value in settings.items() if key not in _OPTIONS})
+    scalars = ("step", *getattr(optimizer, "scalar_state", ()))
     for name, state in saved["states"].items():
         parameter = named[name]
         for key, value in state.items():
-            if isinstance(value, Tensor) and value.dim() > 0 and value.shape != parameter.shape:
+            expected = () if key in scalars else tuple(parameter.shape)
+            if isinstance(value, Tensor) and tuple(value.shape) != expected:
                 raise CheckpointError(
-                    f"{where}: optimizer state {key} of {name} has shape {tuple(value.shape)}, "
-                    f"expected {tuple(parameter.shape)}"
+                    f"{where}: optimizer state {key} of {name} has shape {tuple(value.shape)}, expected {expected}; "
+                    f"{_ANOTHER_OPTIMIZER}"
                 )
         # Copies: optimizers update their state in place, and the checkpoint's tensors are not theirs.
         optimizer.state[parameter] = {

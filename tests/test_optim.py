@@ -1,6 +1,7 @@
 """LAMB, Adam, the learning-rate schedule and the weight average, against numbers of the original implementations."""
 
 import json
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from torch import nn
 from common.ema import ExponentialMovingAverage
 from common.errors import CheckpointError
 from common.optim import (
+    OPTIMIZERS,
     Lamb,
     build_optimizer,
     exponential_schedule,
@@ -169,14 +171,15 @@ def test_options_of_today_win_over_those_of_the_saved_state():
     assert group["clamp_value"] == 3.0
 
 
-def test_state_of_another_optimizer_is_refused():
+@pytest.mark.parametrize(("trained", "resumed"), list(permutations(OPTIMIZERS, 2)))
+def test_state_of_another_optimizer_is_refused(trained: str, resumed: str):
     parameter = nn.Parameter(torch.ones(2))
     parameter.grad = torch.ones(2)
-    adam = build_optimizer("adam", [parameter], learning_rate=0.1, weight_decay=0.0)
-    adam.step()
-    lamb = build_optimizer("lamb", [parameter], learning_rate=0.1, weight_decay=0.0)
-    with pytest.raises(CheckpointError, match=r"x\.pt: its optimizer's state does not fit"):
-        load_state_by_name(lamb, state_by_name(adam, {"p": parameter}), {"p": parameter}, where="x.pt")
+    first = build_optimizer(trained, [parameter], learning_rate=0.1, weight_decay=0.0)
+    first.step()
+    second = build_optimizer(resumed, [parameter], learning_rate=0.1, weight_decay=0.0)
+    with pytest.raises(CheckpointError, match=r"x\.pt: .*optimizer"):
+        load_state_by_name(second, state_by_name(first, {"p": parameter}), {"p": parameter}, where="x.pt")
 
 
 def test_state_of_another_shape_is_refused():
