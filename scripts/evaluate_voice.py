@@ -78,7 +78,11 @@ def build_parser() -> ArgumentParser:
 def _add_measuring_arguments(group: argparse._ActionsContainer) -> None:
     group.add_argument("--jasper", type=Path, help="checkpoint that writes down what it hears, for WER and CER")
     group.add_argument(
-        "--dataset-path", type=Path, default=Path(), help="folder that the columns wav, pitch and duration start from"
+        "--dataset-path",
+        type=Path,
+        default=Path(),
+        help="folder that the columns wav, pitch and duration start from, and that recordings are looked for in where "
+        "--recordings is not given",
     )
     group.add_argument(
         "--recordings", type=Path, help="folder with recordings under the utterances' names; some may be missing"

@@ -98,14 +98,19 @@ def read_transcripts(path: Path | None, phrases: Sequence[Phrase]) -> dict[PureP
 def find_recording(phrase: Phrase, args: argparse.Namespace) -> Path | None:
     """The recorded clip of a phrase: what the list says, else what ``--recordings`` has of its name.
 
+    Without that folder it is looked for in ``--dataset-path``, if that is given, where ``wavs/a.wav|text`` is from.
+
     Raises:
         InputError: there is no such folder.
     """
     if phrase.wav is not None:
         return args.dataset_path / phrase.wav
-    if args.recordings is None:
+    folder, option = args.recordings, "--recordings"
+    if folder is None and args.dataset_path != Path():  # not where every command runs: others' sounds may lie there
+        folder, option = args.dataset_path, "--dataset-path"
+    if folder is None:
         return None
-    if not args.recordings.is_dir():
-        raise InputError(f"{args.recordings}: no such folder (--recordings)")
-    paths = (args.recordings / phrase.output.with_suffix(suffix) for suffix in (phrase.output.suffix, ".flac"))
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder ({option})")
+    paths = (folder / phrase.output.with_suffix(suffix) for suffix in (phrase.output.suffix, ".flac"))
     return next((path for path in paths if path.is_file()), None)

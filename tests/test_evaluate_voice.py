@@ -199,11 +199,12 @@ def test_a_tacotron_2_speaks_through_a_waveglow_and_what_was_cut_is_said(evaluat
         evaluate(voice=voice, vocoder=vocoder, lines=("text\tpitch", "Go on.\tp.pt"))
 
 
+@pytest.mark.parametrize("option", ["--recordings", "--dataset-path"])
 @pytest.mark.usefixtures("blank_pictures")
-def test_a_voice_against_its_own_sound_is_at_no_distance(evaluate, tmp_path):
+def test_a_voice_against_its_own_sound_is_at_no_distance(evaluate, tmp_path, option):
     assert evaluate() == 0
     (tmp_path / "out" / "synthesised").rename(tmp_path / "own")
-    assert evaluate("--recordings", tmp_path / "own", lines=("a.wav|Go on.", "sub/c.wav|Hm?", "new.wav|Well.")) == 0
+    assert evaluate(option, tmp_path / "own", lines=("a.wav|Go on.", "sub/c.wav|Hm?", "new.wav|Well.")) == 0
     first, second, new = results(tmp_path)["utterances"]
     for one in (first, second):
         assert one["mcd_db"] == 0 and one["voicing_error"] == 0 and one["f0_rmse_cents"] in (0, None)
@@ -378,7 +379,8 @@ def test_a_denoiser_is_for_networks(evaluate):
         (("output\ttext\twav", "a.wav\tGo.\tmissing.wav"), (), r"missing\.wav: no such file \(.*list\.txt:2\)"),
         (("Go on.", "5 < 6"), (), r"'<' .*list\.txt:2"),
         (("output\twav", "a.wav\ta.wav"), (), r"list\.txt:2: no text column"),
-        (("a.wav|Go on.",), ("--recordings", "nowhere"), r"nowhere: no such folder"),
+        (("a.wav|Go on.",), ("--recordings", "nowhere"), r"nowhere: no such folder \(--recordings\)"),
+        (("a.wav|Go on.",), ("--dataset-path", "nowhere"), r"nowhere: no such folder \(--dataset-path\)"),
         (("z.wav|Go on.",), ("--recordings", "."), r"holds no recording of any of the 1 utterances"),
         (("z.wav|Go on.",), ("--transcripts", "list"), r"has no words of any of the 1 utterances"),
         (("Go on.",), ("--speaker", "carl"), r"--speaker: speaker 'carl', expected .* one of ann, bob"),
