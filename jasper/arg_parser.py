@@ -47,7 +47,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="another value for a key of that file, such as input_train.audio_dataset.max_duration=10; repeatable",
+        help="another value for a key of that file, such as input_train.audio_dataset.trim_silence=false; repeatable",
     )
     group.add_argument(
         "--more-training-files",

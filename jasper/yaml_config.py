@@ -73,7 +73,7 @@ _SHARED = ("sample_rate", "max_duration", "pad_to_max_duration")
 def load_config(path: Path, *, overrides: Sequence[str] = ()) -> JasperSettings:
     """What a YAML file says, or the one of that name in jasper/configs/.
 
-    ``overrides`` such as ``input_train.audio_dataset.max_duration=10`` take precedence.
+    ``overrides`` such as ``input_train.audio_dataset.trim_silence=false`` take precedence.
 
     Raises:
         InputError: the file is missing or no YAML, or a key is unknown, missing or of a wrong value; one line that
@@ -181,7 +181,7 @@ def _override(sections: Section, override: str) -> None:
     key, equals, text = override.partition("=")
     where = f"--override-config {override}"
     if not equals or not key:
-        raise InputError(f"{where}: expected key=value, such as input_train.audio_dataset.max_duration=10")
+        raise InputError(f"{where}: expected key=value, such as input_train.audio_dataset.trim_silence=false")
     try:
         value = yaml.safe_load(text)
     except yaml.YAMLError as error:
