@@ -26,6 +26,8 @@ _RECIPE = {
     "ema_decay": 0.999,
     "epochs_per_checkpoint": 10,
 }
+# NovoGrad's as published, whose second number Adam, which squares each gradient by itself, could not live with.
+_BETAS, _ADAM_BETAS = (0.95, 0.0), (0.9, 0.999)
 _AUDIO_OPTIONS = (
     *("sampling_rate", "filter_length", "hop_length", "win_length", "n_mel_channels"),
     *("mel_fmin", "mel_fmax", "framing", "peak"),
@@ -112,7 +114,7 @@ def settings_from_args(args: argparse.Namespace) -> Settings:
     return Settings(
         audio=settings.model.features.audio,
         text=None,
-        optimization=Optimization(schedule, betas=(0.95, 0.0), eps=1e-8),
+        optimization=Optimization(schedule, betas=_BETAS if args.optimizer == "novograd" else _ADAM_BETAS, eps=1e-8),
         same_shapes=settings.train.dataset.pad_to_max_duration,
     )
 

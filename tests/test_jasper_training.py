@@ -35,6 +35,14 @@ def test_it_learns_what_is_sung(sung_run: Path):
     assert logged(sung_run, "val_wer")[-1] == 0.0
 
 
+@pytest.mark.parametrize("optimizer", ["lamb", "adam", "adamw"])
+def test_other_optimizers_have_settings_of_their_own(corpus: Path, tmp_path: Path, optimizer: str):
+    extra = ["--optimizer", optimizer, "--epochs", "4", "--warmup-epochs", "0", "--validation-interval", "4"]
+    assert train.main(training_options(corpus, tmp_path, *extra)) == 0
+    losses = logged(tmp_path, "avg_train_loss")
+    assert losses[-1] < 0.5 * losses[0]
+
+
 class KilledError(Exception):
     pass
 

@@ -128,7 +128,7 @@ def test_average_starts_as_a_copy_that_training_does_not_touch():
     assert torch.equal(average.averages["net"]["weight"], before)
 
 
-@pytest.mark.parametrize("name", ["lamb", "adam", "adamw"])
+@pytest.mark.parametrize("name", OPTIMIZERS)
 def test_restored_optimizer_goes_on_exactly(name: str):
     torch.manual_seed(0)
     gradients = [torch.randn(3, 4) for _ in range(6)]
