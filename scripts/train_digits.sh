@@ -15,12 +15,13 @@ cd "$ROOT"
 : "${EPOCHS:=28}"
 : "${WARMUP_EPOCHS:=2}"
 : "${HOLD_EPOCHS:=8}"
-: "${LEARNING_RATE:=0.01}"
-: "${BATCH_SIZE:=32}"
+: "${LEARNING_RATE:=0.02}"
+: "${BATCH_SIZE:=8}"        # recordings of a micro-batch; those of one are of like length
+: "${GRAD_ACCUMULATION:=4}" # micro-batches of an update
 : "${SEED:=0}"
 : "${CUDA:=false}"
 
-need_whole_numbers EPOCHS WARMUP_EPOCHS HOLD_EPOCHS BATCH_SIZE SEED
+need_whole_numbers EPOCHS WARMUP_EPOCHS HOLD_EPOCHS BATCH_SIZE GRAD_ACCUMULATION SEED
 [ -d "$DATASET/recordings" ] || [ "${DRY_RUN:-0}" = 1 ] ||
     die "$DATASET/recordings: no such folder; set DATASET to the Free Spoken Digit Dataset's"
 use_python
@@ -43,8 +44,8 @@ training=(
     --warmup-epochs "$WARMUP_EPOCHS"
     --hold-epochs "$HOLD_EPOCHS"
     --batch-size "$BATCH_SIZE"
-    --gradient-accumulation-steps 1
-    --ema-decay 0
+    --gradient-accumulation-steps "$GRAD_ACCUMULATION"
+    --ema-decay 0.99
     --seed "$SEED"
 )
 hearing=(
@@ -53,6 +54,7 @@ hearing=(
     --dataset-path "$DATASET/recordings"
     --input "$OUTPUT_DIR/test.txt"
     --output "$OUTPUT_DIR/transcripts.tsv"
+    --ema
     --quiet
 )
 [ "$CUDA" != true ] || { training+=(--cuda) && hearing+=(--cuda); }

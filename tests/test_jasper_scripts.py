@@ -122,8 +122,9 @@ def test_the_digits_script_trains_and_hears_what_its_settings_say():
     assert (args.epochs, args.cuda, args.resume, args.dataset_path) == (7, False, True, Path("/data/fsdd/recordings"))
     settings = load_config(ROOT / args.model_config)
     assert settings.model.features.sample_rate == 8000
+    assert args.ema_decay > 0
     heard = parse_recognition_args(hearing[2:])
-    assert heard.jasper == Path("output/digits/Jasper_checkpoint_7.pt")
+    assert heard.jasper == Path("output/digits/Jasper_checkpoint_7.pt") and heard.ema
     assert heard.input == [args.validation_files] == [Path("output/digits/test.txt")]
     result = run_bash(ROOT / "scripts/train_digits.sh", DATASET="/absent")
     assert result.stderr.strip().startswith("error: /absent/recordings: no such folder; set DATASET")
