@@ -34,7 +34,7 @@ from common.recognition import write_down_all
 from common.recognition_arguments import parse_recognition_args, wants_recognition
 from common.registry import GENERATORS, VOCODERS, available_models
 from common.synthesis import Controls
-from common.synthesizer import OutputFolder, Synthesizer, Utterance, encode_phrases, plan_batches, speak_all
+from common.synthesizer import OutputFolder, Synthesizer, Utterance, plan_batches, speak_all
 from common.vocoder import AudioContract, Autocast, GriffinLimVocoder, NetworkVocoder, Vocoder
 from common.voices import Voice, contract_of, vocoder_of, voice_of
 
@@ -137,15 +137,12 @@ def prepare(
         )
     if voice.pitch_transform is not None and phrases[0].pitch is not None:
         raise OptionError(f"--pitch-transform-* change the predicted pitch, but {args.input} gives the pitch")
-    utterances = encode_phrases(
+    utterances = voice.encode(
         phrases,
-        voice.front_end,
         dataset_path=args.dataset_path,
-        speaker_ids=voice.speaker_id,
-        default_speaker=voice.speaker_id(args.speaker, "--speaker"),
+        speaker=args.speaker,
         seed=None if args.p_arpabet is None else args.seed,
     )
-    voice.front_end.warn_dropped()
     return utterances, voice.audio
 
 

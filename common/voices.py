@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,8 +12,9 @@ from common.cuda_graphs import Recorder
 from common.errors import InputError
 from common.given_checkpoints import Given
 from common.inference_arguments import checkpoint_option
+from common.phrases import Phrase
 from common.synthesis import EnergyTransformation, PitchTransformation
-from common.synthesizer import Generator
+from common.synthesizer import Generator, Utterance, encode_phrases
 from common.text.front_end import TextFrontEnd
 from common.vocoder import AudioContract, Autocast, NetworkVocoder, VocoderNetwork, WithSettings
 
@@ -38,6 +40,24 @@ class Voice:
             return int(name)
         or_names = f" or one of {', '.join(names)}" if names else ""
         raise InputError(f"{where}: speaker {name!r}, expected a number from 0 to {self.n_speakers - 1}{or_names}")
+
+    def encode(
+        self, phrases: Sequence[Phrase], *, dataset_path: Path, speaker: str, seed: int | None
+    ) -> list[Utterance]:
+        """What to speak, checked, with one warning for dropped symbols; ``speaker`` says what names nobody else.
+
+        The other arguments are those of `common.synthesizer.encode_phrases`.
+        """
+        utterances = encode_phrases(
+            phrases,
+            self.front_end,
+            dataset_path=dataset_path,
+            speaker_ids=self.speaker_id,
+            default_speaker=self.speaker_id(speaker, "--speaker"),
+            seed=seed,
+        )
+        self.front_end.warn_dropped()
+        return utterances
 
 
 def voice_of(given: Given, network: Generator, config: Any, *, unknown_symbols: str) -> Voice:

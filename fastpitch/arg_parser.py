@@ -18,7 +18,7 @@ from common.progress import print_line
 from common.settings import Settings
 from common.text.arguments import add_text_arguments, text_config_from_args
 from common.text.front_end import TextFrontEnd
-from fastpitch.fine_tuning import check_audio, known_speakers, options_of_voice, read_voice, start_from
+from fastpitch.fine_tuning import check_audio, describe_voice, known_speakers, options_of_voice, start_from
 from fastpitch.frames import read_list
 from fastpitch.model import ModelConfig
 from fastpitch.speakers import speaker_names
@@ -136,7 +136,7 @@ def settings_from_args(args: argparse.Namespace) -> Settings:
     _check_options(args)
     audio = audio_config_from_args(args, base=_base_audio(args))
     if args.from_checkpoint is not None:
-        check_audio(read_voice(args.from_checkpoint)[0], audio, where=args.from_checkpoint)
+        check_audio(describe_voice(args.from_checkpoint)[0], audio, where=args.from_checkpoint)
     return Settings(
         audio=audio,
         text=_text_config(args),
@@ -166,12 +166,12 @@ def _base_audio(args: argparse.Namespace) -> AudioConfig | None:
     """What the stored mels are; else, of recordings, what the voice to start from makes, if there is one."""
     if not args.learned_alignment or _lists_features(args):
         return features_config(args.dataset_path / "mels")
-    return None if args.from_checkpoint is None else read_voice(args.from_checkpoint)[0].audio
+    return None if args.from_checkpoint is None else describe_voice(args.from_checkpoint)[0].audio
 
 
 def _text_config(args: argparse.Namespace) -> TextConfig:
     """The text options with the speakers of the training list, after those of the voice to start from."""
-    known = () if args.from_checkpoint is None else known_speakers(*read_voice(args.from_checkpoint))
+    known = () if args.from_checkpoint is None else known_speakers(*describe_voice(args.from_checkpoint))
     if "training_files" not in args or (args.n_speakers == 1 and not known):
         return text_config_from_args(args, speakers=known)
     entries = read_list(args.training_files, learned_alignment=args.learned_alignment)

@@ -14,23 +14,10 @@ from common.data import Batch
 from common.distributed import Ranks
 from common.errors import InputError
 from common.filelist import FilelistEntry
+from common.listed_features import check_stored, load_feature, load_mel, mel_size, shape_error
 from common.pitch_cache import PitchCache
-from common.text.arpabet import utterance_draws
-from common.text.front_end import TextFrontEnd
-from fastpitch.frames import (
-    RECORDED,
-    WITH_DURATIONS,
-    FrameSource,
-    RecordedFrames,
-    StoredFrames,
-    check_stored,
-    columns_of,
-    load_feature,
-    load_mel,
-    mel_size,
-    read_list,
-    shape_error,
-)
+from common.text.transcripts import Transcripts
+from fastpitch.frames import RECORDED, WITH_DURATIONS, FrameSource, RecordedFrames, StoredFrames, read_list
 from fastpitch.prior import check_alignable, padded_priors
 from fastpitch.speakers import speaker_id
 from fastpitch.voice_pitch import VoicePitch, measure_voice
@@ -85,7 +72,7 @@ class FastPitchUtterance:
     pitch_frames: Tensor | None = None  # (F,) float32, normalised
 
 
-class _Transcripts:
+class _Spoken:
     """The texts and speakers of a list, which its sound comes on top of."""
 
     columns: tuple[str, ...]
@@ -94,26 +81,13 @@ class _Transcripts:
         self, entries: list[FilelistEntry], *, text: TextConfig, n_speakers: int, unknown_symbols: str, seed: int = 0
     ) -> None:
         self._entries = entries
-        self._seed = seed
         self.speakers = [
             speaker_id(entry, names=text.speakers, n_speakers=n_speakers, columns=self.columns) for entry in entries
         ]
-        self._front_end = TextFrontEnd(text, unknown_symbols=unknown_symbols)
-        self._texts = [self._front_end.clean(entry.fields["text"]) for entry in entries]
-        self._tokens = [
-            self._front_end.encode_cleaned(text, where=entry.where) for text, entry in zip(self._texts, entries)
-        ]
-        self._front_end.warn_dropped()
+        self._tokens = Transcripts(entries, text, unknown_symbols=unknown_symbols, seed=seed)
 
     def __len__(self) -> int:
         return len(self._entries)
-
-    def _draw_tokens(self, index: int, *, epoch: int) -> list[int]:
-        """Ids (L,) of a text as it is read in one epoch, which seed, epoch and index decide."""
-        if not self._front_end.mixes:
-            return self._tokens[index]
-        draw = utterance_draws(seed=self._seed, epoch=epoch, index=index)
-        return self._front_end.encode_cleaned(self._texts[index], where=self._entries[index].where, draw=draw)
 
     def collate(self, items: list[FastPitchUtterance]) -> FastPitchBatch:
         """Pad utterances, in the order they come, into one batch."""
@@ -134,7 +108,7 @@ class _Transcripts:
         )
 
 
-class FastPitchDataset(_Transcripts):
+class FastPitchDataset(_Spoken):
     """Utterances of a list ``mels/a.pt|durations/a.pt|pitch_char/a.pt|text``, with a speaker after it for a model of
     several speakers: a name of ``text.speakers``, or a number where that names none.
 
@@ -159,7 +133,7 @@ class FastPitchDataset(_Transcripts):
         self._n_mels = audio.n_mels
         entries = read_list(filelist, learned_alignment=False)
         super().__init__(entries, text=text, n_speakers=n_speakers, unknown_symbols=unknown_symbols)
-        if self._front_end.mixes:
+        if self._tokens.mixes:
             raise InputError(
                 f"{filelist}: its durations are of the same symbols each time, but --p-arpabet {text.p_arpabet} draws "
                 "them anew in each epoch; give 0 or 1, or train with --learned-alignment"
@@ -192,7 +166,7 @@ class FastPitchDataset(_Transcripts):
         return FastPitchUtterance(name, tokens, mel, self.speakers[index], durations=durations.long(), pitch=pitch)
 
 
-class UnalignedDataset(_Transcripts):
+class UnalignedDataset(_Spoken):
     """Utterances whose durations the model finds: a list ``wavs/a.wav|text``, whose mels and pitch are made as they
     are wanted, or ``mels/a.pt|pitch/a.pt|text``; a speaker after it as for `FastPitchDataset`.
 
@@ -216,8 +190,8 @@ class UnalignedDataset(_Transcripts):
         unknown_symbols: str = "error",
         seed: int = 0,
     ) -> None:
-        self.columns = columns_of(filelist, learned_alignment=True)
         entries = read_list(filelist, learned_alignment=True)
+        self.columns = tuple(name for name in entries[0].fields if name != "speaker")
         super().__init__(entries, text=text, n_speakers=n_speakers, unknown_symbols=unknown_symbols, seed=seed)
         self.source: FrameSource
         if self.columns == RECORDED:
@@ -239,7 +213,7 @@ class UnalignedDataset(_Transcripts):
 
     def draw(self, index: int, *, epoch: int) -> FastPitchUtterance:
         """The same, of which some words may be phones that are letters in another epoch."""
-        return self._load(index, self._draw_tokens(index, epoch=epoch))
+        return self._load(index, self._tokens.draw(index, epoch=epoch))
 
     def _load(self, index: int, ids: list[int]) -> FastPitchUtterance:
         frames = self.source.load(index)

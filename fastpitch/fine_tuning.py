@@ -1,6 +1,8 @@
 """Starting a voice from another one: weights by name, symbols and speakers by theirs, whatever their order was."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +51,25 @@ def read_voice(path: Path) -> tuple[Checkpoint, ModelConfig]:
     return checkpoint, config
 
 
+def describe_voice(path: Path) -> tuple[Checkpoint, ModelConfig]:
+    """As `read_voice`, without the weights: these take seconds to read, and options ask for the rest many times."""
+    try:
+        state = path.stat()
+    except OSError:  # which reading it explains
+        return read_voice(path)
+    return _describe_voice(path, (state.st_mtime_ns, state.st_size))
+
+
+@lru_cache(maxsize=1)
+def _describe_voice(path: Path, state: tuple[int, int]) -> tuple[Checkpoint, ModelConfig]:
+    """``state`` tells the file from one that takes its place."""
+    checkpoint, config = read_voice(path)
+    return replace(checkpoint, networks={}, ema=None), config
+
+
 def options_of_voice(path: Path) -> dict[str, Any]:
     """Architecture and text front end of a checkpoint as defaults of options, by destination."""
-    checkpoint, config = read_voice(path)
+    checkpoint, config = describe_voice(path)
     architecture = {name: value for name, value in vars(config).items() if name not in _NOT_OPTIONS}
     return architecture | options_of_text(checkpoint.text)
 

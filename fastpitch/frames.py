@@ -4,14 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import torch
 from torch import Tensor
 
-from common.audio import check_wav, load_wav
-from common.config import AudioConfig, differences, from_plain
+from common.audio import load_wav
+from common.config import AudioConfig
 from common.errors import InputError
 from common.filelist import FilelistEntry, first_fields, read_filelist
-from common.files import load_tensor, read_json
+from common.listed_features import check_stored, load_feature, load_mel, mel_size, recorded_samples, shape_error
 from common.mel import MelExtractor
 from common.pitch_cache import PitchCache
 
@@ -66,58 +65,6 @@ def read_list(filelist: Path, *, learned_alignment: bool) -> list[FilelistEntry]
     return read_filelist(filelist, columns=columns, optional=("speaker",))
 
 
-def load_feature(folder: Path, entry: FilelistEntry, column: str) -> Tensor:
-    """The tensor that a column names.
-
-    Raises:
-        InputError: it is missing, broken or not finite.
-    """
-    tensor = load_tensor(folder / entry.fields[column], where=entry.where)
-    if not torch.isfinite(tensor).all():
-        raise InputError(f"{entry.fields[column]}: holds values that are not finite ({entry.where})")
-    return tensor
-
-
-def load_mel(folder: Path, entry: FilelistEntry, *, n_mels: int) -> Tensor:
-    """The mel-spectrogram that a line names, (n_mels, F) float32; raises InputError."""
-    mel = load_feature(folder, entry, "mel").float()
-    if mel.dim() != 2 or mel.size(0) != n_mels or mel.size(1) == 0:
-        raise shape_error(entry, "mel", mel, wanted=f"({n_mels}, frames)")
-    return mel
-
-
-def shape_error(entry: FilelistEntry, column: str, got: Tensor, *, wanted: str) -> InputError:
-    """What to raise for a feature of the wrong shape."""
-    return InputError(f"{entry.fields[column]}: shape {tuple(got.shape)}, expected {wanted} ({entry.where})")
-
-
-def mel_size(folder: Path, entry: FilelistEntry) -> int:
-    """Bytes of the mel's file, which grow with its frames; raises InputError where there is none."""
-    path = folder / entry.fields["mel"]
-    try:
-        return path.stat().st_size
-    except OSError as error:
-        raise InputError(f"{path}: no such file ({entry.where}); run extract_mels.py first") from error
-
-
-def check_stored(folder: Path, entries: list[FilelistEntry], *, column: str, audio: AudioConfig) -> None:
-    """Feature folders say how they were made in ``audio.json``; folders made by the original's tools do not.
-
-    Raises:
-        InputError: features were made with other audio settings than ``audio``; lists each that differs.
-    """
-    for subfolder in sorted({(folder / entry.fields[column]).parent for entry in entries}):
-        path = subfolder / "audio.json"
-        if not path.is_file():
-            continue
-        made_with = from_plain(AudioConfig, read_json(path), where=str(path))
-        name = "mels" if column == "mel" else column
-        lines = differences(made_with, audio, names=(f"the {name}", "the options"))
-        if lines:
-            verb = "was" if name == "pitch" else "were"
-            raise InputError(f"{path}: the {name} {verb} made with other audio settings: {'; '.join(lines)}")
-
-
 class StoredFrames:
     """Frames of a list ``mels/a.pt|pitch/a.pt|text``, as extract_mels.py writes them.
 
@@ -161,7 +108,7 @@ class RecordedFrames:
         self._rate = audio.sampling_rate
         self._extractor = MelExtractor(audio)
         self._cache = cache
-        self.lengths = [self._n_frames(entry) for entry in entries]
+        self.lengths = [self._extractor.n_frames(recorded_samples(folder, entry, self._extractor)) for entry in entries]
 
     def load(self, index: int) -> Frames:
         """As `FrameSource.load`."""
@@ -170,11 +117,3 @@ class RecordedFrames:
         mel = self._extractor(wave.unsqueeze(0))[0]
         name = f"{entry.fields['wav']}, {entry.where}"
         return Frames(mel, self._cache.pitch(wave, n_frames=mel.size(1), where=name))
-
-    def _n_frames(self, entry: FilelistEntry) -> int:
-        path = self._folder / entry.fields["wav"]
-        n_samples = check_wav(path, sampling_rate=self._rate, where=entry.where).n_samples
-        wanted = self._extractor.min_samples
-        if n_samples < wanted:
-            raise InputError(f"{path}: {n_samples} samples, a mel needs at least {wanted} ({entry.where})")
-        return self._extractor.n_frames(n_samples)

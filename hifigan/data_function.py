@@ -9,11 +9,12 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from common.config import AudioConfig, TextConfig, differences, from_plain
+from common.config import AudioConfig, TextConfig
 from common.data import Batch
 from common.errors import InputError
 from common.filelist import FilelistEntry
-from common.files import load_tensor, read_json
+from common.files import load_tensor
+from common.listed_features import check_made_with
 from common.mel import FLOOR, MelExtractor, compress
 from common.segments import Recordings, random_start
 
@@ -158,13 +159,7 @@ class HifiganDataset:
                     f"{self._mel_path(entry)}: no such file, for {entry.fields['wav']} ({entry.where}); "
                     "make the mels with scripts/extract_fine_tune_mels.sh or extract_mels.py"
                 )
-        description = folder / "audio.json"
-        if description.is_file():
-            made_with = from_plain(AudioConfig, read_json(description), where=str(description))
-            # The peak says how recordings are scaled, here as there.
-            lines = differences(made_with, self._audio, names=("the mels", "the options"))
-            if lines:
-                raise InputError(f"{description}: the mels were made with other audio settings: {'; '.join(lines)}")
+        check_made_with(folder, self._audio, name="mels")  # the peak says how recordings are scaled, here as there
 
 
 def segment_size(args: argparse.Namespace, audio: AudioConfig) -> int:

@@ -35,7 +35,7 @@ from fastpitch.frames import RECORDED
 from fastpitch.model import FastPitch, ModelConfig, build_networks
 from fastpitch.voice_pitch import VoicePitch
 from scripts.make_corpus import READER, SENTENCES, make_corpus, read_sentences
-from scripts.quickstart import N_VALIDATION, CommandError, Folders, call, cpu_seconds, stage
+from scripts.quickstart import N_VALIDATION, NO_DROPOUT, CommandError, Folders, call, cpu_seconds, stage
 
 EPOCHS = 20  # of 33 updates
 KL_LOSS_START_EPOCH, KL_LOSS_WARMUP_EPOCHS = 4, 4  # published: 250 and 100, of 1500
@@ -56,12 +56,7 @@ ARCHITECTURE = {
     "pitch-predictor-filter-size": 64,
     "dur-predictor-n-layers": 1,
     "pitch-predictor-n-layers": 1,
-    "p-in-fft-dropout": 0,
-    "p-in-fft-dropatt": 0,
-    "p-out-fft-dropout": 0,
-    "p-out-fft-dropatt": 0,
-    "p-dur-predictor-dropout": 0,
-    "p-pitch-predictor-dropout": 0,
+    **NO_DROPOUT,
 }
 OPTIMIZATION = {
     "optimizer": "adam",

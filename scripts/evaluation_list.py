@@ -8,7 +8,6 @@ from pathlib import Path, PurePosixPath
 from common.errors import InputError, OptionError
 from common.evaluation.run import Item, check_items
 from common.phrases import Phrase, read_phrases
-from common.synthesizer import encode_phrases
 from common.text.front_end import TextFrontEnd
 from common.voices import Voice
 from scripts.make_corpus import READER, normalise
@@ -30,20 +29,19 @@ def read_items(args: argparse.Namespace, voice: Voice) -> list[Item]:
     read = wants_reader(args.reader, voice.front_end, phrases)
     if read:
         print("note: eSpeak turns the list's words into phones, as in the quickstart (--reader)")
-    utterances = encode_phrases(
+    utterances = voice.encode(
         [replace(one, text=" ".join(READER.phones(normalise(one.text)))) for one in phrases] if read else phrases,
-        voice.front_end,
         dataset_path=args.dataset_path,
-        speaker_ids=voice.speaker_id,
-        default_speaker=voice.speaker_id(args.speaker, "--speaker"),
+        speaker=args.speaker,
         seed=None if args.p_arpabet is None else args.seed,
     )
-    voice.front_end.warn_dropped()
     words = {one.output: one.text for one in phrases} if read or not is_phones else {}
     words |= read_transcripts(args.transcripts, phrases)
+    folder = recordings_folder(args) if any(phrase.wav is None for phrase in phrases) else None
+    recordings = [find_recording(phrase, folder=folder, dataset_path=args.dataset_path) for phrase in phrases]
     items = [
-        Item(utterance, phrase.text, words.get(phrase.output), find_recording(phrase, args))
-        for utterance, phrase in zip(utterances, phrases)
+        Item(utterance, phrase.text, words.get(phrase.output), recording)
+        for utterance, phrase, recording in zip(utterances, phrases, recordings)
     ]
     check_items(items)
     if args.recordings is not None and all(item.recording is None for item in items):
@@ -95,22 +93,27 @@ def read_transcripts(path: Path | None, phrases: Sequence[Phrase]) -> dict[PureP
     return words
 
 
-def find_recording(phrase: Phrase, args: argparse.Namespace) -> Path | None:
-    """The recorded clip of a phrase: what the list says, else what ``--recordings`` has of its name.
+def recordings_folder(args: argparse.Namespace) -> Path | None:
+    """Where recordings are looked for by the utterances' names: ``--recordings``, else ``--dataset-path``.
 
-    Without that folder it is looked for in ``--dataset-path``, if that is given, where ``wavs/a.wav|text`` is from.
+    None where neither is given: in the folder that every command runs in, others' sounds may lie.
 
     Raises:
         InputError: there is no such folder.
     """
-    if phrase.wav is not None:
-        return args.dataset_path / phrase.wav
     folder, option = args.recordings, "--recordings"
-    if folder is None and args.dataset_path != Path():  # not where every command runs: others' sounds may lie there
+    if folder is None and args.dataset_path != Path():
         folder, option = args.dataset_path, "--dataset-path"
+    if folder is not None and not folder.is_dir():
+        raise InputError(f"{folder}: no such folder ({option})")
+    return folder
+
+
+def find_recording(phrase: Phrase, *, folder: Path | None, dataset_path: Path) -> Path | None:
+    """The recorded clip of a phrase: what the list says, else what ``folder`` has of its name."""
+    if phrase.wav is not None:
+        return dataset_path / phrase.wav
     if folder is None:
         return None
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder ({option})")
     paths = (folder / phrase.output.with_suffix(suffix) for suffix in (phrase.output.suffix, ".flac"))
     return next((path for path in paths if path.is_file()), None)

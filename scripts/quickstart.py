@@ -41,6 +41,15 @@ EPOCHS = 24  # of 33 steps
 BATCH_SIZE = 8
 N_VALIDATION = 10  # sentences
 MAX_DISTORTION_DB = 2.5  # a converged voice has 1.9 to 2.0, one of 10 epochs 2.8, an untrained one 10
+# The speaker says everything alike each time, and a few hundred steps leave no time to overfit.
+NO_DROPOUT = {
+    "p-in-fft-dropout": 0,
+    "p-in-fft-dropatt": 0,
+    "p-out-fft-dropout": 0,
+    "p-out-fft-dropatt": 0,
+    "p-dur-predictor-dropout": 0,
+    "p-pitch-predictor-dropout": 0,
+}
 ARCHITECTURE = {
     "symbols-embedding-dim": 192,
     "in-fft-output-size": 192,
@@ -49,13 +58,7 @@ ARCHITECTURE = {
     "out-fft-n-layers": 4,
     "in-fft-conv1d-filter-size": 384,
     "out-fft-conv1d-filter-size": 384,
-    # The speaker says everything alike each time, and a few hundred steps leave no time to overfit.
-    "p-in-fft-dropout": 0,
-    "p-in-fft-dropatt": 0,
-    "p-out-fft-dropout": 0,
-    "p-out-fft-dropatt": 0,
-    "p-dur-predictor-dropout": 0,
-    "p-pitch-predictor-dropout": 0,
+    **NO_DROPOUT,
 }
 OPTIMIZATION = {
     "optimizer": "adam",

@@ -1,7 +1,7 @@
 """Tacotron 2's training data: text with recordings, or with mels from the disk, and batches of them."""
 
 import argparse
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +9,14 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from common.audio import check_wav, load_wav
-from common.config import AudioConfig, TextConfig, differences, from_plain
+from common.audio import load_wav
+from common.config import AudioConfig, TextConfig
 from common.data import Batch
 from common.errors import InputError
 from common.filelist import FilelistEntry, first_fields, read_filelist
-from common.files import load_tensor, read_json
+from common.listed_features import check_stored, load_mel, mel_size, recorded_samples
 from common.mel import MelExtractor
-from common.text.arpabet import utterance_draws
-from common.text.front_end import TextFrontEnd
+from common.text.transcripts import Transcripts
 
 _OTHER_SUFFIX = {  # of the first column, by the column that is read: what is wrong then
     "wav": (".pt", "a list of mels; add --load-mel-from-disk"),
@@ -95,14 +94,8 @@ class Tacotron2Dataset:
         self._entries = _read_list(filelist, self._column)
         self.lengths = [self._size(entry) for entry in self._entries]
         if mels_from_disk:
-            self._check_audio(audio)
-        self._seed = seed
-        self._front_end = TextFrontEnd(text, unknown_symbols=unknown_symbols)
-        self._texts = [self._front_end.clean(entry.fields["text"]) for entry in self._entries]
-        self._tokens = [
-            self._front_end.encode_cleaned(text, where=entry.where) for text, entry in zip(self._texts, self._entries)
-        ]
-        self._front_end.warn_dropped()
+            check_stored(dataset_path, self._entries, column="mel", audio=audio)
+        self._tokens = Transcripts(self._entries, text, unknown_symbols=unknown_symbols, seed=seed)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -113,64 +106,31 @@ class Tacotron2Dataset:
         Raises:
             InputError: a file is missing or broken.
         """
-        entry = self._entries[index]
-        mel = self._load_mel(entry) if self._column == "mel" else self._extract_mel(entry)
-        return Tacotron2Utterance(f"{self._path(entry)} ({entry.where})", torch.tensor(self._tokens[index]), mel)
+        return self._load(index, self._tokens[index])
 
     def draw(self, index: int, *, epoch: int) -> Tacotron2Utterance:
-        """One utterance as an epoch of training reads it: which words are phones is drawn, where the text says so."""
-        item = self[index]
-        if not self._front_end.mixes:
-            return item
-        draws = utterance_draws(seed=self._seed, epoch=epoch, index=index)
-        tokens = self._front_end.encode_cleaned(self._texts[index], where=self._entries[index].where, draw=draws)
-        return replace(item, tokens=torch.tensor(tokens))
+        """The same as an epoch of training reads it: which words are phones is drawn, where the text says so."""
+        return self._load(index, self._tokens.draw(index, epoch=epoch))
 
     def collate(self, items: list[Tacotron2Utterance]) -> Tacotron2Batch:
         """Pad utterances, in the order they come, into one batch."""
         return collate(items)
 
-    def _path(self, entry: FilelistEntry) -> str:
-        return entry.fields[self._column]
-
-    def _load_mel(self, entry: FilelistEntry) -> Tensor:
-        mel = load_tensor(self._folder / self._path(entry), where=entry.where).float()
-        if mel.dim() != 2 or mel.size(0) != self._audio.n_mels or mel.size(1) == 0:
-            wanted = f"({self._audio.n_mels}, frames)"
-            raise InputError(f"{self._path(entry)}: shape {tuple(mel.shape)}, expected {wanted} ({entry.where})")
-        if not torch.isfinite(mel).all():
-            raise InputError(f"{self._path(entry)}: holds values that are not finite ({entry.where})")
-        return mel
-
-    def _extract_mel(self, entry: FilelistEntry) -> Tensor:
-        path = self._folder / self._path(entry)
-        wave = load_wav(path, sampling_rate=self._audio.sampling_rate, where=entry.where)
-        return self._extractor(wave.unsqueeze(0))[0]
+    def _load(self, index: int, ids: list[int]) -> Tacotron2Utterance:
+        entry = self._entries[index]
+        path = entry.fields[self._column]
+        if self._column == "mel":
+            mel = load_mel(self._folder, entry, n_mels=self._audio.n_mels)
+        else:
+            wave = load_wav(self._folder / path, sampling_rate=self._audio.sampling_rate, where=entry.where)
+            mel = self._extractor(wave.unsqueeze(0))[0]
+        return Tacotron2Utterance(f"{path} ({entry.where})", torch.tensor(ids), mel)
 
     def _size(self, entry: FilelistEntry) -> int:
         """Samples of a recording, or bytes of a mel's file: both grow with the frames."""
-        path = self._folder / self._path(entry)
         if self._column == "mel":
-            try:
-                return path.stat().st_size
-            except OSError as error:
-                raise InputError(f"{path}: no such file ({entry.where}); run extract_mels.py first") from error
-        n_samples = check_wav(path, sampling_rate=self._audio.sampling_rate, where=entry.where).n_samples
-        if n_samples < self._extractor.min_samples:
-            wanted = self._extractor.min_samples
-            raise InputError(f"{path}: {n_samples} samples, a mel needs at least {wanted} ({entry.where})")
-        return n_samples
-
-    def _check_audio(self, audio: AudioConfig) -> None:
-        """Feature folders say how they were made in ``audio.json``; folders made by the original's tools do not."""
-        for folder in sorted({(self._folder / self._path(entry)).parent for entry in self._entries}):
-            path = folder / "audio.json"
-            if not path.is_file():
-                continue
-            made_with = from_plain(AudioConfig, read_json(path), where=str(path))
-            lines = differences(made_with, audio, names=("the mels", "the options"))
-            if lines:
-                raise InputError(f"{path}: the mels were made with other audio settings: {'; '.join(lines)}")
+            return mel_size(self._folder, entry)
+        return recorded_samples(self._folder, entry, self._extractor)
 
 
 def collate(items: list[Tacotron2Utterance]) -> Tacotron2Batch:

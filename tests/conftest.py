@@ -1,5 +1,6 @@
 """Shared fixtures: where the goldens and the real recordings lie, and one thread for repeatable numbers."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,14 @@ def sung_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         == 0
     )
     return output
+
+
+@pytest.fixture
+def full_precision() -> Iterator[None]:
+    """No TF32 in what a GPU is compared with the CPU by."""
+    matmul, cudnn = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = False
+    yield
+    torch.set_float32_matmul_precision(matmul)
+    torch.backends.cudnn.allow_tf32 = cudnn

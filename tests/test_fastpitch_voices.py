@@ -19,9 +19,10 @@ from common.filelist import FilelistEntry
 from common.files import load_tensor
 from common.synthesis import Controls
 from common.text.front_end import TextFrontEnd
+from fastpitch import fine_tuning
 from fastpitch.arg_parser import config_from_args
 from fastpitch.energy_transform import EnergyTransform, energy_transform_custom
-from fastpitch.fine_tuning import start_from
+from fastpitch.fine_tuning import describe_voice, start_from
 from fastpitch.model import ModelConfig, build_networks
 from fastpitch.pitch_transform import PitchTransform
 from fastpitch.speakers import speaker_names
@@ -281,6 +282,25 @@ def test_fine_tuning_takes_architecture_and_text_from_the_voice_and_trains_anew(
     assert torch.equal(ours["pitch_mean"][:2], theirs["pitch_mean"])
     assert ours["pitch_mean"][2].item() == pytest.approx(theirs["pitch_mean"][1].item(), rel=1e-4)
     assert run_train(corpus, tmp_path, *words[:3], "2", "--resume", lists=("dora.txt", "dora.txt")) == 0
+
+
+def test_a_voice_is_described_from_one_reading_until_another_takes_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path, read = tmp_path / "voice.pt", []
+    monkeypatch.setattr(
+        fine_tuning, "load_checkpoint", lambda *args, **options: read.append(args) or load_checkpoint(*args, **options)
+    )
+    tiny_voice(path, text=TextConfig(speakers=("ann", "bob")), n_speakers=2)
+    for _ in range(3):
+        checkpoint, config = describe_voice(path)
+        assert (checkpoint.text.speakers, checkpoint.networks, config.n_speakers) == (("ann", "bob"), {}, 2)
+    assert len(read) == 1
+    tiny_voice(path, text=TextConfig(speakers=("cleo", "dora", "eve")), n_speakers=3)
+    assert describe_voice(path)[0].text.speakers == ("cleo", "dora", "eve")
+    path.unlink()
+    with pytest.raises(CheckpointError, match=r"voice\.pt: no such checkpoint"):
+        describe_voice(path)
 
 
 @pytest.mark.parametrize("name", ["fastpitch_1_1/checkpoint_1_1.pt", "fastpitch_1_0/checkpoint_1_0.pt"])

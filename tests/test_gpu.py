@@ -1,6 +1,5 @@
 """What only shows on a GPU: run with `bash scripts/test.sh -m gpu`."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,7 @@ from hifigan.model import build_networks as build_vocoder
 
 pytestmark = [
     pytest.mark.gpu,
+    pytest.mark.usefixtures("full_precision"),
     pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no CUDA device"),
 ]
 SMALL = ModelConfig(
@@ -34,16 +34,6 @@ SMALL = ModelConfig(
     in_fft_conv1d_filter_size=64,
     out_fft_conv1d_filter_size=64,
 )
-
-
-@pytest.fixture(autouse=True)
-def full_precision() -> Iterator[None]:
-    matmul, cudnn = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
-    torch.set_float32_matmul_precision("highest")
-    torch.backends.cudnn.allow_tf32 = False
-    yield
-    torch.set_float32_matmul_precision(matmul)
-    torch.backends.cudnn.allow_tf32 = cudnn
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """What of a vocoder's inference only shows on a GPU: run with `bash scripts/test.sh -m gpu`."""
 
-from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -17,19 +16,10 @@ from common.vocoder import NetworkVocoder
 
 pytestmark = [
     pytest.mark.gpu,
+    pytest.mark.usefixtures("full_precision"),
     pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no CUDA device"),
 ]
 LENGTHS = (70, 12, 100, 64, 1, 100)
-
-
-@pytest.fixture(autouse=True)
-def full_precision() -> Iterator[None]:
-    matmul, cudnn = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
-    torch.set_float32_matmul_precision("highest")
-    torch.backends.cudnn.allow_tf32 = False
-    yield
-    torch.set_float32_matmul_precision(matmul)
-    torch.backends.cudnn.allow_tf32 = cudnn
 
 
 def mels() -> list[Tensor]:

@@ -266,24 +266,32 @@ def _outliers(clips: Sequence[Clip], limits: Limits) -> Iterator[Finding]:
     def semitones(clip: Clip) -> float:
         return 12 * float(np.log2(clip.sound.pitch_below(0.5)))
 
-    by = spreads(spoken, rate, least=LEAST_RATE_SPREAD)
-    for clip in spoken:
-        usual = by.get(clip.utterance.speaker)
-        if usual is not None and usual.distance(rate(clip)) > limits.outlier:
-            words = f"{speaking_rate(clip):.1f} symbols/s, usual are {np.exp(usual.median):.1f}"
-            yield _finding(clip, "speaking_rate", f"{words} ({usual.distance(rate(clip)):.0f} deviations)")
-    by = spreads(loud, lambda clip: clip.sound.level, least=LEAST_LEVEL_SPREAD)
-    for clip in loud:
-        usual = by.get(clip.utterance.speaker)
-        if usual is not None and usual.distance(clip.sound.level) > limits.outlier:
-            words = f"{clip.sound.level:.1f} dBFS, usual are {usual.median:.1f}"
-            yield _finding(clip, "level", f"{words} ({usual.distance(clip.sound.level):.0f} deviations)")
-    by = spreads(voiced, semitones, least=LEAST_PITCH_SPREAD)
-    for clip in voiced:
-        usual = by.get(clip.utterance.speaker)
-        if usual is not None and usual.distance(semitones(clip)) > limits.outlier:
-            words = f"median pitch {clip.sound.pitch_below(0.5):.0f} Hz, usual are {2 ** (usual.median / 12):.0f}"
-            yield _finding(clip, "pitch", f"{words} ({usual.distance(semitones(clip)):.0f} deviations)")
+    def level(clip: Clip) -> float:
+        return clip.sound.level
+
+    for kind, group, value, least, words in (
+        ("speaking_rate", spoken, rate, LEAST_RATE_SPREAD, _rate_words),
+        ("level", loud, level, LEAST_LEVEL_SPREAD, _level_words),
+        ("pitch", voiced, semitones, LEAST_PITCH_SPREAD, _pitch_words),
+    ):
+        by = spreads(group, value, least=least)
+        for clip in group if by else ():
+            usual = by[clip.utterance.speaker]
+            distance = usual.distance(value(clip))
+            if distance > limits.outlier:
+                yield _finding(clip, kind, f"{words(clip, usual.median)} ({distance:.0f} deviations)")
+
+
+def _rate_words(clip: Clip, usual: float) -> str:
+    return f"{speaking_rate(clip):.1f} symbols/s, usual are {np.exp(usual):.1f}"
+
+
+def _level_words(clip: Clip, usual: float) -> str:
+    return f"{clip.sound.level:.1f} dBFS, usual are {usual:.1f}"
+
+
+def _pitch_words(clip: Clip, usual: float) -> str:
+    return f"median pitch {clip.sound.pitch_below(0.5):.0f} Hz, usual are {2 ** (usual / 12):.0f}"
 
 
 def speaking_rate(clip: Clip) -> float:
