@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from common.config import AudioConfig, TextConfig
-from common.data import Dataset
+from common.data.batch import Dataset
 from common.registry import import_package
 
 

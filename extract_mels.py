@@ -9,21 +9,28 @@ import torch
 
 import models
 from common import distributed
-from common.audio_arguments import audio_config_from_args
-from common.checkpoint import Checkpoint
-from common.cli import run
+from common.audio.arguments import audio_config_from_args
+from common.audio.mel import MelExtractor
+from common.audio.pitch_statistics import read_pitch_statistics
+from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints.loading import open_checkpoint
+from common.cli import ArgumentParser, run
 from common.config import AudioConfig, TextConfig, differences
-from common.data_report.arguments import limits_from_args, text_from_args
+from common.data_report.arguments import add_report_arguments, check_report_options, limits_from_args, text_from_args
 from common.errors import InputError, OptionError
-from common.extraction import FROM_ATTENTION, FROM_FILES, FROM_TEXTGRIDS, ExtractionPlan, Follower
-from common.extraction_arguments import PEAK_NORM, build_parser, check_options, is_following, wanted_pitch
-from common.extraction_follower import Follow
-from common.extraction_report import table
-from common.extraction_run import FailedElsewhereError, extract_corpus
+from common.extraction.arguments import (
+    PEAK_NORM,
+    check_dataset,
+    check_options,
+    extraction_parser,
+    is_following,
+    wanted_pitch,
+)
+from common.extraction.corpus import FailedElsewhereError, extract_corpus
+from common.extraction.features import FROM_ATTENTION, FROM_FILES, FROM_TEXTGRIDS, ExtractionPlan, Follower
+from common.extraction.summary import table
+from common.extraction.teacher import Follow
 from common.files import sha256
-from common.given_checkpoints import open_checkpoint
-from common.mel import MelExtractor
-from common.pitch_statistics import read_pitch_statistics
 
 INTERRUPTED = 130  # exit status, as a shell gives it to a command ended by Ctrl-C
 TACOTRON2 = "Tacotron2"
@@ -126,11 +133,21 @@ def report_on_data(args: argparse.Namespace) -> int:
     return data_report.exit_status(report, strict=args.report_strict)
 
 
+def build_parser() -> ArgumentParser:
+    """The options of an extraction, and those of a data report."""
+    parser = extraction_parser()
+    add_report_arguments(parser)
+    return parser
+
+
 def main() -> int:
-    args = build_parser().parse_args()
-    check_options(args)
+    parser = build_parser()
+    args = parser.parse_args()
+    check_report_options(args, parser)
     if args.report:
+        check_dataset(args)
         return report_on_data(args)
+    check_options(args)
     checkpoint = None
     if is_following(args):
         checkpoint = open_checkpoint(TACOTRON2, args.tacotron2_checkpoint, ema=False).checkpoint

@@ -9,14 +9,17 @@ from typing import Any
 import torch
 
 import models
+from common.audio.pitch_statistics import read_pitch_statistics
+from common.checkpoints.loading import Given, open_checkpoint, open_checkpoints
 from common.cli import ArgumentParser, run
-from common.compiled import CompiledNetwork
 from common.config import AudioConfig
-from common.copy_synthesis import load_given
-from common.cuda_graphs import CudaGraphRecorder
 from common.errors import InputError, OptionError
-from common.given_checkpoints import Given, open_checkpoint, open_checkpoints
-from common.inference_arguments import (
+from common.logger import Logger
+from common.precision import Autocast, precision_name
+from common.recognition.arguments import parse_recognition_args, wants_recognition
+from common.recognition.transcribe import write_down_all
+from common.registry import GENERATORS, VOCODERS, available_models
+from common.synthesis.arguments import (
     add_inference_arguments,
     check_options,
     check_roles,
@@ -25,18 +28,15 @@ from common.inference_arguments import (
     transform_options,
     vocoder_settings,
 )
-from common.logger import Logger
-from common.measure import BatchTimes, Measurements
-from common.phrases import read_phrases
-from common.pitch_statistics import read_pitch_statistics
-from common.precision import precision_name
-from common.recognition import write_down_all
-from common.recognition_arguments import parse_recognition_args, wants_recognition
-from common.registry import GENERATORS, VOCODERS, available_models
-from common.synthesis import Controls
-from common.synthesizer import OutputFolder, Synthesizer, Utterance, plan_batches, speak_all
-from common.vocoder import AudioContract, Autocast, GriffinLimVocoder, NetworkVocoder, Vocoder
-from common.voices import Voice, contract_of, vocoder_of, voice_of
+from common.synthesis.compile import CompiledNetwork
+from common.synthesis.controls import Controls
+from common.synthesis.copy_synthesis import load_given
+from common.synthesis.cuda_graphs import CudaGraphRecorder
+from common.synthesis.measurements import BatchTimes, Measurements
+from common.synthesis.phrases import read_phrases
+from common.synthesis.synthesizer import OutputFolder, Synthesizer, Utterance, plan_batches, speak_all
+from common.synthesis.vocoder import AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder
+from common.synthesis.voice import Voice, contract_of, vocoder_of, voice_of
 
 IN_HERTZ = {"shift", "custom"}  # pitch transforms that need to know the voice's pitch
 

@@ -3,8 +3,8 @@
 import argparse
 
 from common.config import AudioConfig
-from common.objective import Objective
 from common.registry import import_package
+from common.training.objective import Objective
 
 
 def build_objective(name: str, args: argparse.Namespace, audio: AudioConfig) -> Objective:

@@ -6,10 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.checkpoint import Checkpoint
+from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints.loading import Given
 from common.config import AudioConfig, TextConfig, from_plain
 from common.errors import CheckpointError
-from common.given_checkpoints import Given
 from common.registry import import_package
 
 _LONGEST_LIST = 6  # differing keys named in an error

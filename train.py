@@ -12,22 +12,27 @@ import data_functions
 import loss_functions
 import models
 from common import distributed
-from common.audio_arguments import add_audio_arguments
-from common.checkpoint import Checkpoint, load_checkpoint, load_last_checkpoint, saved_checkpoints
+from common.audio.arguments import add_audio_arguments
+from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, load_last_checkpoint, saved_checkpoints
 from common.cli import ArgumentParser, non_negative_float, non_negative_int, positive_int, run
 from common.config import differences, from_plain, to_plain
 from common.distributed import Ranks
-from common.engine import Engine, EngineOptions
 from common.errors import CheckpointError, OptionError
-from common.host_memory import keep_freed_memory
 from common.logger import Logger
-from common.objective import Networks, Objective
-from common.optim import add_optimization_arguments, build_optimizer, schedule_over
-from common.precision import add_precision_arguments, amp_dtype_from_args, check_precision_arguments, choose_kernels
+from common.precision import (
+    add_precision_arguments,
+    amp_dtype_from_args,
+    check_precision_arguments,
+    choose_kernels,
+    keep_freed_memory,
+)
 from common.progress import print_line
 from common.registry import available_models, import_package
-from common.settings import Settings
-from common.training import RunOptions, Trainer, describe_metrics
+from common.training.engine import Engine, EngineOptions
+from common.training.objective import Networks, Objective
+from common.training.optim import add_optimization_arguments, build_optimizer, schedule_over
+from common.training.settings import Settings
+from common.training.trainer import RunOptions, Trainer, describe_metrics
 
 
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:

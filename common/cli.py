@@ -56,6 +56,17 @@ def _hyphenate(word: str) -> str:
     return name.replace("_", "-") + equals + value
 
 
+def option_of(name: str) -> str:
+    """The option that sets the destination ``name``: ``batch_size`` -> ``--batch-size``."""
+    return "--" + name.replace("_", "-")
+
+
+def given_options(args: argparse.Namespace, parser: argparse.ArgumentParser) -> list[str]:
+    """Destinations whose value is not the default; those without a default in the parser are left out."""
+    defaults = {name: parser.get_default(name) for name in vars(args)}
+    return [name for name, default in defaults.items() if default not in (argparse.SUPPRESS, getattr(args, name))]
+
+
 def _number(text: str, kind: type, *, accept: Callable[[Any], bool], wanted: str) -> Any:
     try:
         value = kind(text)

@@ -1,13 +1,19 @@
-"""Which numbers networks compute in, for training and inference alike."""
+"""How a process computes: device, number formats, kernels and host memory, for training and inference alike."""
 
 import argparse
+import ctypes
+import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 import torch
 
 from common.errors import OptionError
 
+Autocast = Callable[[], AbstractContextManager]  # the context that networks run in
 _DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+_M_TRIM_THRESHOLD = -1  # glibc, malloc.h
+_M_MMAP_MAX = -4
 
 
 def add_precision_arguments(parser: argparse._ActionsContainer) -> None:
@@ -73,3 +79,18 @@ def choose_kernels(args: argparse.Namespace) -> None:
 def autocast(device: torch.device, dtype: torch.dtype | None) -> AbstractContextManager:
     """The context that networks run in; ``dtype`` None: float32 throughout."""
     return torch.autocast(device.type, dtype=dtype or torch.bfloat16, enabled=dtype is not None)
+
+
+def keep_freed_memory() -> bool:
+    """Let freed memory serve the next tensors instead of being returned; call it before work on a CPU.
+
+    By default glibc maps each large tensor anew, and the system then clears it page by page on first use, which takes
+    longer than many operations on it. The process keeps its peak memory until it ends. Returns whether the C library
+    could be told so: it is glibc's own setting.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None)
+    if set_option is None:
+        return False
+    return bool(set_option(_M_MMAP_MAX, 0)) and bool(set_option(_M_TRIM_THRESHOLD, -1))

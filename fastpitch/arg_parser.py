@@ -5,19 +5,19 @@ from pathlib import Path
 
 from torch import nn
 
-from common.audio_arguments import audio_config_from_args, features_config
+from common.audio.arguments import audio_config_from_args, features_config
+from common.audio.pitch import METHODS
+from common.audio.pitch_statistics import read_pitch_statistics
 from common.cli import ArgumentParser, non_negative_float, non_negative_int, positive_int
 from common.config import AudioConfig, TextConfig
+from common.data.filelist import first_fields
 from common.distributed import is_first_process
 from common.errors import InputError, OptionError
-from common.filelist import first_fields
-from common.optim import Optimization, inverse_sqrt_schedule
-from common.pitch import METHODS
-from common.pitch_statistics import read_pitch_statistics
 from common.progress import print_line
-from common.settings import Settings
 from common.text.arguments import add_text_arguments, text_config_from_args
 from common.text.front_end import TextFrontEnd
+from common.training.optim import Optimization, inverse_sqrt_schedule
+from common.training.settings import Settings
 from fastpitch.fine_tuning import check_audio, describe_voice, known_speakers, options_of_voice, start_from
 from fastpitch.frames import read_list
 from fastpitch.model import ModelConfig

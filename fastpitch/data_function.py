@@ -9,14 +9,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from common.audio.pitch_cache import PitchCache
 from common.config import AudioConfig, TextConfig
-from common.data import Batch
+from common.data.batch import Batch
+from common.data.features import check_stored, load_feature, load_mel, mel_size, shape_error
+from common.data.filelist import FilelistEntry
+from common.data.transcripts import Transcripts
 from common.distributed import Ranks
 from common.errors import InputError
-from common.filelist import FilelistEntry
-from common.listed_features import check_stored, load_feature, load_mel, mel_size, shape_error
-from common.pitch_cache import PitchCache
-from common.text.transcripts import Transcripts
 from fastpitch.frames import RECORDED, WITH_DURATIONS, FrameSource, RecordedFrames, StoredFrames, read_list
 from fastpitch.prior import check_alignable, padded_priors
 from fastpitch.speakers import speaker_id

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from common.errors import OptionError
-from common.layers import mask_from_lengths
+from common.nn.layers import mask_from_lengths
 
 
 def energy_transform_custom(energy: Tensor, energy_lens: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.checkpoint import Checkpoint, load_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, load_checkpoint
 from common.config import AudioConfig, TextConfig, from_plain
 from common.errors import CheckpointError
 from common.text.arguments import options_of_text

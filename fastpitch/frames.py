@@ -6,13 +6,13 @@ from typing import Protocol
 
 from torch import Tensor
 
-from common.audio import load_wav
+from common.audio.mel import MelExtractor
+from common.audio.pitch_cache import PitchCache
+from common.audio.wav import load_wav
 from common.config import AudioConfig
+from common.data.features import check_stored, load_feature, load_mel, mel_size, recorded_samples, shape_error
+from common.data.filelist import FilelistEntry, first_fields, read_filelist
 from common.errors import InputError
-from common.filelist import FilelistEntry, first_fields, read_filelist
-from common.listed_features import check_stored, load_feature, load_mel, mel_size, recorded_samples, shape_error
-from common.mel import MelExtractor
-from common.pitch_cache import PitchCache
 
 WITH_DURATIONS = ("mel", "durations", "pitch", "text")
 STORED = ("mel", "pitch", "text")

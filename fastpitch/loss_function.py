@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from common.attention import diagonality, unattended_tokens
 from common.config import AudioConfig
-from common.layers import mask_from_lengths
-from common.objective import Example, LogStyle, Networks, Objective, Phase, Term
+from common.nn.alignment_metrics import diagonality, unattended_tokens
+from common.nn.layers import mask_from_lengths
+from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
 from fastpitch.aligner import Alignment, binarisation_sum, forward_sum_losses
 from fastpitch.data_function import FastPitchBatch
 from fastpitch.model import FastPitchOutput
@@ -42,8 +42,8 @@ class FastPitchObjective(Objective):
 
     ``duration_error`` (frames) and ``pitch_error`` (normalised) are mean absolute errors, logged only. With a learned
     alignment there are its forward sum, ``attn_loss``, a mean over utterances, and its binarisation, ``kl_loss``, one
-    over frames. Validation adds two figures (`common.attention`): ``unattended_tokens``, the share of tokens that would
-    have no frame, went each frame to the token that it attends to most; and ``attention_diagonality``, a mean over
+    over frames. Validation adds two figures (`common.nn.alignment_metrics`): ``unattended_tokens``, the share of
+    tokens that no frame attends to most; and ``attention_diagonality``, a mean over
     utterances, of the attention without its prior, which is diagonal before anything is learned.
     """
 

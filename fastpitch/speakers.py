@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from common.data.filelist import FilelistEntry
 from common.errors import InputError
-from common.filelist import FilelistEntry
 
 _LONGEST_LIST = 12  # names shown in an error
 

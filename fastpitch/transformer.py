@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.layers import Dropout
+from common.nn.layers import Dropout
 from fastpitch.packed import Packing
 
 

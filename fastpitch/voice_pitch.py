@@ -7,11 +7,11 @@ from typing import Protocol
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
-from common.data import ErrorsAsItems
+from common.audio.pitch import PitchMoments, moments, statistics
+from common.audio.pitch_statistics import PitchStatistics
+from common.data.batch import ErrorsAsItems
 from common.distributed import Ranks, own_cores
 from common.errors import InputError
-from common.pitch import PitchMoments, moments, statistics
-from common.pitch_statistics import PitchStatistics
 from common.progress import progress
 from fastpitch.frames import FrameSource
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from torch import nn
 
-from common.audio_arguments import audio_config_from_args, features_config
+from common.audio.arguments import audio_config_from_args, features_config
 from common.cli import ArgumentParser, positive_float, positive_int
 from common.config import AudioConfig, audio_preset
 from common.errors import InputError, OptionError
-from common.optim import Optimization, exponential_schedule
-from common.settings import Settings
+from common.training.optim import Optimization, exponential_schedule
+from common.training.settings import Settings
 from hifigan.data_function import SEGMENT_SIZE, segment_size
 from hifigan.json_config import read_json_config, share
 from hifigan.model import PRESETS, ModelConfig

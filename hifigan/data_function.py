@@ -9,14 +9,14 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from common.audio.mel import FLOOR, MelExtractor, compress
 from common.config import AudioConfig, TextConfig
-from common.data import Batch
+from common.data.batch import Batch
+from common.data.features import check_made_with
+from common.data.filelist import FilelistEntry
+from common.data.recordings import Recordings, random_start
 from common.errors import InputError
-from common.filelist import FilelistEntry
 from common.files import load_tensor
-from common.listed_features import check_made_with
-from common.mel import FLOOR, MelExtractor, compress
-from common.segments import Recordings, random_start
 
 SEGMENT_SIZE = 8192  # samples of a training segment, if they are whole hops
 SILENCE = float(compress(torch.tensor(FLOOR)))  # a log-mel of nothing

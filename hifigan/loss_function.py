@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from common.audio.mel import MelExtractor
 from common.config import AudioConfig
-from common.layers import mask_from_lengths
-from common.mel import MelExtractor
-from common.objective import Example, LogStyle, Networks, Objective, Phase, Term
-from common.segments import input_mel_extractor
+from common.data.recordings import input_mel_extractor
+from common.nn.layers import mask_from_lengths
+from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
 from hifigan.data_function import HifiganBatch
 from hifigan.discriminators import Judgement
 

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
-from common.layers import mask_from_lengths
-from common.weight_norm import WeightNormConv1d, WeightNormConvTranspose1d, fold_weight_norm
+from common.nn.layers import mask_from_lengths
+from common.nn.weight_norm import WeightNormConv1d, WeightNormConvTranspose1d, fold_weight_norm
 from hifigan.config import PRESETS, ModelConfig
 from hifigan.discriminators import MultiPeriodDiscriminator, MultiScaleDiscriminator
 

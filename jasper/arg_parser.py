@@ -9,8 +9,8 @@ from torch import nn
 from common.cli import ArgumentParser, non_negative_float, non_negative_int, positive_float
 from common.config import AudioConfig
 from common.errors import OptionError
-from common.optim import LR_POLICIES, Optimization, jasper_schedule
-from common.settings import Settings
+from common.training.optim import LR_POLICIES, Optimization, jasper_schedule
+from common.training.settings import Settings
 from jasper.config import JasperSettings, ModelConfig
 from jasper.yaml_config import load_config
 

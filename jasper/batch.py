@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from common.data import Batch
+from common.data.batch import Batch
 
 
 @dataclass(frozen=True)

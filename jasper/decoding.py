@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from common.layers import mask_from_lengths
+from common.nn.layers import mask_from_lengths
 
 
 def greedy_decode(log_probs: Tensor, lengths: Tensor | None, *, blank: int) -> list[list[int]]:

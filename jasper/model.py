@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
-from common.layers import Dropout, mask_from_lengths
+from common.nn.layers import Dropout, mask_from_lengths
 from jasper.config import BlockConfig, ModelConfig
 from jasper.decoding import greedy_decode
 from jasper.features import FeatureExtractor

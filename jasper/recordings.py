@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from common.audio import check_wav
+from common.audio.wav import check_wav
 from common.errors import AudioError, InputError
 from jasper.manifest import Entry, Recording, read_entries
 from jasper.text import normalize_transcript

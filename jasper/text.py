@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from unidecode import unidecode
 
 from common.text.cleaners import collapse_blanks
-from common.text.published.abbreviations import ABBREVIATIONS
+from common.text.normalization.published.abbreviations import ABBREVIATIONS
 
 if TYPE_CHECKING:
     import inflect

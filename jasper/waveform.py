@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from numpy.random import Generator
 from torch import Tensor
 
-from common.audio import load_wav
+from common.audio.wav import load_wav
 from jasper.config import DatasetSettings, GainPerturbation, ShiftPerturbation, SpeedPerturbation
 
 _QUALITY = "HQ"  # of soxr; 79 dB from SoX itself

@@ -20,16 +20,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from common.attention import diagonality, unattended_tokens
-from common.checkpoint import Checkpoint, checkpoint_path, load_checkpoint
+from common.audio.pitch_cache import PitchCache
+from common.checkpoints.checkpoint import Checkpoint, checkpoint_path, load_checkpoint
 from common.cli import ArgumentParser, non_negative_int, positive_float, positive_int, run
 from common.config import AudioConfig, from_plain
+from common.data.filelist import read_filelist
 from common.errors import InputError
-from common.espeak import Interval, Speaker
-from common.filelist import read_filelist
 from common.files import write_json, write_text
-from common.pitch_cache import PitchCache
+from common.nn.alignment_metrics import diagonality, unattended_tokens
 from common.progress import progress
+from common.text.espeak import Interval, Speaker
 from fastpitch.data_function import PITCH_CACHE, UnalignedDataset
 from fastpitch.frames import RECORDED
 from fastpitch.model import FastPitch, ModelConfig, build_networks
@@ -135,8 +135,8 @@ def boundary_times(durations: Sequence[int] | np.ndarray, audio: AudioConfig) ->
 
     Frame k is centred on sample k * hop (framing "centered") or (k + 0.5) * hop ("aligned"): the spectrum around it
     is what it shows. The boundary between two frames is therefore half way between their centres. A token's end after
-    n frames is at (n - 0.5) * hop, or n * hop; the durations that `common.textgrid` makes of true boundaries, by
-    frames whose centre is past them, come back without bias.
+    n frames is at (n - 0.5) * hop, or n * hop; the durations that `common.extraction.textgrid` makes of true
+    boundaries, by frames whose centre is past them, come back without bias.
     """
     ends = np.cumsum(durations)[:-1] - (0.5 if audio.framing == "centered" else 0.0)
     return ends * audio.hop_length / audio.sampling_rate

@@ -15,7 +15,7 @@ from torch import nn
 from common.cli import ArgumentParser, positive_int, run
 from common.config import AudioConfig
 from common.precision import autocast, check_cuda
-from common.synthesis import Controls
+from common.synthesis.controls import Controls
 from tacotron2.model import ModelConfig, Tacotron2
 
 _WARM_UP_STEPS = 20

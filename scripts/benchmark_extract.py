@@ -20,15 +20,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.audio import load_wav
+from common.audio.mel import MelExtractor, compress
+from common.audio.pitch import estimate_pitch
+from common.audio.wav import load_wav
 from common.cli import ArgumentParser, positive_int, run
 from common.config import AudioConfig
 from common.distributed import Ranks
 from common.errors import InputError
-from common.extraction import ExtractionPlan
-from common.extraction_run import Report, extract_corpus
-from common.mel import MelExtractor, compress
-from common.pitch import estimate_pitch
+from common.extraction.corpus import Report, extract_corpus
+from common.extraction.features import ExtractionPlan
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT.parent / "shared" / "data" / "LJSpeech-sample"

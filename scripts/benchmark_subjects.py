@@ -17,10 +17,10 @@ import tacotron2.model as tacotron2
 import waveglow.model as waveglow
 from common.cli import positive_float, positive_int
 from common.config import AudioConfig
-from common.data import Batch
-from common.engine import EngineOptions
-from common.objective import Objective
-from common.optim import Schedule, exponential_schedule, inverse_sqrt_schedule
+from common.data.batch import Batch
+from common.training.engine import EngineOptions
+from common.training.objective import Objective
+from common.training.optim import Schedule, exponential_schedule, inverse_sqrt_schedule
 from fastpitch.data_function import FastPitchBatch
 from fastpitch.loss_function import FastPitchObjective
 from hifigan.data_function import HifiganBatch

@@ -28,14 +28,14 @@ import torch
 
 from common import distributed
 from common.cli import ArgumentParser, positive_int, run
-from common.data import Batch
+from common.data.batch import Batch
+from common.data.sampler import GlobalBatchSampler
 from common.distributed import Ranks
-from common.engine import Engine
 from common.errors import OptionError
 from common.files import write_json
-from common.host_memory import keep_freed_memory
-from common.optim import build_optimizer
-from common.sampler import GlobalBatchSampler
+from common.precision import keep_freed_memory
+from common.training.engine import Engine
+from common.training.optim import build_optimizer
 from scripts.benchmark_subjects import VOCODERS, Setting, Subject, add_arguments, build, segment_length
 
 OUT_OF_MEMORY = 3  # exit status

@@ -18,11 +18,11 @@ import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
-from common.checkpoint import Checkpoint, load_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, load_checkpoint
 from common.cli import ArgumentParser, run
 from common.errors import CheckpointError, InputError, OptionError
-from common.inference_arguments import checkpoint_option
 from common.registry import GENERATORS, VOCODERS
+from common.synthesis.arguments import checkpoint_option
 from scripts.download import TIMEOUT, fetch, is_archive, unpack
 
 MODELS = {checkpoint_option(name): name for name in (*GENERATORS, *VOCODERS, "Jasper")}

@@ -17,24 +17,24 @@ import torch
 from torch import Tensor
 
 import models
-from common.checkpoint import load_checkpoint
+from common.checkpoints.checkpoint import load_checkpoint
+from common.checkpoints.loading import Given
 from common.cli import ArgumentParser, non_negative_float, positive_float, positive_int, run
 from common.config import AudioConfig
 from common.errors import CheckpointError, OptionError
+from common.evaluation.evaluator import Evaluator, Folder, Item, evaluate_all
 from common.evaluation.page import save_page
 from common.evaluation.results import Journal, Result, Table, columns_of, save_results
-from common.evaluation.run import Evaluator, Folder, Item, evaluate_all
 from common.files import sha256
-from common.given_checkpoints import Given
-from common.inference_arguments import SIGMA_INFER, add_text_arguments, set_up, text_config_from_args
-from common.precision import add_precision_arguments, check_precision_arguments, precision_name
+from common.precision import Autocast, add_precision_arguments, check_precision_arguments, precision_name
 from common.progress import print_line
-from common.recognition import Listener
+from common.recognition.transcribe import Listener
 from common.registry import GENERATORS, VOCODERS
-from common.synthesis import Controls
-from common.synthesizer import Synthesizer
-from common.vocoder import ACCEPTABLE_DIFFERENCES, Autocast, GriffinLimVocoder, Vocoder
-from common.voices import Voice, contract_of, vocoder_of, voice_of
+from common.synthesis.arguments import SIGMA_INFER, add_text_arguments, set_up, text_config_from_args
+from common.synthesis.controls import Controls
+from common.synthesis.synthesizer import Synthesizer
+from common.synthesis.vocoder import ACCEPTABLE_DIFFERENCES, GriffinLimVocoder, Vocoder
+from common.synthesis.voice import Voice, contract_of, vocoder_of, voice_of
 from jasper.text import normalize_transcript
 from jasper.waveform import resample, voiced_part
 from scripts.evaluation_list import READERS, read_items

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from common.errors import InputError, OptionError
-from common.evaluation.run import Item, check_items
-from common.phrases import Phrase, read_phrases
+from common.evaluation.evaluator import Item, check_items
+from common.synthesis.phrases import Phrase, read_phrases
+from common.synthesis.voice import Voice
 from common.text.front_end import TextFrontEnd
-from common.voices import Voice
 from scripts.make_corpus import READER, normalise
 
 READERS = ("auto", "espeak", "none")

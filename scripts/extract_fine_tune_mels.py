@@ -22,18 +22,16 @@ from torch.utils.data import DataLoader
 
 import data_functions
 import models
-from common.audio import check_wav
-from common.checkpoint import load_checkpoint
+from common.audio.mel import MelExtractor
+from common.audio.wav import check_wav
+from common.checkpoints.checkpoint import load_checkpoint
 from common.cli import ArgumentParser, non_negative_int, positive_int, run
 from common.config import AudioConfig, to_plain
-from common.data import Dataset, ErrorsAsItems
+from common.data.batch import Dataset, ErrorsAsItems
+from common.data.filelist import first_fields
 from common.distributed import Ranks
 from common.errors import CheckpointError, InputError, OptionError
-from common.filelist import first_fields
 from common.files import load_tensor, read_json, save_tensor, sha256, write_json
-from common.host_memory import keep_freed_memory
-from common.inference_arguments import text_config_from_args
-from common.mel import MelExtractor
 from common.precision import (
     add_precision_arguments,
     amp_dtype_from_args,
@@ -41,10 +39,12 @@ from common.precision import (
     check_cuda,
     check_precision_arguments,
     choose_kernels,
+    keep_freed_memory,
 )
 from common.progress import progress
 from common.registry import GENERATORS
 from common.signals import StopSignals
+from common.synthesis.arguments import text_config_from_args
 from common.text.arguments import add_phoneme_overrides
 from common.text.cleaners import CLEANERS
 from common.text.front_end import UNKNOWN_SYMBOLS

@@ -17,10 +17,10 @@ import tgt
 
 from common.cli import ArgumentParser, non_negative_int, positive_int, run
 from common.errors import InputError
-from common.espeak import Interval, Speaker, Speech
 from common.files import write_atomically, write_text
 from common.progress import progress
 from common.text.cleaners import get_cleaner
+from common.text.espeak import Interval, Speaker, Speech
 
 SENTENCES = Path(__file__).with_name("corpus_sentences.txt")
 # Higher than the library's own: Griffin-Lim finds the phases of harmonics 160 Hz apart far better than of 100 Hz.

@@ -21,17 +21,17 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from common.audio import load_wav, save_wav
-from common.checkpoint import load_checkpoint
+from common.audio.wav import load_wav, save_wav
+from common.checkpoints.checkpoint import load_checkpoint
 from common.cli import ArgumentParser, non_negative_int, positive_float, positive_int, run
 from common.config import AudioConfig
 from common.errors import CheckpointError, InputError, OptionError
-from common.espeak import Speaker
+from common.evaluation.metrics import SpeechDistance, compare_speech, frame_f0
 from common.files import load_tensor, read_json, write_json, write_text
-from common.metrics import SpeechDistance, compare_speech, frame_f0
-from common.phrases import Phrase, read_phrases
 from common.plots import plot_utterance, save_png
-from common.vocoder import ACCEPTABLE_DIFFERENCES, AudioContract
+from common.synthesis.phrases import Phrase, read_phrases
+from common.synthesis.vocoder import ACCEPTABLE_DIFFERENCES, AudioContract
+from common.text.espeak import Speaker
 from scripts.make_corpus import READER, SENTENCES, Corpus, make_corpus, normalise, read_sentences
 
 ROOT = Path(__file__).resolve().parents[1]

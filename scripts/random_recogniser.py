@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 import models
-from common.audio import save_wav
-from common.checkpoint import Checkpoint, save_checkpoint
+from common.audio.wav import save_wav
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.cli import ArgumentParser, positive_float, positive_int, run
 from common.config import to_plain
 from common.files import write_atomically

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 import models
-from common.checkpoint import Checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.cli import ArgumentParser, positive_int, run
 from common.config import AudioConfig, to_plain
 from common.errors import OptionError

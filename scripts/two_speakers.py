@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-from common.audio import load_wav
-from common.checkpoint import load_checkpoint
+from common.audio.pitch import estimate_pitch
+from common.audio.wav import load_wav
+from common.checkpoints.checkpoint import load_checkpoint
 from common.cli import ArgumentParser, non_negative_int, positive_float, positive_int, run
 from common.config import AudioConfig
 from common.errors import InputError
 from common.files import write_text
-from common.pitch import estimate_pitch
 from scripts.make_corpus import READER, SENTENCES, Corpus, make_corpus, read_sentences
 from scripts.quickstart import ARCHITECTURE, OPTIMIZATION, CommandError, call, stage
 

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from common.audio_arguments import audio_config_from_args, features_config
+from common.audio.arguments import audio_config_from_args, features_config
 from common.cli import ArgumentParser, non_negative_float, non_negative_int, positive_float, positive_int
 from common.config import AudioConfig
-from common.optim import Optimization, Schedule
-from common.settings import Settings
 from common.text.arguments import add_text_arguments, text_config_from_args
 from common.text.front_end import TextFrontEnd
+from common.training.optim import Optimization, Schedule
+from common.training.settings import Settings
 from tacotron2.model import ModelConfig
 
 _DEFAULTS = ModelConfig()

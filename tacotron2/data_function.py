@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from common.audio import load_wav
+from common.audio.mel import MelExtractor
+from common.audio.wav import load_wav
 from common.config import AudioConfig, TextConfig
-from common.data import Batch
+from common.data.batch import Batch
+from common.data.features import check_stored, load_mel, mel_size, recorded_samples
+from common.data.filelist import FilelistEntry, first_fields, read_filelist
+from common.data.transcripts import Transcripts
 from common.errors import InputError
-from common.filelist import FilelistEntry, first_fields, read_filelist
-from common.listed_features import check_stored, load_mel, mel_size, recorded_samples
-from common.mel import MelExtractor
-from common.text.transcripts import Transcripts
 
 _OTHER_SUFFIX = {  # of the first column, by the column that is read: what is wrong then
     "wav": (".pt", "a list of mels; add --load-mel-from-disk"),

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.layers import Dropout
+from common.nn.layers import Dropout
 from tacotron2.attention import Attention
 from tacotron2.layers import Linear
 from tacotron2.step import StepWeights

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from common.synthesis import MelOutput
+from common.synthesis.controls import MelOutput
 from tacotron2.data_function import Tacotron2Utterance, collate
 from tacotron2.model import Tacotron2
 

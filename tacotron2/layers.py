@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from common.layers import Dropout
+from common.nn.layers import Dropout
 
 CONVOLUTION_DROPOUT = 0.5  # after each convolution of encoder and postnet
 

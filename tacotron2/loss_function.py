@@ -5,10 +5,10 @@ import argparse
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.attention import diagonality, distance_from_diagonal, focus_rate
 from common.config import AudioConfig
-from common.layers import mask_from_lengths
-from common.objective import Example, LogStyle, Networks, Objective, Phase, Term
+from common.nn.alignment_metrics import diagonality, distance_from_diagonal, focus_rate
+from common.nn.layers import mask_from_lengths
+from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.model import Tacotron2, TrainingOutput
 
@@ -24,7 +24,7 @@ class Tacotron2Objective(Objective):
     Each is a mean over valid frames; with ``mask_padding`` off over all that a batch was padded to, as the original's.
     ``guided_attention_weight`` above 0 adds what of the attention lies away from the diagonal, a mean over valid frames
     (Tachibana et al. 2018, arXiv:1710.08969, section 4), which forms it from little data or in little time. Validation
-    adds ``attention_diagonality`` and ``attention_focus``, means over utterances (`common.attention`).
+    adds ``attention_diagonality`` and ``attention_focus``, means over utterances (`common.nn.alignment_metrics`).
     """
 
     phases = (Phase(_PHASE, trains=("tacotron2",)),)

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OptionError
-from common.layers import mask_from_lengths
-from common.synthesis import Controls, MelOutput
+from common.nn.layers import mask_from_lengths
+from common.synthesis.controls import Controls, MelOutput
 from common.text.front_end import TextFrontEnd
 from tacotron2.attention import Attention
 from tacotron2.data_function import Tacotron2Batch

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 
-from common.checkpoint import Checkpoint, save_checkpoint
+from common.audio.mel import MelExtractor
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import InputError
-from common.espeak import Interval, Speaker
-from common.mel import MelExtractor
+from common.extraction.textgrid import fit, read_alignment
+from common.text.espeak import Interval, Speaker
 from common.text.front_end import TextFrontEnd
-from common.textgrid import fit, read_alignment
 from fastpitch.aligner import Alignment, ConvAttention
 from fastpitch.model import ModelConfig, build_networks
 from scripts import align_accuracy

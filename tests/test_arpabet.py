@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from common.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from common.cli import ArgumentParser
 from common.config import AudioConfig, TextConfig, from_plain, to_plain
 from common.errors import InputError, OptionError
-from common.extraction_report import options_of
+from common.extraction.summary import options_of
 from common.foreign import fastpitch as published
 from common.text.arguments import (
     add_phoneme_overrides,

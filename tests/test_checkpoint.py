@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from common.checkpoint import (
+from common.checkpoints.checkpoint import (
     Checkpoint,
     checkpoint_path,
     is_within_epoch,
@@ -153,7 +153,7 @@ _SAVE_FOREVER = """
 import sys
 from pathlib import Path
 import torch
-from common.checkpoint import Checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig
 path = Path(sys.argv[1])
 n = 0

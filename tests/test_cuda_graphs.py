@@ -8,9 +8,9 @@ from test_vocoder import AUDIO, Counting, alone, close, on_gpu_terms, ready
 from torch import Tensor
 from torch._dynamo.exc import TorchDynamoException
 
-from common import cuda_graphs
-from common.compiled import CompiledNetwork
-from common.cuda_graphs import BUCKET_FRAMES, BucketedGraphs, bucket_frames
+from common.synthesis import cuda_graphs
+from common.synthesis.compile import CompiledNetwork
+from common.synthesis.cuda_graphs import BUCKET_FRAMES, BucketedGraphs, bucket_frames
 
 
 class FakeGraph:
@@ -34,7 +34,7 @@ class Recorder:
         self.graphs: list[FakeGraph] = []
 
     def __call__(self, work: Callable[[], Tensor]) -> tuple[FakeGraph, Tensor]:
-        """As `common.cuda_graphs.Recorder`."""
+        """As `common.synthesis.cuda_graphs.Recorder`."""
         self.graphs.append(FakeGraph(work))
         return self.graphs[-1], self.graphs[-1].output
 

@@ -11,9 +11,9 @@ import torch
 from torch import nn
 from toy import ToyObjective, toy_collate, toy_engine, toy_networks, toy_utterances
 
-from common.data import Batch
+from common.data.batch import Batch
 from common.errors import InputError
-from common.objective import Networks, Phase
+from common.training.objective import Networks, Phase
 
 ROOT = Path(__file__).resolve().parents[1]
 

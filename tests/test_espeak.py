@@ -6,9 +6,9 @@ import json
 import numpy as np
 import pytest
 
-from common import espeak
 from common.errors import InputError
-from common.espeak import Speaker, Speech, symbols_of
+from common.text import espeak
+from common.text.espeak import Speaker, Speech, symbols_of
 
 TEXT = "She told the curious children about a measured voyage, and then they jumped; was it the end?"
 
@@ -97,7 +97,7 @@ def test_the_edges_are_as_long_as_asked():
 
 
 def test_a_slower_speaker_takes_longer_and_a_higher_one_is_higher():
-    from common.metrics import frame_f0
+    from common.evaluation.metrics import frame_f0
 
     text = "Now the slow boat is leaving the harbour."
     plain, slow, high = Speaker(), Speaker(words_per_minute=90), Speaker(pitch=80)

@@ -18,11 +18,11 @@ import torch
 from matplotlib.figure import Figure
 from tiny_evaluation import AUDIO, Tiny, make_checkpoints, save_other_models, save_vocoder, write_recordings
 
-from common.audio import load_wav
+from common.audio.wav import load_wav
 from common.errors import AudioError, CheckpointError, InputError, OptionError
-from common.evaluation import page, run
-from common.evaluation.run import Evaluator
-from common.metrics import compare_speech
+from common.evaluation import evaluator, page
+from common.evaluation.evaluator import Evaluator
+from common.evaluation.metrics import compare_speech
 from scripts import evaluate_voice
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -64,7 +64,7 @@ def signals_as_before():
 def blank_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing takes most of the time, and few tests look at pictures."""
     for name in ("plot_alone", "plot_comparison"):
-        monkeypatch.setattr(run, name, lambda _: Figure(figsize=(1, 1)))
+        monkeypatch.setattr(evaluator, name, lambda _: Figure(figsize=(1, 1)))
 
 
 def results(tmp_path: Path) -> dict:

@@ -6,8 +6,15 @@ import math
 import numpy as np
 import pytest
 
-from common.error_rates import ErrorCounts, error_counts
-from common.evaluation.figures import DB_PER_NEPER, partners, plot_alone, plot_comparison, to_png
+from common.evaluation.metrics import (
+    SpeechComparison,
+    SpeechDistance,
+    SpeechFrames,
+    compare_speech,
+    compare_speech_frames,
+    mel_cepstrum,
+)
+from common.evaluation.plots import DB_PER_NEPER, partners, plot_alone, plot_comparison, to_png
 from common.evaluation.results import (
     Journal,
     Result,
@@ -17,14 +24,7 @@ from common.evaluation.results import (
     columns_with_values,
     save_results,
 )
-from common.metrics import (
-    SpeechComparison,
-    SpeechDistance,
-    SpeechFrames,
-    compare_speech,
-    compare_speech_frames,
-    mel_cepstrum,
-)
+from common.recognition.error_rates import ErrorCounts, error_counts
 
 RATE = 22050  # Hz
 

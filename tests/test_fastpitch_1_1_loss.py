@@ -11,12 +11,12 @@ from safetensors.torch import load_file
 from test_fastpitch_1_1 import MODELS, part, published, recordings, run_forward, small
 
 import loss_functions
-from common.attention import diagonality
 from common.config import AudioConfig
 from common.distributed import Ranks
-from common.engine import Engine, EngineOptions
-from common.layers import mask_from_lengths
-from common.optim import build_optimizer
+from common.nn.alignment_metrics import diagonality
+from common.nn.layers import mask_from_lengths
+from common.training.engine import Engine, EngineOptions
+from common.training.optim import build_optimizer
 from fastpitch.data_function import FastPitchBatch
 from fastpitch.loss_function import AlignmentLosses, FastPitchObjective
 from fastpitch.model import FastPitchOutput

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 import data_functions
+from common.audio.pitch_statistics import PitchStatistics, read_pitch_statistics
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import InputError
 from common.files import save_tensor, write_json, write_text
-from common.pitch_statistics import PitchStatistics, read_pitch_statistics
 from fastpitch.data_function import FastPitchBatch, FastPitchDataset
 
 AUDIO = AudioConfig(n_mels=4)

@@ -12,8 +12,8 @@ from torch import Tensor
 
 import loss_functions
 from common.config import AudioConfig
-from common.layers import mask_from_lengths
-from common.synthesis import MelOutput
+from common.nn.layers import mask_from_lengths
+from common.synthesis.controls import MelOutput
 from fastpitch.data_function import FastPitchBatch
 from fastpitch.loss_function import FastPitchObjective, sums_of_errors
 from fastpitch.model import FastPitch, ModelConfig

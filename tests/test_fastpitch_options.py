@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import models
-from common.audio_arguments import add_audio_arguments
-from common.checkpoint import Checkpoint
+from common.audio.arguments import add_audio_arguments
+from common.checkpoints.checkpoint import Checkpoint
 from common.cli import ArgumentParser
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import CheckpointError, InputError, OptionError

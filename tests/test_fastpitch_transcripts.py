@@ -12,13 +12,13 @@ import torch
 from corpus import glide
 
 import data_functions
+from common.audio.mel import MelExtractor
+from common.audio.pitch import estimate_pitch, moments, statistics
 from common.config import AudioConfig, TextConfig, to_plain
-from common.data import Draw, ErrorsAsItems
+from common.data.batch import Draw, ErrorsAsItems
 from common.distributed import Ranks
 from common.errors import InputError
 from common.files import save_tensor, write_json, write_text
-from common.mel import MelExtractor
-from common.pitch import estimate_pitch, moments, statistics
 from fastpitch.data_function import UnalignedDataset, survey
 from fastpitch.prior import padded_priors
 

@@ -11,13 +11,13 @@ from tiny import TINY_OPTIONS
 
 import inference
 import train
-from common.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
+from common.data.filelist import FilelistEntry
 from common.errors import CheckpointError, InputError, OptionError
-from common.espeak import Speaker
-from common.filelist import FilelistEntry
 from common.files import load_tensor
-from common.synthesis import Controls
+from common.synthesis.controls import Controls
+from common.text.espeak import Speaker
 from common.text.front_end import TextFrontEnd
 from fastpitch import fine_tuning
 from fastpitch.arg_parser import config_from_args

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from common.data.filelist import read_filelist
 from common.errors import InputError
-from common.filelist import read_filelist
 
 COLUMNS = ("mel", "durations", "pitch", "text")
 

@@ -18,7 +18,7 @@ from tiny_tacotron2 import tiny_network
 
 import inference
 import train
-from common.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, from_plain, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import load_tensor, read_json, write_json

@@ -8,10 +8,10 @@ import torch
 from safetensors.torch import load_file
 
 import models
-from common.checkpoint import load_checkpoint
+from common.checkpoints.checkpoint import load_checkpoint
 from common.errors import CheckpointError
 from common.foreign import read_foreign
-from common.optim import build_optimizer, load_state_by_name
+from common.training.optim import build_optimizer, load_state_by_name
 
 CPU = torch.device("cpu")
 WITH_EMA = "checkpoint_1_0"

@@ -9,12 +9,12 @@ import torch
 from safetensors.torch import load_file
 
 import models
-from common.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import AudioConfig
 from common.distributed import Ranks
-from common.engine import Engine, EngineOptions
 from common.foreign import read_foreign
-from common.optim import build_optimizer
+from common.training.engine import Engine, EngineOptions
+from common.training.optim import build_optimizer
 from fastpitch.data_function import FastPitchBatch
 from fastpitch.loss_function import AlignmentLosses, FastPitchObjective
 from fastpitch.prior import padded_priors

@@ -12,10 +12,10 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 import models
-from common.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import AudioConfig, from_plain
 from common.errors import CheckpointError
-from common.optim import build_optimizer, load_state_by_name
+from common.training.optim import build_optimizer, load_state_by_name
 from hifigan.model import PRESETS, ModelConfig, build_networks
 
 NVIDIA = "nvidia/hifigan_gen_checkpoint_20.pt"

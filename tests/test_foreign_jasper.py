@@ -11,11 +11,11 @@ from tiny_jasper import golden_config
 
 import models
 import train
-from common.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import from_plain, to_plain
 from common.errors import CheckpointError
 from common.foreign import read_foreign
-from common.optim import Novograd, load_state_by_name
+from common.training.optim import Novograd, load_state_by_name
 from jasper.model import Jasper, ModelConfig
 from jasper.yaml_config import CONFIGS, load_config
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from common import espeak
 from common.cli import ArgumentParser
 from common.config import TextConfig
 from common.errors import InputError, OptionError
-from common.espeak import Speaker
+from common.text import espeak
 from common.text.arguments import NO_G2P, add_phoneme_overrides, add_text_arguments, override_phonemes
 from common.text.arguments import text_config_from_args as config_of
+from common.text.espeak import Speaker
 from common.text.front_end import TextFrontEnd
 from common.text.symbols import get_symbol_table
 

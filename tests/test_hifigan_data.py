@@ -13,14 +13,14 @@ from safetensors.torch import load_file
 from tiny_vocoder import ALIGNED
 from torch import Tensor
 
-from common.audio import load_wav
+from common.audio.mel import MelExtractor
+from common.audio.wav import load_wav
 from common.config import AudioConfig, to_plain
-from common.data import Draw, ErrorsAsItems
+from common.data.batch import Draw, ErrorsAsItems
+from common.data.recordings import input_mel_extractor
+from common.data.sampler import EpochDraws, GlobalBatchSampler
 from common.distributed import Ranks
 from common.errors import AudioError, InputError
-from common.mel import MelExtractor
-from common.sampler import EpochDraws, GlobalBatchSampler
-from common.segments import input_mel_extractor
 from hifigan.data_function import SILENCE, HifiganDataset
 
 RAW = replace(ALIGNED, peak=None)

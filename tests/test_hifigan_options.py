@@ -12,8 +12,8 @@ import pytest
 import train
 from common.config import AudioConfig, to_plain
 from common.errors import InputError, OptionError
-from common.objective import Objective
-from common.settings import Settings
+from common.training.objective import Objective
+from common.training.settings import Settings
 from hifigan.arg_parser import config_from_args, fitting_rates, set_up_networks, settings_from_args
 from hifigan.data_function import segment_size
 from hifigan.json_config import read_json_config

@@ -19,12 +19,12 @@ from test_engine import run_ranks
 from tiny_vocoder import ALIGNED, TINY, TINY_OPTIONS, make_recordings, train_options
 
 import train
-from common.audio import load_wav
-from common.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.audio.mel import MelExtractor
+from common.audio.wav import load_wav
+from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import AudioConfig, from_plain, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
-from common.mel import MelExtractor
 from hifigan.loss_function import HifiganObjective
 from hifigan.model import ModelConfig, build_networks
 

@@ -7,7 +7,7 @@ import pytest
 
 PROGRAM = """
 import resource, sys, torch
-from common.host_memory import keep_freed_memory
+from common.precision import keep_freed_memory
 if "keep" in sys.argv and not keep_freed_memory():
     sys.exit(77)
 for _ in range(15):

@@ -13,11 +13,11 @@ import soundfile
 import torch
 
 import inference
-from common.checkpoint import Checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import save_tensor, write_json
-from common.synthesizer import OutputFolder, Spoken
+from common.synthesis.synthesizer import OutputFolder, Spoken
 from fastpitch.model import ModelConfig, build_networks
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 import inference
-from common.checkpoint import Checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.text.front_end import TextFrontEnd
 from fastpitch.model import ModelConfig, build_networks

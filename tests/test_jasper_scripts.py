@@ -14,7 +14,7 @@ from test_scripts import ROOT, dry_run, run_bash
 import train
 from common.errors import InputError
 from common.logger import Logger
-from common.recognition_arguments import parse_recognition_args
+from common.recognition.arguments import parse_recognition_args
 from jasper.manifest import read_entries
 from jasper.yaml_config import load_config
 from scripts.make_digits_lists import main as make_digits_lists

@@ -9,11 +9,11 @@ import torch
 from sung_words import RATE, make_sung_corpus, training_options
 
 import train
-from common.audio import save_wav
-from common.checkpoint import load_checkpoint
-from common.engine import Engine
+from common.audio.wav import save_wav
+from common.checkpoints.checkpoint import load_checkpoint
 from common.errors import InputError, OptionError
 from common.logger import read_log
+from common.training.engine import Engine
 from jasper.config import InputSettings, JasperSettings
 from jasper.data_function import JasperDataset
 from jasper.yaml_config import load_config

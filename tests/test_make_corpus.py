@@ -7,10 +7,10 @@ import soundfile
 import tgt
 
 from common.config import AudioConfig
+from common.data.filelist import read_filelist
 from common.errors import InputError
-from common.espeak import Speaker
-from common.filelist import read_filelist
-from common.textgrid import fit, read_alignment
+from common.extraction.textgrid import fit, read_alignment
+from common.text.espeak import Speaker
 from scripts.make_corpus import SENTENCES, Corpus, main, make_corpus, normalise, read_sentences
 
 TEXTS = ["A narrow path climbs.", "Stop at 7!", "The end is near, said the clerk; nobody listened to him."]

@@ -9,11 +9,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from common.audio import load_wav
+from common.audio.griffin_lim import griffin_lim
+from common.audio.mel import MelExtractor, compress, decompress, energy
+from common.audio.wav import load_wav
 from common.config import AudioConfig
 from common.errors import AudioError, InputError
-from common.griffin_lim import griffin_lim
-from common.mel import MelExtractor, compress, decompress, energy
 
 SMALL = {"sampling_rate": 8000, "filter_length": 256, "hop_length": 64, "win_length": 200, "n_mels": 20}
 SMALL_CENTERED = AudioConfig(**SMALL, mel_fmax=3500.0)

@@ -8,7 +8,14 @@ import pytest
 from parselmouth.praat import call
 
 from common.errors import AudioError
-from common.metrics import N_COEFFICIENTS, SpeechDistance, align, compare_speech, mel_cepstral_distortion, mel_cepstrum
+from common.evaluation.metrics import (
+    N_COEFFICIENTS,
+    SpeechDistance,
+    align,
+    compare_speech,
+    mel_cepstral_distortion,
+    mel_cepstrum,
+)
 
 RATE = 22050  # Hz
 

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
-from common.optim import (
+from common.training.optim import (
     Novograd,
     build_optimizer,
     jasper_schedule,

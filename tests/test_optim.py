@@ -9,9 +9,9 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
-from common.ema import ExponentialMovingAverage
 from common.errors import CheckpointError
-from common.optim import (
+from common.training.ema import ExponentialMovingAverage
+from common.training.optim import (
     OPTIMIZERS,
     Lamb,
     build_optimizer,

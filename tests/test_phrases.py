@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from common.espeak import Speaker
-from common.phrases import read_phrases
+from common.synthesis.phrases import read_phrases
+from common.text.espeak import Speaker
 from scripts.make_corpus import SENTENCES, read_sentences
 
 PHRASES = Path(__file__).resolve().parents[1] / "phrases"

@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from common.audio import load_wav
-from common.config import AudioConfig
-from common.errors import AudioError, InputError
-from common.pitch import (
+from common.audio.pitch import (
     KINDS,
     average_pitch,
     estimate_pitch,
@@ -20,6 +17,9 @@ from common.pitch import (
     split_durations,
     statistics,
 )
+from common.audio.wav import load_wav
+from common.config import AudioConfig
+from common.errors import AudioError, InputError
 
 CONFIG = AudioConfig()
 TOLERANCE = 1e-6  # Hz

@@ -12,11 +12,11 @@ import soundfile
 import torch
 from safetensors.numpy import load_file
 
-import common.pitch_cache
+import common.audio.pitch_cache
+from common.audio.pitch import estimate_pitch, estimate_pitch_pyin, pitch_by
+from common.audio.pitch_cache import PitchCache
 from common.config import AudioConfig
 from common.errors import AudioError, InputError
-from common.pitch import estimate_pitch, estimate_pitch_pyin, pitch_by
-from common.pitch_cache import PitchCache
 
 AUDIO = AudioConfig()
 N_FRAMES = 44

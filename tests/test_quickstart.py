@@ -11,11 +11,11 @@ import pytest
 import soundfile
 import torch
 
-from common.checkpoint import Checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
 from common.errors import InputError
-from common.metrics import SpeechDistance
-from common.phrases import read_phrases
+from common.evaluation.metrics import SpeechDistance
+from common.synthesis.phrases import read_phrases
 from hifigan.model import ModelConfig, build_networks
 from scripts import quickstart
 from scripts.make_corpus import SENTENCES, read_sentences

@@ -18,7 +18,7 @@ import extract_mels
 import inference
 import train
 from common.config import AudioConfig
-from common.recognition_arguments import parse_recognition_args
+from common.recognition.arguments import parse_recognition_args
 from hifigan.model import PRESETS
 from scripts.evaluate_voice import build_parser as build_evaluation_parser
 from tests.corpus import add_clip

@@ -12,8 +12,8 @@ import soundfile
 import torch
 from tiny import TINY_OPTIONS
 
-from common.audio import load_wav
-from common.checkpoint import load_checkpoint
+from common.audio.wav import load_wav
+from common.checkpoints.checkpoint import load_checkpoint
 from common.logger import read_log
 from common.text.cleaners import get_cleaner
 

@@ -9,12 +9,12 @@ from sung_words import RATE
 from torch import Tensor
 
 import inference
-from common.audio import load_wav, save_wav
-from common.checkpoint import load_checkpoint, save_checkpoint
+from common.audio.wav import load_wav, save_wav
+from common.checkpoints.checkpoint import load_checkpoint, save_checkpoint
 from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
-from common.recognition import Listener, measure, time_figures, write_down
-from common.recognition_arguments import wants_recognition
+from common.recognition.arguments import wants_recognition
+from common.recognition.transcribe import Listener, measure, time_figures, write_down
 from jasper.waveform import resample
 
 CPU = torch.device("cpu")

@@ -5,10 +5,10 @@ import itertools
 import pytest
 import torch
 
-from common.data import Draw
+from common.data.batch import Draw
+from common.data.sampler import EpochDraws, GlobalBatchSampler, ValidationSampler
 from common.distributed import Ranks
 from common.errors import InputError
-from common.sampler import EpochDraws, GlobalBatchSampler, ValidationSampler
 
 LENGTHS = torch.randint(100, 900, (103,), generator=torch.Generator().manual_seed(3)).tolist()
 

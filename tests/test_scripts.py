@@ -20,7 +20,7 @@ import torch
 
 import extract_mels
 import train
-from common.checkpoint import Checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from common.logger import Logger

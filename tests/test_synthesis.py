@@ -5,11 +5,11 @@ from pathlib import PurePosixPath
 import pytest
 import torch
 
-from common.audio import load_wav
+from common.audio.wav import load_wav
 from common.config import AudioConfig
 from common.errors import InputError
-from common.phrases import Phrase
-from common.synthesizer import OutputFolder, Spoken, Utterance, fade_out, plan_batches
+from common.synthesis.phrases import Phrase
+from common.synthesis.synthesizer import OutputFolder, Spoken, Utterance, fade_out, plan_batches
 
 AUDIO = AudioConfig(hop_length=64, n_mels=8)
 

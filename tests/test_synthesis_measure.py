@@ -8,7 +8,8 @@ import pytest
 import torch
 from scipy.stats import norm
 
-from common.measure import BatchTimes, Measurements, Stopwatch, unit_of
+from common.synthesis.measurements import BatchTimes, Measurements, unit_of
+from common.timing import Stopwatch
 
 BATCHES = [
     BatchTimes(n_utterances=4, n_tokens=400, n_frames=2000, n_samples=512000, generator=0.2, vocoder=0.5),

@@ -9,10 +9,10 @@ from safetensors.torch import load_file
 from tiny import make_corpus
 from tiny_tacotron2 import group, make_wavs
 
-from common.audio import load_wav
+from common.audio.mel import MelExtractor
+from common.audio.wav import load_wav
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import InputError
-from common.mel import MelExtractor
 from tacotron2.data_function import Tacotron2Dataset, Tacotron2Utterance, collate
 
 TEXT = TextConfig(cleaners=("english_cleaners",))

@@ -20,14 +20,14 @@ from torch import Tensor
 
 import extract_mels
 import train
-from common.audio import load_wav
-from common.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.audio.pitch import average_pitch, estimate_pitch
+from common.audio.wav import load_wav
+from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from common.cli import run
 from common.config import AudioConfig, TextConfig, to_plain
 from common.files import load_tensor, read_json
 from common.logger import read_log
-from common.pitch import average_pitch, estimate_pitch
-from common.synthesis import MelOutput
+from common.synthesis.controls import MelOutput
 from common.text.front_end import TextFrontEnd
 from tacotron2.data_function import Tacotron2Dataset
 from tacotron2.follower import Follower
@@ -220,7 +220,7 @@ def test_ctrl_c_leaves_whole_files_and_the_run_goes_on_from_there(
     for name in FOLDERS:
         for path in (corpus / name).glob("*.pt"):
             path.unlink()
-    monkeypatch.setattr("common.extraction_follower.BATCH", 2)
+    monkeypatch.setattr("common.extraction.teacher.BATCH", 2)
     heard, listen = [], Follower.__call__
 
     def interrupted(self: Follower, tokens: list[Tensor], mels: list[Tensor]) -> MelOutput:

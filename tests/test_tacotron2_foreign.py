@@ -9,12 +9,12 @@ from safetensors.torch import load_file
 from tiny_tacotron2 import group, published
 
 import models
-from common.checkpoint import load_checkpoint
+from common.checkpoints.checkpoint import load_checkpoint
 from common.config import AudioConfig
 from common.errors import CheckpointError
-from common.layers import mask_from_lengths
-from common.optim import build_optimizer, load_state_by_name
-from common.synthesis import Controls
+from common.nn.layers import mask_from_lengths
+from common.synthesis.controls import Controls
+from common.training.optim import build_optimizer, load_state_by_name
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS
 
 CPU = torch.device("cpu")

@@ -8,7 +8,7 @@ from tiny_tacotron2 import TINY_OPTIONS, make_mels, make_wavs, mels_options
 
 import models
 import train
-from common.checkpoint import load_checkpoint
+from common.checkpoints.checkpoint import load_checkpoint
 from common.config import AudioConfig
 from common.errors import OptionError
 from common.logger import read_log

@@ -10,8 +10,8 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from common.errors import InputError
-from common.objective import Example
-from common.tensorboard import TensorBoardLogs
+from common.training.objective import Example
+from common.training.tensorboard import TensorBoardLogs
 
 
 def read(folder: Path) -> EventAccumulator:

@@ -9,8 +9,8 @@ import pytest
 from common.config import TextConfig
 from common.text.cleaners import english_cleaners_v3
 from common.text.front_end import TextFrontEnd
-from common.text.reading.numbers import cardinal, ordinal, year
-from common.text.reading.roman import value
+from common.text.normalization.english.numbers import cardinal, ordinal, year
+from common.text.normalization.english.roman import value
 
 TABLE = Path(__file__).parent / "text_cases" / "english_v3.tsv"
 _ARPABET = re.compile(r"\{[A-Z0-9 ]+\}")

@@ -8,7 +8,7 @@ import pytest
 
 from common.config import AudioConfig
 from common.errors import InputError
-from common.textgrid import Alignment, fit, read_alignment, trim_silence
+from common.extraction.textgrid import Alignment, fit, read_alignment, trim_silence
 
 CONFIG = AudioConfig()
 FRAME = 256 / 22050  # s

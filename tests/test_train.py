@@ -15,7 +15,7 @@ from test_engine import run_ranks
 from tiny import make_corpus, train_options
 
 import train
-from common.checkpoint import load_checkpoint
+from common.checkpoints.checkpoint import load_checkpoint
 from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
 

@@ -11,15 +11,15 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 import inference
-from common.audio import load_wav, save_wav
-from common.checkpoint import Checkpoint, save_checkpoint
+from common.audio.denoiser import BIAS_FRAMES, Denoiser
+from common.audio.mel import MelExtractor
+from common.audio.wav import load_wav, save_wav
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
-from common.denoiser import BIAS_FRAMES, Denoiser
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import read_json, save_tensor, write_json
 from common.logger import read_log
-from common.mel import MelExtractor
-from common.vocoder import AudioContract, NetworkVocoder
+from common.synthesis.vocoder import AudioContract, NetworkVocoder
 from fastpitch import model as fastpitch
 from hifigan.model import Generator, ModelConfig, build_networks
 

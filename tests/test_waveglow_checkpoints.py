@@ -18,10 +18,10 @@ from tiny_waveglow import golden_config, golden_network, group
 from torch import Tensor
 
 import models
-from common.checkpoint import Checkpoint, load_checkpoint, read_payload
+from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, read_payload
+from common.checkpoints.restricted_pickle import read_pickled_networks
 from common.errors import CheckpointError
-from common.foreign.restricted_pickle import read_pickled_networks
-from common.optim import build_optimizer, load_state_by_name
+from common.training.optim import build_optimizer, load_state_by_name
 from waveglow.model import ModelConfig, build_networks
 
 CPU = torch.device("cpu")

@@ -10,8 +10,8 @@ from safetensors.torch import load_file
 from tiny_waveglow import HOP, SMALL, SMALL_HOP, golden_config, golden_network, group, small_network
 from torch import Tensor, nn
 
+from common.audio.denoiser import BIAS_FRAMES, Denoiser
 from common.config import AudioConfig
-from common.denoiser import BIAS_FRAMES, Denoiser
 from common.errors import InputError, OptionError
 from waveglow.loss_function import likelihood_sum
 from waveglow.model import Invertible1x1Conv, ModelConfig, WaveGlow, build_networks, log_determinants

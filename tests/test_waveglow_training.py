@@ -14,14 +14,14 @@ from torch import Tensor
 
 import models
 import train
-from common.audio import load_wav
-from common.checkpoint import load_checkpoint
+from common.audio.mel import MelExtractor
+from common.audio.wav import load_wav
+from common.checkpoints.checkpoint import load_checkpoint
 from common.config import AudioConfig
-from common.engine import Engine
+from common.data.recordings import input_mel_extractor
 from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
-from common.mel import MelExtractor
-from common.segments import input_mel_extractor
+from common.training.engine import Engine
 from waveglow.data_function import WaveGlowDataset
 from waveglow.loss_function import WaveGlowObjective, likelihood_sum
 from waveglow.model import FlowOutput, ModelConfig

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from common.weight_norm import (
+from common.nn.weight_norm import (
     SpectralNormConv1d,
     WeightNormConv1d,
     WeightNormConv2d,

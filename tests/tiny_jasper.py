@@ -10,9 +10,9 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from common.distributed import Ranks
-from common.engine import Engine, EngineOptions
-from common.objective import Networks
-from common.optim import build_optimizer
+from common.training.engine import Engine, EngineOptions
+from common.training.objective import Networks
+from common.training.optim import build_optimizer
 from jasper.augmentation import Augmentation
 from jasper.batch import JasperBatch
 from jasper.config import BlockConfig, FeatureConfig, ModelConfig

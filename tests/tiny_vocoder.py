@@ -8,11 +8,11 @@ import torch
 from corpus import RATE, glide
 
 from common.config import AudioConfig
-from common.data import Batch
+from common.data.batch import Batch
 from common.distributed import Ranks
-from common.engine import Engine, EngineOptions
-from common.objective import Networks
-from common.optim import build_optimizer
+from common.training.engine import Engine, EngineOptions
+from common.training.objective import Networks
+from common.training.optim import build_optimizer
 from hifigan.data_function import HifiganBatch
 from hifigan.loss_function import HifiganObjective
 from hifigan.model import ModelConfig, build_networks

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig
 from common.distributed import Ranks
-from common.engine import Engine, EngineOptions
-from common.objective import Networks
-from common.optim import build_optimizer
+from common.training.engine import Engine, EngineOptions
+from common.training.objective import Networks
+from common.training.optim import build_optimizer
 from waveglow.data_function import WaveGlowBatch
 from waveglow.loss_function import WaveGlowObjective
 from waveglow.model import ModelConfig, WaveGlow, build_networks

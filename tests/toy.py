@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from common.data import Batch
+from common.data.batch import Batch
 from common.distributed import Ranks
-from common.engine import Engine, EngineOptions
-from common.layers import mask_from_lengths
-from common.objective import LogStyle, Networks, Objective, Phase, Term
-from common.optim import build_optimizer
+from common.nn.layers import mask_from_lengths
+from common.training.engine import Engine, EngineOptions
+from common.training.objective import LogStyle, Networks, Objective, Phase, Term
+from common.training.optim import build_optimizer
 
 
 @dataclass(frozen=True)

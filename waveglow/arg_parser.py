@@ -5,13 +5,13 @@ from dataclasses import replace
 
 from torch import nn
 
-from common.audio_arguments import audio_config_from_args
+from common.audio.arguments import audio_config_from_args
+from common.audio.mel import MelExtractor
 from common.cli import ArgumentParser, positive_float, positive_int
 from common.config import AudioConfig
 from common.errors import OptionError
-from common.mel import MelExtractor
-from common.optim import Optimization
-from common.settings import Settings
+from common.training.optim import Optimization
+from common.training.settings import Settings
 from waveglow.model import ModelConfig
 
 # Published recipe (scripts/train_waveglow.sh); those of the common options are for other models.

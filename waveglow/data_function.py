@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from common.config import AudioConfig, TextConfig
-from common.data import Batch
-from common.segments import Recordings, random_start
+from common.data.batch import Batch
+from common.data.recordings import Recordings, random_start
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class WaveGlowUtterance:
 
 
 class WaveGlowDataset:
-    """Segments of ``segment_length`` samples of the recordings of a list, which `common.segments.Recordings` reads.
+    """Segments of ``segment_length`` samples of a list's recordings, which `common.data.recordings.Recordings` reads.
 
     ``draw`` gives a segment from a place that seed, epoch and index decide, for training; indexing gives the same
     segment each time, and the whole recording. A shorter recording is followed by silence.

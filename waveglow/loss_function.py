@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.objective import Example, LogStyle, Networks, Objective, Phase, Term
-from common.segments import input_mel_extractor
+from common.data.recordings import input_mel_extractor
+from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
 from waveglow.data_function import WaveGlowBatch
 from waveglow.model import FlowOutput
 

@@ -4,10 +4,13 @@ import argparse
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from common.cli import non_negative_float, positive_float
+from common.cli import given_options, non_negative_float, option_of, positive_float
 from common.config import TextConfig
+from common.errors import OptionError
 from common.text.symbols import PHONE_SETS
 
+# What a data report reads, besides its own options and those of the mel-spectrograms.
+REPORT_READS = ("dataset_path", "wav_text_filelist", "max_wav_value", "symbol_set", "text_cleaners", "num_workers")
 DEFAULT_CLEANERS = ("english_cleaners_v3",)  # of train.py
 
 
@@ -61,6 +64,23 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
             type=_TYPES.get(field.name, positive_float),
             default=field.default,
             help=_HELP[field.name],
+        )
+
+
+def check_report_options(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """A report reads few of the other options, and its own have no use without it."""
+    given = [name for name in given_options(args, parser) if name != "report"]
+    if not args.report:
+        if alone := next((name for name in given if name.startswith("report_")), None):
+            raise OptionError(f"{option_of(alone)} is only used by --report")
+        return
+    read = [name for name in given if name not in REPORT_READS and not name.startswith("report_")]
+    if read:
+        raise OptionError(f"--report looks at recordings and makes no features; leave out {option_of(read[0])}")
+    if args.report_min_seconds >= args.report_max_seconds:
+        raise OptionError(
+            f"--report-min-seconds {args.report_min_seconds:g} and --report-max-seconds {args.report_max_seconds:g}: "
+            "the first must be smaller"
         )
 
 

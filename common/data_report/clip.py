@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from common.audio import open_wav
+from common.audio.pitch import CEILING, FLOOR, SHORTEST, PitchMoments, estimate_pitch, moments
+from common.audio.wav import open_wav
 from common.config import AudioConfig, TextConfig
 from common.errors import AudioError, InputError
-from common.extraction import ExtractionPlan, Utterance, reason, text_front_end
-from common.pitch import CEILING, FLOOR, SHORTEST, PitchMoments, estimate_pitch, moments
+from common.extraction.features import ExtractionPlan, Utterance, reason, text_front_end
 
 BLOCK_SECONDS = 60  # s of a recording that are in memory at a time
 FRAME_SECONDS = 0.01  # s over which a level is taken

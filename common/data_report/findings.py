@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from common.audio import CONTAINERS, FULL_SCALE
+from common.audio.mel import MelExtractor
+from common.audio.pitch import SHORTEST
+from common.audio.wav import CONTAINERS, FULL_SCALE
 from common.config import AudioConfig
 from common.data_report.arguments import Limits
 from common.data_report.clip import Clip
-from common.extraction import Utterance
-from common.extraction_run import refuse_duplicates
-from common.mel import MelExtractor
-from common.pitch import SHORTEST
+from common.extraction.corpus import refuse_duplicates
+from common.extraction.features import Utterance
 
 REFUSED, SUSPICIOUS = "refused", "suspicious"
 LEAST_VOICED = 0.05  # of the values of pitch

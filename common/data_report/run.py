@@ -13,9 +13,9 @@ from common.data_report.findings import judge
 from common.data_report.page import page
 from common.data_report.summary import DataReport, characters, distributions, formats, notes, speakers, to_json
 from common.errors import InputError
-from common.extraction import ExtractionPlan
-from common.extraction_pool import WorkerPool
-from common.extraction_run import read_lists
+from common.extraction.corpus import read_lists
+from common.extraction.features import ExtractionPlan
+from common.extraction.workers import WorkerPool
 from common.files import write_json, write_text
 from common.progress import progress
 

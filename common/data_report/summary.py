@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from common.audio.pitch import statistics
 from common.config import AudioConfig, TextConfig, to_plain
 from common.data_report.arguments import Limits
 from common.data_report.clip import PITCH_EDGES, Clip, quantile
 from common.data_report.findings import KINDS, SMALLEST_GROUP, Finding, speaking_rate
 from common.errors import InputError
-from common.pitch import statistics
 
 PLACES = 5  # lines named for a character
 FEW_CLIPS = 20  # of a speaker: too few to learn a voice from

@@ -11,8 +11,8 @@ from urllib.parse import quote
 import soundfile
 
 from common.errors import InputError
+from common.evaluation.evaluator import Folder
 from common.evaluation.results import Column, Result, averages, columns_with_values
-from common.evaluation.run import Folder
 from common.files import write_text
 
 EMBEDDED_BYTES = 48 * 2**20  # pages that would be larger with everything in them refer to the files beside them

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from common.error_rates import ErrorCounts
 from common.errors import InputError
+from common.evaluation.metrics import SpeechDistance
 from common.files import write_json, write_text
-from common.metrics import SpeechDistance
+from common.recognition.error_rates import ErrorCounts
 
 _NAME_WIDTH = 24  # characters of an utterance's name in a table on the terminal
 

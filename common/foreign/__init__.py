@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from common.checkpoint import Checkpoint
+from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints.layout import without_prefix
 from common.errors import CheckpointError
 from common.foreign import fastpitch, hifigan, jasper, tacotron2, waveglow
-from common.foreign.layout import without_prefix
 
 _READERS = {
     "FastPitch": fastpitch.read,

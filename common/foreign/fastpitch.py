@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from common.checkpoint import Checkpoint
+from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints.layout import optimizer_by_name, without_prefix
 from common.config import AudioConfig, TextConfig
-from common.foreign.layout import optimizer_by_name, without_prefix
 from common.text.symbols import CHARACTER_SETS, get_symbol_table
 
 _NOT_PARAMETERS = ("pitch_mean", "pitch_std", "pos_emb.inv_freq")  # buffers, by the end of their keys

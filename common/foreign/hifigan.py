@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.checkpoint import Checkpoint, read_payload
+from common.checkpoints.checkpoint import Checkpoint, read_payload
+from common.checkpoints.layout import optimizer_by_name, without_prefix
 from common.config import AudioConfig
 from common.errors import CheckpointError, InputError
 from common.files import read_json
-from common.foreign.layout import optimizer_by_name, without_prefix
 
 State = dict[str, Tensor]
 _LARGEST_CONFIG = 100_000  # bytes; other JSON files of a folder are not searched for a configuration

@@ -5,9 +5,9 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoint import Checkpoint
+from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints.layout import optimizer_by_name, without_prefix
 from common.config import AudioConfig
-from common.foreign.layout import optimizer_by_name, without_prefix
 
 State = dict[str, Tensor]
 _RENAMED = {"jasper_encoder.encoder.": "encoder.layers.", "jasper_decoder.decoder_layers.": "decoder.layers."}

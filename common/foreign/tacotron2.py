@@ -5,9 +5,9 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoint import Checkpoint
+from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints.layout import optimizer_by_name, without_prefix
 from common.config import AudioConfig, TextConfig
-from common.foreign.layout import optimizer_by_name, without_prefix
 
 _BUFFERS = ("running_mean", "running_var", "num_batches_tracked")  # of batch norm, by the end of their keys
 _N_SYMBOLS = 148  # of the one symbol set that the original has

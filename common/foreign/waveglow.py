@@ -6,10 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.checkpoint import Checkpoint
+from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints.layout import optimizer_by_name, without_prefix
 from common.config import AudioConfig
-from common.foreign.layout import optimizer_by_name, without_prefix
-from common.weight_norm import split_weight
+from common.nn.weight_norm import split_weight
 
 State = dict[str, Tensor]
 _UPSAMPLING_FRAMES = 4  # the upsampling's kernel is so many hops long

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from common.config import G2P, TextConfig
 from common.errors import InputError, OptionError
-from common.espeak import check_language
 from common.text.arpabet import ARPABET_AMBIGUOUS, ARPABET_BY, load_dictionary, load_heteronyms
 from common.text.cleaners import CLEANERS
+from common.text.espeak import check_language
 from common.text.front_end import UNKNOWN_SYMBOLS
 from common.text.g2p import G2P_SETS
 from common.text.symbols import CHARACTER_SETS, PHONE_SETS

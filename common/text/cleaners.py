@@ -6,11 +6,11 @@ from collections.abc import Callable
 from unidecode import unidecode
 
 from common.errors import InputError
-from common.text.published.abbreviations import expand_abbreviations
-from common.text.published.letters import expand_letters_and_numbers, spell_acronyms
-from common.text.published.numbers import expand_numbers
-from common.text.published.times import expand_times
-from common.text.reading.english import read_english
+from common.text.normalization.english.english import read_english
+from common.text.normalization.published.abbreviations import expand_abbreviations
+from common.text.normalization.published.letters import expand_letters_and_numbers, spell_acronyms
+from common.text.normalization.published.numbers import expand_numbers
+from common.text.normalization.published.times import expand_times
 
 _BLANKS = re.compile(r"\s+")
 _SLASHES = re.compile(r"/+")

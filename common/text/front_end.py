@@ -10,7 +10,7 @@ from common.errors import InputError
 from common.text.arpabet import Draw, Pronouncer
 from common.text.cleaners import PUBLISHED_CLEANERS, collapse_blanks, get_cleaner
 from common.text.g2p import phones_of_text
-from common.text.published.numbers import expand_currency
+from common.text.normalization.published.numbers import expand_currency
 from common.text.symbols import PADDING, canonical_phone, get_symbol_table
 
 UNKNOWN_SYMBOLS = ("error", "drop")

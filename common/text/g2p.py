@@ -4,7 +4,7 @@ import re
 import unicodedata
 
 from common.errors import InputError
-from common.espeak import Clause, transcribe, unlinked
+from common.text.espeak import Clause, transcribe, unlinked
 from common.text.symbols import SILENCES, SymbolTable, canonical_phone
 
 G2P_SETS = ("ipa_marked", "ipa")

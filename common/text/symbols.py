@@ -6,6 +6,8 @@ from functools import cache
 
 from common.errors import InputError
 
+EDGE_SILENCE = "sil"  # before the first and after the last phone
+PAUSE = "sp"  # between phones
 PADDING = "_"
 SILENCES = ("sil", "sp", "spn")  # long silence, short pause, spoken noise: the Montreal Forced Aligner's marks
 

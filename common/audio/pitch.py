@@ -1,0 +1,158 @@
+"""Pitch by Praat or pYIN, one value a mel frame, its averages over symbols, and the statistics that normalise them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import librosa
+import numpy as np
+import parselmouth
+
+from common.audio.pitch_statistics import PitchStatistics
+from common.config import AudioConfig
+from common.errors import AudioError, InputError
+
+FLOOR = 75.0  # Hz
+CEILING = 600.0  # Hz
+SHORTEST = 3.0 / FLOOR  # s, the analysis window: three periods of the lowest pitch
+METHODS = ("praat", "pyin")
+PYIN_FLOOR = float(librosa.note_to_hz("C2"))  # Hz
+PYIN_CEILING = float(librosa.note_to_hz("C7"))  # Hz
+FLAT = 1e-6  # a standard deviation below this part of the mean is rounding
+TRICHAR_PARTS = 3
+KINDS = ("pitch_mel", "pitch_char", "pitch_trichar")
+
+
+@dataclass(frozen=True)
+class PitchMoments:
+    """Enough of one utterance's voiced values to find the statistics of many: no value is looked at twice."""
+
+    count: int
+    mean: float  # Hz
+    squares: float  # sum of squared deviations from ``mean``, Hz^2
+
+
+def estimate_pitch(wave: np.ndarray, config: AudioConfig, *, n_frames: int, where: str = "") -> np.ndarray:
+    """wave (T,) in [-1, 1] -> pitch (n_frames,) float64 in Hz, 0 where unvoiced.
+
+    Praat's autocorrelation method from 75 to 600 Hz with a time step of duration / (n_frames + 3), so that it gives
+    about ``n_frames`` values; value i is taken for mel frame i, as FastPitch 1.0 does (Lancucki, FastPitch, 2021,
+    section 3). That holds near 86 frames a second. At other rates, where the numbers differ by more than one, each
+    frame takes the value nearest to it in time.
+    """
+    sound = parselmouth.Sound(np.asarray(wave, dtype=np.float64), config.sampling_rate)
+    if sound.duration < SHORTEST:
+        wanted = f"pitch needs at least {SHORTEST:.3f} s"
+        raise AudioError(f"a clip of {sound.duration:.3f} s: too short, {wanted}{f' ({where})' if where else ''}")
+    time_step = sound.duration / (n_frames + 3)
+    try:
+        track = sound.to_pitch(time_step=time_step, pitch_floor=FLOOR, pitch_ceiling=CEILING)
+    except parselmouth.PraatError as error:
+        raise AudioError(
+            f"Praat finds no pitch: {str(error).splitlines()[0]}{f' ({where})' if where else ''}"
+        ) from error
+    values = track.selected_array["frequency"].astype(np.float64)
+    pitch = np.zeros(n_frames)
+    if abs(len(values) - n_frames) <= 1:
+        n = min(len(values), n_frames)
+        pitch[:n] = values[:n]
+        return pitch
+    times = np.arange(n_frames) * config.hop_length / config.sampling_rate
+    nearest = np.round((times - track.t1) / track.dt).astype(int)
+    inside = (nearest >= 0) & (nearest < len(values))
+    pitch[inside] = values[nearest[inside]]
+    return pitch
+
+
+def estimate_pitch_pyin(wave: np.ndarray, config: AudioConfig, *, n_frames: int) -> np.ndarray:
+    """wave (T,) in [-1, 1] -> pitch (n_frames,) float64 in Hz, 0 where unvoiced, by pYIN from C2 to C7.
+
+    Windows are as long as the mel-spectrogram's; frame i of librosa is taken for mel frame i, as FastPitch 1.1 does.
+    Source: Mauch & Dixon, pYIN (2014), as librosa computes it.
+    """
+    ceiling = min(PYIN_CEILING, config.sampling_rate / 2)
+    values, _, _ = librosa.pyin(
+        np.asarray(wave, dtype=np.float32),
+        sr=config.sampling_rate,
+        fmin=PYIN_FLOOR,
+        fmax=ceiling,
+        frame_length=config.filter_length,
+        hop_length=config.hop_length,
+    )
+    n = min(len(values), n_frames)
+    pitch = np.zeros(n_frames)
+    pitch[:n] = np.nan_to_num(values[:n])
+    return pitch
+
+
+def pitch_by(method: str, wave: np.ndarray, config: AudioConfig, *, n_frames: int, where: str = "") -> np.ndarray:
+    """wave (T,) in [-1, 1] -> pitch (n_frames,) float64 in Hz, 0 where unvoiced; ``method`` is one of ``METHODS``.
+
+    Raises:
+        AudioError: the clip is too short for pitch; names ``where``.
+    """
+    if method == "pyin":
+        return estimate_pitch_pyin(wave, config, n_frames=n_frames)
+    return estimate_pitch(wave, config, n_frames=n_frames, where=where)
+
+
+def average_pitch(pitch: np.ndarray, durations: np.ndarray) -> np.ndarray:
+    """pitch (F,) in Hz, durations (L,) frames summing to F -> (L,): mean of each symbol's voiced frames, or 0."""
+    ends = np.cumsum(durations)
+    if len(ends) == 0 or ends[-1] != len(pitch):
+        total = int(ends[-1]) if len(ends) else 0
+        raise InputError(f"durations sum to {total} frames, the pitch has {len(pitch)}")
+    starts = ends - durations
+    sums = np.concatenate(([0.0], np.cumsum(pitch)))
+    counts = np.concatenate(([0], np.cumsum(pitch != 0)))
+    voiced = counts[ends] - counts[starts]
+    return (sums[ends] - sums[starts]) / np.maximum(voiced, 1) * (voiced > 0)
+
+
+def split_durations(durations: np.ndarray, parts: int = TRICHAR_PARTS) -> np.ndarray:
+    """durations (L,) -> (L * parts,): each one in nearly equal parts, the larger first (5 -> 2, 2, 1)."""
+    offsets = np.arange(parts)
+    return ((durations[:, None] + parts - 1 - offsets) // parts).reshape(-1)
+
+
+def pitch_of_kind(kind: str, pitch: np.ndarray, durations: np.ndarray | None) -> np.ndarray:
+    """Frame pitch (F,) as ``pitch_mel`` (F,), ``pitch_char`` (L,) or ``pitch_trichar`` (3 L,)."""
+    if kind == "pitch_mel":
+        return pitch
+    if durations is None:
+        raise InputError(f"{kind} needs durations")
+    return average_pitch(pitch, durations if kind == "pitch_char" else split_durations(durations))
+
+
+def moments(pitch: np.ndarray) -> PitchMoments:
+    """Moments of the voiced (non-zero) values of one utterance."""
+    voiced = pitch[pitch != 0]
+    if len(voiced) == 0:
+        return PitchMoments(count=0, mean=0.0, squares=0.0)
+    mean = float(voiced.mean())
+    return PitchMoments(count=len(voiced), mean=mean, squares=float(np.square(voiced - mean).sum()))
+
+
+def statistics(parts: Iterable[PitchMoments]) -> PitchStatistics:
+    """Mean and population standard deviation over all voiced values, the same for the same utterances in any order
+    of workers as long as ``parts`` come in order of the list.
+
+    Source: Chan, Golub & LeVeque, Updating Formulae for Computing Sample Variances (1979).
+    """
+    count, mean, squares = 0, 0.0, 0.0
+    for part in parts:
+        if part.count == 0:
+            continue
+        total = count + part.count
+        step = part.mean - mean
+        squares += part.squares + step * step * count * part.count / total
+        mean += step * part.count / total
+        count = total
+    std = (squares / count) ** 0.5 if count else 0.0
+    if std <= FLAT * mean:
+        raise InputError(f"{count} voiced pitch values that do not vary: no statistics to normalise by; is it speech?")
+    return PitchStatistics(mean=mean, std=std)
+
+
+def normalise(pitch: np.ndarray, by: PitchStatistics) -> np.ndarray:
+    """(pitch - mean) / std where voiced; unvoiced stays 0."""
+    return np.where(pitch != 0, (pitch - by.mean) / by.std, 0.0)

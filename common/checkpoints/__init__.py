@@ -1,0 +1,1 @@
+"""Checkpoint files: our format, safe unpickling, and loading by content."""

@@ -1,0 +1,173 @@
+"""Checkpoints: one ``.pt`` file of plain types and tensors, written whole or not at all, read without running code."""
+
+import pickle
+import re
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from common.config import AudioConfig, TextConfig, from_plain, to_plain
+from common.errors import CheckpointError
+from common.files import write_atomically
+
+FORMAT_VERSION = 1
+_NAME = re.compile(r"_checkpoint_(\d+)(?:_iter(\d+))?\.pt$")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """All that a checkpoint holds; ``training`` is None in one that only serves inference."""
+
+    model: str  # name of the model, as `train.py --model`
+    config: dict[str, Any]  # the model's ModelConfig as plain types
+    audio: AudioConfig
+    text: TextConfig | None
+    networks: dict[str, dict[str, Tensor]]  # network name -> state dict
+    ema: dict[str, dict[str, Tensor]] | None = None
+    training: dict[str, Any] | None = None  # epoch, iteration, optimizers, loss scaler, random states
+    # Fields of ``audio`` that are assumed, since the published file that the weights come from does not record them.
+    # Training knows the features it trains with, so the checkpoints it writes name none.
+    assumed: tuple[str, ...] = ()
+    assumed_config: tuple[str, ...] = ()  # and fields of ``config``, where the weights' shapes do not tell all of it
+
+
+def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint; a kill at any moment leaves either the previous file or the new one, whole."""
+    payload = {
+        "format": FORMAT_VERSION,
+        "model": checkpoint.model,
+        "config": {
+            "model": checkpoint.config,
+            "audio": to_plain(checkpoint.audio),
+            "text": None if checkpoint.text is None else to_plain(checkpoint.text),
+        },
+        "networks": checkpoint.networks,
+        "ema": checkpoint.ema,
+        "training": checkpoint.training,
+    }
+    if checkpoint.assumed:
+        payload["assumed"] = list(checkpoint.assumed)
+    if checkpoint.assumed_config:
+        payload["assumed_config"] = list(checkpoint.assumed_config)
+    write_atomically(path, lambda file: torch.save(payload, file))
+
+
+def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
+    """Read a checkpoint of ours or of a published layout onto the CPU.
+
+    ``training=False`` leaves out the training state, and files beside a published checkpoint that only training
+    needs; weights are then read from the disk as they are used, so that a vocoder's discriminators cost no time.
+
+    Raises:
+        CheckpointError: the file is missing, damaged, holds anything but tensors and plain types, or is no
+            checkpoint of a known layout.
+    """
+    payload = read_payload(path, on_demand=not training)
+    if "format" not in payload:
+        # Imported here: the readers of foreign layouts build this module's Checkpoint.
+        from common.foreign import read_foreign
+
+        foreign = read_foreign(payload, path=path, training=training)
+        if foreign is None:
+            keys = ", ".join(str(key) for key in list(payload)[:6])
+            raise CheckpointError(f"{path}: a checkpoint of no known layout (its keys: {keys})")
+        return foreign
+    if payload["format"] != FORMAT_VERSION:
+        raise CheckpointError(
+            f"{path}: checkpoint format {payload['format']}, expected {FORMAT_VERSION}; a newer toolkit may read it"
+        )
+    try:
+        config = payload["config"]
+        text = config["text"]
+        return Checkpoint(
+            model=payload["model"],
+            config=config["model"],
+            audio=from_plain(AudioConfig, config["audio"], where=str(path)),
+            text=None if text is None else from_plain(TextConfig, text, where=str(path)),
+            networks=payload["networks"],
+            ema=payload["ema"],
+            training=payload["training"] if training else None,
+            assumed=tuple(payload.get("assumed", ())),
+            assumed_config=tuple(payload.get("assumed_config", ())),
+        )
+    except (KeyError, TypeError) as error:
+        raise CheckpointError(f"{path}: damaged checkpoint, {error!r}") from error
+
+
+def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
+    """The dict of plain types and tensors that a checkpoint file holds, whatever its layout.
+
+    ``on_demand`` maps the file into memory, where its format lets it, so that tensors are read when they are used.
+
+    Raises:
+        CheckpointError: the file is missing, damaged, or holds anything but a dict of tensors and plain types.
+    """
+    if not path.is_file():
+        raise CheckpointError(f"{path}: no such checkpoint file")
+    try:
+        mapped = on_demand and zipfile.is_zipfile(path)
+        payload = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
+    except pickle.UnpicklingError:
+        # Some published files hold a whole network; it is read, or the file refused, without running code.
+        from common.checkpoints.restricted_pickle import read_pickled_networks
+
+        return read_pickled_networks(path)
+    except (RuntimeError, EOFError, OSError, ValueError, KeyError, AttributeError, IndexError, TypeError) as error:
+        raise CheckpointError(f"{path}: cannot be read, damaged or truncated ({_first_line(error)})") from error
+    if not isinstance(payload, dict):
+        raise CheckpointError(f"{path}: holds a {type(payload).__name__}, expected a checkpoint's dict")
+    return payload
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def checkpoint_path(folder: Path, model: str, *, epoch: int, iteration: int | None = None) -> Path:
+    """Where the checkpoint of a finished epoch goes, or, with ``iteration``, one made within that epoch."""
+    within = "" if iteration is None else f"_iter{iteration}"
+    return folder / f"{model}_checkpoint_{epoch}{within}.pt"
+
+
+def saved_checkpoints(folder: Path, model: str) -> list[Path]:
+    """The model's checkpoints in ``folder``, oldest training state first."""
+
+    def position(path: Path) -> tuple[int, float]:
+        epoch, iteration = _NAME.search(path.name).groups()
+        return int(epoch), float("inf") if iteration is None else int(iteration)
+
+    return sorted((path for path in folder.glob(f"{model}_checkpoint_*.pt") if _NAME.search(path.name)), key=position)
+
+
+def is_within_epoch(path: Path) -> bool:
+    """Whether a checkpoint's name says that it was made in the middle of an epoch."""
+    found = _NAME.search(path.name)
+    return found is not None and found.group(2) is not None
+
+
+def epoch_of(path: Path) -> int:
+    """The epoch that a checkpoint's name says."""
+    return int(_NAME.search(path.name).group(1))
+
+
+def load_last_checkpoint(folder: Path, model: str, *, warn) -> tuple[Path, Checkpoint] | None:
+    """The newest checkpoint that can be read, or None where there is none.
+
+    ``warn(line)`` is told of each newer one that cannot be read.
+
+    Raises:
+        CheckpointError: there are checkpoints, and none can be read.
+    """
+    paths = saved_checkpoints(folder, model)
+    for path in reversed(paths):
+        try:
+            return path, load_checkpoint(path)
+        except CheckpointError as error:
+            warn(f"{error}; trying the one before it")
+    if paths:
+        raise CheckpointError(f"{folder}: none of {len(paths)} checkpoints of {model} can be read")
+    return None

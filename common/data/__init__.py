@@ -1,0 +1,1 @@
+"""Training data: filelists, batches, samplers, and the features of a list."""

@@ -1,0 +1,88 @@
+"""What the lines of a list name, mel-spectrograms and the like on the disk, and recordings: loaded and checked."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from common.audio.mel import MelExtractor
+from common.audio.wav import check_wav
+from common.config import AudioConfig, differences, from_plain
+from common.data.filelist import FilelistEntry
+from common.errors import InputError
+from common.files import load_tensor, read_json
+
+
+def load_feature(folder: Path, entry: FilelistEntry, column: str) -> Tensor:
+    """The tensor that a column names.
+
+    Raises:
+        InputError: it is missing, broken or not finite.
+    """
+    tensor = load_tensor(folder / entry.fields[column], where=entry.where)
+    if not torch.isfinite(tensor).all():
+        raise InputError(f"{entry.fields[column]}: holds values that are not finite ({entry.where})")
+    return tensor
+
+
+def load_mel(folder: Path, entry: FilelistEntry, *, n_mels: int) -> Tensor:
+    """The mel-spectrogram that a line names, (n_mels, F) float32; raises InputError."""
+    mel = load_feature(folder, entry, "mel").float()
+    if mel.dim() != 2 or mel.size(0) != n_mels or mel.size(1) == 0:
+        raise shape_error(entry, "mel", mel, wanted=f"({n_mels}, frames)")
+    return mel
+
+
+def shape_error(entry: FilelistEntry, column: str, got: Tensor, *, wanted: str) -> InputError:
+    """What to raise for a feature of the wrong shape."""
+    return InputError(f"{entry.fields[column]}: shape {tuple(got.shape)}, expected {wanted} ({entry.where})")
+
+
+def mel_size(folder: Path, entry: FilelistEntry) -> int:
+    """Bytes of the mel's file, which grow with its frames; raises InputError where there is none."""
+    path = folder / entry.fields["mel"]
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise InputError(f"{path}: no such file ({entry.where}); run extract_mels.py first") from error
+
+
+def check_stored(folder: Path, entries: Sequence[FilelistEntry], *, column: str, audio: AudioConfig) -> None:
+    """Refuse features of a list that were made with other audio settings than ``audio``.
+
+    Raises:
+        InputError: they were; lists each setting that differs.
+    """
+    name = "mels" if column == "mel" else column
+    for subfolder in sorted({(folder / entry.fields[column]).parent for entry in entries}):
+        check_made_with(subfolder, audio, name=name)
+
+
+def check_made_with(folder: Path, audio: AudioConfig, *, name: str) -> None:
+    """Feature folders say how they were made in ``audio.json``; folders made by the original's tools do not.
+
+    Raises:
+        InputError: the features, called ``name``, were made otherwise than ``audio`` says; lists what differs.
+    """
+    path = folder / "audio.json"
+    if not path.is_file():
+        return
+    made_with = from_plain(AudioConfig, read_json(path), where=str(path))
+    if lines := differences(made_with, audio, names=(f"the {name}", "the options")):
+        verb = "was" if name == "pitch" else "were"
+        raise InputError(f"{path}: the {name} {verb} made with other audio settings: {'; '.join(lines)}")
+
+
+def recorded_samples(folder: Path, entry: FilelistEntry, extractor: MelExtractor) -> int:
+    """Samples of a line's recording, by its header alone.
+
+    Raises:
+        InputError: it is missing, not as ``extractor`` hears, or too short for a mel.
+    """
+    path = folder / entry.fields["wav"]
+    n_samples = check_wav(path, sampling_rate=extractor.config.sampling_rate, where=entry.where).n_samples
+    if n_samples < extractor.min_samples:
+        wanted = extractor.min_samples
+        raise InputError(f"{path}: {n_samples} samples, a mel needs at least {wanted} ({entry.where})")
+    return n_samples

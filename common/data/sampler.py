@@ -1,0 +1,96 @@
+"""Which utterances make up which update: random global batches, dealt out by length."""
+
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from common.data.batch import Draw
+from common.distributed import Ranks
+from common.errors import InputError
+
+
+class GlobalBatchSampler:
+    """Draws the utterances of each update from seed and epoch alone, whatever the number of processes.
+
+    The global batch (processes x accumulation steps x batch size) is drawn first; then it is sorted by length and
+    cut into micro-batches of like length. In each accumulation step all processes get neighbouring pieces, so that
+    none waits for a longer one. Utterances that do not fill a last global batch are left out of that epoch.
+
+    Iterating gives this process's micro-batches, lists of utterance indices, ``accumulation`` of them an update.
+    """
+
+    def __init__(self, lengths: Sequence[int], *, batch_size: int, accumulation: int, seed: int, ranks: Ranks) -> None:
+        self.global_batch = batch_size * accumulation * ranks.world_size
+        self.steps_per_epoch = len(lengths) // self.global_batch
+        if self.steps_per_epoch == 0:
+            raise InputError(
+                f"the training list has {len(lengths)} utterances, fewer than one update takes: {self.global_batch} = "
+                f"{ranks.world_size} processes x {accumulation} accumulation steps x batch size {batch_size}; "
+                "lower --batch-size or --gradient-accumulation-steps"
+            )
+        self._lengths = lengths
+        self._batch_size = batch_size
+        self._seed = seed
+        self._ranks = ranks
+        self._epoch = 1
+        self._first_step = 0
+
+    @property
+    def epoch(self) -> int:
+        """The epoch (from 1) that the next iteration draws."""
+        return self._epoch
+
+    def set_position(self, *, epoch: int, step: int = 0) -> None:
+        """Where the next iteration starts: epoch (from 1), and updates of it that are already done."""
+        self._epoch = epoch
+        self._first_step = step
+
+    def __len__(self) -> int:
+        micro_batches = self.global_batch // self._batch_size // self._ranks.world_size
+        return (self.steps_per_epoch - self._first_step) * micro_batches
+
+    def __iter__(self) -> Iterator[list[int]]:
+        generator = torch.Generator().manual_seed(_mix(self._seed, self._epoch))
+        order = torch.randperm(len(self._lengths), generator=generator).tolist()
+        size, world = self._batch_size, self._ranks.world_size
+        for step in range(self._first_step, self.steps_per_epoch):
+            drawn = order[step * self.global_batch : (step + 1) * self.global_batch]
+            # Ties fall by index, so that the order never depends on the draw.
+            drawn.sort(key=lambda index: (self._lengths[index], index))
+            pieces = [drawn[start : start + size] for start in range(0, self.global_batch, size)]
+            yield from pieces[self._ranks.rank :: world]
+
+
+class EpochDraws:
+    """The same micro-batches as a sampler's, of utterances that know their epoch."""
+
+    def __init__(self, sampler: GlobalBatchSampler) -> None:
+        self._sampler = sampler
+
+    def __len__(self) -> int:
+        return len(self._sampler)
+
+    def __iter__(self) -> Iterator[list[Draw]]:
+        epoch = self._sampler.epoch
+        for indices in self._sampler:
+            yield [Draw(index, epoch) for index in indices]
+
+
+class ValidationSampler:
+    """This process's share of a validation set in batches of like length, each utterance once."""
+
+    def __init__(self, lengths: Sequence[int], *, batch_size: int, ranks: Ranks) -> None:
+        order = sorted(range(len(lengths)), key=lambda index: (lengths[index], index))
+        own = order[ranks.rank :: ranks.world_size]
+        self._batches = [own[start : start + batch_size] for start in range(0, len(own), batch_size)]
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return iter(self._batches)
+
+
+def _mix(seed: int, epoch: int) -> int:
+    """One generator seed from two numbers, such that (1, 2) and (2, 1) differ."""
+    return (seed * 1_000_003 + epoch) % 2**63

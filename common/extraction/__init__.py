@@ -1,0 +1,1 @@
+"""Features of a corpus: mel-spectrograms, durations and pitch of many recordings."""

@@ -1,0 +1,366 @@
+"""The features of one utterance: what extract_mels.py checks, makes, keeps and normalises for each line of a list."""
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from common.audio.mel import MelExtractor
+from common.audio.pitch import (
+    SHORTEST,
+    TRICHAR_PARTS,
+    PitchMoments,
+    moments,
+    normalise,
+    pitch_by,
+    pitch_of_kind,
+)
+from common.audio.pitch_statistics import PitchStatistics
+from common.audio.wav import check_wav, load_wav
+from common.config import AudioConfig, TextConfig
+from common.errors import AudioError, InputError
+from common.extraction.textgrid import Alignment, fit, read_alignment, trim_silence
+from common.files import load_tensor, save_tensor
+from common.text.front_end import TextFrontEnd
+
+FROM_TEXTGRIDS = "TextGrids"
+FROM_ATTENTION = "attention"  # of a text-to-mel model, the plan's follower
+FROM_FILES = "files"  # made by an earlier run, or by other tools
+FRAME_PITCH = "pitch"  # folder of ExtractionPlan.frame_pitch
+HERTZ = "_hz"  # pitch_char_hz/ holds pitch in Hz; pitch_char/ the same, normalised over the list
+_OF_FRAMES = ("mels", "pitch_mel" + HERTZ, FRAME_PITCH)  # which durations have no part in
+
+
+@dataclass(frozen=True)
+class Follower:
+    """A text-to-mel model that follows recordings by ear: what tells it from others, and how it reads."""
+
+    model: str
+    sha256: str  # of its checkpoint
+    text: TextConfig
+    unknown_symbols: str = "error"  # in a transcript: it is refused, or "drop"
+
+
+@dataclass(frozen=True)
+class ExtractionPlan:
+    """What to extract from a corpus, and how."""
+
+    dataset_path: Path
+    audio: AudioConfig
+    mels: bool = False
+    pitch: tuple[str, ...] = ()  # of pitch.KINDS
+    frame_pitch: bool = False  # in Hz, as a learned alignment trains on it
+    pitch_method: str = "praat"  # of pitch.METHODS, for every kind of pitch
+    durations_from: str | None = None
+    symbols_are_characters: bool = False  # intervals of a TextGrid are its transcript's characters, not phones
+    trim_silence: float | None = None  # s kept at each end; None: everything
+    max_wav_value: float | None = None
+    resume: bool = False
+    attentions: bool = False  # keep the follower's attention
+    mels_teacher: bool = False  # keep the mels that it makes meanwhile
+    follower: Follower | None = None  # needed for these two and for FROM_ATTENTION
+    mels_by_workers: bool = True  # False: the mels are made on the GPU, in one process
+
+    @property
+    def durations(self) -> bool:
+        """Whether durations are made, not only read."""
+        return self.durations_from in (FROM_TEXTGRIDS, FROM_ATTENTION)
+
+    @property
+    def followed(self) -> tuple[str, ...]:
+        """Folders of what the follower makes."""
+        names = ["durations"] * (self.durations_from == FROM_ATTENTION) + ["attentions"] * self.attentions
+        return (*names, *["mels_teacher"] * self.mels_teacher)
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Folders that the run writes, in the dataset's folder."""
+        names = ["mels"] * self.mels + ["durations"] * (self.durations_from == FROM_TEXTGRIDS) + [*self.followed]
+        return (*names, *(kind + HERTZ for kind in self.pitch), *self.pitch, *[FRAME_PITCH] * self.frame_pitch)
+
+    def path(self, folder: str, name: str) -> Path:
+        """Where a feature of the utterance ``name`` lies."""
+        return self.dataset_path / folder / f"{name}.pt"
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """One line of a list."""
+
+    index: int  # over all lists
+    list_index: int
+    wav: str  # relative to the dataset's folder
+    text: str
+    speaker: str | None
+    where: str  # "list.txt:7"
+
+    @property
+    def name(self) -> str:
+        """Path of every feature inside its folder: ``wavs/speaker/a.wav`` -> ``speaker/a``."""
+        path = PurePosixPath(self.wav)
+        return PurePosixPath(*(path.parts[1:] or path.parts)).with_suffix("").as_posix()
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A checked utterance, ready for the work, or the reason why it was refused."""
+
+    utterance: Utterance
+    text: str = ""  # the phones, where a TextGrid gave them
+    n_samples: int = 0
+    durations: np.ndarray | None = None  # (L,) frames, over the whole recording
+    kept_durations: np.ndarray | None = None  # (L',) frames, after trimming
+    kept_symbols: tuple[int, int] = (0, 0)  # first and one past the last of ``durations`` that remain
+    kept_frames: tuple[int, int] = (0, 0)  # first and one past the last that remain
+    tokens: tuple[int, ...] = ()  # ids that the follower reads
+    dropped: tuple[str, ...] = ()  # symbols of the transcript that it does not know
+    follower_made: tuple[str, ...] = ()  # folders whose file the follower has made
+    follower_kept: tuple[str, ...] = ()  # folders whose file of an earlier run was whole
+    refusal: str | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an utterance."""
+
+    index: int
+    made: tuple[str, ...] = ()  # folders
+    kept: tuple[str, ...] = ()  # folders whose file was whole
+    moments: dict[str, PitchMoments] = field(default_factory=dict)  # kind of pitch ->
+    seconds: float = 0.0  # of speech
+    refusal: str | None = None
+
+
+@lru_cache(maxsize=1)
+def mel_extractor(config: AudioConfig) -> MelExtractor:
+    """This process's extractor."""
+    return MelExtractor(config)
+
+
+@lru_cache(maxsize=1)
+def text_front_end(config: TextConfig, unknown_symbols: str) -> TextFrontEnd:
+    """This process's reader of transcripts."""
+    return TextFrontEnd(config, unknown_symbols=unknown_symbols)
+
+
+def prepare(utterance: Utterance, plan: ExtractionPlan) -> Prepared:
+    """Check everything about an utterance that can be checked without reading its samples."""
+    try:
+        return _prepare(utterance, plan)
+    except InputError as error:
+        return Prepared(utterance, refusal=reason(error, plan))
+
+
+def _prepare(utterance: Utterance, plan: ExtractionPlan) -> Prepared:
+    if not utterance.text:
+        raise InputError(f"{utterance.wav}: the transcript is empty")
+    wav = plan.dataset_path / utterance.wav
+    info = check_wav(wav, sampling_rate=plan.audio.sampling_rate, max_wav_value=plan.max_wav_value)
+    extractor = mel_extractor(plan.audio)
+    if info.n_samples < extractor.min_samples:
+        raise AudioError(f"{wav}: {info.n_samples} samples: too short, a frame needs {extractor.min_samples}")
+    if (plan.pitch or plan.frame_pitch) and info.n_samples < SHORTEST * info.sampling_rate:
+        raise AudioError(f"{wav}: {info.n_samples / info.sampling_rate:.3f} s: too short, pitch needs {SHORTEST:.3f} s")
+    n_frames = extractor.n_frames(info.n_samples)
+    item = Prepared(utterance, text=utterance.text, n_samples=info.n_samples, kept_frames=(0, n_frames))
+    if plan.followed:
+        item = _with_tokens(item, plan)
+    if plan.durations_from == FROM_TEXTGRIDS:
+        path = plan.dataset_path / "TextGrid" / f"{utterance.name}.TextGrid"
+        alignment = fit(read_alignment(path, plan.audio), n_frames, path=path, config=plan.audio)
+        return _with_alignment(item, alignment, plan, path)
+    if plan.durations_from == FROM_FILES:
+        durations = _read_durations(plan.path("durations", utterance.name), n_frames)
+        return with_durations(item, durations)
+    return item
+
+
+def _with_tokens(item: Prepared, plan: ExtractionPlan) -> Prepared:
+    """With the ids of the transcript, and what an earlier run made of them."""
+    front_end = text_front_end(plan.follower.text, plan.follower.unknown_symbols)
+    front_end.dropped.clear()
+    tokens = tuple(front_end.encode(item.text))
+    item = replace(item, tokens=tokens, dropped=tuple(front_end.dropped.elements()))
+    if not plan.resume:
+        return item
+    n_tokens, n_frames = len(tokens), item.kept_frames[1]
+    shapes = {
+        "durations": (n_tokens,),
+        "attentions": (n_frames, n_tokens),
+        "mels_teacher": (plan.audio.n_mels, n_frames),
+    }
+    whole = _read_whole({folder: shapes[folder] for folder in plan.followed}, item, plan)
+    if "durations" in whole and int(whole["durations"].sum()) != n_frames:
+        del whole["durations"]
+    item = replace(item, follower_kept=tuple(whole))
+    return with_durations(item, whole["durations"].numpy()) if "durations" in whole else item
+
+
+def with_durations(item: Prepared, durations: np.ndarray) -> Prepared:
+    """With ``durations`` (L,) of the whole recording, nothing of which is cut."""
+    return replace(item, durations=durations, kept_durations=durations, kept_symbols=(0, len(durations)))
+
+
+def _with_alignment(item: Prepared, alignment: Alignment, plan: ExtractionPlan, path: Path) -> Prepared:
+    durations = np.array(alignment.durations)
+    kept = alignment
+    symbols, frames = (0, len(durations)), item.kept_frames
+    if plan.trim_silence is not None:
+        trimmed = trim_silence(alignment, plan.trim_silence, plan.audio)
+        kept = trimmed.alignment
+        symbols, frames = (trimmed.first_phone, trimmed.last_phone), (trimmed.first_frame, trimmed.last_frame)
+    if kept.n_frames == 0:
+        raise InputError(f"{path}: no frame is left without the silence at its ends")
+    if plan.symbols_are_characters and len(kept.phones) != len(item.text):
+        raise InputError(
+            f"{path}: {len(kept.phones)} intervals, the transcript has {len(item.text)} characters; with --input-type "
+            "char each character, blanks and all, needs an interval of its own"
+        )
+    return replace(
+        item,
+        text=item.text if plan.symbols_are_characters else " ".join(kept.phones),
+        durations=durations,
+        kept_durations=np.array(kept.durations),
+        kept_symbols=symbols,
+        kept_frames=frames,
+    )
+
+
+def _read_durations(path: Path, n_frames: int) -> np.ndarray:
+    if not path.is_file():
+        raise InputError(
+            f"{path}: no such file; durations come from --extract-durs-from-textgrids or --extract-durations"
+        )
+    durations = load_tensor(path)
+    if durations.ndim != 1 or not torch.equal(durations, durations.round()) or bool((durations < 0).any()):
+        raise InputError(f"{path}: expected a row of whole numbers of frames")
+    if int(durations.sum()) != n_frames:
+        raise InputError(
+            f"{path}: {int(durations.sum())} frames, the recording has {n_frames}; was its silence trimmed?"
+        )
+    return durations.long().numpy()
+
+
+def extract(item: Prepared, plan: ExtractionPlan) -> Outcome:
+    """Make the features of an utterance that are not whole yet; a bad one is refused and leaves nothing new."""
+    try:
+        with torch.inference_mode():
+            return _extract(item, plan)
+    except InputError as error:
+        return Outcome(index=item.utterance.index, refusal=reason(error, plan))
+
+
+def _extract(item: Prepared, plan: ExtractionPlan) -> Outcome:
+    name = item.utterance.name
+    whole = _whole_files(item, plan) if plan.resume else {}
+    missing = [folder for folder in _shapes(item, plan) if folder not in whole]
+    new: dict[str, Tensor] = {}
+    if "durations" in missing:
+        new["durations"] = torch.from_numpy(item.kept_durations)
+    kinds = [kind for kind in plan.pitch if kind + HERTZ in missing]
+    needs_pitch = bool(kinds) or FRAME_PITCH in missing
+    if needs_pitch or ("mels" in missing and plan.mels_by_workers):
+        wave = load_item(item, plan)
+        if "mels" in missing and plan.mels_by_workers:
+            first, last = item.kept_frames
+            new["mels"] = mel_extractor(plan.audio)(wave[None])[0, :, first:last]
+        if needs_pitch:
+            made = _pitch(item, plan, wave, kinds)
+            new.update({folder: values for folder, values in made.items() if folder in missing})
+    for folder, tensor in new.items():
+        save_tensor(plan.path(folder, name), tensor, durable=False)
+    pitches = {kind: (new if kind in kinds else whole)[kind + HERTZ] for kind in plan.pitch}
+    return Outcome(
+        index=item.utterance.index,
+        made=(*item.follower_made, *new),
+        kept=(*item.follower_kept, *whole),
+        moments={kind: moments(values.numpy()) for kind, values in pitches.items()},
+        seconds=item.n_samples / plan.audio.sampling_rate,
+    )
+
+
+def load_item(item: Prepared, plan: ExtractionPlan) -> Tensor:
+    """The samples of a prepared utterance, (T,)."""
+    wav = plan.dataset_path / item.utterance.wav
+    wave = load_wav(wav, sampling_rate=plan.audio.sampling_rate, max_wav_value=plan.max_wav_value)
+    if len(wave) != item.n_samples:
+        raise AudioError(f"{wav}: it changed from {item.n_samples} to {len(wave)} samples during the run")
+    return wave
+
+
+def _pitch(item: Prepared, plan: ExtractionPlan, wave: Tensor, kinds: list[str]) -> dict[str, Tensor]:
+    """Pitch in Hz of each kind, averaged over the whole recording's symbols, then cut to those that remain."""
+    n_frames = mel_extractor(plan.audio).n_frames(item.n_samples)
+    pitch = pitch_by(plan.pitch_method, wave.numpy(), plan.audio, n_frames=n_frames)
+    result = {}
+    if plan.frame_pitch:
+        first, last = item.kept_frames
+        result[FRAME_PITCH] = torch.from_numpy(pitch[first:last]).float()
+    for kind in kinds:
+        first, last = item.kept_frames if kind == "pitch_mel" else item.kept_symbols
+        parts = TRICHAR_PARTS if kind == "pitch_trichar" else 1
+        result[kind + HERTZ] = torch.from_numpy(
+            pitch_of_kind(kind, pitch, item.durations)[first * parts : last * parts]
+        )
+    return result
+
+
+def _shapes(item: Prepared, plan: ExtractionPlan) -> dict[str, tuple[int, ...]]:
+    """Folder -> shape of its file, for everything that does not depend on the other utterances."""
+    n_frames = item.kept_frames[1] - item.kept_frames[0]
+    n_symbols = item.kept_symbols[1] - item.kept_symbols[0]
+    lengths = {"pitch_mel": n_frames, "pitch_char": n_symbols, "pitch_trichar": TRICHAR_PARTS * n_symbols}
+    shapes: dict[str, tuple[int, ...]] = {kind + HERTZ: (lengths[kind],) for kind in plan.pitch}
+    if plan.frame_pitch:
+        shapes[FRAME_PITCH] = (n_frames,)
+    if plan.durations_from == FROM_TEXTGRIDS:
+        shapes["durations"] = (n_symbols,)
+    if plan.mels:
+        shapes["mels"] = (plan.audio.n_mels, n_frames)
+    return shapes
+
+
+def _whole_files(item: Prepared, plan: ExtractionPlan) -> dict[str, Tensor]:
+    """Folder -> contents of the files of an earlier run that need not be made again."""
+    shapes = _shapes(item, plan)
+    if "durations" in item.follower_made:  # anew, and with it what is averaged by it
+        shapes = {folder: shape for folder, shape in shapes.items() if folder in _OF_FRAMES}
+    whole = _read_whole(shapes, item, plan)
+    durations = whole.get("durations")
+    if durations is not None and not np.array_equal(durations.numpy(), item.kept_durations):
+        return {}  # the TextGrid has changed, and with it everything that was cut or averaged by it
+    return whole
+
+
+def _read_whole(shapes: dict[str, tuple[int, ...]], item: Prepared, plan: ExtractionPlan) -> dict[str, Tensor]:
+    """Folder -> contents, for each folder whose file of ``item`` is whole and of the shape that is said."""
+    whole = {}
+    for folder, shape in shapes.items():
+        path = plan.path(folder, item.utterance.name)
+        try:
+            tensor = load_tensor(path) if path.is_file() else None
+        except InputError:
+            continue  # truncated by a power cut: make it again
+        if tensor is not None and tensor.shape == shape and bool(torch.isfinite(tensor).all()):
+            whole[folder] = tensor
+    return whole
+
+
+def mels_are_missing(outcome: Outcome, plan: ExtractionPlan) -> bool:
+    """Whether the GPU still has to make the mel-spectrogram of an utterance that the workers have finished."""
+    return plan.mels and outcome.refusal is None and "mels" not in (*outcome.made, *outcome.kept)
+
+
+def normalise_pitch(name: str, plan: ExtractionPlan, *, by: dict[str, PitchStatistics]) -> None:
+    """Write the normalised pitch of one utterance, from the pitch in Hz beside it."""
+    for kind in plan.pitch:
+        values = load_tensor(plan.path(kind + HERTZ, name)).numpy()
+        save_tensor(plan.path(kind, name), torch.from_numpy(normalise(values, by[kind])), durable=False)
+
+
+def reason(error: InputError, plan: ExtractionPlan) -> str:
+    """An error's line, its path as the list has it."""
+    return str(error).removeprefix(f"{plan.dataset_path}/")

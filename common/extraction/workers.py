@@ -1,0 +1,122 @@
+"""Worker processes that share out a corpus: started once, watched, and gone when their parent is."""
+
+import math
+import multiprocessing
+import multiprocessing.forkserver
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from common.errors import InputError
+from common.extraction.features import ExtractionPlan
+
+CHUNK = 16  # utterances a task at most: a task takes most of a second, a kill loses no more than that
+CHUNKS_PER_WORKER = 4  # at least, so that no worker waits long for the last
+
+
+class WorkerPool:
+    """``n_workers`` processes with one torch thread each; with one, the work is done in this process."""
+
+    def __init__(self, plan: ExtractionPlan, *, n_workers: int) -> None:
+        self.plan = plan
+        self.n_workers = n_workers
+        self._executor: ProcessPoolExecutor | None = None
+        if n_workers == 1:
+            torch.set_num_threads(1)  # the same sums in the same order, whatever the number of workers
+            return
+        # children of a clean server process: they start in no time and inherit neither threads nor a CUDA context
+        methods = multiprocessing.get_all_start_methods()
+        context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
+        if context.get_start_method() == "forkserver":
+            context.set_forkserver_preload([__name__])
+            _start_server()
+        self._executor = ProcessPoolExecutor(n_workers, mp_context=context, initializer=_start_worker)
+        wait([self._executor.submit(time.sleep, 0.01) for _ in range(n_workers)])  # until they have started
+
+    def map(self, function: Callable[[Any, ExtractionPlan], Any], items: Sequence[Any]) -> Iterator[Any]:
+        """``function(item, plan)`` of every item, in the order in which they are finished.
+
+        An InputError of the function, or a worker's death, ends it with an InputError.
+        """
+        size = max(1, min(CHUNK, math.ceil(len(items) / (self.n_workers * CHUNKS_PER_WORKER))))
+        chunks = [items[start : start + size] for start in range(0, len(items), size)]
+        if self._executor is None:
+            for chunk in chunks:
+                yield from _run_chunk(function, chunk, self.plan)
+            return
+        running: set[Future] = set()
+        try:
+            for chunk in chunks:
+                running.add(self._executor.submit(_run_chunk, function, chunk, self.plan))
+                if len(running) > 2 * self.n_workers:
+                    done, running = wait(running, return_when=FIRST_COMPLETED)
+                    yield from _results(done)
+            while running:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                yield from _results(done)
+        except BrokenProcessPool as error:
+            raise InputError(
+                "a worker process died, killed from outside or for want of memory; "
+                "run the same command again (an extraction with --resume), with fewer --num-workers if it happens again"
+            ) from error
+
+    def __enter__(self) -> "WorkerPool":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _results(futures: set[Future]) -> Iterator[Any]:
+    for future in futures:
+        yield from future.result()
+
+
+def _run_chunk(function: Callable[[Any, ExtractionPlan], Any], chunk: Sequence[Any], plan: ExtractionPlan) -> list:
+    try:
+        return [function(item, plan) for item in chunk]
+    except OSError as error:  # no space left, no permission: the next utterance would fare no better
+        raise InputError(f"{error.filename or plan.dataset_path}: {error.strerror or error}") from error
+
+
+def _start_server() -> None:
+    """Start the process that forks the workers, deaf to Ctrl-C from its first instruction on, as they will be."""
+    if threading.current_thread() is not threading.main_thread():
+        return  # only the main thread may change what a signal does
+    handler, path = signal.signal(signal.SIGINT, signal.SIG_IGN), os.environ.get("PYTHONPATH")
+    # Python before 3.12.8 does not tell the server where our modules are, and each worker would import them again
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).resolve().parents[2]), *([path] if path else [])])
+    try:
+        multiprocessing.forkserver.ensure_running()
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if path is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = path
+
+
+def _start_worker() -> None:
+    torch.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent answers Ctrl-C and lets us finish what we hold
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+
+
+def _die_with_parent() -> None:
+    """A killed parent cannot stop its workers, and they would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,1 @@
+"""Network parts that several models use: layers, weight norm, measures of an alignment."""

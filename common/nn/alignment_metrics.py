@@ -1,0 +1,76 @@
+"""Figures that say whether an attention has formed: is it a diagonal, and how sharp is it."""
+
+import torch
+from torch import Tensor
+
+from common.nn.layers import mask_from_lengths
+
+
+def diagonality(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
+    """How far attention advances with time: alignments (B, F, L), token_lengths and frame_lengths (B,) -> (B,) float32.
+
+    Each frame's weights over tokens sum to 1, so over frames that count alike they are a distribution of pairs
+    (frame, token); this is Pearson's correlation of the two under it. It is 1 for a straight sharp diagonal and near
+    to it at a speaker's uneven pace, 0 where attention is uniform, shuffled or stays at one token, -1 for reading
+    backwards. Blur shrinks it: with a spread s within frames and S of their centres by S / sqrt(S^2 + s^2). A text of
+    one token, or speech of one frame, has no direction; it counts as 1.
+    """
+    weights = _valid(alignments, token_lengths, frame_lengths)
+    frames, tokens = weights.sum(2), weights.sum(1)  # (B, F), (B, L): marginal distributions
+    frame = _centred(frames)
+    token = _centred(tokens)
+    covariance = torch.einsum("bfl,bf,bl->b", weights, frame, token)
+    variances = (frames * frame.square()).sum(1) * (tokens * token.square()).sum(1)
+    correlation = covariance / variances.clamp(min=1e-12).sqrt()
+    directed = (token_lengths > 1) & (frame_lengths > 1)
+    return torch.where(directed, torch.where(variances > 1e-9, correlation, 0.0), 1.0).float()
+
+
+def focus_rate(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
+    """How sharp attention is, as `diagonality`'s arguments -> (B,) float32: the mean of frames' largest weights.
+
+    Source: Ren et al., FastSpeech (2019), section 3.3.
+    """
+    largest = _valid(alignments, token_lengths, frame_lengths).amax(2)
+    return largest.sum(1).float()
+
+
+def distance_from_diagonal(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor, *, sigma: float) -> Tensor:
+    """How far each frame looks from where an even pace would: `diagonality`'s arguments -> (B, F) float32, 0 to 1.
+
+    A weight counts 1 - exp(-d^2 / (2 sigma^2)), with d between its token and its frame, each a share of its utterance;
+    0 past the ends. Gradients flow to ``alignments``.
+
+    Source: Tachibana et al. (2018, arXiv:1710.08969), section 4.1.
+    """
+    tokens = torch.arange(alignments.size(2), device=alignments.device) / token_lengths.view(-1, 1)
+    frames = torch.arange(alignments.size(1), device=alignments.device) / frame_lengths.view(-1, 1)
+    distance = tokens.unsqueeze(1) - frames.unsqueeze(2)
+    away = 1 - torch.exp(-distance.square() / (2 * sigma**2))
+    mask = mask_from_lengths(frame_lengths, alignments.size(1))
+    return (alignments.float() * away).sum(2) * mask
+
+
+def unattended_tokens(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
+    """Tokens that no frame attends to more than to any other, as `diagonality`'s arguments -> int64 (B,).
+
+    Were each frame the token's that it attends to most, these tokens would have no frames. A monotonic alignment
+    hides them: it gives each token one.
+    """
+    favourites = _valid(alignments, token_lengths, frame_lengths).argmax(2)
+    is_frame = mask_from_lengths(frame_lengths, alignments.size(1)).long()
+    n_frames = is_frame.new_zeros(len(alignments), alignments.size(2)).scatter_add(1, favourites, is_frame)
+    return ((n_frames == 0) & mask_from_lengths(token_lengths, alignments.size(2))).sum(1)
+
+
+def _valid(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
+    """Weights of valid frames and tokens, float64, each frame's divided by the number of frames."""
+    frames = mask_from_lengths(frame_lengths, alignments.size(1)).unsqueeze(2)
+    tokens = mask_from_lengths(token_lengths, alignments.size(2)).unsqueeze(1)
+    return alignments.double() * frames * tokens / frame_lengths.view(-1, 1, 1)
+
+
+def _centred(distribution: Tensor) -> Tensor:
+    """Positions (B, N) minus their mean under ``distribution`` (B, N)."""
+    position = torch.arange(distribution.size(1), device=distribution.device, dtype=distribution.dtype)
+    return position - (distribution * position).sum(1, keepdim=True)

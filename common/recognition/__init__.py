@@ -1,0 +1,1 @@
+"""Transcribing recordings, and error rates."""

@@ -1,0 +1,105 @@
+"""Copy synthesis: utterances whose mels a list gives, as tensors or as the recordings to compute them from."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from common.audio.arguments import features_config
+from common.audio.mel import MelExtractor
+from common.audio.wav import check_wav, load_wav
+from common.config import AudioConfig, audio_preset
+from common.errors import InputError
+from common.files import load_tensor
+from common.synthesis.phrases import Phrase
+from common.synthesis.synthesizer import Utterance
+from common.synthesis.vocoder import AudioContract, check_same_audio
+
+
+def load_given(
+    phrases: Sequence[Phrase], *, dataset_path: Path, contract: AudioContract | None
+) -> tuple[list[Utterance], AudioConfig]:
+    """The utterances of a list with the column ``mel`` or ``wav``, and the description of their mels.
+
+    ``contract`` says what the vocoder reads. None: that of the mels is the description beside them
+    (``audio.json``), or the default one; recordings become what is usual at their sampling rate.
+
+    Raises:
+        InputError: the list has neither column; a mel or a recording is missing, broken, or not what the vocoder
+            reads. Names the list's line.
+    """
+    first = phrases[0]
+    if first.wav is not None:
+        return _load_recordings(phrases, dataset_path=dataset_path, contract=contract)
+    if first.mel is not None:
+        return _load_mels(phrases, dataset_path=dataset_path, contract=contract)
+    raise InputError(
+        f"{first.where}: no column mel or wav, and no text-to-mel checkpoint to speak the text with; give one, or a "
+        "list that opens with a line of column names: output and mel (tensors, as extract_mels.py and --save-mels "
+        "write them) or wav (recordings), parted by tabs"
+    )
+
+
+def _load_mels(
+    phrases: Sequence[Phrase], *, dataset_path: Path, contract: AudioContract | None
+) -> tuple[list[Utterance], AudioConfig]:
+    paths = [dataset_path / phrase.mel for phrase in phrases]
+    audio = _described(paths, contract) or (contract.audio if contract else AudioConfig())
+    utterances = []
+    for phrase, path in zip(phrases, paths):
+        mel = load_tensor(path, where=phrase.where).float()
+        if mel.dim() != 2 or mel.size(0) != audio.n_mels or mel.size(1) == 0:
+            raise InputError(f"{path}: shape {tuple(mel.shape)}, expected ({audio.n_mels}, frames) ({phrase.where})")
+        if not torch.isfinite(mel).all():
+            raise InputError(f"{path}: holds values that are not finite ({phrase.where})")
+        utterances.append(Utterance(phrase, mel=mel))
+    return utterances, audio
+
+
+def _described(paths: Sequence[Path], contract: AudioContract | None) -> AudioConfig | None:
+    """The description beside the mels, where there is one; it must be the same in every folder, and fit the vocoder."""
+    first: tuple[Path, AudioConfig] | None = None
+    for folder in sorted({path.parent for path in paths}):
+        audio = features_config(folder)
+        if audio is None:
+            continue
+        if first is not None:
+            check_same_audio(audio, first[1], names=(str(folder), str(first[0])))
+            continue
+        if contract is not None:
+            contract.check(audio, owner=str(folder))
+        first = folder, audio
+    return first and first[1]
+
+
+def _load_recordings(
+    phrases: Sequence[Phrase], *, dataset_path: Path, contract: AudioContract | None
+) -> tuple[list[Utterance], AudioConfig]:
+    paths = [dataset_path / phrase.wav for phrase in phrases]
+    if contract is None:
+        audio = audio_preset(check_wav(paths[0], sampling_rate=None, where=phrases[0].where).sampling_rate)
+        wanted_by = f"as {paths[0]}"
+    else:
+        audio, wanted_by = contract.audio, f"what {contract.owner} reads"
+    extractor = MelExtractor(audio)
+    for phrase, path in zip(phrases, paths):
+        info = check_wav(path, sampling_rate=None, where=phrase.where)
+        if info.sampling_rate != audio.sampling_rate:
+            raise InputError(
+                f"{path}: {info.sampling_rate} Hz, expected {audio.sampling_rate}, {wanted_by} ({phrase.where}); "
+                "resample it"
+            )
+        shortest = max(extractor.min_samples, audio.hop_length)
+        if info.n_samples < shortest:
+            raise InputError(f"{path}: {info.n_samples} samples, expected at least {shortest} ({phrase.where})")
+    return [
+        Utterance(phrase, mel=_mel_of(path, extractor, where=phrase.where)) for phrase, path in zip(phrases, paths)
+    ], audio
+
+
+@torch.inference_mode()
+def _mel_of(path: Path, extractor: MelExtractor, *, where: str) -> Tensor:
+    """mel (n_mels, F) of a recording."""
+    wave = load_wav(path, sampling_rate=extractor.config.sampling_rate, where=where)
+    return extractor(wave[None])[0]

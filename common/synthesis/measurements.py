@@ -1,0 +1,150 @@
+"""Latency and throughput of inference: stage times around device synchronisation, and what they come to."""
+
+import math
+from dataclasses import dataclass, field
+
+from common.logger import Logger
+
+# Half-widths of the normal distribution's central intervals, in standard deviations.
+NORMAL_INTERVALS = {"90%": 1.6448536269514722, "95%": 1.959963984540054, "99%": 2.5758293035489004}
+
+# Figures that the published recipes of FastPitch and HiFi-GAN call by different names; the JSON stream has both.
+OTHER_NAMES = {"mel_gen_frames/s": "generator_frames/s", "avg_mel_gen_frames/s": "avg_generator_frames/s"}
+
+
+@dataclass(frozen=True)
+class BatchTimes:
+    """What one batch took and gave; frames, samples and tokens are valid ones, without padding."""
+
+    n_utterances: int
+    n_tokens: int
+    n_frames: int
+    n_samples: int
+    generator: float | None  # s; None: mels were given
+    vocoder: float | None  # s; None: no sound was made
+
+    @property
+    def latency(self) -> float:
+        """Seconds from the batch's symbols to its sound."""
+        return (self.generator or 0.0) + (self.vocoder or 0.0)
+
+
+@dataclass
+class Measurements:
+    """The times of a run's batches, and the figures that are logged of them.
+
+    Of each batch: ``generator_frames/s``, ``generator_latency``, ``<vocoder>_frames/s``, ``<vocoder>_samples/s``,
+    ``<vocoder>_latency``, ``latency``. Of the run, for each stage and (without a stage's name) for both together;
+    the JSON stream has ``OTHER_NAMES`` too:
+
+    ===================================  ===========================================================================
+    key                                  meaning
+    ===================================  ===========================================================================
+    avg_generator_tokens/s               symbols read in a second
+    avg_generator_frames/s               mel frames made in a second
+    avg_<vocoder>_frames/s               mel frames turned into sound in a second
+    avg_<vocoder>_samples/s              audio samples made in a second
+    avg_samples/s, avg_letters/s         samples made and symbols read in a second, both stages
+    avg_[stage_]latency                  mean time of a batch, s
+    90%_, 95%_, 99%_[stage_]latency      mean + 1.645, 1.960, 2.576 standard deviations of a batch's time, s: the
+                                         upper end of the interval that holds so many batches if times are normal
+    avg_[stage_]RTF                      seconds of speech per second of work, per utterance of the batch
+    avg_[stage_]RTF@<batch size>         seconds of speech per second of work, all utterances of a batch together
+    ===================================  ===========================================================================
+    """
+
+    sampling_rate: int  # Hz
+    batch_size: int
+    vocoder_name: str
+    batches: list[BatchTimes] = field(default_factory=list)
+
+    def add(self, batch: BatchTimes) -> None:
+        """Keep a batch's times."""
+        self.batches.append(batch)
+
+    def figures_of(self, batch: BatchTimes) -> dict[str, float]:
+        """One batch's figures."""
+        figures: dict[str, float] = {}
+        if batch.generator is not None:
+            figures["generator_frames/s"] = batch.n_frames / batch.generator
+            figures["generator_latency"] = batch.generator
+            figures |= _under_other_names(figures)
+        if batch.vocoder is not None:
+            figures[f"{self.vocoder_name}_frames/s"] = batch.n_frames / batch.vocoder
+            figures[f"{self.vocoder_name}_samples/s"] = batch.n_samples / batch.vocoder
+            figures[f"{self.vocoder_name}_latency"] = batch.vocoder
+        if batch.generator is not None and batch.vocoder is not None:
+            figures["latency"] = batch.latency
+        return figures
+
+    def summary(self) -> dict[str, float]:
+        """The run's figures, in the order of the class's table; empty without batches."""
+        if not self.batches:
+            return {}
+        tokens = sum(batch.n_tokens for batch in self.batches)
+        frames = sum(batch.n_frames for batch in self.batches)
+        samples = sum(batch.n_samples for batch in self.batches)
+        generator = [batch.generator for batch in self.batches if batch.generator is not None]
+        vocoder = [batch.vocoder for batch in self.batches if batch.vocoder is not None]
+        figures: dict[str, float] = {}
+        if generator:
+            figures["avg_generator_tokens/s"] = tokens / sum(generator)
+            figures["avg_generator_frames/s"] = frames / sum(generator)
+            figures |= self._latencies("generator_", generator)
+            figures |= _under_other_names(figures)
+        if vocoder:
+            name = self.vocoder_name
+            figures[f"avg_{name}_frames/s"] = frames / sum(vocoder)
+            figures[f"avg_{name}_samples/s"] = samples / sum(vocoder)
+            figures |= self._latencies(f"{name}_", vocoder)
+        if generator and vocoder:
+            both = [batch.latency for batch in self.batches]
+            figures["avg_samples/s"] = samples / sum(both)
+            figures["avg_letters/s"] = tokens / sum(both)
+            figures |= self._latencies("", both)
+        return figures
+
+    def log_batch(self, batch: BatchTimes, logger: Logger) -> None:
+        """Log one batch's figures, in one line."""
+        figures = self.figures_of(batch)
+        for name in figures:
+            if name not in logger.metrics:
+                form, unit = unit_of(name)
+                shown = name not in OTHER_NAMES
+                logger.metadata(
+                    name, name=name.replace("_", " "), format=form.replace(">10", ""), unit=unit, shown=shown
+                )
+        logger.log((), figures)
+
+    def log_summary(self, logger: Logger) -> None:
+        """Log the run's figures, one a line."""
+        for name, value in self.summary().items():
+            form, unit = unit_of(name)
+            shown = name not in OTHER_NAMES
+            logger.metadata(name, name=f"{name.replace('_', ' '): <26}", format=form, unit=unit, shown=shown)
+            logger.log((), {name: value}, stdout=shown)
+
+    def _latencies(self, stage: str, seconds: list[float]) -> dict[str, float]:
+        """Mean, intervals and real-time factors of one stage's batch times; ``stage`` ends with ``_`` or is empty."""
+        mean = sum(seconds) / len(seconds)
+        deviation = math.sqrt(sum((value - mean) ** 2 for value in seconds) / len(seconds))
+        speech = sum(batch.n_samples for batch in self.batches) / self.sampling_rate  # s
+        utterances = sum(batch.n_utterances for batch in self.batches)
+        figures = {f"avg_{stage}latency": mean}
+        figures |= {f"{name}_{stage}latency": mean + width * deviation for name, width in NORMAL_INTERVALS.items()}
+        figures[f"avg_{stage}RTF"] = speech / (utterances * mean)
+        figures[f"avg_{stage}RTF@{self.batch_size}"] = speech / (len(self.batches) * mean)
+        return figures
+
+
+def _under_other_names(figures: dict[str, float]) -> dict[str, float]:
+    return {other: figures[name] for other, name in OTHER_NAMES.items() if name in figures}
+
+
+def unit_of(figure: str) -> tuple[str, str]:
+    """How a figure is shown: its format and its unit, ``("{:>10.5f}", "s")`` for ``95%_latency``."""
+    if figure.endswith("latency"):
+        return "{:>10.5f}", "s"
+    if "RTF" in figure:
+        return "{:>10.2f}", "x"
+    return "{:>10.2f}", figure.rpartition("_")[2]

@@ -1,0 +1,173 @@
+"""From mel-spectrograms to sound: what every vocoder offers, Griffin-Lim, networks, and which mels fit them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from common.audio.denoiser import BIAS_FRAMES, Denoiser
+from common.audio.griffin_lim import griffin_lim
+from common.config import AudioConfig, differences
+from common.errors import InputError
+from common.precision import Autocast
+from common.synthesis.cuda_graphs import BucketedGraphs, Recorder
+
+ACCEPTABLE_DIFFERENCES = ("framing", "peak")  # fields in which mels may differ and still sound like speech
+
+
+class Vocoder(Protocol):
+    """Turns batches of mels into waves; an utterance's wave does not depend on what else is in its batch."""
+
+    name: str  # in the log's keys: "<name>_samples/s"
+    audio: AudioConfig  # the mels it reads
+    max_batch: int | None  # utterances that are worth giving it at once; None: any number
+
+    def speak(self, mel: Tensor, lengths: Sequence[int]) -> list[Tensor]:
+        """mel (B, n_mels, F), lengths B frames, the longest F -> each utterance's wave (lengths[i] * hop,) float32."""
+
+
+class GriffinLimVocoder:
+    """The vocoder that needs no training, an utterance at a time on the CPU, with the same phases to begin with."""
+
+    name = "griffin_lim"
+    max_batch = 1
+
+    def __init__(self, audio: AudioConfig, *, seed: int, n_iter: int) -> None:
+        self.audio = audio
+        self._seed = seed
+        self._n_iter = n_iter
+
+    def speak(self, mel: Tensor, lengths: Sequence[int]) -> list[Tensor]:
+        """As `Vocoder.speak`."""
+        return [
+            griffin_lim(one[:, :length], self.audio, n_iter=self._n_iter, seed=self._seed)
+            for one, length in zip(mel.float().cpu(), lengths)
+        ]
+
+
+class VocoderNetwork(Protocol):
+    """What the first network of a vocoder's package offers, and its TorchScript."""
+
+    def infer(self, mel: Tensor, lengths: Tensor | None) -> Tensor:
+        """mel (B, n_mels, F), lengths (B,) frames or None for F each -> wave (B, F * hop), each as if it were alone."""
+
+
+@dataclass(frozen=True)
+class WithSettings:
+    """A network whose ``infer`` is told, besides the mels, the same each time: WaveGlow's noise, for one."""
+
+    network: Any  # takes the settings by name
+    settings: Mapping[str, Any]
+
+    def infer(self, mel: Tensor, lengths: Tensor | None) -> Tensor:
+        """As `VocoderNetwork.infer`."""
+        return self.network.infer(mel, lengths, **self.settings)
+
+
+class NetworkVocoder:
+    """A trained vocoder, with its denoiser.
+
+    On a CPU it speaks one utterance at a time, which is quicker than batches there and needs no padding.
+    """
+
+    def __init__(
+        self,
+        network: VocoderNetwork,
+        audio: AudioConfig,
+        *,
+        name: str,
+        autocast: Autocast,
+        device: torch.device,
+        denoising_strength: float = 0.0,
+        silent_network: VocoderNetwork | None = None,
+        graph_recorder: Recorder | None = None,
+    ) -> None:
+        """``denoising_strength`` 0 leaves the denoiser out; ``graph_recorder`` makes the work a graph by size.
+
+        What the denoiser subtracts is the sound that ``silent_network``, or else ``network``, makes of nothing.
+
+        Raises:
+            OptionError: there can be no denoiser for such audio.
+        """
+        self.name = name
+        self.audio = audio
+        self.max_batch = 1 if device.type == "cpu" else None
+        self._network = network
+        self._autocast = autocast
+        self._run = self._infer if graph_recorder is None else BucketedGraphs(self._infer, record=graph_recorder)
+        self._denoiser = None
+        if denoising_strength > 0:
+            with torch.inference_mode():
+                nothing = torch.zeros(1, audio.n_mels, BIAS_FRAMES, device=device)
+                with autocast():
+                    noise = (silent_network or network).infer(nothing, None)[0]
+                self._denoiser = Denoiser(noise, audio, strength=denoising_strength)
+
+    @torch.inference_mode()
+    def speak(self, mel: Tensor, lengths: Sequence[int]) -> list[Tensor]:
+        """As `Vocoder.speak`."""
+        is_padded = min(lengths) < mel.size(2)
+        frames = torch.tensor(lengths, device=mel.device) if is_padded else None
+        waves = self._run(mel.contiguous(), frames)
+        if self._denoiser is not None:
+            waves = self._denoiser(waves, None if frames is None else frames * self.audio.hop_length)
+        return [wave[: length * self.audio.hop_length] for wave, length in zip(waves, lengths)]
+
+    def _infer(self, mel: Tensor, lengths: Tensor | None) -> Tensor:
+        with self._autocast():
+            return self._network.infer(mel, lengths).float()
+
+
+@dataclass(frozen=True)
+class AudioContract:
+    """The mels that a vocoder's checkpoint reads, for comparison with those it is given."""
+
+    audio: AudioConfig
+    owner: str  # the checkpoint's path, for messages
+    assumed: tuple[str, ...] = ()  # fields that its file does not record, which are not held against it
+    accepted: tuple[str, ...] = ()  # fields that the user lets differ
+
+    def check(self, audio: AudioConfig, *, owner: str, assumed: tuple[str, ...] = ()) -> None:
+        """Refuse mels of another description; ``owner`` says whose ``audio`` is, ``assumed`` as above, of theirs.
+
+        A line on stdout says where unrecorded fields are taken to be as the mels'.
+
+        Raises:
+            InputError: lists each field that differs, and what to do.
+        """
+        unrecorded = [name for name in dict.fromkeys((*self.assumed, *assumed)) if self._differs(audio, name)]
+        ignored = {name: getattr(audio, name) for name in (*unrecorded, *self.accepted)}
+        lines = differences(audio, replace(self.audio, **ignored), names=(owner, self.owner))
+        if lines:
+            message = _mismatch((owner, self.owner), lines)
+            differing = [
+                field.name for field in fields(audio) if self._differs(audio, field.name) and field.name not in ignored
+            ]
+            if set(differing) <= set(ACCEPTABLE_DIFFERENCES):
+                message += (
+                    "; best fine-tune the vocoder on these mels (scripts/fine_tune.sh), or let it speak them as it is "
+                    f"with --accept-audio-differences {' '.join([*self.accepted, *differing])}"
+                )
+            raise InputError(message)
+        if unrecorded:
+            names = " and ".join(unrecorded)
+            print(f"note: {self.owner} and {owner} do not both record {names} of their mels; taken to be the same")
+
+    def _differs(self, audio: AudioConfig, name: str) -> bool:
+        return getattr(audio, name) != getattr(self.audio, name)
+
+
+def check_same_audio(first: AudioConfig, second: AudioConfig, *, names: tuple[str, str]) -> None:
+    """Refuse mels of two descriptions at once.
+
+    Raises:
+        InputError: lists each field that differs; ``names`` says whose the two are.
+    """
+    if lines := differences(first, second, names=names):
+        raise InputError(_mismatch(names, lines))
+
+
+def _mismatch(names: tuple[str, str], lines: list[str]) -> str:
+    return f"{names[0]} and {names[1]} are of different mel-spectrograms: {'; '.join(lines)}"

@@ -1,0 +1,63 @@
+"""``english_cleaners_v3``: English text as it is read aloud, in the characters of ``english_basic``."""
+
+import re
+
+from common.text.normalization.english.abbreviations import expand_abbreviations, expand_labels
+from common.text.normalization.english.characters import plain_characters, tidy
+from common.text.normalization.english.counts import read_counts, read_fractions, read_labelled_numbers
+from common.text.normalization.english.dates import read_dates, read_years
+from common.text.normalization.english.letters import read_letters
+from common.text.normalization.english.measures import read_bare_units, read_measures
+from common.text.normalization.english.money import read_money
+from common.text.normalization.english.roman import read_roman
+from common.text.normalization.english.signs import drop_tags, read_signs
+from common.text.normalization.english.times import read_times
+from common.text.normalization.english.web import read_addresses
+from common.text.symbols import ARPABET
+
+_PHONE = "|".join(sorted(ARPABET, key=len, reverse=True))
+_ARPABET_GROUP = re.compile(rf"(\{{\s*(?:{_PHONE})(?:\s+(?:{_PHONE}))*\s*\}})")
+_MOST_PASSES = 5  # the second pass changes less than one odd text in a thousand, such as "9.ch" -> "nine.ch"
+_HAS_DIGIT = re.compile(r"[0-9]")
+
+
+def _read_numbers(text: str) -> str:
+    """Every rule that reads digits, from the most particular to the most general."""
+    text = expand_labels(text)
+    text = read_dates(text)
+    text = read_times(text)
+    text = read_labelled_numbers(text)
+    text = read_money(text)
+    text = read_fractions(text)
+    text = read_measures(text)
+    return read_counts(read_years(text))
+
+
+def _read(text: str) -> str:
+    text = read_addresses(drop_tags(plain_characters(text)))
+    if _HAS_DIGIT.search(text):
+        text = _read_numbers(text)
+    elif "." in text or "-" in text:
+        text = expand_labels(text)
+    text = expand_abbreviations(read_roman(text.replace('"', " ")))
+    return tidy(read_signs(read_bare_units(read_letters(text))))
+
+
+def read_english(text: str) -> str:
+    """The text as words, lower case, with ``-!'(),.:;?`` as the only marks; ARPAbet in curly braces stays verbatim.
+
+    The whole text is read at once, since a word's reading depends on its neighbours: "St. James St.", "May 5",
+    "1905 people". Reading the result again changes nothing.
+    """
+    for _ in range(_MOST_PASSES):
+        before, text = text, _read_parts(text)
+        if text == before:
+            break
+    return text
+
+
+def _read_parts(text: str) -> str:
+    parts = _ARPABET_GROUP.split(text)  # odd parts are ARPAbet
+    spoken = [part if index % 2 else _read(part) for index, part in enumerate(parts)]
+    joined = " ".join(part for part in spoken if part)
+    return re.sub(r"(?<=\}) (?=[.,;:!?)])", "", joined)

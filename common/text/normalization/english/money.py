@@ -1,0 +1,139 @@
+"""Amounts of money: "£3.50", "$3.5 million", "£2bn", "€5-10", "99p", "USD 20"."""
+
+import re
+from dataclasses import dataclass
+
+from common.text.normalization.english.numbers import NUMBER, cardinal, number_words
+
+
+@dataclass(frozen=True)
+class _Currency:
+    one: str
+    several: str
+    hundredth: str = ""  # "" for a currency without a smaller unit
+    hundredths: str = ""
+
+
+_DOLLAR = _Currency("dollar", "dollars", "cent", "cents")
+_POUND = _Currency("pound", "pounds", "penny", "pence")
+_EURO = _Currency("euro", "euros", "cent", "cents")
+_YEN = _Currency("yen", "yen")
+_SIGNS = {
+    "$": _DOLLAR,
+    "£": _POUND,
+    "€": _EURO,
+    "¥": _YEN,
+    "₩": _Currency("won", "won"),
+    "₹": _Currency("rupee", "rupees", "paisa", "paise"),
+}
+_COUNTRIES = {
+    "US": "u.s. ",
+    "A": "australian ",
+    "AU": "australian ",
+    "C": "canadian ",
+    "CA": "canadian ",
+    "NZ": "new zealand ",
+    "HK": "hong kong ",
+}
+_CODES = {
+    "USD": _Currency("u.s. dollar", "u.s. dollars", "cent", "cents"),
+    "EUR": _EURO,
+    "GBP": _POUND,
+    "JPY": _YEN,
+    "CHF": _Currency("swiss franc", "swiss francs", "centime", "centimes"),
+    "CAD": _Currency("canadian dollar", "canadian dollars", "cent", "cents"),
+    "AUD": _Currency("australian dollar", "australian dollars", "cent", "cents"),
+    "INR": _Currency("rupee", "rupees", "paisa", "paise"),
+}
+_MAGNITUDES = {
+    "hundred": "hundred",
+    "thousand": "thousand",
+    "million": "million",
+    "billion": "billion",
+    "trillion": "trillion",
+    "k": "thousand",
+    "m": "million",
+    "mn": "million",
+    "mln": "million",
+    "mil": "million",
+    "b": "billion",
+    "bn": "billion",
+    "bln": "billion",
+    "t": "trillion",
+    "tn": "trillion",
+    "trn": "trillion",
+}
+_SIGN = "[$£€¥₩₹]"
+_LONGEST_FIRST = "|".join(sorted(_MAGNITUDES, key=len, reverse=True))
+_MAGNITUDE = (
+    rf"(?:(?:[\s-](?=[A-Za-z]{{2}}))?({_LONGEST_FIRST})(?![A-Za-z0-9]))?"  # a lone letter has no blank before it
+)
+_AMOUNT = rf"({NUMBER}|\.[0-9]+)"
+_SIGNED = re.compile(
+    rf"(?<![0-9A-Za-z])(-\s?)?(US|AU?|CA?|NZ|HK)?({_SIGN})\s?{_AMOUNT}(?:\s?-\s?({_SIGN})?{_AMOUNT})?{_MAGNITUDE}"
+    r"(?![0-9])(/(?=[A-Za-z]))?",
+    re.IGNORECASE,
+)
+_AFTER = re.compile(rf"(?<![\w.,]){_AMOUNT}{_MAGNITUDE}\s?([$£€¥₩₹])(?![0-9])", re.IGNORECASE)
+_CODE_BEFORE = re.compile(rf"\b({'|'.join(_CODES)})\s?{_AMOUNT}{_MAGNITUDE}", re.IGNORECASE)
+_CODE_AFTER = re.compile(rf"(?<![\w.,]){_AMOUNT}{_MAGNITUDE}\s?({'|'.join(_CODES)})\b")
+_CENTS = re.compile(r"(?<![\w.,$£€])([0-9]{1,2})(?:\s?¢|c(?=\s(?:each|per|a)\b))")
+_PENCE = re.compile(r"(?<![\w.,$£€-])([0-9]{1,2})p\b(?!\.m)")
+_BARE_MAGNITUDE = re.compile(rf"(?<![\w.,$£€])({NUMBER})\s?(bn|mn|tn|trn|mln)\b")
+_DECIMAL_COMMA = re.compile(r"(?<=€)(\s?[0-9]+),([0-9]{2})(?!,?[0-9])|(?<![\w.,])([0-9]+),([0-9]{2})(?=\s?€)")
+_ARTICLE_BEFORE = re.compile(r"\b(?:[Aa]n?)\s$")
+_NOUN_AFTER = re.compile(r"\s[A-Za-z]|-[A-Za-z]")
+
+
+def _amount(quantity: str, magnitude: str | None, currency: _Currency, *, singular: bool = False) -> str:
+    """Words of one amount; ``singular`` before a noun, "a five dollar bill"."""
+    several = currency.one if singular else currency.several
+    if magnitude:
+        return f"{number_words(quantity)} {_MAGNITUDES[magnitude.lower()]} {several}"
+    whole, _, fraction = quantity.replace(",", "").partition(".")
+    whole_number = int(whole or 0) if len(whole) < 19 else -1
+    if fraction.strip("0") == "" and fraction:
+        quantity = whole or "0"
+        fraction = ""
+    if not fraction:
+        return f"{number_words(quantity)} {currency.one if whole_number == 1 else several}"
+    if len(fraction) != 2 or not currency.hundredth:
+        return f"{number_words(quantity)} {several}"
+    small = int(fraction)
+    change = f"{cardinal(small)} {currency.hundredth if small == 1 else currency.hundredths}"
+    if whole_number == 0:
+        return change
+    units = currency.one if whole_number == 1 else several
+    return f"{number_words(whole)} {units} {change}"
+
+
+def _read_signed(match: re.Match) -> str:
+    minus, country, sign, quantity, sign_2, quantity_2, magnitude, per = match.groups()
+    currency = _SIGNS[sign]
+    prefix = _COUNTRIES.get((country or "").upper(), "") if sign == "$" else ""
+    if country and not prefix:
+        prefix = country + " "
+    if prefix:
+        currency = _Currency(prefix + currency.one, prefix + currency.several, currency.hundredth, currency.hundredths)
+    after = match.string[match.end() :]
+    singular = bool(_ARTICLE_BEFORE.search(match.string[: match.start()]) and _NOUN_AFTER.match(after))
+    if quantity_2 is None:
+        words = _amount(quantity, magnitude, currency, singular=singular)
+    elif sign_2 is None:  # "$5-10 million": the unit and the magnitude are the range's
+        last = _amount(quantity_2, magnitude, currency, singular=singular)
+        words = f"{number_words(quantity)} to {last}"
+    else:
+        words = f"{_amount(quantity, None, currency)} to {_amount(quantity_2, magnitude, _SIGNS[sign_2])}"
+    return ("minus " if minus else "") + words + (" per " if per else "")
+
+
+def read_money(text: str) -> str:
+    """Write out amounts of money, naming the smaller unit: "£3.50" -> "three pounds fifty pence"."""
+    text = _DECIMAL_COMMA.sub(lambda match: f"{match[1] or match[3]}.{match[2] or match[4]}", text)
+    text = _SIGNED.sub(_read_signed, text)
+    text = _AFTER.sub(lambda match: _amount(match[1], match[2], _SIGNS[match[3]]), text)
+    text = _CODE_BEFORE.sub(lambda match: _amount(match[2], match[3], _CODES[match[1].upper()]), text)
+    text = _CODE_AFTER.sub(lambda match: _amount(match[1], match[2], _CODES[match[3]]), text)
+    text = _CENTS.sub(lambda match: _amount("0." + match[1].zfill(2), None, _DOLLAR), text)
+    text = _PENCE.sub(lambda match: _amount("0." + match[1].zfill(2), None, _POUND), text)
+    return _BARE_MAGNITUDE.sub(lambda match: f"{number_words(match[1])} {_MAGNITUDES[match[2]]}", text)

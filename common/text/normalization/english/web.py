@@ -1,0 +1,72 @@
+"""Addresses of the Internet: URLs, domains, e-mail addresses, file names, handles and hashtags."""
+
+import re
+
+from common.text.normalization.english.numbers import cardinal, digits
+from common.text.normalization.english.pronunciation import is_spelled_in_lower_case
+
+_DOMAINS = "com|org|net|edu|gov|mil|info|biz|int|io|ai|tv|dev|app|co|uk|de|fr|eu|au|ca|jp|ch|nl|ie|nz|us"
+_FILES = (
+    "txt|pdf|py|jpg|jpeg|png|gif|mp3|mp4|wav|flac|html|htm|exe|zip|doc|docx|csv|json|xml|js|md|sh|xls|xlsx|ppt|tsv|cpp"
+)
+_SPELLED_DOMAINS = frozenset(("tv", "ai", "uk", "de", "fr", "eu", "au", "ca", "jp", "ch", "nl", "ie", "nz", "us", "io"))
+_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?"
+_PATH = r"(?::[0-9]+)?(?:[/?#](?:[^\s,;!?()\"']*[\w/])?)*"
+_EMAIL = re.compile(r"\b[A-Za-z0-9][\w.+-]*@[A-Za-z0-9][A-Za-z0-9-]*(?:\.[A-Za-z0-9-]*[A-Za-z0-9])+")
+_URL = re.compile(
+    rf"\b(?:(?:https?|ftp)://{_NAME}(?:\.{_NAME})*|www(?:\.{_NAME})+|(?:{_NAME}\.)+(?:{_DOMAINS})(?![\w@-])){_PATH}"
+)
+_FILE = re.compile(rf"(?<![\w.])[\w-]+\.(?:{_FILES})\b(?!\.\w)")
+_SCHEME = re.compile(r"^(?:https?|ftp)://")
+_HASHTAG = re.compile(r"(?<![\w&])#(?=[A-Za-z])")
+_HANDLE = re.compile(r"(?<![\w.])@(?=\w)")
+_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^A-Za-z0-9]")
+_SIGNS = {
+    ".": "dot",
+    "/": "slash",
+    "-": "dash",
+    "_": "underscore",
+    ":": "colon",
+    "?": "question mark",
+    "=": "equals",
+    "&": "and",
+    "#": "hash",
+    "+": "plus",
+    "%": "percent",
+    "~": "tilde",
+    "@": "at",
+}
+
+
+def _read_part(part: str, *, is_domain: bool) -> str:
+    if part in _SIGNS:
+        return _SIGNS[part]
+    if part.isdigit():
+        return cardinal(int(part)) if len(part) <= 2 and part[0] != "0" else digits(part)
+    spelled = part.lower() in _SPELLED_DOMAINS if is_domain else is_spelled_in_lower_case(part)
+    return " ".join(part.lower()) if spelled or len(part) == 1 else part.lower()
+
+
+def _read_address(match: re.Match) -> str:
+    """Write "john@mail.co.uk" as "john at mail dot co dot u k"."""
+    address = _SCHEME.sub("", match[0]).rstrip("/")
+    parts = _PART.findall(address)
+    return " ".join(
+        _read_part(part, is_domain=index > 0 and parts[index - 1] == "." and part.isalpha())
+        for index, part in enumerate(parts)
+    )
+
+
+def _read_file(match: re.Match) -> str:
+    name, _, kind = match[0].rpartition(".")
+    words = [_read_part(part, is_domain=False) for part in [*_PART.findall(name), "."]]
+    return " ".join([*words, *(_read_part(part, is_domain=False) for part in _PART.findall(kind))])
+
+
+def read_addresses(text: str) -> str:
+    """Write out addresses: "example.com/path" -> "example dot com slash path", "#fun" -> "hashtag fun"."""
+    if "." in text:
+        text = _EMAIL.sub(_read_address, text)
+        text = _URL.sub(_read_address, text)
+        text = _FILE.sub(_read_file, text)
+    return _HANDLE.sub(" at ", _HASHTAG.sub(" hashtag ", text))

@@ -1,0 +1,28 @@
+"""How long work takes on a device."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+
+class Stopwatch:
+    """Seconds of work on a device: starts when earlier work is done and stops when this work is."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self.seconds = 0.0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Add the time of the block to ``seconds``."""
+        self._synchronise()
+        started = time.perf_counter()
+        yield
+        self._synchronise()
+        self.seconds += time.perf_counter() - started
+
+    def _synchronise(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)

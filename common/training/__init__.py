@@ -1,0 +1,1 @@
+"""Training: objective, engine, trainer, optimizers, averaged weights, gradient reducer, TensorBoard."""

@@ -1,0 +1,269 @@
+"""One training step for every model: phases, mixed precision, accumulation, processes, clipping, skipping, EMA."""
+
+import math
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from common.data.batch import Batch
+from common.distributed import GradientReducer, Ranks
+from common.errors import InputError
+from common.precision import autocast
+from common.training.ema import ExponentialMovingAverage
+from common.training.loss_scaling import LossScaler
+from common.training.objective import Networks, Objective, Phase
+from common.training.optim import Schedule, load_state_by_name, state_by_name
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """How steps are computed, whatever is computed in them."""
+
+    amp_dtype: torch.dtype | None = None  # None: float32 throughout
+    grad_clip: float = math.inf  # largest gradient norm of a phase
+    ema_decay: float = 0.0  # 0: no average is kept
+    max_skipped_in_a_row: int = 10
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What one update did; all values are over the global batch."""
+
+    terms: dict[str, float]  # each term's mean
+    grad_norms: dict[str, float]  # phase -> norm before clipping
+    n_frames: int  # valid mel frames
+    skipped: tuple[str, ...]  # phases whose update was skipped for a loss or gradient that is not finite
+    stop: bool  # whether any process was asked to stop
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What the gradients of one phase look like."""
+
+    terms: dict[str, float]
+    grad_norm: float
+    finite: bool
+    extra: list[float]  # what was summed over processes with it
+
+
+class Engine:
+    """Trains networks for an objective, one global batch at a time.
+
+    What a step does depends on the global batch alone: each term's numerators are divided by its count over all
+    micro-batches and processes before the backward pass, and gradients are summed.
+    """
+
+    def __init__(
+        self,
+        networks: Networks,
+        objective: Objective,
+        optimizers: dict[str, torch.optim.Optimizer],
+        *,
+        schedules: dict[str, Schedule],
+        ranks: Ranks,
+        options: EngineOptions,
+    ) -> None:
+        self.networks = networks
+        self.objective = objective
+        self.optimizers = optimizers
+        self.iteration = 0  # updates so far
+        self._epoch = 1
+        self._schedules = schedules
+        self._ranks = ranks
+        self._options = options
+        self._skipped_in_a_row = 0
+        self._scaler = LossScaler(enabled=options.amp_dtype is torch.float16)
+        for network in networks.values():
+            ranks.broadcast([*network.parameters(), *network.buffers()])
+        self._parameters = {
+            phase.name: {
+                f"{name}.{key}": parameter
+                for name in phase.trains
+                for key, parameter in networks[name].named_parameters()
+                if parameter.requires_grad
+            }
+            for phase in objective.phases
+        }
+        self._reducers = {
+            phase: GradientReducer(parameters.values(), ranks) for phase, parameters in self._parameters.items()
+        }
+        self.ema = ExponentialMovingAverage(networks, decay=options.ema_decay) if options.ema_decay > 0 else None
+
+    def step(self, micro_batches: Sequence[Batch], *, epoch: int, stop: bool = False) -> StepResult:
+        """One update from this process's micro-batches, already on the device.
+
+        Raises:
+            InputError: too many steps in a row had a loss or gradient that is not finite; names the utterances.
+        """
+        self.iteration += 1
+        self._epoch = epoch
+        self.objective.begin_step(self.networks)
+        terms: dict[str, float] = {}
+        norms: dict[str, float] = {}
+        skipped = []
+        frames = torch.stack([batch.n_frames for batch in micro_batches]).sum()
+        # Rides along with the first phase's counts and values, so that it costs no exchange or waiting of its own.
+        extra = torch.stack([frames.double(), frames.new_tensor(float(stop), dtype=torch.float64)])
+        shared: list[float] = []
+        order = list(micro_batches)
+        for phase in self.objective.phases:
+            outcome = self._run_phase(phase, order, epoch=epoch, extra=extra)
+            if phase.keeps:
+                order.reverse()  # what is kept is of the last micro-batch: the next phase begins with it
+            shared, extra = shared or outcome.extra, extra[:0]
+            terms |= outcome.terms
+            norms[phase.name] = outcome.grad_norm
+            self._finish_phase(phase, outcome)
+            if not outcome.finite:
+                skipped.append(phase.name)
+        self._count_skipped(bool(skipped), micro_batches)
+        n_frames, stops = shared
+        return StepResult(terms, norms, int(n_frames), tuple(skipped), stops > 0)
+
+    def _run_phase(self, phase: Phase, micro_batches: Sequence[Batch], *, epoch: int, extra: Tensor) -> "_Outcome":
+        """Gradients of one phase, and the sums of ``extra`` (any number of float64) over all processes."""
+        optimizer, reducer = self.optimizers[phase.name], self._reducers[phase.name]
+        self._freeze_all_but(phase)
+        optimizer.zero_grad(set_to_none=True)
+        counts, extra = self._global_counts(phase.name, micro_batches, extra)
+        divisors = {name: count.clamp(min=1) for name, count in counts.items()}
+        weights = self.objective.weights(phase.name, epoch=epoch)
+        buffers = self._copy_buffers(phase)
+        totals = {name: torch.zeros_like(count) for name, count in counts.items()}
+        for index, batch in enumerate(micro_batches):
+            with self._autocast():
+                numerators = self.objective.numerators(phase.name, self.networks, batch)
+            loss = sum(weight * numerators[name].float() / divisors[name] for name, weight in weights.items())
+            if index == len(micro_batches) - 1:
+                reducer.arm()
+            self._scaler.scale(loss, phase.name).backward()
+            for name, numerator in numerators.items():
+                totals[name] += numerator.detach()
+        reducer.finish()
+        gradients = [p.grad for p in self._parameters[phase.name].values() if p.grad is not None]
+        self._scaler.unscale(gradients, phase.name)
+        norm = torch.nn.utils.get_total_norm(gradients)
+        sums = self._ranks.sum(torch.stack(list(totals.values())))
+        # The one synchronisation with the device in a phase: what to log, and whether to step.
+        counted = torch.stack(list(divisors.values()))
+        parts = [part.to(torch.float64) for part in (sums, counted, extra, norm.reshape(1).to(sums.device))]
+        fetched = torch.cat(parts).cpu().split([len(part) for part in parts])
+        sum_values, count_values, extra_values, (norm_value,) = (part.tolist() for part in fetched)
+        values = {name: total / count for name, total, count in zip(totals, sum_values, count_values)}
+        # Terms that are only logged do not stop an update.
+        finite = math.isfinite(norm_value) and all(math.isfinite(values[name]) for name in weights)
+        if not finite:
+            for buffer, copy in buffers:
+                buffer.copy_(copy)
+        return _Outcome(values, norm_value, finite, extra_values)
+
+    def _finish_phase(self, phase: Phase, outcome: "_Outcome") -> None:
+        """Clip and step, or skip an update that is not finite."""
+        self._scaler.update(phase.name, finite=outcome.finite)
+        optimizer = self.optimizers[phase.name]
+        if outcome.finite:
+            if outcome.grad_norm > self._options.grad_clip:
+                gradients = [p.grad for p in self._parameters[phase.name].values() if p.grad is not None]
+                torch._foreach_mul_(gradients, self._options.grad_clip / outcome.grad_norm)
+            for group in optimizer.param_groups:
+                group["lr"] = self.learning_rate(phase.name)
+            optimizer.step()
+            if self.ema is not None:
+                self.ema.update(phase.trains)
+        optimizer.zero_grad(set_to_none=True)
+
+    def learning_rate(self, phase: str) -> float:
+        """The rate of the current update."""
+        return self._schedules[phase](self.iteration, self._epoch)
+
+    def _freeze_all_but(self, phase: Phase) -> None:
+        for other in self.objective.phases:
+            for key, parameter in self._parameters[other.name].items():
+                parameter.requires_grad_(key.partition(".")[0] in phase.trains + phase.keeps)
+
+    def _global_counts(
+        self, phase: str, micro_batches: Sequence[Batch], extra: Tensor
+    ) -> tuple[dict[str, Tensor], Tensor]:
+        own = [self.objective.counts(phase, batch) for batch in micro_batches]
+        names = list(own[0])
+        # float64 holds every count exactly.
+        sums = torch.stack([torch.stack([counts[name].double() for counts in own]).sum() for name in names])
+        sums, extra = self._ranks.sum(torch.cat([sums, extra])).split([len(names), len(extra)])
+        return dict(zip(names, sums.unbind())), extra
+
+    def _autocast(self) -> AbstractContextManager:
+        return autocast(self._ranks.device, self._options.amp_dtype)
+
+    def _copy_buffers(self, phase: Phase) -> list[tuple[Tensor, Tensor]]:
+        """Buffers that a forward pass may change (running statistics), with copies to go back to."""
+        buffers = [buffer for name in phase.trains for buffer in self.networks[name].buffers()]
+        return [(buffer, buffer.clone()) for buffer in buffers]
+
+    def _count_skipped(self, skipped: bool, micro_batches: Sequence[Batch]) -> None:
+        self._skipped_in_a_row = self._skipped_in_a_row + 1 if skipped else 0
+        if self._skipped_in_a_row >= self._options.max_skipped_in_a_row:
+            names = ", ".join(name for batch in micro_batches for name in batch.names)
+            raise InputError(
+                f"{self._skipped_in_a_row} updates in a row had a loss or gradient that is not finite, the last at "
+                f"iteration {self.iteration} with {names}; check these files, or lower --learning-rate"
+            )
+
+    @torch.no_grad()
+    def evaluate(self, batches: Iterable[Batch], *, networks: Networks | None = None) -> dict[str, float]:
+        """Each validation term's mean over all batches of all processes, in evaluation mode."""
+        networks = self.networks if networks is None else networks
+        sums: dict[str, Tensor] = {}
+        with evaluation_mode(networks):
+            for batch in batches:
+                with self._autocast():
+                    terms = self.objective.evaluate(networks, batch.to(self._ranks.device))
+                for name, term in terms.items():
+                    pair = torch.stack([term.total.double(), term.count.double()])
+                    sums[name] = sums[name] + pair if name in sums else pair
+        # A process whose share is empty still takes part in the sum.
+        names = list(dict.fromkeys(name for own in self._ranks.gather(list(sums)) for name in own))
+        device = self._ranks.device
+        table = [sums.get(name, torch.zeros(2, dtype=torch.float64, device=device)) for name in names]
+        if not table:
+            return {}
+        totals = self._ranks.sum(torch.stack(table)).tolist()
+        return {name: total / count for name, (total, count) in zip(names, totals) if count > 0}
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint needs to go on exactly, besides the weights: optimizers, scaler, counters."""
+        return {
+            "iteration": self.iteration,
+            "skipped_in_a_row": self._skipped_in_a_row,
+            "scaler": self._scaler.state(),
+            "optimizers": {
+                phase: state_by_name(optimizer, self._parameters[phase]) for phase, optimizer in self.optimizers.items()
+            },
+        }
+
+    def load_state(self, state: dict[str, Any], *, where: str) -> None:
+        """Restore what `state` gave; the networks' weights are loaded apart."""
+        self.iteration = state["iteration"]
+        self._skipped_in_a_row = state.get("skipped_in_a_row", 0)
+        self._scaler.load(state.get("scaler", {}))
+        for phase, optimizer in self.optimizers.items():
+            if phase in state["optimizers"]:
+                load_state_by_name(optimizer, state["optimizers"][phase], self._parameters[phase], where=where)
+
+
+class evaluation_mode:  # noqa: N801 - reads as a verb phrase in a with statement
+    """Networks in evaluation mode for the length of a with block, then as they were."""
+
+    def __init__(self, networks: Networks) -> None:
+        self._modules: list[tuple[nn.Module, bool]] = [(net, net.training) for net in networks.values()]
+
+    def __enter__(self) -> None:
+        for network, _ in self._modules:
+            network.eval()
+
+    def __exit__(self, *_: object) -> None:
+        for network, was_training in self._modules:
+            network.train(was_training)

@@ -1,0 +1,96 @@
+"""The contract between a model's losses and the engine that trains it."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+from torch import Tensor, nn
+
+from common.data.batch import Batch
+
+Networks = dict[str, nn.Module]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One optimizer step's worth of work within a training step."""
+
+    name: str
+    trains: tuple[str, ...]  # names of the networks it updates; all others are frozen meanwhile
+    keeps: tuple[str, ...] = ()  # not frozen, as a later phase goes on from what they computed in this one
+
+
+@dataclass(frozen=True)
+class Term:
+    """A loss term as a sum and the number of elements it is summed over; its value is total / count."""
+
+    total: Tensor  # scalar
+    count: Tensor  # scalar
+
+
+@dataclass(frozen=True)
+class Example:
+    """One validation utterance to look at and listen to."""
+
+    name: str
+    mels: dict[str, Tensor]  # title -> (n_mels, F), for example {"target": ..., "predicted": ...}
+    mel_differences: dict[str, Tensor] = field(default_factory=dict)  # title -> (n_mels, F)
+    curves: dict[str, dict[str, Tensor]] = field(default_factory=dict)  # plot -> label -> (L,)
+    audio: dict[str, Tensor] = field(default_factory=dict)  # title -> (T,) in [-1, 1]
+    alignments: dict[str, Tensor] = field(default_factory=dict)  # title -> (F, L) attention's weights of each frame
+    texts: dict[str, str] = field(default_factory=dict)  # title -> what was said; also shown on stdout
+
+
+@dataclass(frozen=True)
+class LogStyle:
+    """How a model's figures read on stdout."""
+
+    terms: dict[str, str]  # terms to show, in order, and what they are called there
+    format: str = "{:>5.2f}"
+    shows_total: bool = True  # whether ``loss``, the weighted sum of all terms, is shown
+    shows_speed: bool = False  # whether each update's line shows frames/s
+    rates: dict[str, str] = field(default_factory=dict)  # phase -> name of its learning rate; else ``lrate``
+
+
+class Objective(ABC):
+    """What a model trains for: its phases, and for each loss term a numerator and its count.
+
+    A step minimises, in each phase, the sum over terms of weight x (sum of numerators / sum of counts), where
+    both sums run over all micro-batches and ranks. Terms without a weight are only logged.
+    """
+
+    phases: tuple[Phase, ...]
+    log_style: LogStyle
+
+    def begin_step(self, networks: Networks) -> None:  # noqa: B027 - most models have nothing to do
+        """Called once an update, before its phases; for what advances by updates and not by forward passes."""
+
+    @abstractmethod
+    def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
+        """The weight of each term that phase ``phase`` minimises in this epoch (from 1)."""
+
+    @abstractmethod
+    def counts(self, phase: str, batch: Batch) -> dict[str, Tensor]:
+        """Elements that each term of ``phase`` is summed over, scalar tensors, known before the forward pass."""
+
+    @abstractmethod
+    def numerators(self, phase: str, networks: Networks, batch: Batch) -> dict[str, Tensor]:
+        """Forward pass of one micro-batch: for each term of ``counts`` its sum (scalar float32 tensors)."""
+
+    @abstractmethod
+    def evaluate(self, networks: Networks, batch: Batch) -> dict[str, Term]:
+        """Validation terms of one batch (no gradients)."""
+
+    def total(self, terms: dict[str, float], *, epoch: int) -> float:
+        """The one figure to log as ``loss``: all phases' weighted terms together."""
+        weights: dict[str, float] = {}
+        for phase in self.phases:
+            weights |= self.weights(phase.name, epoch=epoch)
+        return sum(weight * terms[name] for name, weight in weights.items() if name in terms)
+
+    def warnings(self, figures: dict[str, float], *, epoch: int) -> list[str]:
+        """One line for each thing that a validation's ``figures`` show to be wrong; asked after each of them."""
+        return []
+
+    def examples(self, networks: Networks, batch: Batch) -> list[Example]:
+        """A few utterances of a validation batch for plots and audio; none by default."""
+        return []

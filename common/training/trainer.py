@@ -1,0 +1,434 @@
+"""The training loop of every model: epochs, validation, logs, checkpoints, exact resume, and stopping in between."""
+
+import copy
+import math
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader
+
+from common.audio.griffin_lim import griffin_lim
+from common.checkpoints.checkpoint import (
+    Checkpoint,
+    checkpoint_path,
+    epoch_of,
+    is_within_epoch,
+    save_checkpoint,
+    saved_checkpoints,
+)
+from common.config import AudioConfig
+from common.data.batch import Batch, Dataset, ErrorsAsItems
+from common.data.sampler import EpochDraws, GlobalBatchSampler, ValidationSampler
+from common.distributed import Ranks
+from common.errors import CheckpointError, InputError
+from common.logger import Logger
+from common.progress import Progress, print_line, progress
+from common.signals import StopSignals
+from common.training.engine import Engine, StepResult, evaluation_mode
+from common.training.objective import Example, Networks, Objective
+from common.training.tensorboard import TensorBoardLogs
+
+_EXAMPLE_GRIFFIN_LIM_ITERATIONS = 16  # a rough sound is enough to follow training by ear
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How long a run lasts, how it is cut into batches, and what it leaves behind."""
+
+    output: Path
+    epochs: int
+    batch_size: int  # utterances a process and micro-batch
+    accumulation: int = 1  # micro-batches an update
+    seed: int = 1234
+    num_workers: int = 0  # loader processes
+    epochs_per_checkpoint: int = 50
+    steps_per_checkpoint: int = 0  # 0: only at the end of epochs
+    validation_interval: int = 1  # epochs
+    samples_interval: int | None = None  # epochs between plots and sound; None: with each validation
+    milestones: tuple[int, ...] | None = None  # epochs whose checkpoints stay, with the last two; None: all stay
+    epochs_this_job: int | None = None  # epochs to train before stopping; None: all
+
+
+@dataclass
+class _Position:
+    """Where the run stands, with the sums that the current epoch's averages need."""
+
+    epoch: int = 1
+    steps_done: int = 0  # updates of this epoch
+    sums: dict[str, float] = field(default_factory=dict)
+    frames: int = 0
+    seconds: float = 0.0
+    skipped: int = 0
+
+    def add(self, result: StepResult, loss: float, seconds: float) -> None:
+        self.steps_done += 1
+        self.frames += result.n_frames
+        self.seconds += seconds
+        self.skipped += bool(result.skipped)
+        if not result.skipped:
+            for name, value in (result.terms | {"loss": loss}).items():
+                self.sums[name] = self.sums.get(name, 0.0) + value
+
+    def means(self) -> dict[str, float]:
+        counted = max(1, self.steps_done - self.skipped)
+        return {name: total / counted for name, total in self.sums.items()}
+
+
+class Trainer:
+    """Runs an engine over datasets until the last epoch, or until it is asked to stop."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        template: Checkpoint,
+        training_set: Dataset,
+        validation_set: Dataset,
+        ranks: Ranks,
+        options: RunOptions,
+        logger: Logger,
+    ) -> None:
+        """``template`` is a checkpoint of this run without weights: model name and configs."""
+        self._engine = engine
+        self._template = template
+        self._ranks = ranks
+        self._options = options
+        self._logger = logger
+        self._position = _Position()
+        self._stopping = False
+        self._sampler = GlobalBatchSampler(
+            training_set.lengths,
+            batch_size=options.batch_size,
+            accumulation=options.accumulation,
+            seed=options.seed,
+            ranks=ranks,
+        )
+        validation = ValidationSampler(validation_set.lengths, batch_size=options.batch_size, ranks=ranks)
+        draws = EpochDraws(self._sampler) if hasattr(training_set, "draw") else self._sampler
+        self._training_loader = self._loader(training_set, draws)
+        self._validation_loader = self._loader(validation_set, validation)
+        subsets = ("train", "val") if engine.ema is None else ("train", "val", "val_ema")
+        self._board = TensorBoardLogs(options.output, subsets=subsets, enabled=ranks.is_main)
+        self._averaged: Networks | None = None
+        self._artist = ThreadPoolExecutor(max_workers=1)
+        self._drawing: list[Future] = []
+
+    def _loader(self, dataset: Dataset, sampler: Any) -> DataLoader:
+        safe = ErrorsAsItems(dataset)
+        return DataLoader(
+            safe,
+            batch_sampler=sampler,
+            num_workers=self._options.num_workers,
+            collate_fn=safe.collate,
+            pin_memory=self._ranks.device.type == "cuda",
+            persistent_workers=self._options.num_workers > 0,
+            # Its own generator: starting a loader must not advance the networks' random numbers.
+            generator=torch.Generator().manual_seed(self._options.seed),
+        )
+
+    def resume(self, checkpoint: Checkpoint, *, where: Path) -> None:
+        """Go on where ``checkpoint`` was made; the weights are loaded already, the rest is restored here.
+
+        Raises:
+            CheckpointError: it holds no training state, or one that does not fit.
+        """
+        state = checkpoint.training
+        if state is None:
+            raise CheckpointError(f"{where}: holds no training state to resume from, only weights")
+        try:
+            self._restore(state, checkpoint, where=where)
+        except (KeyError, TypeError, RuntimeError) as error:
+            raise CheckpointError(f"{where}: its training state does not fit ({error!r})") from error
+
+    def _restore(self, state: dict[str, Any], checkpoint: Checkpoint, *, where: Path) -> None:
+        self._engine.load_state(state, where=str(where))
+        if self._engine.ema is not None and checkpoint.ema is not None:
+            self._engine.ema.load(checkpoint.ema)
+        steps = state.get("steps_done")
+        if steps is None or steps * state["global_batch"] >= self._sampler.steps_per_epoch * self._sampler.global_batch:
+            self._position = _Position(epoch=state["epoch"] + 1)
+        else:
+            same_cut = state["global_batch"] == self._sampler.global_batch
+            done = steps if same_cut else steps * state["global_batch"] // self._sampler.global_batch
+            self._position = _Position(
+                epoch=state["epoch"],
+                steps_done=done,
+                sums=dict(state["sums"]),
+                frames=state["frames"],
+                seconds=state["seconds"],
+                skipped=state["skipped"],
+            )
+        random_states = state.get("random", [])
+        if len(random_states) == self._ranks.world_size:
+            _set_random_state(random_states[self._ranks.rank], self._ranks.device)
+
+    def fit(self) -> signal.Signals | None:
+        """Train until the last epoch; returns the signal that asked to stop before it, with a checkpoint saved.
+
+        Another process's signal stops this one as SIGTERM.
+        """
+        position = self._position
+        last_epoch = self._last_epoch()
+        if position.epoch > last_epoch and self._ranks.is_main:
+            print_line(f"nothing to train: {position.epoch - 1} epochs are done, --epochs is {self._options.epochs}")
+        total = last_epoch * self._sampler.steps_per_epoch
+        watched = self._ranks.is_main and _terminal_watches()
+        try:
+            with StopSignals() as signals, progress(total=total, desc="training", unit="step", enabled=watched) as bar:
+                bar.update((position.epoch - 1) * self._sampler.steps_per_epoch + position.steps_done)
+                while position.epoch <= last_epoch:
+                    self._train_epoch(bar, signals)
+                    if position.steps_done < self._sampler.steps_per_epoch:
+                        self._save(within_epoch=True)
+                        return signals.received or signal.SIGTERM
+                    self._finish_epoch(is_last=position.epoch == last_epoch)
+                    if self._stopping and position.epoch < last_epoch:
+                        return signals.received or signal.SIGTERM
+                    self._position = position = _Position(epoch=position.epoch + 1)
+            self._wait_for_drawing()
+        finally:
+            self._artist.shutdown()
+            self._board.close()
+        return None
+
+    def _train_epoch(self, bar: Progress, signals: StopSignals) -> None:
+        """Train to the end of the current epoch, or until any process is asked to stop."""
+        position, options = self._position, self._options
+        self._sampler.set_position(epoch=position.epoch, step=position.steps_done)
+        started = time.perf_counter()
+        for micro_batches in _groups(self._training_loader, options.accumulation):
+            moved = [batch.to(self._ranks.device) for batch in micro_batches]
+            result = self._engine.step(moved, epoch=position.epoch, stop=signals.received is not None)
+            now = time.perf_counter()
+            loss = self._engine.objective.total(result.terms, epoch=position.epoch)
+            position.add(result, loss, now - started)
+            self._log_step(result, loss, now - started)
+            bar.set_postfix(epoch=position.epoch, loss=f"{loss:.3f}")
+            bar.update()
+            started = now
+            self._stopping = result.stop
+            if position.steps_done == self._sampler.steps_per_epoch or self._stopping:
+                return
+            if options.steps_per_checkpoint and self._engine.iteration % options.steps_per_checkpoint == 0:
+                self._save(within_epoch=True)
+
+    def _last_epoch(self) -> int:
+        """The epoch that this job ends with."""
+        options = self._options
+        if options.epochs_this_job is None:
+            return options.epochs
+        return min(options.epochs, self._position.epoch - 1 + options.epochs_this_job)
+
+    def _finish_epoch(self, *, is_last: bool) -> None:
+        position, options = self._position, self._options
+        self._log_epoch()
+        validates = is_last or position.epoch % options.validation_interval == 0
+        shows = is_last or position.epoch % (options.samples_interval or options.validation_interval) == 0
+        subsets = ("val",) if self._engine.ema is None else ("val", "val_ema")
+        for subset in subsets if validates or shows else ():
+            networks = self._averaged_networks() if subset == "val_ema" else self._engine.networks
+            if validates:
+                self._validate(networks, subset)
+            if shows and self._ranks.is_main:
+                self._show_examples(networks, subset)
+        if is_last or self._stopping or position.epoch % options.epochs_per_checkpoint == 0:
+            self._save(within_epoch=False)
+
+    def _log_step(self, result: StepResult, loss: float, seconds: float) -> None:
+        position, engine = self._position, self._engine
+        objective = engine.objective
+        names = list(objective.log_style.rates) or [phase.name for phase in objective.phases]
+        rates = {f"lrate{_suffix(name, objective)}": engine.learning_rate(name) for name in names}
+        speed = {"frames/s": result.n_frames / seconds, "took": seconds}
+        figures = {"loss": loss} | result.terms
+        figures |= speed | rates if objective.log_style.shows_speed else rates | speed
+        step = (position.epoch, position.steps_done, self._sampler.steps_per_epoch)
+        self._log(step, "train", figures, stdout=not _terminal_watches())
+        norms = {f"grad_norm{_suffix(name, objective)}": value for name, value in result.grad_norms.items()}
+        self._board.scalars("train", engine.iteration, figures | norms)
+        if result.skipped and self._ranks.is_main:
+            print_line(
+                f"warning: update {engine.iteration} skipped ({', '.join(result.skipped)}): "
+                "a loss or gradient was not finite"
+            )
+
+    def _log_epoch(self) -> None:
+        position = self._position
+        means = position.means()
+        figures = {"loss": means.pop("loss", math.nan)} | means
+        figures |= {"frames/s": position.frames / position.seconds, "took": position.seconds}
+        if position.skipped:
+            figures["skipped"] = position.skipped
+        self._log((position.epoch,), "avg_train", figures)
+
+    def _log(self, step: tuple[int, ...], subset: str, figures: dict[str, float], *, stdout: bool = True) -> None:
+        """Log figures of a subset; those that `describe_metrics` did not name go to the JSON stream only."""
+        named = {f"{subset}_{name}": value for name, value in figures.items()}
+        for name in named:
+            if name not in self._logger.metrics:
+                self._logger.metadata(name, name=name, shown=False)
+        self._logger.log(step, named, stdout=stdout)
+
+    def _validate(self, networks: Networks, subset: str) -> None:
+        position, engine = self._position, self._engine
+        started = time.perf_counter()
+        figures = engine.evaluate(_checked(self._validation_loader), networks=networks)
+        figures = {"loss": engine.objective.total(figures, epoch=position.epoch)} | figures
+        figures["took"] = time.perf_counter() - started
+        self._log((position.epoch,), subset, figures)
+        self._board.scalars(subset, engine.iteration, figures)
+        warnings = engine.objective.warnings(figures, epoch=position.epoch) if subset == "val" else []
+        for line in warnings if self._ranks.is_main else ():
+            print_line(f"warning: {line}")
+
+    @torch.no_grad()
+    def _show_examples(self, networks: Networks, subset: str) -> None:
+        batch = next(_checked(self._validation_loader), None)
+        if batch is None:
+            return
+        with evaluation_mode(networks):
+            examples = self._engine.objective.examples(networks, batch.to(self._ranks.device))
+        for example in examples:
+            for title, text in example.texts.items():
+                print_line(f"{subset} {example.name} {title}: {text}")
+        # Drawing and Griffin-Lim take a second or two, in which training can go on.
+        self._wait_for_drawing()
+        self._drawing.append(self._artist.submit(self._draw, subset, self._engine.iteration, examples))
+
+    def _draw(self, subset: str, iteration: int, examples: list[Example]) -> None:
+        audio = self._template.audio
+        sounding = [_with_sound(example, audio) for example in examples]
+        self._board.examples(
+            subset, iteration, sounding, sampling_rate=audio.sampling_rate, hop_length=audio.hop_length
+        )
+
+    def _wait_for_drawing(self) -> None:
+        """Wait for the last examples' plots and sound; raises what went wrong with them."""
+        while self._drawing:
+            self._drawing.pop().result()
+
+    def _averaged_networks(self) -> Networks:
+        """Copies of the networks that hold the averaged weights of this moment."""
+        if self._averaged is None:
+            self._averaged = copy.deepcopy(self._engine.networks)
+        for name, network in self._averaged.items():
+            network.load_state_dict(self._engine.ema.averages[name])
+        return self._averaged
+
+    def _save(self, *, within_epoch: bool) -> None:
+        """Write a checkpoint on the main process; earlier ones made within an epoch have then served their purpose."""
+        position, engine, options = self._position, self._engine, self._options
+        random_states = self._ranks.gather(_random_state(self._ranks.device))
+        if self._ranks.is_main:
+            training = engine.state() | {
+                "epoch": position.epoch,
+                "steps_done": position.steps_done,
+                "global_batch": self._sampler.global_batch,
+                "sums": position.sums,
+                "frames": position.frames,
+                "seconds": position.seconds,
+                "skipped": position.skipped,
+                "random": random_states,
+            }
+            checkpoint = replace(
+                self._template,
+                networks={name: network.state_dict() for name, network in engine.networks.items()},
+                ema=None if engine.ema is None else engine.ema.averages,
+                training=training,
+            )
+            iteration = engine.iteration if within_epoch else None
+            path = checkpoint_path(options.output, checkpoint.model, epoch=position.epoch, iteration=iteration)
+            older = [old for old in saved_checkpoints(options.output, checkpoint.model) if is_within_epoch(old)]
+            save_checkpoint(path, checkpoint)
+            print_line(f"saved {path} (epoch {position.epoch}, iteration {engine.iteration})")
+            # The newest of them stays as the one to fall back to.
+            for old in older[: None if not within_epoch else -1]:
+                if old != path:
+                    old.unlink(missing_ok=True)
+            self._remove_old()
+        self._ranks.barrier()
+
+    def _remove_old(self) -> None:
+        """Keep milestones and the last two checkpoints of whole epochs, where not all are to stay."""
+        milestones = self._options.milestones
+        if milestones is None:
+            return
+        saved = saved_checkpoints(self._options.output, self._template.model)
+        whole = [path for path in saved if not is_within_epoch(path)]
+        for path in whole[:-2]:
+            if epoch_of(path) not in milestones:
+                path.unlink(missing_ok=True)
+
+
+def _groups(batches: Any, size: int) -> Iterator[list[Batch]]:
+    """Micro-batches in updates of ``size``."""
+    group: list[Batch] = []
+    for batch in _checked(batches):
+        group.append(batch)
+        if len(group) == size:
+            yield group
+            group = []
+
+
+def _checked(batches: Any) -> Iterator[Batch]:
+    """The loader's batches; an error that travelled as a value is raised here."""
+    for batch in batches:
+        if isinstance(batch, InputError):
+            raise batch
+        yield batch
+
+
+def _with_sound(example: Example, audio: AudioConfig) -> Example:
+    """The example with the sound of its mels, where the model gave none."""
+    if example.audio:
+        return example
+    sounds = {
+        title: griffin_lim(mel.float().cpu(), audio, n_iter=_EXAMPLE_GRIFFIN_LIM_ITERATIONS)
+        for title, mel in example.mels.items()
+    }
+    return replace(example, audio=sounds)
+
+
+def _random_state(device: torch.device) -> dict[str, torch.Tensor]:
+    state = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        state["cuda"] = torch.cuda.get_rng_state(device)
+    return state
+
+
+def _set_random_state(state: dict[str, torch.Tensor], device: torch.device) -> None:
+    torch.set_rng_state(state["cpu"])
+    if device.type == "cuda" and "cuda" in state:
+        torch.cuda.set_rng_state(state["cuda"], device)
+
+
+def _suffix(phase: str, objective: Objective) -> str:
+    """Figures of a model with one phase need no phase in their name."""
+    return "" if len(objective.phases) == 1 else f"_{phase}"
+
+
+def _terminal_watches() -> bool:
+    return sys.stdout.isatty() and sys.stderr.isatty()
+
+
+def describe_metrics(logger: Logger, objective: Objective) -> None:
+    """Tell the logger how each figure of training reads on stdout; the JSON stream holds more."""
+    style = objective.log_style
+    shown = ({"loss": "loss"} if style.shows_total else {}) | style.terms
+    for subset, title in (("train", ""), ("avg_train", "avg train"), ("val", "val"), ("val_ema", "val ema")):
+        for name, text in shown.items():
+            logger.metadata(f"{subset}_{name}", name=f"{title} {text}".strip(), format=style.format)
+        logger.metadata(f"{subset}_took", name="took", format="{:.2f}", unit="s")
+        logger.metadata(f"{subset}_skipped", name="skipped", format="{}")
+        speed = style.shows_speed or subset != "train"
+        logger.metadata(f"{subset}_frames/s", name="", format="{:.2f}", unit="frames/s", shown=speed)
+        for phase in objective.phases:
+            name = style.rates.get(phase.name, "lrate")
+            logger.metadata(f"{subset}_lrate{_suffix(phase.name, objective)}", name=name, format="{:.2e}")
