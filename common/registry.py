@@ -1,11 +1,17 @@
-"""The one table of models: the name users type, and the package that holds it."""
+"""The one table of models, and the contract that each model's package fulfills with its ``MODEL``."""
 
 import importlib
 import importlib.util
-from types import ModuleType
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from common.errors import OptionError
 
+if TYPE_CHECKING:  # names in annotations alone: this file lies below the rooms that define them
+    from common.training.settings import Recipe
+
+# Name that users type -> package. A new model is a folder and a line here.
 _PACKAGES = {
     "FastPitch": "fastpitch",
     "HiFi-GAN": "hifigan",
@@ -13,26 +19,117 @@ _PACKAGES = {
     "Tacotron2": "tacotron2",
     "Jasper": "jasper",
 }
-GENERATORS = ("FastPitch", "Tacotron2")  # text to mel-spectrogram
-VOCODERS = ("HiFi-GAN", "WaveGlow")  # mel-spectrogram to sound
-_PARTS = ("model", "arg_parser", "data_function", "loss_function")
 
 
-def available_models() -> list[str]:
-    """Names of the models whose package is here."""
-    return [name for name, package in _PACKAGES.items() if importlib.util.find_spec(package) is not None]
+@dataclass(frozen=True)
+class TrainingSpec:
+    """How ``train.py`` trains a model. ``options`` below is the package's own frozen dataclass."""
+
+    recipe: "Recipe"  # the published one: defaults of the options that all models share
+    # (parser): adds the model's own options.
+    add_arguments: Callable[..., None]
+    # (args) -> common.training.settings.TrainingSetup; the only place that sees parsed arguments.
+    parse: Callable[..., Any]
+    # (options, audio, text, *, base) -> ModelConfig; ``base`` is that of the checkpoint to resume from, or None.
+    model_config: Callable[..., Any]
+    # (options, filelist, *, audio, text, training) -> common.data.batch.Dataset
+    build_dataset: Callable[..., Any]
+    # (options, audio) -> common.training.objective.Objective
+    build_objective: Callable[..., Any]
+    # (networks, options, *, text, new) -> lines to print: weights and settings beyond the architecture.
+    set_up_networks: Callable[..., list[str]] | None = None
+    # (networks, options, *, training_set, validation_set, gather): what must be computed over the whole training list;
+    # ``gather`` is `common.distributed.Gather`.
+    compute_statistics: Callable[..., None] | None = None
 
 
-def import_package(name: str) -> ModuleType:
-    """A model's package with its four files as attributes: ``model, arg_parser, data_function, loss_function``.
+@dataclass(frozen=True)
+class GeneratorSpec:
+    """How a text-to-mel model speaks. Its network offers ``infer(tokens, lengths, controls) -> MelOutput``."""
+
+    role: ClassVar[str] = "generator"
+    # (args) -> the package's frozen inference options; raises OptionError
+    parse: Callable[..., Any]
+    # (options, network, config, *, where) -> common.synthesis.controls.Controls; may set up the network.
+    controls: Callable[..., Any]
+    # (parser): adds the model's own options of inference, in a group of their own.
+    add_arguments: Callable[..., None] | None = None
+    to_torchscript: Callable[..., Any] | None = None  # (network) -> network
+    not_compilable: str | None = None  # why torch.compile cannot help, for the error message
+    phrase_columns: tuple[str, ...] = ()  # columns of a list of phrases that it reads besides text: pitch, duration
+    # (network) -> common.extraction.teacher.TeacherModel, which gives durations by its attention
+    teacher: Callable[..., Any] | None = None
+    # (dataset_path, filelist, *, config, audio, text, unknown_symbols, networks) -> Dataset of a list's utterances as
+    # they are, for `network.teacher_forced(batch)`
+    teacher_forced_dataset: Callable[..., Any] | None = None
+
+
+@dataclass(frozen=True)
+class VocoderSpec:
+    """How a vocoder makes sound. Its network offers ``infer(mel, lengths, **settings) -> wave``."""
+
+    role: ClassVar[str] = "vocoder"
+    # (options, config, *, seed, where) -> common.synthesis.vocoder.VocoderSettings; None: nothing but mels is told
+    settings: Callable[..., Any] | None = None
+    parse: Callable[..., Any] | None = None
+    add_arguments: Callable[..., None] | None = None
+    to_torchscript: Callable[..., Any] | None = None
+    not_compilable: str | None = None
+
+
+@dataclass(frozen=True)
+class RecognizerSpec:
+    """How a speech-to-text model transcribes. Its network offers ``transcribe(waves, lengths, ...) -> texts``."""
+
+    role: ClassVar[str] = "recognizer"
+    parse: Callable[..., Any]
+    # (options, config, *, sources, folder) -> common.recognition.transcribe.Speech
+    open_speech: Callable[..., Any]
+    # (network, options) -> (waves (B, T), lengths (B,)) -> texts
+    transcriber: Callable[..., Any]
+    normalize: Callable[..., str]  # (text, config) -> the text as the network would write it
+    sampling_rate: Callable[..., int]  # (config) -> Hz of the waves it takes
+    add_arguments: Callable[..., None] | None = None
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """All that the rest of the code knows of a model."""
+
+    name: str  # as `train.py --model`
+    config: type  # its frozen ModelConfig: architecture only, plain types
+    # (config, audio, text, *, inference) -> {name: network}; with ``inference`` those alone that inference needs,
+    # the one that infers first
+    build_networks: Callable[..., Any]
+    training: TrainingSpec
+    inference: GeneratorSpec | VocoderSpec | RecognizerSpec
+    # (payload, *, path, training) -> Checkpoint, or None for a file of another layout; raises CheckpointError
+    read_published: Callable[..., Any] | None = None
+
+    @property
+    def role(self) -> str:
+        """``generator`` (text to mel), ``vocoder`` (mel to sound) or ``recognizer`` (speech to text)."""
+        return self.inference.role
+
+    @property
+    def option(self) -> str:
+        """The option that takes its checkpoint, without hyphens: ``HiFi-GAN`` -> ``hifigan``."""
+        return self.name.lower().replace("-", "")
+
+
+def available_models(role: str | None = None) -> list[str]:
+    """Names of the models whose package is here; with ``role`` of those alone that have it."""
+    names = [name for name, package in _PACKAGES.items() if importlib.util.find_spec(package) is not None]
+    return names if role is None else [name for name in names if get_model(name).role == role]
+
+
+def get_model(name: str) -> ModelSpec:
+    """The model of that name.
 
     Raises:
-        OptionError: no model of that name is here.
+        OptionError: there is none.
     """
     available = available_models()
     if name not in available:
         raise OptionError(f"model {name!r}: expected one of {', '.join(available)}")
-    package = importlib.import_module(_PACKAGES[name])
-    for part in _PARTS:
-        importlib.import_module(f"{package.__name__}.{part}")
-    return package
+    return importlib.import_module(_PACKAGES[name]).MODEL
