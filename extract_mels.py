@@ -118,7 +118,7 @@ def report_on_data(args: argparse.Namespace) -> int:
     output = args.report_output or args.dataset_path / "data_report"
     audio_of(None)  # wrong options are said first
     data_report.open_output(output)
-    report = data_report.look(
+    report = data_report.analyze_corpus(
         args.wav_text_filelist,
         dataset=args.dataset_path,
         audio_of=audio_of,
