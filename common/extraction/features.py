@@ -14,7 +14,7 @@ from common.audio.pitch import (
     TRICHAR_PARTS,
     PitchMoments,
     moments,
-    normalise,
+    normalize,
     pitch_by,
     pitch_of_kind,
 )
@@ -358,7 +358,7 @@ def normalise_pitch(name: str, plan: ExtractionPlan, *, by: dict[str, PitchStati
     """Write the normalised pitch of one utterance, from the pitch in Hz beside it."""
     for kind in plan.pitch:
         values = load_tensor(plan.path(kind + HERTZ, name)).numpy()
-        save_tensor(plan.path(kind, name), torch.from_numpy(normalise(values, by[kind])), durable=False)
+        save_tensor(plan.path(kind, name), torch.from_numpy(normalize(values, by[kind])), durable=False)
 
 
 def reason(error: InputError, plan: ExtractionPlan) -> str:
