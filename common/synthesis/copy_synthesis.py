@@ -44,7 +44,7 @@ def load_mels_or_recordings(
 def _load_mels(
     phrases: Sequence[Phrase], *, dataset_path: Path, contract: AudioContract | None
 ) -> tuple[list[SynthesisInput], AudioConfig]:
-    paths = [dataset_path / phrase.mel for phrase in phrases]
+    paths = [dataset_path / str(phrase.mel) for phrase in phrases]
     audio = _described(paths, contract) or (contract.audio if contract else AudioConfig())
     utterances = []
     for phrase, path in zip(phrases, paths):
@@ -76,7 +76,7 @@ def _described(paths: Sequence[Path], contract: AudioContract | None) -> AudioCo
 def _load_recordings(
     phrases: Sequence[Phrase], *, dataset_path: Path, contract: AudioContract | None
 ) -> tuple[list[SynthesisInput], AudioConfig]:
-    paths = [dataset_path / phrase.wav for phrase in phrases]
+    paths = [dataset_path / str(phrase.wav) for phrase in phrases]
     if contract is None:
         audio = audio_preset(check_wav(paths[0], sampling_rate=None, where=phrases[0].where).sampling_rate)
         wanted_by = f"as {paths[0]}"

@@ -89,7 +89,7 @@ def encode_phrases(
             if path is not None
         }
         if "durations" in values and values["durations"].min() < 0:
-            raise InputError(f"{dataset_path / phrase.duration}: negative durations ({phrase.where})")
+            raise InputError(f"{dataset_path / str(phrase.duration)}: negative durations ({phrase.where})")
         speaker = default_speaker if phrase.speaker is None else speaker_ids(phrase.speaker, phrase.where)
         utterances.append(SynthesisInput(phrase, tokens=tokens, speaker=speaker, **values))
     return utterances

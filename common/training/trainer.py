@@ -120,7 +120,7 @@ class Trainer:
         self._pending_plots: list[Future] = []
 
     def _loader(self, dataset: Dataset, sampler: Any) -> DataLoader:
-        safe = ErrorsAsItems(dataset)
+        safe: Any = ErrorsAsItems(dataset)
         return DataLoader(
             safe,
             batch_sampler=sampler,
@@ -315,10 +315,12 @@ class Trainer:
 
     def _update_ema_networks(self) -> Networks:
         """Copies of the networks with the current EMA weights."""
+        ema = self._engine.ema
+        assert ema is not None, "asked for with --ema-decay alone"
         if self._ema_networks is None:
             self._ema_networks = copy.deepcopy(self._engine.networks)
         for name, network in self._ema_networks.items():
-            network.load_state_dict(self._engine.ema.averages[name])
+            network.load_state_dict(ema.averages[name])
         return self._ema_networks
 
     def _save(self, *, within_epoch: bool) -> None:
