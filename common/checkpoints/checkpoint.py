@@ -1,4 +1,4 @@
-"""Checkpoints: one ``.pt`` file of plain types and tensors, written completely or not at all, read without running code."""
+"""Checkpoints: one ``.pt`` file of plain types and tensors, written atomically, read without running code."""
 
 import math
 import pickle
