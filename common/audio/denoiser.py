@@ -40,7 +40,7 @@ class Denoiser:
 
     @torch.no_grad()
     def __call__(self, waves: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """waves (B, T), lengths (B,) samples -> (B, T // hop * hop) float32, zero past an utterance's whole hops."""
+        """waves (B, T), lengths (B,) samples -> (B, T // hop * hop) float32, zero past an utterance's complete hops."""
         lengths = self._lengths(waves, lengths)
         spectrum = self._spectrum(waves.float(), lengths)
         magnitude = spectrum.abs()

@@ -78,7 +78,7 @@ def recorded_samples(folder: Path, entry: FilelistEntry, extractor: MelExtractor
     """Samples of a line's recording, by its header alone.
 
     Raises:
-        InputError: it is missing, not as ``extractor`` hears, or too short for a mel.
+        InputError: it is missing, not as ``extractor`` reads, or too short for a mel.
     """
     path = folder / entry.fields["wav"]
     n_samples = check_wav(path, sampling_rate=extractor.config.sampling_rate, where=entry.where).n_samples

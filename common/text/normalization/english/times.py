@@ -1,4 +1,4 @@
-"""Times of day: "5 pm", "5:30 p.m.", "12:00", "17:45", and ratios and verses that look like them."""
+"""Times of day: "5 pm", "5:30 p.m.", "12:00", "17:45", and ratios and verses of the same form."""
 
 import re
 
