@@ -7,13 +7,13 @@ spelled like another word (a heteronym: "lead", "tear") stays letters, so a voic
 import random
 import re
 from collections.abc import Callable
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
 from common.errors import InputError
 from common.text.symbols import ARPABET
 
-Draw = Callable[[], float]  # gives numbers from 0 up to, not including, 1
+RandomNumbers = Callable[[], float]  # gives numbers from 0 up to, not including, 1
 
 ARPABET_BY = ("word", "sentence")
 ARPABET_AMBIGUOUS = ("ignore", "first")
@@ -24,8 +24,8 @@ _BRACES_OR_WORD = re.compile(r"\{[^}]*\}|[^\W\d_]+(?:'[^\W\d_]+)*")
 _VARIANT = re.compile(r"\(\d+\)$")  # "READ(1)", a further pronunciation
 
 
-def utterance_draws(*, seed: int, epoch: int, index: int) -> Draw:
-    """Draws for one utterance in one epoch: the same in any process and order, others in the next epoch."""
+def utterance_draws(*, seed: int, epoch: int, index: int) -> RandomNumbers:
+    """Random numbers for one utterance in one epoch: the same in any process and order, others in the next epoch."""
     return random.Random(f"{seed}/{epoch}/{index}").random
 
 
@@ -128,25 +128,18 @@ class Pronouncer:
         self._probability = probability
         self._by = by
         self._first = ambiguous == "first"
-        self._paths = (dictionary, heteronyms)
+        self._dictionary = dictionary
+        self._heteronyms = heteronyms
         self._known = lru_cache(maxsize=50_000)(self._look_up)
-
-    @cached_property
-    def _dictionary(self) -> dict[str, tuple[str, ...]]:
-        return load_dictionary(self._paths[0])
-
-    @cached_property
-    def _heteronyms(self) -> frozenset[str]:
-        return load_heteronyms(self._paths[1])
 
     def phones_of(self, word: str) -> str | None:
         """Phones separated by spaces, ``"K AE1 T"``, or None for a word that stays letters."""
         return self._known(word.lower())
 
     def _look_up(self, word: str) -> str | None:
-        if word in self._heteronyms:
+        if word in load_heteronyms(self._heteronyms):
             return None
-        ways = self._dictionary.get(word)
+        ways = load_dictionary(self._dictionary).get(word)
         if ways is not None:
             return ways[0] if len(ways) == 1 or self._first else None
         stem = word.removesuffix("s").removesuffix("'")
@@ -155,7 +148,7 @@ class Pronouncer:
         phones = self._look_up(stem)
         return None if phones is None else f"{phones} {_PLURAL}"
 
-    def pronounce(self, text: str, *, draw: Draw | None = None) -> str:
+    def pronounce(self, text: str, *, draw: RandomNumbers | None = None) -> str:
         """The text with words as phones; what stands in curly braces stays.
 
         ``draw`` is asked once a word, or once a sentence, and gives phones where it is below the probability.
@@ -182,7 +175,7 @@ class Pronouncer:
         return "".join([*parts, text[end:]])
 
 
-def _constant(value: float) -> Draw:
+def _constant(value: float) -> RandomNumbers:
     return lambda: value
 
 

@@ -3,11 +3,11 @@
 import re
 import sys
 from collections import Counter
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from common.config import TextConfig
 from common.errors import InputError, at
-from common.text.arpabet import Draw, Pronouncer
+from common.text.arpabet import Pronouncer, RandomNumbers
 from common.text.cleaners import PUBLISHED_CLEANERS, collapse_spaces, get_cleaner
 from common.text.g2p import phones_of_text
 from common.text.normalization.published.numbers import expand_currency
@@ -83,7 +83,8 @@ class TextFrontEnd:
         return 0 < self.config.p_arpabet < 1
 
     def __reduce__(self) -> tuple:
-        return _rebuild, (self.config, "drop" if self._drop else "error")  # caches stay in their process
+        rebuild = partial(TextFrontEnd, unknown_symbols="drop" if self._drop else "error")
+        return rebuild, (self.config,)  # caches stay in their process
 
     def _apply_cleaners(self, text: str) -> str:
         for cleaner in self._cleaners:
@@ -111,7 +112,7 @@ class TextFrontEnd:
         parts = re.split(r"(\{[^}]*\})", text)  # odd parts are in braces
         return "".join(part if index % 2 else self._apply_cleaners(part) for index, part in enumerate(parts))
 
-    def encode(self, text: str, *, where: str = "", draw: Draw | None = None) -> list[int]:
+    def encode(self, text: str, *, where: str = "", draw: RandomNumbers | None = None) -> list[int]:
         """Ids (L,) of a transcript; ``where`` names its source in errors, for example ``"train.txt:7"``.
 
         With ``p_arpabet`` every word becomes phones; or, with ``draw`` (numbers from 0 to 1, one a word), those for
@@ -122,11 +123,11 @@ class TextFrontEnd:
         """
         return self._encode(self.clean(text), text=text, where=where, draw=draw)
 
-    def encode_cleaned(self, cleaned: str, *, where: str = "", draw: Draw | None = None) -> list[int]:
+    def encode_cleaned(self, cleaned: str, *, where: str = "", draw: RandomNumbers | None = None) -> list[int]:
         """Ids (L,) of what ``clean`` gave; else as ``encode``."""
         return self._encode(cleaned, text=cleaned, where=where, draw=draw)
 
-    def _encode(self, cleaned: str, *, text: str, where: str, draw: Draw | None) -> list[int]:
+    def _encode(self, cleaned: str, *, text: str, where: str, draw: RandomNumbers | None) -> list[int]:
         if self.config.p_arpabet > 0:
             cleaned = self._pronouncer.pronounce(cleaned, draw=draw)
         symbols = self._split_phones(cleaned) if self._phones else self._split_characters(cleaned)
@@ -179,10 +180,6 @@ class TextFrontEnd:
             return " ".join(symbols)
         text = "".join(f"{{{symbol[1:]}}}" if len(symbol) > 1 else symbol for symbol in symbols)
         return text.replace("}{", " ")
-
-
-def _rebuild(config: TextConfig, unknown_symbols: str) -> TextFrontEnd:
-    return TextFrontEnd(config, unknown_symbols=unknown_symbols)
 
 
 def _quote(text: str) -> str:

@@ -31,9 +31,9 @@ _PLAIN |= {
 }
 # Signs that later rules read, and that Unidecode would turn into letters.
 KEPT_SIGNS = "£€¥₩₹¢°"
-_DEGREE_SIGNS = {"℃": "°C", "℉": "°F", "º": "°", "￥": "¥", "￡": "£", "￦": "₩", "€": "€"}
-_SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789"))
-_SUPERSCRIPT = re.compile(f"[{''.join(_SUPERSCRIPTS)}]+")
+_PLAIN |= {"℃": "°C", "℉": "°F", "º": "°", "￥": "¥", "￡": "£", "￦": "₩"}
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+_SUPERSCRIPT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _EN_DASH = re.compile(r"(?<=\d)\s?–\s?(?=\d)")
 _UNUSUAL = re.compile(rf"[^\x00-\x7f{KEPT_SIGNS}]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -43,15 +43,9 @@ def _plain_character(match: re.Match) -> str:
     character = match[0]
     if character in _PLAIN:
         return _PLAIN[character]
-    if character in _DEGREE_SIGNS:
-        return _DEGREE_SIGNS[character]
     if unicodedata.category(character) == "No" and "⁄" in unicodedata.normalize("NFKC", character):
         return " " + unicodedata.normalize("NFKC", character).replace("⁄", "/")  # ½ -> 1/2
     return unidecode(character)
-
-
-def _superscript(match: re.Match) -> str:
-    return "^" + "".join(_SUPERSCRIPTS[character] for character in match[0])
 
 
 def plain_characters(text: str) -> str:
@@ -61,7 +55,7 @@ def plain_characters(text: str) -> str:
         return text
     text = unicodedata.normalize("NFC", _SURROGATE.sub("", text))
     text = _EN_DASH.sub("-", text).replace("–", " - ")
-    text = _SUPERSCRIPT.sub(_superscript, text)
+    text = _SUPERSCRIPT.sub(lambda match: "^" + match[0].translate(_SUPERSCRIPTS), text)
     return _UNUSUAL.sub(_plain_character, text)
 
 

@@ -41,9 +41,7 @@ def _read_capitals(match: re.Match) -> str:
 
 
 def _read_degree(match: re.Match) -> str:
-    return spell("".join(character for character in match[0].removesuffix("s") if character.isalpha())) + (
-        match[1] or ""
-    )
+    return spell(re.sub("[^A-Za-z]", "", match[0].removesuffix("s"))) + (match[1] or "")
 
 
 def _read_dotted(match: re.Match) -> str:
