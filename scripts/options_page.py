@@ -28,25 +28,63 @@ INTRODUCTION = """# Options
 Written by `python -m scripts.options_page`; do not edit. Hyphens and underscores in options are alike; options cannot
 be abbreviated, and unknown ones are refused.
 """
-# What a variable of several scripts means where the script does not say it.
+# What a variable means where its script does not say it.
 VARIABLES = {
     "AMP": "`true`: mixed precision",
-    "BATCH_SIZE": "the same as `BS`",
+    "AUDIO": "`false`: measure the text-to-mel model only",
+    "BATCH_SIZE": "batch size",
     "BS": "utterances in a micro-batch of one process",
-    "CPU": "`true`: use the CPU even where there is a GPU",
+    "CPU": "`true`: use the CPU even if there is a GPU",
     "CUDA": "`true`: use the GPU",
     "DATASET_PATH": "folder of the corpus",
-    "EMA": "use the EMA weights",
-    "EPOCHS": "epochs in all",
+    "DATASETS": "subsets of LibriSpeech to evaluate",
+    "DENOISING": "strength of the denoiser; 0: none",
+    "EMA": "`true`: use the EMA weights",
+    "EPOCHS": "epochs in total",
+    "EPOCHS_PER_CHECKPOINT": "epochs between checkpoints",
+    "FILELISTS": "folder for the lists",
+    "FINE_TUNE_LR_FACTOR": "factor of the learning rate",
     "GRAD_ACCUMULATION": "micro-batches in an update",
+    "HOLD_EPOCHS": "epochs at the full learning rate",
+    "INPUT_MELS_DIR": "folder with the generator's mel-spectrograms",
+    "KL_LOSS_START_EPOCH": "epoch after which the binarization loss begins",
+    "KL_LOSS_WARMUP_EPOCHS": "epochs in which its weight rises",
     "LEARNING_RATE": "learning rate",
+    "LOAD_MEL_FROM_DISK": "`false`: the lists hold recordings",
+    "MODEL": "model",
+    "MODEL_CONFIG": "YAML file that configures Jasper",
+    "N_TEST": "clips for testing",
+    "N_WORKERS": "processes",
     "NNODES": "machines",
     "NUM_GPUS": "GPUs of each machine; 0: train on the CPU",
+    "NUM_SPEAKERS": "speakers; `auto`: as many as the training list names",
     "OUTPUT_DIR": "folder for the results",
+    "PHRASES": "list to speak",
+    "PITCH_MEAN_STD": "pitch statistics (JSON); by default those of the training list",
     "SEED": "seed of everything random",
+    "SPEAKER": "speaker, by name or number",
+    "SYMBOL_SET": "`ipa` for phones in IPA; by default `arpabet` for phones",
+    "TACOTRON2_CHECKPOINT": "a Tacotron 2 whose attention gives the durations",
+    "TEST_IDS": "the same for testing",
+    "TORCHSCRIPT": "`true`: compile the networks to TorchScript",
     "TRAIN_FILELIST": "list to train on",
+    "TRAIN_MANIFESTS": "manifests, lists or folders to train on, separated by spaces",
     "VAL_FILELIST": "list to validate on",
+    "VAL_IDS": "the same for validation",
+    "VAL_MANIFEST": "manifest, list or folder to validate on",
+    "VALIDATION_INTERVAL": "epochs between validations",
+    "WARMUP": "batches before measuring",
+    "WARMUP_EPOCHS": "epochs in which the learning rate rises",
+    "WARMUP_STEPS": "updates in which the learning rate rises",
 }
+# Ways in which a script names a variable: with a default and perhaps a comment, exported with a default, in a table of
+# options of train.py (a hyphen: set by the script itself) and of the models that have them, or for another script.
+_ASSIGNED = re.compile(r'^: "\$\{(?P<name>\w+):=(?P<default>.*?)\}"(?:\s*#\s*(?P<comment>.*))?$', re.MULTILINE)
+_EXPORTED = re.compile(
+    r"^export (?P<name>\w+)=\$\{(?P=name):-(?P<default>[^}]*)\}(?:\s*#\s*(?P<comment>.*))?$", re.MULTILINE
+)
+_TABLED = re.compile(r"^(?P<name>[A-Z][A-Z_0-9]+) (?P<option>-|--[a-z-]+)(?P<models>( [A-Z][\w-]+)*)$", re.MULTILINE)
+_PASSED = re.compile(r"(?<=\s)(?P<name>[A-Z][A-Z_]+)=(?P<default>[\w.]+)(?=\s)")
 
 
 class _Captured(Exception):  # noqa: N818  (no error)
@@ -71,6 +109,14 @@ def parser_of(command: str) -> argparse.ArgumentParser:
         except _Captured as captured:
             return captured.parser
     raise InputError(f"{command}: --help showed no options")
+
+
+def module_of(script: str) -> str:
+    """The module that a script of ``scripts/`` gives its arguments to."""
+    found = re.search(r"-m (scripts\.[\w.]+)", (ROOT / "scripts" / script).read_text(encoding="utf-8"))
+    if found is None:
+        raise InputError(f"scripts/{script}: runs no module of scripts")
+    return found[1]
 
 
 @dataclass(frozen=True)
@@ -100,10 +146,12 @@ def options_of(command: str) -> list[Option]:
 
 def _option(action: argparse.Action, parser: argparse.ArgumentParser, group: str) -> Option:
     text = (action.help or "") % {**vars(action), "prog": parser.prog}
+    default = "required" if action.required else _default(action)
+    if not default and (bracketed := re.search(r"\s*\[([^\]]*)\]$", text)):  # the default of what a parser leaves open
+        text, default = text[: bracketed.start()], "" if bracketed[1] == "None" else f"`{bracketed[1]}`"
     choices = [f"`{choice}`" for choice in action.choices or ()]
     if choices:
         text += f"{': ' if text else ''}{', '.join(choices)}"
-    default = "required" if action.required else _default(action)
     return Option(tuple(action.option_strings) or (action.dest.upper(),), default, _escape(text), group)
 
 
@@ -123,11 +171,11 @@ def _escape(text: str) -> str:
     return "".join(part if part.startswith("`") else re.sub(r"([|*<])", r"\\\1", part) for part in parts)
 
 
-def tables(options: Iterable[Option], *, level: int) -> str:
+def tables(options: Iterable[Option], *, level: int, untitled: Iterable[str] = UNTITLED) -> str:
     """A table for each group, below a heading where the group has a title."""
     by_group: dict[str, list[Option]] = {}
     for option in options:
-        by_group.setdefault("" if option.group in UNTITLED else option.group, []).append(option)
+        by_group.setdefault("" if option.group in untitled else option.group, []).append(option)
     text = ""
     for group, members in by_group.items():
         text += f"\n{'#' * level} {_sentence(group)}\n" if group else ""
@@ -156,12 +204,13 @@ def training_section() -> str:
         default = next(iter(values.values())) if same else BY_MODEL
         sections.setdefault(tuple(values), []).append(Option(names, default, meaning, groups[names, meaning]))
         if not same:
-            differing.append((names[-1] if len(names[0]) < 3 else names[0], values))
+            differing.append((max(names, key=len), values))
     text = "\n## train.py\n\n`train.py --model MODEL`; the scripts that call it are in [TRAINING.md](TRAINING.md).\n"
     everyone = tuple(by_model)
     for models in sorted(sections, key=lambda models: (-len(models), [everyone.index(model) for model in models])):
         title = "Options of all models" if models == everyone else f"Options of {' and '.join(models)}"
-        text += f"\n### {title}\n" + tables(sections[models], level=4)
+        own = [group for model in models for group in (model, re.sub(r"(\d)", r" \1", model))]
+        text += f"\n### {title}\n" + tables(sections[models], level=4, untitled=(*UNTITLED, *own))
         if models == everyone:
             text += "\n#### Defaults by model\n\n"
             text += f"| option | {' | '.join(everyone)} |\n| --- |{' --- |' * len(everyone)}\n"
@@ -175,14 +224,22 @@ def command_section(title: str, command: str, about: str) -> str:
     return f"\n## {title}\n\n{about}\n" + tables(options_of(command), level=3)
 
 
-def variables_of(script: Path) -> list[tuple[str, str, str]]:
-    """Name, default and meaning of each environment variable that a script gives a default to."""
-    found = []
-    for line in script.read_text(encoding="utf-8").splitlines():
-        if match := re.match(r'\s*: "\$\{(\w+):=(.*)\}"(?:\s*#\s*(.*))?$', line):
-            name, default, comment = match.groups()
-            shown = f"`{default}`" if default and "$(" not in default else ""
-            found.append((name, shown, _escape(comment) if comment else VARIABLES.get(name, "")))
+def variables_of(script: Path) -> dict[str, tuple[str, str]]:
+    """Name -> default and meaning of each environment variable of a script."""
+    text = script.read_text(encoding="utf-8")
+    found: dict[str, tuple[str, str]] = {}
+    for pattern in (_ASSIGNED, _EXPORTED):
+        for match in pattern.finditer(text):
+            name, default, comment = match.group("name", "default", "comment")
+            shown = f"`{default}`" if default and "$" not in default else ""
+            found.setdefault(name, (shown, _escape(comment) if comment else VARIABLES.get(name, "")))
+    for match in _TABLED.finditer(text):
+        name, option, models = match.group("name", "option", "models")
+        meaning = f"`{option}`" if option != "-" else VARIABLES.get(name, "")
+        found.setdefault(name, ("", f"{meaning} ({', '.join(models.split())})" if models else meaning))
+    for command in re.findall(r"bash scripts/train\.sh ((?:.*\\\n)*.*)", text):
+        for match in _PASSED.finditer(f" {command} "):
+            found.setdefault(match["name"], (f"`{match['default']}`", VARIABLES.get(match["name"], "")))
     return found
 
 
@@ -199,7 +256,7 @@ that in `.venv`.
         rows = variables_of(script)
         if rows and script.name != "lib.sh":
             text += f"\n### {script.name}\n\n| variable | default | meaning |\n| --- | --- | --- |\n"
-            text += "".join(f"| `{name}` | {default} | {meaning} |\n" for name, default, meaning in rows)
+            text += "".join(f"| `{name}` | {default} | {meaning} |\n" for name, (default, meaning) in rows.items())
     return text
 
 
@@ -207,14 +264,14 @@ def page() -> str:
     """The page as the code wants it."""
     text = INTRODUCTION + training_section()
     text += command_section("inference.py", "inference", "Text to speech, and mel-spectrograms to sound.")
-    for model in ("Jasper",):
+    for model in available_models("recognizer"):
         option = model.lower()
         about = f"Speech to text with {model}."
         text += command_section(f"inference.py --{option}", f"inference --{option} CHECKPOINT", about)
     for title, command, about in (
         ("extract_mels.py", "extract_mels", "Features of a corpus, and reports on it."),
-        ("scripts/evaluate_voice.sh", "scripts.evaluate_voice", "Quality and speed of a voice."),
-        ("scripts/quickstart.sh", "scripts.quickstart", "A first voice in minutes."),
+        ("scripts/evaluate_voice.sh", module_of("evaluate_voice.sh"), "Quality and speed of a voice."),
+        ("scripts/quickstart.sh", module_of("quickstart.sh"), "A first voice in minutes."),
     ):
         text += command_section(title, command, about)
     return text + variables_section()
