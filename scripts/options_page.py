@@ -103,7 +103,10 @@ def _capture(parser: argparse.ArgumentParser, file: object = None) -> NoReturn:
 def parser_of(command: str) -> argparse.ArgumentParser:
     """The parser that `--help` after ``command`` describes: a module and the words that choose its options."""
     module, *words = command.split()
-    with patch.object(ArgumentParser, "print_help", _capture), patch.object(sys, "argv", [module, *words, "--help"]):
+    with (
+        patch.object(argparse.ArgumentParser, "print_help", _capture),
+        patch.object(sys, "argv", [module, *words, "--help"]),
+    ):
         try:
             importlib.import_module(module).main()
         except _Captured as captured:
