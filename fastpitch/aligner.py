@@ -16,7 +16,7 @@ from fastpitch.alignment_search import durations_of_path, find_path
 _N_CHANNELS = 80  # that frames and tokens are compared in
 _SCALE = 0.0005  # of squared distances
 _LEAST_PRIOR = 1e-8  # added to the prior, so that nothing is impossible
-_LEAST_ATTENTION = 1e-12  # that binarisation knows
+_LEAST_ATTENTION = 1e-12  # that binarization knows
 _NEVER = -1e15  # log probability of padding; -inf would make gradients NaN where one of a batch's texts is shorter
 
 
@@ -111,7 +111,7 @@ def forward_sum_losses(
     """Minus the log probability of all monotonic ways through each text: log_probs (B, F, L), lengths (B,) -> (B,).
 
     Each is divided by the text's tokens; 0 where there are fewer frames than tokens, and so no way. A blank of
-    ``blank_log_prob``, before normalisation, is allowed between tokens. Source: Badlani et al., section 2.1.
+    ``blank_log_prob``, before normalization, is allowed between tokens. Source: Badlani et al., section 2.1.
     """
     with_blank = F.pad(log_probs, (1, 0), value=blank_log_prob)
     is_class = mask_from_lengths(token_lengths + 1, with_blank.size(2)).unsqueeze(1)
@@ -123,7 +123,7 @@ def forward_sum_losses(
     return losses / token_lengths
 
 
-def binarisation_sum(alignment: Alignment, frame_lengths: Tensor) -> Tensor:
+def binarization_sum(alignment: Alignment, frame_lengths: Tensor) -> Tensor:
     """Minus the log attention that frames pay to the token of their path, a sum over frames (Badlani et al., 2.4)."""
     on_path = alignment.log_attention.gather(2, alignment.path.unsqueeze(2)).squeeze(2)
     return -(on_path.clamp(min=math.log(_LEAST_ATTENTION)) * mask_from_lengths(frame_lengths, on_path.size(1))).sum()

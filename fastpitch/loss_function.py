@@ -1,7 +1,6 @@
 """FastPitch's losses: mels, durations, pitch and energy, each a mean over what is valid, and those of the alignment."""
 
-import argparse
-from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -10,41 +9,23 @@ from common.config import AudioConfig
 from common.nn.alignment_metrics import diagonality, unattended_tokens
 from common.nn.layers import mask_from_lengths
 from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
-from fastpitch.aligner import Alignment, binarisation_sum, forward_sum_losses
-from fastpitch.data_function import FastPitchBatch
-from fastpitch.model import FastPitchOutput
+from fastpitch.aligner import Alignment, binarization_sum, forward_sum_losses
+from fastpitch.batch import FastPitchBatch
+from fastpitch.model import FastPitch, FastPitchOutput
+from fastpitch.options import AlignmentLosses, TrainingOptions
 
 _PHASE = "fastpitch"
 _N_EXAMPLES = 2
 
 
-@dataclass(frozen=True)
-class AlignmentLosses:
-    """Weights of a learned alignment's losses; defaults as published."""
-
-    attn_loss_scale: float = 1.0  # of the forward sum over all alignments
-    kl_loss_weight: float = 1.0  # of binarisation, once it is warm
-    kl_loss_start_epoch: int = 250  # whose weight is 0; it rises from the next epoch on
-    kl_loss_warmup_epochs: int = 100  # 0: whole at once
-
-    def weights(self, epoch: int) -> dict[str, float]:
-        """The weight of each term in an epoch (from 1)."""
-        epochs = epoch - self.kl_loss_start_epoch
-        if self.kl_loss_warmup_epochs > 0:
-            share = min(max(epochs, 0) / self.kl_loss_warmup_epochs, 1)
-        else:
-            share = float(epochs >= 0)
-        return {"attn_loss": self.attn_loss_scale, "kl_loss": share * self.kl_loss_weight}
-
-
 class FastPitchObjective(Objective):
-    """Squared error of mels, of log(1 + duration), of normalised pitch and of log(1 + energy) (FastPitch, section 2.2).
+    """Squared error of mels, of log(1 + duration), of normalized pitch and of log(1 + energy) (FastPitch, section 2.2).
 
-    ``duration_error`` (frames) and ``pitch_error`` (normalised) are mean absolute errors, logged only. With a learned
-    alignment there are its forward sum, ``attn_loss``, a mean over utterances, and its binarisation, ``kl_loss``, one
+    ``duration_error`` (frames) and ``pitch_error`` (normalized) are mean absolute errors, logged only. With a learned
+    alignment there are its forward sum, ``attn_loss``, a mean over utterances, and its binarization, ``kl_loss``, one
     over frames. Validation adds two figures (`common.nn.alignment_metrics`): ``unattended_tokens``, the share of
-    tokens that no frame attends to most; and ``attention_diagonality``, a mean over
-    utterances, of the attention without its prior, which is diagonal before anything is learned.
+    tokens that no frame attends to most; and ``attention_diagonality``, a mean over utterances, of the attention
+    without its prior, which is diagonal before anything is learned.
     """
 
     phases = (Phase(_PHASE, trains=("fastpitch",)),)
@@ -85,10 +66,10 @@ class FastPitchObjective(Objective):
         return counts
 
     def numerators(self, phase: str, networks: Networks, batch: FastPitchBatch) -> dict[str, Tensor]:
-        return self._sums(networks["fastpitch"].teacher_forced(batch), batch)
+        return self._sums(_teacher_forced(networks, batch), batch)
 
     def evaluate(self, networks: Networks, batch: FastPitchBatch) -> dict[str, Term]:
-        out = networks["fastpitch"].teacher_forced(batch)
+        out = _teacher_forced(networks, batch)
         counts = self.counts(_PHASE, batch)
         terms = {name: Term(total, counts[name]) for name, total in self._sums(out, batch).items()}
         if self._alignment is None:
@@ -101,7 +82,7 @@ class FastPitchObjective(Objective):
         return terms
 
     def examples(self, networks: Networks, batch: FastPitchBatch) -> list[Example]:
-        out = networks["fastpitch"].teacher_forced(batch)
+        out = _teacher_forced(networks, batch)
         return [_example(out, batch, index) for index in range(min(_N_EXAMPLES, len(batch.names)))]
 
     def _sums(self, out: FastPitchOutput, batch: FastPitchBatch) -> dict[str, Tensor]:
@@ -111,32 +92,24 @@ class FastPitchObjective(Objective):
             sums["energy_loss"] = ((out.energy.float() - out.target_energy) * token_mask).square().sum()
         if self._alignment is not None:
             losses = forward_sum_losses(out.alignment.log_probs, batch.token_lengths, batch.mel_lengths)
-            sums |= {"attn_loss": losses.sum(), "kl_loss": binarisation_sum(out.alignment, batch.mel_lengths)}
+            sums |= {"attn_loss": losses.sum(), "kl_loss": binarization_sum(out.alignment, batch.mel_lengths)}
         return sums
 
 
-def build_objective(args: argparse.Namespace, audio: AudioConfig) -> FastPitchObjective:
-    """The objective with the loss scales of the command line, for the parts that the model has."""
-    alignment = None
-    if args.learned_alignment:
-        alignment = AlignmentLosses(
-            attn_loss_scale=args.attn_loss_scale,
-            kl_loss_weight=args.kl_loss_weight,
-            kl_loss_start_epoch=args.kl_loss_start_epoch,
-            kl_loss_warmup_epochs=args.kl_loss_warmup_epochs,
-        )
+def build_objective(options: TrainingOptions, audio: AudioConfig) -> FastPitchObjective:
+    """The objective with the given loss scales, for the parts that the model has."""
     return FastPitchObjective(
-        dur_predictor_loss_scale=args.dur_predictor_loss_scale,
-        pitch_predictor_loss_scale=args.pitch_predictor_loss_scale,
-        energy_predictor_loss_scale=args.energy_predictor_loss_scale if args.energy_conditioning else None,
-        alignment=alignment,
+        dur_predictor_loss_scale=options.dur_predictor_loss_scale,
+        pitch_predictor_loss_scale=options.pitch_predictor_loss_scale,
+        energy_predictor_loss_scale=options.energy_predictor_loss_scale if options.model.energy_conditioning else None,
+        alignment=options.alignment_losses if options.model.learned_alignment else None,
     )
 
 
 def sums_of_errors(out: FastPitchOutput, batch: FastPitchBatch) -> dict[str, Tensor]:
     """Sums over the valid elements of a batch, of the terms that each FastPitch has; float32 whatever it computed in.
 
-    Durations and pitch are compared with the batch's, or with those that the model found in its recordings.
+    Durations and pitch are compared with the batch's, or with those of the model's alignment.
     """
     durations = (out.target_durations if batch.durations is None else batch.durations).float()
     pitch = out.target_pitch if batch.pitch is None else batch.pitch
@@ -153,6 +126,10 @@ def sums_of_errors(out: FastPitchOutput, batch: FastPitchBatch) -> dict[str, Ten
         "duration_error": duration_error.abs().sum(),
         "pitch_error": pitch_error.detach().abs().sum(),
     }
+
+
+def _teacher_forced(networks: Networks, batch: FastPitchBatch) -> FastPitchOutput:
+    return cast(FastPitch, networks["fastpitch"]).teacher_forced(batch)  # the networks of any model are nn.Modules
 
 
 def _n_utterances(batch: FastPitchBatch) -> Tensor:
@@ -182,7 +159,7 @@ def _example(out: FastPitchOutput, batch: FastPitchBatch, index: int) -> Example
 
 
 def _alignments(alignment: Alignment, index: int, n_frames: int, n_tokens: int) -> dict[str, Tensor]:
-    """Weights (F, L) of one utterance: what its frames attend to, and the path that durations are read from."""
+    """Weights (F, L) of one utterance: the attention of its frames, and the path that gives the durations."""
     soft = alignment.log_attention[index, :n_frames, :n_tokens].float().exp()
     hard = torch.nn.functional.one_hot(alignment.path[index, :n_frames], n_tokens)
     return {"soft attention": soft.cpu(), "hard alignment": hard.float().cpu()}
