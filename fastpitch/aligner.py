@@ -43,10 +43,10 @@ class Alignment:
 class ConvNorm(nn.Module):
     """A convolution that keeps the length, with the initial weights and the name that the published model has."""
 
-    def __init__(self, in_channels: int, out_channels: int, *, kernel_size: int = 1, gain: str = "linear") -> None:
+    def __init__(self, in_channels: int, out_channels: int, *, kernel_size: int = 1, with_relu: bool = False) -> None:
         super().__init__()
         self.conv = nn.Conv1d(in_channels, out_channels, kernel_size, padding=kernel_size // 2)
-        nn.init.xavier_uniform_(self.conv.weight, gain=nn.init.calculate_gain(gain))
+        nn.init.xavier_uniform_(self.conv.weight, gain=nn.init.calculate_gain("relu" if with_relu else "linear"))
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, in_channels, N) -> (B, out_channels, N)."""
@@ -61,7 +61,7 @@ class ConvAttention(nn.Module):
         super().__init__()
         self.mask_padding = mask_padding
         self.query_proj = nn.Sequential(
-            ConvNorm(n_mel_channels, 2 * n_mel_channels, kernel_size=3, gain="relu"),
+            ConvNorm(n_mel_channels, 2 * n_mel_channels, kernel_size=3, with_relu=True),
             nn.ReLU(),
             ConvNorm(2 * n_mel_channels, n_mel_channels),
             nn.ReLU(),
@@ -70,7 +70,7 @@ class ConvAttention(nn.Module):
         # Published weights hold this layer, which takes no part in anything.
         self.attn_proj = nn.Conv2d(_N_CHANNELS, 1, 1).requires_grad_(False)
         self.key_proj = nn.Sequential(
-            ConvNorm(n_text_channels, 2 * n_text_channels, kernel_size=3, gain="relu"),
+            ConvNorm(n_text_channels, 2 * n_text_channels, kernel_size=3, with_relu=True),
             nn.ReLU(),
             ConvNorm(2 * n_text_channels, _N_CHANNELS),
         )

@@ -1,13 +1,13 @@
 """FastPitch's options on the command line, of training and of inference."""
 
 import argparse
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from common.audio.arguments import audio_config_from_args, features_config
 from common.audio.pitch import METHODS
-from common.audio.pitch_statistics import read_pitch_statistics
+from common.audio.pitch_statistics import PitchStatistics, read_pitch_statistics
 from common.cli import (
     ArgumentParser,
     non_negative_float,
@@ -27,7 +27,7 @@ from common.training.settings import Recipe, TrainingSetup
 from fastpitch.data_function import PITCH_CACHE
 from fastpitch.fine_tuning import check_audio, known_speakers, read_voice
 from fastpitch.model import FastPitch, ModelConfig
-from fastpitch.options import AlignmentLosses, InferenceOptions, InitialVoice, TrainingOptions
+from fastpitch.options import InitialVoice, LossScales, TrainingOptions
 from fastpitch.prosody_transforms import EnergyTransform, PitchTransform
 from fastpitch.training_list import read_list, speaker_names
 
@@ -47,19 +47,6 @@ _DERIVED = (
     *("n_speakers", "pitch_statistics_per_speaker"),
 )
 _RECORDING_OPTIONS = {"pitch_method": "praat", "pitch_cache": None}  # and their defaults
-# Options that TrainingOptions has as they are.
-_KEPT = (
-    *(
-        "dataset_path",
-        "training_files",
-        "unknown_symbols",
-        "seed",
-        "num_workers",
-        "pitch_method",
-        "pitch_mean_std_file",
-    ),
-    *("dur_predictor_loss_scale", "pitch_predictor_loss_scale", "energy_predictor_loss_scale"),
-)
 Transform = TypeVar("Transform", PitchTransform, EnergyTransform)
 
 
@@ -133,20 +120,20 @@ def _add_alignment_arguments(parser: ArgumentParser) -> None:
 
 def _add_loss_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("FastPitch's losses")
-    losses = AlignmentLosses()
-    for options, default, description in (
-        (["--dur-predictor-loss-scale", "--duration-predictor-loss-scale"], 0.1, "weight of the duration loss"),
-        (["--pitch-predictor-loss-scale"], 0.1, "weight of the pitch loss"),
-        (["--energy-predictor-loss-scale"], 0.1, "weight of the energy loss"),
-        (["--attn-loss-scale"], losses.attn_loss_scale, "weight of the alignment's loss"),
-        (["--kl-loss-weight"], losses.kl_loss_weight, "final weight of the loss between soft and hard alignment"),
+    defaults = LossScales()
+    for name, description in (
+        ("dur_predictor_loss_scale", "weight of the duration loss"),
+        ("pitch_predictor_loss_scale", "weight of the pitch loss"),
+        ("energy_predictor_loss_scale", "weight of the energy loss"),
+        ("attn_loss_scale", "weight of the alignment's loss"),
+        ("kl_loss_weight", "final weight of the loss between soft and hard alignment"),
+        ("kl_loss_start_epoch", "epoch after which that loss begins"),
+        ("kl_loss_warmup_epochs", "epochs in which its weight rises"),
     ):
-        group.add_argument(*options, type=non_negative_float, default=default, help=description)
-    for option, epochs, description in (
-        ("--kl-loss-start-epoch", losses.kl_loss_start_epoch, "epoch after which that loss begins"),
-        ("--kl-loss-warmup-epochs", losses.kl_loss_warmup_epochs, "epochs in which its weight rises"),
-    ):
-        group.add_argument(option, type=non_negative_int, default=epochs, help=description)
+        default = getattr(defaults, name)
+        options = [option_of(name), *(["--duration-predictor-loss-scale"] if name.startswith("dur_") else [])]
+        kind = non_negative_int if isinstance(default, int) else non_negative_float
+        group.add_argument(*options, type=kind, default=default, help=description)
 
 
 def _options_of_voice(path: Path) -> dict[str, Any]:
@@ -173,22 +160,27 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     text = text_config_from_args(args, speakers=speaker_names(entries, args.n_speakers, known=known_speakers(voice)))
     options = TrainingOptions(
         model=_model_config(args, audio, text),
-        entries=entries,
-        pitch_cache=args.pitch_cache or args.dataset_path / PITCH_CACHE,
+        losses=LossScales(**_values(args, LossScales)),
         initial_voice=voice,
-        alignment_losses=AlignmentLosses(**{name: getattr(args, name) for name in vars(AlignmentLosses())}),
-        **{name: getattr(args, name) for name in _KEPT},
+        entries=entries,
+        **_values(args, TrainingOptions),
     )
     schedule = inverse_sqrt_schedule(args.learning_rate, warmup_steps=args.warmup_steps)
     return TrainingSetup(options, audio, text, Optimization(schedule))
+
+
+def _values(args: argparse.Namespace, kind: type) -> dict[str, Any]:
+    """Values of the options that have the names of a dataclass's fields."""
+    return {field.name: getattr(args, field.name) for field in fields(kind) if field.name in args}
 
 
 def _check_options(args: argparse.Namespace) -> None:
     if args.from_checkpoint is not None and args.checkpoint_path is not None:
         raise OptionError("--from-checkpoint begins a new training, --checkpoint-path resumes one; give one of them")
     if not args.learned_alignment:
-        defaults = _RECORDING_OPTIONS | vars(AlignmentLosses())
-        _check_defaults(args, defaults, "is for training with --learned-alignment; add that")
+        of_alignment = {name: value for name, value in vars(LossScales()).items() if "predictor" not in name}
+        reason = "is for training with --learned-alignment; add that"
+        _check_defaults(args, _RECORDING_OPTIONS | of_alignment, reason)
 
 
 def _check_defaults(args: argparse.Namespace, defaults: dict[str, Any], reason: str) -> None:
@@ -214,7 +206,7 @@ def _model_config(args: argparse.Namespace, audio: AudioConfig, text: TextConfig
     front_end = TextFrontEnd(text)
     n_speakers = args.n_speakers or max(1, len(text.speakers))
     return ModelConfig(
-        **{name: getattr(args, name) for name in vars(_DEFAULTS) if name in vars(args) and name not in _DERIVED},
+        **{name: value for name, value in _values(args, ModelConfig).items() if name not in _DERIVED},
         n_mel_channels=audio.n_mels,
         symbol_type=text.input_type,
         n_symbols=front_end.n_symbols,
@@ -258,20 +250,25 @@ def add_inference_arguments(parser: argparse.ArgumentParser) -> None:
         group.add_argument(f"{option}-custom", action="store_true", help=custom)
 
 
+@dataclass(frozen=True)
+class InferenceOptions:
+    """Options of inference."""
+
+    controls: Controls
+    pitch_statistics: PitchStatistics | None  # instead of the checkpoint's
+
+
 def parse_inference(args: argparse.Namespace) -> InferenceOptions:
     """Options of inference.
 
     Raises:
-        OptionError: a transform that is not finite, or a custom one with another beside it.
+        OptionError: a transform that is not finite, or a custom one with another.
         InputError: the file of pitch statistics cannot be read.
     """
-    file = args.pitch_mean_std_file
+    pitch, energy = _transform(args, PitchTransform), _transform(args, EnergyTransform)
     return InferenceOptions(
-        pace=args.pace,
-        max_duration=args.max_duration,
-        pitch_statistics=None if file is None else read_pitch_statistics(file),
-        pitch_transform=_transform(args, PitchTransform),
-        energy_transform=_transform(args, EnergyTransform),
+        Controls(pace=args.pace, max_duration=args.max_duration, pitch_transform=pitch, energy_transform=energy),
+        pitch_statistics=args.pitch_mean_std_file and read_pitch_statistics(args.pitch_mean_std_file),
     )
 
 
@@ -293,11 +290,9 @@ def controls(options: InferenceOptions, network: FastPitch, config: ModelConfig,
     """
     if options.pitch_statistics is not None:
         network.set_pitch_statistics(options.pitch_statistics)
-    pitch, energy = options.pitch_transform, options.energy_transform
-    if pitch is not None and pitch.needs_statistics and not (network.pitch_std > 0).all():
+    pitch, energy = options.controls.pitch_transform, options.controls.energy_transform
+    if isinstance(pitch, PitchTransform) and pitch.needs_statistics and not (network.pitch_std > 0).all():
         raise InputError(f"{where}: holds no pitch statistics to change pitch by in Hz; give --pitch-mean-std-file")
     if energy is not None and not config.energy_conditioning:
         raise InputError(f"{where}: predicts no energy to transform; it was trained without --energy-conditioning")
-    return Controls(
-        pace=options.pace, max_duration=options.max_duration, pitch_transform=pitch, energy_transform=energy
-    )
+    return options.controls

@@ -20,7 +20,7 @@ from fastpitch.batch import FastPitchBatch
 from fastpitch.features import FeatureSource, RecordedFeatures, StoredFeatures
 from fastpitch.model import FastPitch, ModelConfig
 from fastpitch.options import TrainingOptions
-from fastpitch.pitch_statistics import PitchNormalizer, measure_pitch
+from fastpitch.pitch_statistics import measure_pitch
 from fastpitch.prior import check_alignable, padded_priors
 from fastpitch.training_list import has_durations, read_list, speaker_id
 
@@ -44,7 +44,7 @@ class FastPitchDataset:
     """Utterances of a list (`fastpitch.training_list`), with a speaker in the last column for a model of several
     speakers: a name of ``text.speakers``, or a number where that names none.
 
-    The pitch of lists without durations is in Hz; ``normalizer`` must be set before the first utterance is loaded.
+    Lists without durations have pitch in Hz: `normalize_pitch_as` comes before the first utterance is loaded.
 
     Raises:
         InputError: a transcript cannot be encoded or has more symbols than its recording has frames, a speaker is
@@ -63,7 +63,7 @@ class FastPitchDataset:
     ) -> None:
         self.source = source
         self.lengths = source.lengths
-        self.normalizer: PitchNormalizer | None = None
+        self._pitch_mean = self._pitch_std = torch.zeros(0)  # Hz; of all speakers, or of each
         self._entries = entries
         self.speakers = [speaker_id(entry, names=text.speakers, n_speakers=n_speakers) for entry in entries]
         self._tokens = Transcripts(entries, text, unknown_symbols=unknown_symbols, seed=seed)
@@ -75,6 +75,10 @@ class FastPitchDataset:
         if "wav" in entries[0].fields:  # whose frames are known without reading them
             for index, n_frames in enumerate(self.lengths):
                 check_alignable(n_frames, len(self._tokens[index]), where=self._name(index))
+
+    def normalize_pitch_as(self, network: FastPitch) -> None:
+        """Normalize the pitch of frames by a network's statistics."""
+        self._pitch_mean, self._pitch_std = network.pitch_mean.cpu().clone(), network.pitch_std.cpu().clone()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -102,8 +106,9 @@ class FastPitchDataset:
                     raise shape_error(self._entries[index], column, values, wanted=wanted)
             return FastPitchUtterance(name, tokens, mel, speaker, durations=durations, pitch=pitch)
         check_alignable(mel.size(1), len(tokens), where=name)
-        assert self.normalizer is not None, "compute_statistics() comes before the first utterance"
-        return FastPitchUtterance(name, tokens, mel, speaker, pitch_frames=self.normalizer(pitch, speaker=speaker))
+        which = 0 if speaker is None or len(self._pitch_mean) == 1 else speaker
+        normalized = (pitch - self._pitch_mean[which]).div(self._pitch_std[which]).masked_fill(pitch == 0, 0.0)
+        return FastPitchUtterance(name, tokens, mel, speaker, pitch_frames=normalized)
 
     def _name(self, index: int) -> str:
         entry = self._entries[index]
@@ -112,18 +117,17 @@ class FastPitchDataset:
     def collate(self, items: list[FastPitchUtterance]) -> FastPitchBatch:
         """Pad utterances, in the order they come, into one batch."""
         token_lengths, mel_lengths = [len(item.tokens) for item in items], [item.mel.size(1) for item in items]
-        aligned = items[0].durations is not None
         speakers = [item.speaker for item in items if item.speaker is not None]
         return FastPitchBatch(
             names=tuple(item.name for item in items),
-            tokens=_pad([item.tokens for item in items]),
+            tokens=pad_sequence([item.tokens for item in items], batch_first=True),
             token_lengths=torch.tensor(token_lengths),
-            mels=_pad([item.mel.t() for item in items]).transpose(1, 2).contiguous(),
+            mels=pad_sequence([item.mel.t() for item in items], batch_first=True).transpose(1, 2).contiguous(),
             mel_lengths=torch.tensor(mel_lengths),
-            durations=_pad([item.durations for item in items]) if aligned else None,
-            pitch=_pad([item.pitch for item in items]) if aligned else None,
-            pitch_frames=None if aligned else _pad([item.pitch_frames for item in items]),
-            prior=None if aligned else padded_priors(mel_lengths, token_lengths),
+            durations=_padded([item.durations for item in items]),
+            pitch=_padded([item.pitch for item in items]),
+            pitch_frames=_padded([item.pitch_frames for item in items]),
+            prior=padded_priors(mel_lengths, token_lengths) if items[0].durations is None else None,
             speakers=torch.tensor(speakers) if speakers else None,
         )
 
@@ -160,7 +164,8 @@ def compute_statistics(
         return
     network = networks["fastpitch"]
     measure_pitch(network, training_set.source, training_set.speakers, gather=gather, n_workers=options.num_workers)
-    training_set.normalizer = validation_set.normalizer = PitchNormalizer.of(network)
+    for dataset in (training_set, validation_set):
+        dataset.normalize_pitch_as(network)
 
 
 def teacher_forced_dataset(
@@ -178,14 +183,14 @@ def teacher_forced_dataset(
     Their pitch is normalized by the network's statistics, which are measured over the list if it has none.
     """
     entries = read_list(filelist, learned_alignment=config.learned_alignment and not has_durations(filelist))
-    source = _source(entries, dataset_path, audio, cache=dataset_path / PITCH_CACHE, method="praat")
+    source = _source(entries, dataset_path, audio)
     dataset = FastPitchDataset(
         entries, source, text=text, n_speakers=config.n_speakers, unknown_symbols=unknown_symbols
     )
     if "durations" not in entries[0].fields:
         network = networks["fastpitch"]
         measure_pitch(network, source, dataset.speakers, gather=_gather_alone, n_workers=None)
-        dataset.normalizer = PitchNormalizer.of(network)
+        dataset.normalize_pitch_as(network)
     return dataset
 
 
@@ -197,12 +202,14 @@ def _gather_alone(
 
 
 def _source(
-    entries: Sequence[FilelistEntry], dataset_path: Path, audio: AudioConfig, *, cache: Path, method: str
+    entries: list[FilelistEntry], folder: Path, audio: AudioConfig, *, cache: Path | None = None, method: str = "praat"
 ) -> FeatureSource:
     if "wav" not in entries[0].fields:
-        return StoredFeatures(dataset_path, entries, audio=audio)
-    return RecordedFeatures(dataset_path, entries, audio=audio, cache=PitchCache(cache, audio, method=method))
+        return StoredFeatures(folder, entries, audio=audio)
+    kept = PitchCache(cache or folder / PITCH_CACHE, audio, method=method)
+    return RecordedFeatures(folder, entries, audio=audio, cache=kept)
 
 
-def _pad(rows: list[Tensor]) -> Tensor:
-    return pad_sequence(rows, batch_first=True)
+def _padded(rows: list[Tensor | None]) -> Tensor | None:
+    given = [row for row in rows if row is not None]
+    return pad_sequence(given, batch_first=True) if given else None

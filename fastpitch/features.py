@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -26,15 +25,6 @@ class Features:
     durations: Tensor | None = None  # (L,) int64, frames
 
 
-class FeatureSource(Protocol):
-    """Where the features of a list's utterances come from."""
-
-    lengths: list[int]  # relative lengths, any unit
-
-    def load(self, index: int) -> Features:
-        """The features of one utterance; raises InputError where they are missing or broken."""
-
-
 class StoredFeatures:
     """Files of a list ``mels/a.pt|pitch/a.pt|text`` or ``mels/a.pt|durations/a.pt|pitch_char/a.pt|text``, as
     extract_mels.py writes them.
@@ -47,12 +37,12 @@ class StoredFeatures:
         self._folder = folder
         self._entries = entries
         self._n_mels = audio.n_mels
-        self.lengths = [mel_size(folder, entry) for entry in entries]
+        self.lengths = [mel_size(folder, entry) for entry in entries]  # bytes
         for column in ("mel",) if "durations" in entries[0].fields else ("mel", "pitch"):
             check_stored(folder, entries, column=column, audio=audio)
 
     def load(self, index: int) -> Features:
-        """As `FeatureSource.load`."""
+        """The features of one utterance; raises InputError where they are missing or broken."""
         entry = self._entries[index]
         mel = load_mel(self._folder, entry, n_mels=self._n_mels)
         pitch = load_feature(self._folder, entry, "pitch").float()
@@ -96,12 +86,16 @@ class RecordedFeatures:
         self._rate = audio.sampling_rate
         self._extractor = MelExtractor(audio)
         self._cache = cache
-        self.lengths = [self._extractor.n_frames(recorded_samples(folder, entry, self._extractor)) for entry in entries]
+        n_samples = [recorded_samples(folder, entry, self._extractor) for entry in entries]
+        self.lengths = [int(self._extractor.n_frames(n)) for n in n_samples]
 
     def load(self, index: int) -> Features:
-        """As `FeatureSource.load`."""
+        """The features of one utterance; raises InputError where they are missing or broken."""
         entry = self._entries[index]
         wave = load_wav(self._folder / entry.fields["wav"], sampling_rate=self._rate, where=entry.where)
         mel = self._extractor(wave.unsqueeze(0))[0]
         name = f"{entry.fields['wav']}, {entry.where}"
         return Features(mel, self._cache.pitch(wave, n_frames=mel.size(1), where=name))
+
+
+FeatureSource = StoredFeatures | RecordedFeatures

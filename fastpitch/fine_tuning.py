@@ -9,6 +9,7 @@ from torch import Tensor
 
 from common.audio.pitch_statistics import read_pitch_statistics
 from common.checkpoints.checkpoint import load_checkpoint
+from common.checkpoints.loading import load_weights
 from common.config import AudioConfig, TextConfig, differences, from_plain
 from common.errors import CheckpointError, InputError
 from common.text.front_end import TextFrontEnd
@@ -16,11 +17,8 @@ from fastpitch.model import FastPitch, ModelConfig
 from fastpitch.options import InitialVoice, TrainingOptions
 from fastpitch.training_list import shown
 
-State = dict[str, Tensor]
 _SYMBOLS = "encoder.word_emb.weight"
 _SPEAKERS = "speaker_emb.weight"
-_STATISTICS = ("pitch_mean", "pitch_std")
-_BY_NAME = (_SYMBOLS, _SPEAKERS, *_STATISTICS)  # rows of names, whose order and number may differ
 _OPTIONAL_PARTS = ("attention", "energy_predictor", "energy_emb")  # all others are in every FastPitch
 _MOST_SHOWN = 6  # names in a message
 
@@ -111,64 +109,49 @@ def start_from(network: FastPitch, voice: InitialVoice, *, text: TextConfig, spe
         CheckpointError: its weights do not fit.
     """
     given = (voice.checkpoint.ema or voice.checkpoint.networks)["fastpitch"]
-    state = network.state_dict()
-    _check_fits(state, given, where=voice.path)
-    state |= {key: value for key, value in given.items() if key in state and key not in _BY_NAME}
-    absent = [part for part in _OPTIONAL_PARTS if _has(state, part) and not _has(given, part)]
+    new = network.state_dict()
+    absent = [part for part in _OPTIONAL_PARTS if _has(new, part) and not _has(given, part)]
     lines = [f"{part} is not in {voice.path} and begins with new weights" for part in absent]
-    old, new = TextFrontEnd(voice.text), TextFrontEnd(text)
-    state[_SYMBOLS], names = _rows(given[_SYMBOLS], new.symbols, known=old.symbols, leave_out=old.padding_id)
-    state[_SYMBOLS][new.padding_id] = 0.0
+    left_out = [part for part in _OPTIONAL_PARTS if _has(given, part) and not _has(new, part)]
+    state = {key: value for key, value in given.items() if key.split(".")[0] not in left_out}
+    state |= {key: value for key, value in new.items() if key.split(".")[0] in absent}
+    before, after = TextFrontEnd(voice.text), TextFrontEnd(text)
+    state[_SYMBOLS], names = _rows(given[_SYMBOLS], after.symbols, known=before.symbols, leave_out=before.padding_id)
+    state[_SYMBOLS][after.padding_id] = 0.0
     lines += _new_names("symbols", names)
-    known = known_speakers(voice)
-    if _SPEAKERS in state and _SPEAKERS in given:
-        speakers = [*text.speakers, *range(len(text.speakers), len(state[_SPEAKERS]))]
-        state[_SPEAKERS], names = _rows(given[_SPEAKERS], speakers, known=known)
-        lines += _new_names("speakers", names)
-    elif _SPEAKERS in state:  # a voice without a table speaks as with a vector of zeros
-        state[_SPEAKERS] = torch.zeros_like(state[_SPEAKERS])
-        lines.append(f"a table of {len(state[_SPEAKERS])} speakers begins with zeros")
-    for key in _STATISTICS:
-        state[key] = torch.zeros_like(state[key])  # not known
-        if len(state[key]) > 1:
-            for place, name in enumerate(text.speakers):
-                if name in known and name not in speaking:
-                    state[key][place] = given[key][known.index(name) if len(given[key]) > 1 else 0]
-    network.load_state_dict(state)
+    known, table = known_speakers(voice), state.pop(_SPEAKERS, None)
+    if _SPEAKERS in new and table is not None:
+        unnamed = [""] * (len(new[_SPEAKERS]) - len(text.speakers))
+        state[_SPEAKERS], names = _rows(table, [*text.speakers, *unnamed], known=known)
+        lines += _new_names("speakers", [name for name in names if name])
+    elif _SPEAKERS in new:  # a voice without a table speaks as with a vector of zeros
+        state[_SPEAKERS] = torch.zeros_like(new[_SPEAKERS])
+        lines.append(f"a table of {len(new[_SPEAKERS])} speakers begins with zeros")
+    for key in ("pitch_mean", "pitch_std"):
+        state[key] = torch.zeros_like(new[key])  # not known
+        for place, name in enumerate(text.speakers if len(new[key]) > 1 else ()):
+            if name in known and name not in speaking:
+                state[key][place] = given[key][known.index(name) if len(given[key]) > 1 else 0]
+    load_weights({"fastpitch": network}, {"fastpitch": state}, where=str(voice.path))
     return lines
 
 
-def _check_fits(state: State, given: State, *, where: Path) -> None:
-    new = [part for part in _OPTIONAL_PARTS if not (_has(state, part) and _has(given, part))]
-    lines = []
-    for key in {**state, **given}:
-        if key.split(".")[0] in new or (key in _BY_NAME and not (key in state and key in given)):
-            continue
-        if key not in given or key not in state:
-            lines.append(f"{'missing' if key not in given else 'unexpected'} {key}")
-        elif given[key].shape[key in _BY_NAME :] != state[key].shape[key in _BY_NAME :]:
-            lines.append(f"{key} is {tuple(given[key].shape)}, expected {tuple(state[key].shape)}")
-    if lines:
-        differing = shown(lines, most=_MOST_SHOWN, separator="; ")
-        raise CheckpointError(f"{where}: its weights do not fit the options: {differing}")
-
-
-def _has(state: State, part: str) -> bool:
+def _has(state: dict[str, Tensor], part: str) -> bool:
     return any(key.startswith(f"{part}.") for key in state)
 
 
 def _rows(
-    table: Tensor, names: Sequence[object], *, known: Sequence[str], leave_out: int | None = None
+    table: Tensor, names: Sequence[str], *, known: Sequence[str], leave_out: int | None = None
 ) -> tuple[Tensor, list[str]]:
     """Rows of ``table`` (N, C), of the ``known`` names, for ``names``: (len(names), C), and the names that are new.
 
     A new name has the mean of all rows but ``leave_out``.
     """
     places = {name: place for place, name in reversed(list(enumerate(known)))}
-    others = torch.arange(len(table)) != (-1 if leave_out is None else leave_out)
+    others = [place for place in range(len(table)) if place != leave_out]
     mean = table[others].double().mean(0).to(table.dtype)
     rows = torch.stack([table[places[name]] if name in places else mean for name in names])
-    return rows, [name for name in names if isinstance(name, str) and name not in places]
+    return rows, [name for name in names if name not in places]
 
 
 def _new_names(what: str, names: Sequence[str]) -> list[str]:

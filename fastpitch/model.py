@@ -4,6 +4,7 @@ Version 1.1, with a learned alignment and energy, is the same network with two m
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -260,7 +261,7 @@ class FastPitch(nn.Module):
             InputError: a speaker the model does not have, a pitch transform it has no statistics for, or an energy
                 where it has none.
         """
-        return _infer(self, tokens, lengths, Controls() if controls is None else controls)
+        return _infer(self, tokens, lengths, controls)
 
     @torch.jit.unused
     def prepare_for_inference(self) -> None:
@@ -275,20 +276,15 @@ class FastPitch(nn.Module):
 
 
 class ScriptedFastPitch(nn.Module):
-    """FastPitch's ``infer`` with the network itself compiled to TorchScript."""
+    """FastPitch's ``infer``, for any batch size, length and controls, with the network compiled to TorchScript."""
 
     def __init__(self, network: FastPitch) -> None:
         super().__init__()
-        self.script = torch.jit.script(network)
+        self.script = torch.jit.script(network.eval())
 
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
         """As `FastPitch.infer`."""
-        return _infer(self.script, tokens, lengths, Controls() if controls is None else controls)
-
-
-def to_torchscript(network: FastPitch) -> ScriptedFastPitch:
-    """The same voice compiled to TorchScript, for any batch size, length and controls."""
-    return ScriptedFastPitch(network.eval())
+        return _infer(self.script, tokens, lengths, controls)
 
 
 def build_networks(
@@ -310,8 +306,9 @@ def build_networks(
 
 
 @torch.no_grad()
-def _infer(network: nn.Module, tokens: Tensor, lengths: Tensor, controls: Controls) -> MelOutput:
-    """Inference with the ``encode`` and ``decode`` of a FastPitch or of its TorchScript."""
+def _infer(network: Any, tokens: Tensor, lengths: Tensor, controls: Controls | None) -> MelOutput:
+    """Inference with the methods of ``network``, a FastPitch or its TorchScript, which has no type of its own."""
+    controls = Controls() if controls is None else controls
     if not controls.pace > 0:
         raise InputError(f"pace {controls.pace}: expected a number above 0")
     speakers = _speakers(controls.speaker, network.n_speakers, tokens)

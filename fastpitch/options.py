@@ -1,33 +1,32 @@
-"""What a training run or an inference of FastPitch is told, parsed once from the command line."""
+"""What a training run of FastPitch is told, parsed once from the command line."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.audio.pitch_statistics import PitchStatistics
 from common.checkpoints.checkpoint import Checkpoint
 from common.config import TextConfig
 from common.data.filelist import FilelistEntry
 from fastpitch.model import ModelConfig
-from fastpitch.prosody_transforms import EnergyTransform, PitchTransform
 
 
 @dataclass(frozen=True)
-class AlignmentLosses:
-    """Weights of a learned alignment's losses; defaults as published."""
+class LossScales:
+    """Weights of the loss terms; defaults as published."""
 
+    dur_predictor_loss_scale: float = 0.1
+    pitch_predictor_loss_scale: float = 0.1
+    energy_predictor_loss_scale: float = 0.1
     attn_loss_scale: float = 1.0  # of the forward sum over all alignments
     kl_loss_weight: float = 1.0  # of binarization, after its warm-up
-    kl_loss_start_epoch: int = 250  # the last epoch of weight 0
+    kl_loss_start_epoch: int = 250  # the last epoch without binarization
     kl_loss_warmup_epochs: int = 100  # 0: no warm-up
 
-    def weights(self, epoch: int) -> dict[str, float]:
-        """The weight of each term in an epoch (from 1)."""
+    def kl_loss_scale(self, epoch: int) -> float:
+        """The weight of binarization in an epoch (from 1)."""
         epochs = epoch - self.kl_loss_start_epoch
-        if self.kl_loss_warmup_epochs > 0:
-            share = min(max(epochs, 0) / self.kl_loss_warmup_epochs, 1)
-        else:
-            share = float(epochs >= 0)
-        return {"attn_loss": self.attn_loss_scale, "kl_loss": share * self.kl_loss_weight}
+        if self.kl_loss_warmup_epochs == 0:
+            return self.kl_loss_weight * (epochs >= 0)
+        return self.kl_loss_weight * min(max(epochs, 0) / self.kl_loss_warmup_epochs, 1)
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,8 @@ class TrainingOptions:
     """Options of a training run."""
 
     model: ModelConfig
+    losses: LossScales
+    initial_voice: InitialVoice | None
     dataset_path: Path
     training_files: Path
     entries: list[FilelistEntry]  # of the training list
@@ -52,21 +53,5 @@ class TrainingOptions:
     seed: int
     num_workers: int | None  # loader processes; None: as many as are worth it
     pitch_method: str
-    pitch_cache: Path
+    pitch_cache: Path | None  # None: in the dataset's folder
     pitch_mean_std_file: Path | None
-    initial_voice: InitialVoice | None
-    dur_predictor_loss_scale: float
-    pitch_predictor_loss_scale: float
-    energy_predictor_loss_scale: float
-    alignment_losses: AlignmentLosses
-
-
-@dataclass(frozen=True)
-class InferenceOptions:
-    """Options of inference."""
-
-    pace: float
-    max_duration: float  # frames
-    pitch_statistics: PitchStatistics | None  # instead of the checkpoint's
-    pitch_transform: PitchTransform | None
-    energy_transform: EnergyTransform | None

@@ -1,10 +1,8 @@
-"""A voice's pitch statistics, of each speaker where it has several: measured over a training list, and applied."""
+"""A voice's pitch statistics, of each speaker where it has several, measured over a list."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from torch import Tensor
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset
 
 from common.audio.pitch import PitchMoments, moments, statistics
 from common.distributed import Gather, own_cores
@@ -15,25 +13,7 @@ from fastpitch.model import FastPitch
 _CHUNK = 16  # utterances a task of a worker
 
 
-@dataclass(frozen=True)
-class PitchNormalizer:
-    """Normalizes pitch by one mean and standard deviation (Hz) for all speakers, or one for each."""
-
-    mean: Tensor  # (1,) or (n_speakers,)
-    std: Tensor  # (1,) or (n_speakers,)
-
-    @classmethod
-    def of(cls, network: FastPitch) -> "PitchNormalizer":
-        """By a network's statistics."""
-        return cls(network.pitch_mean.cpu().clone(), network.pitch_std.cpu().clone())
-
-    def __call__(self, pitch: Tensor, *, speaker: int | None) -> Tensor:
-        """pitch (F,) in Hz -> normalized, 0 where unvoiced."""
-        index = 0 if speaker is None or len(self.mean) == 1 else speaker
-        return (pitch - self.mean[index]).div(self.std[index]).masked_fill(pitch == 0, 0.0)
-
-
-class _MomentsDataset:
+class _Moments(Dataset):
     """The pitch moments of each utterance, or the error of one that cannot be read, for loader processes."""
 
     def __init__(self, source: FeatureSource) -> None:
@@ -66,9 +46,10 @@ def measure_pitch(
         return
 
     def compute(indices: Sequence[int]) -> Iterator[PitchMoments]:
-        loaders = min(own_cores(), len(indices) // (4 * _CHUNK)) if n_workers is None else n_workers
-        dataset = _MomentsDataset(source)
-        for items in DataLoader(dataset, batch_size=_CHUNK, sampler=indices, num_workers=loaders, collate_fn=list):
+        n_loaders = min(own_cores(), len(indices) // (4 * _CHUNK)) if n_workers is None else n_workers
+        dataset = _Moments(source)
+        loader = DataLoader(dataset, _CHUNK, sampler=indices, num_workers=n_loaders, collate_fn=list)
+        for items in loader:
             for item in items:
                 if isinstance(item, InputError):
                     raise item
@@ -77,12 +58,10 @@ def measure_pitch(
     measured = gather(len(speakers), compute, description="measuring pitch")
     overall = statistics(measured)
     for speaker in (network.pitch_std <= 0).nonzero().flatten().tolist():
-        found = overall
-        own = [part for part, of_speaker in zip(measured, speakers) if of_speaker == speaker]
-        if len(network.pitch_std) > 1 and any(part.count for part in own):
-            try:
-                found = statistics(own)
-            except InputError as error:
-                raise InputError(f"speaker {speaker}: {error}") from error
+        own = [part for part, of_speaker in zip(measured, speakers) if of_speaker == speaker and part.count]
+        try:
+            found = statistics(own) if own and len(network.pitch_std) > 1 else overall
+        except InputError as error:
+            raise InputError(f"speaker {speaker}: {error}") from error
         network.pitch_mean[speaker] = found.mean
         network.pitch_std[speaker] = found.std

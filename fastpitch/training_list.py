@@ -83,7 +83,7 @@ def speaker_id(entry: FilelistEntry, *, names: Sequence[str], n_speakers: int) -
     return int(value)
 
 
-def shown(items: Sequence[str], *, most: int = _LONGEST_LIST, separator: str = ", ") -> str:
-    """Items for a message, all of them unless they are more than ``most``."""
-    rest = f"{separator}and {len(items) - most} more" if len(items) > most else ""
-    return separator.join(items[:most]) + rest
+def shown(names: Sequence[str], *, most: int = _LONGEST_LIST) -> str:
+    """Names for a message, all of them unless they are more than ``most``."""
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest

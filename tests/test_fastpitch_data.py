@@ -4,10 +4,10 @@ from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
+import data_functions
 import pytest
 import torch
 
-import data_functions
 from common.audio.pitch_statistics import PitchStatistics, read_pitch_statistics
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import InputError

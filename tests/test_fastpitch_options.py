@@ -17,7 +17,7 @@ from common.files import write_json
 from common.registry import available_models, import_package
 from fastpitch.arg_parser import add_arguments, config_from_args, set_up_networks
 from fastpitch.model import FastPitch, ModelConfig
-from fastpitch.pitch_transform import PitchTransform
+from fastpitch.prosody_transforms import PitchTransform
 
 MEAN, STD = torch.tensor(200.0), torch.tensor(50.0)
 TINY = ModelConfig(

@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import data_functions
 import pytest
 import soundfile
 import torch
 from corpus import glide
 
-import data_functions
 from common.audio.mel import MelExtractor
 from common.audio.pitch import estimate_pitch, moments, statistics
 from common.config import AudioConfig, TextConfig, to_plain

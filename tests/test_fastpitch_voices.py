@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from fastpitch.speakers import speaker_names
 from test_train import assert_same_weights
 from tiny import TINY_OPTIONS
 
@@ -21,11 +22,9 @@ from common.text.espeak import Speaker
 from common.text.front_end import TextFrontEnd
 from fastpitch import fine_tuning
 from fastpitch.arg_parser import config_from_args
-from fastpitch.energy_transform import EnergyTransform, energy_transform_custom
 from fastpitch.fine_tuning import describe_voice, start_from
 from fastpitch.model import ModelConfig, build_networks
-from fastpitch.pitch_transform import PitchTransform
-from fastpitch.speakers import speaker_names
+from fastpitch.prosody_transforms import EnergyTransform, PitchTransform, energy_transform_custom
 from scripts import extract_fine_tune_mels
 from scripts.make_corpus import make_corpus
 
