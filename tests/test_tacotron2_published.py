@@ -35,7 +35,7 @@ def test_a_published_checkpoint_speaks_as_its_authors_code(folder: Path, name: s
     expected = group(tensors, "output")
     masks = torch.ones(MASK_CHUNK, PRENET_LAYERS, 1, network.config.prenet_dim)
     given = tensors["input.text"], tensors["input.input_lengths"]
-    out = network.speak(*given, controls=Controls(), draw_masks=lambda: masks)
+    out = network.infer_with_masks(*given, controls=Controls(), draw_masks=lambda: masks)
     assert out.lengths.tolist() == expected["mel_lengths"].tolist()
     spoken = mask_from_lengths(out.lengths, out.mel.size(2)).unsqueeze(1)
     stored = expected["mel_outputs_postnet"][:, :, : out.mel.size(2)] * spoken
