@@ -77,7 +77,7 @@ def test_encoder_and_first_steps_equal_the_published_ones(folder: Path, forward_
     for number in range(3):
         expected = group(inter, f"step{number}")
         gates = torch.nn.functional.linear(expected["prenet_out"], parts.prenet_weight, parts.bias)
-        step.advance(number, number + 1, gates, state=state, looked=looked)
+        step.advance(number, number + 1, gates, state=state, alignment=looked)
         hidden, context = state.split([step.n_decoder, step.memory_dim], dim=1)
         ours = {
             "attention_hidden": step.attention.inputs[number + 1][:, step.memory_dim :],
