@@ -104,7 +104,7 @@ def extract(args: argparse.Namespace) -> int:
 
 
 def extract_teacher_forced(argv: Sequence[str] | None) -> int:
-    """Make a generator's own mels; exit status 1 if a clip was refused, 128 + the number of a signal that stopped it."""
+    """Make a generator's own mels; exit status 1 if a clip was refused, 128 + a signal's number if one stopped it."""
     args = parse_teacher_forcing_args(argv)
     precision = precision_from_args(args)
     precision.prepare_process()

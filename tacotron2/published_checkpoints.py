@@ -10,7 +10,6 @@ from torch import Tensor
 from common.checkpoints.checkpoint import Checkpoint
 from common.checkpoints.layout import optimizer_by_name, without_prefix
 from common.config import AudioConfig, TextConfig
-from common.errors import CheckpointError
 
 _BUFFERS = ("running_mean", "running_var", "num_batches_tracked")  # of batch norm, by the end of their keys
 _N_SYMBOLS = 148  # of the original's only symbol set
@@ -22,21 +21,11 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool = True
 
     None for another layout. A file may hold a network alone, also in float16; then the shapes of the weights give the
     configuration, and the rest is as published. ``training=False`` leaves out what only training needs.
-
-    Raises:
-        CheckpointError: the checkpoint is damaged or incomplete.
     """
     state = payload.get("state_dict")
-    if not isinstance(state, dict) or _KEY not in without_prefix(state):
+    stored = without_prefix(state) if isinstance(state, dict) else {}
+    if _KEY not in stored:
         return None
-    try:
-        return _read(payload, training=training)
-    except (LookupError, TypeError, AttributeError, ValueError, RuntimeError) as error:
-        raise CheckpointError(f"{path}: a damaged checkpoint of Tacotron 2 ({error!r})") from error
-
-
-def _read(payload: dict[str, Any], *, training: bool) -> Checkpoint:
-    stored = without_prefix(payload["state_dict"])
     state = {key: value.float() if value.is_floating_point() else value for key, value in stored.items()}
     config = dict(payload.get("config") or _config_of_weights(state))
     english = config["n_symbols"] == _N_SYMBOLS

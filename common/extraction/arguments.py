@@ -39,8 +39,8 @@ def extraction_parser() -> ArgumentParser:
     """The options of an extraction from recordings."""
     parser = ArgumentParser(
         description="Extract mel-spectrograms, durations and pitch of the recordings in a list.",
-        epilog="Exit status: 0 all utterances made, 1 some refused or bad input, 2 wrong options. A text-to-mel model's "
-        "own mels, to fine-tune a vocoder on, have options of their own: --checkpoint CHECKPOINT --help.",
+        epilog="Exit status: 0 all utterances made, 1 some refused or bad input, 2 wrong options. The mels that a "
+        "text-to-mel model makes, to fine-tune a vocoder on, have options of their own: --checkpoint FILE --help.",
     )
     _add_data_arguments(parser)
     _add_feature_arguments(parser)

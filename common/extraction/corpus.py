@@ -16,10 +16,10 @@ from common.errors import InputError
 from common.extraction.batches import mels_on_device
 from common.extraction.features import (
     FRAME_PITCH,
-    CorpusUtterance,
     ExtractionPlan,
     Outcome,
     Prepared,
+    Utterance,
     extract,
     mels_are_missing,
     normalize_pitch,
@@ -64,15 +64,15 @@ class Part:
     texts: dict[int, str]  # index of each utterance that was made -> its text in the meta file
 
 
-def read_lists(paths: Sequence[Path]) -> list[CorpusUtterance]:
+def read_lists(paths: Sequence[Path]) -> list[Utterance]:
     """The utterances of all lists, ``wavs/a.wav|text`` with a speaker's column where there is one."""
-    utterances: list[CorpusUtterance] = []
+    utterances: list[Utterance] = []
     for list_index, path in enumerate(paths):
         entries = read_filelist(path, columns=("wav", "text"), optional=("speaker",), may_be_empty=("text",))
         for entry in entries:
             fields = entry.fields
             utterances.append(
-                CorpusUtterance(
+                Utterance(
                     index=len(utterances),
                     list_index=list_index,
                     wav=fields["wav"],
@@ -84,9 +84,9 @@ def read_lists(paths: Sequence[Path]) -> list[CorpusUtterance]:
     return utterances
 
 
-def refuse_duplicates(utterances: Sequence[CorpusUtterance]) -> dict[int, str]:
+def refuse_duplicates(utterances: Sequence[Utterance]) -> dict[int, str]:
     """Index -> reason, for each utterance whose features would overwrite those of an earlier line."""
-    first: dict[str, CorpusUtterance] = {}
+    first: dict[str, Utterance] = {}
     refused = {}
     for utterance in utterances:
         other = first.setdefault(utterance.name, utterance)
@@ -149,14 +149,14 @@ def _together(ranks: Ranks, work: Callable[[], T]) -> list[T]:
     return [result for result, _ in parts]
 
 
-def _open_corpus(plan: ExtractionPlan, lists: Sequence[Path]) -> list[CorpusUtterance]:
+def _open_corpus(plan: ExtractionPlan, lists: Sequence[Path]) -> list[Utterance]:
     utterances = read_lists(lists)
     prepare_output_folders(plan, utterances)
     return utterances
 
 
 def _extract_own(
-    own: Sequence[CorpusUtterance],
+    own: Sequence[Utterance],
     plan: ExtractionPlan,
     *,
     pool: WorkerPool,
@@ -223,7 +223,7 @@ def _add_mels(
 def _statistics(
     plan: ExtractionPlan,
     outcomes: Sequence[Outcome],
-    utterances: Sequence[CorpusUtterance],
+    utterances: Sequence[Utterance],
     given: PitchStatistics | None,
 ) -> dict[str, PitchStatistics]:
     """Statistics that normalize each kind of pitch: the given ones, or those of the first list."""
@@ -240,7 +240,7 @@ def _statistics(
 
 
 def _report(
-    plan: ExtractionPlan, utterances: Sequence[CorpusUtterance], outcomes: Sequence[Outcome], refusals: dict[int, str]
+    plan: ExtractionPlan, utterances: Sequence[Utterance], outcomes: Sequence[Outcome], refusals: dict[int, str]
 ) -> Report:
     report = Report(n_utterances=len(utterances))
     for outcome in outcomes:
@@ -266,7 +266,7 @@ def _write_statistics(
 
 
 def _write_meta_files(
-    plan: ExtractionPlan, utterances: Sequence[CorpusUtterance], texts: dict[int, str], meta_files: Sequence[Path]
+    plan: ExtractionPlan, utterances: Sequence[Utterance], texts: dict[int, str], meta_files: Sequence[Path]
 ) -> list[tuple[Path, str]]:
     """``mels/a.pt|durations/a.pt|pitch_char/a.pt|text[|speaker]``, with the columns that there are."""
     columns = ["mels"] * plan.mels + ["durations"] * (plan.durations_from is not None)

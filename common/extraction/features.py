@@ -22,7 +22,7 @@ from common.audio.pitch_statistics import PitchStatistics
 from common.audio.wav import check_wav, load_wav
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import AudioError, InputError
-from common.extraction.textgrid import Alignment, fit, read_alignment, trim_silence
+from common.extraction.textgrid import TextGridAlignment, fit, read_alignment, trim_silence
 from common.files import load_tensor, save_tensor
 from common.text.front_end import TextFrontEnd
 
@@ -86,7 +86,7 @@ class ExtractionPlan:
 
 
 @dataclass(frozen=True)
-class CorpusUtterance:
+class Utterance:
     """One line of a list."""
 
     index: int  # over all lists
@@ -107,7 +107,7 @@ class CorpusUtterance:
 class Prepared:
     """A checked utterance, ready for the work, or the reason why it was refused."""
 
-    utterance: CorpusUtterance
+    utterance: Utterance
     text: str = ""  # the phones, where a TextGrid gave them
     n_samples: int = 0
     durations: np.ndarray | None = None  # (L,) frames, of the complete recording
@@ -145,7 +145,7 @@ def text_front_end(config: TextConfig, unknown_symbols: str) -> TextFrontEnd:
     return TextFrontEnd(config, unknown_symbols=unknown_symbols)
 
 
-def prepare(utterance: CorpusUtterance, plan: ExtractionPlan) -> Prepared:
+def prepare(utterance: Utterance, plan: ExtractionPlan) -> Prepared:
     """Check what can be checked without reading the samples of an utterance."""
     try:
         return _prepare(utterance, plan)
@@ -153,7 +153,7 @@ def prepare(utterance: CorpusUtterance, plan: ExtractionPlan) -> Prepared:
         return Prepared(utterance, refusal=reason(error, plan))
 
 
-def _prepare(utterance: CorpusUtterance, plan: ExtractionPlan) -> Prepared:
+def _prepare(utterance: Utterance, plan: ExtractionPlan) -> Prepared:
     if not utterance.text:
         raise InputError(f"{utterance.wav}: the transcript is empty")
     wav = plan.dataset_path / utterance.wav
@@ -203,7 +203,7 @@ def with_durations(item: Prepared, durations: np.ndarray) -> Prepared:
     return replace(item, durations=durations, kept_durations=durations, kept_symbols=(0, len(durations)))
 
 
-def _with_alignment(item: Prepared, alignment: Alignment, plan: ExtractionPlan, path: Path) -> Prepared:
+def _with_alignment(item: Prepared, alignment: TextGridAlignment, plan: ExtractionPlan, path: Path) -> Prepared:
     durations = np.array(alignment.durations)
     kept = alignment
     symbols, frames = (0, len(durations)), item.kept_frames

@@ -7,7 +7,7 @@ from typing import Any
 from common.audio.pitch import KINDS, METHODS
 from common.config import AudioConfig, differences, from_plain, to_plain
 from common.errors import InputError
-from common.extraction.features import FRAME_PITCH, FROM_FILES, HERTZ, CorpusUtterance, ExtractionPlan
+from common.extraction.features import FRAME_PITCH, FROM_FILES, HERTZ, ExtractionPlan, Utterance
 from common.files import read_json, write_json
 
 SETTINGS = "audio.json"  # the AudioConfig
@@ -16,7 +16,7 @@ METHOD = "pitch_method.json"  # {"pitch_method": how pitch was estimated}; witho
 TEACHER = "follower.json"  # the teacher that made the files, with its weights and text front end; else absent
 
 
-def prepare_output_folders(plan: ExtractionPlan, utterances: Sequence[CorpusUtterance]) -> None:
+def prepare_output_folders(plan: ExtractionPlan, utterances: Sequence[Utterance]) -> None:
     """Refuse to mix features of different settings in one folder; write the settings beside the features.
 
     Raises:

@@ -19,7 +19,7 @@ from torch.utils.data import DataLoader
 
 from common.audio.mel import MelExtractor
 from common.audio.wav import check_wav
-from common.checkpoints.loading import LoadedCheckpoint, load_for_inference
+from common.checkpoints.loading import LoadedCheckpoint, load_networks
 from common.config import AudioConfig, to_plain
 from common.data.batch import Dataset, ErrorsAsItems
 from common.errors import InputError
@@ -89,7 +89,9 @@ def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcing, 
     """
     audio, text, inference = loaded.checkpoint.audio, loaded.checkpoint.text, loaded.spec.inference
     assert isinstance(inference, GeneratorSpec) and inference.teacher_forced_dataset is not None
-    network, config = load_for_inference(loaded, device=precision.device)
+    networks, config = load_networks(loaded.checkpoint, ema=loaded.ema, device=precision.device, where=str(loaded.path))
+    network: Any = next(iter(networks.values()))
+    network.prepare_for_inference()
     datasets = {
         filelist: inference.teacher_forced_dataset(
             options.dataset_path,
@@ -98,7 +100,7 @@ def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcing, 
             audio=audio,
             text=text,
             unknown_symbols=options.unknown_symbols,
-            networks={loaded.spec.name: network},
+            networks=networks,
         )
         for filelist in options.filelists
     }

@@ -17,7 +17,7 @@ SILENCE_LABELS = ("sil", "sp", "spn", "")  # an empty label and a gap are silenc
 
 
 @dataclass(frozen=True)
-class Alignment:
+class TextGridAlignment:
     """Phones and how long each one lasts."""
 
     phones: tuple[str, ...]  # (L,)
@@ -32,14 +32,14 @@ class Alignment:
 class Trimmed:
     """An alignment without long silences at its ends, and what remains of the original."""
 
-    alignment: Alignment
+    alignment: TextGridAlignment
     first_phone: int  # of the original alignment that is kept
     last_phone: int  # one past the last that is kept
     first_frame: int  # of the original mel-spectrogram that is kept
     last_frame: int  # one past the last that is kept
 
 
-def read_alignment(path: Path, config: AudioConfig) -> Alignment:
+def read_alignment(path: Path, config: AudioConfig) -> TextGridAlignment:
     """Read the ``phones`` tier of a TextGrid: long or short format, UTF-8 or UTF-16.
 
     A boundary at ``t`` seconds is at frame ceil(t * sampling_rate / hop_length). Intervals labelled ``sil``,
@@ -69,10 +69,10 @@ def read_alignment(path: Path, config: AudioConfig) -> Alignment:
     if math.ceil(round(tier.end_time * frames_per_second, 3)) > reached + 1:
         labels.append("")
         durations.append(math.ceil(tier.end_time * frames_per_second) - reached)
-    return Alignment(phones=tuple(_name_silences(labels)), durations=tuple(durations))
+    return TextGridAlignment(phones=tuple(_name_silences(labels)), durations=tuple(durations))
 
 
-def fit(alignment: Alignment, n_frames: int, *, path: Path, config: AudioConfig) -> Alignment:
+def fit(alignment: TextGridAlignment, n_frames: int, *, path: Path, config: AudioConfig) -> TextGridAlignment:
     """The same alignment with as many frames as the mel-spectrogram; the last interval takes a difference of one.
 
     A mel-spectrogram has 1 + T // hop frames (or T // hop), the boundaries' rounding gives ceil(T / hop). A larger
@@ -86,10 +86,10 @@ def fit(alignment: Alignment, n_frames: int, *, path: Path, config: AudioConfig)
             f"{path}: {alignment.n_frames} frames ({alignment.n_frames * hop_seconds:.2f} s), the recording has "
             f"{n_frames} ({n_frames * hop_seconds:.2f} s); is it the TextGrid of this recording?"
         )
-    return Alignment(phones=alignment.phones, durations=(*alignment.durations[:-1], last))
+    return TextGridAlignment(phones=alignment.phones, durations=(*alignment.durations[:-1], last))
 
 
-def trim_silence(alignment: Alignment, seconds: float, config: AudioConfig) -> Trimmed:
+def trim_silence(alignment: TextGridAlignment, seconds: float, config: AudioConfig) -> Trimmed:
     """Shorten the silence at each end, where there is one, to at most ``seconds``; 0 drops its symbol as well.
 
     The outer part goes: the start of the leading and the end of the trailing silence.
@@ -108,7 +108,7 @@ def trim_silence(alignment: Alignment, seconds: float, config: AudioConfig) -> T
         last_phone -= 1 if keep == 0 else 0
     kept = slice(first_phone, last_phone)
     return Trimmed(
-        alignment=Alignment(phones=alignment.phones[kept], durations=tuple(durations[kept])),
+        alignment=TextGridAlignment(phones=alignment.phones[kept], durations=tuple(durations[kept])),
         first_phone=first_phone,
         last_phone=last_phone,
         first_frame=first_frame,
