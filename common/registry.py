@@ -83,10 +83,11 @@ class RecognizerSpec:
 
     role: ClassVar[str] = "recognizer"
     parse: Callable[..., Any]
-    # (options, config, *, sources, folder) -> common.recognition.transcribe.Speech
+    # (options, config, *, sources, folder) -> common.recognition.recognizer.SpeechRecordings
     open_speech: Callable[..., Any]
     # (network, options) -> (waves (B, T), lengths (B,)) -> texts
     transcriber: Callable[..., Any]
+    prepare: Callable[..., Any]  # (wave (T,), options) -> the part of it to transcribe, such as between silences
     normalize: Callable[..., str]  # (text, config) -> the text as the network would write it
     sampling_rate: Callable[..., int]  # (config) -> Hz of the waves it takes
     add_arguments: Callable[..., None] | None = None

@@ -158,11 +158,6 @@ class ModelConfig:
         """Labels and the blank."""
         return len(self.labels) + 1
 
-    @property
-    def blank(self) -> int:
-        """The blank's id, the last."""
-        return len(self.labels)
-
     def n_outputs(self, n_frames: int) -> int:
         """Frames of output for so many frames of features."""
         for block in self.blocks:
