@@ -53,6 +53,7 @@ MODEL = ModelSpec(
         open_speech=_open_speech,
         transcriber=_transcriber,
         prepare=lambda wave, options: trim_silence(wave) if options.trim_silence else wave,
+        default_options=InferenceOptions(),
         normalize=lambda text, config: normalize_transcript(text, config.labels),
         sampling_rate=lambda config: config.features.sample_rate,
     ),

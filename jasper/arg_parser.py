@@ -48,11 +48,11 @@ class TrainingOptions:
 class InferenceOptions:
     """How recordings are prepared for transcription, and which of them are transcribed."""
 
-    trim_silence: bool
-    normalize_transcripts: bool
-    pad_leading: int  # frames
-    max_duration: float  # s
-    max_utterances: int  # 0: all
+    trim_silence: bool = True
+    normalize_transcripts: bool = True
+    pad_leading: int = 0  # frames
+    max_duration: float = math.inf  # s
+    max_utterances: int = 0  # 0: all
 
 
 def add_training_arguments(parser: ArgumentParser) -> None:
