@@ -25,7 +25,7 @@ from fastpitch.data_function import FastPitchBatch
 from fastpitch.loss_function import FastPitchObjective
 from hifigan.data_function import HifiganBatch
 from hifigan.loss_function import HifiganObjective
-from jasper.batch import JasperBatch
+from jasper.data_function import JasperBatch
 from jasper.loss_function import JasperObjective
 from jasper.yaml_config import CONFIGS, load_config
 from scripts.random_recogniser import LETTERS_A_SECOND, durations

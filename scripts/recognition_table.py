@@ -14,7 +14,7 @@ from typing import Any
 from common.cli import run
 from common.errors import InputError
 from common.logger import read_last_run
-from common.recognition.transcribe import PERCENTILES
+from common.recognition.command import PERCENTILES
 
 HEADER = (
     "Batch size",
