@@ -1,6 +1,5 @@
 """Optimizers and learning-rate schedules, and their state by parameter name."""
 
-import argparse
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.cli import non_negative_float, positive_float, positive_int, positive_or_inf
 from common.errors import CheckpointError
 
 OPTIMIZERS = ("lamb", "adam", "adamw", "novograd")
@@ -16,7 +14,7 @@ LR_POLICIES = ("exponential", "polynomial", "legacy")
 Schedule = Callable[[int, int], float]  # iteration and epoch, both from 1 -> learning rate
 # How an optimizer is computed, not what: a checkpoint of another machine has no say in it.
 _EXECUTION = ("fused", "foreach", "capturable", "differentiable")
-# What options or the model's package say: those of today, not of the run that is gone on with.
+# What options or the model's package say: those of today, not of the run that is resumed.
 _OPTIONS = ("lr", "weight_decay", "betas")
 _ADAMW = "decoupled_weight_decay"  # true in AdamW, false in Adam
 _ANOTHER_OPTIMIZER = "was it trained with another --optimizer?"
@@ -38,19 +36,7 @@ class Optimization:
     eps: float = 1e-9
 
 
-def add_optimization_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `build_optimizer` and of an update; models' packages set other defaults."""
-    group = parser.add_argument_group("optimization setup")
-    group.add_argument("--optimizer", choices=OPTIMIZERS, default="lamb", help="algorithm")
-    group.add_argument("-lr", "--learning-rate", type=positive_float, default=0.1, help="where the schedule starts")
-    group.add_argument("--weight-decay", type=non_negative_float, default=1e-6, help="of all parameters")
-    group.add_argument(
-        "--grad-clip-thresh", type=positive_or_inf, default=1000.0, help="largest norm of the gradient; inf: any"
-    )
-    group.add_argument("-bs", "--batch-size", type=positive_int, default=32, help="of one process and micro-batch")
-
-
-class _TogetherOptimizer(torch.optim.Optimizer):
+class _FusedOptimizer(torch.optim.Optimizer):
     """One that updates all parameters of a group at once."""
 
     @torch.no_grad()
@@ -71,7 +57,7 @@ class _TogetherOptimizer(torch.optim.Optimizer):
         raise NotImplementedError
 
 
-class Lamb(_TogetherOptimizer):
+class Lamb(_FusedOptimizer):
     """LAMB (You et al., arXiv:1904.00962, algorithm 2) as FastPitch was trained with.
 
     No bias correction unless ``debias``; weight decay joins the Adam step before the trust ratio, which is
@@ -141,7 +127,7 @@ class Lamb(_TogetherOptimizer):
         return list(ratios.unbind())
 
 
-class Novograd(_TogetherOptimizer):
+class Novograd(_FusedOptimizer):
     """NovoGrad (Ginsburg et al., arXiv:1905.11286, algorithm 1) as Jasper was trained with.
 
     Each parameter's gradient is divided by the root of a running mean of its squared norm (of the last norm, if
