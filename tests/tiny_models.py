@@ -135,13 +135,13 @@ MODELS = (
         architecture=" ".join(tiny_tacotron2.TINY_OPTIONS[2:]),
         other_architecture="--prenet-dim 8",
         difference="prenet_dim: 16 .*, 8 ",
-        options="--load-mel-from-disk -lr 0.01 --gradient-accumulation-steps 1",
+        options="--load-mel-from-disk --gradient-accumulation-steps 1",
         without_dropout="--p-attention-dropout 0 --p-decoder-dropout 0",
         dropout=("tacotron2.decoder.PRENET_DROPOUT",),
         batch_norm=True,
         log_line=(
             rf"loss +{NUMBER} \| mel loss +{NUMBER} \| postnet loss +{NUMBER} \| gate loss +{NUMBER} \| "
-            rf"lrate 1\.00e-02 \| took {NUMBER} s"
+            rf"lrate 1\.00e-03 \| took {NUMBER} s"
         ),
         logged=("mel_loss", "mel_postnet_loss", "gate_loss", "loss"),
         validated=("loss", "mel_loss", "mel_postnet_loss", "gate_loss", "attention_diagonality", "attention_focus"),
