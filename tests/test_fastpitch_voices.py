@@ -27,7 +27,7 @@ from fastpitch.model import ModelConfig, build_networks
 from fastpitch.pitch_transform import PitchTransform
 from fastpitch.speakers import speaker_names
 from scripts import extract_fine_tune_mels
-from scripts.make_corpus import make_corpus
+from scripts.datasets.make_corpus import make_corpus
 
 ROOT = Path(__file__).resolve().parents[1]
 SENTENCES = ["Bread and salt.", "Seven ships came.", "He read it twice.", "She counts the steps.", "The rain stopped."]

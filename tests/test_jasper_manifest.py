@@ -13,7 +13,7 @@ from common.errors import InputError
 from jasper.manifest import Entry, Recording, manifest_bytes, read_entries
 from jasper.recordings import Recordings, Selection
 from jasper.waveform import change_speed
-from scripts.preprocess_librispeech import main as preprocess
+from scripts.datasets.preprocess_librispeech import main as preprocess
 
 RATE = 16000
 

@@ -1,6 +1,6 @@
 """Measures training: mel frames a second of a full-size model, in each precision, on this machine.
 
-    python -m scripts.benchmark_train [--model HiFi-GAN] [--cuda] [--batch-size 16] [--accumulation 4] [--steps 2]
+    python -m scripts.benchmarks.train [--model HiFi-GAN] [--cuda] [--batch-size 16] [--accumulation 4] [--steps 2]
 
 A step is what train.py does, by its engine, sampler and optimizers, from data that is ready in memory. The first line
 of the table is the plain way; the others are compared to it.
@@ -36,7 +36,7 @@ from common.files import write_json
 from common.precision import keep_freed_memory
 from common.training.engine import Engine
 from common.training.optim import build_optimizer
-from scripts.benchmark_subjects import VOCODERS, Setting, Subject, add_arguments, build, segment_length
+from scripts.benchmarks.subjects import VOCODERS, Setting, Subject, add_arguments, build, segment_length
 
 OUT_OF_MEMORY = 3  # exit status
 

@@ -1,6 +1,6 @@
 """Makes a Jasper with random weights and recordings of noise with made-up transcripts, to measure speed alone.
 
-    python -m scripts.random_recogniser output/benchmark --count 64 --max-duration 16.7
+    python -m scripts.benchmarks.random_recognizer output/benchmark --count 64 --max-duration 16.7
 
 writes there ``Jasper_random.pt``, ``recordings/*.wav`` and the manifest ``random.json``. Trained weights and real
 speech take the same time. Durations are spread like those of LibriSpeech's training utterances: few are short, most

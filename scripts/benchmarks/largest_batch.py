@@ -1,9 +1,9 @@
 """Finds the largest batch that a model can be trained with, and measures training at each batch size on the way.
 
-    python -m scripts.largest_batch --cuda [--model WaveGlow] [--settings fp32 float16] [--largest 1024]
+    python -m scripts.benchmarks.largest_batch --cuda [--model WaveGlow] [--settings fp32 float16] [--largest 1024]
 
 Batch sizes are doubled until one does not fit into memory, then the gap is halved. Each is tried by
-``scripts.benchmark_train`` in a process of its own, so that memory which one leaves in pieces does not fail the next.
+``scripts.benchmarks.train`` in a process of its own, so that memory which one leaves in pieces does not fail the next.
 The table in Markdown has a line for each that fits; speed is of updates of one micro-batch.
 """
 
@@ -18,9 +18,9 @@ from pathlib import Path
 from common.cli import ArgumentParser, positive_int, run
 from common.errors import InputError, OptionError
 from common.files import read_json
-from scripts import benchmark_train
-from scripts.benchmark_subjects import add_arguments
-from scripts.benchmark_train import OUT_OF_MEMORY, Figures
+from scripts.benchmarks import train
+from scripts.benchmarks.subjects import add_arguments
+from scripts.benchmarks.train import OUT_OF_MEMORY, Figures
 
 HEADER = ("Batch size", "Precision", "Mels/s", "Samples/s", "Seconds/update", "GPU memory (GiB)", "Largest that fits")
 
@@ -78,7 +78,7 @@ def measure(setting: str, batch_size: int, args: argparse.Namespace) -> Figures 
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "figures.json"
-        command = [sys.executable, "-m", "scripts.benchmark_train", "--settings", setting, "--json", str(path)]
+        command = [sys.executable, "-m", "scripts.benchmarks.train", "--settings", setting, "--json", str(path)]
         command += ["--model", args.model, "--preset", args.preset, "--wn-channels", str(args.wn_channels)]
         command += ["--batch-size", str(batch_size), "--accumulation", "1", "--steps", str(args.steps)]
         command += ["--segment-length", str(args.segment_length)] if args.segment_length else []

@@ -28,7 +28,7 @@ from hifigan.loss_function import HifiganObjective
 from jasper.batch import JasperBatch
 from jasper.loss_function import JasperObjective
 from jasper.yaml_config import CONFIGS, load_config
-from scripts.random_recogniser import LETTERS_A_SECOND, durations
+from scripts.benchmarks.random_recognizer import LETTERS_A_SECOND, durations
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.loss_function import Tacotron2Objective
 from waveglow.data_function import WaveGlowBatch

@@ -1,7 +1,7 @@
 """Makes a vocoder with random weights and a list of random mels, to measure how fast it speaks, and nothing else.
 
-    python -m scripts.random_vocoder v1 output/benchmark_inference
-    python -m scripts.random_vocoder 256 output/benchmark_inference --model WaveGlow
+    python -m scripts.benchmarks.random_vocoder v1 output/benchmark_inference
+    python -m scripts.benchmarks.random_vocoder 256 output/benchmark_inference --model WaveGlow
 
 writes there ``HiFi-GAN_v1.pt`` or ``WaveGlow_256.pt``, ``random_mels/*.pt`` and ``random_mels.tsv``. Trained weights
 take the same time.
