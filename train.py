@@ -1,4 +1,4 @@
-"""Train a model: `python train.py -m FastPitch -o output -d LJSpeech-1.1 --training-files ... --epochs ...`."""
+"""Train a model: `python train.py -m FastPitch -o output -d data --training-files LIST --validation-files LIST`."""
 
 import argparse
 from collections.abc import Sequence
@@ -8,136 +8,92 @@ from typing import Any
 
 import torch
 
-import data_functions
-import loss_functions
-import models
 from common import distributed
 from common.audio.arguments import add_audio_arguments
 from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, load_last_checkpoint, saved_checkpoints
-from common.cli import ArgumentParser, non_negative_float, non_negative_int, positive_int, run
+from common.checkpoints.loading import load_weights
+from common.cli import ArgumentParser, precision_from_args, run
 from common.config import differences, from_plain, to_plain
 from common.distributed import Ranks
 from common.errors import CheckpointError, OptionError
 from common.logger import Logger
-from common.precision import (
-    add_precision_arguments,
-    amp_dtype_from_args,
-    check_precision_arguments,
-    choose_kernels,
-    keep_freed_memory,
-)
 from common.progress import print_line
-from common.registry import available_models, import_package
+from common.training.arguments import add_optimization_arguments, add_run_arguments, run_options_from_args
 from common.training.engine import Engine, EngineOptions
 from common.training.objective import Networks, Objective
-from common.training.optim import add_optimization_arguments, build_optimizer, schedule_over
-from common.training.settings import Settings
-from common.training.trainer import RunOptions, Trainer, describe_metrics
+from common.training.optim import build_optimizer, schedule_over
+from common.training.settings import TrainingSetup
+from common.training.trainer import Trainer, describe_metrics
+from models import ModelSpec, available_models, get_model
 
 
-def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """All options: those of every model, and those of the one that is trained."""
+def build_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] = ()) -> ArgumentParser:
+    """All options: those of every model, with the recipe of ``spec`` as defaults, and its own."""
+    parser = ArgumentParser(description="Train a model.", parents=list(parents), prog="train.py")
+    add_run_arguments(parser)
+    add_optimization_arguments(parser)
+    add_audio_arguments(parser)
+    parser.set_defaults(**vars(spec.training.recipe))
+    spec.training.add_arguments(parser)
+    return parser
+
+
+def parse_args(argv: Sequence[str] | None = None) -> tuple[argparse.Namespace, ModelSpec]:
+    """The options, and the model that they are of."""
     first = ArgumentParser(add_help=False)
     first.add_argument("-m", "--model", default="FastPitch", choices=available_models(), help="what to train")
     chosen, _ = first.parse_known_args(argv)
-    parser = ArgumentParser(description="Train a model.", parents=[first])
-    _add_run_arguments(parser)
-    add_optimization_arguments(parser)
-    add_audio_arguments(parser)
-    import_package(chosen.model).arg_parser.add_arguments(parser)
-    args = parser.parse_args(argv)
-    if args.epochs is None:
-        parser.error("the following arguments are required: --epochs")
+    spec = get_model(chosen.model)
+    args = build_parser(spec, parents=[first]).parse_args(argv)
     if args.checkpoint_path is not None and args.resume:
-        raise OptionError("--checkpoint-path and --resume both say where to go on from; give one of them")
-    check_precision_arguments(args)
-    return args
-
-
-def _add_run_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("-o", "--output", type=Path, required=True, help="folder for checkpoints and logs")
-    parser.add_argument("-d", "--dataset-path", type=Path, default=Path(), help="folder that the lists are relative to")
-    parser.add_argument("--training-files", type=Path, required=True, help="list of utterances to train on")
-    parser.add_argument("--validation-files", type=Path, required=True, help="list of utterances to validate on")
-    parser.add_argument("--log-file", type=Path, help="JSON log (default: nvlog.json in the output folder)")
-    setup = parser.add_argument_group("training setup")
-    setup.add_argument("--epochs", type=positive_int, help="epochs to train in all")
-    setup.add_argument("--epochs-this-job", type=positive_int, help="stop after so many, to go on with --resume")
-    setup.add_argument("--epochs-per-checkpoint", "--checkpoint-interval", type=positive_int, default=50, help="epochs")
-    setup.add_argument(
-        "--keep-milestones",
-        type=positive_int,
-        nargs="+",
-        metavar="EPOCH",
-        help="keep the checkpoints of these epochs and the last two, instead of all",
-    )
-    setup.add_argument("--steps-per-checkpoint", type=non_negative_int, default=0, help="also within epochs; 0: never")
-    setup.add_argument("--validation-interval", type=positive_int, default=1, help="epochs between validations")
-    setup.add_argument(
-        "--samples-interval", type=positive_int, help="epochs between plots and sound in TensorBoard, if not the same"
-    )
-    setup.add_argument("--checkpoint-path", type=Path, help="checkpoint to go on from")
-    setup.add_argument("--resume", action="store_true", help="go on from the last checkpoint of the output folder")
-    setup.add_argument("--seed", type=non_negative_int, default=1234, help="of weights, dropout and the data's order")
-    setup.add_argument("--num-workers", type=non_negative_int, help="loader processes (default: 4 with --cuda, else 0)")
-    add_precision_arguments(setup)
-    setup.add_argument("--compile", action="store_true", help="compile the networks with torch.compile")
-    setup.add_argument("--ema-decay", type=non_negative_float, default=0.0, help="of averaged weights; 0: none kept")
-    setup.add_argument(
-        "--gradient-accumulation-steps",
-        "--grad-accumulation",
-        type=positive_int,
-        default=1,
-        help="micro-batches of an update; what it learns depends on processes x batch size x this number alone",
-    )
+        raise OptionError("--checkpoint-path and --resume both say where to resume from; give one of them")
+    return args, spec
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Train; exit status 0 at the end, 128 + the signal's number if one stopped the run early."""
-    args = parse_args(argv)
-    ranks = distributed.start(cuda=args.cuda)
+    args, spec = parse_args(argv)
+    precision = precision_from_args(args)
+    ranks = distributed.start(cuda=precision.cuda)
     try:
-        return train(args, ranks)
+        # Processes draw different dropout masks; the data's order comes from --seed alone.
+        torch.manual_seed(args.seed + ranks.rank)
+        precision.prepare_process()
+        return train(args, spec, ranks, amp_dtype=precision.amp_dtype)
     finally:
         distributed.stop()
 
 
-def train(args: argparse.Namespace, ranks: Ranks) -> int:
+def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype: torch.dtype | None) -> int:
     """Set up networks, data and engine as ``args`` say, and run."""
-    _set_up_torch(args, ranks)
-    package = import_package(args.model)
-    settings = package.arg_parser.settings_from_args(args)
-    audio, text = settings.audio, settings.text
+    training, setup = spec.training, spec.training.parse(args)
+    options, audio, text = setup.options, setup.audio, setup.text
     found = _checkpoint_to_resume(args, ranks)
-    base = None if found is None else _config_of(found[1], args.model, where=found[0])
-    config = package.arg_parser.config_from_args(args, audio, base=base)
-    template = Checkpoint(model=args.model, config=to_plain(config), audio=audio, text=text, networks={})
-    networks = models.build_networks(args.model, config, audio, text)
-    training_set = data_functions.build_dataset(args.model, args, args.training_files, audio=audio, text=text)
-    validation_set = data_functions.build_dataset(args.model, args, args.validation_files, audio=audio, text=text)
+    base = None if found is None else _config_of(found[1], spec, where=found[0])
+    config = training.model_config(options, audio, text, base=base)
+    template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
+    networks = spec.build_networks(config, audio, text)
+    datasets = {
+        f"{subset}_set": training.build_dataset(options, path, audio=audio, text=text, training=subset == "training")
+        for subset, path in (("training", args.training_files), ("validation", args.validation_files))
+    }
     if found is not None:
-        adaptable = (*settings.adaptable, *found[1].assumed)
-        _check_fits(template, found[1], where=found[0], adaptable=adaptable)
+        _check_fits(template, found[1], spec, where=found[0], adaptable=(*setup.adaptable, *found[1].assumed))
         _load_weights(networks, found[1], where=found[0], ranks=ranks)
-    package.arg_parser.set_up_networks(networks, args, new=found is None)
-    if survey := getattr(package.data_function, "survey", None):
-        survey(networks, args, training_set=training_set, validation_set=validation_set, ranks=ranks)
-    objective = loss_functions.build_objective(args.model, args, audio)
-    n_steps = len(training_set) // (args.batch_size * args.gradient_accumulation_steps * ranks.world_size)
-    engine = _build_engine(args, networks, objective, settings, ranks, n_steps)
+    if training.set_up_networks is not None:
+        for line in training.set_up_networks(networks, options, text=text, new=found is None):
+            _print_once(line, ranks)
+    if training.compute_statistics is not None:
+        training.compute_statistics(networks, options, **datasets, gather=ranks.gather_over)
+    objective = training.build_objective(options, audio)
+    n_steps = len(datasets["training_set"]) // (args.batch_size * args.gradient_accumulation_steps * ranks.world_size)
+    engine = _build_engine(args, networks, objective, setup, ranks, n_steps=n_steps, amp_dtype=amp_dtype)
     args.output.mkdir(parents=True, exist_ok=True)
     logger = Logger(args.log_file or args.output / "nvlog.json", enabled=ranks.is_main)
     logger.parameter(**{name: str(value) if isinstance(value, Path) else value for name, value in vars(args).items()})
     describe_metrics(logger, engine.objective)
-    trainer = Trainer(
-        engine,
-        template=template,
-        training_set=training_set,
-        validation_set=validation_set,
-        ranks=ranks,
-        options=_run_options(args),
-        logger=logger,
-    )
+    run_options = run_options_from_args(args)
+    trainer = Trainer(engine, template=template, **datasets, ranks=ranks, options=run_options, logger=logger)
     if found is not None:
         _resume(trainer, *found, ranks=ranks)
     try:
@@ -146,47 +102,45 @@ def train(args: argparse.Namespace, ranks: Ranks) -> int:
         logger.close()
     if received is None:
         return 0
-    print_line(f"stopped by {received.name}; add --resume to go on") if ranks.is_main else None
+    _print_once(f"stopped by {received.name}; add --resume to continue", ranks)
     return 128 + received
 
 
-def _set_up_torch(args: argparse.Namespace, ranks: Ranks) -> None:
-    # Processes draw different dropout masks; the data's order comes from --seed alone.
-    torch.manual_seed(args.seed + ranks.rank)
-    choose_kernels(args)
-    if not args.cuda:
-        keep_freed_memory()
+def _print_once(line: str, ranks: Ranks) -> None:
+    if ranks.is_main:
+        print_line(line)
 
 
 def _checkpoint_to_resume(args: argparse.Namespace, ranks: Ranks) -> tuple[Path, Checkpoint] | None:
     if args.checkpoint_path is not None:
         return args.checkpoint_path, load_checkpoint(args.checkpoint_path)
     if args.resume:
-        warn = print_line if ranks.is_main else (lambda line: None)
-        return load_last_checkpoint(args.output, args.model, warn=lambda line: warn(f"warning: {line}"))
+        return load_last_checkpoint(args.output, args.model, warn=lambda line: _print_once(f"warning: {line}", ranks))
     saved = saved_checkpoints(args.output, args.model)
     if saved:
         raise OptionError(
             f"{args.output} already holds checkpoints of {args.model}, the last of them {saved[-1].name}; "
-            "add --resume to go on from it, or choose another --output"
+            "add --resume to continue from it, or choose another --output"
         )
     return None
 
 
-def _config_of(checkpoint: Checkpoint, model: str, *, where: Path) -> Any:
-    """The ModelConfig of a checkpoint, which must be of ``model``."""
-    if checkpoint.model != model:
-        raise CheckpointError(f"{where}: a checkpoint of {checkpoint.model}, expected one of {model}")
-    return from_plain(import_package(model).model.ModelConfig, checkpoint.config, where=str(where))
+def _config_of(checkpoint: Checkpoint, spec: ModelSpec, *, where: Path) -> Any:
+    """The ModelConfig of a checkpoint, which must be of the model that is trained."""
+    if checkpoint.model != spec.name:
+        raise CheckpointError(f"{where}: a checkpoint of {checkpoint.model}, expected one of {spec.name}")
+    return from_plain(spec.config, checkpoint.config, where=str(where))
 
 
-def _check_fits(template: Checkpoint, found: Checkpoint, *, where: Path, adaptable: Sequence[str]) -> None:
+def _check_fits(
+    template: Checkpoint, found: Checkpoint, spec: ModelSpec, *, where: Path, adaptable: Sequence[str]
+) -> None:
     """Refuse a checkpoint of another architecture or of other features, listing each field that differs.
 
     ``adaptable`` names fields of the audio that may differ, as the model will adapt to them.
     """
     names = (str(where), "these options and data")
-    config, wanted = (_config_of(checkpoint, template.model, where=where) for checkpoint in (found, template))
+    config, wanted = (_config_of(checkpoint, spec, where=where) for checkpoint in (found, template))
     pairs = [
         (replace(config, **{name: getattr(wanted, name) for name in found.assumed_config}), wanted),
         (found.audio, replace(template.audio, **{name: getattr(found.audio, name) for name in adaptable})),
@@ -203,20 +157,26 @@ def _load_weights(networks: Networks, found: Checkpoint, *, where: Path, ranks: 
     inferring, *others = networks
     absent = [name for name in others if name not in found.networks] if found.training is None else []
     present = {name: network for name, network in networks.items() if name not in absent}
-    models.load_weights(present, found.networks, where=str(where))
-    if absent and ranks.is_main:
-        print_line(f"{where} holds the {inferring} alone: {' and '.join(absent)} begin with new weights")
+    load_weights(present, found.networks, where=str(where))
+    if absent:
+        _print_once(f"{where} holds the {inferring} alone: {' and '.join(absent)} begin with new weights", ranks)
 
 
 def _build_engine(
-    args: argparse.Namespace, networks: Networks, objective: Objective, settings: Settings, ranks: Ranks, n_steps: int
+    args: argparse.Namespace,
+    networks: Networks,
+    objective: Objective,
+    setup: TrainingSetup,
+    ranks: Ranks,
+    *,
+    n_steps: int,
+    amp_dtype: torch.dtype | None,
 ) -> Engine:
     for network in networks.values():
         network.to(ranks.device).train()
         if args.compile:
             # Batches of one shape need no code for others, which the compiler cannot always make.
-            network.compile(dynamic=None if settings.same_shapes else True)
-    optimization = settings.optimization
+            network.compile(dynamic=None if setup.same_shapes else True)
     optimizers, schedules = {}, {}
     for phase in objective.phases:
         optimizers[phase.name] = build_optimizer(
@@ -224,43 +184,21 @@ def _build_engine(
             [parameter for name in phase.trains for parameter in networks[name].parameters()],
             learning_rate=args.learning_rate,
             weight_decay=args.weight_decay,
-            betas=optimization.betas,
-            eps=optimization.eps,
+            betas=setup.optimization.betas,
+            eps=setup.optimization.eps,
         )
-        schedules[phase.name] = schedule_over(optimization.schedule, steps_per_epoch=n_steps)
-    options = EngineOptions(
-        amp_dtype=amp_dtype_from_args(args), grad_clip=args.grad_clip_thresh, ema_decay=args.ema_decay
-    )
+        schedules[phase.name] = schedule_over(setup.optimization.schedule, steps_per_epoch=n_steps)
+    options = EngineOptions(amp_dtype=amp_dtype, grad_clip=args.grad_clip_thresh, ema_decay=args.ema_decay)
     return Engine(networks, objective, optimizers, schedules=schedules, ranks=ranks, options=options)
-
-
-def _run_options(args: argparse.Namespace) -> RunOptions:
-    workers = args.num_workers if args.num_workers is not None else 4 * args.cuda
-    return RunOptions(
-        output=args.output,
-        epochs=args.epochs,
-        batch_size=args.batch_size,
-        accumulation=args.gradient_accumulation_steps,
-        seed=args.seed,
-        num_workers=workers,
-        epochs_per_checkpoint=args.epochs_per_checkpoint,
-        steps_per_checkpoint=args.steps_per_checkpoint,
-        validation_interval=args.validation_interval,
-        samples_interval=args.samples_interval,
-        milestones=None if args.keep_milestones is None else tuple(args.keep_milestones),
-        epochs_this_job=args.epochs_this_job,
-    )
 
 
 def _resume(trainer: Trainer, path: Path, checkpoint: Checkpoint, *, ranks: Ranks) -> None:
     if checkpoint.training is None:
-        line = f"starting anew from the weights of {path}, which holds no training state"
-    else:
-        trainer.resume(checkpoint, where=path)
-        state = checkpoint.training
-        line = f"going on from {path}: epoch {state['epoch']}, iteration {state['iteration']}"
-    if ranks.is_main:
-        print_line(line)
+        _print_once(f"starting anew from the weights of {path}, which holds no training state", ranks)
+        return
+    trainer.resume(checkpoint, where=path)
+    state = checkpoint.training
+    _print_once(f"resuming from {path}: epoch {state['epoch']}, iteration {state['iteration']}", ranks)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What every command line shares: hyphens or underscores in options, one-line errors, exit statuses."""
+"""What every command line shares: hyphens or underscores in options, device and precision, errors, exit statuses."""
 
 import argparse
 import math
@@ -8,8 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from common.errors import InputError, OptionError
+import torch
 
+from common.errors import InputError, OptionError
+from common.precision import Precision, check_cuda
+
+_AMP_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 DefaultsReader = Callable[[Path], dict[str, Any]]
 
 
@@ -20,13 +24,13 @@ class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
         text = action.help or ""
         if action.default is None or action.required or action.default is False or "default" in text:
             return text
-        return super()._get_help_string(action)
+        return super()._get_help_string(action) or ""
 
 
 class ArgumentParser(argparse.ArgumentParser):
     """An argument parser that reads ``--batch_size`` and ``--batch-size`` alike and never guesses prefixes."""
 
-    def __init__(self, **kwargs) -> None:
+    def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("formatter_class", _HelpFormatter)
         super().__init__(allow_abbrev=False, **kwargs)
         self._defaults_readers: dict[str, DefaultsReader] = {}
@@ -35,7 +39,7 @@ class ArgumentParser(argparse.ArgumentParser):
         """Let the file that ``option`` names give defaults of other options, by destination; ``read`` reads it."""
         self._defaults_readers[option] = read
 
-    def parse_known_args(self, args=None, namespace=None):
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         words = [_hyphenate(word) for word in (sys.argv[1:] if args is None else args)]
         for option, read in self._defaults_readers.items():
             finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
@@ -100,6 +104,39 @@ def positive_or_inf(text: str) -> float:
 def non_negative_float(text: str) -> float:
     """An ``argparse`` type: a finite number of at least 0."""
     return _number(text, float, accept=lambda value: 0 <= value < math.inf, wanted="a number of at least 0")
+
+
+def add_precision_arguments(parser: argparse._ActionsContainer) -> None:
+    """Add the options that choose device and precision, as `precision_from_args` reads them."""
+    parser.add_argument("--cuda", action="store_true", help="use the GPU, or GPUs under torchrun")
+    parser.add_argument("--amp", action="store_true", help="mixed precision")
+    parser.add_argument(
+        "--amp-dtype",
+        choices=("auto", *_AMP_DTYPES),
+        default="auto",
+        help="auto: bfloat16 on CPUs and on GPUs that have it, else float16",
+    )
+    parser.add_argument("--tf32", action=argparse.BooleanOptionalAction, default=True, help="on GPUs that have it")
+    parser.add_argument("--cudnn-benchmark", action="store_true", help="let cuDNN try its algorithms for each shape")
+
+
+def precision_from_args(args: argparse.Namespace) -> Precision:
+    """Device and precision as the options say.
+
+    Raises:
+        OptionError: an option has no effect without another, or there is no usable GPU for ``--cuda``.
+    """
+    if args.amp_dtype != "auto" and not args.amp:
+        raise OptionError(f"--amp-dtype {args.amp_dtype} chooses the precision of --amp; add --amp")
+    if args.cudnn_benchmark and not args.cuda:
+        raise OptionError("--cudnn-benchmark needs --cuda")
+    if args.cuda:
+        check_cuda()
+    dtype = None
+    if args.amp:
+        has_bfloat16 = not args.cuda or torch.cuda.is_bf16_supported(including_emulation=False)
+        dtype = _AMP_DTYPES.get(args.amp_dtype, torch.bfloat16 if has_bfloat16 else torch.float16)
+    return Precision(cuda=args.cuda, amp_dtype=dtype, tf32=args.tf32, cudnn_benchmark=args.cudnn_benchmark)
 
 
 def run(main: Callable[[], int | None]) -> NoReturn:

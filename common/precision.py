@@ -1,45 +1,54 @@
 """How a process computes: device, number formats, kernels and host memory, for training and inference alike."""
 
-import argparse
 import ctypes
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 
 import torch
 
 from common.errors import OptionError
 
 Autocast = Callable[[], AbstractContextManager]  # the context that networks run in
-_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 _M_TRIM_THRESHOLD = -1  # glibc, malloc.h
 _M_MMAP_MAX = -4
 
 
-def add_precision_arguments(parser: argparse._ActionsContainer) -> None:
-    """Add the options that choose device and precision."""
-    parser.add_argument("--cuda", action="store_true", help="use the GPU, or GPUs under torchrun")
-    parser.add_argument("--amp", action="store_true", help="mixed precision")
-    parser.add_argument(
-        "--amp-dtype",
-        choices=("auto", *_DTYPES),
-        default="auto",
-        help="auto: bfloat16 on CPUs and on GPUs that have it, else float16",
-    )
-    parser.add_argument("--tf32", action=argparse.BooleanOptionalAction, default=True, help="on GPUs that have it")
-    parser.add_argument("--cudnn-benchmark", action="store_true", help="let cuDNN try its algorithms for each shape")
+@dataclass(frozen=True)
+class Precision:
+    """The device that networks run on, and which numbers they compute in."""
 
+    cuda: bool = False
+    amp_dtype: torch.dtype | None = None  # of autocast; None: float32 throughout
+    tf32: bool = True  # on GPUs that have it
+    cudnn_benchmark: bool = False  # let cuDNN try its algorithms for each shape
 
-def check_precision_arguments(args: argparse.Namespace) -> None:
-    """Refuse options that would do nothing.
+    @property
+    def device(self) -> torch.device:
+        """The current GPU with ``cuda``, else the CPU."""
+        return torch.device("cuda" if self.cuda else "cpu")
 
-    Raises:
-        OptionError: names the option and what to do.
-    """
-    if args.amp_dtype != "auto" and not args.amp:
-        raise OptionError(f"--amp-dtype {args.amp_dtype} chooses the precision of --amp; add --amp")
-    if args.cudnn_benchmark and not args.cuda:
-        raise OptionError("--cudnn-benchmark needs --cuda")
+    @property
+    def name(self) -> str:
+        """The kind of numbers that most work is done in: ``FP32``, ``TF32``, ``BF16`` or ``FP16``."""
+        if self.amp_dtype is not None:
+            return {torch.bfloat16: "BF16", torch.float16: "FP16"}[self.amp_dtype]
+        has_tf32 = self.cuda and self.tf32 and torch.cuda.get_device_capability() >= (8, 0)
+        return "TF32" if has_tf32 else "FP32"
+
+    def autocast(self) -> AbstractContextManager:
+        """The context that networks run in."""
+        return autocast(self.device, self.amp_dtype)
+
+    def prepare_process(self) -> None:
+        """Set how this process computes float32 products on a GPU, or keeps its memory on a CPU."""
+        torch.backends.cudnn.benchmark = self.cudnn_benchmark
+        if self.cuda:
+            torch.set_float32_matmul_precision("high" if self.tf32 else "highest")
+            torch.backends.cudnn.allow_tf32 = self.tf32
+        else:
+            keep_freed_memory()
 
 
 def check_cuda() -> None:
@@ -48,36 +57,8 @@ def check_cuda() -> None:
         raise OptionError("--cuda: PyTorch sees no CUDA device here; leave it out to run on the CPU")
 
 
-def amp_dtype_from_args(args: argparse.Namespace) -> torch.dtype | None:
-    """What autocast computes in; None without ``--amp``."""
-    if not args.amp:
-        return None
-    if args.amp_dtype != "auto":
-        return _DTYPES[args.amp_dtype]
-    if args.cuda and not torch.cuda.is_bf16_supported(including_emulation=False):
-        return torch.float16
-    return torch.bfloat16
-
-
-def precision_name(args: argparse.Namespace) -> str:
-    """The kind of numbers that most work is done in: ``FP32``, ``TF32``, ``BF16`` or ``FP16``."""
-    dtype = amp_dtype_from_args(args)
-    if dtype is not None:
-        return {torch.bfloat16: "BF16", torch.float16: "FP16"}[dtype]
-    has_tf32 = args.cuda and args.tf32 and torch.cuda.get_device_capability() >= (8, 0)
-    return "TF32" if has_tf32 else "FP32"
-
-
-def choose_kernels(args: argparse.Namespace) -> None:
-    """Set how this process computes float32 products on GPUs; CPUs always compute them in full."""
-    torch.backends.cudnn.benchmark = args.cudnn_benchmark
-    if args.cuda:
-        torch.set_float32_matmul_precision("high" if args.tf32 else "highest")
-        torch.backends.cudnn.allow_tf32 = args.tf32
-
-
 def autocast(device: torch.device, dtype: torch.dtype | None) -> AbstractContextManager:
-    """The context that networks run in; ``dtype`` None: float32 throughout."""
+    """Mixed precision in ``dtype`` on ``device``; None: float32 throughout."""
     return torch.autocast(device.type, dtype=dtype or torch.bfloat16, enabled=dtype is not None)
 
 

@@ -56,6 +56,7 @@ class GeneratorSpec:
     add_arguments: Callable[..., None] | None = None
     to_torchscript: Callable[..., Any] | None = None  # (network) -> network
     not_compilable: str | None = None  # why torch.compile cannot help, for the error message
+    n_speakers: Callable[..., int] | None = None  # (config); None: one speaker
     phrase_columns: tuple[str, ...] = ()  # columns of a list of phrases that it reads besides text: pitch, duration
     # (network) -> common.extraction.teacher.TeacherModel, which gives durations by its attention
     teacher: Callable[..., Any] | None = None

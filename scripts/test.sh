@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks everything: the layers and style, ruff, and the tests; arguments go to pytest.
+# Checks everything: style, layers and types, then the tests; arguments go to pytest.
 #   bash scripts/test.sh                        all of it (makes .venv at the first call)
 #   bash scripts/test.sh tests/test_text.py -x  one file, stopping at the first failure
 set -euo pipefail
@@ -10,8 +10,11 @@ ensure_venv dev
 # One thread a process: the tests run side by side, and sums come out the same on every machine.
 export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
-"$PYTHON" scripts/check_style.py
 "$PYTHON" -m ruff check --quiet .
+"$PYTHON" scripts/check_style.py
+report=$("$PYTHON" -c 'from importlinter.cli import lint_imports_command; lint_imports_command()' --no-logo) ||
+    die "imports break the layers of pyproject.toml: $report"
+"$PYTHON" -m mypy --no-error-summary
 
 # nproc would take OMP_NUM_THREADS for the number of cores.
 workers=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)

@@ -1,8 +1,10 @@
 """Checkpoints: one ``.pt`` file of plain types and tensors, written whole or not at all, read without running code."""
 
+import math
 import pickle
 import re
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,9 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from common.checkpoints.restricted_pickle import read_pickled_networks
 from common.config import AudioConfig, TextConfig, from_plain, to_plain
 from common.errors import CheckpointError
 from common.files import write_atomically
+from common.registry import available_models, get_model
 
 FORMAT_VERSION = 1
 _NAME = re.compile(r"_checkpoint_(\d+)(?:_iter(\d+))?\.pt$")
@@ -68,14 +72,7 @@ def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
     """
     payload = read_payload(path, on_demand=not training)
     if "format" not in payload:
-        # Imported here: the readers of foreign layouts build this module's Checkpoint.
-        from common.foreign import read_foreign
-
-        foreign = read_foreign(payload, path=path, training=training)
-        if foreign is None:
-            keys = ", ".join(str(key) for key in list(payload)[:6])
-            raise CheckpointError(f"{path}: a checkpoint of no known layout (its keys: {keys})")
-        return foreign
+        return _read_published(payload, path=path, training=training)
     if payload["format"] != FORMAT_VERSION:
         raise CheckpointError(
             f"{path}: checkpoint format {payload['format']}, expected {FORMAT_VERSION}; a newer toolkit may read it"
@@ -98,6 +95,20 @@ def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
         raise CheckpointError(f"{path}: damaged checkpoint, {error!r}") from error
 
 
+def _read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint:
+    """A checkpoint of another implementation; each model's package recognizes its own by their keys."""
+    for name in available_models():
+        read = get_model(name).read_published
+        try:
+            checkpoint = read and read(payload, path=path, training=training)
+        except (LookupError, TypeError, AttributeError, ValueError, RuntimeError) as error:
+            raise CheckpointError(f"{path}: a damaged checkpoint of {name} ({error!r})") from error
+        if checkpoint is not None:
+            return checkpoint
+    keys = ", ".join(str(key) for key in list(payload)[:6])
+    raise CheckpointError(f"{path}: a checkpoint of no known layout (its keys: {keys})")
+
+
 def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
     """The dict of plain types and tensors that a checkpoint file holds, whatever its layout.
 
@@ -113,8 +124,6 @@ def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
         payload = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except pickle.UnpicklingError:
         # Some published files hold a whole network; it is read, or the file refused, without running code.
-        from common.checkpoints.restricted_pickle import read_pickled_networks
-
         return read_pickled_networks(path)
     except (RuntimeError, EOFError, OSError, ValueError, KeyError, AttributeError, IndexError, TypeError) as error:
         raise CheckpointError(f"{path}: cannot be read, damaged or truncated ({_first_line(error)})") from error
@@ -136,11 +145,9 @@ def checkpoint_path(folder: Path, model: str, *, epoch: int, iteration: int | No
 def saved_checkpoints(folder: Path, model: str) -> list[Path]:
     """The model's checkpoints in ``folder``, oldest training state first."""
 
-    def position(path: Path) -> tuple[int, float]:
-        epoch, iteration = _NAME.search(path.name).groups()
-        return int(epoch), float("inf") if iteration is None else int(iteration)
-
-    return sorted((path for path in folder.glob(f"{model}_checkpoint_*.pt") if _NAME.search(path.name)), key=position)
+    found = ((_NAME.search(path.name), path) for path in folder.glob(f"{model}_checkpoint_*.pt"))
+    placed = [((int(name[1]), int(name[2]) if name[2] else math.inf), path) for name, path in found if name]
+    return [path for _, path in sorted(placed)]
 
 
 def is_within_epoch(path: Path) -> bool:
@@ -151,10 +158,12 @@ def is_within_epoch(path: Path) -> bool:
 
 def epoch_of(path: Path) -> int:
     """The epoch that a checkpoint's name says."""
-    return int(_NAME.search(path.name).group(1))
+    found = _NAME.search(path.name)
+    assert found is not None, f"{path} is not named as a checkpoint"
+    return int(found[1])
 
 
-def load_last_checkpoint(folder: Path, model: str, *, warn) -> tuple[Path, Checkpoint] | None:
+def load_last_checkpoint(folder: Path, model: str, *, warn: Callable[[str], None]) -> tuple[Path, Checkpoint] | None:
     """The newest checkpoint that can be read, or None where there is none.
 
     ``warn(line)`` is told of each newer one that cannot be read.

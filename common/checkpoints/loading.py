@@ -1,47 +1,97 @@
-"""The checkpoints that inference is given: one to make mels of text, one to make sound of mels, or only one of them."""
+"""Checkpoints opened for a job, and their networks with the weights in them."""
 
-import argparse
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
 
 from common.checkpoints.checkpoint import Checkpoint, load_checkpoint
+from common.config import from_plain
 from common.errors import CheckpointError
-from common.registry import GENERATORS, VOCODERS
-from common.synthesis.arguments import given_checkpoint, text_config_from_args
+from common.registry import ModelSpec, available_models, get_model
+
+_LONGEST_LIST = 6  # differing keys named in an error
+NO_EMA = "no EMA weights; leave out --ema"
 
 
 @dataclass(frozen=True)
-class Given:
-    """A checkpoint that was given to speak with."""
+class LoadedCheckpoint:
+    """A checkpoint to infer with, and the model that it is of."""
 
-    model: str
+    spec: ModelSpec
     path: Path
     checkpoint: Checkpoint
-    ema: bool  # its averaged weights speak
+    ema: bool  # infer with its EMA weights
 
 
-def open_checkpoints(args: argparse.Namespace) -> tuple[Given | None, Given | None]:
-    """The generator's and the vocoder's checkpoint; with ``--ema`` each that has averaged weights speaks with them.
+def open_checkpoint(path: Path, *, model: str | None = None, role: str | None = None, ema: bool) -> LoadedCheckpoint:
+    """A checkpoint for inference, which must be of ``model`` or of any model with ``role``.
+
+    ``ema`` asks for the EMA weights, where it has any.
 
     Raises:
-        CheckpointError: one cannot be read or is of another model, or none has averaged weights for ``--ema``.
+        CheckpointError: it cannot be read, or is of another model.
     """
-    given = [given_checkpoint(args, GENERATORS), given_checkpoint(args, VOCODERS)]
-    generator, vocoder = [one and open_checkpoint(*one, ema=args.ema) for one in given]
-    without = [str(one.path) for one in (generator, vocoder) if one and not one.ema]
-    if args.ema and len(without) == sum(map(bool, given)):
-        raise CheckpointError(f"{' and '.join(without)}: holds no averaged weights; leave out --ema")
-    if args.ema and without:
-        print(f"note: {without[0]} holds no averaged weights; --ema is for the other checkpoint alone")
-    if generator is not None:
-        text = text_config_from_args(args, generator.checkpoint.text, where=generator.path)
-        generator = replace(generator, checkpoint=replace(generator.checkpoint, text=text))
-    return generator, vocoder
-
-
-def open_checkpoint(model: str, path: Path, *, ema: bool) -> Given:
-    """A checkpoint, which must be of ``model``."""
     checkpoint = load_checkpoint(path, training=False)
-    if checkpoint.model != model:
-        raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of {model}")
-    return Given(model, path, checkpoint, ema=ema and checkpoint.ema is not None)
+    expected = available_models(role) if model is None else [model]
+    if checkpoint.model not in expected:
+        raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of {' or '.join(expected)}")
+    return LoadedCheckpoint(get_model(checkpoint.model), path, checkpoint, ema=ema and checkpoint.ema is not None)
+
+
+def load_networks(
+    checkpoint: Checkpoint, *, ema: bool = False, device: torch.device, where: str = "checkpoint"
+) -> tuple[dict[str, nn.Module], Any]:
+    """The networks that infer, of a checkpoint, on ``device`` in evaluation mode, and its ModelConfig.
+
+    Those that only training needs (discriminators) are neither built nor loaded. ``ema`` takes the EMA weights;
+    ``where`` names the checkpoint in errors.
+
+    Raises:
+        CheckpointError: EMA weights are asked for and absent, or the weights do not fit the configuration.
+    """
+    spec = get_model(checkpoint.model)
+    config = from_plain(spec.config, checkpoint.config, where=where)
+    networks = spec.build_networks(config, checkpoint.audio, checkpoint.text, inference=True)
+    weights = checkpoint.networks
+    if ema:
+        if checkpoint.ema is None:
+            raise CheckpointError(f"{where}: holds {NO_EMA}")
+        weights = {**weights, **checkpoint.ema}
+    load_weights(networks, weights, where=where)
+    return {key: network.to(device).eval() for key, network in networks.items()}, config
+
+
+def load_for_inference(loaded: LoadedCheckpoint, *, device: torch.device) -> tuple[Any, Any]:
+    """The network that infers, with weight norm folded and the like, and its ModelConfig."""
+    networks, config = load_networks(loaded.checkpoint, ema=loaded.ema, device=device, where=str(loaded.path))
+    network: Any = next(iter(networks.values()))
+    network.prepare_for_inference()
+    return network, config
+
+
+def load_weights(networks: dict[str, nn.Module], weights: dict[str, dict[str, Tensor]], *, where: str) -> None:
+    """Load each network's state dict; every key and shape must be as expected.
+
+    Raises:
+        CheckpointError: lists what is missing, unexpected or of another shape.
+    """
+    lines = [f"no network {name}" for name in networks if name not in weights]
+    for name, network in networks.items():
+        if name in weights:
+            lines += _differences(network.state_dict(), weights[name])
+    if lines:
+        shown = "; ".join(lines[:_LONGEST_LIST])
+        rest = f"; and {len(lines) - _LONGEST_LIST} more" if len(lines) > _LONGEST_LIST else ""
+        raise CheckpointError(f"{where}: its weights do not fit the model: {shown}{rest}")
+    for name, network in networks.items():
+        network.load_state_dict(weights[name])
+
+
+def _differences(own: dict[str, Tensor], given: dict[str, Tensor]) -> list[str]:
+    lines = [f"missing {key}" for key in own if key not in given]
+    lines += [f"unexpected {key}" for key in given if key not in own]
+    shapes = [(key, tuple(given[key].shape), tuple(own[key].shape)) for key in own if key in given]
+    return lines + [f"{key} is {found}, expected {wanted}" for key, found, wanted in shapes if found != wanted]

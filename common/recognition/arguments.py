@@ -5,9 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from common.cli import ArgumentParser, non_negative_int, positive_float, positive_int
+from common.cli import ArgumentParser, add_precision_arguments, non_negative_int, positive_float, positive_int
 from common.errors import OptionError
-from common.precision import add_precision_arguments, check_precision_arguments
 
 OUTPUTS = (".json", ".tsv")
 
@@ -76,7 +75,6 @@ def parse_recognition_args(argv: Sequence[str] | None) -> argparse.Namespace:
         "--pad-to-max-duration", action="store_true", help="give all batches the length of --max-duration"
     )
     args = parser.parse_args(argv)
-    check_precision_arguments(args)
     if args.pad_to_max_duration and args.max_duration is None:
         raise OptionError("--pad-to-max-duration needs --max-duration")
     if args.iterations is None and args.warmup_steps:

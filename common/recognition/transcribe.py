@@ -13,9 +13,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from common.cli import precision_from_args
 from common.files import write_json, write_text
 from common.logger import Logger
-from common.precision import Autocast, precision_name
+from common.precision import Autocast
 from common.progress import print_line
 from common.recognition.error_rates import ErrorCounts, error_counts
 from common.timing import Stopwatch
@@ -152,7 +153,7 @@ def write_down_all(
 
     logger = Logger(args.log_file, stdout=False)
     try:
-        logger.parameter(**vars(args), precision=precision_name(args))
+        logger.parameter(**vars(args), precision=precision_from_args(args).name)
         if args.iterations is not None:
             seconds, heard = measure(speech, listener, iterations=args.iterations, warmup_steps=args.warmup_steps)
         else:

@@ -1,18 +1,22 @@
-"""Networks compiled by torch.compile at inference, which go on uncompiled where that fails."""
+"""Networks compiled at inference: by TorchScript, or by torch.compile, which falls back to the network as it is."""
 
 import logging
 import sys
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import torch
 from torch._dynamo.exc import TorchDynamoException
 
+from common.errors import OptionError
+from common.registry import GeneratorSpec, ModelSpec, VocoderSpec
+
 
 class Infers(Protocol):
     """A network of any role."""
 
-    def infer(self, *args: Any) -> Any:
-        """What the role says."""
+    def infer(self, *args: Any, **kwargs: Any) -> Any:
+        """As the model's role says."""
 
 
 class CompiledNetwork:
@@ -25,17 +29,33 @@ class CompiledNetwork:
         """``name`` stands in the warning."""
         self._network = network
         self._name = name
-        # What the compiler warns of is where it splits the work, which is of no use to who speaks.
+        # The compiler warns where it splits the work, which is of no use to the user.
         torch._logging.set_logs(dynamo=logging.ERROR)
-        self._compiled = torch.compile(network.infer, dynamic=True)
+        self._compiled: Callable[..., Any] | None = torch.compile(network.infer, dynamic=True)
 
-    def infer(self, *args: Any) -> Any:
+    def infer(self, *args: Any, **kwargs: Any) -> Any:
         """As the network's own."""
         if self._compiled is not None:
             try:
-                return self._compiled(*args)
+                return self._compiled(*args, **kwargs)
             except TorchDynamoException as error:
                 reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
                 print(f"warning: --compile: {self._name} runs uncompiled ({reason.strip()})", file=sys.stderr)
                 self._compiled = None
-        return self._network.infer(*args)
+        return self._network.infer(*args, **kwargs)
+
+
+def accelerated(network: Any, spec: ModelSpec, *, torchscript: bool, compile: bool) -> Any:
+    """The network of a model as ``--torchscript`` or ``--compile`` have it.
+
+    Raises:
+        OptionError: the model cannot be compiled so.
+    """
+    assert isinstance(spec.inference, GeneratorSpec | VocoderSpec)
+    if torchscript:
+        if spec.inference.to_torchscript is None:
+            raise OptionError(f"--torchscript: {spec.name} has no TorchScript; leave it out")
+        return spec.inference.to_torchscript(network)
+    if compile and spec.inference.not_compilable is not None:
+        raise OptionError(f"--compile: {spec.inference.not_compilable}; leave it out")
+    return CompiledNetwork(network, name=spec.name) if compile else network

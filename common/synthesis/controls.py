@@ -13,7 +13,7 @@ EnergyTransformation = Callable[[Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Controls:
-    """How to speak. A model ignores what it has no notion of."""
+    """How to speak. A model ignores controls that it does not support."""
 
     pace: float = 1.0  # 2.0 speaks twice as fast
     pitch_transform: PitchTransformation | None = None
@@ -23,7 +23,7 @@ class Controls:
     pitch: Tensor | None = None  # (B, L) normalised, instead of the predicted pitch
     energy_transform: EnergyTransformation | None = None
     energy: Tensor | None = None  # (B, L) as `MelOutput.energy`, instead of the predicted energy
-    seed: int = 0  # of what a model draws while it speaks
+    seed: int = 0  # of the random numbers that a model uses at inference
     max_decoder_steps: int | None = None  # frames after which an autoregressive model is stopped; None: as trained
     gate_threshold: float | None = None  # probability that ends an utterance of such a model; None: as trained
 
@@ -39,5 +39,5 @@ class MelOutput:
     pitch: Tensor | None = None  # (B, L) predicted and transformed, normalised
     energy: Tensor | None = None  # (B, L) predicted and transformed, log(1 + mean norm of a token's mel frames)
     log_durations: Tensor | None = None  # (B, L) predicted log(1 + frames)
-    alignments: Tensor | None = None  # (B, F, L) attention's weights of each frame, zero after an utterance's end
+    alignments: Tensor | None = None  # (B, F, L) attention weights of each frame, zero after an utterance's end
     finished: Tensor | None = None  # (B,) bool: whether the model ended the utterance itself, before it was stopped

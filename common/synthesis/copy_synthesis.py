@@ -13,13 +13,13 @@ from common.config import AudioConfig, audio_preset
 from common.errors import InputError
 from common.files import load_tensor
 from common.synthesis.phrases import Phrase
-from common.synthesis.synthesizer import Utterance
+from common.synthesis.synthesizer import SynthesisInput
 from common.synthesis.vocoder import AudioContract, check_same_audio
 
 
-def load_given(
+def load_mels_or_recordings(
     phrases: Sequence[Phrase], *, dataset_path: Path, contract: AudioContract | None
-) -> tuple[list[Utterance], AudioConfig]:
+) -> tuple[list[SynthesisInput], AudioConfig]:
     """The utterances of a list with the column ``mel`` or ``wav``, and the description of their mels.
 
     ``contract`` says what the vocoder reads. None: that of the mels is the description beside them
@@ -37,14 +37,14 @@ def load_given(
     raise InputError(
         f"{first.where}: no column mel or wav, and no text-to-mel checkpoint to speak the text with; give one, or a "
         "list that opens with a line of column names: output and mel (tensors, as extract_mels.py and --save-mels "
-        "write them) or wav (recordings), parted by tabs"
+        "write them) or wav (recordings), separated by tabs"
     )
 
 
 def _load_mels(
     phrases: Sequence[Phrase], *, dataset_path: Path, contract: AudioContract | None
-) -> tuple[list[Utterance], AudioConfig]:
-    paths = [dataset_path / phrase.mel for phrase in phrases]
+) -> tuple[list[SynthesisInput], AudioConfig]:
+    paths = [dataset_path / str(phrase.mel) for phrase in phrases]
     audio = _described(paths, contract) or (contract.audio if contract else AudioConfig())
     utterances = []
     for phrase, path in zip(phrases, paths):
@@ -53,7 +53,7 @@ def _load_mels(
             raise InputError(f"{path}: shape {tuple(mel.shape)}, expected ({audio.n_mels}, frames) ({phrase.where})")
         if not torch.isfinite(mel).all():
             raise InputError(f"{path}: holds values that are not finite ({phrase.where})")
-        utterances.append(Utterance(phrase, mel=mel))
+        utterances.append(SynthesisInput(phrase, mel=mel))
     return utterances, audio
 
 
@@ -75,8 +75,8 @@ def _described(paths: Sequence[Path], contract: AudioContract | None) -> AudioCo
 
 def _load_recordings(
     phrases: Sequence[Phrase], *, dataset_path: Path, contract: AudioContract | None
-) -> tuple[list[Utterance], AudioConfig]:
-    paths = [dataset_path / phrase.wav for phrase in phrases]
+) -> tuple[list[SynthesisInput], AudioConfig]:
+    paths = [dataset_path / str(phrase.wav) for phrase in phrases]
     if contract is None:
         audio = audio_preset(check_wav(paths[0], sampling_rate=None, where=phrases[0].where).sampling_rate)
         wanted_by = f"as {paths[0]}"
@@ -94,7 +94,7 @@ def _load_recordings(
         if info.n_samples < shortest:
             raise InputError(f"{path}: {info.n_samples} samples, expected at least {shortest} ({phrase.where})")
     return [
-        Utterance(phrase, mel=_mel_of(path, extractor, where=phrase.where)) for phrase, path in zip(phrases, paths)
+        SynthesisInput(phrase, mel=_mel_of(path, extractor, where=phrase.where)) for phrase, path in zip(phrases, paths)
     ], audio
 
 

@@ -27,13 +27,13 @@ class Phrase:
 def read_phrases(path: Path, *, optional: Collection[str] = ()) -> list[Phrase]:
     """Read a list of phrases in any of its three forms.
 
-    - The first line names columns out of ``COLUMNS`` (``text``, ``mel`` or ``wav`` among them), parted by tabs or
-      by ``|``: the others give their values.
+    - The first line names columns out of ``COLUMNS`` (``text``, ``mel`` or ``wav`` among them), separated by tabs or
+      by ``|``; the other lines give their values.
     - ``output.wav|utterance`` on every line.
     - One utterance a line. These, and a list without the column ``output``, are named ``audio_0001.wav`` and so
       on by their place in the list.
 
-    Blank lines are skipped. A line may leave a column of ``optional`` empty.
+    Empty lines are skipped. A line may leave a column of ``optional`` empty.
 
     Raises:
         InputError: the file is missing or not UTF-8, a line does not fit the form, a value is empty, an output
@@ -67,7 +67,7 @@ def read_phrases(path: Path, *, optional: Collection[str] = ()) -> list[Phrase]:
 
 
 def _read_lines(path: Path) -> list[tuple[int, str]]:
-    """The lines that are not blank, with their numbers; leading tabs matter, as they part empty columns."""
+    """The lines that are not empty, with their numbers; leading tabs matter, as they separate empty columns."""
     if not path.is_file():
         raise InputError(f"{path}: no such list of phrases")
     try:
@@ -88,7 +88,7 @@ def _check_columns(columns: list[str], *, where: str) -> None:
         raise InputError(f"{where}: unknown column {unknown[0]!r}, expected some of {', '.join(COLUMNS)}")
     twice = [name for name in COLUMNS if columns.count(name) > 1]
     if twice:
-        raise InputError(f"{where}: column {twice[0]} stands twice")
+        raise InputError(f"{where}: column {twice[0]} is given twice")
     if {"mel", "wav"} <= set(columns):
         raise InputError(f"{where}: columns mel and wav both give the mel-spectrogram; keep one of them")
 

@@ -1,8 +1,8 @@
-"""From a list of phrases to mels and sound: utterances checked before the first is spoken, batches of like length."""
+"""From a list of phrases to mels and sound: all phrases checked before the first is synthesized, length-bucketed."""
 
 import itertools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -28,7 +28,7 @@ from common.timing import Stopwatch
 
 
 @dataclass(frozen=True)
-class Utterance:
+class SynthesisInput:
     """A phrase as the networks take it, on the CPU."""
 
     phrase: Phrase
@@ -41,11 +41,11 @@ class Utterance:
     @property
     def length(self) -> int:
         """Tokens, or frames of a given mel: what batches are sorted by."""
-        return self.mel.size(1) if self.tokens is None else len(self.tokens)
+        return _mel_of(self).size(1) if self.tokens is None else len(self.tokens)
 
 
 @dataclass(frozen=True)
-class Spoken:
+class SynthesisResult:
     """One utterance's result, on the CPU."""
 
     phrase: Phrase
@@ -54,7 +54,7 @@ class Spoken:
 
 
 class Generator(Protocol):
-    """What the first network of a text-to-mel package offers, and its TorchScript."""
+    """What the network of a text-to-mel model offers, and its TorchScript."""
 
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
         """tokens (B, L), lengths (B,) -> mel (B, n_mels, F) with its lengths (B,)."""
@@ -68,14 +68,14 @@ def encode_phrases(
     speaker_ids: Callable[[str, str], int],
     default_speaker: int,
     seed: int | None = None,
-) -> list[Utterance]:
-    """Utterances to be spoken from text, with their pitch and durations where the list gives them.
+) -> list[SynthesisInput]:
+    """What to synthesize from text, with pitch and durations where the list gives them.
 
-    ``speaker_ids(name, where)`` turns the list's speaker column into an id. With a ``seed``, it is drawn which words
-    become phones, where the front end knows them; else all do.
+    ``speaker_ids(name, where)`` turns the list's speaker column into an id. With a ``seed``, words become
+    phones at random, with the front end's probability; else all do that it knows.
 
     Raises:
-        InputError: the first phrase that cannot be spoken, by file and line.
+        InputError: the first phrase that cannot be synthesized, by file and line.
     """
     utterances = []
     for index, phrase in enumerate(phrases):
@@ -89,9 +89,9 @@ def encode_phrases(
             if path is not None
         }
         if "durations" in values and values["durations"].min() < 0:
-            raise InputError(f"{dataset_path / phrase.duration}: negative durations ({phrase.where})")
+            raise InputError(f"{dataset_path / str(phrase.duration)}: negative durations ({phrase.where})")
         speaker = default_speaker if phrase.speaker is None else speaker_ids(phrase.speaker, phrase.where)
-        utterances.append(Utterance(phrase, tokens=tokens, speaker=speaker, **values))
+        utterances.append(SynthesisInput(phrase, tokens=tokens, speaker=speaker, **values))
     return utterances
 
 
@@ -104,14 +104,14 @@ def _load_per_token(path: Path, n_tokens: int, *, where: str) -> Tensor:
     return values.float()
 
 
-def plan_batches(utterances: Sequence[Utterance], batch_size: int) -> list[list[Utterance]]:
-    """Batches of like length, the longest first: what does not fit into memory shows at once."""
+def plan_batches(utterances: Sequence[SynthesisInput], batch_size: int) -> list[list[SynthesisInput]]:
+    """Length-bucketed batches, the longest first, so that running out of memory shows at once."""
     ordered = sorted(utterances, key=lambda utterance: -utterance.length)  # stable: equal lengths keep their order
     return [ordered[start : start + batch_size] for start in range(0, len(ordered), batch_size)]
 
 
 class Synthesizer:
-    """Speaks batches: the generator makes mels, unless they are given, and the vocoder makes waves of them."""
+    """Synthesizes batches: the generator makes mels, unless they are given, and the vocoder makes waves of them."""
 
     def __init__(
         self,
@@ -124,74 +124,85 @@ class Synthesizer:
         autocast: Autocast,
     ) -> None:
         """``controls`` holds for every utterance, apart from what an utterance says itself."""
-        self.unfinished: dict[Phrase, int] = {}  # that the generator had to stop -> the frames it had made by then
+        self.unfinished: dict[Phrase, int] = {}  # that the generator did not end -> frames after which it was cut
         self._generator = generator
         self._vocoder = vocoder
         self._controls = controls
         self._hop_length = audio.hop_length
         self._device = device
         self._autocast = autocast
+        self.times: list[BatchTimes] = []  # of the batches so far
 
-    def speak(self, batch: Sequence[Utterance], *, keep: Callable[[Spoken], None]) -> BatchTimes:
-        """Speak one batch, and hand each utterance to ``keep`` as soon as it is done.
+    @property
+    def vocoder_name(self) -> str:
+        """The vocoder's name in the log; empty without one."""
+        return self._vocoder.name if self._vocoder else ""
+
+    def speak(self, batch: Sequence[SynthesisInput]) -> Iterator[SynthesisResult]:
+        """Synthesize one batch, and yield each result as soon as it is there; `times` gets the batch's at the end.
 
         Raises:
             InputError: a mel or a wave is not finite; names the phrase.
         """
         watch = Stopwatch(self._device)
         mel, lengths = self._mels(batch, watch)
-        generating = watch.seconds if self._generator is not None else None
         mels = [one[:, :length] for one, length in zip(mel.float().cpu(), lengths)]
-        for utterance, one in zip(batch, mels):
-            _check_finite(one, "mel-spectrogram", utterance.phrase)
-        watch = Stopwatch(self._device)
-        if self._vocoder is None:
-            for utterance, one in zip(batch, mels):
-                keep(Spoken(utterance.phrase, one, None))
-        else:
-            size = self._vocoder.max_batch or len(batch)
-            for start in range(0, len(batch), size):
-                part = slice(start, start + size)
-                with watch.running():
-                    waves = self._vocoder.speak(mel[part, :, : max(lengths[part])], lengths[part])
-                for utterance, one, wave in zip(batch[part], mels[part], waves):
-                    wave = wave.cpu()
-                    _check_finite(wave, "sound", utterance.phrase)
-                    keep(Spoken(utterance.phrase, one, wave))
+        for item, one in zip(batch, mels):
+            _check_finite(one, "mel-spectrogram", item.phrase)
+        vocoder_watch = Stopwatch(self._device)
+        size = (self._vocoder and self._vocoder.max_batch) or len(batch)
+        for start in range(0, len(batch), size):
+            part = slice(start, start + size)
+            waves = self._waves(mel[part, :, : max(lengths[part])], lengths[part], vocoder_watch)
+            for item, one, wave in zip(batch[part], mels[part], waves):
+                if wave is not None:
+                    _check_finite(wave, "sound", item.phrase)
+                yield SynthesisResult(item.phrase, one, wave)
         n_frames = sum(lengths)
-        return BatchTimes(
-            n_utterances=len(batch),
-            n_tokens=sum(len(utterance.tokens) for utterance in batch if utterance.tokens is not None),
-            n_frames=n_frames,
-            n_samples=n_frames * self._hop_length,
-            generator=generating,
-            vocoder=None if self._vocoder is None else watch.seconds,
+        self.times.append(
+            BatchTimes(
+                n_utterances=len(batch),
+                n_tokens=sum(len(item.tokens) for item in batch if item.tokens is not None),
+                n_frames=n_frames,
+                n_samples=n_frames * self._hop_length,
+                generator=watch.seconds if self._generator is not None else None,
+                vocoder=None if self._vocoder is None else vocoder_watch.seconds,
+            )
         )
 
+    def _waves(self, mel: Tensor, lengths: list[int], watch: Stopwatch) -> list[Tensor | None]:
+        """The waves of mel (B, n_mels, F) on the CPU; None each without a vocoder."""
+        if self._vocoder is None:
+            return [None] * len(lengths)
+        with watch.running():
+            waves = self._vocoder.speak(mel, lengths)
+        return [wave.cpu() for wave in waves]
+
     @torch.inference_mode()
-    def _mels(self, batch: Sequence[Utterance], watch: Stopwatch) -> tuple[Tensor, list[int]]:
+    def _mels(self, batch: Sequence[SynthesisInput], watch: Stopwatch) -> tuple[Tensor, list[int]]:
         """mel (B, n_mels, F) on the device and lengths B frames; the time of making them is added to ``watch``."""
         if self._generator is None:
-            padded = _pad([utterance.mel.t() for utterance in batch]).transpose(1, 2)
-            return padded.to(self._device), [utterance.mel.size(1) for utterance in batch]
-        tokens = _pad([utterance.tokens for utterance in batch]).to(self._device)
-        lengths = torch.tensor([len(utterance.tokens) for utterance in batch], device=self._device)
+            mels = [_mel_of(item) for item in batch]
+            padded = _pad([one.t() for one in mels]).transpose(1, 2)
+            return padded.to(self._device), [one.size(1) for one in mels]
+        rows = [item.tokens for item in batch if item.tokens is not None]
+        tokens, lengths = _pad(rows).to(self._device), torch.tensor([len(row) for row in rows], device=self._device)
         controls = replace(
             self._controls,
-            speaker=torch.tensor([utterance.speaker for utterance in batch], device=self._device),
-            pitch=self._pad_given([utterance.pitch for utterance in batch]),
-            durations=self._pad_given([utterance.durations for utterance in batch]),
+            speaker=torch.tensor([item.speaker for item in batch], device=self._device),
+            pitch=self._pad_given([item.pitch for item in batch]),
+            durations=self._pad_given([item.durations for item in batch]),
         )
         with watch.running(), self._autocast():
             output = self._generator.infer(tokens, lengths, controls)
         n_frames = output.lengths.tolist()
         if output.finished is not None:
-            for utterance, finished, length in zip(batch, output.finished.tolist(), n_frames):
-                self._warn_unless(finished, utterance.phrase, length)
+            for item, finished, length in zip(batch, output.finished.tolist(), n_frames):
+                self._warn_unless(finished, item.phrase, length)
         return output.mel, n_frames
 
     def _warn_unless(self, finished: bool, phrase: Phrase, n_frames: int) -> None:
-        """Name a phrase that was cut; once, however often it is spoken."""
+        """Name a phrase that was cut; once, however often it is synthesized."""
         if not finished and phrase not in self.unfinished:
             self.unfinished[phrase] = n_frames
             print(
@@ -201,8 +212,14 @@ class Synthesizer:
             )
 
     def _pad_given(self, rows: list[Tensor | None]) -> Tensor | None:
-        """A list has a column for all of its utterances, or for none."""
-        return None if rows[0] is None else _pad(rows).to(self._device)
+        """The values of a column, padded; a list has a column for all of its phrases, or for none."""
+        given = [row for row in rows if row is not None]
+        return _pad(given).to(self._device) if given else None
+
+
+def _mel_of(item: SynthesisInput) -> Tensor:
+    assert item.mel is not None, "a phrase without tokens comes with its mel"
+    return item.mel
 
 
 def _check_finite(made: Tensor, what: str, phrase: Phrase) -> None:
@@ -217,46 +234,43 @@ def _pad(rows: list[Tensor]) -> Tensor:
 
 
 def speak_all(
-    batches: Sequence[Sequence[Utterance]],
+    batches: Sequence[Sequence[SynthesisInput]],
     synthesizer: Synthesizer,
     *,
     warmup_steps: int,
     repeats: int,
-    write: Callable[[Spoken], None] | None,
-    measured: Callable[[BatchTimes], None],
+    on_result: Callable[[SynthesisResult], None] | None,
+    on_batch: Callable[[BatchTimes], None],
 ) -> None:
-    """Speak every batch ``repeats`` times, after ``warmup_steps`` batches that do not count.
+    """Synthesize every batch ``repeats`` times, after ``warmup_steps`` batches that do not count.
 
-    ``write`` is given each utterance the first time, ``measured`` the times of each batch.
+    ``on_result`` is given each result the first time, ``on_batch`` the times of each batch.
 
     Raises:
-        SystemExit: a signal asked to stop; the phrase that was being spoken then is finished.
+        SystemExit: a signal asked to stop; the phrase in work then is finished.
     """
     total = repeats * sum(len(batch) for batch in batches)
     with StopSignals() as signals, progress(total=total, desc="speaking", unit="phrase") as bar:
-
-        def stop_if_asked(_: Spoken) -> None:
-            if signals.received is not None:
-                raise SystemExit(128 + signals.received)
-
-        def count(spoken: Spoken) -> None:
-            bar.update()
-            stop_if_asked(spoken)
-
-        def write_and_count(spoken: Spoken) -> None:
-            write(spoken)
-            count(spoken)
-
         for batch in itertools.islice(itertools.cycle(batches), warmup_steps):
-            synthesizer.speak(batch, keep=stop_if_asked)
+            for _ in synthesizer.speak(batch):
+                _stop_if_asked(signals)
         for repeat in range(repeats):
-            keep = write_and_count if repeat == 0 and write is not None else count
             for batch in batches:
-                measured(synthesizer.speak(batch, keep=keep))
+                for result in synthesizer.speak(batch):
+                    if repeat == 0 and on_result is not None:
+                        on_result(result)
+                    bar.update()
+                    _stop_if_asked(signals)
+                on_batch(synthesizer.times[-1])
+
+
+def _stop_if_asked(signals: StopSignals) -> None:
+    if signals.received is not None:
+        raise SystemExit(128 + signals.received)
 
 
 def fade_out(wave: Tensor, n_samples: int) -> Tensor:
-    """wave (T,) with its last ``n_samples`` falling linearly to silence; all of a shorter wave falls."""
+    """wave (T,) with its last ``n_samples`` fading linearly to silence; all of a shorter wave fades."""
     n_samples = min(n_samples, len(wave))
     if n_samples == 0:
         return wave
@@ -266,10 +280,10 @@ def fade_out(wave: Tensor, n_samples: int) -> Tensor:
 
 
 class OutputFolder:
-    """Files of spoken utterances: ``<output>.wav``, and ``mels/<output>.pt`` when mels are kept."""
+    """Files of synthesized phrases: ``<output>.wav``, and ``mels/<output>.pt`` when mels are kept."""
 
     def __init__(self, folder: Path, *, audio: AudioConfig, fade_out_frames: int, save_mels: bool) -> None:
-        self.n_written = 0  # utterances
+        self.n_written = 0  # phrases
         self._folder = folder
         self._audio = audio
         self._fade_out = fade_out_frames * audio.hop_length  # samples
@@ -281,17 +295,17 @@ class OutputFolder:
         except OSError as error:
             raise InputError(f"{folder}: cannot write there ({error.strerror}); choose another --output") from error
 
-    def write(self, spoken: Spoken) -> None:
-        """Write one utterance's files, each whole or not at all.
+    def write(self, result: SynthesisResult) -> None:
+        """Write one phrase's files, each completely or not at all.
 
         A wave that goes beyond full scale is scaled down to it, so that nothing clips.
         """
-        output = spoken.phrase.output
+        output = result.phrase.output
         try:
             if self._save_mels:
-                save_tensor(self._folder / "mels" / output.with_suffix(".pt"), spoken.mel)
-            if spoken.wave is not None:
-                wave = spoken.wave / max(1.0, float(spoken.wave.abs().max()))
+                save_tensor(self._folder / "mels" / output.with_suffix(".pt"), result.mel)
+            if result.wave is not None:
+                wave = result.wave / max(1.0, float(result.wave.abs().max()))
                 wave = fade_out(wave, self._fade_out)
                 save_wav(self._folder / output, wave, sampling_rate=self._audio.sampling_rate)
         except OSError as error:

@@ -1,7 +1,7 @@
 """From mel-spectrograms to sound: what every vocoder offers, Griffin-Lim, networks, and which mels fit them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol
 
 import torch
@@ -20,9 +20,15 @@ ACCEPTABLE_DIFFERENCES = ("framing", "peak")  # fields in which mels may differ 
 class Vocoder(Protocol):
     """Turns batches of mels into waves; an utterance's wave does not depend on what else is in its batch."""
 
-    name: str  # in the log's keys: "<name>_samples/s"
     audio: AudioConfig  # the mels it reads
-    max_batch: int | None  # utterances that are worth giving it at once; None: any number
+
+    @property
+    def name(self) -> str:
+        """In the log's keys: ``<name>_samples/s``."""
+
+    @property
+    def max_batch(self) -> int | None:
+        """Utterances that are worth giving it at once; None: any number."""
 
     def speak(self, mel: Tensor, lengths: Sequence[int]) -> list[Tensor]:
         """mel (B, n_mels, F), lengths B frames, the longest F -> each utterance's wave (lengths[i] * hop,) float32."""
@@ -50,26 +56,25 @@ class GriffinLimVocoder:
 class VocoderNetwork(Protocol):
     """What the first network of a vocoder's package offers, and its TorchScript."""
 
-    def infer(self, mel: Tensor, lengths: Tensor | None) -> Tensor:
+    def infer(self, mel: Tensor, lengths: Tensor | None, **settings: Any) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames or None for F each -> wave (B, F * hop), each as if it were alone."""
 
 
 @dataclass(frozen=True)
-class WithSettings:
-    """A network whose ``infer`` is told, besides the mels, the same each time: WaveGlow's noise, for one."""
+class VocoderSettings:
+    """Keyword arguments of a network's ``infer`` besides the mels: WaveGlow's noise, for one."""
 
-    network: Any  # takes the settings by name
-    settings: Mapping[str, Any]
+    infer: Mapping[str, Any] = field(default_factory=dict)
+    silent: Mapping[str, Any] = field(default_factory=dict)  # for the noise that the denoiser subtracts
 
-    def infer(self, mel: Tensor, lengths: Tensor | None) -> Tensor:
-        """As `VocoderNetwork.infer`."""
-        return self.network.infer(mel, lengths, **self.settings)
+
+NO_SETTINGS = VocoderSettings()
 
 
 class NetworkVocoder:
     """A trained vocoder, with its denoiser.
 
-    On a CPU it speaks one utterance at a time, which is quicker than batches there and needs no padding.
+    On a CPU it synthesizes one utterance at a time, which is faster than batches there and needs no padding.
     """
 
     def __init__(
@@ -81,12 +86,12 @@ class NetworkVocoder:
         autocast: Autocast,
         device: torch.device,
         denoising_strength: float = 0.0,
-        silent_network: VocoderNetwork | None = None,
+        settings: VocoderSettings = NO_SETTINGS,
         graph_recorder: Recorder | None = None,
     ) -> None:
-        """``denoising_strength`` 0 leaves the denoiser out; ``graph_recorder`` makes the work a graph by size.
+        """``denoising_strength`` 0 leaves the denoiser out; ``graph_recorder`` records the work as CUDA graphs.
 
-        What the denoiser subtracts is the sound that ``silent_network``, or else ``network``, makes of nothing.
+        The denoiser subtracts the sound that ``network`` makes of a mel of zeros with ``settings.silent``.
 
         Raises:
             OptionError: there can be no denoiser for such audio.
@@ -96,13 +101,14 @@ class NetworkVocoder:
         self.max_batch = 1 if device.type == "cpu" else None
         self._network = network
         self._autocast = autocast
+        self._settings = settings
         self._run = self._infer if graph_recorder is None else BucketedGraphs(self._infer, record=graph_recorder)
         self._denoiser = None
         if denoising_strength > 0:
             with torch.inference_mode():
-                nothing = torch.zeros(1, audio.n_mels, BIAS_FRAMES, device=device)
+                zeros = torch.zeros(1, audio.n_mels, BIAS_FRAMES, device=device)
                 with autocast():
-                    noise = (silent_network or network).infer(nothing, None)[0]
+                    noise = network.infer(zeros, None, **{**settings.infer, **settings.silent})[0]
                 self._denoiser = Denoiser(noise, audio, strength=denoising_strength)
 
     @torch.inference_mode()
@@ -117,7 +123,7 @@ class NetworkVocoder:
 
     def _infer(self, mel: Tensor, lengths: Tensor | None) -> Tensor:
         with self._autocast():
-            return self._network.infer(mel, lengths).float()
+            return self._network.infer(mel, lengths, **self._settings.infer).float()
 
 
 @dataclass(frozen=True)
@@ -126,7 +132,7 @@ class AudioContract:
 
     audio: AudioConfig
     owner: str  # the checkpoint's path, for messages
-    assumed: tuple[str, ...] = ()  # fields that its file does not record, which are not held against it
+    assumed: tuple[str, ...] = ()  # fields that its file does not record, which may differ
     accepted: tuple[str, ...] = ()  # fields that the user lets differ
 
     def check(self, audio: AudioConfig, *, owner: str, assumed: tuple[str, ...] = ()) -> None:

@@ -1,36 +1,41 @@
-"""Voices and vocoders, made of the checkpoints that hold them and the networks loaded from these."""
+"""Voices and vocoders, made of the checkpoints that hold them: the one way to load what speaks."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from common.checkpoints.loading import Given
+from common.checkpoints.loading import NO_EMA, LoadedCheckpoint, load_for_inference
 from common.config import AudioConfig
-from common.errors import InputError
-from common.precision import Autocast
-from common.synthesis.arguments import checkpoint_option
-from common.synthesis.controls import EnergyTransformation, PitchTransformation
+from common.errors import CheckpointError, InputError
+from common.precision import Precision
+from common.registry import GeneratorSpec, ModelSpec, VocoderSpec
+from common.synthesis.controls import Controls
 from common.synthesis.cuda_graphs import Recorder
 from common.synthesis.phrases import Phrase
-from common.synthesis.synthesizer import Generator, Utterance, encode_phrases
-from common.synthesis.vocoder import AudioContract, NetworkVocoder, VocoderNetwork, WithSettings
+from common.synthesis.synthesizer import Generator, SynthesisInput, encode_phrases
+from common.synthesis.vocoder import NO_SETTINGS, AudioContract, NetworkVocoder
 from common.text.front_end import TextFrontEnd
+
+Accelerate = Callable[[Any, ModelSpec], Any]  # a network and its model -> the network, compiled
 
 
 @dataclass(frozen=True)
 class Voice:
     """A text-to-mel network with its text front end, ready to speak."""
 
-    model: str
+    spec: ModelSpec
     network: Generator
     audio: AudioConfig
     front_end: TextFrontEnd
+    controls: Controls  # how it speaks unless told otherwise
     n_speakers: int
-    pitch_transform: PitchTransformation | None = None
-    energy_transform: EnergyTransformation | None = None
+
+    @property
+    def phrase_columns(self) -> tuple[str, ...]:
+        """Columns of a list of phrases that it reads besides the text."""
+        assert isinstance(self.spec.inference, GeneratorSpec)
+        return self.spec.inference.phrase_columns
 
     def speaker_id(self, name: str, where: str) -> int:
         """Id of a speaker's name or number; ``where`` says where it was written."""
@@ -44,12 +49,12 @@ class Voice:
 
     def encode(
         self, phrases: Sequence[Phrase], *, dataset_path: Path, speaker: str, seed: int | None
-    ) -> list[Utterance]:
-        """What to speak, checked, with one warning for dropped symbols; ``speaker`` says what names nobody else.
+    ) -> list[SynthesisInput]:
+        """What to synthesize, checked, with one warning for dropped symbols.
 
-        The other arguments are those of `common.synthesis.synthesizer.encode_phrases`.
+        ``speaker`` speaks where the list does not say; for the rest see `common.synthesis.synthesizer.encode_phrases`.
         """
-        utterances = encode_phrases(
+        items = encode_phrases(
             phrases,
             self.front_end,
             dataset_path=dataset_path,
@@ -58,60 +63,92 @@ class Voice:
             seed=seed,
         )
         self.front_end.warn_dropped()
-        return utterances
+        return items
 
 
-def voice_of(given: Given, network: Generator, config: Any, *, unknown_symbols: str) -> Voice:
-    """The voice of a checkpoint; ``config`` is its ModelConfig."""
+def load_voice(
+    loaded: LoadedCheckpoint,
+    options: Any,
+    *,
+    precision: Precision,
+    unknown_symbols: str = "error",
+    accelerate: Accelerate | None = None,
+) -> Voice:
+    """The voice of a text-to-mel checkpoint; ``options`` are its model's inference options (`GeneratorSpec.parse`).
+
+    Raises:
+        InputError: the checkpoint lacks what the options need.
+    """
+    inference, checkpoint = loaded.spec.inference, loaded.checkpoint
+    assert isinstance(inference, GeneratorSpec) and checkpoint.text is not None
+    network, config = load_for_inference(loaded, device=precision.device)
+    controls = inference.controls(options, network, config, where=loaded.path)
     return Voice(
-        model=given.model,
-        network=network,
-        audio=given.checkpoint.audio,
-        front_end=TextFrontEnd(given.checkpoint.text, unknown_symbols=unknown_symbols),
-        n_speakers=getattr(config, "n_speakers", 1),
+        spec=loaded.spec,
+        network=network if accelerate is None else accelerate(network, loaded.spec),
+        audio=checkpoint.audio,
+        front_end=TextFrontEnd(checkpoint.text, unknown_symbols=unknown_symbols),
+        controls=controls,
+        n_speakers=1 if inference.n_speakers is None else inference.n_speakers(config),
     )
 
 
-def vocoder_of(
-    given: Given,
-    network: VocoderNetwork,
+def load_vocoder(
+    loaded: LoadedCheckpoint,
+    options: Any,
     *,
-    settings: Mapping[str, Any],
-    autocast: Autocast,
-    device: torch.device,
-    denoising_strength: float,
-    compiled: Callable[[Any], Any] | None = None,
+    precision: Precision,
+    seed: int,
+    denoising_strength: float = 0.0,
+    accelerate: Accelerate | None = None,
     graph_recorder: Recorder | None = None,
 ) -> NetworkVocoder:
-    """The vocoder of a checkpoint; ``settings`` are what its network is told besides the mels.
+    """The vocoder of a mel-to-sound checkpoint; ``options`` are its model's inference options (`VocoderSpec.parse`).
 
-    ``compiled`` makes the network that speaks of the one that is loaded.
+    Raises:
+        OptionError: the options do not fit the checkpoint.
     """
-    silent = None
-    if settings:
-        # The published denoiser listens to WaveGlow without its noise.
-        silent = WithSettings(network, {**settings, "sigma": 0.0})
-        network = WithSettings(network, settings)
+    inference = loaded.spec.inference
+    assert isinstance(inference, VocoderSpec)
+    network, config = load_for_inference(loaded, device=precision.device)
+    settings = NO_SETTINGS
+    if inference.settings is not None:
+        settings = inference.settings(options, config, seed=seed, where=loaded.path)
     return NetworkVocoder(
-        network if compiled is None else compiled(network),
-        given.checkpoint.audio,
-        name=checkpoint_option(given.model),
-        autocast=autocast,
-        device=device,
+        network if accelerate is None else accelerate(network, loaded.spec),
+        loaded.checkpoint.audio,
+        name=loaded.spec.option,
+        autocast=precision.autocast,
+        device=precision.device,
         denoising_strength=denoising_strength,
-        silent_network=silent,
+        settings=settings,
         graph_recorder=graph_recorder,
     )
 
 
-def contract_of(vocoder: Given, generator: Given | None, *, accepted: Sequence[str]) -> AudioContract:
+def check_ema(opened: Sequence[LoadedCheckpoint]) -> None:
+    """Say which of the checkpoints have no EMA weights, where ``--ema`` asks for them.
+
+    Raises:
+        CheckpointError: none has any.
+    """
+    without = [str(one.path) for one in opened if not one.ema]
+    if len(without) == len(opened):
+        raise CheckpointError(f"{' and '.join(without)}: {NO_EMA}")
+    for path in without:
+        print(f"note: {path} holds no EMA weights; --ema applies to the other checkpoint alone")
+
+
+def contract_of(
+    vocoder: LoadedCheckpoint, generator: LoadedCheckpoint | None, *, accepted: Sequence[str]
+) -> AudioContract:
     """What mels a vocoder reads; those that the generator makes must be such.
 
     Raises:
         InputError: lists each field that differs, and what to do.
     """
-    held = vocoder.checkpoint
-    contract = AudioContract(held.audio, str(vocoder.path), held.assumed, tuple(accepted))
+    checkpoint = vocoder.checkpoint
+    contract = AudioContract(checkpoint.audio, str(vocoder.path), checkpoint.assumed, tuple(accepted))
     if generator is not None:
         made = generator.checkpoint
         contract.check(made.audio, owner=str(generator.path), assumed=made.assumed)

@@ -10,10 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from common.data.batch import Batch
-from common.distributed import GradientReducer, Ranks
+from common.distributed import Ranks
 from common.errors import InputError
 from common.precision import autocast
 from common.training.ema import ExponentialMovingAverage
+from common.training.gradient_reducer import GradientReducer
 from common.training.loss_scaling import LossScaler
 from common.training.objective import Networks, Objective, Phase
 from common.training.optim import Schedule, load_state_by_name, state_by_name
@@ -47,7 +48,7 @@ class _Outcome:
     terms: dict[str, float]
     grad_norm: float
     finite: bool
-    extra: list[float]  # what was summed over processes with it
+    figures: dict[str, float]  # of the step, summed over processes with the phase's counts
 
 
 class Engine:
@@ -105,31 +106,35 @@ class Engine:
         terms: dict[str, float] = {}
         norms: dict[str, float] = {}
         skipped = []
-        frames = torch.stack([batch.n_frames for batch in micro_batches]).sum()
-        # Rides along with the first phase's counts and values, so that it costs no exchange or waiting of its own.
-        extra = torch.stack([frames.double(), frames.new_tensor(float(stop), dtype=torch.float64)])
-        shared: list[float] = []
+        frames = torch.stack([batch.n_frames for batch in micro_batches]).sum().double()
+        # Summed over processes together with the first phase's counts, and fetched with its losses, so that these two
+        # figures of the step cost no exchange and no synchronization of their own.
+        figures = {"n_frames": frames, "stops": torch.full_like(frames, float(stop))}
+        shared: dict[str, float] = {}
         order = list(micro_batches)
         for phase in self.objective.phases:
-            outcome = self._run_phase(phase, order, epoch=epoch, extra=extra)
+            outcome = self._run_phase(phase, order, epoch=epoch, figures=figures)
+            shared, figures = shared | outcome.figures, {}
             if phase.keeps:
-                order.reverse()  # what is kept is of the last micro-batch: the next phase begins with it
-            shared, extra = shared or outcome.extra, extra[:0]
+                # The graph that is kept is that of the last micro-batch (each forward pass replaces the one before);
+                # the next phase uses it first, while its tensors are still there.
+                order.reverse()
             terms |= outcome.terms
             norms[phase.name] = outcome.grad_norm
             self._finish_phase(phase, outcome)
             if not outcome.finite:
                 skipped.append(phase.name)
         self._count_skipped(bool(skipped), micro_batches)
-        n_frames, stops = shared
-        return StepResult(terms, norms, int(n_frames), tuple(skipped), stops > 0)
+        return StepResult(terms, norms, int(shared["n_frames"]), tuple(skipped), shared["stops"] > 0)
 
-    def _run_phase(self, phase: Phase, micro_batches: Sequence[Batch], *, epoch: int, extra: Tensor) -> "_Outcome":
-        """Gradients of one phase, and the sums of ``extra`` (any number of float64) over all processes."""
+    def _run_phase(
+        self, phase: Phase, micro_batches: Sequence[Batch], *, epoch: int, figures: dict[str, Tensor]
+    ) -> "_Outcome":
+        """Gradients of one phase, and the sums of the step's ``figures`` (float64 scalars) over all processes."""
         optimizer, reducer = self.optimizers[phase.name], self._reducers[phase.name]
         self._freeze_all_but(phase)
         optimizer.zero_grad(set_to_none=True)
-        counts, extra = self._global_counts(phase.name, micro_batches, extra)
+        counts, figures = self._sum_counts(phase.name, micro_batches, figures)
         divisors = {name: count.clamp(min=1) for name, count in counts.items()}
         weights = self.objective.weights(phase.name, epoch=epoch)
         buffers = self._copy_buffers(phase)
@@ -137,7 +142,8 @@ class Engine:
         for index, batch in enumerate(micro_batches):
             with self._autocast():
                 numerators = self.objective.numerators(phase.name, self.networks, batch)
-            loss = sum(weight * numerators[name].float() / divisors[name] for name, weight in weights.items())
+            parts = (weight * numerators[key].float() / divisors[key] for key, weight in weights.items())
+            loss = sum(parts, start=torch.zeros((), device=self._ranks.device))
             if index == len(micro_batches) - 1:
                 reducer.arm()
             self._scaler.scale(loss, phase.name).backward()
@@ -146,20 +152,19 @@ class Engine:
         reducer.finish()
         gradients = [p.grad for p in self._parameters[phase.name].values() if p.grad is not None]
         self._scaler.unscale(gradients, phase.name)
-        norm = torch.nn.utils.get_total_norm(gradients)
         sums = self._ranks.sum(torch.stack(list(totals.values())))
-        # The one synchronisation with the device in a phase: what to log, and whether to step.
-        counted = torch.stack(list(divisors.values()))
-        parts = [part.to(torch.float64) for part in (sums, counted, extra, norm.reshape(1).to(sums.device))]
-        fetched = torch.cat(parts).cpu().split([len(part) for part in parts])
-        sum_values, count_values, extra_values, (norm_value,) = (part.tolist() for part in fetched)
-        values = {name: total / count for name, total, count in zip(totals, sum_values, count_values)}
+        # The one synchronization with the device in a phase: what to log, and whether to step.
+        means = sums / torch.stack(list(divisors.values()))
+        norm = torch.nn.utils.get_total_norm(gradients).to(means)
+        fetched = torch.cat([means, norm.reshape(1), *(value.reshape(1) for value in figures.values())]).tolist()
+        values = dict(zip(totals, fetched))
+        grad_norm, *figure_values = fetched[len(values) :]
         # Terms that are only logged do not stop an update.
-        finite = math.isfinite(norm_value) and all(math.isfinite(values[name]) for name in weights)
+        finite = math.isfinite(grad_norm) and all(math.isfinite(values[name]) for name in weights)
         if not finite:
             for buffer, copy in buffers:
                 buffer.copy_(copy)
-        return _Outcome(values, norm_value, finite, extra_values)
+        return _Outcome(values, grad_norm, finite, dict(zip(figures, figure_values)))
 
     def _finish_phase(self, phase: Phase, outcome: "_Outcome") -> None:
         """Clip and step, or skip an update that is not finite."""
@@ -185,15 +190,15 @@ class Engine:
             for key, parameter in self._parameters[other.name].items():
                 parameter.requires_grad_(key.partition(".")[0] in phase.trains + phase.keeps)
 
-    def _global_counts(
-        self, phase: str, micro_batches: Sequence[Batch], extra: Tensor
-    ) -> tuple[dict[str, Tensor], Tensor]:
+    def _sum_counts(
+        self, phase: str, micro_batches: Sequence[Batch], figures: dict[str, Tensor]
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """Counts of a phase's terms, and ``figures``, summed over micro-batches and processes in one exchange."""
         own = [self.objective.counts(phase, batch) for batch in micro_batches]
-        names = list(own[0])
         # float64 holds every count exactly.
-        sums = torch.stack([torch.stack([counts[name].double() for counts in own]).sum() for name in names])
-        sums, extra = self._ranks.sum(torch.cat([sums, extra])).split([len(names), len(extra)])
-        return dict(zip(names, sums.unbind())), extra
+        counts = {name: torch.stack([one[name].double() for one in own]).sum() for name in own[0]}
+        sums = self._ranks.sum(torch.stack([*counts.values(), *figures.values()])).unbind()
+        return dict(zip(counts, sums)), dict(zip(figures, sums[len(counts) :]))
 
     def _autocast(self) -> AbstractContextManager:
         return autocast(self._ranks.device, self._options.amp_dtype)
@@ -234,7 +239,7 @@ class Engine:
         return {name: total / count for name, (total, count) in zip(names, totals) if count > 0}
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint needs to go on exactly, besides the weights: optimizers, scaler, counters."""
+        """What a checkpoint needs to resume exactly, besides the weights: optimizers, scaler, counters."""
         return {
             "iteration": self.iteration,
             "skipped_in_a_row": self._skipped_in_a_row,

@@ -16,7 +16,9 @@ class Phase:
 
     name: str
     trains: tuple[str, ...]  # names of the networks it updates; all others are frozen meanwhile
-    keeps: tuple[str, ...] = ()  # not frozen, as a later phase goes on from what they computed in this one
+    # Networks that are not frozen either, as a later phase backpropagates through what they compute in this one: the
+    # graph of the last micro-batch is kept, and the engine gives the next phase its micro-batches in reverse order.
+    keeps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Example:
-    """One validation utterance to look at and listen to."""
+    """One validation utterance for plots and audio."""
 
     name: str
     mels: dict[str, Tensor]  # title -> (n_mels, F), for example {"target": ..., "predicted": ...}

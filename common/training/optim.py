@@ -1,6 +1,5 @@
 """Optimizers and learning-rate schedules, and their state by parameter name."""
 
-import argparse
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.cli import non_negative_float, positive_float, positive_int, positive_or_inf
 from common.errors import CheckpointError
 
 OPTIMIZERS = ("lamb", "adam", "adamw", "novograd")
@@ -16,7 +14,7 @@ LR_POLICIES = ("exponential", "polynomial", "legacy")
 Schedule = Callable[[int, int], float]  # iteration and epoch, both from 1 -> learning rate
 # How an optimizer is computed, not what: a checkpoint of another machine has no say in it.
 _EXECUTION = ("fused", "foreach", "capturable", "differentiable")
-# What options or the model's package say: those of today, not of the run that is gone on with.
+# What options or the model's package say: those of today, not of the run that is resumed.
 _OPTIONS = ("lr", "weight_decay", "betas")
 _ADAMW = "decoupled_weight_decay"  # true in AdamW, false in Adam
 _ANOTHER_OPTIMIZER = "was it trained with another --optimizer?"
@@ -38,40 +36,28 @@ class Optimization:
     eps: float = 1e-9
 
 
-def add_optimization_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `build_optimizer` and of an update; models' packages set other defaults."""
-    group = parser.add_argument_group("optimization setup")
-    group.add_argument("--optimizer", choices=OPTIMIZERS, default="lamb", help="algorithm")
-    group.add_argument("-lr", "--learning-rate", type=positive_float, default=0.1, help="where the schedule starts")
-    group.add_argument("--weight-decay", type=non_negative_float, default=1e-6, help="of all parameters")
-    group.add_argument(
-        "--grad-clip-thresh", type=positive_or_inf, default=1000.0, help="largest norm of the gradient; inf: any"
-    )
-    group.add_argument("-bs", "--batch-size", type=positive_int, default=32, help="of one process and micro-batch")
-
-
-class _TogetherOptimizer(torch.optim.Optimizer):
+class _FusedOptimizer(torch.optim.Optimizer):
     """One that updates all parameters of a group at once."""
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor | None:
+    def step(self, closure: Any = None) -> Any:
         """One update of every parameter that has a gradient."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            weights = [p for p in group["params"] if p.grad is not None]
+            weights: list[Tensor] = [p for p in group["params"] if p.grad is not None]
             if weights:
-                self._update(weights, group)
+                self._update(weights, [p.grad for p in weights if p.grad is not None], group)
         return loss
 
-    def _update(self, weights: list[nn.Parameter], group: dict[str, Any]) -> None:
-        """Update ``weights``, which all have a gradient, as ``group`` says."""
+    def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> None:
+        """Update ``weights`` by their gradients as ``group`` says."""
         raise NotImplementedError
 
 
-class Lamb(_TogetherOptimizer):
+class Lamb(_FusedOptimizer):
     """LAMB (You et al., arXiv:1904.00962, algorithm 2) as FastPitch was trained with.
 
     No bias correction unless ``debias``; weight decay joins the Adam step before the trust ratio, which is
@@ -101,7 +87,7 @@ class Lamb(_TogetherOptimizer):
         }
         super().__init__(params, defaults)
 
-    def _update(self, weights: list[nn.Parameter], group: dict[str, Any]) -> None:
+    def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> None:
         for weight in weights:
             state = self.state[weight]
             if not state:
@@ -109,7 +95,6 @@ class Lamb(_TogetherOptimizer):
                 state["exp_avg"] = torch.zeros_like(weight)
                 state["exp_avg_sq"] = torch.zeros_like(weight)
             state["step"] += 1
-        gradients = [p.grad for p in weights]
         means = [self.state[p]["exp_avg"] for p in weights]
         squares = [self.state[p]["exp_avg_sq"] for p in weights]
         beta1, beta2 = group["betas"]
@@ -118,7 +103,7 @@ class Lamb(_TogetherOptimizer):
         torch._foreach_mul_(squares, beta2)
         torch._foreach_addcmul_(squares, gradients, gradients, value=1 - beta2)
 
-        steps = torch._foreach_sqrt(squares)
+        steps = list(torch._foreach_sqrt(squares))
         torch._foreach_add_(steps, group["eps"])
         torch._foreach_reciprocal_(steps)
         torch._foreach_mul_(steps, means)
@@ -127,7 +112,7 @@ class Lamb(_TogetherOptimizer):
         torch._foreach_mul_(steps, self._ratios(weights, steps, group))
         torch._foreach_add_(weights, steps, alpha=-group["lr"])
 
-    def _ratios(self, weights: list[nn.Parameter], steps: list[Tensor], group: dict[str, Any]) -> list[Tensor]:
+    def _ratios(self, weights: list[Tensor], steps: list[Tensor], group: dict[str, Any]) -> list[Any]:
         """Trust ratio of each parameter, with the bias correction in it; computed without leaving the device."""
         weight_norms = torch.stack(torch._foreach_norm(weights)).clamp(max=group["clamp_value"])
         step_norms = torch.stack(torch._foreach_norm(steps))
@@ -141,7 +126,7 @@ class Lamb(_TogetherOptimizer):
         return list(ratios.unbind())
 
 
-class Novograd(_TogetherOptimizer):
+class Novograd(_FusedOptimizer):
     """NovoGrad (Ginsburg et al., arXiv:1905.11286, algorithm 1) as Jasper was trained with.
 
     Each parameter's gradient is divided by the root of a running mean of its squared norm (of the last norm, if
@@ -175,7 +160,7 @@ class Novograd(_TogetherOptimizer):
         }
         super().__init__(params, defaults)
 
-    def _update(self, weights: list[nn.Parameter], group: dict[str, Any]) -> None:
+    def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> None:
         for weight in weights:
             state = self.state[weight]
             if not state:
@@ -185,19 +170,19 @@ class Novograd(_TogetherOptimizer):
                 if group["amsgrad"]:
                     state["max_exp_avg_sq"] = torch.zeros((), device=weight.device)
             state["step"] += 1
-        gradients = [p.grad for p in weights]
         means = [self.state[p]["exp_avg"] for p in weights]
         beta1, _ = group["betas"]
         share = 1 - beta1 if group["grad_averaging"] else 1.0
         factors = share / (self._norms(weights, gradients, group).sqrt() + group["eps"])
-        steps = torch._foreach_mul(gradients, list(factors.unbind()))
+        one_by_one: list[Any] = list(factors.unbind())  # scalar tensors, which stay on the device
+        steps = list(torch._foreach_mul(gradients, one_by_one))
         if group["weight_decay"] != 0:
             torch._foreach_add_(steps, weights, alpha=group["weight_decay"] * share)
         torch._foreach_mul_(means, beta1)
         torch._foreach_add_(means, steps)
         torch._foreach_add_(weights, means, alpha=-group["lr"])
 
-    def _norms(self, weights: list[nn.Parameter], gradients: list[Tensor], group: dict[str, Any]) -> Tensor:
+    def _norms(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> Tensor:
         """Squared norm to divide each gradient by, (parameters,); the state follows, without leaving the device."""
         own = torch.stack(torch._foreach_norm(gradients)).square()
         squares = [self.state[p]["exp_avg_sq"] for p in weights]

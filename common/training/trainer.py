@@ -35,7 +35,7 @@ from common.training.engine import Engine, StepResult, evaluation_mode
 from common.training.objective import Example, Networks, Objective
 from common.training.tensorboard import TensorBoardLogs
 
-_EXAMPLE_GRIFFIN_LIM_ITERATIONS = 16  # a rough sound is enough to follow training by ear
+_EXAMPLE_GRIFFIN_LIM_ITERATIONS = 16  # a rough sound is enough to monitor training
 
 
 @dataclass(frozen=True)
@@ -111,17 +111,16 @@ class Trainer:
             ranks=ranks,
         )
         validation = ValidationSampler(validation_set.lengths, batch_size=options.batch_size, ranks=ranks)
-        draws = EpochDraws(self._sampler) if hasattr(training_set, "draw") else self._sampler
-        self._training_loader = self._loader(training_set, draws)
+        self._training_loader = self._loader(training_set, EpochDraws(self._sampler))
         self._validation_loader = self._loader(validation_set, validation)
         subsets = ("train", "val") if engine.ema is None else ("train", "val", "val_ema")
         self._board = TensorBoardLogs(options.output, subsets=subsets, enabled=ranks.is_main)
-        self._averaged: Networks | None = None
-        self._artist = ThreadPoolExecutor(max_workers=1)
-        self._drawing: list[Future] = []
+        self._ema_networks: Networks | None = None
+        self._plot_executor = ThreadPoolExecutor(max_workers=1)
+        self._pending_plots: list[Future] = []
 
     def _loader(self, dataset: Dataset, sampler: Any) -> DataLoader:
-        safe = ErrorsAsItems(dataset)
+        safe: Any = ErrorsAsItems(dataset)
         return DataLoader(
             safe,
             batch_sampler=sampler,
@@ -134,7 +133,7 @@ class Trainer:
         )
 
     def resume(self, checkpoint: Checkpoint, *, where: Path) -> None:
-        """Go on where ``checkpoint`` was made; the weights are loaded already, the rest is restored here.
+        """Continue where ``checkpoint`` was saved; the weights are loaded already, the rest is restored here.
 
         Raises:
             CheckpointError: it holds no training state, or one that does not fit.
@@ -179,9 +178,9 @@ class Trainer:
         if position.epoch > last_epoch and self._ranks.is_main:
             print_line(f"nothing to train: {position.epoch - 1} epochs are done, --epochs is {self._options.epochs}")
         total = last_epoch * self._sampler.steps_per_epoch
-        watched = self._ranks.is_main and _terminal_watches()
+        shown = self._ranks.is_main and _has_terminal()
         try:
-            with StopSignals() as signals, progress(total=total, desc="training", unit="step", enabled=watched) as bar:
+            with StopSignals() as signals, progress(total=total, desc="training", unit="step", enabled=shown) as bar:
                 bar.update((position.epoch - 1) * self._sampler.steps_per_epoch + position.steps_done)
                 while position.epoch <= last_epoch:
                     self._train_epoch(bar, signals)
@@ -192,9 +191,9 @@ class Trainer:
                     if self._stopping and position.epoch < last_epoch:
                         return signals.received or signal.SIGTERM
                     self._position = position = _Position(epoch=position.epoch + 1)
-            self._wait_for_drawing()
+            self._wait_for_plots()
         finally:
-            self._artist.shutdown()
+            self._plot_executor.shutdown()
             self._board.close()
         return None
 
@@ -203,7 +202,7 @@ class Trainer:
         position, options = self._position, self._options
         self._sampler.set_position(epoch=position.epoch, step=position.steps_done)
         started = time.perf_counter()
-        for micro_batches in _groups(self._training_loader, options.accumulation):
+        for micro_batches in _micro_batches(self._training_loader, options.accumulation):
             moved = [batch.to(self._ranks.device) for batch in micro_batches]
             result = self._engine.step(moved, epoch=position.epoch, stop=signals.received is not None)
             now = time.perf_counter()
@@ -233,7 +232,7 @@ class Trainer:
         shows = is_last or position.epoch % (options.samples_interval or options.validation_interval) == 0
         subsets = ("val",) if self._engine.ema is None else ("val", "val_ema")
         for subset in subsets if validates or shows else ():
-            networks = self._averaged_networks() if subset == "val_ema" else self._engine.networks
+            networks = self._update_ema_networks() if subset == "val_ema" else self._engine.networks
             if validates:
                 self._validate(networks, subset)
             if shows and self._ranks.is_main:
@@ -250,7 +249,7 @@ class Trainer:
         figures = {"loss": loss} | result.terms
         figures |= speed | rates if objective.log_style.shows_speed else rates | speed
         step = (position.epoch, position.steps_done, self._sampler.steps_per_epoch)
-        self._log(step, "train", figures, stdout=not _terminal_watches())
+        self._log(step, "train", figures, stdout=not _has_terminal())
         norms = {f"grad_norm{_suffix(name, objective)}": value for name, value in result.grad_norms.items()}
         self._board.scalars("train", engine.iteration, figures | norms)
         if result.skipped and self._ranks.is_main:
@@ -279,7 +278,7 @@ class Trainer:
     def _validate(self, networks: Networks, subset: str) -> None:
         position, engine = self._position, self._engine
         started = time.perf_counter()
-        figures = engine.evaluate(_checked(self._validation_loader), networks=networks)
+        figures = engine.evaluate(_raise_errors(self._validation_loader), networks=networks)
         figures = {"loss": engine.objective.total(figures, epoch=position.epoch)} | figures
         figures["took"] = time.perf_counter() - started
         self._log((position.epoch,), subset, figures)
@@ -290,7 +289,7 @@ class Trainer:
 
     @torch.no_grad()
     def _show_examples(self, networks: Networks, subset: str) -> None:
-        batch = next(_checked(self._validation_loader), None)
+        batch = next(_raise_errors(self._validation_loader), None)
         if batch is None:
             return
         with evaluation_mode(networks):
@@ -298,9 +297,9 @@ class Trainer:
         for example in examples:
             for title, text in example.texts.items():
                 print_line(f"{subset} {example.name} {title}: {text}")
-        # Drawing and Griffin-Lim take a second or two, in which training can go on.
-        self._wait_for_drawing()
-        self._drawing.append(self._artist.submit(self._draw, subset, self._engine.iteration, examples))
+        # Plots and Griffin-Lim take a second or two, in which training continues.
+        self._wait_for_plots()
+        self._pending_plots.append(self._plot_executor.submit(self._draw, subset, self._engine.iteration, examples))
 
     def _draw(self, subset: str, iteration: int, examples: list[Example]) -> None:
         audio = self._template.audio
@@ -309,21 +308,23 @@ class Trainer:
             subset, iteration, sounding, sampling_rate=audio.sampling_rate, hop_length=audio.hop_length
         )
 
-    def _wait_for_drawing(self) -> None:
-        """Wait for the last examples' plots and sound; raises what went wrong with them."""
-        while self._drawing:
-            self._drawing.pop().result()
+    def _wait_for_plots(self) -> None:
+        """Wait for the plots and sound of the last examples; re-raises their errors."""
+        while self._pending_plots:
+            self._pending_plots.pop().result()
 
-    def _averaged_networks(self) -> Networks:
-        """Copies of the networks that hold the averaged weights of this moment."""
-        if self._averaged is None:
-            self._averaged = copy.deepcopy(self._engine.networks)
-        for name, network in self._averaged.items():
-            network.load_state_dict(self._engine.ema.averages[name])
-        return self._averaged
+    def _update_ema_networks(self) -> Networks:
+        """Copies of the networks with the current EMA weights."""
+        ema = self._engine.ema
+        assert ema is not None, "asked for with --ema-decay alone"
+        if self._ema_networks is None:
+            self._ema_networks = copy.deepcopy(self._engine.networks)
+        for name, network in self._ema_networks.items():
+            network.load_state_dict(ema.averages[name])
+        return self._ema_networks
 
     def _save(self, *, within_epoch: bool) -> None:
-        """Write a checkpoint on the main process; earlier ones made within an epoch have then served their purpose."""
+        """Write a checkpoint on the main process, and remove those made within an epoch but the newest."""
         position, engine, options = self._position, self._engine, self._options
         random_states = self._ranks.gather(_random_state(self._ranks.device))
         if self._ranks.is_main:
@@ -348,7 +349,7 @@ class Trainer:
             older = [old for old in saved_checkpoints(options.output, checkpoint.model) if is_within_epoch(old)]
             save_checkpoint(path, checkpoint)
             print_line(f"saved {path} (epoch {position.epoch}, iteration {engine.iteration})")
-            # The newest of them stays as the one to fall back to.
+            # The newest stays, to fall back to if this one is damaged.
             for old in older[: None if not within_epoch else -1]:
                 if old != path:
                     old.unlink(missing_ok=True)
@@ -356,7 +357,7 @@ class Trainer:
         self._ranks.barrier()
 
     def _remove_old(self) -> None:
-        """Keep milestones and the last two checkpoints of whole epochs, where not all are to stay."""
+        """Keep milestones and the last two checkpoints of complete epochs, unless all stay."""
         milestones = self._options.milestones
         if milestones is None:
             return
@@ -367,18 +368,18 @@ class Trainer:
                 path.unlink(missing_ok=True)
 
 
-def _groups(batches: Any, size: int) -> Iterator[list[Batch]]:
+def _micro_batches(batches: Any, size: int) -> Iterator[list[Batch]]:
     """Micro-batches in updates of ``size``."""
     group: list[Batch] = []
-    for batch in _checked(batches):
+    for batch in _raise_errors(batches):
         group.append(batch)
         if len(group) == size:
             yield group
             group = []
 
 
-def _checked(batches: Any) -> Iterator[Batch]:
-    """The loader's batches; an error that travelled as a value is raised here."""
+def _raise_errors(batches: Any) -> Iterator[Batch]:
+    """The loader's batches; an error that a worker returned as a value is raised here."""
     for batch in batches:
         if isinstance(batch, InputError):
             raise batch
@@ -414,12 +415,12 @@ def _suffix(phase: str, objective: Objective) -> str:
     return "" if len(objective.phases) == 1 else f"_{phase}"
 
 
-def _terminal_watches() -> bool:
+def _has_terminal() -> bool:
     return sys.stdout.isatty() and sys.stderr.isatty()
 
 
 def describe_metrics(logger: Logger, objective: Objective) -> None:
-    """Tell the logger how each figure of training reads on stdout; the JSON stream holds more."""
+    """Tell the logger how to print each figure of training on stdout; the JSON stream holds more."""
     style = objective.log_style
     shown = ({"loss": "loss"} if style.shows_total else {}) | style.terms
     for subset, title in (("train", ""), ("avg_train", "avg train"), ("val", "val"), ("val_ema", "val ema")):

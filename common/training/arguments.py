@@ -1,0 +1,83 @@
+"""Command-line options of training that all models share, and the RunOptions they describe."""
+
+import argparse
+from pathlib import Path
+
+from common.cli import (
+    add_precision_arguments,
+    non_negative_float,
+    non_negative_int,
+    positive_float,
+    positive_int,
+    positive_or_inf,
+)
+from common.training.optim import OPTIMIZERS
+from common.training.trainer import RunOptions
+
+
+def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add data, duration, checkpoints and precision of a run; the models' recipes set the defaults that are missing."""
+    parser.add_argument("-o", "--output", type=Path, required=True, help="folder for checkpoints and logs")
+    parser.add_argument("-d", "--dataset-path", type=Path, default=Path(), help="folder that the lists are relative to")
+    parser.add_argument("--training-files", type=Path, required=True, help="list of utterances to train on")
+    parser.add_argument("--validation-files", type=Path, required=True, help="list of utterances to validate on")
+    parser.add_argument("--log-file", type=Path, help="JSON log (default: nvlog.json in the output folder)")
+    setup = parser.add_argument_group("training setup")
+    setup.add_argument("--epochs", type=positive_int, help="epochs to train in all")
+    setup.add_argument("--epochs-this-job", type=positive_int, help="stop after so many; --resume continues")
+    setup.add_argument("--epochs-per-checkpoint", "--checkpoint-interval", type=positive_int, help="epochs")
+    setup.add_argument(
+        "--keep-milestones",
+        type=positive_int,
+        nargs="+",
+        metavar="EPOCH",
+        help="keep the checkpoints of these epochs and the last two, instead of all",
+    )
+    setup.add_argument("--steps-per-checkpoint", type=non_negative_int, default=0, help="also within epochs; 0: never")
+    setup.add_argument("--validation-interval", type=positive_int, help="epochs between validations")
+    setup.add_argument(
+        "--samples-interval",
+        type=positive_int,
+        help="epochs between plots and sound in TensorBoard (default: with each validation)",
+    )
+    setup.add_argument("--checkpoint-path", type=Path, help="checkpoint to resume from")
+    setup.add_argument("--resume", action="store_true", help="resume from the last checkpoint of the output folder")
+    setup.add_argument("--seed", type=non_negative_int, default=1234, help="of weights, dropout and the data's order")
+    setup.add_argument("--num-workers", type=non_negative_int, help="loader processes (default: 4 with --cuda, else 0)")
+    add_precision_arguments(setup)
+    setup.add_argument("--compile", action="store_true", help="compile the networks with torch.compile")
+    setup.add_argument("--ema-decay", type=non_negative_float, help="of the EMA weights; 0: none are kept")
+    setup.add_argument(
+        "--gradient-accumulation-steps",
+        "--grad-accumulation",
+        type=positive_int,
+        help="micro-batches of an update; what it learns depends on processes x batch size x this number alone",
+    )
+
+
+def add_optimization_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add optimizer, learning rate and batch size; the models' recipes set the defaults."""
+    group = parser.add_argument_group("optimization setup")
+    group.add_argument("--optimizer", choices=OPTIMIZERS, help="algorithm")
+    group.add_argument("-lr", "--learning-rate", type=positive_float, help="where the schedule starts")
+    group.add_argument("--weight-decay", type=non_negative_float, help="of all parameters")
+    group.add_argument("--grad-clip-thresh", type=positive_or_inf, help="largest norm of the gradient; inf: any")
+    group.add_argument("-bs", "--batch-size", type=positive_int, help="of one process and micro-batch")
+
+
+def run_options_from_args(args: argparse.Namespace) -> RunOptions:
+    """How long a run lasts, how it is cut into batches, and what it leaves behind."""
+    return RunOptions(
+        output=args.output,
+        epochs=args.epochs,
+        batch_size=args.batch_size,
+        accumulation=args.gradient_accumulation_steps,
+        seed=args.seed,
+        num_workers=4 * args.cuda if args.num_workers is None else args.num_workers,
+        epochs_per_checkpoint=args.epochs_per_checkpoint,
+        steps_per_checkpoint=args.steps_per_checkpoint,
+        validation_interval=args.validation_interval,
+        samples_interval=args.samples_interval,
+        milestones=None if args.keep_milestones is None else tuple(args.keep_milestones),
+        epochs_this_job=args.epochs_this_job,
+    )
