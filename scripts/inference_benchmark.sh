@@ -89,7 +89,7 @@ measure_recognition() {
         for batch_size in $BATCH_SIZE_SEQ; do
             data="$DATASET_PATH" manifest="$MANIFEST"
             if [ ! -e "$MANIFEST" ]; then
-                data="$OUTPUT_DIR/noise_${duration}s" manifest="$OUTPUT_DIR/noise_${duration}s/random.json"
+                data="$OUTPUT_DIR/noise_${duration}s" manifest="$OUTPUT_DIR/noise_${duration}s/list.txt"
                 run_or_print "$PYTHON" -m scripts.benchmarks.random_recognizer "$data" --no-checkpoint --all-longest \
                     --count "$batch_size" --max-duration "$duration" --model-config "$MODEL_CONFIG"
             fi

@@ -35,8 +35,8 @@ if [ "${LARGEST_BATCH:-false}" = true ]; then
     require_gpus "$NUM_GPUS"
     [ "$NUM_GPUS" -gt 0 ] || : "${MAX_BATCH_SIZE:=8}"
     read -r -a precisions <<<"$PRECISIONS"
-    command=("$PYTHON" -m scripts.benchmarks.largest_batch --model "$MODEL" --wn-channels "$WN_CHANNELS")
-    command+=(--smallest "$BATCH_SIZE" --steps "$STEPS")
+    command=("$PYTHON" -m scripts.benchmarks.largest_batch --model "$MODEL" --smallest "$BATCH_SIZE" --steps "$STEPS")
+    [ "$MODEL" != WaveGlow ] || command+=(--wn-channels "$WN_CHANNELS")
     [ -z "$MAX_BATCH_SIZE" ] || command+=(--largest "$MAX_BATCH_SIZE")
     [ "${#precisions[@]}" -eq 0 ] || command+=(--settings "${precisions[@]}")
     [ "$NUM_GPUS" -eq 0 ] || command+=(--cuda)
@@ -83,7 +83,7 @@ make_noise() {
     most=$(tr ' ' '\n' <<<"$NUM_GPUS" | sort -n | tail -n 1)
     : "${SEQUENCES:=$((24 * largest * (most > 0 ? most : 1)))}"
     DATASET_PATH="$OUTPUT_DIR/noise"
-    TRAIN_MANIFEST="$DATASET_PATH/random.json" VAL_MANIFEST="$DATASET_PATH/random.json"
+    TRAIN_MANIFEST="$DATASET_PATH/list.txt" VAL_MANIFEST="$DATASET_PATH/list.txt"
     echo "LibriSpeech is not here: training on $SEQUENCES recordings of noise" >&2
     making=("$PYTHON" -m scripts.benchmarks.random_recognizer "$DATASET_PATH" --no-checkpoint --count "$SEQUENCES")
     [ -z "$MAX_DURATION" ] || making+=(--max-duration "$MAX_DURATION")

@@ -181,7 +181,7 @@ def test_the_training_benchmark_makes_noise_where_there_is_no_corpus(tmp_path: P
         *["--model-config", "jasper/configs/jasper10x5dr_speedp-online_train-benchmark.yaml"],
     ]
     args = train.parse_args(runs[0][2:])
-    assert args.training_files == args.validation_files == tmp_path / "noise/random.json"
+    assert args.training_files == args.validation_files == tmp_path / "noise/list.txt"
     assert args.max_duration == 3.0
     absent = run_bash(ROOT / "scripts/train_benchmark_jasper.sh", PYTHON="py", DATASET_PATH="/absent")
     assert absent.returncode == 1 and "/absent/librispeech-train-clean-100-wav.json: no such manifest" in absent.stderr
@@ -308,7 +308,7 @@ def test_random_weights_hear_noise(tmp_path: Path):
     result = run_bash(ROOT / "scripts/inference_benchmark_jasper.sh", AMP="false", **variables)
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines()[-1].startswith("|2|0.5|FP32|")
-    entries = read_entries(tmp_path / "noise_0.5s/random.json", folder=tmp_path / "noise_0.5s")
+    entries = read_entries(tmp_path / "noise_0.5s/list.txt", folder=tmp_path / "noise_0.5s")
     assert [entry.duration for entry in entries] == [0.5, 0.5]
     log = [json.loads(line.removeprefix("DLLL ")) for line in (tmp_path / "nvlog_fp32_bs2_0.5s.json").open()]
     assert log[-1]["data"]["avg_latency"] > 0

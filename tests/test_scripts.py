@@ -525,7 +525,7 @@ def test_waveglow_is_measured_by_batch_size_on_a_cpu():
         frames, samples, seconds = (float(cell.replace(",", "")) for cell in row[2:5])
         assert samples == pytest.approx(1024 * size / seconds, rel=0.01)
         assert frames == pytest.approx(samples / 256, abs=1)
-    assert result.stdout.splitlines()[-1] == "fp32: 2 fits, where the search was to stop"
+    assert result.stdout.splitlines()[-1] == "fp32: 2 fits, where the search stops"
 
 
 def fake_slurm(folder: Path, status: int) -> None:

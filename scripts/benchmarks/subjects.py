@@ -1,52 +1,30 @@
-"""What the training benchmarks train: each full-size model with its losses and optimizer, and made-up data for it."""
+"""What the training benchmarks train: any model, full-size as published, on a corpus of noise that its dataset reads."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-import fastpitch.model as fastpitch
-import hifigan.model as hifigan
-import jasper.model as jasper
-import tacotron2.model as tacotron2
-import waveglow.model as waveglow
-from common.cli import positive_float, positive_int
-from common.config import AudioConfig
-from common.data.batch import Batch
-from common.training.engine import EngineOptions
+from common.audio.arguments import add_audio_arguments
+from common.audio.wav import save_wav
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
+from common.cli import ArgumentParser
+from common.config import AudioConfig, to_plain
+from common.files import save_tensor, write_json, write_text
+from common.registry import ModelSpec, RecognizerSpec, available_models, get_model
+from common.training.arguments import add_optimization_arguments, add_run_arguments
 from common.training.objective import Objective
-from common.training.optim import Schedule, exponential_schedule, inverse_sqrt_schedule
-from fastpitch.data_function import FastPitchBatch
-from fastpitch.loss_function import FastPitchObjective
-from hifigan.data_function import HifiganBatch
-from hifigan.loss_function import HifiganObjective
-from jasper.batch import JasperBatch
-from jasper.loss_function import JasperObjective
-from jasper.yaml_config import CONFIGS, load_config
-from scripts.benchmarks.random_recognizer import LETTERS_A_SECOND, durations
-from tacotron2.data_function import Tacotron2Batch
-from tacotron2.loss_function import Tacotron2Objective
-from waveglow.data_function import WaveGlowBatch
-from waveglow.loss_function import WaveGlowObjective
+from common.training.settings import TrainingSetup
 
-MODELS = ("FastPitch", "HiFi-GAN", "Tacotron2", "WaveGlow", "Jasper")
-VOCODERS = ("HiFi-GAN", "WaveGlow")
 FRAMES = (150, 860)  # of an utterance, as LJSpeech's
-_FRAMES_A_CHARACTER = 5.7
-_N_MELS = AudioConfig().n_mels
-
-MakeBatch = Callable[[Sequence[int], torch.Generator], Batch]
-DrawLengths = Callable[[int, torch.Generator], list[int]]
-
-
-def uniform_lengths(count: int, generator: torch.Generator) -> list[int]:
-    """Frames of ``count`` utterances for synthesis."""
-    return torch.randint(FRAMES[0], FRAMES[1] + 1, (count,), generator=generator).tolist()
+LETTERS_A_SECOND = 15.1  # 5.7 frames each
+SHORTEST = 1.4  # s, of LibriSpeech's utterances
+LIST = "list.txt"
 
 
 @dataclass(frozen=True)
@@ -57,195 +35,191 @@ class Setting:
     amp_dtype: torch.dtype | None = None
     plain: bool = False  # as the original does it
     tf32: bool = False
-    amp_grouped_conv: bool = True  # of HiFi-GAN: grouped convolutions in mixed precision too
+    options: tuple[str, ...] = ()  # of train.py
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A model to be trained."""
+    """How a model is measured."""
 
+    columns: tuple[str, ...] = ("wav", "text")  # of its training list
+    options: tuple[str, ...] = ()  # of train.py
+    has_plain: bool = False  # whether the original does it in another way, which the next two fields bring about
+    plain_options: tuple[str, ...] = ()
+    plain_config: Mapping[str, Any] = field(default_factory=dict)  # fields of ModelConfig
+    cudnn_benchmark: bool = False  # as scripts/train.sh trains it
+    segment: tuple[str, int] | None = None  # a vocoder's option of the segment length, and the published one in samples
+
+
+SUBJECTS = {
+    "FastPitch": Subject(
+        ("mel", "durations", "pitch", "text"),
+        ("--text-cleaners", "basic_cleaners"),
+        has_plain=True,
+        plain_config={"mask_convolutions": False},
+    ),
+    "Tacotron2": Subject(
+        ("mel", "text"),
+        ("--load-mel-from-disk", "--text-cleaners", "basic_cleaners"),
+        has_plain=True,
+        plain_options=("--no-mask-padding", "--no-mask-convolutions"),
+    ),
+    "HiFi-GAN": Subject(
+        ("wav",),
+        ("--concat-fwd",),
+        has_plain=True,
+        plain_options=("--no-concat-fwd",),
+        segment=("--segment-size", 8192),
+    ),
+    "WaveGlow": Subject(("wav",), cudnn_benchmark=True, segment=("--segment-length", 8000)),
+    # Noise has nothing to teach; large steps would only diverge.
+    "Jasper": Subject(("wav", "text"), ("--learning-rate", "1e-4"), has_plain=True),
+}
+
+
+def subject_of(model: str) -> Subject:
+    """How a model is measured; one that `SUBJECTS` does not name learns from recordings and transcripts."""
+    return SUBJECTS.get(model, Subject())
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A new model with what it takes to train it."""
+
+    args: argparse.Namespace  # train.py's
+    setup: TrainingSetup
     networks: dict[str, nn.Module]
     objective: Objective
-    optimizer: dict[str, Any]  # arguments of common.optim.build_optimizer
-    schedule: Schedule
-    make_batch: MakeBatch  # of utterances of these lengths (frames; a vocoder's segments: samples)
-    options: EngineOptions = field(default_factory=EngineOptions)
-    draw_lengths: DrawLengths = uniform_lengths  # of so many utterances (frames)
+    dataset: Any
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, model: str) -> None:
-    """Add which model, by default ``model``, and of which size."""
-    parser.add_argument("-m", "--model", choices=MODELS, default=model, help="what to train")
-    parser.add_argument("--preset", choices=tuple(hifigan.PRESETS), default="v1", help="of HiFi-GAN")
-    parser.add_argument("--wn-channels", type=positive_int, default=512, help="of WaveGlow")
-    parser.add_argument(
-        "--segment-length", type=positive_int, help="samples of a vocoder's segment; as published if not given"
-    )
-    parser.add_argument(
-        "--model-config",
-        type=Path,
-        default=CONFIGS / "jasper10x5dr_speedp-online_speca.yaml",
-        help="YAML file of Jasper's network, features and augmentation",
-    )
-    parser.add_argument("--max-duration", type=positive_float, default=16.7, help="of Jasper's longest utterance, s")
+    """Add which model, by default ``model``, and the lengths that it is measured with."""
+    parser.add_argument("-m", "--model", choices=available_models(), default=model, help="what to train")
+    parser.add_argument("--segment-length", type=int, help="samples of a vocoder's segment; as published if not given")
+    parser.add_argument("--max-duration", type=float, default=16.7, help="of a recognizer's longest utterance, s")
 
 
-def segment_length(args: argparse.Namespace) -> int:
-    """Samples of a vocoder's segment."""
-    return args.segment_length or {"HiFi-GAN": 8192, "WaveGlow": 8000}[args.model]
+def segment_length(args: argparse.Namespace) -> int | None:
+    """Samples of a vocoder's segment; None for other models."""
+    segment = subject_of(args.model).segment
+    return None if segment is None else args.segment_length or segment[1]
 
 
-def build(setting: Setting, args: argparse.Namespace) -> Subject:
-    """The model of the options, new, with the published optimizer."""
-    build_one = {
-        "FastPitch": _fastpitch,
-        "HiFi-GAN": _hifigan,
-        "Tacotron2": _tacotron2,
-        "WaveGlow": _waveglow,
-        "Jasper": _jasper,
-    }
-    subject = build_one[args.model](setting, args)
-    return replace(subject, options=replace(subject.options, amp_dtype=setting.amp_dtype))
+def durations(count: int, longest: float, random: np.random.Generator) -> list[float]:
+    """Seconds of ``count`` utterances, the first of them the longest.
+
+    They are spread like those of LibriSpeech's training utterances: few are short, most lie near the longest.
+    """
+    shortest = min(SHORTEST, longest / 2)
+    drawn = random.triangular(shortest, shortest + 0.9 * (longest - shortest), longest, size=count - 1)
+    return [longest, *(float(value) for value in drawn)]
 
 
-def _fastpitch(setting: Setting, args: argparse.Namespace) -> Subject:
-    config = fastpitch.ModelConfig(mask_convolutions=not setting.plain)
-    return Subject(
-        networks=fastpitch.build_networks(config, AudioConfig(), None),
-        objective=FastPitchObjective(),
-        optimizer={"name": "lamb", "learning_rate": 0.1, "weight_decay": 1e-6},
-        schedule=inverse_sqrt_schedule(0.1, warmup_steps=1000),
-        make_batch=_fastpitch_batch,
-        options=EngineOptions(grad_clip=1000.0),
-    )
+def parse_training(spec: ModelSpec, words: Sequence[str]) -> tuple[argparse.Namespace, TrainingSetup]:
+    """Options of train.py, with the model's recipe as defaults, and what the model makes of them."""
+    parser = ArgumentParser(prog="train.py")
+    add_run_arguments(parser)
+    add_optimization_arguments(parser)
+    add_audio_arguments(parser)
+    parser.set_defaults(**vars(spec.training.recipe))
+    spec.training.add_arguments(parser)
+    args = parser.parse_args(words)
+    return args, spec.training.parse(args)
 
 
-def _hifigan(setting: Setting, args: argparse.Namespace) -> Subject:
-    audio = AudioConfig(framing="aligned", peak=0.95)
-    networks = hifigan.build_networks(hifigan.PRESETS[args.preset], audio, None)
-    networks["msd"].amp_grouped_conv = setting.amp_grouped_conv
-    rate = 3e-4
-    return Subject(
-        networks=networks,
-        objective=HifiganObjective(audio, concat_fwd=not setting.plain),
-        optimizer={"name": "adamw", "learning_rate": rate, "weight_decay": 0.01, "betas": (0.8, 0.99), "eps": 1e-8},
-        schedule=exponential_schedule(rate, decay=0.9998),
-        make_batch=_segments,
-    )
+def configure(model: str, words: Sequence[str]) -> tuple[Any, AudioConfig]:
+    """ModelConfig and audio of a model that needs no training list, by further options of train.py."""
+    spec = get_model(model)
+    _, setup = parse_training(spec, ["--output", "-", "--training-files", "-", "--validation-files", "-", *words])
+    return spec.training.model_config(setup.options, setup.audio, None, base=None), setup.audio
 
 
-def _tacotron2(setting: Setting, args: argparse.Namespace) -> Subject:
-    config = tacotron2.ModelConfig(mask_convolutions=not setting.plain)
-    return Subject(
-        networks=tacotron2.build_networks(config, AudioConfig(), None),
-        objective=Tacotron2Objective(mask_padding=not setting.plain),
-        optimizer={"name": "adam", "learning_rate": 1e-3, "weight_decay": 1e-6, "betas": (0.9, 0.999), "eps": 1e-8},
-        schedule=lambda iteration, epoch: 1e-3,
-        make_batch=_tacotron2_batch,
-        options=EngineOptions(grad_clip=1.0),
-    )
+def save_random(path: Path, model: str, config: Any, audio: AudioConfig, *, assumed: tuple[str, ...] = ()) -> None:
+    """Write a checkpoint for inference with random weights, the same every time; ``assumed`` as in `Checkpoint`."""
+    torch.manual_seed(0)
+    networks = get_model(model).build_networks(config, audio, None, inference=True)
+    weights = {name: network.state_dict() for name, network in networks.items()}
+    save_checkpoint(path, Checkpoint(model, to_plain(config), audio, None, weights, assumed=assumed))
 
 
-def _waveglow(setting: Setting, args: argparse.Namespace) -> Subject:
-    config = waveglow.ModelConfig(wn_channels=args.wn_channels)
-    return Subject(
-        networks=waveglow.build_networks(config, AudioConfig(), None),
-        objective=WaveGlowObjective(AudioConfig()),
-        optimizer={"name": "adam", "learning_rate": 1e-4, "weight_decay": 0.0, "betas": (0.9, 0.999), "eps": 1e-8},
-        schedule=lambda iteration, epoch: 1e-4,
-        make_batch=_waveglow_segments,
-    )
+def _words(folder: Path, args: argparse.Namespace, further: Sequence[str]) -> list[str]:
+    """Those options for a corpus in ``folder``."""
+    subject, files = subject_of(args.model), str(folder / LIST)
+    words = ["--output", str(folder), "--dataset-path", str(folder), "--training-files", files]
+    words += ["--validation-files", files, *subject.options]
+    if subject.segment is not None:
+        words += [subject.segment[0], str(segment_length(args))]
+    return [*words, *["--cuda"] * args.cuda, *further]
 
 
-def _jasper(setting: Setting, args: argparse.Namespace) -> Subject:
-    settings = load_config(args.model_config)
-    model, augmentation = settings.model, settings.train.augmentation
-    features = model.features
-    frames_a_second = features.sample_rate / features.hop_length
+def draw_lengths(count: int, args: argparse.Namespace, further: Sequence[str]) -> tuple[list[int], int]:
+    """Samples of ``count`` utterances, and their sampling rate in Hz; ``further`` are options of train.py.
 
-    def draw_lengths(count: int, generator: torch.Generator) -> list[int]:
-        random = np.random.default_rng(generator.initial_seed())
-        return [round(seconds * frames_a_second) for seconds in durations(count, args.max_duration, random)]
-
-    def make_batch(lengths: Sequence[int], generator: torch.Generator) -> JasperBatch:
-        n_samples = torch.tensor(lengths) * features.hop_length
-        seconds = n_samples / features.sample_rate
-        token_lengths = (seconds * LETTERS_A_SECOND).long().clamp(min=1)
-        waves = _wave(n_samples.tolist(), generator)
-        inside = torch.arange(waves.size(1)) < n_samples.unsqueeze(1)
-        return JasperBatch(
-            names=_names(len(lengths)),
-            waves=waves * inside,
-            wave_lengths=n_samples,
-            tokens=torch.randint(len(model.labels), (len(lengths), int(token_lengths.max())), generator=generator),
-            token_lengths=token_lengths,
-            hop_length=features.hop_length,
-            draws=torch.rand(len(lengths), augmentation.n_draws, generator=generator),
-        )
-
-    return Subject(
-        networks=jasper.build_networks(model, features.audio, None),
-        objective=JasperObjective(augmentation),
-        optimizer={
-            "name": "novograd",
-            "learning_rate": 0.01,
-            "weight_decay": 1e-3,
-            "betas": (0.95, 0.0),
-            "eps": 1e-8,
-        },
-        schedule=lambda iteration, epoch: 1e-4,  # noise has nothing to teach; large steps would only diverge
-        make_batch=make_batch,
-        draw_lengths=draw_lengths,
-    )
+    Lengths are uniform as LJSpeech's; of a recognizer they are spread as LibriSpeech's, and a vocoder's are segments.
+    """
+    spec, audio, segment = get_model(args.model), AudioConfig(), segment_length(args)
+    if isinstance(spec.inference, RecognizerSpec):
+        rate = spec.inference.sampling_rate(configure(args.model, further)[0])
+        seconds = durations(count, args.max_duration, np.random.default_rng(args.seed))
+        return [round(value * rate) for value in seconds], rate
+    if segment is not None:
+        return [segment] * count, audio.sampling_rate
+    generator = torch.Generator().manual_seed(args.seed)
+    frames = torch.randint(FRAMES[0], FRAMES[1] + 1, (count,), generator=generator)
+    return (audio.hop_length * frames).tolist(), audio.sampling_rate
 
 
-def _text(lengths: Sequence[int], generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Made-up symbols (B, L) of utterances of so many frames, and how many of each."""
-    counts = torch.tensor([max(round(length / _FRAMES_A_CHARACTER), 1) for length in lengths])
-    return torch.randint(1, 148, (len(lengths), int(counts.max())), generator=generator), counts
+def make_corpus(folder: Path, lengths: Sequence[int], columns: Sequence[str], *, sampling_rate: int, seed: int) -> Path:
+    """Write utterances of noise, of ``lengths`` samples, and their list with these columns; gives the list."""
+    generator, audio, lines = torch.Generator().manual_seed(seed), AudioConfig(), []
+
+    def save(column: str, number: int, text: str, n_samples: int) -> str:
+        n_frames = n_samples // audio.hop_length
+        path = Path(column) / (f"{number}.wav" if column == "wav" else f"{number}.pt")
+        if column == "text":
+            return text
+        if column == "wav":
+            wave = 0.3 * torch.randn(n_samples, generator=generator).clamp(-3, 3)
+            save_wav(folder / path, wave, sampling_rate=sampling_rate, durable=False)
+        elif column == "mel":
+            save_tensor(folder / path, torch.randn(audio.n_mels, n_frames, generator=generator) - 5, durable=False)
+        elif column == "durations":
+            ends = torch.linspace(0, n_frames, len(text) + 1).round().long()
+            save_tensor(folder / path, ends.diff(), durable=False)
+        else:
+            save_tensor(folder / path, torch.randn(len(text), generator=generator), durable=False)
+        return str(path)
+
+    for number, n_samples in enumerate(lengths):
+        text = _letters(max(round(LETTERS_A_SECOND * n_samples / sampling_rate), 1), generator)
+        lines.append("|".join(save(column, number, text, n_samples) for column in columns) + "\n")
+    if "pitch" in columns:
+        write_json(folder / f"pitch_char_stats__{Path(LIST).stem}.json", {"mean": 200.0, "std": 50.0})
+    write_text(folder / LIST, "".join(lines))
+    return folder / LIST
 
 
-def _mels(lengths: Sequence[int], generator: torch.Generator) -> Tensor:
-    return torch.randn(len(lengths), _N_MELS, max(lengths), generator=generator) - 5
+def _letters(count: int, generator: torch.Generator) -> str:
+    """So many letters, in words of five."""
+    letters = "".join(chr(ord("a") + value) for value in torch.randint(26, (count,), generator=generator).tolist())
+    return "".join(" " if place % 6 == 5 and place + 1 < count else letter for place, letter in enumerate(letters))
 
 
-def _names(count: int) -> tuple[str, ...]:
-    return tuple(f"made up {index}" for index in range(count))
-
-
-def _fastpitch_batch(lengths: Sequence[int], generator: torch.Generator) -> FastPitchBatch:
-    tokens, token_lengths = _text(lengths, generator)
-    durations = torch.zeros(tokens.shape, dtype=torch.int64)
-    for row, (length, count) in enumerate(zip(lengths, token_lengths.tolist())):
-        durations[row, :count] = torch.linspace(0, length, count + 1).round().long().diff()
-    return FastPitchBatch(
-        names=_names(len(lengths)),
-        tokens=tokens,
-        token_lengths=token_lengths,
-        mels=_mels(lengths, generator),
-        mel_lengths=torch.tensor(lengths),
-        durations=durations,
-        pitch=torch.randn(tokens.shape, generator=generator),
-    )
-
-
-def _tacotron2_batch(lengths: Sequence[int], generator: torch.Generator) -> Tacotron2Batch:
-    tokens, token_lengths = _text(lengths, generator)
-    mels = _mels(lengths, generator)
-    for row, (length, count) in enumerate(zip(lengths, token_lengths.tolist())):
-        tokens[row, count:] = 0
-        mels[row, :, length:] = 0.0
-    return Tacotron2Batch(_names(len(lengths)), tokens, token_lengths, mels, torch.tensor(lengths))
-
-
-def _wave(lengths: Sequence[int], generator: torch.Generator) -> Tensor:
-    return 0.3 * torch.randn(len(lengths), max(lengths), generator=generator).clamp(-3, 3)
-
-
-def _segments(lengths: Sequence[int], generator: torch.Generator) -> HifiganBatch:
-    wave = _wave(lengths, generator)
-    return HifiganBatch(_names(len(lengths)), wave, torch.tensor(lengths), AudioConfig().hop_length)
-
-
-def _waveglow_segments(lengths: Sequence[int], generator: torch.Generator) -> WaveGlowBatch:
-    return WaveGlowBatch(_names(len(lengths)), _wave(lengths, generator), AudioConfig().hop_length)
+def build(setting: Setting, args: argparse.Namespace, further: Sequence[str], folder: Path) -> Trial:
+    """The model of the options, new, with its losses and the corpus in ``folder``."""
+    spec, subject = get_model(args.model), subject_of(args.model)
+    words = [*_words(folder, args, further), *setting.options, *(subject.plain_options if setting.plain else ())]
+    if setting.amp_dtype is not None:
+        words += ["--amp", "--amp-dtype", str(setting.amp_dtype).removeprefix("torch.")]
+    training = spec.training
+    train_args, setup = parse_training(spec, words)
+    options, audio, text = setup.options, setup.audio, setup.text
+    config = training.model_config(options, audio, text, base=None)
+    if setting.plain:
+        config = replace(config, **subject.plain_config)
+    networks = spec.build_networks(config, audio, text)
+    if training.set_up_networks is not None:
+        training.set_up_networks(networks, options, text=text, new=True)
+    dataset = training.build_dataset(options, train_args.training_files, audio=audio, text=text, training=True)
+    return Trial(train_args, setup, networks, training.build_objective(options, audio), dataset)
