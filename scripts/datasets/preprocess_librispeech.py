@@ -1,6 +1,6 @@
 """Turns LibriSpeech's FLAC files into wav files, with copies of other speeds, and writes the manifests to train with.
 
-    python -m scripts.preprocess_librispeech LibriSpeech --subsets train-clean-100 dev-clean --speeds 0.9 1.1
+    python -m scripts.datasets.preprocess_librispeech LibriSpeech --subsets train-clean-100 dev-clean --speeds 0.9 1.1
 
 writes ``LibriSpeech/train-clean-100-wav/`` with ``<id>.wav``, ``<id>-0.9.wav`` and ``<id>-1.1.wav`` beside each other,
 and ``LibriSpeech/librispeech-train-clean-100-wav.json``. Run again, it goes on: files that are there stay. Copies of

@@ -30,7 +30,7 @@ from common.errors import InputError
 from common.extraction.corpus import Report, extract_corpus
 from common.extraction.features import ExtractionPlan
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT.parent / "shared" / "data" / "LJSpeech-sample"
 COMPARED = 40  # clips that the comparison is timed on
 

@@ -1,6 +1,6 @@
 """Makes a small corpus in LJSpeech's layout by letting the embedded speaker read a list of sentences.
 
-    python -m scripts.make_corpus -o output/corpus
+    python -m scripts.datasets.make_corpus -o output/corpus
 
 Beside `wavs/` and `metadata.csv` it writes `TextGrid/` with the true boundaries of words and phones, and two
 filelists, `train.txt` and `val.txt`, of lines `wavs/EM-0001.wav|transcript`. With `--speakers low=20 high=90` several

@@ -1,6 +1,6 @@
 """Two voices in one: trains a small FastPitch on a corpus of two embedded speakers, and tells them apart by pitch.
 
-    python -m scripts.two_speakers
+    python -m scripts.demos.two_speakers
 
 The voice is trained from recordings and transcripts alone. Then both speakers say the same sentences, and the mean
 pitch of each is compared with that of the recordings it learnt from. A run that was stopped goes on where it was.
@@ -20,8 +20,8 @@ from common.cli import ArgumentParser, non_negative_int, positive_float, positiv
 from common.config import AudioConfig
 from common.errors import InputError
 from common.files import write_text
-from scripts.make_corpus import READER, SENTENCES, Corpus, make_corpus, read_sentences
-from scripts.quickstart import ARCHITECTURE, OPTIMIZATION, CommandError, call, stage
+from scripts.datasets.make_corpus import READER, SENTENCES, Corpus, make_corpus, read_sentences
+from scripts.demos.quickstart import ARCHITECTURE, OPTIMIZATION, CommandError, call, stage
 
 PITCHES = {"low": 60, "high": 99}  # of the embedded speaker's 0 to 99; below 50 its voice is creaky and half unvoiced
 AUDIO = AudioConfig()

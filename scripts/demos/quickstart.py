@@ -1,6 +1,6 @@
 """A first voice in minutes: makes a corpus, trains a small FastPitch on it, speaks ten sentences and measures them.
 
-    python -m scripts.quickstart
+    python -m scripts.demos.quickstart
 
 The corpus is spoken by the embedded speaker, so the new voice can be compared with the speaker it learnt from on
 sentences that are not in the corpus. A run that was stopped goes on where it was when it is started again.
@@ -32,9 +32,9 @@ from common.plots import plot_utterance, save_png
 from common.synthesis.phrases import Phrase, read_phrases
 from common.synthesis.vocoder import ACCEPTABLE_DIFFERENCES, AudioContract
 from common.text.espeak import Speaker
-from scripts.make_corpus import READER, SENTENCES, Corpus, make_corpus, normalise, read_sentences
+from scripts.datasets.make_corpus import READER, SENTENCES, Corpus, make_corpus, normalise, read_sentences
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 AUDIO = AudioConfig()
 
 EPOCHS = 24  # of 33 steps

@@ -1,6 +1,6 @@
 """Lists of the Free Spoken Digit Dataset to train on and to test with, split by take as its authors do.
 
-    python -m scripts.make_digits_lists fsdd output/digits
+    python -m scripts.datasets.make_digits_lists fsdd output/digits
 
 writes ``train.txt`` (takes 5 and up) and ``test.txt`` (takes 0 to 4) of lines ``7_george_12.wav|seven``, relative to
 ``fsdd/recordings``.

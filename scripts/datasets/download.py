@@ -1,6 +1,6 @@
 """Fetches one file from a URL or a local path: interrupted downloads go on, and the checksum is verified.
 
-python -m scripts.download https://example.org/corpus.tar.bz2 -o corpus.tar.bz2 --sha256 be1a...
+python -m scripts.datasets.download https://example.org/corpus.tar.bz2 -o corpus.tar.bz2 --sha256 be1a...
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """Measures how well FastPitch 1.1's learned alignment agrees with the true boundaries of phones.
 
-    python -m scripts.align_accuracy
+    python -m scripts.demos.align_accuracy
 
 The embedded speaker reads the quickstart's corpus, and tells where each phone ends. A small FastPitch is trained by
 train.py --learned-alignment on wavs and phones alone; the durations that it then finds in each recording are compared
@@ -34,8 +34,8 @@ from fastpitch.data_function import PITCH_CACHE, UnalignedDataset
 from fastpitch.frames import RECORDED
 from fastpitch.model import FastPitch, ModelConfig, build_networks
 from fastpitch.voice_pitch import VoicePitch
-from scripts.make_corpus import READER, SENTENCES, make_corpus, read_sentences
-from scripts.quickstart import N_VALIDATION, NO_DROPOUT, CommandError, Folders, call, cpu_seconds, stage
+from scripts.datasets.make_corpus import READER, SENTENCES, make_corpus, read_sentences
+from scripts.demos.quickstart import N_VALIDATION, NO_DROPOUT, CommandError, Folders, call, cpu_seconds, stage
 
 EPOCHS = 20  # of 33 updates
 KL_LOSS_START_EPOCH, KL_LOSS_WARMUP_EPOCHS = 4, 4  # published: 250 and 100, of 1500
