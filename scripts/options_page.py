@@ -47,6 +47,7 @@ VARIABLES = {
     "GRAD_ACCUMULATION": "micro-batches in an update",
     "HOLD_EPOCHS": "epochs at the full learning rate",
     "INPUT_MELS_DIR": "folder with the generator's mel-spectrograms",
+    "LARGEST_BATCH": "`true`: find the largest batch that fits",
     "KL_LOSS_START_EPOCH": "epoch after which the binarization loss begins",
     "KL_LOSS_WARMUP_EPOCHS": "epochs in which its weight rises",
     "LEARNING_RATE": "learning rate",
@@ -79,7 +80,7 @@ VARIABLES = {
 }
 # Ways in which a script names a variable: with a default and perhaps a comment, exported with a default, in a table of
 # options of train.py (a hyphen: set by the script itself) and of the models that have them, or for another script.
-_ASSIGNED = re.compile(r'^: "\$\{(?P<name>\w+):=(?P<default>.*?)\}"(?:\s*#\s*(?P<comment>.*))?$', re.MULTILINE)
+_ASSIGNED = re.compile(r'^ *: "\$\{(?P<name>\w+):=(?P<default>.*?)\}"(?:\s*#\s*(?P<comment>.*))?$', re.MULTILINE)
 _EXPORTED = re.compile(
     r"^export (?P<name>\w+)=\$\{(?P=name):-(?P<default>[^}]*)\}(?:\s*#\s*(?P<comment>.*))?$", re.MULTILINE
 )
@@ -273,6 +274,11 @@ def page() -> str:
         text += command_section(f"inference.py --{option}", f"inference --{option} CHECKPOINT", about)
     for title, command, about in (
         ("extract_mels.py", "extract_mels", "Features of a corpus, and reports on it."),
+        (
+            "extract_mels.py --checkpoint",
+            "extract_mels --checkpoint CHECKPOINT",
+            "Mel-spectrograms that a generator makes teacher-forced, to fine-tune a vocoder on.",
+        ),
         ("scripts/evaluate_voice.sh", module_of("evaluate_voice.sh"), "Quality and speed of a voice."),
         ("scripts/quickstart.sh", module_of("quickstart.sh"), "A first voice in minutes."),
     ):
