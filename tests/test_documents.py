@@ -89,10 +89,15 @@ def option_names(program: str) -> set[str]:
 
 @cache
 def text_of(script: Path) -> str:
-    """A script with those that it calls and what they all read."""
-    text = script.read_text(encoding="utf-8")
-    called = {ROOT / "scripts" / name for name in re.findall(r"(\w+\.sh)\b", re.sub(r"(?m)^#.*", "", text))}
-    return text + "".join(text_of(path) for path in sorted(called) if path.is_file() and path != script)
+    """The code of a script and of all that it calls, without comment lines."""
+    texts: dict[Path, str] = {}
+    waiting = [script]
+    while waiting:
+        path = waiting.pop()
+        if path not in texts and path.is_file():
+            texts[path] = re.sub(r"(?m)^#.*", "", path.read_text(encoding="utf-8"))
+            waiting += [ROOT / "scripts" / name for name in re.findall(r"\w+\.sh\b", texts[path])]
+    return "".join(texts.values())
 
 
 def knows(script: Path, variable: str) -> bool:
@@ -101,7 +106,7 @@ def knows(script: Path, variable: str) -> bool:
         return True
     if script.name == "download_models.sh" and variable.endswith(("_SOURCE", "_SHA256")):  # read in Python, by model
         return True
-    return re.search(rf"\b{variable}\b", re.sub(r"(?m)^#.*", "", text_of(script))) is not None
+    return re.search(rf"\b{variable}\b", text_of(script)) is not None
 
 
 def anchors(text: str) -> set[str]:
