@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from common.data_report.findings import KINDS
 from common.registry import available_models
 from scripts import options_page
 from scripts.options_page import module_of, options_of
@@ -178,6 +179,11 @@ def test_the_defaults_in_the_table_of_text_options_are_the_real_ones():
     for names, default in rows:
         for name in re.findall(r"`(--[a-z0-9-]+)`", names):
             assert (name, default.strip()) == (name, real[name])
+
+
+def test_the_kinds_of_findings_in_the_table_are_those_of_the_data_report():
+    rows = re.findall(r"^\| `([a-z_]+)` \| (refused|suspicious) \|", DOCUMENTS["docs/DATA.md"], re.MULTILINE)
+    assert rows == [(name, kind.level) for name, kind in KINDS.items()]
 
 
 def test_each_script_is_named_in_a_document_and_each_named_one_exists():
