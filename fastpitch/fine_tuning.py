@@ -38,7 +38,7 @@ def set_up_networks(
     if new and options.initial_voice is not None:
         speaking = {entry.fields.get("speaker", "") for entry in options.entries}
         lines = start_from(network, options.initial_voice, text=text, speaking=speaking)
-    if new and (options.pitch_mean_std_file is not None or not options.model.learned_alignment):
+    if new and (options.pitch_mean_std_file is not None or not options.architecture.learned_alignment):
         network.set_pitch_statistics(
             read_pitch_statistics(options.pitch_mean_std_file or _find_pitch_statistics(options))
         )
