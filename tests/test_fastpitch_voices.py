@@ -26,7 +26,7 @@ from fastpitch.model import ModelConfig, build_networks
 from fastpitch.prosody_transforms import EnergyTransform, PitchTransform, energy_transform_custom
 from fastpitch.training_list import speaker_names
 from scripts import extract_fine_tune_mels
-from scripts.make_corpus import make_corpus
+from scripts.datasets.make_corpus import make_corpus
 
 ROOT = Path(__file__).resolve().parents[1]
 SENTENCES = ["Bread and salt.", "Seven ships came.", "He read it twice.", "She counts the steps.", "The rain stopped."]
