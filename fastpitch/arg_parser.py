@@ -8,14 +8,7 @@ from typing import Any, TypeVar
 from common.audio.arguments import audio_config_from_args, features_config
 from common.audio.pitch import METHODS
 from common.audio.pitch_statistics import PitchStatistics, read_pitch_statistics
-from common.cli import (
-    ArgumentParser,
-    non_negative_float,
-    non_negative_int,
-    option_of,
-    positive_float,
-    positive_int,
-)
+from common.cli import ArgumentParser, non_negative_float, non_negative_int, option_of, positive_float, positive_int
 from common.config import AudioConfig, TextConfig
 from common.data.filelist import FilelistEntry
 from common.errors import InputError, OptionError
