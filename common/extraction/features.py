@@ -179,6 +179,7 @@ def _prepare(utterance: Utterance, plan: ExtractionPlan) -> Prepared:
 
 def _with_tokens(item: Prepared, plan: ExtractionPlan) -> Prepared:
     """With the ids of the transcript, and what an earlier run of the teacher made of them."""
+    assert plan.teacher is not None
     front_end = text_front_end(plan.teacher.text, plan.teacher.unknown_symbols)
     front_end.dropped.clear()
     tokens = tuple(front_end.encode(item.text))
