@@ -12,8 +12,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from common.audio.resampling import resample
-from common.checkpoints.loading import NO_EMA, load_for_inference, open_checkpoint
-from common.errors import CheckpointError
+from common.checkpoints.loading import LoadedCheckpoint, load_for_inference, open_checkpoint
 from common.precision import Precision
 from common.recognition.error_rates import ErrorCounts, error_counts
 from common.registry import RecognizerSpec
@@ -197,29 +196,24 @@ class Recognizer:
 
 
 def load_recognizer(
-    path: Path | str,
+    checkpoint: LoadedCheckpoint | Path | str,
     *,
-    model: str | None = None,
     options: Any = None,
-    ema: bool = False,
     precision: Precision | None = None,
     batch_size: int = 16,
     padded_duration: float = 0.0,
 ) -> Recognizer:
-    """The recognizer of a checkpoint, which must be of ``model`` if that is given.
-
-    ``options`` are the model's own, by default those of a command line that gives none; ``ema`` takes the EMA weights.
+    """The recognizer of a checkpoint; ``options`` are the model's own (`RecognizerSpec.parse`), or its defaults.
 
     Raises:
-        CheckpointError: it cannot be read, is of another model, or has no EMA weights.
+        CheckpointError: it cannot be read, or is of a model that does another job.
     """
     precision = precision or Precision()
-    loaded = open_checkpoint(Path(path), model=model, role="recognizer", ema=ema)
-    if ema and not loaded.ema:
-        raise CheckpointError(f"{path}: holds {NO_EMA}")
-    inference = loaded.spec.inference
+    if not isinstance(checkpoint, LoadedCheckpoint):
+        checkpoint = open_checkpoint(Path(checkpoint), role="recognizer", ema=False)
+    inference = checkpoint.spec.inference
     assert isinstance(inference, RecognizerSpec)
-    network, config = load_for_inference(loaded, device=precision.device)
+    network, config = load_for_inference(checkpoint, device=precision.device)
     return Recognizer(
         inference,
         network,
