@@ -14,7 +14,7 @@ from jasper.config import LABELS, DatasetSettings
 from jasper.manifest import Entry, Recording, manifest_bytes, read_entries
 from jasper.recordings import JasperRecordings
 from jasper.waveform import change_speed
-from scripts.preprocess_librispeech import main as preprocess
+from scripts.datasets.preprocess_librispeech import main as preprocess
 
 RATE = 16000
 
