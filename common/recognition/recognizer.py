@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -21,46 +21,14 @@ from common.timing import Stopwatch
 _BATCHES_PER_WINDOW = 16  # utterances are sorted by length within so many batches; results keep the list's order
 
 
-class SpeechRecordings(Protocol):
-    """Utterances to transcribe."""
-
-    durations: list[float]  # s
-
-    def __len__(self) -> int: ...
-
-    def name(self, index: int) -> str:
-        """What results call it: the path of its recording."""
-
-    def transcript(self, index: int) -> str | None:
-        """Its reference transcript, where one is known."""
-
-    def load(self, index: int) -> Tensor:
-        """Its samples (T,) float32 at the recognizer's rate, prepared."""
-
-
 @dataclass(frozen=True)
-class _Waves:
-    """Waves that are in memory."""
+class SpeechRecordings:
+    """Utterances to transcribe; each field has one entry per utterance."""
 
-    waves: Sequence[Tensor]  # (T,) float32
-    sampling_rate: int  # Hz, of all of them
-    prepare: Callable[[Tensor, int], Tensor]
-
-    @property
-    def durations(self) -> list[float]:
-        return [len(wave) / self.sampling_rate for wave in self.waves]
-
-    def __len__(self) -> int:
-        return len(self.waves)
-
-    def name(self, index: int) -> str:
-        return f"wave {index + 1}"
-
-    def transcript(self, index: int) -> str | None:
-        return None
-
-    def load(self, index: int) -> Tensor:
-        return self.prepare(self.waves[index], self.sampling_rate)
+    names: Sequence[str]  # in results: paths of recordings
+    durations: Sequence[float]  # s
+    transcripts: Sequence[str | None]  # references, where they are known
+    load: Callable[[int], Tensor]  # index -> samples (T,) float32 at the recognizer's rate, prepared
 
 
 @dataclass(frozen=True)
@@ -140,8 +108,8 @@ class Recognizer:
                 if on_batch is not None:
                     on_batch(seconds)
             for index in sorted(texts):
-                reference, duration = recordings.transcript(index), recordings.durations[index]
-                transcripts.append(Transcript(recordings.name(index), texts[index], reference, duration))
+                reference, duration = recordings.transcripts[index], recordings.durations[index]
+                transcripts.append(Transcript(recordings.names[index], texts[index], reference, duration))
                 if on_result is not None:
                     on_result(transcripts[-1])
         return transcripts
@@ -161,13 +129,18 @@ class Recognizer:
         return times, measured
 
     def _recordings(self, speech: Any, sampling_rate: int | None) -> SpeechRecordings:
-        if isinstance(speech, str | Path | Tensor):
-            speech = [speech]
-        if not isinstance(speech, list | tuple):
+        if isinstance(speech, SpeechRecordings):
             return speech
-        if speech and isinstance(speech[0], Tensor):
-            return _Waves(speech, sampling_rate or self.sampling_rate, self._prepare)
-        return self.open([Path(path) for path in speech])
+        items = [speech] if isinstance(speech, str | Path | Tensor) else list(speech)
+        if not all(isinstance(item, Tensor) for item in items):
+            return self.open([Path(path) for path in items])
+        rate = sampling_rate or self.sampling_rate
+        return SpeechRecordings(
+            names=[f"wave {number}" for number in range(1, len(items) + 1)],
+            durations=[len(wave) / rate for wave in items],
+            transcripts=[None] * len(items),
+            load=lambda index: self._prepare(items[index], rate),
+        )
 
     def _prepare(self, wave: Tensor, sampling_rate: int) -> Tensor:
         """wave (T,) of any rate as the network reads it."""
@@ -177,8 +150,8 @@ class Recognizer:
     def _windows(self, recordings: SpeechRecordings) -> Iterator[list[list[int]]]:
         """Windows of utterances in the list's order, each cut into length-bucketed batches."""
         size = self._batch_size * _BATCHES_PER_WINDOW
-        for first in range(0, len(recordings), size):
-            indices = range(first, min(first + size, len(recordings)))
+        for first in range(0, len(recordings.durations), size):
+            indices = range(first, min(first + size, len(recordings.durations)))
             window = sorted(indices, key=lambda index: recordings.durations[index])
             yield [window[start : start + self._batch_size] for start in range(0, len(window), self._batch_size)]
 
