@@ -1,32 +1,31 @@
 """WaveGlow's loss: the negative log-likelihood of sound, given its mel-spectrogram."""
 
-import argparse
-
 import torch
 from torch import Tensor
 
 from common.config import AudioConfig
 from common.data.recordings import input_mel_extractor
 from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
+from waveglow.arg_parser import TrainingOptions
 from waveglow.data_function import WaveGlowBatch
 from waveglow.model import FlowOutput
 
 _N_EXAMPLES = 2
-_EXAMPLE_CHUNK = 256  # frames; bounds the memory of resynthesising whole recordings
+_EXAMPLE_CHUNK = 256  # frames; bounds the memory of resynthesizing complete recordings
 
 
 class WaveGlowObjective(Objective):
     """The likelihood of segments, a mean over all elements of z of the global batch, as published.
 
     All segments have the same length, so that it is also the mean over segments of their means. Validation takes it
-    over the same segments each time; whole recordings are resynthesised to listen to.
+    over the same segments each time; complete recordings are resynthesized for listening.
     """
 
     phases = (Phase("waveglow", trains=("waveglow",)),)
     log_style = LogStyle({}, format="{:>6.3f}", shows_speed=True)
 
     def __init__(self, audio: AudioConfig, *, sigma: float = 1.0) -> None:
-        """``sigma`` is the standard deviation of the noise that sound shall become."""
+        """``sigma`` is the standard deviation of the noise that sound should become."""
         self._sigma = sigma
         self._mel = input_mel_extractor(audio)
 
@@ -69,6 +68,6 @@ def likelihood_sum(out: FlowOutput, *, sigma: float) -> Tensor:
         return out.z.square().sum() / (2 * sigma**2) - scales - torch.stack(out.log_det).sum()
 
 
-def build_objective(args: argparse.Namespace, audio: AudioConfig) -> WaveGlowObjective:
-    """The objective with the options of the command line."""
-    return WaveGlowObjective(audio, sigma=args.sigma)
+def build_objective(options: TrainingOptions, audio: AudioConfig) -> WaveGlowObjective:
+    """The objective that the options describe."""
+    return WaveGlowObjective(audio, sigma=options.sigma)

@@ -1,7 +1,6 @@
-"""HiFi-GAN's published checkpoints, NVIDIA's and the authors', with the files that belong to them beside them."""
+"""HiFi-GAN's published checkpoints, NVIDIA's and the authors', with the files that belong to them in their folder."""
 
 import re
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,9 @@ from common.errors import CheckpointError, InputError
 from common.files import read_json
 
 State = dict[str, Tensor]
-_LARGEST_CONFIG = 100_000  # bytes; other JSON files of a folder are not searched for a configuration
+_LARGEST_CONFIG = 100_000  # bytes; larger JSON files of a folder are not searched for a configuration
 _PERIODS = [2, 3, 5, 7, 11]  # samples; no published file records them
+_PAIRS = (("g_", "do_"), ("hifigan_gen_", "hifigan_discrim_"))  # names of a generator's file and its discriminators'
 _NETWORK = (
     "resblock",
     "upsample_rates",
@@ -26,76 +26,52 @@ _NETWORK = (
     "resblock_kernel_sizes",
     "resblock_dilation_sizes",
 )
-# AudioConfig's fields and the names that the two layouts have for them
-_AUTHORS_AUDIO = {
-    "sampling_rate": "sampling_rate",
+# AudioConfig's fields and their names in the two layouts.
+_COMMON_AUDIO = {"sampling_rate": "sampling_rate", "n_mels": "num_mels"}
+_AUTHORS_AUDIO = _COMMON_AUDIO | {
     "filter_length": "n_fft",
     "hop_length": "hop_size",
     "win_length": "win_size",
-    "n_mels": "num_mels",
     "mel_fmin": "fmin",
     "mel_fmax": "fmax",
 }
-_NVIDIA_AUDIO = {
-    "sampling_rate": "sampling_rate",
-    "filter_length": "filter_length",
-    "hop_length": "hop_length",
-    "win_length": "win_length",
-    "n_mels": "num_mels",
-    "mel_fmin": "mel_fmin",
-    "mel_fmax": "mel_fmax",
+_NVIDIA_AUDIO = _COMMON_AUDIO | {
+    name: name for name in ("filter_length", "hop_length", "win_length", "mel_fmin", "mel_fmax")
 }
-# Neither layout records these two; both were trained with aligned frames of recordings scaled to 0.95, but voices
+# Neither layout records these two; both were trained with aligned frames of recordings scaled to 0.95, but vocoders
 # fine-tuned on a generator's mels, which are usually centered, are written in the same way.
 _UNRECORDED = {"framing": "aligned", "peak": 0.95}
 _FLAT_RESBLOCK = re.compile(r"resblocks\.(\d+)\.(convs.*)")
 _TRAINED_PARTS = {"discriminator": ("msd", "mpd"), "generator": ("generator",)}  # in their optimizers' order
 
 
-@dataclass(frozen=True)
-class _Description:
-    """What a layout says of a voice beside its weights."""
+def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint | None:
+    """A generator's file as a checkpoint, with the discriminators and optimizers of its folder if ``training``.
 
-    source: Path  # the file that says it
-    network: dict[str, Any]  # the generator's part of ModelConfig
-    audio: AudioConfig
-    assumed: tuple[str, ...]
-    pooling_padding: int  # samples, of the multi-scale discriminator
-
-
-def generator_state(payload: dict[str, Any]) -> State | None:
-    """The generator's weights in a payload: named so, as a ``state_dict``, or all that there is; else None."""
-    for state in (payload.get("generator"), payload.get("state_dict"), payload):
-        if isinstance(state, dict):
-            named = without_prefix(state)
-            if "conv_pre.bias" in named and "conv_post.bias" in named and any(key.startswith("ups.") for key in named):
-                return named
-    return None
-
-
-def read(payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint:
-    """A generator's file as a checkpoint, with the discriminators and optimizers beside it if ``training``.
-
-    Where no discriminators lie beside it, ``networks`` has the generator alone and ``training`` is None.
+    Without discriminators in its folder, ``networks`` has the generator alone and ``training`` is None. The result is
+    None for a file of another layout.
 
     Raises:
-        CheckpointError: there is no configuration, or it does not fit; or the discriminators' file is damaged.
+        CheckpointError: there is no configuration, or it does not fit; the discriminators' file is damaged, or given
+            in place of the generator's.
     """
-    weights = _conv1d_tensors(generator_state(payload))
-    averages = payload.get("gen_ema")
-    averages = None if averages is None else _conv1d_tensors(without_prefix(averages))
-    if isinstance(payload.get("config"), dict):
-        description = _nvidia_description(payload, weights, path=path)
-    else:
-        description = _authors_description(weights, path=path)
-    n_kernels = len(description.network["resblock_kernel_sizes"])
-    networks = {"generator": _with_our_names(weights, n_kernels=n_kernels)}
-    ema = {} if averages is None else {"generator": _with_our_names(averages, n_kernels=n_kernels)}
-    config = dict(description.network) | {"msd_pooling_padding": description.pooling_padding}
+    found = _generator_state(payload)
+    if found is None:
+        if isinstance(payload.get("mpd"), dict) and isinstance(payload.get("msd"), dict):
+            generator = _partner(path, "generator")
+            advice = f"give its generator, {generator}" if generator else "its generator is not in the same folder"
+            raise CheckpointError(f"{path}: holds HiFi-GAN's discriminators, which cannot infer; {advice}")
+        return None
+    weights = _conv1d_tensors(found)
+    config, audio, assumed = _description(payload, weights, path=path)
+    n_kernels = len(config["resblock_kernel_sizes"])
+    networks, ema = {"generator": _with_our_names(weights, n_kernels=n_kernels)}, {}
+    if payload.get("gen_ema") is not None:
+        averages = _conv1d_tensors(without_prefix(payload["gen_ema"]))
+        ema["generator"] = _with_our_names(averages, n_kernels=n_kernels)
     state = None
-    beside = _beside(path, "discriminators")
-    if training and beside is not None:
-        discriminators = read_payload(beside)
+    if training and (source := _partner(path, "discriminators")):
+        discriminators = read_payload(source)
         try:
             for name in ("mpd", "msd"):
                 networks[name] = without_prefix(discriminators[name])
@@ -104,69 +80,77 @@ def read(payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint:
             config |= _discriminator_config(networks["mpd"], networks["msd"])
             state = _training_state(discriminators, networks)
         except (LookupError, TypeError, AttributeError, ValueError, RuntimeError) as error:
-            raise CheckpointError(f"{beside}: damaged discriminators of HiFi-GAN ({error!r})") from error
+            raise CheckpointError(f"{source}: damaged discriminators of HiFi-GAN ({error!r})") from error
     return Checkpoint(
         model="HiFi-GAN",
         config=config,
-        audio=description.audio,
+        audio=audio,
         text=None,
         networks=networks,
         ema=ema or None,
         training=state,
-        assumed=description.assumed,
+        assumed=assumed,
     )
 
 
-def not_a_generator(path: Path) -> CheckpointError:
-    """The error for discriminators given in place of a generator, which names the file to give."""
-    generator = _beside(path, "generator")
-    advice = "its generator is not beside it" if generator is None else f"give the generator beside it, {generator}"
-    return CheckpointError(f"{path}: holds HiFi-GAN's discriminators, which cannot speak; {advice}")
+def _generator_state(payload: dict[str, Any]) -> State | None:
+    """The generator's weights in a payload: named so, as a ``state_dict``, or all of it; else None."""
+    for state in (payload.get("generator"), payload.get("state_dict"), payload):
+        if isinstance(state, dict):
+            named = without_prefix(state)
+            if "conv_pre.bias" in named and "conv_post.bias" in named and any(key.startswith("ups.") for key in named):
+                return named
+    return None
 
 
-def _beside(path: Path, part: str) -> Path | None:
+def _partner(path: Path, part: str) -> Path | None:
     """The file of the other ``part`` that was saved together with ``path``, if it is there."""
-    pairs = (("g_", "do_"), ("hifigan_gen_", "hifigan_discrim_"))
-    for generator, discriminators in pairs:
-        own, other = (discriminators, generator) if part == "generator" else (generator, discriminators)
+    for pair in _PAIRS:
+        own, other = reversed(pair) if part == "generator" else pair
         if path.name.startswith(own):
             found = path.with_name(other + path.name.removeprefix(own))
             return found if found.is_file() else None
     return None
 
 
-def _nvidia_description(payload: dict[str, Any], weights: State, *, path: Path) -> _Description:
-    """From ``config`` and ``train_setup`` of the file; what it does not record is as NVIDIA's recipe has it."""
-    setup = payload.get("train_setup") or {}
-    missing = [key for key in _NETWORK if key not in payload["config"]]
-    if missing:
-        raise CheckpointError(f"{path}: its configuration lacks {', '.join(missing)}")
-    network = _network_config(payload["config"], weights, source=path, path=path)
-    known = {field: setup[key] for field, key in _NVIDIA_AUDIO.items() if key in setup}
-    known = {"n_mels": network["n_mel_channels"], "hop_length": prod(network["upsample_rates"])} | known
-    absent = tuple(field for field in _NVIDIA_AUDIO if field not in known)
-    audio = _audio_config(known, source=path)
-    return _Description(path, network, audio, assumed=absent + tuple(_UNRECORDED), pooling_padding=1)
+def _description(
+    payload: dict[str, Any], weights: State, *, path: Path
+) -> tuple[dict[str, Any], AudioConfig, tuple[str, ...]]:
+    """The generator's part of ModelConfig, its mels, and the fields of these that are assumed.
 
-
-def _authors_description(weights: State, *, path: Path) -> _Description:
-    """From the ``config.json`` beside the file."""
-    source, values = _authors_config(path)
-    network = _network_config(values, weights, source=source, path=path)
-    audio = _audio_config({field: values[key] for field, key in _AUTHORS_AUDIO.items()}, source=source)
-    return _Description(source, network, audio, assumed=tuple(_UNRECORDED), pooling_padding=2)
+    They come from ``config`` and ``train_setup`` of NVIDIA's file, where what it does not record is as in NVIDIA's
+    recipe, or from the authors' ``config.json`` in the folder of theirs.
+    """
+    if isinstance(payload.get("config"), dict):
+        source, values = path, payload["config"]
+        missing = [key for key in _NETWORK if key not in values]
+        if missing:
+            raise CheckpointError(f"{path}: its configuration lacks {', '.join(missing)}")
+        config = _network_config(values, weights, source=path, path=path) | {"msd_pooling_padding": 1}
+        setup = payload.get("train_setup") or {}
+        recorded = {field: setup[key] for field, key in _NVIDIA_AUDIO.items() if key in setup}
+        known = {"n_mels": config["n_mel_channels"], "hop_length": prod(config["upsample_rates"])} | recorded
+    else:
+        source, values = _authors_config(path)
+        config = _network_config(values, weights, source=source, path=path) | {"msd_pooling_padding": 2}
+        known = {field: values[key] for field, key in _AUTHORS_AUDIO.items()}
+    try:
+        floats = {key: float(known[key]) for key in ("mel_fmin", "mel_fmax") if known.get(key) is not None}
+        audio = AudioConfig(**known | floats | _UNRECORDED)
+    except (TypeError, ValueError, InputError) as error:
+        raise CheckpointError(f"{source}: its audio cannot be read ({error})") from error
+    return config, audio, (*(field for field in _NVIDIA_AUDIO if field not in known), *_UNRECORDED)
 
 
 def _authors_config(path: Path) -> tuple[Path, dict[str, Any]]:
-    """The configuration beside a generator: config.json, or the one JSON file of such a form."""
+    """The configuration in a generator's folder: config.json, or the one JSON file of such a form."""
     expected = path.with_name("config.json")
     if expected.is_file():
         try:
             values = read_json(expected)
         except InputError as error:
             raise CheckpointError(f"{error}; it describes {path.name}") from error
-        missing = _missing(values)
-        if missing:
+        if missing := _missing(values):
             raise CheckpointError(f"{expected}: no configuration of HiFi-GAN, it lacks {', '.join(missing)}")
         return expected, values
     fitting = {}
@@ -182,10 +166,9 @@ def _authors_config(path: Path) -> tuple[Path, dict[str, Any]]:
         return next(iter(fitting.items()))
     if fitting:
         names = ", ".join(file.name for file in fitting)
-        raise CheckpointError(f"{path}: {names} beside it could each describe it; copy the right one to {expected}")
+        raise CheckpointError(f"{path}: each of {names} could describe it; copy the right one to {expected}")
     raise CheckpointError(
-        f"{path}: a HiFi-GAN generator without its configuration; put the config.json it was trained with "
-        f"beside it, as {expected}"
+        f"{path}: a HiFi-GAN generator without its configuration; copy the config.json it was trained with to {expected}"
     )
 
 
@@ -197,9 +180,9 @@ def _missing(values: Any) -> list[str]:
 def _network_config(values: dict[str, Any], weights: State, *, source: Path, path: Path) -> dict[str, Any]:
     """The generator's fields of ModelConfig, compared with the weights where these show them."""
     network = {key: values[key] for key in _NETWORK} | {"resblock": str(values["resblock"])}
-    wrong = [key for key in _NETWORK if key.endswith("s") and not isinstance(network[key], list)]
-    if wrong:
-        raise CheckpointError(f"{source}: {wrong[0]} is {network[wrong[0]]!r}, expected a list")
+    for key in _NETWORK:
+        if key.endswith("s") and not isinstance(network[key], list):
+            raise CheckpointError(f"{source}: {key} is {network[key]!r}, expected a list")
     first = _convolution(weights, "conv_pre")
     n_ups = sum(re.fullmatch(r"ups\.\d+\.bias", key) is not None for key in weights)
     shown = {
@@ -216,14 +199,6 @@ def _network_config(values: dict[str, Any], weights: State, *, source: Path, pat
     return network | {"n_mel_channels": first.size(1)}
 
 
-def _audio_config(values: dict[str, Any], *, source: Path) -> AudioConfig:
-    try:
-        floats = {key: float(values[key]) for key in ("mel_fmin", "mel_fmax") if values.get(key) is not None}
-        return AudioConfig(**values | floats | _UNRECORDED)
-    except (TypeError, ValueError, InputError) as error:
-        raise CheckpointError(f"{source}: its audio cannot be read ({error})") from error
-
-
 def _convolution(weights: State, name: str) -> Tensor:
     """The weight of a convolution, up to the scale of its rows."""
     return weights[f"{name}.weight_v"] if f"{name}.weight_v" in weights else weights[f"{name}.weight"]
@@ -237,7 +212,7 @@ def _conv1d_tensors(state: State) -> State:
             value = value.squeeze(3)
         if key.endswith(".weight"):
             norms = torch.norm_except_dim(value, 2, 0)
-            # Where a whole row is zero, its norm is, and any direction will do but zero.
+            # Where a complete row is zero, its norm is, and any direction will do but zero.
             tensors |= {f"{key}_g": norms, f"{key}_v": torch.where(norms == 0, 1.0, value)}
         else:
             tensors[key] = value
@@ -245,15 +220,16 @@ def _conv1d_tensors(state: State) -> State:
 
 
 def _with_our_names(state: State, *, n_kernels: int) -> State:
-    """Residual blocks by stage and kernel; the authors number them through."""
-    renamed = {}
-    for key, value in state.items():
+    """Residual blocks by stage and kernel, which the authors number consecutively."""
+
+    def renamed(key: str) -> str:
         found = _FLAT_RESBLOCK.fullmatch(key)
-        if found is not None:
-            stage, kernel = divmod(int(found[1]), n_kernels)
-            key = f"resblocks.{stage}.{kernel}.{found[2]}"
-        renamed[key] = value
-    return renamed
+        if found is None:
+            return key
+        stage, kernel = divmod(int(found[1]), n_kernels)
+        return f"resblocks.{stage}.{kernel}.{found[2]}"
+
+    return {renamed(key): value for key, value in state.items()}
 
 
 def _discriminator_config(mpd: State, msd: State) -> dict[str, Any]:
@@ -261,15 +237,13 @@ def _discriminator_config(mpd: State, msd: State) -> dict[str, Any]:
     n_periods = sum(re.fullmatch(r"discriminators\.\d+\.conv_post\.bias", key) is not None for key in mpd)
     if n_periods != len(_PERIODS):
         raise ValueError(f"{n_periods} multi-period discriminators, expected {len(_PERIODS)}")
-    groups, width = [], 1
-    for shape in _shapes(msd):
-        groups.append(width // shape[1])
-        width = shape[0]
+    shapes = _shapes(msd)
+    widths = [shape[0] for shape in shapes]
     return {
         "mpd_periods": list(_PERIODS),
         "mpd_channels": [shape[0] for shape in _shapes(mpd)],
-        "msd_channels": [shape[0] for shape in _shapes(msd)],
-        "msd_groups": groups,
+        "msd_channels": widths,
+        "msd_groups": [before // shape[1] for before, shape in zip([1, *widths], shapes)],
     }
 
 
@@ -277,9 +251,8 @@ def _shapes(state: State) -> list[torch.Size]:
     """Shapes (out, in / groups, ...) of the first discriminator's convolutions, but for the last one."""
     shapes = []
     while f"discriminators.0.convs.{len(shapes)}.bias" in state:
-        name = f"discriminators.0.convs.{len(shapes)}"
-        under_spectral_norm = f"{name}.weight_orig" in state
-        shapes.append(state[f"{name}.weight_orig" if under_spectral_norm else f"{name}.weight_v"].shape)
+        name = f"discriminators.0.convs.{len(shapes)}.weight"
+        shapes.append(state[f"{name}_orig" if f"{name}_orig" in state else f"{name}_v"].shape)
     return shapes
 
 
@@ -287,7 +260,7 @@ def _training_state(payload: dict[str, Any], networks: dict[str, State]) -> dict
     """Epoch, iteration, optimizers and loss scales.
 
     ``epoch`` is the last one that is finished. NVIDIA counts epochs from 1 and saves at their end. The authors count
-    from 0, save within an epoch and repeat it when they go on: as many are finished as the number of it says.
+    from 0, save within an epoch and repeat it when they resume: their number is that of the finished epochs.
     """
     counters = payload.get("train_state") or {"epoch": payload["epoch"], "iters_all": payload["steps"]}
     optimizers, scales, finite_since = {}, {}, {}
