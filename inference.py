@@ -4,7 +4,6 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from common.checkpoints.loading import LoadedCheckpoint, open_checkpoint
 from common.cli import ArgumentParser, precision_from_args, run
@@ -68,21 +67,29 @@ def load(
 ) -> tuple[Voice | None, Vocoder | None, AudioContract | None]:
     """The models that are given, and what mels the vocoder reads; the voice's are compared with it first."""
     generator, vocoder = open_checkpoints(args, parser)
-    options: list[Any] = [one and parse_model_options(args, one.spec) for one in (generator, vocoder)]
-    contract = vocoder and contract_of(vocoder, generator, accepted=args.accept_audio_differences)
+    options = {one.spec.name: parse_model_options(args, one.spec) for one in (generator, vocoder) if one is not None}
+    contract, voice, sound = None, None, None
+    if vocoder is not None:
+        contract = contract_of(vocoder, generator, accepted=args.accept_audio_differences)
     accelerate = partial(accelerated, torchscript=args.torchscript, compile=args.compile)
-    voice = generator and load_voice(
-        generator, options[0], precision=precision, unknown_symbols=args.unknown_symbols, accelerate=accelerate
-    )
-    sound = vocoder and load_vocoder(
-        vocoder,
-        options[1],
-        precision=precision,
-        seed=args.seed,
-        denoising_strength=args.denoising_strength,
-        accelerate=accelerate,
-        graph_recorder=CudaGraphRecorder() if args.cuda_graphs else None,
-    )
+    if generator is not None:
+        voice = load_voice(
+            generator,
+            options[generator.spec.name],
+            precision=precision,
+            unknown_symbols=args.unknown_symbols,
+            accelerate=accelerate,
+        )
+    if vocoder is not None:
+        sound = load_vocoder(
+            vocoder,
+            options[vocoder.spec.name],
+            precision=precision,
+            seed=args.seed,
+            denoising_strength=args.denoising_strength,
+            accelerate=accelerate,
+            graph_recorder=CudaGraphRecorder() if args.cuda_graphs else None,
+        )
     return voice, sound, contract
 
 
@@ -127,7 +134,7 @@ def speak(args: argparse.Namespace, items: list[SynthesisInput], synthesizer: Sy
             synthesizer,
             warmup_steps=args.warmup_steps,
             repeats=args.repeats,
-            on_result=folder and folder.write,
+            on_result=None if folder is None else folder.write,
             on_batch=on_batch,
         )
         measurements.log_summary(logger)
@@ -152,7 +159,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("no vocoder checkpoint is given: the sound is made by Griffin-Lim, clear but rough")
         vocoder = GriffinLimVocoder(audio, seed=args.seed, n_iter=args.griffin_lim_iters)
     synthesizer = Synthesizer(
-        generator=voice and voice.network,
+        generator=None if voice is None else voice.network,
         vocoder=vocoder,
         controls=replace(voice.controls if voice else Controls(), seed=args.seed),
         audio=audio,

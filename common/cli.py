@@ -24,13 +24,13 @@ class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
         text = action.help or ""
         if action.default is None or action.required or action.default is False or "default" in text:
             return text
-        return super()._get_help_string(action)
+        return super()._get_help_string(action) or ""
 
 
 class ArgumentParser(argparse.ArgumentParser):
     """An argument parser that reads ``--batch_size`` and ``--batch-size`` alike and never guesses prefixes."""
 
-    def __init__(self, **kwargs) -> None:
+    def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("formatter_class", _HelpFormatter)
         super().__init__(allow_abbrev=False, **kwargs)
         self._defaults_readers: dict[str, DefaultsReader] = {}
@@ -39,7 +39,7 @@ class ArgumentParser(argparse.ArgumentParser):
         """Let the file that ``option`` names give defaults of other options, by destination; ``read`` reads it."""
         self._defaults_readers[option] = read
 
-    def parse_known_args(self, args=None, namespace=None):
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         words = [_hyphenate(word) for word in (sys.argv[1:] if args is None else args)]
         for option, read in self._defaults_readers.items():
             finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)

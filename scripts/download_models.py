@@ -23,7 +23,7 @@ from common.cli import ArgumentParser, run
 from common.errors import CheckpointError, InputError, OptionError
 from common.registry import GENERATORS, VOCODERS
 from common.synthesis.arguments import checkpoint_option
-from scripts.download import TIMEOUT, fetch, is_archive, unpack
+from scripts.datasets.download import TIMEOUT, fetch, is_archive, unpack
 
 MODELS = {checkpoint_option(name): name for name in (*GENERATORS, *VOCODERS, "Jasper")}
 # What lies beside checkpoints without being one.

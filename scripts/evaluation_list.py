@@ -10,7 +10,7 @@ from common.evaluation.evaluator import Item, check_items
 from common.synthesis.phrases import Phrase, read_phrases
 from common.synthesis.voice import Voice
 from common.text.front_end import TextFrontEnd
-from scripts.make_corpus import READER, normalise
+from scripts.datasets.make_corpus import READER, normalise
 
 READERS = ("auto", "espeak", "none")
 ESPEAK_PHONES = "ipa"  # the set of symbols that the embedded speaker's phones are in

@@ -9,7 +9,7 @@ import pytest
 import inference
 from common.errors import InputError, OptionError
 from common.logger import Logger
-from scripts import random_vocoder
+from scripts.benchmarks import random_vocoder
 from scripts.inference_table import HEADER, read_run, table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -81,14 +81,14 @@ def test_the_benchmark_takes_one_batch_size_and_a_vocoder():
 def test_the_benchmark_of_a_random_vocoder_makes_it_and_speaks_random_mels(tmp_path):
     options = {"HIFIGAN": "random-v3", "AMP": "both", "BS_SEQUENCE": "1 3", "OUTPUT_DIR": str(tmp_path)}
     made, *runs = shell("inference_benchmark.sh", DRY_RUN="1", **options).stdout.splitlines()
-    assert made.strip() == f"python -m scripts.random_vocoder v3 {tmp_path} --model HiFi-GAN --count 3"
+    assert made.strip() == f"python -m scripts.benchmarks.random_vocoder v3 {tmp_path} --model HiFi-GAN --count 3"
     assert len(runs) == 4
     for line in runs:
         assert f"--hifigan {tmp_path}/HiFi-GAN_v3.pt" in line and f"--input {tmp_path}/random_mels.tsv" in line
         assert "--fastpitch" not in line
     options |= {"HIFIGAN": "", "WAVEGLOW": "random-256", "AMP": "false"}
     made, *runs = shell("inference_benchmark.sh", DRY_RUN="1", **options).stdout.splitlines()
-    assert made.strip() == f"python -m scripts.random_vocoder 256 {tmp_path} --model WaveGlow --count 3"
+    assert made.strip() == f"python -m scripts.benchmarks.random_vocoder 256 {tmp_path} --model WaveGlow --count 3"
     assert all(f"--waveglow {tmp_path}/WaveGlow_256.pt" in line and "random_mels.tsv" in line for line in runs)
 
 

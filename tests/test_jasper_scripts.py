@@ -17,8 +17,8 @@ from common.logger import Logger
 from common.recognition.arguments import parse_recognition_args
 from jasper.manifest import read_entries
 from jasper.yaml_config import load_config
-from scripts.make_digits_lists import main as make_digits_lists
-from scripts.random_recogniser import durations
+from scripts.datasets.make_digits_lists import main as make_digits_lists
+from scripts.benchmarks.random_recognizer import durations
 from scripts.recognition_table import read_run as read_recognition
 from scripts.recognition_table import table as recognition_table
 from scripts.sequences_table import read_run as read_training
@@ -117,7 +117,7 @@ def test_all_machines_settings_and_sizes_have_their_platform_file():
 
 def test_the_digits_script_trains_and_hears_what_its_settings_say():
     lists, training, hearing = lines_of("scripts/train_digits.sh", "--resume", DATASET="/data/fsdd", EPOCHS="7")
-    assert lists == ["py", "-m", "scripts.make_digits_lists", "/data/fsdd", "output/digits"]
+    assert lists == ["py", "-m", "scripts.datasets.make_digits_lists", "/data/fsdd", "output/digits"]
     args = train.parse_args(training[2:])
     assert (args.epochs, args.cuda, args.resume, args.dataset_path) == (7, False, True, Path("/data/fsdd/recordings"))
     settings = load_config(ROOT / args.model_config)
@@ -177,11 +177,11 @@ def test_the_training_benchmark_makes_noise_where_there_is_no_corpus(tmp_path: P
         "scripts/train_benchmark_jasper.sh", OUTPUT_DIR=tmp_path, NUM_GPUS_SEQ="1", MAX_DURATION="3"
     )
     assert making[2:] == [
-        *["scripts.random_recogniser", f"{tmp_path}/noise", "--no-checkpoint", "--count", "768", "--max-duration", "3"],
+        *["scripts.benchmarks.random_recognizer", f"{tmp_path}/noise", "--no-checkpoint", "--count", "768", "--max-duration", "3"],
         *["--model-config", "jasper/configs/jasper10x5dr_speedp-online_train-benchmark.yaml"],
     ]
     args = train.parse_args(runs[0][2:])
-    assert args.training_files == args.validation_files == tmp_path / "noise/random.json"
+    assert args.training_files == args.validation_files == tmp_path / "noise/list.txt"
     assert args.max_duration == 3.0
     absent = run_bash(ROOT / "scripts/train_benchmark_jasper.sh", PYTHON="py", DATASET_PATH="/absent")
     assert absent.returncode == 1 and "/absent/librispeech-train-clean-100-wav.json: no such manifest" in absent.stderr
@@ -217,7 +217,7 @@ def test_sequences_are_counted_in_the_steady_state_and_compared_with_like_runs(t
 def test_the_inference_benchmark_measures_each_shape_in_each_precision(tmp_path: Path):
     variables = {"BATCH_SIZE_SEQ": "1 4", "MAX_DURATION_SEQ": "2 16.7", "OUTPUT_DIR": tmp_path, "ITERATIONS": "9"}
     lines = lines_of("scripts/inference_benchmark_jasper.sh", "--no-trim-silence", CPU="true", **variables)
-    making = [words for words in lines if "scripts.random_recogniser" in words]
+    making = [words for words in lines if "scripts.benchmarks.random_recognizer" in words]
     assert len(making) == 1 + 4 and "--no-checkpoint" not in making[0]
     found = []
     for words in lines:
@@ -292,7 +292,7 @@ def test_preprocessing_takes_its_settings_from_the_environment():
     variables = {"DATASET_PATH": "d", "SUBSETS": "a b", "SPEEDS": "0.9 1.1", "N_WORKERS": "3"}
     (words,) = lines_of("scripts/preprocess_librispeech.sh", "--sampling-rate", "8000", **variables)
     rest = "d --n-workers 3 --subsets a b --speeds 0.9 1.1 --sampling-rate 8000"
-    assert words == ["py", "-m", "scripts.preprocess_librispeech", *rest.split()]
+    assert words == ["py", "-m", "scripts.datasets.preprocess_librispeech", *rest.split()]
 
 
 def test_random_weights_hear_noise(tmp_path: Path):
@@ -308,7 +308,7 @@ def test_random_weights_hear_noise(tmp_path: Path):
     result = run_bash(ROOT / "scripts/inference_benchmark_jasper.sh", AMP="false", **variables)
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines()[-1].startswith("|2|0.5|FP32|")
-    entries = read_entries(tmp_path / "noise_0.5s/random.json", folder=tmp_path / "noise_0.5s")
+    entries = read_entries(tmp_path / "noise_0.5s/list.txt", folder=tmp_path / "noise_0.5s")
     assert [entry.duration for entry in entries] == [0.5, 0.5]
     log = [json.loads(line.removeprefix("DLLL ")) for line in (tmp_path / "nvlog_fp32_bs2_0.5s.json").open()]
     assert log[-1]["data"]["avg_latency"] > 0

@@ -32,22 +32,22 @@ DOCUMENTS = {
 }
 # What the arguments of a shell script go to.
 ARGUMENTS_OF = {
-    "scripts/quickstart.sh": "scripts.quickstart",
+    "scripts/quickstart.sh": "scripts.demos.quickstart",
     "scripts/train.sh": "train",
     "scripts/slurm_train.sh": "train",
     "scripts/prepare_dataset.sh": "extract_mels",
     "scripts/inference_example.sh": "inference",
     "scripts/inference_benchmark.sh": "inference",
-    "scripts/benchmark_train.sh": "scripts.benchmark_train",
-    "scripts/benchmark_extract.sh": "scripts.benchmark_extract",
+    "scripts/benchmark_train.sh": "scripts.benchmarks.train",
+    "scripts/benchmark_extract.sh": "scripts.benchmarks.extract",
     "scripts/benchmark_decoder.sh": "scripts.benchmark_decoder",
-    "scripts/align_accuracy.sh": "scripts.align_accuracy",
-    "scripts/two_speakers.sh": "scripts.two_speakers",
-    "scripts/benchmark_aligner.sh": "scripts.benchmark_aligner",
+    "scripts/align_accuracy.sh": "scripts.demos.align_accuracy",
+    "scripts/two_speakers.sh": "scripts.demos.two_speakers",
+    "scripts/benchmark_aligner.sh": "scripts.benchmarks.aligner",
     "scripts/train_lj22khz.sh": "train -m HiFi-GAN",
     "scripts/train_tacotron2.sh": "train -m Tacotron2",
     "scripts/train_waveglow.sh": "train -m WaveGlow",
-    "scripts/train_benchmark_waveglow.sh": "scripts.largest_batch",
+    "scripts/train_benchmark_waveglow.sh": "scripts.benchmarks.largest_batch",
     "scripts/fine_tune.sh": "train -m HiFi-GAN",
     "scripts/train_benchmark.sh": "train -m HiFi-GAN",
     "scripts/extract_fine_tune_mels.sh": "scripts.extract_fine_tune_mels",
@@ -57,7 +57,7 @@ ARGUMENTS_OF = {
     "scripts/train_benchmark_jasper.sh": "train -m Jasper",
     "scripts/evaluation.sh": "inference --jasper x",
     "scripts/inference_benchmark_jasper.sh": "inference --jasper x",
-    "scripts/preprocess_librispeech.sh": "scripts.preprocess_librispeech",
+    "scripts/preprocess_librispeech.sh": "scripts.datasets.preprocess_librispeech",
     "scripts/evaluate_voice.sh": "scripts.evaluate_voice",
 }
 TRAINED = ("lj22khz", "tacotron2", "waveglow", "jasper")

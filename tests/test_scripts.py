@@ -25,15 +25,15 @@ from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from common.logger import Logger
 from fastpitch.model import ModelConfig
-from scripts.benchmark_train import Figures
-from scripts.download import fetch, unpack
+from scripts.benchmarks.train import Figures
+from scripts.datasets.download import fetch, unpack
 from scripts.download_models import main as download_models
-from scripts.largest_batch import measure as measure_batch
-from scripts.largest_batch import parse_args as largest_batch_options
-from scripts.largest_batch import rows as batch_rows
-from scripts.largest_batch import search
-from scripts.make_filelists import main as make_filelists
-from scripts.make_filelists import split_clips
+from scripts.benchmarks.largest_batch import measure as measure_batch
+from scripts.benchmarks.largest_batch import parse_args as largest_batch_options
+from scripts.benchmarks.largest_batch import rows as batch_rows
+from scripts.benchmarks.largest_batch import search
+from scripts.datasets.make_filelists import main as make_filelists
+from scripts.datasets.make_filelists import split_clips
 from scripts.train_table import read_run as read_training_run
 from scripts.train_table import table as training_table
 
@@ -477,7 +477,7 @@ def test_the_waveglow_benchmark_looks_for_the_largest_batch_of_a_model(model: st
     variables = {"MODEL": model, "NUM_GPUS": "1", "BATCH_SIZE": "2", "PRECISIONS": "fp32 float16", "WN_CHANNELS": "256"}
     script = ROOT / "scripts/train_benchmark_waveglow.sh"
     words = shlex.split(run_bash(script, "--compile", DRY_RUN="1", PYTHON="py", **variables).stdout)
-    assert words[:3] == ["py", "-m", "scripts.largest_batch"]
+    assert words[:3] == ["py", "-m", "scripts.benchmarks.largest_batch"]
     args = largest_batch_options(words[3:])
     assert (args.model, args.smallest, args.largest, args.cuda, args.compile) == (model, 2, None, True, True)
     assert (args.settings, args.wn_channels) == (["fp32", "float16"], 256)
@@ -505,7 +505,7 @@ def test_a_batch_is_tried_in_a_process_of_its_own_whose_memory_may_end(monkeypat
     outcomes = {3: None, -9: None, 1: "error: broken"}
     for status, message in outcomes.items():
         done = subprocess.CompletedProcess([], status, "", "a warning\nerror: broken\n")
-        monkeypatch.setattr("scripts.largest_batch.subprocess.run", lambda *_, done=done, **__: done)
+        monkeypatch.setattr("scripts.benchmarks.largest_batch.subprocess.run", lambda *_, done=done, **__: done)
         if message is None:
             assert measure_batch("fp32", 2, args) is None
         else:
@@ -525,7 +525,7 @@ def test_waveglow_is_measured_by_batch_size_on_a_cpu():
         frames, samples, seconds = (float(cell.replace(",", "")) for cell in row[2:5])
         assert samples == pytest.approx(1024 * size / seconds, rel=0.01)
         assert frames == pytest.approx(samples / 256, abs=1)
-    assert result.stdout.splitlines()[-1] == "fp32: 2 fits, where the search was to stop"
+    assert result.stdout.splitlines()[-1] == "fp32: 2 fits, where the search stops"
 
 
 def fake_slurm(folder: Path, status: int) -> None:
@@ -677,7 +677,7 @@ def test_prepare_dataset_extracts_all_lists_at_once(tmp_path: Path):
     variables = {"DRY_RUN": "1", "PYTHON": "py", "DATASET_PATH": corpus, "FILELISTS": tmp_path, "NAME": "my"}
     result = run_bash(ROOT / "scripts/prepare_dataset.sh", "--resume", N_VAL="3", N_TEST="2", **variables)
     split, extract, following, vocoder = result.stdout.splitlines()
-    assert shlex.split(split)[:3] == ["py", "-m", "scripts.make_filelists"]
+    assert shlex.split(split)[:3] == ["py", "-m", "scripts.datasets.make_filelists"]
     args = extract_mels.build_parser().parse_args(shlex.split(extract)[2:])
     extract_mels.check_options(args)
     assert [path.name for path in args.wav_text_filelist] == [

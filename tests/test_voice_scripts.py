@@ -7,7 +7,7 @@ from test_scripts import ROOT, dry_run, run_bash
 
 import train
 from scripts import make_corpus, two_speakers
-from scripts.quickstart import CommandError
+from scripts.demos.quickstart import CommandError
 
 
 def test_train_sh_trains_without_durations_when_it_is_asked_to():
@@ -29,7 +29,7 @@ def test_finetune_voice_sh_starts_a_new_training_from_the_checkpoint():
         PYTHON="the-python",
         NUM_GPUS="1",
     ).stdout.splitlines()
-    assert lines[0].split()[:3] == ["the-python", "-m", "scripts.make_filelists"]
+    assert lines[0].split()[:3] == ["the-python", "-m", "scripts.datasets.make_filelists"]
     assert "--speaker anna" in lines[0]
     assert "--output ./output/anna/filelists" in lines[0]
     words = lines[1].split()

@@ -12,7 +12,7 @@ import zipfile
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import torch
 from torch import Tensor
@@ -73,7 +73,7 @@ class _Function:
 class _Unpickler(pickle.Unpickler):
     """``load_storage`` makes a flat tensor of what a file says of a storage."""
 
-    def __init__(self, file: BinaryIO, *, load_storage: Callable[..., Tensor] | None = None) -> None:
+    def __init__(self, file: IO[bytes], *, load_storage: Callable[..., Tensor] | None = None) -> None:
         super().__init__(file, encoding="utf-8")
         self._load_storage = load_storage
 

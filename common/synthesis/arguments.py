@@ -223,7 +223,9 @@ def text_config_from_args(args: argparse.Namespace, stored: TextConfig | None, *
     A checkpoint of a published layout may not say how its text was read; then a line on stdout says what is assumed.
     """
     given = {"input_type": args.input_type, "symbol_set": args.symbol_set, "cleaners": args.text_cleaners}
-    changes = {key: tuple(value) if key == "cleaners" else value for key, value in given.items() if value is not None}
+    changes: dict[str, Any] = {
+        key: tuple(value) if key == "cleaners" else value for key, value in given.items() if value is not None
+    }
     config = override_phonemes(args, replace(stored or TextConfig(), **changes))
     if stored is None:
         print(

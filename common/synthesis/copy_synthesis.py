@@ -22,8 +22,8 @@ def load_mels_or_recordings(
 ) -> tuple[list[SynthesisInput], AudioConfig]:
     """The utterances of a list with the column ``mel`` or ``wav``, and the description of their mels.
 
-    ``contract`` says what the vocoder reads. None: that of the mels is the description beside them
-    (``audio.json``), or the default one; recordings become what is usual at their sampling rate.
+    ``contract`` says what the vocoder reads. None: the mels are as the ``audio.json``
+    in their folder says, or the default; of recordings the usual mels at their sampling rate are computed.
 
     Raises:
         InputError: the list has neither column; a mel or a recording is missing, broken, or not what the vocoder
@@ -44,7 +44,7 @@ def load_mels_or_recordings(
 def _load_mels(
     phrases: Sequence[Phrase], *, dataset_path: Path, contract: AudioContract | None
 ) -> tuple[list[SynthesisInput], AudioConfig]:
-    paths = [dataset_path / phrase.mel for phrase in phrases]
+    paths = [dataset_path / str(phrase.mel) for phrase in phrases]
     audio = _described(paths, contract) or (contract.audio if contract else AudioConfig())
     utterances = []
     for phrase, path in zip(phrases, paths):
@@ -58,7 +58,7 @@ def _load_mels(
 
 
 def _described(paths: Sequence[Path], contract: AudioContract | None) -> AudioConfig | None:
-    """The description beside the mels, where there is one; it must be the same in every folder, and fit the vocoder."""
+    """What the ``audio.json`` in the mels' folders says, if any; all must be equal, and fit the vocoder."""
     first: tuple[Path, AudioConfig] | None = None
     for folder in sorted({path.parent for path in paths}):
         audio = features_config(folder)
@@ -76,7 +76,7 @@ def _described(paths: Sequence[Path], contract: AudioContract | None) -> AudioCo
 def _load_recordings(
     phrases: Sequence[Phrase], *, dataset_path: Path, contract: AudioContract | None
 ) -> tuple[list[SynthesisInput], AudioConfig]:
-    paths = [dataset_path / phrase.wav for phrase in phrases]
+    paths = [dataset_path / str(phrase.wav) for phrase in phrases]
     if contract is None:
         audio = audio_preset(check_wav(paths[0], sampling_rate=None, where=phrases[0].where).sampling_rate)
         wanted_by = f"as {paths[0]}"

@@ -20,9 +20,15 @@ ACCEPTABLE_DIFFERENCES = ("framing", "peak")  # fields in which mels may differ 
 class Vocoder(Protocol):
     """Turns batches of mels into waves; an utterance's wave does not depend on what else is in its batch."""
 
-    name: str  # in the log's keys: "<name>_samples/s"
     audio: AudioConfig  # the mels it reads
-    max_batch: int | None  # utterances that are worth giving it at once; None: any number
+
+    @property
+    def name(self) -> str:
+        """In the log's keys: ``<name>_samples/s``."""
+
+    @property
+    def max_batch(self) -> int | None:
+        """Utterances that are worth giving it at once; None: any number."""
 
     def speak(self, mel: Tensor, lengths: Sequence[int]) -> list[Tensor]:
         """mel (B, n_mels, F), lengths B frames, the longest F -> each utterance's wave (lengths[i] * hop,) float32."""

@@ -40,20 +40,20 @@ class _FusedOptimizer(torch.optim.Optimizer):
     """One that updates all parameters of a group at once."""
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor | None:
+    def step(self, closure: Any = None) -> Any:
         """One update of every parameter that has a gradient."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            weights = [p for p in group["params"] if p.grad is not None]
+            weights: list[Tensor] = [p for p in group["params"] if p.grad is not None]
             if weights:
-                self._update(weights, group)
+                self._update(weights, [p.grad for p in weights if p.grad is not None], group)
         return loss
 
-    def _update(self, weights: list[nn.Parameter], group: dict[str, Any]) -> None:
-        """Update ``weights``, which all have a gradient, as ``group`` says."""
+    def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> None:
+        """Update ``weights`` by their gradients as ``group`` says."""
         raise NotImplementedError
 
 
@@ -87,7 +87,7 @@ class Lamb(_FusedOptimizer):
         }
         super().__init__(params, defaults)
 
-    def _update(self, weights: list[nn.Parameter], group: dict[str, Any]) -> None:
+    def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> None:
         for weight in weights:
             state = self.state[weight]
             if not state:
@@ -95,7 +95,6 @@ class Lamb(_FusedOptimizer):
                 state["exp_avg"] = torch.zeros_like(weight)
                 state["exp_avg_sq"] = torch.zeros_like(weight)
             state["step"] += 1
-        gradients = [p.grad for p in weights]
         means = [self.state[p]["exp_avg"] for p in weights]
         squares = [self.state[p]["exp_avg_sq"] for p in weights]
         beta1, beta2 = group["betas"]
@@ -104,7 +103,7 @@ class Lamb(_FusedOptimizer):
         torch._foreach_mul_(squares, beta2)
         torch._foreach_addcmul_(squares, gradients, gradients, value=1 - beta2)
 
-        steps = torch._foreach_sqrt(squares)
+        steps = list(torch._foreach_sqrt(squares))
         torch._foreach_add_(steps, group["eps"])
         torch._foreach_reciprocal_(steps)
         torch._foreach_mul_(steps, means)
@@ -113,7 +112,7 @@ class Lamb(_FusedOptimizer):
         torch._foreach_mul_(steps, self._ratios(weights, steps, group))
         torch._foreach_add_(weights, steps, alpha=-group["lr"])
 
-    def _ratios(self, weights: list[nn.Parameter], steps: list[Tensor], group: dict[str, Any]) -> list[Tensor]:
+    def _ratios(self, weights: list[Tensor], steps: list[Tensor], group: dict[str, Any]) -> list[Any]:
         """Trust ratio of each parameter, with the bias correction in it; computed without leaving the device."""
         weight_norms = torch.stack(torch._foreach_norm(weights)).clamp(max=group["clamp_value"])
         step_norms = torch.stack(torch._foreach_norm(steps))
@@ -132,7 +131,7 @@ class Novograd(_FusedOptimizer):
 
     Each parameter's gradient is divided by the root of a running mean of its squared norm (of the last norm, if
     beta2 is 0); weight decay joins it after that, and momentum sums it without bias correction. A running mean of 0
-    begins anew with the next norm. All parameters are updated together.
+    is replaced by the next norm. All parameters are updated together.
     """
 
     scalar_state = ("exp_avg_sq", "max_exp_avg_sq")  # one number of each parameter
@@ -161,7 +160,7 @@ class Novograd(_FusedOptimizer):
         }
         super().__init__(params, defaults)
 
-    def _update(self, weights: list[nn.Parameter], group: dict[str, Any]) -> None:
+    def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> None:
         for weight in weights:
             state = self.state[weight]
             if not state:
@@ -171,19 +170,19 @@ class Novograd(_FusedOptimizer):
                 if group["amsgrad"]:
                     state["max_exp_avg_sq"] = torch.zeros((), device=weight.device)
             state["step"] += 1
-        gradients = [p.grad for p in weights]
         means = [self.state[p]["exp_avg"] for p in weights]
         beta1, _ = group["betas"]
         share = 1 - beta1 if group["grad_averaging"] else 1.0
         factors = share / (self._norms(weights, gradients, group).sqrt() + group["eps"])
-        steps = torch._foreach_mul(gradients, list(factors.unbind()))
+        one_by_one: list[Any] = list(factors.unbind())  # scalar tensors, which stay on the device
+        steps = list(torch._foreach_mul(gradients, one_by_one))
         if group["weight_decay"] != 0:
             torch._foreach_add_(steps, weights, alpha=group["weight_decay"] * share)
         torch._foreach_mul_(means, beta1)
         torch._foreach_add_(means, steps)
         torch._foreach_add_(weights, means, alpha=-group["lr"])
 
-    def _norms(self, weights: list[nn.Parameter], gradients: list[Tensor], group: dict[str, Any]) -> Tensor:
+    def _norms(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> Tensor:
         """Squared norm to divide each gradient by, (parameters,); the state follows, without leaving the device."""
         own = torch.stack(torch._foreach_norm(gradients)).square()
         squares = [self.state[p]["exp_avg_sq"] for p in weights]

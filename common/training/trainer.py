@@ -120,7 +120,7 @@ class Trainer:
         self._pending_plots: list[Future] = []
 
     def _loader(self, dataset: Dataset, sampler: Any) -> DataLoader:
-        safe = ErrorsAsItems(dataset)
+        safe: Any = ErrorsAsItems(dataset)
         return DataLoader(
             safe,
             batch_sampler=sampler,
@@ -180,7 +180,8 @@ class Trainer:
         total = last_epoch * self._sampler.steps_per_epoch
         shown = self._ranks.is_main and _has_terminal()
         try:
-            with StopSignals() as signals, progress(total=total, desc="training", unit="step", enabled=shown) as bar:
+            bar: Progress[None] = progress(total=total, desc="training", unit="step", enabled=shown)
+            with StopSignals() as signals, bar:
                 bar.update((position.epoch - 1) * self._sampler.steps_per_epoch + position.steps_done)
                 while position.epoch <= last_epoch:
                     self._train_epoch(bar, signals)
@@ -315,10 +316,12 @@ class Trainer:
 
     def _update_ema_networks(self) -> Networks:
         """Copies of the networks with the current EMA weights."""
+        ema = self._engine.ema
+        assert ema is not None, "asked for with --ema-decay alone"
         if self._ema_networks is None:
             self._ema_networks = copy.deepcopy(self._engine.networks)
         for name, network in self._ema_networks.items():
-            network.load_state_dict(self._engine.ema.averages[name])
+            network.load_state_dict(ema.averages[name])
         return self._ema_networks
 
     def _save(self, *, within_epoch: bool) -> None:
@@ -360,8 +363,8 @@ class Trainer:
         if milestones is None:
             return
         saved = saved_checkpoints(self._options.output, self._template.model)
-        whole = [path for path in saved if not is_within_epoch(path)]
-        for path in whole[:-2]:
+        of_epochs = [path for path in saved if not is_within_epoch(path)]
+        for path in of_epochs[:-2]:
             if epoch_of(path) not in milestones:
                 path.unlink(missing_ok=True)
 
