@@ -1,25 +1,21 @@
 """HiFi-GAN: a vocoder trained against multi-period and multi-scale discriminators (arXiv:2010.05646)."""
 
 from common.registry import ModelSpec, TrainingSpec, VocoderSpec
-from hifigan.arg_parser import RECIPE, add_training_arguments, model_config, parse_training
-from hifigan.data_function import build_dataset
-from hifigan.loss_function import build_objective
-from hifigan.model import ModelConfig, build_networks, set_up_networks, to_torchscript
-from hifigan.published_checkpoints import read_published
+from hifigan import arg_parser, data_function, loss_function, model, published_checkpoints
 
 MODEL = ModelSpec(
     name="HiFi-GAN",
-    config=ModelConfig,
-    build_networks=build_networks,
+    config=model.ModelConfig,
+    build_networks=model.build_networks,
     training=TrainingSpec(
-        recipe=RECIPE,
-        add_arguments=add_training_arguments,
-        parse=parse_training,
-        model_config=model_config,
-        build_dataset=build_dataset,
-        build_objective=build_objective,
-        set_up_networks=set_up_networks,
+        recipe=arg_parser.RECIPE,
+        add_arguments=arg_parser.add_training_arguments,
+        parse=arg_parser.parse_training,
+        model_config=arg_parser.model_config,
+        build_dataset=data_function.build_dataset,
+        build_objective=loss_function.build_objective,
+        set_up_networks=model.set_up_networks,
     ),
-    inference=VocoderSpec(to_torchscript=to_torchscript),
-    read_published=read_published,
+    inference=VocoderSpec(to_torchscript=model.to_torchscript),
+    read_published=published_checkpoints.read_published,
 )

@@ -54,47 +54,23 @@ class TrainingOptions:
 
 def add_training_arguments(parser: ArgumentParser) -> None:
     """Add the options of training and architecture."""
-    group = parser.add_argument_group("HiFi-GAN")
-    group.add_argument(
-        "--lr-decay", type=positive_float, default=0.9998, help="factor of the learning rate, each epoch"
-    )
-    group.add_argument(
-        "--adam-betas",
-        type=fraction,
-        nargs=2,
-        default=_ADAM_BETAS,
-        metavar=("B1", "B2"),
-        help="decay of Adam's averages",
-    )
-    group.add_argument(
-        "--segment-size",
-        type=positive_int,
-        help=f"samples of a training segment; {SEGMENT_SIZE}, or the multiple of the hop length below, if not given",
-    )
-    group.add_argument(
-        "--mel-fmax-loss", type=positive_float, help="Hz, upper end of the mel loss's band; half the rate if not given"
-    )
-    group.add_argument(
-        "--fine-tuning",
-        action="store_true",
-        help="resume from a trained vocoder with the mels of --input-mels-dir, and recordings as they are",
-    )
-    group.add_argument(
-        "--input-mels-dir", type=Path, help="folder with the mel of each recording; they are computed if not given"
-    )
-    group.add_argument(
-        "--fine-tune-lr-factor", type=positive_float, default=1.0, help="factor of the learning rate in fine-tuning"
-    )
-    group.add_argument(
-        "--no-amp-grouped-conv",
-        action="store_true",
-        help="compute grouped convolutions in float32 with --amp, which is faster on some GPUs",
-    )
-    group.add_argument(
-        "--concat-fwd",
-        action=argparse.BooleanOptionalAction,
-        help="discriminators score recordings and generated sound in one pass; on with --cuda if not given",
-    )
+    add = parser.add_argument_group("HiFi-GAN").add_argument
+    add("--lr-decay", type=positive_float, default=0.9998, help="factor of the learning rate, each epoch")
+    betas = "decay of Adam's averages"
+    add("--adam-betas", type=fraction, nargs=2, default=_ADAM_BETAS, metavar=("B1", "B2"), help=betas)
+    segment = f"samples of a training segment; {SEGMENT_SIZE}, or the multiple of the hop length below, if not given"
+    add("--segment-size", type=positive_int, help=segment)
+    band = "Hz, upper end of the mel loss's band; half the sampling rate if not given"
+    add("--mel-fmax-loss", type=positive_float, help=band)
+    tuning = "resume from a trained vocoder with the mels of --input-mels-dir, and recordings as they are"
+    add("--fine-tuning", action="store_true", help=tuning)
+    add("--input-mels-dir", type=Path, help="folder with the mel of each recording; they are computed if not given")
+    factor = "factor of the learning rate in fine-tuning"
+    add("--fine-tune-lr-factor", type=positive_float, default=1.0, help=factor)
+    grouped = "compute grouped convolutions in float32 with --amp, which is faster on some GPUs"
+    add("--no-amp-grouped-conv", action="store_true", help=grouped)
+    concat = "discriminators score recordings and generated sound in one pass; on with --cuda if not given"
+    add("--concat-fwd", action=argparse.BooleanOptionalAction, help=concat)
     _add_architecture(parser)
 
 
@@ -103,11 +79,8 @@ def _add_architecture(parser: ArgumentParser) -> None:
         "architecture of HiFi-GAN", "an option that is left out takes the preset's value; for v1 that in brackets"
     )
     group.add_argument("--preset", choices=tuple(PRESETS), default="v1", help="the authors' architectures")
-    group.add_argument(
-        "--hifigan-config",
-        type=Path,
-        help="JSON in the form of the authors' config.json; its values take the place of defaults",
-    )
+    file = "JSON in the form of the authors' config.json; its values take the place of defaults"
+    group.add_argument("--hifigan-config", type=Path, help=file)
     parser.set_defaults_reader("--hifigan-config", partial(read_json_config, adam_betas=_ADAM_BETAS))
 
     def add(field: str, description: str, **kwargs: Any) -> None:
@@ -179,8 +152,7 @@ def _base_audio(args: argparse.Namespace) -> AudioConfig:
     if args.input_mels_dir is not None:
         if not args.input_mels_dir.is_dir():
             raise InputError(f"{args.input_mels_dir}: no such folder of mels")
-        found = features_config(args.input_mels_dir)
-        if found is not None:
+        if found := features_config(args.input_mels_dir):
             return found
     if args.fine_tuning:
         return preset  # mels of the published generators, whose files have no description

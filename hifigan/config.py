@@ -1,11 +1,17 @@
 """HiFi-GAN's architecture in numbers, and the authors' three presets."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from common.cli import option_of
 from common.errors import OptionError
 
 SCALE_KERNEL_SIZES = (15, 41, 41, 41, 41, 41, 5)  # of the multi-scale discriminator, one a convolution
+_SAME_COUNTS = (
+    ("upsample_rates", "upsample_kernel_sizes"),
+    ("resblock_kernel_sizes", "resblock_dilation_sizes"),
+    ("msd_channels", "msd_groups"),
+)
 
 
 @dataclass(frozen=True)
@@ -30,53 +36,43 @@ class ModelConfig:
     msd_pooling_padding: int = 2  # samples; 2 as the authors', 1 as NVIDIA's
 
     def __post_init__(self) -> None:
+        for name, problem in self._problems():
+            raise OptionError(option_with_value(name, getattr(self, name)) + problem)
+
+    def _problems(self) -> Iterator[tuple[str, str]]:
+        """Fields whose value is wrong, with the rest of the message; each check relies on those before it."""
         for name, value in vars(self).items():
             least = 0 if name == "msd_pooling_padding" else 1
             if name != "resblock" and not _all_at_least(least, value):
-                raise self._error(name, f": expected whole numbers of at least {least}")
-        self._check_generator()
-        self._check_discriminators()
-
-    def _check_generator(self) -> None:
+                yield name, f": expected whole numbers of at least {least}"
         if self.resblock not in ("1", "2"):
-            raise self._error("resblock", ": expected 1 or 2")
-        self._check_same_count("upsample_rates", "upsample_kernel_sizes")
-        self._check_same_count("resblock_kernel_sizes", "resblock_dilation_sizes")
+            yield "resblock", ": expected 1 or 2"
+        if self.msd_pooling_padding > 2:
+            yield "msd_pooling_padding", ": expected 0, 1 or 2"
+        for first, second in _SAME_COUNTS:
+            n_first, n_second = len(getattr(self, first)), len(getattr(self, second))
+            if n_first != n_second:
+                other = f"{option_with_value(second, getattr(self, second))} has {n_second}"
+                yield first, f" has {n_first} values and {other}; expected as many of one as of the other"
         rates = option_with_value("upsample_rates", self.upsample_rates)
-        for rate, kernel_size in zip(self.upsample_rates, self.upsample_kernel_sizes):
-            if kernel_size < rate or (kernel_size - rate) % 2:
-                wanted = f"{kernel_size} does not suit rate {rate} of {rates}; expected the rate plus an even number"
-                raise self._error("upsample_kernel_sizes", f": {wanted}")
+        for rate, size in zip(self.upsample_rates, self.upsample_kernel_sizes):
+            if size < rate or (size - rate) % 2:
+                wanted = "expected the rate plus an even number"
+                yield "upsample_kernel_sizes", f": {size} does not suit rate {rate} of {rates}; {wanted}"
         for size in self.resblock_kernel_sizes:
             if size % 2 == 0:
-                wanted = "expected odd numbers, which keep the length"
-                raise self._error("resblock_kernel_sizes", f": {size} is even; {wanted}")
-        halvings = len(self.upsample_rates)
-        if self.upsample_initial_channel % 2**halvings:
-            wanted = f"{rates} halves it {halvings} times; expected a multiple of {2**halvings}"
-            raise self._error("upsample_initial_channel", f": {wanted}")
-
-    def _check_discriminators(self) -> None:
-        if self.msd_pooling_padding > 2:
-            raise self._error("msd_pooling_padding", ": expected 0, 1 or 2")
-        self._check_same_count("msd_channels", "msd_groups")
+                yield "resblock_kernel_sizes", f": {size} is even; expected odd numbers, which keep the length"
+        n_halvings = len(self.upsample_rates)
+        if self.upsample_initial_channel % 2**n_halvings:
+            wanted = f"expected a multiple of {2**n_halvings}"
+            yield "upsample_initial_channel", f": {rates} halves it {n_halvings} times; {wanted}"
         if (count := len(self.msd_channels)) != len(SCALE_KERNEL_SIZES):
-            wanted = f"{count} numbers, expected {len(SCALE_KERNEL_SIZES)}, one a convolution"
-            raise self._error("msd_channels", f": {wanted}")
+            yield "msd_channels", f": {count} numbers, expected {len(SCALE_KERNEL_SIZES)}, one a convolution"
+        channels = option_with_value("msd_channels", self.msd_channels)
         for before, width, n_groups in zip((1, *self.msd_channels), self.msd_channels, self.msd_groups):
             if before % n_groups or width % n_groups:
-                channels = option_with_value("msd_channels", self.msd_channels)
-                wanted = f"{n_groups} groups do not divide a convolution of {before} to {width} channels of {channels}"
-                raise self._error("msd_groups", f": {wanted}")
-
-    def _check_same_count(self, first: str, second: str) -> None:
-        counts = len(getattr(self, first)), len(getattr(self, second))
-        if counts[0] != counts[1]:
-            other = f"{option_with_value(second, getattr(self, second))} has {counts[1]}"
-            raise self._error(first, f" has {counts[0]} values and {other}; expected as many of one as of the other")
-
-    def _error(self, name: str, problem: str) -> OptionError:
-        return OptionError(option_with_value(name, getattr(self, name)) + problem)
+                wrong = f"{n_groups} groups do not divide a convolution of {before} to {width} channels"
+                yield "msd_groups", f": {wrong} of {channels}"
 
 
 def _all_at_least(least: int, value: object) -> bool:

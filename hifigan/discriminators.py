@@ -32,6 +32,7 @@ class _Discriminator(nn.Module):
         """Every convolution's output, the scores' last; grouped ones in float32 unless ``amp_grouped_conv``."""
         features = []
         for conv in self.convs:
+            assert isinstance(conv, nn.Conv1d | nn.Conv2d)
             if conv.groups > 1 and not amp_grouped_conv:
                 with torch.autocast(x.device.type, enabled=False):
                     x = conv(x.float())

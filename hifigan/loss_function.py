@@ -12,6 +12,7 @@ from common.nn.layers import mask_from_lengths
 from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
 from hifigan.arg_parser import TrainingOptions
 from hifigan.data_function import HifiganBatch
+from hifigan.discriminators import MultiScaleDiscriminator
 
 MEL_WEIGHT = 45.0
 FEATURE_WEIGHT = 2.0
@@ -51,7 +52,9 @@ class HifiganObjective(Objective):
         self._kept: tuple[HifiganBatch, Tensor] | None = None
 
     def begin_step(self, networks: Networks) -> None:
-        networks["msd"].advance_spectral_norm()
+        msd = networks["msd"]
+        assert isinstance(msd, MultiScaleDiscriminator)
+        msd.advance_spectral_norm()
         self._kept = None
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:

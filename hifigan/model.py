@@ -29,7 +29,7 @@ class RowConv(WeightNormConv1d):
     def convolve(self, x: Tensor) -> Tensor:
         """As `forward`, in the precision in effect."""
         weight = self.normed_weight().unsqueeze(2)
-        return F.conv2d(x, weight, self.bias, (1, 1), (0, self.padding[0]), (1, self.dilation[0]))
+        return F.conv2d(x, weight, self.bias, (1, 1), (0, int(self.padding[0])), (1, self.dilation[0]))
 
 
 class LastConv(RowConv):
@@ -52,7 +52,7 @@ class RowConvTranspose(WeightNormConvTranspose1d):
     others (measured with PyTorch 2.13; compare pytorch/pytorch#169688). The published v1 and v3 have no such layers.
     """
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:  # type: ignore[override] # no output_size: it is always T * stride
         """x (B, in_channels, 1, T) -> (B, out_channels, 1, T * stride)."""
         if torch.jit.is_scripting():  # as in LastConv
             return self.convolve(x)
@@ -64,7 +64,7 @@ class RowConvTranspose(WeightNormConvTranspose1d):
     def convolve(self, x: Tensor) -> Tensor:
         """As `forward`, in the precision in effect."""
         weight = self.normed_weight().unsqueeze(2)
-        return F.conv_transpose2d(x, weight, self.bias, (1, self.stride[0]), (0, self.padding[0]))
+        return F.conv_transpose2d(x, weight, self.bias, (1, self.stride[0]), (0, int(self.padding[0])))
 
 
 class ResBlock1(nn.Module):

@@ -145,36 +145,29 @@ def _description(
 def _authors_config(path: Path) -> tuple[Path, dict[str, Any]]:
     """The configuration in a generator's folder: config.json, or the one JSON file of such a form."""
     expected = path.with_name("config.json")
-    if expected.is_file():
-        try:
-            values = read_json(expected)
-        except InputError as error:
-            raise CheckpointError(f"{error}; it describes {path.name}") from error
-        if missing := _missing(values):
-            raise CheckpointError(f"{expected}: no configuration of HiFi-GAN, it lacks {', '.join(missing)}")
-        return expected, values
+    named = expected.is_file()
     fitting = {}
-    for file in sorted(path.parent.glob("*.json")):
-        if file.is_file() and file.stat().st_size <= _LARGEST_CONFIG:
-            try:
-                values = read_json(file)
-            except InputError:
-                continue
-            if not _missing(values):
-                fitting[file] = values
+    for file in [expected] if named else sorted(path.parent.glob("*.json")):
+        if not named and (not file.is_file() or file.stat().st_size > _LARGEST_CONFIG):
+            continue
+        try:
+            values = read_json(file)
+        except InputError as error:
+            if named:
+                raise CheckpointError(f"{error}; it describes {path.name}") from error
+            continue
+        keys = (*_NETWORK, *_AUTHORS_AUDIO.values())
+        missing = [key for key in keys if not isinstance(values, dict) or key not in values]
+        if named and missing:
+            raise CheckpointError(f"{file}: no configuration of HiFi-GAN, it lacks {', '.join(missing)}")
+        if not missing:
+            fitting[file] = values
     if len(fitting) == 1:
         return next(iter(fitting.items()))
-    if fitting:
-        names = ", ".join(file.name for file in fitting)
-        raise CheckpointError(f"{path}: each of {names} could describe it; copy the right one to {expected}")
-    raise CheckpointError(
-        f"{path}: a HiFi-GAN generator without its configuration; copy the config.json it was trained with to {expected}"
-    )
-
-
-def _missing(values: Any) -> list[str]:
-    keys = (*_NETWORK, *_AUTHORS_AUDIO.values())
-    return [key for key in keys if key not in values] if isinstance(values, dict) else list(keys)
+    names = ", ".join(file.name for file in fitting)
+    problem = f"each of {names} could describe it" if fitting else "a HiFi-GAN generator without its configuration"
+    wanted = "the right one" if fitting else "the config.json it was trained with"
+    raise CheckpointError(f"{path}: {problem}; copy {wanted} to {expected}")
 
 
 def _network_config(values: dict[str, Any], weights: State, *, source: Path, path: Path) -> dict[str, Any]:
@@ -206,7 +199,7 @@ def _convolution(weights: State, name: str) -> Tensor:
 
 def _conv1d_tensors(state: State) -> State:
     """Weights without the last dimension of 1 that NVIDIA's first version had, and under weight norm."""
-    tensors = {}
+    tensors: State = {}
     for key, value in state.items():
         if value.dim() == 4 and value.size(3) == 1:
             value = value.squeeze(3)
@@ -249,7 +242,7 @@ def _discriminator_config(mpd: State, msd: State) -> dict[str, Any]:
 
 def _shapes(state: State) -> list[torch.Size]:
     """Shapes (out, in / groups, ...) of the first discriminator's convolutions, but for the last one."""
-    shapes = []
+    shapes: list[torch.Size] = []
     while f"discriminators.0.convs.{len(shapes)}.bias" in state:
         name = f"discriminators.0.convs.{len(shapes)}.weight"
         shapes.append(state[f"{name}_orig" if f"{name}_orig" in state else f"{name}_v"].shape)

@@ -8,7 +8,7 @@ from common.data.recordings import input_mel_extractor
 from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
 from waveglow.arg_parser import TrainingOptions
 from waveglow.data_function import WaveGlowBatch
-from waveglow.model import FlowOutput
+from waveglow.model import FlowOutput, WaveGlow
 
 _N_EXAMPLES = 2
 _EXAMPLE_CHUNK = 256  # frames; bounds the memory of resynthesizing complete recordings
@@ -46,12 +46,15 @@ class WaveGlowObjective(Objective):
         return {name: Term(total, counts[name]) for name, total in sums.items()}
 
     def examples(self, networks: Networks, batch: WaveGlowBatch) -> list[Example]:
+        assert batch.recordings is not None and batch.recording_lengths is not None  # those of validation
+        network = networks["waveglow"]
+        assert isinstance(network, WaveGlow)
         extractor = self._mel.to(batch.audio.device)
         examples = []
         for index in range(min(_N_EXAMPLES, len(batch.names))):
             recorded = batch.recordings[index : index + 1, : int(batch.recording_lengths[index])]
             mel = extractor(recorded)
-            generated = networks["waveglow"].infer(mel, chunk_frames=_EXAMPLE_CHUNK)[:, : recorded.size(1)]
+            generated = network.infer(mel, chunk_frames=_EXAMPLE_CHUNK)[:, : recorded.size(1)]
             mels = {"recorded": mel[0].cpu(), "generated": extractor(generated)[0, :, : mel.size(2)].cpu()}
             sounds = {"recorded": recorded[0].cpu(), "generated": generated[0].cpu()}
             examples.append(Example(batch.names[index], mels, audio=sounds))

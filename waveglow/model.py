@@ -48,11 +48,9 @@ class ModelConfig:
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
                 raise OptionError(f"{option} {value}: expected a whole number of at least 1")
-        if self.n_group % 2 or self.n_early_size % 2:
-            name = "n_group" if self.n_group % 2 else "n_early_size"
-            raise OptionError(
-                f"{OPTIONS[name]} {getattr(self, name)}: expected an even number, as every flow halves its channels"
-            )
+        for option, value in (("--groups", self.n_group), ("--early-size", self.n_early_size)):
+            if value % 2:
+                raise OptionError(f"{option} {value}: expected an even number, as every flow halves its channels")
         if self.wn_kernel_size % 2 == 0:
             raise OptionError(f"--wn-kernel-size {self.wn_kernel_size}: expected an odd number, which keeps lengths")
         if self.n_channels(self.n_flows - 1) < 2:
@@ -63,12 +61,12 @@ class ModelConfig:
             )
 
     def n_channels(self, flow: int) -> int:
-        """Channels that a flow, from 0, works on: all but those that came out early before it."""
+        """Channels that a flow, from 0, works on: all but the early outputs before it."""
         return self.n_group - flow // self.n_early_every * self.n_early_size
 
     @property
     def context(self) -> int:
-        """Positions on either side that one flow's network sees."""
+        """Positions on either side that one flow's network reads."""
         return (self.wn_kernel_size - 1) // 2 * (2**self.wn_layers - 1)
 
 
@@ -103,8 +101,8 @@ class WN(nn.Module):
         self.start = WeightNormConv1d(n_in, width, 1)
         self.end = nn.Conv1d(width, 2 * n_in, 1)
         # A flow starts as the identity, but for its 1x1 convolution.
-        nn.init.zeros_(self.end.weight)
-        nn.init.zeros_(self.end.bias)
+        for parameter in self.end.parameters():
+            nn.init.zeros_(parameter)
 
     def forward(self, x: Tensor, cond: Tensor, padding: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """x (B, n_in, G), cond (B, n_mels * n_group, G), padding (B, 1, G) True past the ends -> shift, log-scale.
@@ -135,6 +133,7 @@ class Invertible1x1Conv(nn.Module):
         rotation, _ = torch.linalg.qr(torch.randn(n_channels, n_channels))
         rotation[:, 0] *= torch.where(torch.linalg.det(rotation) < 0, -1.0, 1.0)
         self.conv.weight.data = rotation.contiguous()[:, :, None]
+        self._inverse: Tensor | None
         self.register_buffer("_inverse", None, persistent=False)  # (C, C); None until `prepare_for_inference`
         self.register_load_state_dict_post_hook(_renew_inverse)
 
@@ -143,20 +142,19 @@ class Invertible1x1Conv(nn.Module):
         """(C, C) float32."""
         return self.conv.weight[:, :, 0].float()
 
-    def forward(self, z: Tensor) -> Tensor:
-        """z (B, C, G) -> (B, C, G)."""
+    def forward(self, z: Tensor, *, inverse: bool = False) -> Tensor:
+        """z (B, C, G) -> (B, C, G), or the inverse."""
+        matrix = self.matrix if not inverse else self._inverted() if self._inverse is None else self._inverse
         with torch.autocast(z.device.type, enabled=False):
-            return torch.matmul(self.matrix, z.float())
-
-    def infer(self, z: Tensor) -> Tensor:
-        """The inverse of `forward`."""
-        inverse = _inverse(self.matrix) if self._inverse is None else self._inverse
-        with torch.autocast(z.device.type, enabled=False):
-            return torch.matmul(inverse, z.float())
+            return torch.matmul(matrix, z.float())
 
     def prepare_for_inference(self) -> None:
         """Compute the inverse once, for the weights as they are now or are loaded later."""
-        self._inverse = _inverse(self.matrix)
+        self._inverse = self._inverted()
+
+    def _inverted(self) -> Tensor:
+        """In float64, rounded once."""
+        return torch.linalg.inv(self.matrix.detach().double()).float()
 
 
 class WaveGlow(nn.Module):
@@ -253,7 +251,7 @@ class WaveGlow(nn.Module):
                 own = slice(span.start * per_frame, span.end * per_frame)
                 inner = slice(own.start - seen.start, own.stop - seen.start)
                 second[:, :, own] = (second[:, :, own] - shift[:, :, inner]) * torch.exp(-log_scale[:, :, inner])
-            active.copy_(self.convinv[flow].infer(active))
+            active.copy_(self.convinv[flow](active, inverse=True))
         wave = z if padding is None else z.masked_fill(padding, 0.0)
         return wave.transpose(1, 2).flatten(1)
 
@@ -262,6 +260,7 @@ class WaveGlow(nn.Module):
         self.eval()
         fold_weight_norm(self)
         for conv in self.convinv:
+            assert isinstance(conv, Invertible1x1Conv)
             conv.prepare_for_inference()
 
     def _conditioning(self, mel: Tensor, span: "_Span") -> Tensor:
@@ -303,29 +302,21 @@ def log_determinants(matrices: Sequence[Tensor]) -> list[Tensor]:
     Raises:
         InputError: one is not positive; names the flow.
     """
-    found: dict[int, Tensor] = {}
-    signs: dict[int, Tensor] = {}
+    size = max(len(matrix) for matrix in matrices)
     with torch.autocast(matrices[0].device.type, enabled=False):
-        for size in {len(matrix) for matrix in matrices}:
-            flows = [flow for flow, matrix in enumerate(matrices) if len(matrix) == size]
-            sign, log_abs = torch.linalg.slogdet(torch.stack([matrices[flow] for flow in flows]))
-            found |= dict(zip(flows, log_abs.unbind()))
-            signs |= dict(zip(flows, sign.where(log_abs == log_abs, log_abs).unbind()))
-    flows = range(len(matrices))
+        # Filled up with an identity, which leaves the determinant as it is, all go into one call.
+        identity = torch.eye(size, device=matrices[0].device)
+        filled = [torch.block_diag(matrix, identity[len(matrix) :, len(matrix) :]) for matrix in matrices]
+        signs, log_abs = torch.linalg.slogdet(torch.stack(filled))
     # The device is idle before the flows are computed, so this one synchronization costs little.
-    for flow, sign in enumerate(torch.stack([signs[flow] for flow in flows]).tolist()):
+    for flow, sign in enumerate(torch.where(log_abs.isnan(), log_abs, signs).tolist()):
         if not sign > 0:
             kind = {0: "zero", -1: "negative"}.get(sign, "not a number")
             raise InputError(
                 f"the determinant of flow {flow}'s 1x1 convolution has become {kind}, where it has no logarithm; "
                 "resume from an earlier checkpoint with a lower --learning-rate, or with --grad-clip-thresh"
             )
-    return [found[flow] for flow in flows]
-
-
-def _inverse(matrix: Tensor) -> Tensor:
-    """In float64, rounded once."""
-    return torch.linalg.inv(matrix.detach().double()).float()
+    return list(log_abs.unbind())
 
 
 def _renew_inverse(conv: Invertible1x1Conv, _: object) -> None:

@@ -58,7 +58,7 @@ def _config(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _config_of_weights(state: State) -> dict[str, Any]:
-    widths = []
+    widths: list[int] = []
     while (key := f"convinv.{len(widths)}.conv.weight") in state:
         widths.append(state[key].size(0))
     n_early = [flow for flow in range(1, len(widths)) if widths[flow] < widths[flow - 1]]
@@ -91,7 +91,7 @@ def _with_separate_conditioning(state: State) -> State:
 
 
 def _with_weight_norm(state: State) -> State:
-    normed = {}
+    normed: State = {}
     for key, value in state.items():
         if _NORMED.fullmatch(key):
             weight_g, weight_v = split_weight(value)
