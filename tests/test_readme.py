@@ -22,7 +22,7 @@ from common.recognition.arguments import parse_recognition_args
 from hifigan.model import PRESETS
 from scripts.evaluate_voice import build_parser as build_evaluation_parser
 from tests.corpus import add_clip
-from waveglow.config import ModelConfig as WaveGlowConfig
+from waveglow.model import ModelConfig as WaveGlowConfig
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
