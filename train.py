@@ -194,7 +194,7 @@ def _build_engine(
 
 def _resume(trainer: Trainer, path: Path, checkpoint: Checkpoint, *, ranks: Ranks) -> None:
     if checkpoint.training is None:
-        _print_once(f"starting anew from the weights of {path}, which holds no training state", ranks)
+        _print_once(f"starting a new training from the weights of {path}, which holds no training state", ranks)
         return
     trainer.resume(checkpoint, where=path)
     state = checkpoint.training

@@ -16,7 +16,7 @@ from fastpitch.alignment_search import durations_of_path, find_path
 _N_CHANNELS = 80  # that frames and tokens are compared in
 _SCALE = 0.0005  # of squared distances
 _LEAST_PRIOR = 1e-8  # added to the prior, so that nothing is impossible
-_LEAST_ATTENTION = 1e-12  # that binarisation knows
+_LEAST_ATTENTION = 1e-12  # that binarization knows
 _NEVER = -1e15  # log probability of padding; -inf would make gradients NaN where one of a batch's texts is shorter
 
 
@@ -43,10 +43,10 @@ class Alignment:
 class ConvNorm(nn.Module):
     """A convolution that keeps the length, with the initial weights and the name that the published model has."""
 
-    def __init__(self, in_channels: int, out_channels: int, *, kernel_size: int = 1, gain: str = "linear") -> None:
+    def __init__(self, in_channels: int, out_channels: int, *, kernel_size: int = 1, with_relu: bool = False) -> None:
         super().__init__()
         self.conv = nn.Conv1d(in_channels, out_channels, kernel_size, padding=kernel_size // 2)
-        nn.init.xavier_uniform_(self.conv.weight, gain=nn.init.calculate_gain(gain))
+        nn.init.xavier_uniform_(self.conv.weight, gain=nn.init.calculate_gain("relu" if with_relu else "linear"))
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, in_channels, N) -> (B, out_channels, N)."""
@@ -61,7 +61,7 @@ class ConvAttention(nn.Module):
         super().__init__()
         self.mask_padding = mask_padding
         self.query_proj = nn.Sequential(
-            ConvNorm(n_mel_channels, 2 * n_mel_channels, kernel_size=3, gain="relu"),
+            ConvNorm(n_mel_channels, 2 * n_mel_channels, kernel_size=3, with_relu=True),
             nn.ReLU(),
             ConvNorm(2 * n_mel_channels, n_mel_channels),
             nn.ReLU(),
@@ -70,7 +70,7 @@ class ConvAttention(nn.Module):
         # Published weights hold this layer, which takes no part in anything.
         self.attn_proj = nn.Conv2d(_N_CHANNELS, 1, 1).requires_grad_(False)
         self.key_proj = nn.Sequential(
-            ConvNorm(n_text_channels, 2 * n_text_channels, kernel_size=3, gain="relu"),
+            ConvNorm(n_text_channels, 2 * n_text_channels, kernel_size=3, with_relu=True),
             nn.ReLU(),
             ConvNorm(2 * n_text_channels, _N_CHANNELS),
         )
@@ -111,7 +111,7 @@ def forward_sum_losses(
     """Minus the log probability of all monotonic ways through each text: log_probs (B, F, L), lengths (B,) -> (B,).
 
     Each is divided by the text's tokens; 0 where there are fewer frames than tokens, and so no way. A blank of
-    ``blank_log_prob``, before normalisation, is allowed between tokens. Source: Badlani et al., section 2.1.
+    ``blank_log_prob``, before normalization, is allowed between tokens. Source: Badlani et al., section 2.1.
     """
     with_blank = F.pad(log_probs, (1, 0), value=blank_log_prob)
     is_class = mask_from_lengths(token_lengths + 1, with_blank.size(2)).unsqueeze(1)
@@ -123,7 +123,7 @@ def forward_sum_losses(
     return losses / token_lengths
 
 
-def binarisation_sum(alignment: Alignment, frame_lengths: Tensor) -> Tensor:
+def binarization_sum(alignment: Alignment, frame_lengths: Tensor) -> Tensor:
     """Minus the log attention that frames pay to the token of their path, a sum over frames (Badlani et al., 2.4)."""
     on_path = alignment.log_attention.gather(2, alignment.path.unsqueeze(2)).squeeze(2)
     return -(on_path.clamp(min=math.log(_LEAST_ATTENTION)) * mask_from_lengths(frame_lengths, on_path.size(1))).sum()

@@ -26,7 +26,7 @@ def find_path(log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -
     log_probs = log_probs.float()
     if log_probs.device.type == "cpu":
         return find_path_compiled(log_probs, token_lengths, frame_lengths)
-    return find_path_vectorised(log_probs, token_lengths, frame_lengths)
+    return find_path_vectorized(log_probs, token_lengths, frame_lengths)
 
 
 def durations_of_path(path: Tensor, frame_lengths: Tensor, n_tokens: int) -> Tensor:
@@ -83,7 +83,7 @@ def _search(log_probs: np.ndarray, token_lengths: np.ndarray, frame_lengths: np.
             token -= moves[frame, token]
 
 
-def find_path_vectorised(log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
+def find_path_vectorized(log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
     """As `find_path`, for float32 tensors on any device: all tokens and utterances of a frame at once.
 
     The way back takes no step a frame: steps are joined to steps of twice the size until one leads to the end.

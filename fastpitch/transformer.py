@@ -13,6 +13,7 @@ class PositionalEmbedding(nn.Module):
 
     def __init__(self, n_channels: int) -> None:
         super().__init__()
+        self.inv_freq: Tensor
         exponents = torch.arange(0.0, n_channels, 2.0) / n_channels
         self.register_buffer("inv_freq", 1 / 10000**exponents)
 

@@ -15,6 +15,8 @@ from hifigan.discriminators import MultiPeriodDiscriminator, MultiScaleDiscrimin
 
 __all__ = ["PRESETS", "Generator", "ModelConfig", "build_networks", "to_torchscript"]
 
+_AMX_FAULTY_CHANNELS = 16  # see RowConvTranspose
+
 
 class RowConv(WeightNormConv1d):
     """A convolution over time of rows (B, C, 1, T), which unlike (B, C, T) can lie channels last in memory."""
@@ -41,10 +43,25 @@ class LastConv(RowConv):
 
 
 class RowConvTranspose(WeightNormConvTranspose1d):
-    """A transposed convolution over time of rows (B, C, 1, T)."""
+    """A transposed convolution over time of rows (B, C, 1, T).
+
+    Narrow ones are trained in float32 on the CPU even under autocast: where a processor has AMX, oneDNN's bfloat16
+    gradient of their input is wrong (noise of the right size, without an error). It is a strided convolution of
+    ``out_channels``; those of up to 16 channels are affected whose kernel is a multiple of a stride of 4 or more, among
+    others (measured with PyTorch 2.13; compare pytorch/pytorch#169688). The published v1 and v3 have no such layers.
+    """
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, in_channels, 1, T) -> (B, out_channels, 1, T * stride)."""
+        if torch.jit.is_scripting():  # TorchScript does not support autocast for a device found at run time
+            return self.convolve(x)
+        if x.device.type == "cpu" and x.requires_grad and self.out_channels <= _AMX_FAULTY_CHANNELS:
+            with torch.autocast("cpu", enabled=False):
+                return self.convolve(x.float()).to(x.dtype)
+        return self.convolve(x)
+
+    def convolve(self, x: Tensor) -> Tensor:
+        """As `forward`, in the precision in effect."""
         weight = self.normed_weight().unsqueeze(2)
         return F.conv_transpose2d(x, weight, self.bias, (1, self.stride[0]), (0, self.padding[0]))
 

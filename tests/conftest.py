@@ -1,6 +1,8 @@
 """Shared fixtures: where the goldens and the real recordings lie, and one thread for repeatable numbers."""
 
-from collections.abc import Iterator
+import fcntl
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,24 @@ def goldens() -> Path:
 def shared_data() -> Path:
     """Folder of real recorded speech."""
     return _folder(SHARED / "data")
+
+
+@pytest.fixture(scope="session")
+def make_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], None]], Path]:
+    """``make_once(name, make)``: the folder that ``make`` filled, once for all workers of this run of the tests."""
+    base = tmp_path_factory.getbasetemp()
+    root = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def once(name: str, make: Callable[[Path], None]) -> Path:
+        folder, done = root / f"shared_{name}", root / f"shared_{name}.done"
+        with (root / f"shared_{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # another worker may be making it
+            if not done.exists():
+                make(folder)
+                done.touch()
+        return folder
+
+    return once
 
 
 @pytest.fixture(scope="session")

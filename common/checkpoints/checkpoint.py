@@ -1,4 +1,4 @@
-"""Checkpoints: one ``.pt`` file of plain types and tensors, written whole or not at all, read without running code."""
+"""Checkpoints: one ``.pt`` file of plain types and tensors, written atomically, read without running code."""
 
 import math
 import pickle
@@ -40,7 +40,7 @@ class Checkpoint:
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint; a kill at any moment leaves either the previous file or the new one, whole."""
+    """Write a checkpoint; a kill at any moment leaves either the previous file or the new one, complete."""
     payload = {
         "format": FORMAT_VERSION,
         "model": checkpoint.model,
@@ -63,7 +63,7 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
 def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
     """Read a checkpoint of ours or of a published layout onto the CPU.
 
-    ``training=False`` leaves out the training state, and files beside a published checkpoint that only training
+    ``training=False`` leaves out the training state, and files next to a published checkpoint that only training
     needs; weights are then read from the disk as they are used, so that a vocoder's discriminators cost no time.
 
     Raises:
@@ -123,7 +123,7 @@ def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
         mapped = on_demand and zipfile.is_zipfile(path)
         payload = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except pickle.UnpicklingError:
-        # Some published files hold a whole network; it is read, or the file refused, without running code.
+        # Some published files hold a pickled network; it is read, or the file refused, without running code.
         return read_pickled_networks(path)
     except (RuntimeError, EOFError, OSError, ValueError, KeyError, AttributeError, IndexError, TypeError) as error:
         raise CheckpointError(f"{path}: cannot be read, damaged or truncated ({_first_line(error)})") from error
@@ -166,7 +166,7 @@ def epoch_of(path: Path) -> int:
 def load_last_checkpoint(folder: Path, model: str, *, warn: Callable[[str], None]) -> tuple[Path, Checkpoint] | None:
     """The newest checkpoint that can be read, or None where there is none.
 
-    ``warn(line)`` is told of each newer one that cannot be read.
+    ``warn(line)`` is called for each newer one that cannot be read.
 
     Raises:
         CheckpointError: there are checkpoints, and none can be read.

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 _PREFIX = re.compile(r"^module\.(1\.)?")  # the longer one of some of WaveGlow's, which apex wrapped
-# Those that bear on the numbers; the others choose a kernel, which is this machine's matter.
+# Those that change the numbers; the others choose a kernel, which depends on the machine.
 _SETTINGS = ("lr", "betas", "eps", "weight_decay", "amsgrad", "maximize", "grad_averaging")
 
 

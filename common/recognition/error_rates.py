@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import jiwer
 
-_CHARACTERS = jiwer.ReduceToListOfListOfChars()  # jiwer's own choice would leave out blanks at both ends
+_CHARACTERS = jiwer.ReduceToListOfListOfChars()  # jiwer's default leaves out spaces at both ends
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class ErrorCounts:
     word_errors: int = 0
     n_words: int = 0  # of the references
     char_errors: int = 0
-    n_chars: int = 0  # of the references, blanks included
+    n_chars: int = 0  # of the references, spaces included
 
     def __add__(self, other: "ErrorCounts") -> "ErrorCounts":
         return ErrorCounts(
@@ -39,7 +39,7 @@ class ErrorCounts:
 def error_counts(references: Sequence[str], hypotheses: Sequence[str]) -> ErrorCounts:
     """Errors of each hypothesis against the reference in its place, added up.
 
-    Words are what blanks of any kind separate; case and marks count. Characters are those of the texts as given.
+    Words are separated by whitespace; case and punctuation count. Characters are those of the texts as given.
 
     Raises:
         ValueError: not as many hypotheses as references.
@@ -48,12 +48,12 @@ def error_counts(references: Sequence[str], hypotheses: Sequence[str]) -> ErrorC
         raise ValueError(f"{len(hypotheses)} hypotheses of {len(references)} references")
     if not references:
         return ErrorCounts()
-    words = jiwer.process_words(_single_blanks(references), _single_blanks(hypotheses))
+    words = jiwer.process_words(_single_spaces(references), _single_spaces(hypotheses))
     characters = jiwer.process_characters(list(references), list(hypotheses), _CHARACTERS, _CHARACTERS)
     return ErrorCounts(*_errors_and_length(words), *_errors_and_length(characters))
 
 
-def _single_blanks(texts: Sequence[str]) -> list[str]:
+def _single_spaces(texts: Sequence[str]) -> list[str]:
     return [" ".join(text.split()) for text in texts]
 
 

@@ -1,4 +1,4 @@
-"""What every text-to-mel model is told at inference, and what it returns."""
+"""How a text-to-mel model is to speak, and what it returns."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

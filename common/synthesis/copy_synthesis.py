@@ -22,8 +22,8 @@ def load_mels_or_recordings(
 ) -> tuple[list[SynthesisInput], AudioConfig]:
     """The utterances of a list with the column ``mel`` or ``wav``, and the description of their mels.
 
-    ``contract`` says what the vocoder reads. None: that of the mels is the description beside them
-    (``audio.json``), or the default one; recordings become what is usual at their sampling rate.
+    ``contract`` says what the vocoder reads. None: the mels are as the ``audio.json``
+    in their folder says, or the default; of recordings the usual mels at their sampling rate are computed.
 
     Raises:
         InputError: the list has neither column; a mel or a recording is missing, broken, or not what the vocoder
@@ -58,7 +58,7 @@ def _load_mels(
 
 
 def _described(paths: Sequence[Path], contract: AudioContract | None) -> AudioConfig | None:
-    """The description beside the mels, where there is one; it must be the same in every folder, and fit the vocoder."""
+    """What the ``audio.json`` in the mels' folders says, if any; all must be equal, and fit the vocoder."""
     first: tuple[Path, AudioConfig] | None = None
     for folder in sorted({path.parent for path in paths}):
         audio = features_config(folder)

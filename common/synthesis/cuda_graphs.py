@@ -97,7 +97,7 @@ class BucketedGraphs:
         if n_frames > LONGEST_FRAMES or mel.size(0) > LARGEST_BATCH:
             self._warn(
                 f"--cuda-graphs: batches of more than {LARGEST_BATCH} phrases or {LONGEST_FRAMES} frames "
-                "run without graphs, which would not make them quicker"
+                "run without graphs, which would not make them faster"
             )
             return None
         masked = lengths is not None or n_frames != mel.size(2)

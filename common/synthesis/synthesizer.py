@@ -16,7 +16,7 @@ from common.config import AudioConfig, to_plain
 from common.errors import InputError
 from common.files import load_tensor, save_tensor, write_json
 from common.precision import Autocast
-from common.progress import progress
+from common.progress import Progress, progress
 from common.signals import StopSignals
 from common.synthesis.controls import Controls, MelOutput
 from common.synthesis.measurements import BatchTimes
@@ -250,7 +250,8 @@ def speak_all(
         SystemExit: a signal asked to stop; the phrase in work then is finished.
     """
     total = repeats * sum(len(batch) for batch in batches)
-    with StopSignals() as signals, progress(total=total, desc="speaking", unit="phrase") as bar:
+    bar: Progress[None] = progress(total=total, desc="speaking", unit="phrase")
+    with StopSignals() as signals, bar:
         for batch in itertools.islice(itertools.cycle(batches), warmup_steps):
             for _ in synthesizer.speak(batch):
                 _stop_if_asked(signals)

@@ -131,7 +131,7 @@ class Novograd(_FusedOptimizer):
 
     Each parameter's gradient is divided by the root of a running mean of its squared norm (of the last norm, if
     beta2 is 0); weight decay joins it after that, and momentum sums it without bias correction. A running mean of 0
-    begins anew with the next norm. All parameters are updated together.
+    is replaced by the next norm. All parameters are updated together.
     """
 
     scalar_state = ("exp_avg_sq", "max_exp_avg_sq")  # one number of each parameter

@@ -68,7 +68,7 @@ class TensorBoardLogs:
         from common import plots  # matplotlib takes half a second to import, and other ranks never draw
 
         name = _tag(example.name)
-        # Differences on a picture of their own, since all on one share a range of colours.
+        # Differences on a picture of their own, since all on one share a range of colors.
         for kind, mels in (("mel", example.mels), ("mel_difference", example.mel_differences)):
             if mels:
                 figure = plots.plot_mels(mels, title=example.name, hop_length=hop_length, sampling_rate=sampling_rate)

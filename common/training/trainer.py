@@ -180,7 +180,8 @@ class Trainer:
         total = last_epoch * self._sampler.steps_per_epoch
         shown = self._ranks.is_main and _has_terminal()
         try:
-            with StopSignals() as signals, progress(total=total, desc="training", unit="step", enabled=shown) as bar:
+            bar: Progress[None] = progress(total=total, desc="training", unit="step", enabled=shown)
+            with StopSignals() as signals, bar:
                 bar.update((position.epoch - 1) * self._sampler.steps_per_epoch + position.steps_done)
                 while position.epoch <= last_epoch:
                     self._train_epoch(bar, signals)
@@ -362,8 +363,8 @@ class Trainer:
         if milestones is None:
             return
         saved = saved_checkpoints(self._options.output, self._template.model)
-        whole = [path for path in saved if not is_within_epoch(path)]
-        for path in whole[:-2]:
+        of_epochs = [path for path in saved if not is_within_epoch(path)]
+        for path in of_epochs[:-2]:
             if epoch_of(path) not in milestones:
                 path.unlink(missing_ok=True)
 

@@ -24,7 +24,7 @@ from typing import Any
 from common.cli import ArgumentParser, run
 from common.errors import InputError
 from common.logger import read_last_run, read_log
-from common.recognition.transcribe import PERCENTILES
+from common.recognition.command import PERCENTILES
 
 SPEED_UP = "Speed-up with mixed precision"
 _TRAINING = ("Batch size / process", "Grad accumulation", "Processes", "Precision")

@@ -8,16 +8,16 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-import models
 from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints.loading import load_networks
 from common.config import AudioConfig
 from common.distributed import Ranks
-from common.foreign import read_foreign
 from common.training.engine import Engine, EngineOptions
 from common.training.optim import build_optimizer
-from fastpitch.data_function import FastPitchBatch
-from fastpitch.loss_function import AlignmentLosses, FastPitchObjective
+from fastpitch.batch import FastPitchBatch
+from fastpitch.loss_function import FastPitchObjective
 from fastpitch.prior import padded_priors
+from fastpitch.published_checkpoints import read_published
 
 CPU = torch.device("cpu")
 WITH_ENERGY = "checkpoint_1_1"
@@ -38,7 +38,7 @@ def test_a_published_checkpoint_speaks_as_its_authors_code(folder: Path, tmp_pat
     published = load_checkpoint(folder / f"{name}.pt")
     save_checkpoint(tmp_path / "ours.pt", published)
     for checkpoint in (published, load_checkpoint(tmp_path / "ours.pt")):
-        networks, _ = models.load_networks(checkpoint, ema=weights == "ema_state_dict", device=CPU)
+        networks, _ = load_networks(checkpoint, ema=weights == "ema_state_dict", device=CPU)
         text = expected["in.text"]
         out = networks["fastpitch"].infer(text, torch.tensor([text.size(1)]))
         assert torch.equal(out.lengths, expected[f"{weights}.dec_lens"])
@@ -54,10 +54,10 @@ def test_a_published_checkpoint_speaks_as_its_authors_code(folder: Path, tmp_pat
 def test_a_published_checkpoint_says_how_its_mels_were_made(folder: Path):
     payload = torch.load(folder / f"{WITH_ENERGY}.pt", weights_only=True)
     payload["train_setup"] |= {"sampling_rate": 44100, "hop_length": 512, "mel_fmax": 16000.0}
-    audio = read_foreign(payload, path=Path("voice.pt")).audio
+    audio = read_published(payload, path=Path("voice.pt"), training=True).audio
     assert audio == replace(AudioConfig(n_mels=20), sampling_rate=44100, hop_length=512, mel_fmax=16000.0)
     del payload["train_setup"]
-    assert read_foreign(payload, path=Path("voice.pt")).audio == AudioConfig(n_mels=20)
+    assert read_published(payload, path=Path("voice.pt"), training=True).audio == AudioConfig(n_mels=20)
 
 
 @pytest.mark.parametrize(("name", "energy"), [(WITH_ENERGY, True), (WITHOUT_ENERGY, False)])
@@ -69,11 +69,11 @@ def test_a_published_checkpoint_is_known_by_its_parts(folder: Path, name: str, e
 
 
 def _resumed(checkpoint: Checkpoint, *, energy: bool) -> Engine:
-    networks, _ = models.load_networks(checkpoint, device=CPU)
+    networks, _ = load_networks(checkpoint, device=CPU)
     network = networks["fastpitch"].train()
     engine = Engine(
         networks,
-        FastPitchObjective(energy_predictor_loss_scale=0.1 if energy else None, alignment=AlignmentLosses()),
+        FastPitchObjective(energy=energy, alignment=True),
         {"fastpitch": build_optimizer("adam", network.parameters(), learning_rate=1e-3, weight_decay=0.0)},
         schedules={"fastpitch": lambda iteration, epoch: 1e-3},
         ranks=Ranks(),

@@ -9,14 +9,15 @@ import torch
 from safetensors.torch import load_file
 from tiny_jasper import golden_config
 
-import models
 import train
 from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints.loading import load_networks
 from common.config import from_plain, to_plain
 from common.errors import CheckpointError
-from common.foreign import read_foreign
+from common.registry import get_model
 from common.training.optim import Novograd, load_state_by_name
 from jasper.model import Jasper, ModelConfig
+from jasper.published_checkpoints import read_published
 from jasper.yaml_config import CONFIGS, load_config
 
 CPU = torch.device("cpu")
@@ -37,7 +38,7 @@ def folder(goldens: Path) -> Path:
 )
 def test_a_published_checkpoint_hears_what_its_authors_code_hears(folder: Path, file: str, ema: bool, name: str):
     tensors = load_file(folder / "checkpoints_expected.safetensors")
-    networks, config = models.load_networks(load_checkpoint(folder / "checkpoints" / file), ema=ema, device=CPU)
+    networks, config = load_networks(load_checkpoint(folder / "checkpoints" / file), ema=ema, device=CPU)
     out = networks["jasper"].infer(tensors["input.x"], tensors["input.lens"])
     torch.testing.assert_close(out.log_probs, tensors[f"output.{name}"], atol=3e-5, rtol=0)
     published = json.loads((folder / "checkpoints.json").read_text())["config"]
@@ -46,7 +47,7 @@ def test_a_published_checkpoint_hears_what_its_authors_code_hears(folder: Path, 
 
 def test_keys_of_the_first_version_are_those_of_the_second(folder: Path):
     found = load_checkpoint(folder / "checkpoints" / "Jasper_v1_keys.pt")
-    networks, _ = models.load_networks(found, device=CPU)
+    networks, _ = load_networks(found, device=CPU)
     old = torch.load(folder / "checkpoints" / "Jasper_v1_keys.pt", weights_only=True)["state_dict"]
     state = networks["jasper"].state_dict()
     assert len(state) == len(old) - 2  # a buffer of the features, and a number that nothing needs
@@ -90,18 +91,18 @@ def test_a_wrapped_networks_prefix_is_left_out_and_elsewhere_kept(folder: Path):
     payload = torch.load(folder / "checkpoints" / "Jasper_best_checkpoint.pt", weights_only=True)
     state = payload["state_dict"]
     payload["state_dict"] = {f"module.{key}": value for key, value in state.items()}
-    assert list(read_foreign(payload, path=Path("x.pt")).networks["jasper"]) == list(state)
+    assert list(read_published(payload, path=Path("x.pt")).networks["jasper"]) == list(state)
     payload["state_dict"] = state | {"decoder.module.bias": torch.zeros(1)}
-    found = read_foreign(payload, path=Path("x.pt"), training=False)
+    found = read_published(payload, path=Path("x.pt"), training=False)
     with pytest.raises(CheckpointError, match=r"^x\.pt: .* do not fit the model: unexpected decoder\.module\.bias$"):
-        models.load_networks(found, device=CPU, where="x.pt")
+        load_networks(found, device=CPU, where="x.pt")
 
 
 def test_other_labels_are_one_clear_line(folder: Path):
     payload = torch.load(folder / "checkpoints" / "Jasper_best_checkpoint.pt", weights_only=True)
     payload["state_dict"]["decoder.layers.0.weight"] = torch.zeros(30, 40, 1)
     with pytest.raises(CheckpointError, match=r"^x\.pt: .*30 classes, expected 29"):
-        read_foreign(payload, path=Path("x.pt"))
+        read_published(payload, path=Path("x.pt"))
 
 
 def test_what_the_file_does_not_record_is_not_held_against_a_configuration(folder: Path, tmp_path: Path):
@@ -109,11 +110,13 @@ def test_what_the_file_does_not_record_is_not_held_against_a_configuration(folde
     config = from_plain(ModelConfig, found.config, where="x.pt")
     other = replace(config, use_conv_masks=False, blocks=tuple(replace(block, dropout=0.1) for block in config.blocks))
     template = Checkpoint(model="Jasper", config=to_plain(other), audio=found.audio, text=None, networks={})
-    train._check_fits(template, found, where=Path("x.pt"), adaptable=())
+    train._check_fits(template, found, get_model("Jasper"), where=Path("x.pt"), adaptable=())
     save_checkpoint(tmp_path / "again.pt", found)
     assert load_checkpoint(tmp_path / "again.pt").assumed_config == found.assumed_config
     with pytest.raises(CheckpointError, match=r"does not fit: blocks\[0\]\.dropout: 0\.2 .*use_conv_masks: True"):
-        train._check_fits(template, replace(found, assumed_config=()), where=Path("x.pt"), adaptable=())
+        train._check_fits(
+            template, replace(found, assumed_config=()), get_model("Jasper"), where=Path("x.pt"), adaptable=()
+        )
 
 
 def test_averaged_batch_statistics_are_read_too(folder: Path):

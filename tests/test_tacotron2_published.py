@@ -8,8 +8,8 @@ import torch
 from safetensors.torch import load_file
 from tiny_tacotron2 import group, published
 
-import models
 from common.checkpoints.checkpoint import load_checkpoint
+from common.checkpoints.loading import load_networks
 from common.config import AudioConfig
 from common.errors import CheckpointError
 from common.nn.layers import mask_from_lengths
@@ -35,7 +35,7 @@ def test_a_published_checkpoint_speaks_as_its_authors_code(folder: Path, name: s
     expected = group(tensors, "output")
     masks = torch.ones(MASK_CHUNK, PRENET_LAYERS, 1, network.config.prenet_dim)
     given = tensors["input.text"], tensors["input.input_lengths"]
-    out = network.speak(*given, controls=Controls(), draw_masks=lambda: masks)
+    out = network.infer_with_masks(*given, controls=Controls(), draw_masks=lambda: masks)
     assert out.lengths.tolist() == expected["mel_lengths"].tolist()
     spoken = mask_from_lengths(out.lengths, out.mel.size(2)).unsqueeze(1)
     stored = expected["mel_outputs_postnet"][:, :, : out.mel.size(2)] * spoken
@@ -48,7 +48,7 @@ def test_a_published_checkpoint_loads_into_the_model_it_describes(folder: Path, 
     assert checkpoint.model == "Tacotron2"
     assert (checkpoint.text.symbol_set, checkpoint.text.cleaners) == ("english_basic", ("english_cleaners",))
     assert checkpoint.audio == AudioConfig(n_mels=20)
-    networks, config = models.load_networks(checkpoint, device=CPU)
+    networks, config = load_networks(checkpoint, device=CPU)
     assert config.mask_convolutions  # an utterance does not depend on its batch, whoever trained the voice
     assert set(networks) == {"tacotron2"}
 
@@ -64,7 +64,7 @@ def test_the_full_size_checkpoint_has_the_models_keys_and_shapes(folder: Path):
 def test_optimizer_state_and_loss_scale_go_where_they_belong(folder: Path):
     path = folder / "checkpoints" / "checkpoint_Tacotron2_100.pt"
     checkpoint = load_checkpoint(path)
-    networks, _ = models.load_networks(checkpoint, device=CPU)
+    networks, _ = load_networks(checkpoint, device=CPU)
     named = {f"tacotron2.{key}": parameter for key, parameter in networks["tacotron2"].named_parameters()}
     optimizer = build_optimizer("adam", named.values(), learning_rate=1e-3, weight_decay=1e-6)
     saved = checkpoint.training["optimizers"]["tacotron2"]
@@ -84,5 +84,5 @@ def test_a_damaged_checkpoint_is_one_line(folder: Path, tmp_path: Path):
     payload = torch.load(folder / "checkpoints" / "checkpoint_Tacotron2_100.pt", weights_only=True)
     del payload["config"], payload["state_dict"]["decoder.decoder_rnn.weight_hh"]
     torch.save(payload, tmp_path / "broken.pt")
-    with pytest.raises(CheckpointError, match=r"broken\.pt: a damaged checkpoint of Tacotron 2"):
+    with pytest.raises(CheckpointError, match=r"broken\.pt: a damaged checkpoint of Tacotron2"):
         load_checkpoint(tmp_path / "broken.pt")

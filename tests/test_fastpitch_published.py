@@ -7,11 +7,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-import models
 from common.checkpoints.checkpoint import load_checkpoint
+from common.checkpoints.loading import load_networks
 from common.errors import CheckpointError
-from common.foreign import read_foreign
 from common.training.optim import build_optimizer, load_state_by_name
+from fastpitch.published_checkpoints import read_published
 
 CPU = torch.device("cpu")
 WITH_EMA = "checkpoint_1_0"
@@ -26,7 +26,7 @@ def folder(goldens: Path) -> Path:
 def _assert_speaks_as_stored(folder: Path, name: str, weights: str) -> None:
     checkpoint = load_checkpoint(folder / f"{name}.pt")
     expected = load_file(folder / f"{name}_expected.safetensors")
-    networks, _ = models.load_networks(checkpoint, ema=weights == "ema_state_dict", device=CPU)
+    networks, _ = load_networks(checkpoint, ema=weights == "ema_state_dict", device=CPU)
     text = expected["in.text"]
     out = networks["fastpitch"].infer(text, torch.tensor([text.size(1)]))
     assert torch.equal(out.lengths, expected[f"{weights}.dec_lens"])
@@ -65,7 +65,7 @@ def test_the_optimizer_state_of_a_published_checkpoint_goes_to_the_parameters_it
 @pytest.mark.parametrize(("name", "optimizer"), [(WITH_EMA, "lamb"), (WITHOUT_EMA, "adam")])
 def test_training_can_go_on_from_a_published_checkpoint(folder: Path, name: str, optimizer: str):
     checkpoint = load_checkpoint(folder / f"{name}.pt")
-    networks, _ = models.load_networks(checkpoint, device=CPU)
+    networks, _ = load_networks(checkpoint, device=CPU)
     named = {f"fastpitch.{key}": value for key, value in networks["fastpitch"].named_parameters()}
     own = build_optimizer(optimizer, named.values(), learning_rate=0.1, weight_decay=0.0)
     load_state_by_name(own, checkpoint.training["optimizers"]["fastpitch"], named, where=name)
@@ -80,10 +80,10 @@ def test_training_can_go_on_from_a_published_checkpoint(folder: Path, name: str,
     assert not torch.equal(before, named["fastpitch.proj.weight"])
 
 
-def test_averaged_weights_that_are_absent_are_an_error_when_asked_for(folder: Path):
+def test_ema_weights_that_are_absent_are_an_error_when_asked_for(folder: Path):
     checkpoint = load_checkpoint(folder / f"{WITHOUT_EMA}.pt")
-    with pytest.raises(CheckpointError, match="holds no averaged weights; leave out --ema"):
-        models.load_networks(checkpoint, ema=True, device=CPU, where="voice.pt")
+    with pytest.raises(CheckpointError, match="holds no EMA weights; leave out --ema"):
+        load_networks(checkpoint, ema=True, device=CPU, where="voice.pt")
 
 
 def test_only_a_prefix_is_stripped_from_keys(folder: Path):
@@ -91,7 +91,7 @@ def test_only_a_prefix_is_stripped_from_keys(folder: Path):
     del payload["optimizer"]
     payload["state_dict"]["encoder.module.weight"] = torch.zeros(1)
     with pytest.raises(CheckpointError, match=r"unexpected encoder\.module\.weight"):
-        models.load_networks(read_foreign(payload, path=Path("voice.pt")), device=CPU)
+        load_networks(read_published(payload, path=Path("voice.pt"), training=True), device=CPU)
 
 
 def test_weights_that_do_not_fit_are_listed(folder: Path):
@@ -99,7 +99,7 @@ def test_weights_that_do_not_fit_are_listed(folder: Path):
     del payload["optimizer"], payload["state_dict"]["module.proj.bias"]
     payload["state_dict"]["module.pitch_emb.bias"] = torch.zeros(7)
     with pytest.raises(CheckpointError) as caught:
-        models.load_networks(read_foreign(payload, path=Path("voice.pt")), device=CPU, where="voice.pt")
+        load_networks(read_published(payload, path=Path("voice.pt"), training=True), device=CPU, where="voice.pt")
     assert str(caught.value) == (
         "voice.pt: its weights do not fit the model: missing proj.bias; pitch_emb.bias is (7,), expected (24,)"
     )
@@ -108,12 +108,12 @@ def test_weights_that_do_not_fit_are_listed(folder: Path):
 def test_a_checkpoint_without_an_input_type_reads_characters(folder: Path):
     payload = torch.load(folder / f"{WITH_EMA}.pt", weights_only=True)
     del payload["config"]["symbol_type"]
-    assert read_foreign(payload, path=Path("voice.pt")).config["symbol_type"] == "char"
+    assert read_published(payload, path=Path("voice.pt"), training=True).config["symbol_type"] == "char"
 
 
 def test_an_unknown_layout_is_left_to_the_caller():
-    assert read_foreign({"weights": {}}, path=Path("x.pt")) is None
-    assert read_foreign({"state_dict": {"layer.weight": torch.zeros(1)}}, path=Path("x.pt")) is None
+    assert read_published({"weights": {}}, path=Path("x.pt"), training=True) is None
+    assert read_published({"state_dict": {"layer.weight": torch.zeros(1)}}, path=Path("x.pt"), training=True) is None
 
 
 def test_a_damaged_published_checkpoint_is_one_clear_line(folder: Path):
@@ -122,4 +122,4 @@ def test_a_damaged_published_checkpoint_is_one_clear_line(folder: Path):
     with pytest.raises(
         CheckpointError, match=r"^voice.pt: a damaged checkpoint of FastPitch \(KeyError\('config'\)\)$"
     ):
-        read_foreign(payload, path=Path("voice.pt"))
+        read_published(payload, path=Path("voice.pt"), training=True)

@@ -1,6 +1,7 @@
-"""Jasper's published checkpoints, and those of its first version, whose keys have other names."""
+"""Published checkpoints of Jasper, including those of its first version, whose keys have other names."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor
@@ -8,30 +9,42 @@ from torch import Tensor
 from common.checkpoints.checkpoint import Checkpoint
 from common.checkpoints.layout import optimizer_by_name, without_prefix
 from common.config import AudioConfig
+from common.errors import CheckpointError
+from jasper.config import LABELS
 
 State = dict[str, Tensor]
 _RENAMED = {"jasper_encoder.encoder.": "encoder.layers.", "jasper_decoder.decoder_layers.": "decoder.layers."}
-_DROPPED = ("acoustic_model.", "audio_preprocessor.")  # of the first version: what is no part of the network
+_DROPPED = ("acoustic_model.", "audio_preprocessor.")  # in the first version: not part of the network
 _LAYER = re.compile(r"encoder\.layers\.(\d+)\.(conv|res)\.(\d+)\.(?:(\d+)\.)?weight")
 _BUFFERS = ("running_mean", "running_var", "num_batches_tracked")  # of batch norm, by the end of their keys
-_N_CLASSES = 29  # of the labels that every published file has: blank, letters, apostrophe, and CTC's blank
-_LABELS = [" ", *"abcdefghijklmnopqrstuvwxyz", "'"]
+_FIRST_WEIGHTS = ("encoder.layers.0.conv.0.weight", "jasper_encoder.encoder.0.conv.0.weight")  # of either version
+_N_CLASSES = len(LABELS) + 1  # of every published file: its labels, and CTC's blank
 # No file records them; all are as the recipe has them unless its YAML file said otherwise.
 _UNRECORDED = ("sampling_rate", "filter_length", "hop_length", "win_length", "mel_fmin", "mel_fmax")
 _UNRECORDED_CONFIG = ("blocks", "activation", "use_conv_masks", "init", "decoder_init", "labels", "features")
 
 
-def read(payload: dict[str, Any], *, training: bool) -> Checkpoint:
+def read_published(payload: dict[str, Any], *, path: Path, training: bool = True) -> Checkpoint | None:
     """Layout of the original's train.py: epoch, step, best_wer, state_dict, ema_state_dict, optimizer, scaler.
 
-    The configuration was in a YAML file beside it. The weights' shapes tell the blocks' widths, repeats and ways
-    around; strides, dilations and all else are as published.
+    The configuration was in a separate YAML file. The weights' shapes give the blocks' widths, repeats and residual
+    connections; strides, dilations and all else are as published.
 
     Raises:
-        ValueError: the labels are not the published ones.
+        CheckpointError: it is damaged, or its labels are not the published ones.
     """
+    state = payload.get("state_dict")
+    if not isinstance(state, dict) or without_prefix(state).keys().isdisjoint(_FIRST_WEIGHTS):
+        return None
+    try:
+        return _read(payload, training=training)
+    except (LookupError, TypeError, AttributeError, ValueError, RuntimeError) as error:
+        raise CheckpointError(f"{path}: a damaged checkpoint of Jasper ({error!r})") from error
+
+
+def _read(payload: dict[str, Any], *, training: bool) -> Checkpoint:
     state = _renamed(payload["state_dict"])
-    averaged = payload.get("ema_state_dict")
+    ema = payload.get("ema_state_dict")
     n_mels = state["encoder.layers.0.conv.0.weight"].size(1)
     return Checkpoint(
         model="Jasper",
@@ -39,7 +52,7 @@ def read(payload: dict[str, Any], *, training: bool) -> Checkpoint:
         audio=AudioConfig(16000, filter_length=512, hop_length=160, win_length=320, n_mels=n_mels, mel_fmax=None),
         text=None,
         networks={"jasper": state},
-        ema=None if averaged is None else {"jasper": _renamed(averaged)},
+        ema=None if ema is None else {"jasper": _renamed(ema)},
         training=_training_state(payload, state) if training else None,
         assumed=_UNRECORDED,
         assumed_config=_UNRECORDED_CONFIG,
@@ -62,7 +75,7 @@ def _config(state: State, n_mels: int) -> dict[str, Any]:
     if state["decoder.layers.0.weight"].size(0) != _N_CLASSES:
         raise ValueError(f"{state['decoder.layers.0.weight'].size(0)} classes, expected {_N_CLASSES}")
     convs: dict[int, list[Tensor]] = {}
-    n_panes: dict[int, int] = {}
+    n_residuals: dict[int, int] = {}
     for key, weight in state.items():
         found = _LAYER.fullmatch(key)
         if found is None or weight.dim() != 3:
@@ -71,9 +84,9 @@ def _config(state: State, n_mels: int) -> dict[str, Any]:
         if part == "conv":
             convs.setdefault(block, []).append(weight)
         else:
-            n_panes[block] = n_panes.get(block, 0) + 1
-    last_residual = max(n_panes, default=-1)
-    is_dense = any(count > 1 for count in n_panes.values())
+            n_residuals[block] = n_residuals.get(block, 0) + 1
+    last_residual = max(n_residuals, default=-1)
+    is_dense = any(count > 1 for count in n_residuals.values())
     blocks = []
     for block, weights in sorted(convs.items()):
         filters, _, kernel_size = weights[0].shape
@@ -88,11 +101,11 @@ def _config(state: State, n_mels: int) -> dict[str, Any]:
                 "stride": 2 if block == 0 else 1,
                 "dilation": 2 if is_dilated else 1,
                 "dropout": dropout,
-                "residual": block in n_panes,
-                "residual_dense": block in n_panes and is_dense,
+                "residual": block in n_residuals,
+                "residual_dense": block in n_residuals and is_dense,
             }
         )
-    return {"blocks": blocks, "labels": list(_LABELS), "features": {"n_filt": n_mels}}
+    return {"blocks": blocks, "labels": list(LABELS), "features": {"n_filt": n_mels}}
 
 
 def _training_state(payload: dict[str, Any], state: State) -> dict[str, Any] | None:

@@ -1,6 +1,8 @@
-"""Tacotron 2's published checkpoints."""
+"""Tacotron 2's published checkpoints: recognized by their keys, read into ours."""
 
 import re
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor
@@ -10,17 +12,21 @@ from common.checkpoints.layout import optimizer_by_name, without_prefix
 from common.config import AudioConfig, TextConfig
 
 _BUFFERS = ("running_mean", "running_var", "num_batches_tracked")  # of batch norm, by the end of their keys
-_N_SYMBOLS = 148  # of the one symbol set that the original has
+_N_SYMBOLS = 148  # of the original's only symbol set
+_KEY = "decoder.attention_rnn.weight_ih"  # that no other model has
 
 
-def read(payload: dict[str, Any], *, training: bool) -> Checkpoint:
-    """Layout of the original's train.py: config, state_dict, optimizer, scaler, epoch.
+def read_published(payload: dict[str, Any], *, path: Path, training: bool = True) -> Checkpoint | None:
+    """A checkpoint in the layout of the original's train.py (config, state_dict, optimizer, scaler, epoch) as ours.
 
-    Of a network alone, which other files hold, the weights' shapes tell the configuration, and the rest of it is as
-    published; there numbers may be float16.
+    None for another layout. A file may hold a network alone, also in float16; then the shapes of the weights give the
+    configuration, and the rest is as published. ``training=False`` leaves out what only training needs.
     """
-    given = without_prefix(payload["state_dict"])
-    state = {key: value.float() if value.is_floating_point() else value for key, value in given.items()}
+    state = payload.get("state_dict")
+    stored = without_prefix(state) if isinstance(state, dict) else {}
+    if _KEY not in stored:
+        return None
+    state = {key: value.float() if value.is_floating_point() else value for key, value in stored.items()}
     config = dict(payload.get("config") or _config_of_weights(state))
     english = config["n_symbols"] == _N_SYMBOLS
     return Checkpoint(
@@ -30,16 +36,7 @@ def read(payload: dict[str, Any], *, training: bool) -> Checkpoint:
         text=TextConfig(symbol_set="english_basic", cleaners=("english_cleaners",)) if english else None,
         networks={"tacotron2": state},
         training=_training_state(payload, state) if training else None,
-        assumed=(
-            "sampling_rate",
-            "filter_length",
-            "hop_length",
-            "win_length",
-            "mel_fmin",
-            "mel_fmax",
-            "framing",
-            "peak",
-        ),
+        assumed=tuple(field.name for field in fields(AudioConfig) if field.name != "n_mels"),
     )
 
 
@@ -71,21 +68,18 @@ def _config_of_weights(state: dict[str, Tensor]) -> dict[str, int]:
 
 
 def _training_state(payload: dict[str, Any], state: dict[str, Tensor]) -> dict[str, Any] | None:
-    """Epoch, iteration, optimizer and loss scale; the original numbers epochs from 0 and counts no iterations."""
+    """Epoch, iteration, optimizer and loss scale; the original counts epochs from 0 and no iterations."""
     optimizer = payload.get("optimizer")
     if not optimizer or not optimizer["param_groups"]:
         return None
     saved = optimizer_by_name(optimizer, [f"tacotron2.{key}" for key in state if not key.endswith(_BUFFERS)])
     steps = [int(values["step"]) for values in saved["states"].values()]
-    scaler = payload.get("scaler") or {}
-    scaler = (
-        {
-            "scales": {"tacotron2": float(scaler["scale"])},
-            "finite_since": {"tacotron2": int(scaler["_growth_tracker"])},
+    scaler = {}
+    if stored := payload.get("scaler"):
+        scaler = {
+            "scales": {"tacotron2": float(stored["scale"])},
+            "finite_since": {"tacotron2": int(stored["_growth_tracker"])},
         }
-        if scaler
-        else {}
-    )
     return {
         "epoch": payload["epoch"] + 1,
         "iteration": max(steps, default=0),
