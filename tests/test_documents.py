@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from common.data_report.findings import KINDS
+from common.errors import InputError
 from common.registry import available_models
 from scripts import options_page
 from scripts.options_page import module_of, options_of
@@ -168,8 +169,18 @@ def test_each_option_named_in_a_document_exists(name: str):
 
 
 def test_the_page_of_options_is_fresh():
-    page = options_page.page()
-    assert DOCUMENTS[OPTIONS] == page, "docs/OPTIONS.md is stale: run python -m scripts.options_page"
+    assert DOCUMENTS[OPTIONS] == options_page.page(), "docs/OPTIONS.md is stale: run python -m scripts.options_page"
+
+
+def test_a_stale_page_of_options_is_refused_and_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    stale = tmp_path / "OPTIONS.md"
+    stale.write_text("old")
+    monkeypatch.setattr(options_page, "PAGE", stale)
+    monkeypatch.setattr(options_page, "page", lambda: "new")
+    with pytest.raises(InputError, match="run python -m scripts"):
+        options_page.main(["--check"])
+    assert options_page.main([]) == options_page.main(["--check"]) == 0
+    assert stale.read_text() == "new"
 
 
 def test_the_defaults_in_the_table_of_text_options_are_the_real_ones():
