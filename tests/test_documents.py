@@ -11,6 +11,7 @@ from common.data_report.findings import KINDS
 from common.errors import InputError
 from common.registry import available_models
 from scripts import options_page
+from scripts.demos import utterance_picture
 from scripts.options_page import module_of, options_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -237,7 +238,11 @@ def test_each_table_has_as_many_cells_in_every_row_as_in_its_head(name: str):
         assert set(cells) == {cells[0]}, head
 
 
-def test_pictures_are_small():
-    pictures = [path for path in (ROOT / "docs" / "images").iterdir() if path.is_file()]
-    assert pictures
-    assert all(path.stat().st_size < PICTURE_BYTES for path in pictures)
+def test_the_picture_is_small_and_made_by_its_command(tmp_path: Path):
+    picture = ROOT / "docs" / "images" / "utterance.png"
+    assert picture.stat().st_size < PICTURE_BYTES
+    command = next(command for command in commands() if "utterance_picture" in command)
+    text = words_of(command)[1][-1]
+    assert utterance_picture.main([text, "--output", str(tmp_path / "made.png")]) == 0
+    header = slice(0, 24)  # signature, width and height
+    assert (tmp_path / "made.png").read_bytes()[header] == picture.read_bytes()[header]
