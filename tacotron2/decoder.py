@@ -7,8 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from common.nn.layers import Dropout
-from tacotron2.attention import Attention
-from tacotron2.layers import Linear
+from tacotron2.layers import Attention, Linear
 from tacotron2.step import StepWeights
 from tacotron2.teacher_forcing import run_loop
 

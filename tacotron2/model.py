@@ -10,12 +10,12 @@ from common.errors import InputError
 from common.nn.layers import mask_from_lengths
 from common.synthesis.controls import Controls, MelOutput
 from common.text.front_end import TextFrontEnd
-from tacotron2.attention import Attention
 from tacotron2.config import ModelConfig
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.decoder import Decoder, PrenetMasks
 from tacotron2.encoder import Encoder, Postnet
 from tacotron2.generation import DrawMasks, generate
+from tacotron2.layers import Attention
 
 PADDED_GATE_LOGIT = 1e3  # of frames after an utterance's end, which are certain to be after it
 

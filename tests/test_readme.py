@@ -50,7 +50,7 @@ ARGUMENTS_OF = {
     "scripts/train_benchmark_waveglow.sh": "scripts.benchmarks.largest_batch",
     "scripts/fine_tune.sh": "train -m HiFi-GAN",
     "scripts/train_benchmark.sh": "train -m HiFi-GAN",
-    "scripts/extract_fine_tune_mels.sh": "scripts.extract_fine_tune_mels",
+    "scripts/extract_fine_tune_mels.sh": "extract_mels --checkpoint x",
     "scripts/download_models.sh": "scripts.download_models",
     "scripts/train_jasper.sh": "train -m Jasper",
     "scripts/train_digits.sh": "train -m Jasper",
