@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from common.nn.layers import Dropout
+from tacotron2.config import ModelConfig
 
 _DROPOUT = 0.5  # after each convolution of encoder and postnet
 _Gain = Literal["linear", "relu", "tanh", "sigmoid"]
@@ -75,10 +76,11 @@ class ConvolutionBlock(nn.ModuleList):
 class LocationLayer(nn.Module):
     """Features of the last and the summed attention weights: a convolution and a linear layer, applied as one."""
 
-    def __init__(self, attention_dim: int, *, n_filters: int, kernel_size: int) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.location_conv = Convolution(2, n_filters, kernel_size=kernel_size, bias=False)
-        self.location_dense = Linear(n_filters, attention_dim, bias=False, gain="tanh")
+        n_filters = config.attention_location_n_filters
+        self.location_conv = Convolution(2, n_filters, kernel_size=config.attention_location_kernel_size, bias=False)
+        self.location_dense = Linear(n_filters, config.attention_dim, bias=False, gain="tanh")
 
     def folded_weight(self) -> Tensor:
         """Both layers as one weight, (attention_dim, 2 * kernel_size): no activation lies between them."""
@@ -88,19 +90,9 @@ class LocationLayer(nn.Module):
 class Attention(nn.Module):
     """Layers of location-sensitive attention (Chorowski et al. 2015, section 2.2), for `tacotron2.step.Energies`."""
 
-    def __init__(
-        self,
-        attention_rnn_dim: int,
-        memory_dim: int,
-        attention_dim: int,
-        *,
-        location_n_filters: int,
-        location_kernel_size: int,
-    ) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.query_layer = Linear(attention_rnn_dim, attention_dim, bias=False, gain="tanh")
-        self.memory_layer = Linear(memory_dim, attention_dim, bias=False, gain="tanh")
-        self.v = Linear(attention_dim, 1, bias=False)
-        self.location_layer = LocationLayer(
-            attention_dim, n_filters=location_n_filters, kernel_size=location_kernel_size
-        )
+        self.query_layer = Linear(config.attention_rnn_dim, config.attention_dim, bias=False, gain="tanh")
+        self.memory_layer = Linear(config.encoder_embedding_dim, config.attention_dim, bias=False, gain="tanh")
+        self.v = Linear(config.attention_dim, 1, bias=False)
+        self.location_layer = LocationLayer(config)
