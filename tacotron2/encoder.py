@@ -3,25 +3,27 @@
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from tacotron2.config import ModelConfig
 from tacotron2.layers import ConvolutionBlock
 
 
 class Encoder(nn.Module):
-    """Symbols in their context: convolutions, then an LSTM in both directions (Shen et al. 2018, section 2.2)."""
+    """Convolutions over symbols, then a bidirectional LSTM (Shen et al. 2018, section 2.2)."""
 
-    def __init__(self, n_channels: int, *, n_convolutions: int, kernel_size: int) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
+        n_channels = config.encoder_embedding_dim
         self.convolutions = nn.ModuleList(
-            ConvolutionBlock(n_channels, n_channels, kernel_size=kernel_size, activation="relu")
-            for _ in range(n_convolutions)
+            ConvolutionBlock(n_channels, n_channels, kernel_size=config.encoder_kernel_size, activation="relu")
+            for _ in range(config.encoder_n_convolutions)
         )
         self.lstm = nn.LSTM(n_channels, n_channels // 2, batch_first=True, bidirectional=True)
 
     def forward(self, embedded: Tensor, lengths: Tensor, mask: Tensor | None) -> Tensor:
         """embedded (B, L, C), lengths (B,) -> memory (B, L, C), zero at padding.
 
-        ``mask`` (B, L) hides padding from the convolutions; without it they see the padding symbol, as the
-        original's.
+        ``mask`` (B, L) hides padding from the convolutions; without it they read the padding symbol, as in the
+        original.
         """
         x = embedded.transpose(1, 2)
         if mask is not None:
@@ -34,15 +36,19 @@ class Encoder(nn.Module):
 
 
 class Postnet(nn.Module):
-    """What convolutions over past and future frames add to the decoder's mels (Shen et al. 2018, section 2.2)."""
+    """Convolutions that give a residual of the decoder's mels (Shen et al. 2018, section 2.2)."""
 
-    def __init__(self, n_mels: int, *, n_channels: int, n_convolutions: int, kernel_size: int) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        widths = [n_mels, *[n_channels] * (n_convolutions - 1), n_mels]
-        activations = ["tanh"] * (n_convolutions - 1) + ["linear"]
+        n_mels, n_layers = config.n_mel_channels, config.postnet_n_convolutions
+        widths = [n_mels, *[config.postnet_embedding_dim] * (n_layers - 1), n_mels]
         self.convolutions = nn.ModuleList(
-            ConvolutionBlock(before, after, kernel_size=kernel_size, activation=activation)
-            for before, after, activation in zip(widths, widths[1:], activations)
+            ConvolutionBlock(
+                *widths[i : i + 2],
+                kernel_size=config.postnet_kernel_size,
+                activation="tanh" if i + 1 < n_layers else "linear",
+            )
+            for i in range(n_layers)
         )
 
     def forward(self, mel: Tensor, mask: Tensor | None) -> Tensor:

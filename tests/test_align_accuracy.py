@@ -20,8 +20,9 @@ from common.text.espeak import Interval, Speaker
 from common.text.front_end import TextFrontEnd
 from fastpitch.aligner import Alignment, ConvAttention
 from fastpitch.model import ModelConfig, build_networks
-from scripts import align_accuracy
-from scripts.align_accuracy import (
+from scripts.datasets.make_corpus import SENTENCES, make_corpus, read_sentences
+from scripts.demos import align_accuracy
+from scripts.demos.align_accuracy import (
     SETS,
     Accuracy,
     Found,
@@ -34,8 +35,7 @@ from scripts.align_accuracy import (
     prepare,
     report,
 )
-from scripts.make_corpus import SENTENCES, make_corpus, read_sentences
-from scripts.quickstart import Folders
+from scripts.demos.quickstart import Folders
 
 ROOT = Path(__file__).resolve().parents[1]
 AUDIO = AudioConfig()
@@ -252,7 +252,7 @@ def test_a_bad_or_slow_one_fails(planted_run: list[str]):
 def test_an_earlier_run_is_removed_only_when_told(planted_run: list[str], tmp_path: Path):
     align_accuracy.main(planted_run)
     (tmp_path / "run" / "corpus" / "old.txt").write_text("of the earlier run")
-    with pytest.raises(InputError, match=r"corpus is there already; add --fresh to remove it"):
+    with pytest.raises(InputError, match=r"corpus exists already; add --fresh to remove it"):
         align_accuracy.main(planted_run)
     assert (tmp_path / "run" / "corpus" / "old.txt").is_file()
     align_accuracy.main([*planted_run, "--fresh"])

@@ -1,21 +1,16 @@
 """The engine's promises, proved with a toy adversarial objective of two phases."""
 
-import os
-import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+from ranks import run_ranks
 from torch import nn
-from toy import ToyObjective, toy_collate, toy_engine, toy_networks, toy_utterances
+from toy import KeepingObjective, ToyObjective, toy_collate, toy_engine, toy_networks, toy_utterances
 
 from common.data.batch import Batch
 from common.errors import InputError
-from common.training.objective import Networks, Phase
-
-ROOT = Path(__file__).resolve().parents[1]
+from common.training.objective import Networks
 
 
 def weights(networks: Networks) -> dict[str, torch.Tensor]:
@@ -97,28 +92,6 @@ saved = {"weights": {f"{n}.{k}": v for n, net in networks.items() for k, v in ne
 torch.save(saved, f"{sys.argv[1]}/rank{ranks.rank}.pt")
 distributed.stop()
 """
-
-
-def run_ranks(program: str, folder: Path, *, world_size: int = 2) -> None:
-    """Run a program in real gloo processes of this machine."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    common = {
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port),
-        "WORLD_SIZE": str(world_size),
-        "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}",
-    }
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, str(folder)],
-            env=os.environ | common | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
-        )
-        for rank in range(world_size)
-    ]
-    assert [process.wait(timeout=120) for process in processes] == [0] * world_size
 
 
 def test_two_processes_learn_what_one_learns(tmp_path: Path):
@@ -310,28 +283,10 @@ def test_an_updates_beginning_is_told_once_before_any_forward_pass():
     assert told == ["step", "discriminator", "discriminator", "generator", "generator"] * 2
 
 
-class Keeping(ToyObjective):
-    """Takes the generator's pass of the first phase up again in the second."""
-
-    phases = (Phase("discriminator", ("critic",), keeps=("generator",)), ToyObjective.phases[1])
-
-    def __init__(self) -> None:
-        self.made: dict[tuple[str, ...], torch.Tensor] = {}
-        self.order: list[tuple[str, tuple[str, ...]]] = []
-
-    def numerators(self, phase: str, networks: Networks, batch: Batch) -> dict[str, torch.Tensor]:
-        self.order.append((phase, batch.names))
-        if phase == "discriminator":
-            self.made[batch.names] = networks["generator"](batch.inputs)
-            return super().numerators(phase, networks, batch)
-        made = self.made.pop(batch.names)
-        return super().numerators(phase, networks | {"generator": lambda inputs: made}, batch)
-
-
 def test_what_a_phase_keeps_gives_the_next_one_its_gradients():
     batches = [toy_collate(toy_utterances(16)[start : start + 8]) for start in (0, 8)]
     plain, keeping = toy_networks(), toy_networks()
-    objective = Keeping()
+    objective = KeepingObjective()
     for networks, engine in ((plain, toy_engine(plain)), (keeping, toy_engine(keeping, objective=objective))):
         before = weights(networks)
         terms = engine.step(batches, epoch=1).terms
@@ -353,7 +308,7 @@ def test_what_is_kept_gets_no_gradient_in_the_phase_that_does_not_train_it():
     def look(*_: object) -> None:
         seen.append([p.grad is None for p in networks["generator"].parameters()])
 
-    engine = toy_engine(networks, objective=Keeping())
+    engine = toy_engine(networks, objective=KeepingObjective())
     engine.optimizers["discriminator"].register_step_pre_hook(look)
     engine.step([toy_collate(toy_utterances(4))], epoch=1)
     assert seen == [[True] * 4]

@@ -69,6 +69,24 @@ class ToyObjective(Objective):
         return {name: Term(total, self.counts("generator", batch)[name]) for name, total in sums.items()}
 
 
+class KeepingObjective(ToyObjective):
+    """Uses the generator's forward pass of the first phase again in the second."""
+
+    phases = (Phase("discriminator", ("critic",), keeps=("generator",)), ToyObjective.phases[1])
+
+    def __init__(self) -> None:
+        self.made: dict[tuple[str, ...], Tensor] = {}
+        self.order: list[tuple[str, tuple[str, ...]]] = []
+
+    def numerators(self, phase: str, networks: Networks, batch: ToyBatch) -> dict[str, Tensor]:
+        self.order.append((phase, batch.names))
+        if phase == "discriminator":
+            self.made[batch.names] = networks["generator"](batch.inputs)
+            return super().numerators(phase, networks, batch)
+        made = self.made.pop(batch.names)
+        return super().numerators(phase, networks | {"generator": lambda inputs: made}, batch)
+
+
 def toy_utterances(count: int, *, seed: int = 0) -> list[ToyBatch]:
     """Sequences of different lengths, a batch of one each."""
     generator = torch.Generator().manual_seed(seed)

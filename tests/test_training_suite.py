@@ -1,0 +1,270 @@
+"""What `train.py` promises for every model: exact resume, one update however a batch is cut, precision, EMA and logs."""
+
+import re
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from ranks import free_port, run_ranks
+from tiny_models import (
+    DECAY,
+    EPOCHS,
+    MODELS,
+    RUN,
+    KilledError,
+    Runs,
+    TinyModel,
+    assert_same_state,
+    at_iteration,
+    logged,
+    of_every_model,
+    start,
+    wait_for_line,
+    without_dropout,
+    without_samples,
+    words_of_cut,
+)
+
+import train
+from common.checkpoints.checkpoint import load_checkpoint, save_checkpoint
+from common.errors import CheckpointError, InputError, OptionError
+from common.logger import read_log
+
+
+@pytest.fixture
+def runs(make_once, corpora: Path, model: TinyModel) -> Runs:
+    return Runs(make_once, corpora, model)
+
+
+@of_every_model
+def test_log_lines_and_the_json_log_read_as_documented(model: TinyModel, runs: Runs):
+    lines = (runs.plain / "stdout.txt").read_text().splitlines()
+    iterations = [line for line in lines if "| iter " in line]
+    n_steps = len(iterations) // EPOCHS
+    head = rf"DLL \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{{6}} - epoch    1 \| iter   1/  {n_steps} \| "
+    assert re.fullmatch(head + model.log_line, iterations[0]), iterations[0]
+    records = [record for record in read_log(runs.plain / "nvlog.json") if record["type"] == "LOG"]
+    steps = [record["step"] for record in records if len(record["step"]) == 3]
+    assert steps == [[epoch, step, n_steps] for epoch in range(1, EPOCHS + 1) for step in range(1, n_steps + 1)]
+    for name in model.logged:
+        of_updates = logged(runs.plain, f"train_{name}")
+        assert len(of_updates) == EPOCHS * n_steps
+        for epoch, average in enumerate(logged(runs.plain, f"avg_train_{name}")):
+            of_epoch = of_updates[epoch * n_steps : (epoch + 1) * n_steps]
+            assert average == pytest.approx(sum(of_epoch) / n_steps, rel=1e-6)
+    for subset in ("val", "val_ema"):  # after epoch 2 and the last
+        assert all(len(logged(runs.plain, f"{subset}_{name}")) == 2 for name in model.validated)
+    assert all(value > 0 for value in logged(runs.plain, "avg_train_frames/s"))
+    assert logged(runs.plain, "train_took")[0] > 0
+
+
+@of_every_model
+def test_the_loss_falls(model: TinyModel, runs: Runs):
+    losses = logged(runs.plain, f"avg_{model.followed_loss}")
+    assert losses[-1] < losses[0]
+
+
+@of_every_model
+def test_examples_are_shown_in_tensorboard(model: TinyModel, runs: Runs):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    board = EventAccumulator(str(runs.untrained / "val"), size_guidance={"images": 0, "audio": 0})
+    board.Reload()
+    tags = board.Tags()
+    assert {tag.split("/")[0] for tag in tags["images"]} == set(model.images)
+    assert {tag.split("/")[0] for tag in tags["audio"]} == set(model.sounds)
+    assert set(model.validated) <= set(tags["scalars"])
+    assert re.search(model.texts, (runs.untrained / "stdout.txt").read_text())
+
+
+@of_every_model
+def test_a_run_that_is_killed_stopped_and_split_into_jobs_is_the_uninterrupted_one_bit_for_bit(
+    model: TinyModel, runs: Runs, corpora: Path, tmp_path: Path
+):
+    def resume(*words: str) -> int:
+        return model.train(corpora, tmp_path, *RUN, *words, "--resume")
+
+    def die() -> None:
+        raise KilledError
+
+    n_steps = len(logged(runs.plain, model.followed_loss)) // EPOCHS
+    with without_samples():
+        with at_iteration(3, die), pytest.raises(KilledError):
+            model.train(corpora, tmp_path, *RUN, "--steps-per-checkpoint", "2")
+        assert [path.name for path in tmp_path.glob("*.pt")] == [f"{model.name}_checkpoint_1_iter2.pt"]
+        assert resume("--epochs-this-job", "1") == 0
+        assert model.checkpoint(tmp_path, 1).is_file() and not model.checkpoint(tmp_path, 2).exists()
+        assert_same_state(model.checkpoint(runs.plain, 1), model.checkpoint(tmp_path, 1))
+        # Loader processes change nothing.
+        with at_iteration(n_steps + 1, lambda: signal.raise_signal(signal.SIGTERM)):
+            assert resume("--num-workers", "1") == 128 + signal.SIGTERM
+        assert (tmp_path / f"{model.name}_checkpoint_2_iter{n_steps + 3}.pt").is_file()
+        assert "stopped by SIGTERM; add --resume to " in (tmp_path / "stdout.txt").read_text()
+        assert resume() == 0
+        assert_same_state(model.checkpoint(runs.plain, EPOCHS), model.checkpoint(tmp_path, EPOCHS))
+        assert resume() == 0
+    assert f"nothing to train: {EPOCHS} epochs are done" in (tmp_path / "stdout.txt").read_text()
+    for name in (f"avg_{model.followed_loss}", f"val_{model.validated[0]}", f"val_ema_{model.validated[0]}"):
+        assert logged(tmp_path, name)[-2:] == logged(runs.plain, name)[-2:]
+
+
+@pytest.mark.parametrize("model", MODELS[:2], ids=lambda model: model.name)
+def test_a_process_killed_at_any_moment_leaves_checkpoints_to_resume_from(
+    model: TinyModel, runs: Runs, corpora: Path, tmp_path: Path
+):
+    """Writing a checkpoint takes longer than an update here, so that the kill often falls into it."""
+    process = start(*model.words(corpora, tmp_path, *RUN, "--steps-per-checkpoint", "1"))
+    wait_for_line(process, "epoch    2 | iter   2")
+    process.kill()
+    process.communicate()
+    assert all(load_checkpoint(path) for path in tmp_path.glob("*.pt"))
+    with without_samples():
+        assert model.train(corpora, tmp_path, *RUN, "--resume") == 0
+    assert_same_state(model.checkpoint(runs.plain, EPOCHS), model.checkpoint(tmp_path, EPOCHS))
+
+
+@pytest.mark.parametrize("model", MODELS[:1], ids=lambda model: model.name)
+def test_a_process_that_is_interrupted_says_how_to_resume_and_exits_by_the_signal(
+    model: TinyModel, corpora: Path, tmp_path: Path
+):
+    process = start(*model.words(corpora, tmp_path, *RUN, "--epochs", "100"))
+    wait_for_line(process, "epoch    1 | iter   2")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (128 + signal.SIGINT, "")
+    assert "stopped by SIGINT; add --resume to " in out
+    assert list(tmp_path.glob("*.pt"))
+
+
+@of_every_model
+def test_a_damaged_last_checkpoint_falls_back_to_the_one_before(
+    model: TinyModel, runs: Runs, corpora: Path, tmp_path: Path
+):
+    for epoch in (1, 2):
+        model.checkpoint(tmp_path, epoch).write_bytes(model.checkpoint(runs.plain, epoch).read_bytes())
+    model.checkpoint(tmp_path, 2).write_bytes(model.checkpoint(runs.plain, 2).read_bytes()[:5000])
+    with without_samples():
+        assert model.train(corpora, tmp_path, *RUN, "--epochs", "2", "--resume") == 0
+    out = (tmp_path / "stdout.txt").read_text()
+    assert re.search(rf"{model.name}_checkpoint_2\.pt.*trying the one before it", out)
+    assert re.search(rf"from \S+{model.name}_checkpoint_1\.pt: epoch 1, iteration", out)
+    ours, theirs = (load_checkpoint(model.checkpoint(folder, 2)).networks for folder in (tmp_path, runs.plain))
+    assert all(torch.equal(v, theirs[name][key]) for name, state in ours.items() for key, v in state.items())
+
+
+_PROGRAM = """
+import os, sys
+from pathlib import Path
+import torch
+torch.set_num_threads(1)
+from tiny_models import MODELS, without_dropout, without_samples, words_of_cut
+import train
+for model, port in zip(MODELS, PORTS):
+    os.environ["MASTER_PORT"] = str(port)
+    with without_samples(), without_dropout(model):
+        folder = Path(sys.argv[1]) / model.name
+        assert train.main(model.words(Path("CORPORA"), folder, *words_of_cut(model, "processes"))) == 0
+"""
+
+
+@pytest.fixture(scope="session")
+def processes(make_once, corpora: Path) -> Path:
+    """A folder a model: its run of cut batches in two processes, which train all models one after the other."""
+    program = _PROGRAM.replace("CORPORA", str(corpora)).replace("PORTS", str([free_port() for _ in MODELS]))
+    return make_once("processes", lambda folder: run_ranks(program, folder))
+
+
+@of_every_model
+def test_one_global_batch_is_one_update_however_it_is_cut(model: TinyModel, runs: Runs, processes: Path):
+    accumulated = runs.cut("accumulated")
+    # Batch norm's statistics are those of a micro-batch: it is the same one in whatever process, but not in a whole.
+    others = [processes / model.name, *([] if model.batch_norm else [runs.cut("whole")])]
+    expected = load_checkpoint(model.checkpoint(accumulated, 3))
+    for folder in others:
+        for name in model.logged:
+            losses = logged(accumulated, f"train_{name}")
+            assert len(losses) == 3
+            assert logged(folder, f"train_{name}") == pytest.approx(losses, rel=5e-5, abs=1e-6)
+        for name in () if model.batch_norm else model.validated:
+            assert logged(folder, f"val_{name}") == pytest.approx(logged(accumulated, f"val_{name}"), rel=5e-5)
+        found = load_checkpoint(model.checkpoint(folder, 3))
+        assert found.training["iteration"] == expected.training["iteration"] == 3
+        for network, state in expected.networks.items():
+            for key, value in state.items():
+                _assert_close(key, found.networks[network][key], value)
+                _assert_close(key, found.ema[network][key], expected.ema[network][key])
+
+
+def _assert_close(key: str, found: torch.Tensor, expected: torch.Tensor) -> None:
+    if "running_" in key or "num_batches" in key:
+        return  # of the first process's micro-batches
+    if key.endswith("qkv_net.bias"):
+        # Softmax does not see the keys' bias: its gradient is rounding alone, which LAMB scales up to a step.
+        expected, found = (torch.cat([bias.chunk(3)[0], bias.chunk(3)[2]]) for bias in (expected, found))
+    torch.testing.assert_close(found, expected, atol=5e-5, rtol=1e-4, msg=lambda text: f"{key}: {text}")
+
+
+@of_every_model
+def test_ema_weights_start_as_a_copy_and_average_those_of_every_update(model: TinyModel, runs: Runs):
+    run = runs.cut("accumulated")
+    average = load_checkpoint(model.checkpoint(runs.untrained, 1)).networks
+    for epoch in (1, 2, 3):  # of one update each
+        checkpoint = load_checkpoint(model.checkpoint(run, epoch))
+        for name, state in checkpoint.networks.items():
+            for key, value in state.items():
+                if not value.is_floating_point() or "running_" in key or key.endswith(("_u", "_v")):
+                    continue  # statistics of the untrained network are those of another forward pass
+                expected = DECAY * average[name][key] + (1 - DECAY) * value
+                torch.testing.assert_close(checkpoint.ema[name][key], expected, atol=1e-6, rtol=1e-5)
+        average = checkpoint.ema
+    figures = (f"val_{model.validated[0]}", f"val_ema_{model.validated[0]}")
+    current, averaged = (logged(run, name) for name in figures)
+    assert len(current) == len(averaged) == 3 and current != averaged
+
+
+@of_every_model
+def test_bfloat16_trains_nearly_as_float32_and_resumes_bit_for_bit(
+    model: TinyModel, runs: Runs, corpora: Path, tmp_path: Path
+):
+    half = runs.cut("accumulated", "--amp", "--amp-dtype", "bfloat16")
+    name = model.followed_loss
+    full_losses, half_losses = logged(runs.cut("accumulated"), name), logged(half, name)
+    assert half_losses == pytest.approx(full_losses, rel=model.bfloat16) and half_losses != full_losses
+    words = [*words_of_cut(model, "accumulated"), "--amp", "--amp-dtype", "bfloat16", "--resume"]
+    model.checkpoint(tmp_path, 2).write_bytes(model.checkpoint(half, 2).read_bytes())
+    with without_samples(), without_dropout(model):
+        assert model.train(corpora, tmp_path, *words) == 0
+    assert_same_state(model.checkpoint(half, 3), model.checkpoint(tmp_path, 3))
+
+
+@of_every_model
+def test_a_folder_with_checkpoints_is_not_overwritten(model: TinyModel, runs: Runs, corpora: Path):
+    message = rf"already holds checkpoints of {model.name}.*_{EPOCHS}\.pt; add --resume"
+    with pytest.raises(OptionError, match=message):
+        train.main(model.words(corpora, runs.plain, "--epochs", "9"))
+
+
+@of_every_model
+def test_a_checkpoint_of_another_architecture_is_refused_with_what_differs(
+    model: TinyModel, runs: Runs, corpora: Path, tmp_path: Path
+):
+    words = [*model.other_architecture.split(), "--checkpoint-path", str(model.checkpoint(runs.plain, EPOCHS))]
+    with pytest.raises(InputError, match=model.difference):
+        train.main(model.words(corpora, tmp_path, "--epochs", "9", *words))
+
+
+@of_every_model
+def test_a_checkpoint_of_another_model_is_refused(model: TinyModel, runs: Runs, corpora: Path, tmp_path: Path):
+    path = tmp_path / "other.pt"
+    save_checkpoint(path, replace(load_checkpoint(model.checkpoint(runs.plain, 1)), model="WaveFlow"))
+    with pytest.raises(CheckpointError, match=rf"other\.pt: a checkpoint of WaveFlow, expected one of {model.name}"):
+        train.main(model.words(corpora, tmp_path, "--checkpoint-path", str(path), "--epochs", "1"))
+
+
+@of_every_model
+def test_too_few_utterances_for_one_update_say_what_to_lower(model: TinyModel, corpora: Path, tmp_path: Path):
+    message = r"\d\d utterances, fewer than one update takes: 64 .*lower --batch-size"
+    with pytest.raises(InputError, match=message):
+        train.main(model.words(corpora, tmp_path, "--epochs", "1", "-bs", "16", "--grad-accumulation", "4"))

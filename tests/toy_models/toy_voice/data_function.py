@@ -1,0 +1,64 @@
+"""Texts and the mean mel frames of their recordings."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from common.audio.mel import MelExtractor
+from common.audio.wav import load_wav
+from common.config import AudioConfig, TextConfig
+from common.data.batch import Batch
+from common.data.filelist import read_filelist
+from common.data.transcripts import Transcripts
+from toy_voice.arg_parser import TrainingOptions
+
+
+@dataclass(frozen=True)
+class ToyBatch(Batch):
+    """Texts and mean frames."""
+
+    tokens: Tensor  # (B, L)
+    lengths: Tensor  # (B,)
+    means: Tensor  # (B, n_mels)
+
+    @property
+    def n_frames(self) -> Tensor:
+        return self.lengths.sum()
+
+
+class ToyDataset:
+    """A list of ``wavs/a.wav|text``."""
+
+    def __init__(self, options: TrainingOptions, filelist: Path, audio: AudioConfig, text: TextConfig) -> None:
+        self._entries = read_filelist(filelist, columns=("wav", "text"))
+        self._texts = Transcripts(self._entries, text, unknown_symbols=options.unknown_symbols)
+        self._folder, self._audio = options.dataset_path, audio
+        self._mel = MelExtractor(audio)
+        self.lengths = [len(self._texts[index]) for index in range(len(self._entries))]
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __getitem__(self, index: int) -> tuple[str, Tensor, Tensor]:
+        entry = self._entries[index]
+        path = self._folder / entry.fields["wav"]
+        wave = load_wav(path, sampling_rate=self._audio.sampling_rate, where=entry.where)
+        return f"{path} ({entry.where})", torch.tensor(self._texts[index]), self._mel(wave[None])[0].mean(1)
+
+    def draw(self, index: int, *, epoch: int) -> tuple[str, Tensor, Tensor]:
+        return self[index]
+
+    def collate(self, items: list[tuple[str, Tensor, Tensor]]) -> ToyBatch:
+        names, tokens, means = zip(*items)
+        lengths = torch.tensor([len(one) for one in tokens])
+        return ToyBatch(names, pad_sequence(list(tokens), batch_first=True), lengths, torch.stack(means))
+
+
+def build_dataset(
+    options: TrainingOptions, filelist: Path, *, audio: AudioConfig, text: TextConfig, training: bool
+) -> ToyDataset:
+    """The list's utterances."""
+    return ToyDataset(options, filelist, audio, text)
