@@ -105,7 +105,7 @@ def open_models(args: argparse.Namespace, parser: ArgumentParser) -> EvaluatedMo
     models = EvaluatedModels(with_text_options(generator, args), vocoder, recognizer)
     if args.ema:
         check_ema(list(models.by_name.values()))
-    check_roles(args, parser, generator=generator.spec, vocoder=vocoder and vocoder.spec)
+    check_roles(args, parser, generator=generator.spec, vocoder=None if vocoder is None else vocoder.spec)
     if vocoder is not None:
         contract_of(vocoder, generator, accepted=args.accept_audio_differences)
         if "griffin_lim_iters" in given_options(args, parser):
