@@ -43,7 +43,7 @@ class InitialVoice:
 class TrainingOptions:
     """Options of a training run."""
 
-    model: ModelConfig
+    architecture: ModelConfig
     losses: LossScales
     initial_voice: InitialVoice | None
     dataset_path: Path

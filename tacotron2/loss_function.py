@@ -1,5 +1,7 @@
 """Tacotron 2's losses: mels before and after the postnet, and the gate; and a warning when attention has not formed."""
 
+from typing import cast
+
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -76,7 +78,7 @@ class Tacotron2Objective(Objective):
         return sums
 
     def evaluate(self, networks: Networks, batch: Tacotron2Batch) -> dict[str, Term]:
-        out = _forced(networks["tacotron2"], batch)
+        out = _evaluated(networks, batch)
         sums = self._sums(out, batch)
         counts = self.counts(_PHASE, batch)
         terms = {name: Term(total, counts[name]) for name, total in sums.items()}
@@ -100,7 +102,7 @@ class Tacotron2Objective(Objective):
         ]
 
     def examples(self, networks: Networks, batch: Tacotron2Batch) -> list[Example]:
-        out = _forced(networks["tacotron2"], batch)
+        out = _evaluated(networks, batch)
         return [_example(out, batch, index) for index in range(min(_N_EXAMPLES, len(batch.names)))]
 
 
@@ -114,8 +116,9 @@ def build_objective(options: TrainingOptions, audio: AudioConfig) -> Tacotron2Ob
     )
 
 
-def _forced(network: Tacotron2, batch: Tacotron2Batch) -> TrainingOutput:
+def _evaluated(networks: Networks, batch: Tacotron2Batch) -> TrainingOutput:
     """A pass in evaluation mode, with the same dropout of the prenet each time."""
+    network = cast(Tacotron2, networks["tacotron2"])  # `Networks` are of any model
     masks = network.prenet_masks(batch.mels.size(2), seed=_EVALUATION_SEED)
     return network(**batch.teacher_forcing(), prenet_masks=masks)
 

@@ -20,6 +20,7 @@ from common.text.espeak import Interval, Speaker
 from common.text.front_end import TextFrontEnd
 from fastpitch.aligner import Alignment, ConvAttention
 from fastpitch.model import ModelConfig, build_networks
+from scripts.datasets.make_corpus import SENTENCES, make_corpus, read_sentences
 from scripts.demos import align_accuracy
 from scripts.demos.align_accuracy import (
     SETS,
@@ -34,7 +35,6 @@ from scripts.demos.align_accuracy import (
     prepare,
     report,
 )
-from scripts.datasets.make_corpus import SENTENCES, make_corpus, read_sentences
 from scripts.demos.quickstart import Folders
 
 ROOT = Path(__file__).resolve().parents[1]

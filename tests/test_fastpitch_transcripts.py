@@ -23,6 +23,7 @@ from fastpitch.options import LossScales, TrainingOptions
 from fastpitch.prior import padded_priors
 
 RATE = 22050
+ALONE = Ranks().gather_over
 TINY = ModelConfig(
     symbols_embedding_dim=8,
     in_fft_output_size=8,
@@ -57,7 +58,7 @@ def write_recordings(folder: Path, *, speakers: bool = False) -> Path:
 
 def options(folder: Path, *, n_speakers: int = 1, learned_alignment: bool = True, **changes: Any) -> TrainingOptions:
     values = {
-        "model": replace(TINY, n_speakers=n_speakers, learned_alignment=learned_alignment),
+        "architecture": replace(TINY, n_speakers=n_speakers, learned_alignment=learned_alignment),
         "losses": LossScales(),
         "initial_voice": None,
         "dataset_path": folder,
@@ -82,9 +83,7 @@ def network(n: int = 1) -> FastPitch:
     return FastPitch(replace(TINY, n_speakers=n, pitch_statistics_per_speaker=n > 1))
 
 
-def measure(
-    data: FastPitchDataset, voice: FastPitch, folder: Path, *, gather: Any = Ranks().gather_over, **changes: Any
-):
+def measure(data: FastPitchDataset, voice: FastPitch, folder: Path, *, gather: Any = ALONE, **changes: Any) -> None:
     chosen = options(folder, **changes)
     compute_statistics({"fastpitch": voice}, chosen, training_set=data, validation_set=data, gather=gather)
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig, from_plain, to_plain
 from common.errors import OptionError
-from hifigan.discriminators import Judgement, MultiPeriodDiscriminator, MultiScaleDiscriminator
+from hifigan.discriminators import DiscriminatorOutput, MultiPeriodDiscriminator, MultiScaleDiscriminator
 from hifigan.model import PRESETS, Generator, ModelConfig, RowConvTranspose, build_networks, to_torchscript
 
 GENERATORS = ("generator_v1", "generator_v2", "generator_v3")
@@ -169,7 +169,7 @@ def load_full(folder: Path, name: str, case: str) -> tuple[nn.Module, dict, dict
     return network.eval(), published, tensors
 
 
-def check_statistics(judged: Judgement, expected: list[list[dict]]) -> None:
+def check_statistics(judged: DiscriminatorOutput, expected: list[list[dict]]) -> None:
     assert [len(part) for part in judged.features] == [len(part) for part in expected]
     for part, part_expected in zip(judged.features, expected):
         for value, statistics in zip(part, part_expected):

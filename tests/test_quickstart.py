@@ -17,8 +17,8 @@ from common.errors import InputError
 from common.evaluation.metrics import SpeechDistance
 from common.synthesis.phrases import read_phrases
 from hifigan.model import ModelConfig, build_networks
-from scripts.demos import quickstart
 from scripts.datasets.make_corpus import SENTENCES, read_sentences
+from scripts.demos import quickstart
 from scripts.demos.quickstart import CommandError, Folders, call, check_settings, report
 
 ROOT = Path(__file__).resolve().parents[1]

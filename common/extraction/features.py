@@ -125,7 +125,8 @@ class Prepared:
 class Outcome:
     """What was made of an utterance."""
 
-    index: int
+    utterance: Utterance
+    text: str = ""  # for the new list
     made: tuple[str, ...] = ()  # folders
     kept: tuple[str, ...] = ()  # folders whose file was complete already
     moments: dict[str, PitchMoments] = field(default_factory=dict)  # kind of pitch ->
@@ -179,6 +180,7 @@ def _prepare(utterance: Utterance, plan: ExtractionPlan) -> Prepared:
 
 def _with_tokens(item: Prepared, plan: ExtractionPlan) -> Prepared:
     """With the ids of the transcript, and what an earlier run of the teacher made of them."""
+    assert plan.teacher is not None
     front_end = text_front_end(plan.teacher.text, plan.teacher.unknown_symbols)
     front_end.dropped.clear()
     tokens = tuple(front_end.encode(item.text))
@@ -249,7 +251,7 @@ def extract(item: Prepared, plan: ExtractionPlan) -> Outcome:
         with torch.inference_mode():
             return _extract(item, plan)
     except InputError as error:
-        return Outcome(index=item.utterance.index, refusal=reason(error, plan))
+        return Outcome(item.utterance, refusal=reason(error, plan))
 
 
 def _extract(item: Prepared, plan: ExtractionPlan) -> Outcome:
@@ -273,7 +275,8 @@ def _extract(item: Prepared, plan: ExtractionPlan) -> Outcome:
         save_tensor(plan.path(folder, name), tensor, durable=False)
     pitches = {kind: (new if kind in kinds else kept)[kind + HERTZ] for kind in plan.pitch}
     return Outcome(
-        index=item.utterance.index,
+        item.utterance,
+        text=item.text,
         made=(*item.teacher_made, *new),
         kept=(*item.teacher_kept, *kept),
         moments={kind: moments(values.numpy()) for kind, values in pitches.items()},

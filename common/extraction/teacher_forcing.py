@@ -26,7 +26,7 @@ from common.errors import InputError
 from common.extraction.features import read_complete, write_feature
 from common.files import read_json, sha256, write_json
 from common.precision import Precision
-from common.progress import progress
+from common.progress import Progress, progress
 from common.registry import GeneratorSpec
 from common.signals import StopSignals
 
@@ -107,7 +107,8 @@ def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcing, 
     _prepare_output(options.output, loaded)
     report = ForcingReport()
     clips = _plan(datasets, options, audio, report)
-    with StopSignals() as signals, progress(total=sum(map(len, clips.values())), desc="mels", unit="clip") as bar:
+    bar: Progress[None] = progress(total=sum(map(len, clips.values())), desc="mels", unit="clip")
+    with StopSignals() as signals, bar:
         for filelist, dataset in datasets.items():
             for n_clips in _make_mels(dataset, clips[filelist], network, options, precision, report):
                 bar.update(n_clips)

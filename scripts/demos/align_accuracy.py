@@ -19,6 +19,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from fastpitch.frames import RECORDED
+from fastpitch.voice_pitch import VoicePitch
 
 from common.audio.pitch_cache import PitchCache
 from common.checkpoints.checkpoint import Checkpoint, checkpoint_path, load_checkpoint
@@ -31,9 +33,7 @@ from common.nn.alignment_metrics import diagonality, unattended_tokens
 from common.progress import progress
 from common.text.espeak import Interval, Speaker
 from fastpitch.data_function import PITCH_CACHE, UnalignedDataset
-from fastpitch.frames import RECORDED
 from fastpitch.model import FastPitch, ModelConfig, build_networks
-from fastpitch.voice_pitch import VoicePitch
 from scripts.datasets.make_corpus import READER, SENTENCES, make_corpus, read_sentences
 from scripts.demos.quickstart import N_VALIDATION, NO_DROPOUT, CommandError, Folders, call, cpu_seconds, stage
 

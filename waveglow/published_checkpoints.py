@@ -1,6 +1,7 @@
 """WaveGlow's published checkpoints: those of training, and those that hold the whole network."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,31 +11,34 @@ from common.checkpoints.checkpoint import Checkpoint
 from common.checkpoints.layout import optimizer_by_name, without_prefix
 from common.config import AudioConfig
 from common.nn.weight_norm import split_weight
+from waveglow.model import UPSAMPLING_FRAMES
 
 State = dict[str, Tensor]
-_UPSAMPLING_FRAMES = 4  # the upsampling's kernel is so many hops long
 _NORMED = re.compile(r"WN\.\d+\.(start|(in|cond|res_skip)_layers\.\d+)\.weight")
 _FUSED = re.compile(r"(WN\.\d+)\.cond_layer\.(.+)")
-# The same tensors once more, in the order in which the original's TorchScript wants them.
+# The same tensors again, in the order in which the original's TorchScript wants them.
 _REPEATED = ("WN_rev.", "convinv_rev.")
 # No file records them; all are as the recipe has them unless its options said otherwise.
 _UNRECORDED = ("sampling_rate", "filter_length", "win_length", "mel_fmin", "mel_fmax")
 
 
-def read(payload: dict[str, Any], *, training: bool) -> Checkpoint:
-    """Layout of the original's train.py: config, state_dict, optimizer, epoch, scaler.
+def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint | None:
+    """Layout of the original's train.py: config, state_dict, optimizer, epoch, scaler; None for any other.
 
-    Of a network alone, which files for inference hold, the weights' shapes tell the configuration. There the
+    Where the file holds a network alone, for inference, the configuration comes from the weights' shapes, the
     conditioning of all layers may be one convolution, weight norm may be folded, and numbers may be float16.
     """
-    given = without_prefix(payload["state_dict"])
+    given = payload.get("state_dict")
+    given = without_prefix(given) if isinstance(given, dict) else {}
+    if "convinv.0.conv.weight" not in given:
+        return None
     state = {key: value.float() for key, value in given.items() if not key.startswith(_REPEATED)}
     state = _with_weight_norm(_with_separate_conditioning(state))
     n_mels, _, kernel_size = state["upsample.weight"].shape
     return Checkpoint(
         model="WaveGlow",
         config=_config(payload["config"]) if payload.get("config") else _config_of_weights(state),
-        audio=AudioConfig(n_mels=n_mels, hop_length=kernel_size // _UPSAMPLING_FRAMES),
+        audio=AudioConfig(n_mels=n_mels, hop_length=kernel_size // UPSAMPLING_FRAMES),
         text=None,
         networks={"waveglow": state},
         training=_training_state(payload, list(given)) if training and list(given) == list(state) else None,
@@ -54,7 +58,7 @@ def _config(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _config_of_weights(state: State) -> dict[str, Any]:
-    widths = []
+    widths: list[int] = []
     while (key := f"convinv.{len(widths)}.conv.weight") in state:
         widths.append(state[key].size(0))
     n_early = [flow for flow in range(1, len(widths)) if widths[flow] < widths[flow - 1]]
@@ -72,7 +76,7 @@ def _config_of_weights(state: State) -> dict[str, Any]:
 
 
 def _with_separate_conditioning(state: State) -> State:
-    """Later versions compute the conditioning of a network's layers at once: rows of a layer after the other's."""
+    """Later versions compute the conditioning of a network's layers at once: the layers' rows one after another."""
     separate = {}
     for key, value in state.items():
         found = _FUSED.fullmatch(key)
@@ -87,11 +91,11 @@ def _with_separate_conditioning(state: State) -> State:
 
 
 def _with_weight_norm(state: State) -> State:
-    normed = {}
+    normed: State = {}
     for key, value in state.items():
         if _NORMED.fullmatch(key):
             weight_g, weight_v = split_weight(value)
-            # Where a whole row is zero, its norm is, and any direction will do but zero.
+            # Where a complete row is zero, its norm is, and any direction will do but zero.
             normed |= {f"{key}_g": weight_g, f"{key}_v": torch.where(weight_g == 0, 1.0, weight_v)}
         else:
             normed[key] = value
