@@ -33,12 +33,9 @@ class EvaluatedModels:
     @property
     def by_name(self) -> dict[str, LoadedCheckpoint]:
         """Those that are given; the recognizer by its option."""
-        found = {"generator": self.generator}
-        if self.vocoder is not None:
-            found["vocoder"] = self.vocoder
-        if self.recognizer is not None:
-            found[self.recognizer.spec.option] = self.recognizer
-        return found
+        option = self.recognizer.spec.option if self.recognizer is not None else ""
+        named = {"generator": self.generator, "vocoder": self.vocoder, option: self.recognizer}
+        return {name: one for name, one in named.items() if one is not None}
 
 
 def build_parser() -> ArgumentParser:

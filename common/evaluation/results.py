@@ -15,6 +15,7 @@ from common.evaluation.metrics import SpeechDistance
 from common.files import write_json, write_text
 from common.recognition.error_rates import ErrorCounts
 
+JOURNAL, RESULTS, PAGE = "utterances.jsonl", "evaluation.json", "index.html"  # files of an evaluation
 _NAME_WIDTH = 24  # characters of an utterance's name in a table on the terminal
 
 
@@ -32,18 +33,6 @@ class EvaluationFolder:
     """Where an evaluation's files are."""
 
     path: Path
-
-    @property
-    def journal(self) -> Path:
-        return self.path / "utterances.jsonl"
-
-    @property
-    def results(self) -> Path:
-        return self.path / "evaluation.json"
-
-    @property
-    def page(self) -> Path:
-        return self.path / "index.html"
 
     @property
     def synthesized_waves(self) -> Path:
