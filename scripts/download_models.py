@@ -25,7 +25,7 @@ from common.registry import available_models, get_model
 from scripts.datasets.download import TIMEOUT, fetch, is_archive, unpack
 
 MODELS = {get_model(name).option: name for name in available_models()}
-# What lies beside checkpoints without being one.
+# Files next to checkpoints that are none.
 NO_CHECKPOINT = (".json", ".sha256", ".txt", ".md", ".yaml", ".yml")
 
 
@@ -163,7 +163,7 @@ def summary(checkpoint: Checkpoint) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Bring each model, or say what is there already."""
+    """Bring each model, or describe what exists already."""
     args = parse_args(argv)
     for option in args.models:
         model, folder, variable = MODELS[option], args.output / option, option.upper()

@@ -3,7 +3,7 @@
 #   bash scripts/quickstart.sh           everything, into output/quickstart (makes .venv at the first call)
 #   bash scripts/quickstart.sh --hifigan CHECKPOINT    speaks through that vocoder instead of Griffin-Lim
 #   bash scripts/quickstart.sh --help    the options
-# Stopped with Ctrl-C, it goes on where it was when it is started again.
+# Run again after a stop (Ctrl-C), it resumes.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"

@@ -61,14 +61,14 @@ def test_an_interrupted_download_resumes_where_it_broke(tmp_path: Path, server: 
     url, handler = server
     target, digest = tmp_path / "new" / "file", sha256(RangeServer.content).hexdigest()
     handler.limit = 600_000
-    with pytest.raises(InputError, match="run again to go on"):
+    with pytest.raises(InputError, match="run again to resume"):
         fetch(f"{url}/file", target, sha256=digest)
     assert not target.exists()
     fetch(f"{url}/file", target, sha256=digest)
     assert target.read_bytes() == RangeServer.content
     assert handler.requests == [None, "bytes=600000-"]
     fetch(f"{url}/file", target, sha256=digest)
-    assert len(handler.requests) == 2  # it is there already
+    assert len(handler.requests) == 2  # it exists already
 
 
 def test_a_download_with_another_checksum_is_refused_and_not_kept(
@@ -172,7 +172,7 @@ def test_a_model_is_downloaded_and_a_broken_connection_is_resumed(
     handler.limit = len(handler.content) // 2 + 10
     command = ["fastpitch", "--source", f"{url}/file", "-o", str(tmp_path / "models")]
     command += ["--sha256", sha256(handler.content).hexdigest()]
-    with pytest.raises(InputError, match="run again to go on"):
+    with pytest.raises(InputError, match="run again to resume"):
         download_models(command)
     assert not (tmp_path / "models" / "fastpitch").exists()
     assert download_models(command) == 0
@@ -214,7 +214,7 @@ def test_librispeech_comes_from_archives_at_hand_and_an_absent_one_is_named(tmp_
     assert done.returncode == 0, done.stderr
     assert (target / "dev-clean/1/2/1-2.trans.txt").is_file()
     assert [path.name for path in target.iterdir()] == ["dev-clean"]
-    assert "is there already" in run_bash(script, SUBSETS="dev-clean", **variables).stdout
+    assert "exists already" in run_bash(script, SUBSETS="dev-clean", **variables).stdout
     absent = run_bash(script, SUBSETS="test-clean", **variables)
     assert absent.returncode == 1 and absent.stderr.startswith(f"error: {source}/test-clean.tar.gz: no such file")
     unknown = run_bash(script, SUBSETS="dev", **variables)
