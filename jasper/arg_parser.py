@@ -75,19 +75,13 @@ def add_training_arguments(parser: ArgumentParser) -> None:
         metavar="FILE",
         help="manifests, lists or folders to train on in addition to --training-files",
     )
-    group.add_argument(
-        "--max-duration",
-        type=positive_float,
-        help="leave out training utterances of more seconds; if not given, the value in --model-config",
-    )
+    group.add_argument("--max-duration", type=positive_float, help="s of training utterances; else as --model-config")
     group = parser.add_argument_group("learning rate of Jasper")
     group.add_argument("--lr-policy", choices=LR_POLICIES, default="exponential", help="how the learning rate decays")
     group.add_argument("--warmup-epochs", type=non_negative_int, default=2, help="epochs in which it rises")
     group.add_argument("--hold-epochs", type=non_negative_int, default=140, help="epochs in which it then stays")
     group.add_argument("--min-lr", type=non_negative_float, default=1e-5, help="lowest learning rate")
-    group.add_argument(
-        "--lr-exp-gamma", type=positive_float, default=0.981, help="factor of each epoch, for the exponential policy"
-    )
+    group.add_argument("--lr-exp-gamma", type=positive_float, default=0.981, help="exponential policy: factor an epoch")
 
 
 def parse_training(args: argparse.Namespace) -> TrainingSetup:

@@ -33,12 +33,9 @@ class EvaluatedModels:
     @property
     def by_name(self) -> dict[str, LoadedCheckpoint]:
         """Those that are given; the recognizer by its option."""
-        found = {"generator": self.generator}
-        if self.vocoder is not None:
-            found["vocoder"] = self.vocoder
-        if self.recognizer is not None:
-            found[self.recognizer.spec.option] = self.recognizer
-        return found
+        option = self.recognizer.spec.option if self.recognizer is not None else ""
+        named = {"generator": self.generator, "vocoder": self.vocoder, option: self.recognizer}
+        return {name: one for name, one in named.items() if one is not None}
 
 
 def build_parser() -> ArgumentParser:
@@ -105,7 +102,7 @@ def open_models(args: argparse.Namespace, parser: ArgumentParser) -> EvaluatedMo
     models = EvaluatedModels(with_text_options(generator, args), vocoder, recognizer)
     if args.ema:
         check_ema(list(models.by_name.values()))
-    check_roles(args, parser, generator=generator.spec, vocoder=vocoder and vocoder.spec)
+    check_roles(args, parser, generator=generator.spec, vocoder=None if vocoder is None else vocoder.spec)
     if vocoder is not None:
         contract_of(vocoder, generator, accepted=args.accept_audio_differences)
         if "griffin_lim_iters" in given_options(args, parser):

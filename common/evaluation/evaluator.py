@@ -16,7 +16,18 @@ from common.evaluation.items import EvaluationItem
 from common.evaluation.metrics import compare_speech_frames, speech_frames
 from common.evaluation.page import save_page
 from common.evaluation.plots import plot_alone, plot_comparison, to_png
-from common.evaluation.results import EvaluationFolder, Journal, Result, Table, columns_of, save_results, writing
+from common.evaluation.results import (
+    JOURNAL,
+    PAGE,
+    RESULTS,
+    EvaluationFolder,
+    Journal,
+    Result,
+    Table,
+    columns_of,
+    save_results,
+    writing,
+)
 from common.files import write_atomically
 from common.progress import print_line
 from common.recognition.error_rates import error_counts
@@ -159,7 +170,7 @@ def run_evaluation(
     The table goes to stdout, the JSON and the page with ``facts`` into the evaluator's folder.
     """
     folder = evaluator.folder
-    journal = Journal(folder.journal, settings=settings)
+    journal = Journal(folder.path / JOURNAL, settings=settings)
     earlier = [] if fresh else _reusable(journal.read(), items, folder)
     journal.start(earlier)
     if earlier:
@@ -175,11 +186,11 @@ def run_evaluation(
 
     results, signal = evaluate_all(items, evaluator, earlier=earlier, on_result=on_result)
     print_line(table.means(results))
-    save_results(folder.results, results, settings=facts | settings)
+    save_results(folder.path / RESULTS, results, settings=facts | settings)
     save_page(
         folder, results, title=f"{Path(facts['generator']).name} through {Path(facts['vocoder']).name}", facts=facts
     )
-    print_line(f"report: {folder.page}; figures: {folder.results}")
+    print_line(f"report: {folder.path / PAGE}; figures: {folder.path / RESULTS}")
     n_failed = sum(result.error is not None for result in results)
     if n_failed:
         print_line(f"{n_failed} of {len(results)} utterances could not be evaluated completely")

@@ -14,7 +14,7 @@ from scipy.fft import dct
 from common.errors import AudioError
 
 N_COEFFICIENTS = 13  # of the mel-cepstrum, without c0 (the loudness)
-DB_PER_NEPER = 10 * math.sqrt(2) / math.log(10)  # dB a unit of cepstral distance, see mel_cepstral_distortion
+DB_PER_NEPER = 10 * math.sqrt(2) / math.log(10)  # dB a unit of cepstral distance, see mean_distortion
 FLOOR_DB = 60.0  # dB below the utterance's loudest mel value: weaker values are raised to it
 SILENCE_DB = 50.0  # dB below it: frames without a band louder than this are silence
 
@@ -66,13 +66,13 @@ def compare_speech(reference: np.ndarray, synthesized: np.ndarray, *, sampling_r
 def compare_speech_frames(reference: np.ndarray, synthesized: np.ndarray, *, sampling_rate: int) -> SpeechComparison:
     """`compare_speech` with the frames and pairs that it is computed from."""
     left, right = (speech_frames(wave, sampling_rate=sampling_rate) for wave in (reference, synthesized))
-    pairs = _speech_pairs(left.log_mel, right.log_mel)
+    pairs = speech_pairs(left.log_mel, right.log_mel)
     first, second = left.f0[pairs[:, 0]], right.f0[pairs[:, 1]]
     both = (first > 0) & (second > 0)
     hz = first[both] - second[both]
     cents = 1200 * np.log2(first[both] / second[both])
     distance = SpeechDistance(
-        mcd_db=_mean_distortion(left.log_mel, right.log_mel, pairs),
+        mcd_db=mean_distortion(left.log_mel, right.log_mel, pairs),
         f0_rmse_hz=_root_mean_square(hz),
         f0_rmse_cents=_root_mean_square(cents),
         voicing_error=float(np.mean((first > 0) != (second > 0))),
@@ -86,18 +86,6 @@ def speech_frames(wave: np.ndarray, *, sampling_rate: int) -> SpeechFrames:
     log_mel = _log_mel(wave, sampling_rate=sampling_rate)
     f0 = frame_f0(wave, sampling_rate=sampling_rate, n_frames=log_mel.shape[1])
     return SpeechFrames(floored(log_mel), f0, _hop_length(sampling_rate) / sampling_rate)
-
-
-def mel_cepstral_distortion(reference: np.ndarray, synthesized: np.ndarray) -> float:
-    """Mel-cepstral distortion in dB of two log-mel-spectrograms (n_mels, F1) and (n_mels, F2), after alignment.
-
-    Natural logarithms of amplitudes. With the mel-cepstrum as the cosine series of the log amplitude,
-    10 sqrt(2) / ln 10 times the distance of two cepstra is the root mean square over the mel axis of the
-    difference of the two smoothed spectra in dB (Kubichek 1993), whatever the number of mel channels. The mean
-    runs over aligned pairs in which at least one frame is not silence.
-    """
-    left, right = floored(reference), floored(synthesized)
-    return _mean_distortion(left, right, _speech_pairs(left, right))
 
 
 def mel_cepstrum(log_mel: np.ndarray, *, n_coefficients: int = N_COEFFICIENTS) -> np.ndarray:
@@ -157,7 +145,7 @@ def _log_mel(wave: np.ndarray, *, sampling_rate: int) -> np.ndarray:
     return np.log(np.maximum(mel, np.finfo(np.float32).tiny))
 
 
-def _speech_pairs(reference: np.ndarray, synthesized: np.ndarray) -> np.ndarray:
+def speech_pairs(reference: np.ndarray, synthesized: np.ndarray) -> np.ndarray:
     """Aligned pairs (P, 2) of two floored log-mels, without those in which both frames are silence.
 
     Silence before the first and after the last frame of speech is left out first; otherwise a longer one would be
@@ -170,7 +158,13 @@ def _speech_pairs(reference: np.ndarray, synthesized: np.ndarray) -> np.ndarray:
     return pairs[spoken[0][pairs[:, 0]] | spoken[1][pairs[:, 1]]]
 
 
-def _mean_distortion(reference: np.ndarray, synthesized: np.ndarray, pairs: np.ndarray) -> float:
+def mean_distortion(reference: np.ndarray, synthesized: np.ndarray, pairs: np.ndarray) -> float:
+    """Mel-cepstral distortion in dB of two floored log-mels (n_mels, F1) and (n_mels, F2), over aligned pairs.
+
+    Natural logarithms of amplitudes. With the mel-cepstrum as the cosine series of the log amplitude,
+    10 sqrt(2) / ln 10 times the distance of two cepstra is the root mean square over the mel axis of the
+    difference of the two smoothed spectra in dB (Kubichek 1993), whatever the number of mel channels.
+    """
     difference = mel_cepstrum(reference)[pairs[:, 0]] - mel_cepstrum(synthesized)[pairs[:, 1]]
     return float(DB_PER_NEPER * np.linalg.norm(difference, axis=1).mean())
 

@@ -12,6 +12,7 @@ import soundfile
 
 from common.errors import InputError
 from common.evaluation.results import (
+    PAGE,
     Column,
     EvaluationFolder,
     Result,
@@ -60,8 +61,8 @@ def save_page(folder: EvaluationFolder, results: Sequence[Result], *, title: str
         *(_section(result, columns, media, number) for number, result in enumerate(results)),
         "</body></html>\n",
     ]
-    with writing(folder.page):
-        write_text(folder.page, "\n".join(parts))
+    with writing(path := folder.path / PAGE):
+        write_text(path, "\n".join(parts))
 
 
 class _Media:

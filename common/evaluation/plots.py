@@ -1,6 +1,7 @@
 """Plots of an utterance and its recording: spectrograms, their difference, pitch, and the alignment."""
 
 import io
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -75,7 +76,7 @@ def to_png(figure: Figure) -> bytes:
     return file.getvalue()
 
 
-_IMAGE = {"aspect": "auto", "origin": "lower", "interpolation": "none"}
+_IMAGE: dict[str, Any] = {"aspect": "auto", "origin": "lower", "interpolation": "none"}
 
 
 def _new_figure(size: tuple[float, float]) -> Figure:

@@ -15,6 +15,7 @@ from common.evaluation.metrics import SpeechDistance
 from common.files import write_json, write_text
 from common.recognition.error_rates import ErrorCounts
 
+JOURNAL, RESULTS, PAGE = "utterances.jsonl", "evaluation.json", "index.html"  # files of an evaluation
 _NAME_WIDTH = 24  # characters of an utterance's name in a table on the terminal
 
 
@@ -32,18 +33,6 @@ class EvaluationFolder:
     """Where an evaluation's files are."""
 
     path: Path
-
-    @property
-    def journal(self) -> Path:
-        return self.path / "utterances.jsonl"
-
-    @property
-    def results(self) -> Path:
-        return self.path / "evaluation.json"
-
-    @property
-    def page(self) -> Path:
-        return self.path / "index.html"
 
     @property
     def synthesized_waves(self) -> Path:
@@ -112,15 +101,15 @@ class Column:
     needs: tuple[str, ...] = ()  # out of "words" and "recordings": what it can only be measured with
 
     def value(self, result: Result) -> float | None:
-        """The figure of an utterance."""
+        """The figure of an utterance; None where it was not measured, or there was nothing to measure it in (NaN)."""
         found: Any = result
         for name in self.attribute.split("."):
             found = None if found is None else getattr(found, name)
-        return found
+        return None if found is None or math.isnan(found) else found
 
     def shown(self, value: float | None) -> str:
         """A value as text; a hyphen where there is none."""
-        return "-" if value is None or math.isnan(value) else self.form.format(value * self.scale)
+        return "-" if value is None else self.form.format(value * self.scale)
 
 
 _BOTH = ("words", "recordings")
@@ -135,10 +124,7 @@ COLUMNS = (
     Column("rtf", "RTF", "x", "speed"),
     Column("duration", "duration", "s", "duration", form="{:.2f}"),
 )
-
-
-def _absent(value: float | None) -> bool:
-    return value is None or math.isnan(value)
+_F0_RMSE_HZ = Column("f0_rmse_hz", "F0 RMSE", "Hz", "distance.f0_rmse_hz")  # in the JSON alone
 
 
 def columns_of(*, words: bool, recordings: bool) -> list[Column]:
@@ -150,7 +136,7 @@ def columns_of(*, words: bool, recordings: bool) -> list[Column]:
 def columns_with_values(results: Iterable[Result]) -> list[Column]:
     """The columns in which at least one utterance has a value."""
     results = list(results)
-    return [column for column in COLUMNS if any(not _absent(column.value(result)) for result in results)]
+    return [column for column in COLUMNS if any(column.value(result) is not None for result in results)]
 
 
 def averages(results: Sequence[Result]) -> dict[str, float | None]:
@@ -161,16 +147,16 @@ def averages(results: Sequence[Result]) -> dict[str, float | None]:
     """
     means: dict[str, float | None] = {}
     for column in COLUMNS:
-        values = [value for result in results if not _absent(value := column.value(result))]
+        values = [value for result in results if (value := column.value(result)) is not None]
         means[column.key] = float(np.mean(values)) if values else None
     for prefix, counts in (("", "errors"), ("recording_", "recording_errors")):
         known = [getattr(result, counts) for result in results if getattr(result, counts) is not None]
         if known:
             total = sum(known, ErrorCounts())
             means |= {f"{prefix}wer": total.wer, f"{prefix}cer": total.cer}
-    timed = [result for result in results if result.speed is not None]
+    timed = [(result.duration, result.work) for result in results if result.duration and result.work]
     if timed:
-        means["rtf"] = sum(result.duration for result in timed) / sum(result.work for result in timed)
+        means["rtf"] = sum(duration for duration, _ in timed) / sum(work for _, work in timed)
     return means
 
 
@@ -181,10 +167,9 @@ def save_results(path: Path, results: Sequence[Result], *, settings: dict[str, A
         row = asdict(result)
         for hidden in ("errors", "recording_errors", "distance", "key"):
             del row[hidden]
-        figures = {column.key: column.value(result) for column in COLUMNS}
+        row |= {column.key: column.value(result) for column in COLUMNS}
         if result.distance is not None:
-            figures["f0_rmse_hz"] = result.distance.f0_rmse_hz
-        row |= {key: None if _absent(value) else value for key, value in figures.items()}
+            row["f0_rmse_hz"] = _F0_RMSE_HZ.value(result)
         rows.append(row)
     write_json(path, {"settings": settings, "averages": averages(results), "utterances": rows})
 

@@ -131,7 +131,7 @@ class Recognizer:
     def _recordings(self, speech: Any, sampling_rate: int | None) -> SpeechRecordings:
         if isinstance(speech, SpeechRecordings):
             return speech
-        items = [speech] if isinstance(speech, str | Path | Tensor) else list(speech)
+        items: list[Any] = [speech] if isinstance(speech, str | Path | Tensor) else list(speech)
         if not all(isinstance(item, Tensor) for item in items):
             return self.open([Path(path) for path in items])
         rate = sampling_rate or self.sampling_rate
