@@ -58,117 +58,6 @@ def whole_run(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output / "HiFi-GAN_checkpoint_3.pt"
 
 
-def figures(folder: Path, key: str) -> list[float]:
-    """Every value that was logged under ``key``, in order."""
-    records = [record for record in read_log(folder / "nvlog.json") if record["type"] == "LOG"]
-    return [record["data"][key] for record in records if key in record["data"]]
-
-
-def assert_same_state(first: Path, second: Path) -> None:
-    """Weights, buffers, averages and optimizers are equal bit for bit, and so are the random states."""
-    ours, theirs = load_checkpoint(first), load_checkpoint(second)
-    assert ours.training["iteration"] == theirs.training["iteration"]
-    assert set(ours.networks) == set(theirs.networks) == {"generator", "mpd", "msd"}
-    flat = [_flatten([c.networks, c.ema, c.training["optimizers"], c.training["random"]]) for c in (ours, theirs)]
-    assert set(flat[0]) == set(flat[1])
-    assert any(key.endswith("weight_u") for key in flat[0])
-    for key, value in flat[0].items():
-        assert torch.equal(torch.as_tensor(value), torch.as_tensor(flat[1][key])), key
-
-
-def _flatten(value: object, name: str = "") -> dict[str, object]:
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else None
-    if items is None:
-        return {} if value is None or isinstance(value, str) else {name: value}
-    return {key: leaf for part, inner in items for key, leaf in _flatten(inner, f"{name}.{part}").items()}
-
-
-def test_log_lines_and_json_read_as_documented(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture):
-    assert run_train(corpus, tmp_path, "--epochs", "2", "--lr-decay", "0.5", "--validation-interval", "1") == 0
-    lines = capsys.readouterr().out.splitlines()
-    number = r"\d+\.\d\d\d"
-    first, second = (
-        rf"DLL \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{{6}} - epoch    {epoch} \| iter   1/  4 \| d loss +{number} \| "
-        rf"g loss +{number} \| mel loss +{number} \| \d+\.\d\d frames/s \| took \d+\.\d\d s \| "
-        rf"g lr {rate} \| d lr {rate}"
-        for epoch, rate in ((1, "3.00e-04"), (2, "1.50e-04"))
-    )
-    iterations = [line for line in lines if "| iter " in line]
-    assert len(iterations) == 8
-    assert re.fullmatch(first, iterations[0])
-    assert re.fullmatch(second, iterations[4])
-    assert any(re.search(rf"epoch    2 \| val mel loss +{number} \| took", line) for line in lines)
-    records = [record for record in read_log(tmp_path / "nvlog.json") if record["type"] == "LOG"]
-    step = next(record["data"] for record in records if record["step"] == [2, 3, 4])
-    assert {"train_d_loss", "train_g_loss", "train_mel_loss", "train_adversarial_loss"} <= set(step)
-    assert step["train_feature_loss"] > 0
-    assert step["train_lrate_generator"] == step["train_lrate_discriminator"] == 1.5e-4
-    # Mel frames: 4 segments of 2048 samples are 4 x 8 of them.
-    assert step["train_frames/s"] * step["train_took"] == pytest.approx(32, rel=1e-6)
-    epoch = {key: value for record in records if record["step"] == [2] for key, value in record["data"].items()}
-    assert epoch["avg_train_frames/s"] * epoch["avg_train_took"] == pytest.approx(128, rel=1e-6)
-    assert {"avg_train_d_loss", "avg_train_g_loss", "val_mel_loss"} <= set(epoch)
-    of_epoch = [record["data"]["train_d_loss"] for record in records if len(record["step"]) == 3][4:]
-    assert epoch["avg_train_d_loss"] == pytest.approx(sum(of_epoch) / 4, rel=1e-6)
-
-
-def start_train(corpus: Path, output: Path, *extra: str) -> subprocess.Popen:
-    return subprocess.Popen(
-        [sys.executable, str(ROOT / "train.py"), *train_options(corpus, output, *extra)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-
-
-def wait_for_line(process: subprocess.Popen, text: str) -> None:
-    for line in process.stdout:
-        if text in line:
-            return
-    pytest.fail(f"the run ended before {text!r}: {process.stderr.read()}")
-
-
-def test_a_killed_run_goes_on_bit_for_bit(corpus: Path, whole_run: Path, tmp_path: Path):
-    process = start_train(corpus, tmp_path, *RUN, "--steps-per-checkpoint", "3")
-    wait_for_line(process, "epoch    2 | iter   3")  # saved after iteration 6, within the epoch
-    process.kill()
-    process.communicate()
-    assert list(tmp_path.glob("*_iter*.pt"))
-    assert run_train(corpus, tmp_path, *RUN, "--resume") == 0
-    assert_same_state(whole_run, tmp_path / whole_run.name)
-
-
-def test_sigterm_saves_and_the_run_goes_on_bit_for_bit(corpus: Path, whole_run: Path, tmp_path: Path):
-    process = start_train(corpus, tmp_path, *RUN)
-    wait_for_line(process, "epoch    1 | iter   2")
-    process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (128 + signal.SIGTERM, "")
-    assert "stopped by SIGTERM; add --resume to go on" in out
-    assert run_train(corpus, tmp_path, *RUN, "--resume", "--num-workers", "1") == 0  # loader processes change nothing
-    assert_same_state(whole_run, tmp_path / whole_run.name)
-    assert figures(tmp_path, "avg_train_d_loss") == figures(whole_run.parent, "avg_train_d_loss")
-
-
-def test_jobs_of_a_few_epochs_make_one_run(corpus: Path, whole_run: Path, tmp_path: Path):
-    part = (*RUN, "--epochs-this-job")
-    assert run_train(corpus, tmp_path, *part, "2") == 0
-    assert sorted(path.name for path in tmp_path.glob("*.pt")) == ["HiFi-GAN_checkpoint_2.pt"]
-    assert run_train(corpus, tmp_path, *part, "2", "--resume") == 0  # what is left is less than that
-    assert_same_state(whole_run, tmp_path / whole_run.name)
-    assert figures(tmp_path, "train_d_loss") == figures(whole_run.parent, "train_d_loss")
-
-
-def test_milestones_and_the_last_two_checkpoints_stay(corpus: Path, tmp_path: Path):
-    options = ("--checkpoint-interval", "1", "--keep-milestones", "2", "3", "--training-files", str(tmp_path / "l.txt"))
-    (tmp_path / "l.txt").write_text("".join((corpus / "train.txt").read_text().splitlines(keepends=True)[:4]))
-    assert run_train(corpus, tmp_path, *options, "--epochs", "4") == 0
-    assert {path.name for path in tmp_path.glob("*.pt")} == {f"HiFi-GAN_checkpoint_{n}.pt" for n in (2, 3, 4)}
-    assert run_train(corpus, tmp_path, *options, "--epochs", "6", "--resume") == 0
-    assert {path.name for path in tmp_path.glob("*.pt")} == {f"HiFi-GAN_checkpoint_{n}.pt" for n in (2, 3, 5, 6)}
-
-
 def test_samples_are_shown_at_their_interval(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(HifiganObjective, "examples", EXAMPLES)
     options = ("--epochs", "3", "--samples-interval", "2", "--validation-interval", "3", "--ema-decay", "0.5")
@@ -185,51 +74,9 @@ def test_samples_are_shown_at_their_interval(corpus: Path, tmp_path: Path, monke
         assert [event.step for event in board.Scalars("mel_loss")] == [6]
 
 
-_TRAIN_RANK = """
-import sys
-import torch
-torch.set_num_threads(1)
-import train
-sys.exit(train.main(OPTIONS))
-"""
-
-
-def test_one_global_batch_is_one_update_however_it_is_cut(corpus: Path, tmp_path: Path):
-    common = ("--epochs", "2")
-    for name, size, accumulation in (("whole", "8", "1"), ("accumulated", "4", "2")):
-        assert run_train(corpus, tmp_path / name, *common, "-bs", size, "--grad-accumulation", accumulation) == 0
-    options = train_options(corpus, tmp_path / "ranks", *common, "-bs", "2", "--grad-accumulation", "2")
-    run_ranks(_TRAIN_RANK.replace("OPTIONS", repr(options)), tmp_path)
-    states = {
-        name: load_checkpoint(tmp_path / name / "HiFi-GAN_checkpoint_2.pt").networks
-        for name in ("whole", "accumulated", "ranks")
-    }
-    for name in ("accumulated", "ranks"):
-        for key in ("train_d_loss", "train_g_loss", "train_mel_loss", "val_mel_loss"):
-            expected = figures(tmp_path / "whole", key)
-            assert len(expected) == (1 if key.startswith("val") else 4)
-            assert figures(tmp_path / name, key) == pytest.approx(expected, rel=5e-5)
-        for network, state in states["whole"].items():
-            for key, value in state.items():
-                torch.testing.assert_close(states[name][network][key], value, atol=5e-5, rtol=1e-4)
-
-
 def initial_networks(seed: int = 1234) -> dict[str, torch.nn.Module]:
     torch.manual_seed(seed)
     return build_networks(TINY, ALIGNED, None)
-
-
-def test_the_average_starts_as_a_copy_and_is_validated(corpus: Path, tmp_path: Path):
-    """It hardly moves here, so it must still be what training began with, and score the same in every epoch."""
-    options = ("--epochs", "2", "--ema-decay", "0.9999999", "--validation-interval", "1", "-lr", "1e-2")
-    assert run_train(corpus, tmp_path, *options) == 0
-    checkpoint = load_checkpoint(tmp_path / "HiFi-GAN_checkpoint_2.pt")
-    for name, network in initial_networks().items():
-        for key, value in network.state_dict().items():
-            torch.testing.assert_close(checkpoint.ema[name][key], value, atol=1e-5, rtol=0)
-    current, averaged = figures(tmp_path, "val_mel_loss"), figures(tmp_path, "val_ema_mel_loss")
-    assert averaged[0] == pytest.approx(averaged[1], rel=1e-4)
-    assert current[1] < 0.99 * averaged[1]
 
 
 def write_mels(corpus: Path, folder: Path, audio: AudioConfig) -> Path:
@@ -333,19 +180,6 @@ def test_a_checkpoint_brings_its_architecture(corpus: Path, whole_run: Path, tmp
     assert not any("mpd" in word or "resblock" in word or "preset" in word for word in words)
     assert train.main(words) == 0
     assert from_plain(ModelConfig, load_checkpoint(tmp_path / "HiFi-GAN_checkpoint_4.pt").config, where="") == TINY
-
-
-def test_an_architecture_that_differs_from_the_checkpoints_is_listed(corpus: Path, whole_run: Path, tmp_path: Path):
-    words = ("--checkpoint-path", str(whole_run), "--epochs", "9", "--mpd-periods", "2", "5")
-    with pytest.raises(CheckpointError, match=r"mpd_periods: \(2, 3\) .*\(2, 5\)"):
-        run_train(corpus, tmp_path, *words)
-
-
-def test_a_checkpoint_of_another_model_is_refused(corpus: Path, tmp_path: Path):
-    path = tmp_path / "voice.pt"
-    save_checkpoint(path, Checkpoint("FastPitch", {}, AudioConfig(), None, networks={}))
-    with pytest.raises(CheckpointError, match=r"voice\.pt: a checkpoint of FastPitch, expected one of HiFi-GAN"):
-        run_train(corpus, tmp_path / "out", "--checkpoint-path", str(path), "--epochs", "1")
 
 
 @pytest.mark.parametrize("rate", [16000, 44100])

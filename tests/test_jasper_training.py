@@ -24,11 +24,6 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_sung_corpus(tmp_path_factory.mktemp("sung"))
 
 
-def logged(output: Path, name: str) -> list[float]:
-    records = [record for record in read_log(output / "nvlog.json") if record["type"] == "LOG"]
-    return [record["data"][name] for record in records if name in record["data"]]
-
-
 def test_it_learns_what_is_sung(sung_run: Path):
     losses = logged(sung_run, "avg_train_loss")
     assert losses[-1] < 0.2 * losses[0]
@@ -41,38 +36,6 @@ def test_other_optimizers_have_settings_of_their_own(corpus: Path, tmp_path: Pat
     assert train.main(training_options(corpus, tmp_path, *extra)) == 0
     losses = logged(tmp_path, "avg_train_loss")
     assert losses[-1] < 0.5 * losses[0]
-
-
-class KilledError(Exception):
-    pass
-
-
-@pytest.mark.parametrize("amp", [False, True])
-def test_a_run_that_is_killed_within_an_epoch_goes_on_bit_for_bit(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, amp: bool
-):
-    extra = ["--epochs", "3", "--ema-decay", "0.9", "--gradient-accumulation-steps", "2", "-bs", "3", *["--amp"] * amp]
-    extra += ["--validation-interval", "3"]
-    assert train.main(training_options(corpus, tmp_path / "whole", *extra)) == 0
-    step = Engine.step
-
-    def step_or_die(engine: Engine, *args, **kwargs):
-        if engine.iteration == 6:
-            raise KilledError
-        return step(engine, *args, **kwargs)
-
-    monkeypatch.setattr(Engine, "step", step_or_die)
-    options = training_options(corpus, tmp_path / "cut", *extra, "--steps-per-checkpoint", "2")
-    with pytest.raises(KilledError):
-        train.main(options)
-    monkeypatch.undo()
-    assert (tmp_path / "cut/Jasper_checkpoint_2_iter6.pt").is_file()
-    assert train.main([*options, "--resume"]) == 0
-    first, second = (load_checkpoint(tmp_path / name / "Jasper_checkpoint_3.pt") for name in ("whole", "cut"))
-    for weights, others in ((first.networks, second.networks), (first.ema, second.ema)):
-        for key, value in weights["jasper"].items():
-            assert torch.equal(value, others["jasper"][key]), key
-    assert logged(tmp_path / "whole", "val_wer") == logged(tmp_path / "cut", "val_wer")
 
 
 def settings_of(corpus: Path, *overrides: str) -> JasperSettings:

@@ -118,17 +118,6 @@ def test_training_falls_logs_attention_and_resumes_bit_for_bit(
         assert torch.equal(value, parts.networks["tacotron2"][name]), name
 
 
-def test_alignments_are_drawn_at_each_validation(corpus: Path, tmp_path: Path):
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    assert train.main(mels_options(corpus, tmp_path, "--epochs", "1")) == 0
-    board = EventAccumulator(str(tmp_path / "val"))
-    board.Reload()
-    tags = board.Tags()
-    assert "attention_diagonality" in tags["scalars"]
-    assert len([tag for tag in tags["images"] if tag.startswith("alignment/")]) == 2
-
-
 @pytest.mark.parametrize("precision", [(), ("--amp",), ("--amp", "--amp-dtype", "float16")])
 def test_a_list_of_recordings_trains_in_any_precision(tmp_path: Path, precision: tuple[str, ...]):
     folder = make_wavs(tmp_path / "data")

@@ -40,11 +40,6 @@ def run_train(lists: list[str], output: Path, *extra: str) -> int:
     return train.main(["-o", str(output), *lists, *OPTIONS, *rest, *extra])
 
 
-def logged(output: Path, name: str) -> list[float]:
-    records = [record for record in read_log(output / "nvlog.json") if record["type"] == "LOG"]
-    return [record["data"][name] for record in records if name in record["data"]]
-
-
 @pytest.fixture(scope="module")
 def run(lists: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The output of a run of 6 epochs of two updates that nothing interrupts."""
@@ -74,33 +69,6 @@ def test_a_trained_network_returns_a_real_clip_from_its_noise(run: Path, lists: 
         for chunk_frames in (None, 20):
             back = networks["waveglow"].inverse(mel, z, chunk_frames=chunk_frames)
             torch.testing.assert_close(back, audio, atol=1e-4, rtol=0)
-
-
-class KilledError(Exception):
-    pass
-
-
-def test_a_run_that_is_killed_within_an_epoch_goes_on_bit_for_bit(
-    run: Path, lists: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    options = ("--epochs", "6", "--steps-per-checkpoint", "3")
-    step = Engine.step
-
-    def step_or_die(engine: Engine, *args, **kwargs):
-        if engine.iteration == 9:
-            raise KilledError
-        return step(engine, *args, **kwargs)
-
-    monkeypatch.setattr(Engine, "step", step_or_die)
-    with pytest.raises(KilledError):
-        run_train(lists, tmp_path, *options)
-    monkeypatch.undo()
-    assert (tmp_path / "WaveGlow_checkpoint_5_iter9.pt").is_file()
-    assert run_train(lists, tmp_path, *options, "--resume") == 0
-    first, second = (load_checkpoint(folder / "WaveGlow_checkpoint_6.pt") for folder in (run, tmp_path))
-    for key, value in first.networks["waveglow"].items():
-        assert torch.equal(value, second.networks["waveglow"][key]), key
-    assert logged(run, "val_loss")[-1] == logged(tmp_path, "val_loss")[-1]
 
 
 def test_going_on_needs_no_options_of_the_architecture_and_refuses_another(run: Path, lists: list[str], tmp_path: Path):
@@ -147,11 +115,6 @@ def test_a_steps_loss_is_the_published_one_of_its_batch():
     assert losses[0] == pytest.approx(float(total / out.z.numel()), rel=1e-5)
 
 
-_RANK_PROGRAM = """
-import sys, torch
-from tiny_waveglow import cut, segments, tiny_engine, tiny_networks
-from common import distributed
-torch.set_num_threads(1)
 ranks = distributed.start(cuda=False)
 engine = tiny_engine(tiny_networks(seed=ranks.rank), ranks=ranks)
 losses = []
@@ -161,20 +124,6 @@ for step in range(3):
 torch.save({"weights": engine.networks["waveglow"].state_dict(), "losses": losses}, f"{sys.argv[1]}/{ranks.rank}.pt")
 distributed.stop()
 """
-
-
-def test_two_processes_learn_what_one_learns(tmp_path: Path):
-    run_ranks(_RANK_PROGRAM, tmp_path)
-    one = learn((4,))
-    for rank in range(2):
-        saved = torch.load(tmp_path / f"{rank}.pt", weights_only=True)
-        assert_same(one, (saved["weights"], saved["losses"]))
-
-
-def test_mixed_precision_learns_nearly_the_same():
-    engine = tiny_engine(tiny_networks(), amp_dtype=torch.bfloat16)
-    losses = [engine.step([segments(4, seed=step)], epoch=1).terms["likelihood_loss"] for step in range(3)]
-    assert losses == pytest.approx(learn((4,))[1], abs=0.02)
 
 
 def test_sigma_weighs_the_noise_alone():
