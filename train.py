@@ -23,7 +23,7 @@ from common.training.engine import Engine, EngineOptions
 from common.training.objective import Networks, Objective
 from common.training.optim import build_optimizer, schedule_over
 from common.training.settings import TrainingSetup
-from common.training.trainer import Trainer, describe_metrics
+from common.training.trainer import Trainer
 from models import ModelSpec, available_models, get_model
 
 
@@ -91,7 +91,6 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
     args.output.mkdir(parents=True, exist_ok=True)
     logger = Logger(args.log_file or args.output / "nvlog.json", enabled=ranks.is_main)
     logger.parameter(**{name: str(value) if isinstance(value, Path) else value for name, value in vars(args).items()})
-    describe_metrics(logger, engine.objective)
     run_options = run_options_from_args(args)
     trainer = Trainer(engine, template=template, **datasets, ranks=ranks, options=run_options, logger=logger)
     if found is not None:

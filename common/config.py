@@ -59,7 +59,7 @@ def audio_preset(sampling_rate: int) -> AudioConfig:
 class TextConfig:
     """The one description of the text front end: how a transcript becomes symbol ids."""
 
-    input_type: str = "char"  # char: graphemes (and curly-brace ARPAbet); phone: blank-separated phones
+    input_type: str = "char"  # char: graphemes (and curly-brace ARPAbet); phone: phones separated by spaces
     symbol_set: str = "english_basic"
     cleaners: tuple[str, ...] = ("english_cleaners",)
     speakers: tuple[str, ...] = ()  # names in order of their ids; empty: one voice
@@ -70,7 +70,7 @@ class TextConfig:
     heteronyms_path: str | None = None  # words that stay letters, one a line; None: common/text/heteronyms.txt
     g2p: str | None = None  # espeak: transcripts of phone models are text, which it turns into phones
     g2p_language: str = "en-us"  # a language tag of eSpeak NG
-    prepend_space: bool = False  # characters begin with a blank, which can take the silence before the first word
+    prepend_space: bool = False  # characters begin with a space, which can take the silence before the first word
     append_space: bool = False  # and end with one
 
     def __post_init__(self) -> None:
@@ -85,13 +85,13 @@ class TextConfig:
         of_characters = self.p_arpabet > 0 or self.prepend_space or self.append_space
         if of_characters and self.input_type != "char":
             raise InputError(
-                f"p_arpabet and blanks at the ends are for characters, but the input type is {self.input_type!r}"
+                f"p_arpabet and spaces at the ends are for characters, but the input type is {self.input_type!r}"
             )
 
 
 def to_plain(config: Any) -> dict[str, Any]:
-    """A frozen config as a dict of plain types, as it stands in checkpoints and JSON files."""
-    return {key: _lists(value) for key, value in asdict(config).items()}
+    """A frozen config as a dict of plain types with lists instead of tuples, as in checkpoints and JSON files."""
+    return {key: _with_rows(value, list) for key, value in asdict(config).items()}
 
 
 def from_plain(kind: type, values: dict[str, Any], *, where: str) -> Any:
@@ -99,41 +99,36 @@ def from_plain(kind: type, values: dict[str, Any], *, where: str) -> Any:
 
     ``where`` names the source in the error, for example a checkpoint's path.
     """
-    known = {field.name for field in fields(kind)}
-    unknown = sorted(set(values) - known)
+    unknown = sorted(set(values) - {field.name for field in fields(kind)})
     if unknown:
         raise InputError(f"{where}: {kind.__name__} has no field {', '.join(unknown)}; is it of a newer version?")
-    return kind(**{key: _tuples(value) for key, value in values.items()})
+    return kind(**{key: _with_rows(value, tuple) for key, value in values.items()})
 
 
-def _lists(value: Any) -> Any:
-    """Tuples of any depth as lists, which JSON has."""
-    return [_lists(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(item) for item in value) if isinstance(value, list | tuple) else value
+def _with_rows(value: Any, kind: type) -> Any:
+    """``value`` with its lists and tuples of any depth as ``kind``."""
+    return kind(_with_rows(item, kind) for item in value) if isinstance(value, list | tuple) else value
 
 
 def differences(first: Any, second: Any, *, names: tuple[str, str]) -> list[str]:
     """One line for each field in which two configs of the same class differ, empty when they are equal.
 
-    Of configs within configs, and of as many of them in a row, the differing fields are named alone.
+    Of configs within configs, and in tuples of equal length, only the fields that differ are named.
     """
-    pairs = [(field.name, getattr(first, field.name), getattr(second, field.name)) for field in fields(first)]
     lines = []
-    for name, left, right in pairs:
+    for field in fields(first):
+        left, right = getattr(first, field.name), getattr(second, field.name)
         if is_dataclass(left) and type(left) is type(right):
-            lines += [f"{name}.{line}" for line in differences(left, right, names=names)]
+            lines += [f"{field.name}.{line}" for line in differences(left, right, names=names)]
         elif _are_rows(left, right):
             for index, (one, other) in enumerate(zip(left, right)):
-                lines += [f"{name}[{index}].{line}" for line in differences(one, other, names=names)]
+                lines += [f"{field.name}[{index}].{line}" for line in differences(one, other, names=names)]
         elif left != right:
-            lines.append(f"{name}: {left} ({names[0]}), {right} ({names[1]})")
+            lines.append(f"{field.name}: {left} ({names[0]}), {right} ({names[1]})")
     return lines
 
 
 def _are_rows(left: Any, right: Any) -> bool:
-    """Whether both are as many configs in a row."""
+    """Whether both are tuples of as many configs."""
     rows = isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right)
     return rows and all(is_dataclass(item) for item in (*left, *right))

@@ -15,3 +15,8 @@ class CheckpointError(InputError):
 
 class AudioError(InputError):
     """An audio file that cannot be used: missing, truncated, of another rate, not mono, not finite."""
+
+
+def at(where: str) -> str:
+    """The place of an error, such as ``list.txt:7``, in brackets at the end of its message; "" for an unknown one."""
+    return f" ({where})" if where else ""

@@ -1,4 +1,4 @@
-"""Files that are whole or absent: atomic writes, and readers that name the file which cannot be read."""
+"""Atomic writes of files, and readers that name the file which cannot be read."""
 
 import hashlib
 import json
@@ -6,19 +6,20 @@ import os
 import pickle
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import torch
 from torch import Tensor
 
-from common.errors import InputError
+from common.errors import InputError, at
 
 _BLOCK = 1 << 20  # bytes
 
 
 def write_atomically(
-    path: Path, write: Callable[[BinaryIO], None], *, durable: bool = True, shared: bool = False
+    path: Path, write: Callable[[BinaryIO], object], *, durable: bool = True, shared: bool = False
 ) -> None:
     """Let ``write`` fill a temporary file beside ``path``, then rename it: ``path`` is the old file or the new one.
 
@@ -46,16 +47,12 @@ def write_atomically(
 
 def _flush_folder(folder: Path) -> None:
     """The new name is on the disk only when its folder is; some file systems refuse this, and lose nothing else."""
-    try:
+    with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        return
-    finally:
-        os.close(descriptor)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def save_tensor(path: Path, tensor: Tensor, *, durable: bool = True, shared: bool = False) -> None:
@@ -70,11 +67,11 @@ def load_tensor(path: Path, *, where: str = "") -> Tensor:
     try:
         value = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file{_at(where)}") from error
+        raise InputError(f"{path}: no such file{at(where)}") from error
     except (OSError, RuntimeError, EOFError, ValueError, KeyError, AttributeError, pickle.UnpicklingError) as error:
-        raise InputError(f"{path}: not a readable tensor file; is it truncated?{_at(where)}") from error
+        raise InputError(f"{path}: not a readable tensor file; is it truncated?{at(where)}") from error
     if not isinstance(value, Tensor):
-        raise InputError(f"{path}: holds a {type(value).__name__}, expected one tensor{_at(where)}")
+        raise InputError(f"{path}: holds a {type(value).__name__}, expected one tensor{at(where)}")
     return value
 
 
@@ -101,13 +98,9 @@ def read_json(path: Path) -> Any:
 
 
 def sha256(path: Path) -> str:
-    """What tells a file's contents from others, 64 hexadecimal digits."""
+    """SHA-256 of a file's contents, 64 hexadecimal digits."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(_BLOCK):
             digest.update(block)
     return digest.hexdigest()
-
-
-def _at(where: str) -> str:
-    return f" ({where})" if where else ""

@@ -6,7 +6,7 @@ import time
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from common.errors import InputError
 from common.progress import print_line
@@ -80,13 +80,12 @@ class Logger:
         if self._file is None:
             return
         now = time.time()
-        record = {
+        record: dict[str, Any] = {
             "timestamp": f"{now:.6f}",
             "datetime": _now(now),
             "elapsedtime": f"{now - self.started:.6f}",
-            "type": kind,
-            **content,
         }
+        record |= {"type": kind, **content}
         self._file.write(PREFIX + json.dumps(record, allow_nan=False) + "\n")
         self._file.flush()
 
@@ -131,7 +130,7 @@ def read_last_run(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return options, figures
 
 
-def _open_for_append(path: Path):
+def _open_for_append(path: Path) -> TextIO:
     """The stream's file, positioned after a complete line: one that a kill left half written is ended first."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -146,18 +145,14 @@ def _open_for_append(path: Path):
 
 
 def _now(seconds: float | None = None) -> str:
-    moment = datetime.now() if seconds is None else datetime.fromtimestamp(seconds)
-    return moment.isoformat(sep=" ", timespec="microseconds")
+    return datetime.fromtimestamp(time.time() if seconds is None else seconds).isoformat(" ", "microseconds")
 
 
 def _step_parts(step: Step) -> list[str]:
     """(1, 3, 281) -> ["epoch    1", "iter   3/281"]."""
-    parts = []
-    if len(step) > 0:
-        parts.append(f"epoch {step[0]:>4}")
+    parts = [f"epoch {step[0]:>4}"] if step else []
     if len(step) > 1:
-        total = f"/{step[2]:>3}" if len(step) > 2 else ""
-        parts.append(f"iter {step[1]:>3}{total}")
+        parts.append(f"iter {step[1]:>3}" + (f"/{step[2]:>3}" if len(step) > 2 else ""))
     return parts
 
 

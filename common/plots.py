@@ -27,19 +27,17 @@ LINE_STYLES = ("-", "--", ":", "-.")  # by curve, so that equal ones can both be
 def plot_mels(
     mels: dict[str, Tensor], *, title: str = "", hop_length: int | None = None, sampling_rate: int | None = None
 ) -> Figure:
-    """Log-mel-spectrograms, each ``(n_mels, F)``, one above the other with one colour range and one time axis.
+    """Log-mel-spectrograms, each ``(n_mels, F)``, one above the other with one color range and one time axis.
 
     The time axis is in seconds where ``hop_length`` (samples) and ``sampling_rate`` (Hz) are given, else in frames.
     """
     seconds = hop_length / sampling_rate if hop_length and sampling_rate else None
     arrays = {name: to_array(mel) for name, mel in mels.items()}
-    figure = Figure(figsize=(WIDTH, 0.6 + 2.4 * len(arrays)), dpi=DPI, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = _figure(0.6 + 2.4 * len(arrays))
     axes = list(figure.subplots(len(arrays), 1, sharex=True, squeeze=False)[:, 0])
-    finite = np.concatenate([array[np.isfinite(array)] for array in arrays.values()])
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    colors = _color_range(*arrays.values())
     for axis, (name, array) in zip(axes, arrays.items()):
-        image = _draw_mel(axis, array, seconds=seconds, low=low, high=high)
+        image = _draw_mel(axis, array, seconds=seconds, colors=colors)
         axis.set_title(_plain(name), loc="left", fontsize="medium")
     longest = max(array.shape[1] for array in arrays.values())
     axes[-1].set_xlim(0, longest * (seconds or 1))
@@ -58,8 +56,7 @@ def plot_curves(
     ``labels`` are the tokens' symbols, drawn under the axis where there is room. ``gaps`` leaves zeros out
     instead of drawing them: an unvoiced token has no pitch, not a pitch of 0.
     """
-    figure = Figure(figsize=(WIDTH, 3.2), dpi=DPI, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = _figure(3.2)
     axis = figure.subplots()
     longest = 0
     for (name, curve), style in zip(curves.items(), itertools.cycle(LINE_STYLES)):
@@ -86,8 +83,7 @@ def plot_alignment(alignment: Tensor, *, title: str = "", labels: Sequence[str] 
     ``labels`` are the tokens' symbols, drawn beside the axis where there is room.
     """
     weights = to_array(alignment).T
-    figure = Figure(figsize=(WIDTH, 4.2), dpi=DPI, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = _figure(4.2)
     axis = figure.subplots()
     image = axis.imshow(weights, aspect="auto", origin="lower", interpolation="none", vmin=0, vmax=1, cmap="viridis")
     axis.set_xlabel("time (frames)")
@@ -118,16 +114,12 @@ def plot_utterance(
     seconds = hop_length / sampling_rate
     array = to_array(mel)
     width = min(max(WIDTH, WIDTH_PER_SECOND * array.shape[1] * seconds), MAX_WIDTH)
-    figure = Figure(figsize=(width, 4.2), dpi=DPI, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = _figure(4.2, width=width)
     axis = figure.subplots()
-    finite = array[np.isfinite(array)]
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-    image = _draw_mel(axis, array, seconds=seconds, low=low, high=high)
+    image = _draw_mel(axis, array, seconds=seconds, colors=_color_range(array))
     axis.set_xlim(0, array.shape[1] * seconds)
     axis.set_xlabel("time (s)")
-    if title:
-        axis.set_title(_plain(title), loc="left", fontsize="medium")
+    axis.set_title(_plain(title), loc="left", fontsize="medium")
     axes = [axis]
     if pitch is not None:
         axes.append(_draw_pitch(axis, to_array(pitch), seconds=seconds))
@@ -138,7 +130,7 @@ def plot_utterance(
 
 
 def save_png(figure: Figure, path: Path) -> None:
-    """Write ``figure`` as a PNG; a file that is there already is replaced whole or not at all.
+    """Write ``figure`` as a PNG; a file that is there already is replaced completely or not at all.
 
     Raises InputError if the file cannot be written.
     """
@@ -162,12 +154,23 @@ def to_array(tensor: Tensor) -> np.ndarray:
     return (tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor).numpy()
 
 
-def _draw_mel(axis: Axes, mel: np.ndarray, *, seconds: float | None, low: float, high: float) -> AxesImage:
+def _figure(height: float, *, width: float = WIDTH) -> Figure:
+    figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _color_range(*arrays: np.ndarray) -> tuple[float, float]:
+    """The least and the greatest finite value."""
+    finite = np.concatenate([array[np.isfinite(array)] for array in arrays])
+    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+
+
+def _draw_mel(axis: Axes, mel: np.ndarray, *, seconds: float | None, colors: tuple[float, float]) -> AxesImage:
     n_mels, n_frames = mel.shape
     extent = (0, n_frames * (seconds or 1), 0, n_mels)
-    image = axis.imshow(
-        mel, aspect="auto", origin="lower", interpolation="none", extent=extent, vmin=low, vmax=high, cmap="magma"
-    )
+    image = axis.imshow(mel, aspect="auto", origin="lower", interpolation="none", extent=extent, cmap="magma")
+    image.set_clim(*colors)
     axis.set_ylabel("mel channel")
     return image
 
@@ -204,7 +207,7 @@ def _draw_symbols(axis: Axes, durations: np.ndarray, labels: Sequence[str], *, s
 
 
 def _visible(label: str) -> str:
-    """A symbol as it can be seen: a blank as the open box."""
+    """A symbol as it can be seen: a space as the open box."""
     return "\u2423" if label == " " else _plain(label)
 
 

@@ -3,8 +3,8 @@
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from types import TracebackType
+from collections.abc import Iterable, Iterator, Sized
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from tqdm import tqdm
@@ -30,12 +30,12 @@ def progress(
     it with ``with`` and call ``update(n)``. ``total`` is taken from ``len(iterable)`` where it has one.
     ``enabled=False`` (all ranks but the first) shows nothing and keeps counting.
     """
-    if total is None and hasattr(iterable, "__len__"):
-        total = len(iterable)  # type: ignore[arg-type]
-    if not enabled:
-        return Progress(iterable, total=total, desc=desc, unit=unit)
-    kind = BarProgress if sys.stderr.isatty() else LineProgress
-    return kind(iterable, total=total, desc=desc, unit=unit)
+    if total is None and isinstance(iterable, Sized):
+        total = len(iterable)
+    kind: type[Progress[T]] = Progress
+    if enabled:
+        kind = BarProgress if sys.stderr.isatty() else LineProgress
+    return kind(iterable, total, desc, unit)
 
 
 def print_line(text: str) -> None:
@@ -47,17 +47,20 @@ def print_line(text: str) -> None:
         print(text, flush=True)
 
 
+@dataclass
 class Progress(Generic[T]):
     """Counts and shows nothing; the base of the two that show."""
 
-    def __init__(self, iterable: Iterable[T] | None, *, total: int | None, desc: str, unit: str) -> None:
-        self.iterable = iterable
-        self.total = total
-        self.desc = desc
-        self.unit = unit
-        self.n = 0  # items done
-        self.postfix: dict[str, Any] = {}
-        self.closed = False
+    iterable: Iterable[T] | None
+    total: int | None
+    desc: str
+    unit: str
+    n: int = 0  # items done
+    postfix: dict[str, Any] = field(default_factory=dict)
+    closed: bool = False
+
+    def __post_init__(self) -> None:
+        """Open the display."""
 
     def update(self, n: int = 1) -> None:
         """Count ``n`` more items as done."""
@@ -91,9 +94,7 @@ class Progress(Generic[T]):
     def __enter__(self) -> "Progress[T]":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _show(self) -> None:
@@ -106,12 +107,11 @@ class Progress(Generic[T]):
 class BarProgress(Progress[T]):
     """A ``tqdm`` bar on stderr."""
 
-    def __init__(self, iterable: Iterable[T] | None, *, total: int | None, desc: str, unit: str) -> None:
-        super().__init__(iterable, total=total, desc=desc, unit=unit)
+    def __post_init__(self) -> None:
         columns = os.get_terminal_size(sys.stderr.fileno()).columns
         # Some containers' terminals say they have no columns or rows, and tqdm would then draw an empty bar.
-        width = {"dynamic_ncols": True} if columns else {"ncols": 80, "nrows": 24}
-        self.bar = tqdm(total=total, desc=desc or None, unit=unit, file=sys.stderr, **width)
+        size: dict[str, Any] = {"dynamic_ncols": True} if columns else {"ncols": 80, "nrows": 24}
+        self.bar = tqdm(total=self.total, desc=self.desc or None, unit=self.unit, file=sys.stderr, **size)
 
     def set_postfix(self, **values: Any) -> None:
         super().set_postfix(**values)
@@ -127,8 +127,7 @@ class BarProgress(Progress[T]):
 class LineProgress(Progress[T]):
     """Plain lines on stderr: every tenth of the job or every half minute, and one at the end."""
 
-    def __init__(self, iterable: Iterable[T] | None, *, total: int | None, desc: str, unit: str) -> None:
-        super().__init__(iterable, total=total, desc=desc, unit=unit)
+    def __post_init__(self) -> None:
         self.started = self.last_time = time.monotonic()
         self.last_n = 0
 

@@ -84,12 +84,15 @@ class RecognizerSpec:
 
     role: ClassVar[str] = "recognizer"
     parse: Callable[..., Any]
-    # (options, config, *, sources, folder) -> common.recognition.transcribe.Speech
+    # (options, config, *, sources, folder) -> common.recognition.recognizer.SpeechRecordings
     open_speech: Callable[..., Any]
     # (network, options) -> (waves (B, T), lengths (B,)) -> texts
     transcriber: Callable[..., Any]
     normalize: Callable[..., str]  # (text, config) -> the text as the network would write it
     sampling_rate: Callable[..., int]  # (config) -> Hz of the waves it takes
+    default_options: Any = None  # what ``parse`` gives where no option is given
+    # (wave (T,), options) -> the part of it to transcribe, such as between silences at the ends; None: all of it
+    prepare: Callable[..., Any] | None = None
     add_arguments: Callable[..., None] | None = None
 
 

@@ -1,7 +1,8 @@
 """Asking a long job to finish what it is doing, save, and stop."""
 
 import signal
-from types import FrameType, TracebackType
+from types import FrameType
+from typing import Any
 
 
 class StopSignals:
@@ -9,16 +10,14 @@ class StopSignals:
 
     def __init__(self) -> None:
         self.received: signal.Signals | None = None
-        self._previous: dict[signal.Signals, object] = {}
+        self._previous: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> "StopSignals":
         for number in (signal.SIGTERM, signal.SIGINT):
             self._previous[number] = signal.signal(number, self._receive)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._restore()
 
     def _receive(self, number: int, frame: FrameType | None) -> None:

@@ -17,12 +17,12 @@ class Stopwatch:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Add the time of the block to ``seconds``."""
-        self._synchronise()
+        self._synchronize()
         started = time.perf_counter()
         yield
-        self._synchronise()
+        self._synchronize()
         self.seconds += time.perf_counter() - started
 
-    def _synchronise(self) -> None:
+    def _synchronize(self) -> None:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)

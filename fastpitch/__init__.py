@@ -1,1 +1,30 @@
 """FastPitch: parallel text-to-mel synthesis with explicit duration and pitch (arXiv:2006.06873)."""
+
+from common.registry import GeneratorSpec, ModelSpec, TrainingSpec
+from fastpitch import arg_parser, data_function, fine_tuning, loss_function, model, published_checkpoints
+
+MODEL = ModelSpec(
+    name="FastPitch",
+    config=model.ModelConfig,
+    build_networks=model.build_networks,
+    training=TrainingSpec(
+        recipe=arg_parser.RECIPE,
+        add_arguments=arg_parser.add_training_arguments,
+        parse=arg_parser.parse_training,
+        model_config=arg_parser.model_config,
+        build_dataset=data_function.build_dataset,
+        build_objective=loss_function.build_objective,
+        set_up_networks=fine_tuning.set_up_networks,
+        compute_statistics=data_function.compute_statistics,
+    ),
+    inference=GeneratorSpec(
+        add_arguments=arg_parser.add_inference_arguments,
+        parse=arg_parser.parse_inference,
+        controls=arg_parser.controls,
+        to_torchscript=model.ScriptedFastPitch,
+        n_speakers=lambda config: config.n_speakers,
+        phrase_columns=("pitch", "duration"),
+        teacher_forced_dataset=data_function.teacher_forced_dataset,
+    ),
+    read_published=published_checkpoints.read_published,
+)

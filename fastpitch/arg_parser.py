@@ -1,40 +1,49 @@
-"""FastPitch's options on the command line."""
+"""FastPitch's options on the command line, of training and of inference."""
 
 import argparse
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-
-from torch import nn
+from typing import Any, TypeVar
 
 from common.audio.arguments import audio_config_from_args, features_config
 from common.audio.pitch import METHODS
-from common.audio.pitch_statistics import read_pitch_statistics
-from common.cli import ArgumentParser, non_negative_float, non_negative_int, positive_int
+from common.audio.pitch_statistics import PitchStatistics, read_pitch_statistics
+from common.cli import ArgumentParser, non_negative_float, non_negative_int, option_of, positive_float, positive_int
 from common.config import AudioConfig, TextConfig
-from common.data.filelist import first_fields
-from common.distributed import is_first_process
+from common.data.filelist import FilelistEntry
 from common.errors import InputError, OptionError
-from common.progress import print_line
-from common.text.arguments import add_text_arguments, text_config_from_args
+from common.synthesis.controls import Controls
+from common.text.arguments import add_text_arguments, options_of_text, text_config_from_args
 from common.text.front_end import TextFrontEnd
 from common.training.optim import Optimization, inverse_sqrt_schedule
-from common.training.settings import Settings
-from fastpitch.fine_tuning import check_audio, describe_voice, known_speakers, options_of_voice, start_from
-from fastpitch.frames import read_list
-from fastpitch.model import ModelConfig
-from fastpitch.speakers import speaker_names
+from common.training.settings import Recipe, TrainingSetup
+from fastpitch.data_function import PITCH_CACHE
+from fastpitch.fine_tuning import check_audio, known_speakers, read_voice
+from fastpitch.model import FastPitch, ModelConfig
+from fastpitch.options import InitialVoice, LossScales, TrainingOptions
+from fastpitch.prosody_transforms import EnergyTransform, PitchTransform
+from fastpitch.training_list import read_list, speaker_names
 
+RECIPE = Recipe(
+    epochs=1500,
+    batch_size=32,
+    optimizer="lamb",
+    learning_rate=0.1,
+    weight_decay=1e-6,
+    grad_clip_thresh=1000.0,
+    epochs_per_checkpoint=50,
+)
 _DEFAULTS = ModelConfig()
-_ALIGNMENT_DEFAULTS = {
-    "pitch_method": "praat",
-    "pitch_cache": None,
-    "attn_loss_scale": 1.0,
-    "kl_loss_weight": 1.0,
-    "kl_loss_start_epoch": 250,
-    "kl_loss_warmup_epochs": 100,
-}
+# Fields of ModelConfig that follow from the data or from other options.
+_DERIVED = (
+    *("n_mel_channels", "symbol_type", "n_symbols", "padding_idx"),
+    *("n_speakers", "pitch_statistics_per_speaker"),
+)
+_RECORDING_OPTIONS = {"pitch_method": "praat", "pitch_cache": None}  # and their defaults
+Transform = TypeVar("Transform", PitchTransform, EnergyTransform)
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_training_arguments(parser: ArgumentParser) -> None:
     """Add text, architecture, loss scales and pitch statistics; defaults are the published model's."""
     add_text_arguments(parser)
     group = parser.add_argument_group("FastPitch")
@@ -73,173 +82,210 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument(
         "--from-checkpoint",
         type=Path,
-        help="voice to start from, ours or published: its architecture and text options are the defaults, symbols and "
-        "speakers keep their vectors by name, the training begins anew",
+        help="voice to start a new training from, ours or published: its architecture and text options are the "
+        "defaults, symbols and speakers keep their vectors by name",
     )
-    parser.set_defaults_reader("--from-checkpoint", options_of_voice)
-    group.add_argument(
-        "--dur-predictor-loss-scale",
-        "--duration-predictor-loss-scale",
-        type=non_negative_float,
-        default=0.1,
-        help="weight of the duration loss",
-    )
-    group.add_argument(
-        "--pitch-predictor-loss-scale", type=non_negative_float, default=0.1, help="weight of the pitch loss"
-    )
+    parser.set_defaults_reader("--from-checkpoint", _options_of_voice)
     _add_alignment_arguments(parser)
-
-
-def _add_alignment_arguments(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("FastPitch 1.1", "lists of wavs/a.wav|text or mels/a.pt|pitch/a.pt|text")
-    group.add_argument(
-        "--learned-alignment",
-        action=argparse.BooleanOptionalAction,
-        default=False,
-        help="find the durations while training, from recordings (or their features) and transcripts alone",
-    )
-    group.add_argument(
-        "--energy-conditioning",
-        action=argparse.BooleanOptionalAction,
-        default=False,
-        help="predict the energy of each symbol, and speak with it",
-    )
-    group.add_argument("--pitch-method", choices=METHODS, default="praat", help="estimates the pitch of recordings")
-    group.add_argument(
-        "--pitch-cache",
-        type=Path,
-        help="folder that keeps the pitch of recordings (default: pitch_cache in the dataset's folder)",
-    )
-    for name, default, description in (
-        ("--energy-predictor-loss-scale", 0.1, "weight of the energy loss"),
-        ("--attn-loss-scale", 1.0, "weight of the alignment's loss"),
-        ("--kl-loss-weight", 1.0, "weight of the loss between soft and hard alignment, at last"),
-    ):
-        group.add_argument(name, type=non_negative_float, default=default, help=description)
-    group.add_argument(
-        "--kl-loss-start-epoch", type=non_negative_int, default=250, help="epoch after which that loss begins"
-    )
-    group.add_argument(
-        "--kl-loss-warmup-epochs", type=non_negative_int, default=100, help="epochs in which its weight rises"
-    )
-
-
-def settings_from_args(args: argparse.Namespace) -> Settings:
-    """The mels that the dataset's folder or the voice to start from describes, and the published schedule.
-
-    The learning rate is divided by sqrt(update) once the warm-up has reached sqrt(warmup steps); it is constant
-    without warm-up.
-
-    Raises:
-        OptionError: options that do not go together.
-    """
-    _check_options(args)
-    audio = audio_config_from_args(args, base=_base_audio(args))
-    if args.from_checkpoint is not None:
-        check_audio(describe_voice(args.from_checkpoint)[0], audio, where=args.from_checkpoint)
-    return Settings(
-        audio=audio,
-        text=_text_config(args),
-        optimization=Optimization(inverse_sqrt_schedule(args.learning_rate, warmup_steps=args.warmup_steps)),
-    )
-
-
-def _check_options(args: argparse.Namespace) -> None:
-    """Refuse options that would do nothing."""
-    if args.from_checkpoint is not None and args.checkpoint_path is not None:
-        raise OptionError("--from-checkpoint begins a new training, --checkpoint-path goes on with one; give one")
-    if not args.learned_alignment:
-        for name, default in _ALIGNMENT_DEFAULTS.items():
-            if getattr(args, name) != default:
-                raise OptionError(f"--{name.replace('_', '-')} is for training with --learned-alignment; add that")
-    elif _lists_features(args):
-        for name in ("pitch_method", "pitch_cache"):
-            if getattr(args, name) != _ALIGNMENT_DEFAULTS[name]:
-                raise OptionError(f"--{name.replace('_', '-')} is for lists of recordings; theirs have pitch already")
-
-
-def _lists_features(args: argparse.Namespace) -> bool:
-    return first_fields(args.training_files)[0].endswith(".pt")
-
-
-def _base_audio(args: argparse.Namespace) -> AudioConfig | None:
-    """What the stored mels are; else, of recordings, what the voice to start from makes, if there is one."""
-    if not args.learned_alignment or _lists_features(args):
-        return features_config(args.dataset_path / "mels")
-    return None if args.from_checkpoint is None else describe_voice(args.from_checkpoint)[0].audio
-
-
-def _text_config(args: argparse.Namespace) -> TextConfig:
-    """The text options with the speakers of the training list, after those of the voice to start from."""
-    known = () if args.from_checkpoint is None else known_speakers(*describe_voice(args.from_checkpoint))
-    if "training_files" not in args or (args.n_speakers == 1 and not known):
-        return text_config_from_args(args, speakers=known)
-    entries = read_list(args.training_files, learned_alignment=args.learned_alignment)
-    return text_config_from_args(args, speakers=speaker_names(entries, args.n_speakers, known=known))
-
-
-def config_from_args(args: argparse.Namespace, audio: AudioConfig, *, base: ModelConfig | None = None) -> ModelConfig:
-    """The architecture that parsed options describe, for mels as ``audio``'s and the text options' symbols.
-
-    Every option has a value, so that ``base``, of the checkpoint to go on from, only says whether its speakers share
-    their pitch statistics, as those of published voices do.
-
-    Raises:
-        OptionError: an option has no sensible value, or two do not fit together.
-    """
-    options = {name: getattr(args, name) for name in vars(_DEFAULTS) if name in vars(args)}
-    text = _text_config(args)
-    front_end = TextFrontEnd(text)
-    n_speakers = args.n_speakers or max(1, len(text.speakers))
-    apart = args.learned_alignment and n_speakers > 1 if base is None else base.pitch_statistics_per_speaker
-    return ModelConfig(
-        **options
-        | {"symbol_type": text.input_type, "n_symbols": front_end.n_symbols, "padding_idx": front_end.padding_id}
-        | {"n_mel_channels": audio.n_mels, "n_speakers": n_speakers}
-        | {"pitch_statistics_per_speaker": apart}
-    )
-
-
-def set_up_networks(networks: dict[str, nn.Module], args: argparse.Namespace, *, new: bool) -> None:
-    """Give a ``new`` model the weights of the voice to start from, and the pitch statistics that are given.
-
-    With statistics in the model its pitch can be given in Hz at inference. A voice that finds its own alignment has
-    them measured where none are given (`fastpitch.data_function.survey`).
-
-    Raises:
-        InputError: no file of statistics is given or found, or it holds none.
-    """
-    if not new:
-        return
-    network = networks["fastpitch"]
-    if args.from_checkpoint is not None:
-        text = _text_config(args)
-        entries = read_list(args.training_files, learned_alignment=args.learned_alignment)
-        speaking = {entry.fields.get("speaker", "") for entry in entries}
-        for line in start_from(network, args.from_checkpoint, text=text, speaking=speaking):
-            if is_first_process():
-                print_line(line)
-    if args.learned_alignment and args.pitch_mean_std_file is None:
-        return
-    found = read_pitch_statistics(args.pitch_mean_std_file or _find_pitch_statistics(args))
-    network.pitch_mean.fill_(found.mean)
-    network.pitch_std.fill_(found.std)
-
-
-def _find_pitch_statistics(args: argparse.Namespace) -> Path:
-    """The statistics of the training list, or the only ones of the dataset: lists of features may be named anew."""
-    own = args.dataset_path / f"pitch_char_stats__{args.training_files.stem}.json"
-    found = [own] if own.is_file() else sorted(args.dataset_path.glob("pitch_char_stats__*.json"))
-    if len(found) == 1:
-        return found[0]
-    there = f"; there are {', '.join(path.name for path in found)}" if found else ""
-    raise InputError(
-        f"{own}: no such file, and the model needs its voice's pitch statistics{there}; "
-        "name theirs with --pitch-mean-std-file, or make them by extract_mels.py --extract-pitch-char"
-    )
+    _add_loss_arguments(parser)
 
 
 def _add(group: argparse._ArgumentGroup, field: str, description: str) -> None:
     default = getattr(_DEFAULTS, field)
     kind = positive_int if isinstance(default, int) else float
-    group.add_argument("--" + field.replace("_", "-"), type=kind, default=default, help=description)
+    group.add_argument(option_of(field), type=kind, default=default, help=description)
+
+
+def _add_alignment_arguments(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("FastPitch 1.1", "lists of wavs/a.wav|text or mels/a.pt|pitch/a.pt|text")
+    for option, description in (
+        ("--learned-alignment", "learn the durations, from recordings (or their features) and transcripts alone"),
+        ("--energy-conditioning", "predict the energy of each symbol, and speak with it"),
+    ):
+        group.add_argument(option, action=argparse.BooleanOptionalAction, default=False, help=description)
+    group.add_argument("--pitch-method", choices=METHODS, default="praat", help="estimates the pitch of recordings")
+    group.add_argument(
+        "--pitch-cache",
+        type=Path,
+        help=f"folder that keeps the pitch of recordings (default: {PITCH_CACHE} in the dataset's folder)",
+    )
+
+
+def _add_loss_arguments(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("FastPitch's losses")
+    defaults = LossScales()
+    for name, description in (
+        ("dur_predictor_loss_scale", "weight of the duration loss"),
+        ("pitch_predictor_loss_scale", "weight of the pitch loss"),
+        ("energy_predictor_loss_scale", "weight of the energy loss"),
+        ("attn_loss_scale", "weight of the alignment's loss"),
+        ("kl_loss_weight", "final weight of the loss between soft and hard alignment"),
+        ("kl_loss_start_epoch", "epoch after which that loss begins"),
+        ("kl_loss_warmup_epochs", "epochs in which its weight rises"),
+    ):
+        default = getattr(defaults, name)
+        options = [option_of(name), *(["--duration-predictor-loss-scale"] if name.startswith("dur_") else [])]
+        kind = non_negative_int if isinstance(default, int) else non_negative_float
+        group.add_argument(*options, type=kind, default=default, help=description)
+
+
+def _options_of_voice(path: Path) -> dict[str, Any]:
+    """Architecture and text front end of a checkpoint as defaults of options, by destination."""
+    voice = read_voice(path)
+    architecture = {name: value for name, value in vars(voice.config).items() if name not in _DERIVED}
+    return architecture | options_of_text(voice.text)
+
+
+def parse_training(args: argparse.Namespace) -> TrainingSetup:
+    """Options of training, with the published schedule: the learning rate is divided by sqrt(update) once the warm-up
+    has reached sqrt(warmup steps); it is constant without warm-up.
+
+    Raises:
+        OptionError: options that do not go together.
+        InputError: the training list or the voice to start from cannot be used.
+    """
+    _check_options(args)
+    entries = read_list(args.training_files, learned_alignment=args.learned_alignment)
+    if "wav" not in entries[0].fields and args.learned_alignment:
+        _check_defaults(args, _RECORDING_OPTIONS, "is for lists of recordings; the features of this list have pitch")
+    voice = None if args.from_checkpoint is None else read_voice(args.from_checkpoint)
+    audio = _audio_config(args, entries, voice)
+    text = text_config_from_args(args, speakers=speaker_names(entries, args.n_speakers, known=known_speakers(voice)))
+    options = TrainingOptions(
+        architecture=_model_config(args, audio, text),
+        losses=LossScales(**_values(args, LossScales)),
+        initial_voice=voice,
+        entries=entries,
+        **_values(args, TrainingOptions),
+    )
+    schedule = inverse_sqrt_schedule(args.learning_rate, warmup_steps=args.warmup_steps)
+    return TrainingSetup(options, audio, text, Optimization(schedule))
+
+
+def _values(args: argparse.Namespace, kind: type) -> dict[str, Any]:
+    """Values of the options that have the names of a dataclass's fields."""
+    return {field.name: getattr(args, field.name) for field in fields(kind) if field.name in args}
+
+
+def _check_options(args: argparse.Namespace) -> None:
+    if args.from_checkpoint is not None and args.checkpoint_path is not None:
+        raise OptionError("--from-checkpoint begins a new training, --checkpoint-path resumes one; give one of them")
+    if not args.learned_alignment:
+        of_alignment = {name: value for name, value in vars(LossScales()).items() if "predictor" not in name}
+        reason = "is for training with --learned-alignment; add that"
+        _check_defaults(args, _RECORDING_OPTIONS | of_alignment, reason)
+
+
+def _check_defaults(args: argparse.Namespace, defaults: dict[str, Any], reason: str) -> None:
+    """Refuse the first option that has another value than its default, as it would do nothing."""
+    for name, default in defaults.items():
+        if getattr(args, name) != default:
+            raise OptionError(f"{option_of(name)} {reason}")
+
+
+def _audio_config(args: argparse.Namespace, entries: list[FilelistEntry], voice: InitialVoice | None) -> AudioConfig:
+    """What the stored mels are; or for recordings, what the voice to start from makes, if there is one."""
+    if "wav" not in entries[0].fields:
+        base = features_config(args.dataset_path / "mels")
+    else:
+        base = None if voice is None else voice.checkpoint.audio
+    audio = audio_config_from_args(args, base=base)
+    if voice is not None:
+        check_audio(voice, audio)
+    return audio
+
+
+def _model_config(args: argparse.Namespace, audio: AudioConfig, text: TextConfig) -> ModelConfig:
+    front_end = TextFrontEnd(text)
+    n_speakers = args.n_speakers or max(1, len(text.speakers))
+    return ModelConfig(
+        **{name: value for name, value in _values(args, ModelConfig).items() if name not in _DERIVED},
+        n_mel_channels=audio.n_mels,
+        symbol_type=text.input_type,
+        n_symbols=front_end.n_symbols,
+        padding_idx=front_end.padding_id,
+        n_speakers=n_speakers,
+        pitch_statistics_per_speaker=args.learned_alignment and n_speakers > 1,
+    )
+
+
+def model_config(
+    options: TrainingOptions, audio: AudioConfig, text: TextConfig, *, base: ModelConfig | None = None
+) -> ModelConfig:
+    """The architecture that the options describe; ``base``, of the checkpoint to resume from, only says whether its
+    speakers share their pitch statistics, as those of published voices do.
+    """
+    if base is None:
+        return options.architecture
+    return replace(options.architecture, pitch_statistics_per_speaker=base.pitch_statistics_per_speaker)
+
+
+def add_inference_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add pace, longest duration, and the changes of pitch and energy."""
+    group = parser.add_argument_group("speaking with FastPitch")
+    group.add_argument("--pace", type=positive_float, default=1.0, help="2 speaks twice as fast")
+    group.add_argument("--max-duration", type=positive_float, default=75.0, help="longest symbol, in frames at pace 1")
+    group.add_argument(
+        "--pitch-mean-std-file", type=Path, help="pitch statistics (JSON, Hz) of a voice whose checkpoint has none"
+    )
+    energy_shift = "add to the energy, log(1 + norm of a log-mel frame): less is louder"
+    for name, mean, unit, shift in (
+        ("pitch", "its mean", "HZ", "raise or lower the pitch"),
+        ("energy", "each phrase's mean", "NUMBER", energy_shift),
+    ):
+        option = f"--{name}-transform"
+        group.add_argument(f"{option}-flatten", action="store_true", help=f"flatten the {name} to {mean}")
+        group.add_argument(f"{option}-invert", action="store_true", help=f"mirror the {name} at {mean}")
+        amplify = f"scale the {name}'s distance from {mean}"
+        group.add_argument(f"{option}-amplify", type=float, metavar="FACTOR", help=amplify)
+        group.add_argument(f"{option}-shift", type=float, metavar=unit, help=shift)
+        custom = f"apply {name}_transform_custom of fastpitch/prosody_transforms.py alone"
+        group.add_argument(f"{option}-custom", action="store_true", help=custom)
+
+
+@dataclass(frozen=True)
+class InferenceOptions:
+    """Options of inference."""
+
+    controls: Controls
+    pitch_statistics: PitchStatistics | None  # instead of the checkpoint's
+
+
+def parse_inference(args: argparse.Namespace) -> InferenceOptions:
+    """Options of inference.
+
+    Raises:
+        OptionError: a transform that is not finite, or a custom one with another.
+        InputError: the file of pitch statistics cannot be read.
+    """
+    pitch, energy = _transform(args, PitchTransform), _transform(args, EnergyTransform)
+    return InferenceOptions(
+        Controls(pace=args.pace, max_duration=args.max_duration, pitch_transform=pitch, energy_transform=energy),
+        pitch_statistics=args.pitch_mean_std_file and read_pitch_statistics(args.pitch_mean_std_file),
+    )
+
+
+def _transform(args: argparse.Namespace, kind: type[Transform]) -> Transform | None:
+    """The transform of the ``--pitch-transform-*`` or ``--energy-transform-*`` options; None where none is given."""
+    option = f"--{kind.quantity}-transform"
+    values = {field.name: getattr(args, f"{kind.quantity}_transform_{field.name}") for field in fields(kind)}
+    others = [name for name, value in values.items() if name != "custom" and value is not None and value is not False]
+    if values["custom"] and others:
+        raise OptionError(f"{option}-custom is applied alone; leave out {option}-{others[0]}, or do it in there")
+    return kind(**values) if others or values["custom"] else None
+
+
+def controls(options: InferenceOptions, network: FastPitch, config: ModelConfig, *, where: Path) -> Controls:
+    """How to speak with the checkpoint in ``where``; the ``network`` takes the pitch statistics that are given.
+
+    Raises:
+        InputError: a transform that the checkpoint has no statistics or no energy predictor for.
+    """
+    if options.pitch_statistics is not None:
+        network.set_pitch_statistics(options.pitch_statistics)
+    pitch, energy = options.controls.pitch_transform, options.controls.energy_transform
+    if isinstance(pitch, PitchTransform) and pitch.needs_statistics and not (network.pitch_std > 0).all():
+        raise InputError(f"{where}: holds no pitch statistics to change pitch by in Hz; give --pitch-mean-std-file")
+    if energy is not None and not config.energy_conditioning:
+        raise InputError(f"{where}: predicts no energy to transform; it was trained without --energy-conditioning")
+    return options.controls

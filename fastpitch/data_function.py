@@ -1,62 +1,30 @@
 """FastPitch's training data: mels, pitch, text and maybe durations of a list, and batches of them."""
 
-import argparse
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from common.audio.pitch_cache import PitchCache
 from common.config import AudioConfig, TextConfig
-from common.data.batch import Batch
-from common.data.features import check_stored, load_feature, load_mel, mel_size, shape_error
+from common.data.features import shape_error
 from common.data.filelist import FilelistEntry
 from common.data.transcripts import Transcripts
-from common.distributed import Ranks
+from common.distributed import Gather, Result
 from common.errors import InputError
-from fastpitch.frames import RECORDED, WITH_DURATIONS, FrameSource, RecordedFrames, StoredFrames, read_list
+from common.progress import progress
+from fastpitch.batch import FastPitchBatch
+from fastpitch.features import FeatureSource, RecordedFeatures, StoredFeatures
+from fastpitch.model import FastPitch, ModelConfig
+from fastpitch.options import TrainingOptions
+from fastpitch.pitch_statistics import measure_pitch
 from fastpitch.prior import check_alignable, padded_priors
-from fastpitch.speakers import speaker_id
-from fastpitch.voice_pitch import VoicePitch, measure_voice
+from fastpitch.training_list import has_durations, read_list, speaker_id
 
 PITCH_CACHE = "pitch_cache"  # folder of a dataset, unless --pitch-cache names another
-
-
-@dataclass(frozen=True)
-class FastPitchBatch(Batch):
-    """Utterances padded to the longest of them; everything after an utterance's length is zero."""
-
-    tokens: Tensor  # (B, L) int64 symbol ids, or (B, L, n_features) float32
-    token_lengths: Tensor  # (B,) int64
-    mels: Tensor  # (B, n_mels, F) float32
-    mel_lengths: Tensor  # (B,) int64
-    durations: Tensor | None = None  # (B, L) int64, frames; they sum to mel_lengths. None: the model finds them
-    pitch: Tensor | None = None  # (B, L) float32, normalised; with durations
-    pitch_frames: Tensor | None = None  # (B, F) float32, normalised, 0 where unvoiced; without durations
-    prior: Tensor | None = None  # (B, F, L) float32, `fastpitch.prior.padded_priors`; without durations
-    speakers: Tensor | None = None  # (B,) int64
-
-    @property
-    def n_frames(self) -> Tensor:
-        return self.mel_lengths.sum()
-
-    def teacher_forcing(self) -> dict[str, Any]:
-        """Arguments of ``FastPitch.forward`` that make it follow this batch's recordings."""
-        return {
-            "tokens": self.tokens,
-            "token_lengths": self.token_lengths,
-            "speakers": self.speakers,
-            "durations": self.durations,
-            "pitch": self.pitch,
-            "pitch_frames": self.pitch_frames,
-            "mels": self.mels,
-            "mel_lengths": self.mel_lengths,
-            "prior": self.prior,
-            "n_frames": self.mels.size(2),
-        }
 
 
 @dataclass(frozen=True)
@@ -68,204 +36,180 @@ class FastPitchUtterance:
     mel: Tensor  # (n_mels, F) float32
     speaker: int | None
     durations: Tensor | None = None  # (L,) int64, frames
-    pitch: Tensor | None = None  # (L,) float32, normalised
-    pitch_frames: Tensor | None = None  # (F,) float32, normalised
+    pitch: Tensor | None = None  # (L,) float32, normalized
+    pitch_frames: Tensor | None = None  # (F,) float32, normalized
 
 
-class _Spoken:
-    """The texts and speakers of a list, which its sound comes on top of."""
+class FastPitchDataset:
+    """Utterances of a list (`fastpitch.training_list`), with a speaker in the last column for a model of several
+    speakers: a name of ``text.speakers``, or a number where that names none.
 
-    columns: tuple[str, ...]
-
-    def __init__(
-        self, entries: list[FilelistEntry], *, text: TextConfig, n_speakers: int, unknown_symbols: str, seed: int = 0
-    ) -> None:
-        self._entries = entries
-        self.speakers = [
-            speaker_id(entry, names=text.speakers, n_speakers=n_speakers, columns=self.columns) for entry in entries
-        ]
-        self._tokens = Transcripts(entries, text, unknown_symbols=unknown_symbols, seed=seed)
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def collate(self, items: list[FastPitchUtterance]) -> FastPitchBatch:
-        """Pad utterances, in the order they come, into one batch."""
-        speakers = [item.speaker for item in items]
-        token_lengths, mel_lengths = [len(item.tokens) for item in items], [item.mel.size(1) for item in items]
-        aligned = items[0].durations is not None
-        return FastPitchBatch(
-            names=tuple(item.name for item in items),
-            tokens=_pad([item.tokens for item in items]),
-            token_lengths=torch.tensor(token_lengths),
-            mels=_pad([item.mel.t() for item in items]).transpose(1, 2).contiguous(),
-            mel_lengths=torch.tensor(mel_lengths),
-            durations=_pad([item.durations for item in items]) if aligned else None,
-            pitch=_pad([item.pitch for item in items]) if aligned else None,
-            pitch_frames=None if aligned else _pad([item.pitch_frames for item in items]),
-            prior=None if aligned else padded_priors(mel_lengths, token_lengths),
-            speakers=None if None in speakers else torch.tensor(speakers),
-        )
-
-
-class FastPitchDataset(_Spoken):
-    """Utterances of a list ``mels/a.pt|durations/a.pt|pitch_char/a.pt|text``, with a speaker after it for a model of
-    several speakers: a name of ``text.speakers``, or a number where that names none.
+    Lists without durations have pitch in Hz: `normalize_pitch_as` comes before the first utterance is loaded.
 
     Raises:
-        InputError: the list or one of its mels is missing, a transcript cannot be encoded, a speaker is unknown, or
-            the mels were made with other audio settings than ``audio``.
+        InputError: a transcript cannot be encoded or has more symbols than its recording has frames, a speaker is
+            unknown, or durations belong to symbols that ``text`` draws in each epoch.
     """
-
-    columns = WITH_DURATIONS
 
     def __init__(
         self,
-        dataset_path: Path,
-        filelist: Path,
+        entries: Sequence[FilelistEntry],
+        source: FeatureSource,
         *,
-        audio: AudioConfig,
         text: TextConfig,
-        n_speakers: int = 1,
-        unknown_symbols: str = "error",
+        n_speakers: int,
+        unknown_symbols: str,
+        seed: int = 0,
     ) -> None:
-        self._folder = dataset_path
-        self._n_mels = audio.n_mels
-        entries = read_list(filelist, learned_alignment=False)
-        super().__init__(entries, text=text, n_speakers=n_speakers, unknown_symbols=unknown_symbols)
-        if self._tokens.mixes:
+        self.source = source
+        self.lengths = source.lengths
+        self._pitch_mean = self._pitch_std = torch.zeros(0)  # Hz; of all speakers, or of each
+        self._entries = entries
+        self.speakers = [speaker_id(entry, names=text.speakers, n_speakers=n_speakers) for entry in entries]
+        self._tokens = Transcripts(entries, text, unknown_symbols=unknown_symbols, seed=seed)
+        if "durations" in entries[0].fields and self._tokens.mixes:
             raise InputError(
-                f"{filelist}: its durations are of the same symbols each time, but --p-arpabet {text.p_arpabet} draws "
-                "them anew in each epoch; give 0 or 1, or train with --learned-alignment"
+                f"{entries[0].where.rpartition(':')[0]}: durations belong to fixed symbols, but --p-arpabet "
+                f"{text.p_arpabet} draws other ones in each epoch; give 0 or 1, or train with --learned-alignment"
             )
-        self.lengths = [mel_size(dataset_path, entry) for entry in entries]
-        check_stored(dataset_path, entries, column="mel", audio=audio)
+        if "wav" in entries[0].fields:  # whose frames are known without reading them
+            for index, n_frames in enumerate(self.lengths):
+                check_alignable(n_frames, len(self._tokens[index]), where=self._name(index))
+
+    def normalize_pitch_as(self, network: FastPitch) -> None:
+        """Normalize the pitch of frames by a network's statistics."""
+        self._pitch_mean, self._pitch_std = network.pitch_mean.cpu().clone(), network.pitch_std.cpu().clone()
+
+    def __len__(self) -> int:
+        return len(self._entries)
 
     def __getitem__(self, index: int) -> FastPitchUtterance:
         """Load and check one utterance.
 
         Raises:
-            InputError: a file is missing or broken, or the files do not fit each other.
-        """
-        entry = self._entries[index]
-        tokens = torch.tensor(self._tokens[index])
-        mel = load_mel(self._folder, entry, n_mels=self._n_mels)
-        durations = load_feature(self._folder, entry, "durations")
-        pitch = load_feature(self._folder, entry, "pitch").float()
-        for column, values in (("durations", durations), ("pitch", pitch)):
-            if values.shape != tokens.shape:
-                raise shape_error(entry, column, values, wanted=f"({len(tokens)},), one value a symbol of the text")
-        if not torch.equal(durations, durations.round()) or durations.min() < 0:
-            raise InputError(f"{entry.fields['durations']}: expected whole numbers of frames ({entry.where})")
-        if durations.sum() != mel.size(1):
-            raise InputError(
-                f"{entry.fields['durations']}: {int(durations.sum())} frames in all, but {entry.fields['mel']} has "
-                f"{mel.size(1)} ({entry.where})"
-            )
-        name = f"{entry.fields['mel']} ({entry.where})"
-        return FastPitchUtterance(name, tokens, mel, self.speakers[index], durations=durations.long(), pitch=pitch)
-
-
-class UnalignedDataset(_Spoken):
-    """Utterances whose durations the model finds: a list ``wavs/a.wav|text``, whose mels and pitch are made as they
-    are wanted, or ``mels/a.pt|pitch/a.pt|text``; a speaker after it as for `FastPitchDataset`.
-
-    Pitch on the disk and in the cache is in Hz, and normalised by the voice's statistics, which `survey` sets before
-    the first utterance is loaded.
-
-    Raises:
-        InputError: the list or its sound is missing or not as ``audio`` says, a transcript cannot be encoded or has
-            more symbols than its recording has frames, or a speaker is unknown.
-    """
-
-    def __init__(
-        self,
-        dataset_path: Path,
-        filelist: Path,
-        *,
-        audio: AudioConfig,
-        text: TextConfig,
-        cache: PitchCache,
-        n_speakers: int = 1,
-        unknown_symbols: str = "error",
-        seed: int = 0,
-    ) -> None:
-        entries = read_list(filelist, learned_alignment=True)
-        self.columns = tuple(name for name in entries[0].fields if name != "speaker")
-        super().__init__(entries, text=text, n_speakers=n_speakers, unknown_symbols=unknown_symbols, seed=seed)
-        self.source: FrameSource
-        if self.columns == RECORDED:
-            self.source = RecordedFrames(dataset_path, entries, audio=audio, cache=cache)
-            for index, n_frames in enumerate(self.source.lengths):
-                check_alignable(n_frames, len(self._tokens[index]), where=self._name(index))
-        else:
-            self.source = StoredFrames(dataset_path, entries, audio=audio)
-        self.lengths = self.source.lengths
-        self.voice: VoicePitch | None = None
-
-    def __getitem__(self, index: int) -> FastPitchUtterance:
-        """Load, or make, and check one utterance.
-
-        Raises:
-            InputError: a file is missing or broken, or its frames are fewer than the symbols of its text.
+            InputError: a file is missing or broken, or the files do not fit each other or the text.
         """
         return self._load(index, self._tokens[index])
 
     def draw(self, index: int, *, epoch: int) -> FastPitchUtterance:
-        """The same, of which some words may be phones that are letters in another epoch."""
+        """The same with the symbols that are drawn in one epoch."""
         return self._load(index, self._tokens.draw(index, epoch=epoch))
 
     def _load(self, index: int, ids: list[int]) -> FastPitchUtterance:
-        frames = self.source.load(index)
-        tokens = torch.tensor(ids)
-        name = self._name(index)
-        check_alignable(frames.mel.size(1), len(tokens), where=name)
-        assert self.voice is not None, "survey() comes before the first utterance"
-        pitch = self.voice.normalise(frames.pitch, speaker=self.speakers[index])
-        return FastPitchUtterance(name, tokens, frames.mel, self.speakers[index], pitch_frames=pitch)
+        tokens, name, speaker = torch.tensor(ids), self._name(index), self.speakers[index]
+        features = self.source.load(index)
+        mel, pitch, durations = features.mel, features.pitch, features.durations
+        if durations is not None:
+            for column, values in (("durations", durations), ("pitch", pitch)):
+                if values.shape != tokens.shape:
+                    wanted = f"({len(tokens)},), one value a symbol of the text"
+                    raise shape_error(self._entries[index], column, values, wanted=wanted)
+            return FastPitchUtterance(name, tokens, mel, speaker, durations=durations, pitch=pitch)
+        check_alignable(mel.size(1), len(tokens), where=name)
+        which = 0 if speaker is None or len(self._pitch_mean) == 1 else speaker
+        normalized = (pitch - self._pitch_mean[which]).div(self._pitch_std[which]).masked_fill(pitch == 0, 0.0)
+        return FastPitchUtterance(name, tokens, mel, speaker, pitch_frames=normalized)
 
     def _name(self, index: int) -> str:
         entry = self._entries[index]
-        return f"{entry.fields[self.columns[0]]} ({entry.where})"
+        return f"{next(iter(entry.fields.values()))} ({entry.where})"
+
+    def collate(self, items: list[FastPitchUtterance]) -> FastPitchBatch:
+        """Pad utterances, in the order they come, into one batch."""
+        token_lengths, mel_lengths = [len(item.tokens) for item in items], [item.mel.size(1) for item in items]
+        speakers = [item.speaker for item in items if item.speaker is not None]
+        return FastPitchBatch(
+            names=tuple(item.name for item in items),
+            tokens=pad_sequence([item.tokens for item in items], batch_first=True),
+            token_lengths=torch.tensor(token_lengths),
+            mels=pad_sequence([item.mel.t() for item in items], batch_first=True).transpose(1, 2).contiguous(),
+            mel_lengths=torch.tensor(mel_lengths),
+            durations=_padded([item.durations for item in items]),
+            pitch=_padded([item.pitch for item in items]),
+            pitch_frames=_padded([item.pitch_frames for item in items]),
+            prior=padded_priors(mel_lengths, token_lengths) if items[0].durations is None else None,
+            speakers=torch.tensor(speakers) if speakers else None,
+        )
 
 
 def build_dataset(
-    args: argparse.Namespace, filelist: Path, *, audio: AudioConfig, text: TextConfig
-) -> FastPitchDataset | UnalignedDataset:
-    """The dataset of a filelist, as the command line describes it."""
-    shared = {
-        "audio": audio,
-        "text": text,
-        "n_speakers": args.n_speakers or max(1, len(text.speakers)),
-        "unknown_symbols": args.unknown_symbols,
-    }
-    if not args.learned_alignment:
-        return FastPitchDataset(args.dataset_path, filelist, **shared)
-    folder = args.pitch_cache or args.dataset_path / PITCH_CACHE
-    cache = PitchCache(folder, audio, method=args.pitch_method)
-    return UnalignedDataset(args.dataset_path, filelist, cache=cache, seed=args.seed, **shared)
+    options: TrainingOptions, filelist: Path, *, audio: AudioConfig, text: TextConfig, training: bool
+) -> FastPitchDataset:
+    """The dataset of a filelist; the training list is parsed already."""
+    learned = options.architecture.learned_alignment
+    entries = options.entries if training else read_list(filelist, learned_alignment=learned)
+    return FastPitchDataset(
+        entries,
+        _source(entries, options.dataset_path, audio, cache=options.pitch_cache, method=options.pitch_method),
+        text=text,
+        n_speakers=options.architecture.n_speakers,
+        unknown_symbols=options.unknown_symbols,
+        seed=options.seed,
+    )
 
 
-def survey(
-    networks: dict[str, nn.Module],
-    args: argparse.Namespace,
+def compute_statistics(
+    networks: Mapping[str, FastPitch],
+    options: TrainingOptions,
     *,
-    training_set: FastPitchDataset | UnalignedDataset,
-    validation_set: FastPitchDataset | UnalignedDataset,
-    ranks: Ranks,
+    training_set: FastPitchDataset,
+    validation_set: FastPitchDataset,
+    gather: Gather,
 ) -> None:
-    """Measure the pitch statistics that the network lacks over the training list, and normalise both lists by them.
+    """Measure the pitch statistics that the network lacks over the training list, and normalize both lists by them.
 
-    All ranks share the work. A network that knows its voice already, as one that goes on training, is left alone.
+    Lists with durations have normalized pitch. A network with statistics, as that of a resumed training, keeps them.
     """
-    if not args.learned_alignment:
+    if not options.architecture.learned_alignment:
         return
     network = networks["fastpitch"]
-    if not (network.pitch_std > 0).all():
-        measure_voice(network, training_set, ranks=ranks, n_workers=args.num_workers)
+    measure_pitch(network, training_set.source, training_set.speakers, gather=gather, n_workers=options.num_workers)
     for dataset in (training_set, validation_set):
-        dataset.voice = VoicePitch(network.pitch_mean.cpu().clone(), network.pitch_std.cpu().clone())
+        dataset.normalize_pitch_as(network)
 
 
-def _pad(rows: list[Tensor]) -> Tensor:
-    return pad_sequence(rows, batch_first=True)
+def teacher_forced_dataset(
+    dataset_path: Path,
+    filelist: Path,
+    *,
+    config: ModelConfig,
+    audio: AudioConfig,
+    text: TextConfig,
+    unknown_symbols: str,
+    networks: Mapping[str, FastPitch],
+) -> FastPitchDataset:
+    """The utterances of a list for ``FastPitch.teacher_forced``; a learned alignment needs no durations.
+
+    Their pitch is normalized by the network's statistics, which are measured over the list if it has none.
+    """
+    entries = read_list(filelist, learned_alignment=config.learned_alignment and not has_durations(filelist))
+    source = _source(entries, dataset_path, audio)
+    dataset = FastPitchDataset(
+        entries, source, text=text, n_speakers=config.n_speakers, unknown_symbols=unknown_symbols
+    )
+    if "durations" not in entries[0].fields:
+        network = networks["fastpitch"]
+        measure_pitch(network, source, dataset.speakers, gather=_gather_alone, n_workers=None)
+        dataset.normalize_pitch_as(network)
+    return dataset
+
+
+def _gather_alone(
+    n_items: int, compute: Callable[[Sequence[int]], Iterator[Result]], *, description: str
+) -> list[Result]:
+    """`Gather` of one process."""
+    return list(progress(compute(range(n_items)), total=n_items, desc=description, unit="utterances"))
+
+
+def _source(
+    entries: list[FilelistEntry], folder: Path, audio: AudioConfig, *, cache: Path | None = None, method: str = "praat"
+) -> FeatureSource:
+    if "wav" not in entries[0].fields:
+        return StoredFeatures(folder, entries, audio=audio)
+    kept = PitchCache(cache or folder / PITCH_CACHE, audio, method=method)
+    return RecordedFeatures(folder, entries, audio=audio, cache=kept)
+
+
+def _padded(rows: list[Tensor | None]) -> Tensor | None:
+    given = [row for row in rows if row is not None]
+    return pad_sequence(given, batch_first=True) if given else None

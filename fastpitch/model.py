@@ -1,20 +1,22 @@
 """FastPitch: text to mel-spectrogram in parallel, with predicted pitch and durations (Lancucki 2021).
 
-Version 1.1, which learns its durations and knows energy, is the same network with two more parts.
+Version 1.1, with a learned alignment and energy, is the same network with two more parts.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from common.audio.pitch_statistics import PitchStatistics
 from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OptionError
 from common.nn.layers import mask_from_lengths
 from common.synthesis.controls import Controls, MelOutput
 from common.text.front_end import TextFrontEnd
 from fastpitch.aligner import Alignment, ConvAttention
-from fastpitch.data_function import FastPitchBatch
+from fastpitch.batch import FastPitchBatch
 from fastpitch.prosody import (
     TemporalPredictor,
     durations_from_logs,
@@ -23,14 +25,14 @@ from fastpitch.prosody import (
     means_over_tokens,
     regulate_length,
 )
-from fastpitch.transformer import FFTransformer
+from fastpitch.transformer import FFTransformer, TransformerConfig
 
 
 @dataclass(frozen=True)
 class ModelConfig:
     """FastPitch's architecture; the names are those of the published checkpoints' configurations.
 
-    The defaults are version 1.0's; ``learned_alignment`` (and, at will, ``energy_conditioning``) make it version 1.1.
+    The defaults are version 1.0's; ``learned_alignment`` (and optionally ``energy_conditioning``) make it version 1.1.
     """
 
     n_mel_channels: int = 80
@@ -66,7 +68,7 @@ class ModelConfig:
     pitch_predictor_n_layers: int = 2
     pitch_embedding_kernel_size: int = 3
     learned_alignment: bool = False  # durations from the model's own alignment of mels and text
-    energy_conditioning: bool = False  # predicts and is told each token's energy, as pitch
+    energy_conditioning: bool = False  # predicts each token's energy, and decodes with it
     energy_predictor_kernel_size: int = 3
     energy_predictor_filter_size: int = 256
     p_energy_predictor_dropout: float = 0.1
@@ -74,8 +76,8 @@ class ModelConfig:
     energy_embedding_kernel_size: int = 3
     n_speakers: int = 1
     speaker_emb_weight: float = 1.0
-    pitch_statistics_per_speaker: bool = False  # each speaker's pitch is normalised by its own mean and deviation
-    mask_convolutions: bool = True  # False: convolutions see what earlier ones left in padding, as the original's
+    pitch_statistics_per_speaker: bool = False  # each speaker's pitch is normalized by its own mean and deviation
+    mask_convolutions: bool = True  # False: convolutions read what earlier ones left in padding, as the original's
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -98,16 +100,19 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class FastPitchOutput(MelOutput):
-    """What a training pass makes, and what of the batch it was made with: (B, L), or None where it was predicted."""
+    """The output of a training pass, and the targets that it was made with: (B, L), or None where there are none."""
 
     target_durations: Tensor | None = None  # int64, frames
-    target_pitch: Tensor | None = None  # normalised
+    target_pitch: Tensor | None = None  # normalized
     target_energy: Tensor | None = None  # as ``energy``
-    alignment: Alignment | None = None  # what the durations were read from, where the model found them
+    alignment: Alignment | None = None  # that the target durations come from, where the model aligned
 
 
 class FastPitch(nn.Module):
     """Encoder, pitch and duration predictors, length regulation, decoder; ``infer`` speaks, ``forward`` trains."""
+
+    pitch_mean: Tensor  # (1,) or (n_speakers,), Hz
+    pitch_std: Tensor  # (1,) or (n_speakers,), Hz; 0: the statistics are not known
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -119,33 +124,10 @@ class FastPitch(nn.Module):
             embedding: nn.Module = nn.Linear(config.n_symbols, width, bias=False)
         else:
             embedding = nn.Embedding(config.n_symbols, width, padding_idx=config.padding_idx)
-        self.encoder = FFTransformer(
-            n_layers=config.in_fft_n_layers,
-            n_heads=config.in_fft_n_heads,
-            n_channels=width,
-            d_head=config.in_fft_d_head,
-            n_filters=config.in_fft_conv1d_filter_size,
-            kernel_size=config.in_fft_conv1d_kernel_size,
-            dropout=config.p_in_fft_dropout,
-            dropatt=config.p_in_fft_dropatt,
-            dropemb=config.p_in_fft_dropemb,
-            embedding=embedding,
-            mask_convolutions=config.mask_convolutions,
-        )
+        self.encoder = FFTransformer(_transformer_config(config, "in"), embedding)
         self.speaker_emb = nn.Embedding(config.n_speakers, width) if config.n_speakers > 1 else None
         self.duration_predictor = _predictor(config, "dur")
-        self.decoder = FFTransformer(
-            n_layers=config.out_fft_n_layers,
-            n_heads=config.out_fft_n_heads,
-            n_channels=width,
-            d_head=config.out_fft_d_head,
-            n_filters=config.out_fft_conv1d_filter_size,
-            kernel_size=config.out_fft_conv1d_kernel_size,
-            dropout=config.p_out_fft_dropout,
-            dropatt=config.p_out_fft_dropatt,
-            dropemb=config.p_out_fft_dropemb,
-            mask_convolutions=config.mask_convolutions,
-        )
+        self.decoder = FFTransformer(_transformer_config(config, "out"))
         self.pitch_predictor = _predictor(config, "pitch")
         self.pitch_emb = _embedding(width, config.pitch_embedding_kernel_size)
         self.energy_predictor: TemporalPredictor | None = None
@@ -158,8 +140,8 @@ class FastPitch(nn.Module):
         if config.learned_alignment:
             self.attention = ConvAttention(config.n_mel_channels, width, mask_padding=config.mask_convolutions)
         n_voices = config.n_speakers if config.pitch_statistics_per_speaker else 1
-        self.register_buffer("pitch_mean", torch.zeros(n_voices))  # Hz
-        self.register_buffer("pitch_std", torch.zeros(n_voices))  # Hz; 0: the statistics are not known
+        self.register_buffer("pitch_mean", torch.zeros(n_voices))
+        self.register_buffer("pitch_std", torch.zeros(n_voices))
 
     @torch.jit.export
     def encode(self, tokens: Tensor, token_lengths: Tensor, speakers: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
@@ -173,7 +155,7 @@ class FastPitch(nn.Module):
 
     @torch.jit.export
     def add_pitch(self, encoded: Tensor, token_lengths: Tensor, pitch: Tensor) -> tuple[Tensor, Tensor | None]:
-        """encoded (B, L, C), pitch (B, L) normalised -> encoded (B, L, C), and the energy (B, L) predicted from it."""
+        """encoded (B, L, C), pitch (B, L) normalized -> encoded (B, L, C), and the energy (B, L) predicted from it."""
         mask = mask_from_lengths(token_lengths, pitch.size(1))
         if self.mask_convolutions:
             pitch = pitch * mask
@@ -189,7 +171,7 @@ class FastPitch(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """encoded (B, L, C), energy (B, L), frames (B, L) int64 -> mel (B, n_mels, F), lengths (B,).
 
-        F is ``n_frames``, or the longest utterance's sum of ``frames`` (which waits for the device).
+        F is ``n_frames``, or the longest utterance's sum of ``frames`` (which synchronizes with the device).
         """
         if self.energy_emb is not None and energy is not None:
             if self.mask_convolutions:
@@ -219,9 +201,9 @@ class FastPitch(nn.Module):
     ) -> FastPitchOutput:
         """Mels for tokens (B, L), with given ``durations`` and ``pitch`` (B, L) or, where None, predicted ones.
 
-        Where ``durations`` are None and ``mels`` (B, n_mels, F) are given, a model with an aligner finds the durations
-        in them, with ``prior`` (B, F, L). ``pitch_frames`` (B, F) and the energy of ``mels`` are averaged over each
-        token's frames. ``n_frames`` is the padded length F of the mels to compare with.
+        Where ``durations`` are None and ``mels`` (B, n_mels, F) are given, a model with an aligner aligns the two,
+        with ``prior`` (B, F, L). ``pitch_frames`` (B, F) and the energy of ``mels`` are averaged over each token's
+        frames. ``n_frames`` is the padded length F of the mels to compare with.
         """
         encoded, log_durations, predicted_pitch = self.encode(tokens, token_lengths, speakers)
         predicted = durations_from_logs(log_durations, max_duration)
@@ -236,8 +218,8 @@ class FastPitch(nn.Module):
         if self.energy_emb is not None and mels is not None and durations is not None:
             energy = energies_of_tokens(mels, durations)
         frames = frames_per_token(predicted if durations is None else durations, pace)
-        told_energy = predicted_energy if energy is None else energy
-        mel, lengths = self.decode(encoded, token_lengths, told_energy, frames, n_frames)
+        decoded_energy = predicted_energy if energy is None else energy
+        mel, lengths = self.decode(encoded, token_lengths, decoded_energy, frames, n_frames)
         return FastPitchOutput(
             mel,
             lengths,
@@ -256,9 +238,20 @@ class FastPitch(nn.Module):
     def teacher_forced(self, batch: FastPitchBatch) -> FastPitchOutput:
         """Mels (B, n_mels, F) of a batch's texts with its own durations, pitch and energy, in step with ``batch.mels``.
 
-        A model with an aligner finds the durations of a batch that has none.
+        A model with an aligner aligns a batch without durations.
         """
-        return self(**batch.teacher_forcing())
+        return self(
+            batch.tokens,
+            batch.token_lengths,
+            speakers=batch.speakers,
+            durations=batch.durations,
+            pitch=batch.pitch,
+            pitch_frames=batch.pitch_frames,
+            mels=batch.mels,
+            mel_lengths=batch.mel_lengths,
+            prior=batch.prior,
+            n_frames=batch.mels.size(2),
+        )
 
     @torch.jit.unused
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
@@ -268,35 +261,36 @@ class FastPitch(nn.Module):
             InputError: a speaker the model does not have, a pitch transform it has no statistics for, or an energy
                 where it has none.
         """
-        return _infer(self, tokens, lengths, Controls() if controls is None else controls)
+        return _infer(self, tokens, lengths, controls)
 
     @torch.jit.unused
     def prepare_for_inference(self) -> None:
         """Nothing to fold: the network is used as it was trained, with dropout off."""
         self.eval()
 
+    @torch.jit.unused
+    def set_pitch_statistics(self, statistics: PitchStatistics) -> None:
+        """Take the same statistics for all speakers."""
+        self.pitch_mean.fill_(statistics.mean)
+        self.pitch_std.fill_(statistics.std)
+
 
 class ScriptedFastPitch(nn.Module):
-    """FastPitch's ``infer`` with the network itself compiled to TorchScript."""
+    """FastPitch's ``infer``, for any batch size, length and controls, with the network compiled to TorchScript."""
 
     def __init__(self, network: FastPitch) -> None:
         super().__init__()
-        self.script = torch.jit.script(network)
+        self.script = torch.jit.script(network.eval())
 
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
         """As `FastPitch.infer`."""
-        return _infer(self.script, tokens, lengths, Controls() if controls is None else controls)
-
-
-def to_torchscript(network: FastPitch) -> ScriptedFastPitch:
-    """The same voice compiled to TorchScript, for any batch size, length and controls."""
-    return ScriptedFastPitch(network.eval())
+        return _infer(self.script, tokens, lengths, controls)
 
 
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
-) -> dict[str, nn.Module]:
-    """A new FastPitch with random weights, the one network that ``inference`` and training both need.
+) -> dict[str, FastPitch]:
+    """A new FastPitch with random weights, the one network of both training and ``inference``.
 
     ``text`` None leaves the number of symbols unchecked.
     """
@@ -312,8 +306,9 @@ def build_networks(
 
 
 @torch.no_grad()
-def _infer(network: nn.Module, tokens: Tensor, lengths: Tensor, controls: Controls) -> MelOutput:
-    """Inference with the ``encode`` and ``decode`` of a FastPitch or of its TorchScript."""
+def _infer(network: Any, tokens: Tensor, lengths: Tensor, controls: Controls | None) -> MelOutput:
+    """Inference with the methods of ``network``, a FastPitch or its TorchScript, which has no type of its own."""
+    controls = Controls() if controls is None else controls
     if not controls.pace > 0:
         raise InputError(f"pace {controls.pace}: expected a number above 0")
     speakers = _speakers(controls.speaker, network.n_speakers, tokens)
@@ -327,12 +322,28 @@ def _infer(network: nn.Module, tokens: Tensor, lengths: Tensor, controls: Contro
         pitch = controls.pitch_transform(pitch, lengths, mean, std)
     encoded, energy = network.add_pitch(encoded, lengths, pitch if controls.pitch is None else controls.pitch)
     if energy is None and (controls.energy is not None or controls.energy_transform is not None):
-        raise InputError("this model knows no energy (it was trained without --energy-conditioning)")
+        raise InputError("this model predicts no energy (it was trained without --energy-conditioning)")
     if energy is not None and controls.energy_transform is not None:
         energy = controls.energy_transform(energy, lengths)
-    told_energy = energy if controls.energy is None else controls.energy
-    mel, mel_lengths = network.decode(encoded, lengths, told_energy, frames, None)
+    decoded_energy = energy if controls.energy is None else controls.energy
+    mel, mel_lengths = network.decode(encoded, lengths, decoded_energy, frames, None)
     return MelOutput(mel, mel_lengths, durations, frames, pitch, energy, log_durations)
+
+
+def _transformer_config(config: ModelConfig, side: str) -> TransformerConfig:
+    """The encoder ("in") or decoder ("out") that the fields of its name describe."""
+    return TransformerConfig(
+        n_layers=getattr(config, f"{side}_fft_n_layers"),
+        n_heads=getattr(config, f"{side}_fft_n_heads"),
+        n_channels=config.symbols_embedding_dim,
+        d_head=getattr(config, f"{side}_fft_d_head"),
+        n_filters=getattr(config, f"{side}_fft_conv1d_filter_size"),
+        kernel_size=getattr(config, f"{side}_fft_conv1d_kernel_size"),
+        dropout=getattr(config, f"p_{side}_fft_dropout"),
+        dropatt=getattr(config, f"p_{side}_fft_dropatt"),
+        dropemb=getattr(config, f"p_{side}_fft_dropemb"),
+        mask_convolutions=config.mask_convolutions,
+    )
 
 
 def _predictor(config: ModelConfig, name: str) -> TemporalPredictor:

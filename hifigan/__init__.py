@@ -1,1 +1,21 @@
 """HiFi-GAN: a vocoder trained against multi-period and multi-scale discriminators (arXiv:2010.05646)."""
+
+from common.registry import ModelSpec, TrainingSpec, VocoderSpec
+from hifigan import arg_parser, data_function, loss_function, model, published_checkpoints
+
+MODEL = ModelSpec(
+    name="HiFi-GAN",
+    config=model.ModelConfig,
+    build_networks=model.build_networks,
+    training=TrainingSpec(
+        recipe=arg_parser.RECIPE,
+        add_arguments=arg_parser.add_training_arguments,
+        parse=arg_parser.parse_training,
+        model_config=arg_parser.model_config,
+        build_dataset=data_function.build_dataset,
+        build_objective=loss_function.build_objective,
+        set_up_networks=model.set_up_networks,
+    ),
+    inference=VocoderSpec(to_torchscript=model.to_torchscript),
+    read_published=published_checkpoints.read_published,
+)

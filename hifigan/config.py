@@ -1,9 +1,17 @@
-"""HiFi-GAN's architecture in numbers, and the authors' three."""
+"""HiFi-GAN's architecture in numbers, and the authors' three presets."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from common.cli import option_of
 from common.errors import OptionError
-from hifigan.discriminators import SCALE_KERNEL_SIZES
+
+SCALE_KERNEL_SIZES = (15, 41, 41, 41, 41, 41, 5)  # of the multi-scale discriminator, one a convolution
+_SAME_COUNTS = (
+    ("upsample_rates", "upsample_kernel_sizes"),
+    ("resblock_kernel_sizes", "resblock_dilation_sizes"),
+    ("msd_channels", "msd_groups"),
+)
 
 
 @dataclass(frozen=True)
@@ -28,91 +36,62 @@ class ModelConfig:
     msd_pooling_padding: int = 2  # samples; 2 as the authors', 1 as NVIDIA's
 
     def __post_init__(self) -> None:
-        _check_numbers(self)
-        _check_generator(self)
-        _check_discriminators(self)
+        for name, problem in self._problems():
+            raise OptionError(option_with_value(name, getattr(self, name)) + problem)
 
-
-def _option(name: str, value: object) -> str:
-    """How a field's value is given on the command line."""
-
-    def text(item: object) -> str:
-        return ",".join(map(str, item)) if isinstance(item, tuple) else str(item)
-
-    values = " ".join(map(text, value)) if isinstance(value, tuple) else str(value)
-    return f"--{name.replace('_', '-')} {values}"
-
-
-def _check_numbers(config: ModelConfig) -> None:
-    """Every number is a whole one of at least 1, but for the padding, which may be 0."""
-    for name, value in vars(config).items():
-        if name == "resblock":
-            continue
-        least = 0 if name == "msd_pooling_padding" else 1
-        if not _all_at_least(least, value):
-            raise OptionError(f"{_option(name, value)}: expected whole numbers of at least {least}")
-    if config.msd_pooling_padding > 2:
-        raise OptionError(f"{_option('msd_pooling_padding', config.msd_pooling_padding)}: expected 0, 1 or 2")
+    def _problems(self) -> Iterator[tuple[str, str]]:
+        """Fields whose value is wrong, with the rest of the message; each check relies on those before it."""
+        for name, value in vars(self).items():
+            least = 0 if name == "msd_pooling_padding" else 1
+            if name != "resblock" and not _all_at_least(least, value):
+                yield name, f": expected whole numbers of at least {least}"
+        if self.resblock not in ("1", "2"):
+            yield "resblock", ": expected 1 or 2"
+        if self.msd_pooling_padding > 2:
+            yield "msd_pooling_padding", ": expected 0, 1 or 2"
+        for first, second in _SAME_COUNTS:
+            n_first, n_second = len(getattr(self, first)), len(getattr(self, second))
+            if n_first != n_second:
+                other = f"{option_with_value(second, getattr(self, second))} has {n_second}"
+                yield first, f" has {n_first} values and {other}; expected as many of one as of the other"
+        rates = option_with_value("upsample_rates", self.upsample_rates)
+        for rate, size in zip(self.upsample_rates, self.upsample_kernel_sizes):
+            if size < rate or (size - rate) % 2:
+                wanted = "expected the rate plus an even number"
+                yield "upsample_kernel_sizes", f": {size} does not suit rate {rate} of {rates}; {wanted}"
+        for size in self.resblock_kernel_sizes:
+            if size % 2 == 0:
+                yield "resblock_kernel_sizes", f": {size} is even; expected odd numbers, which keep the length"
+        n_halvings = len(self.upsample_rates)
+        if self.upsample_initial_channel % 2**n_halvings:
+            wanted = f"expected a multiple of {2**n_halvings}"
+            yield "upsample_initial_channel", f": {rates} halves it {n_halvings} times; {wanted}"
+        if (count := len(self.msd_channels)) != len(SCALE_KERNEL_SIZES):
+            yield "msd_channels", f": {count} numbers, expected {len(SCALE_KERNEL_SIZES)}, one a convolution"
+        channels = option_with_value("msd_channels", self.msd_channels)
+        for before, width, n_groups in zip((1, *self.msd_channels), self.msd_channels, self.msd_groups):
+            if before % n_groups or width % n_groups:
+                wrong = f"{n_groups} groups do not divide a convolution of {before} to {width} channels"
+                yield "msd_groups", f": {wrong} of {channels}"
 
 
 def _all_at_least(least: int, value: object) -> bool:
-    """Whether ``value`` is such a whole number, or a tuple, not empty, of what is."""
+    """Whether ``value`` is an integer of at least ``least``, or a non-empty tuple of such values."""
     if isinstance(value, tuple):
         return len(value) > 0 and all(_all_at_least(least, item) for item in value)
     return isinstance(value, int) and value >= least
 
 
-def _check_generator(config: ModelConfig) -> None:
-    if config.resblock not in ("1", "2"):
-        raise OptionError(f"{_option('resblock', config.resblock)}: expected 1 or 2")
-    for first, second in (
-        ("upsample_rates", "upsample_kernel_sizes"),
-        ("resblock_kernel_sizes", "resblock_dilation_sizes"),
-    ):
-        _check_same_count(config, first, second)
-    for rate, kernel_size in zip(config.upsample_rates, config.upsample_kernel_sizes):
-        if kernel_size < rate or (kernel_size - rate) % 2:
-            raise OptionError(
-                f"{_option('upsample_kernel_sizes', config.upsample_kernel_sizes)}: {kernel_size} does not suit rate "
-                f"{rate} of {_option('upsample_rates', config.upsample_rates)}; expected the rate plus an even number"
-            )
-    even = [size for size in config.resblock_kernel_sizes if size % 2 == 0]
-    if even:
-        raise OptionError(
-            f"{_option('resblock_kernel_sizes', config.resblock_kernel_sizes)}: {even[0]} is even; "
-            "expected odd numbers, so that lengths stay as they are"
-        )
-    halvings = 2 ** len(config.upsample_rates)
-    if config.upsample_initial_channel % halvings:
-        raise OptionError(
-            f"{_option('upsample_initial_channel', config.upsample_initial_channel)}: "
-            f"{_option('upsample_rates', config.upsample_rates)} halves it {len(config.upsample_rates)} times; "
-            f"expected a multiple of {halvings}"
-        )
+def value_text(value: object) -> str:
+    """A field's value as it is given on the command line: ``3 7 11``, or ``1,3,5 1,3,5``."""
+    if not isinstance(value, tuple):
+        return str(value)
+    return " ".join(",".join(map(str, item)) if isinstance(item, tuple) else str(item) for item in value)
 
 
-def _check_discriminators(config: ModelConfig) -> None:
-    _check_same_count(config, "msd_channels", "msd_groups")
-    if len(config.msd_channels) != len(SCALE_KERNEL_SIZES):
-        raise OptionError(
-            f"{_option('msd_channels', config.msd_channels)}: {len(config.msd_channels)} numbers, "
-            f"expected {len(SCALE_KERNEL_SIZES)}, one a convolution"
-        )
-    for before, width, n_groups in zip((1, *config.msd_channels), config.msd_channels, config.msd_groups):
-        if before % n_groups or width % n_groups:
-            raise OptionError(
-                f"{_option('msd_groups', config.msd_groups)}: {n_groups} groups do not divide a convolution of "
-                f"{before} to {width} channels of {_option('msd_channels', config.msd_channels)}"
-            )
-
-
-def _check_same_count(config: ModelConfig, first: str, second: str) -> None:
-    counts = len(getattr(config, first)), len(getattr(config, second))
-    if counts[0] != counts[1]:
-        raise OptionError(
-            f"{_option(first, getattr(config, first))} has {counts[0]} values and "
-            f"{_option(second, getattr(config, second))} has {counts[1]}; expected as many of one as of the other"
-        )
+def option_with_value(name: str, value: object) -> str:
+    """A field's option with its value, for messages."""
+    return f"{option_of(name)} {value_text(value)}"
 
 
 PRESETS = {

@@ -1,7 +1,7 @@
-"""HiFi-GAN's data: random segments of recordings to train on, whole ones to validate on, and mels from the disk."""
+"""HiFi-GAN's data: random segments of recordings for training, complete ones for validation; mels from files."""
 
-import argparse
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 import torch
@@ -10,26 +10,26 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from common.audio.mel import FLOOR, MelExtractor, compress
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.data.batch import Batch
 from common.data.features import check_made_with
 from common.data.filelist import FilelistEntry
 from common.data.recordings import Recordings, random_start
 from common.errors import InputError
 from common.files import load_tensor
+from hifigan.arg_parser import TrainingOptions
 
-SEGMENT_SIZE = 8192  # samples of a training segment, if they are whole hops
-SILENCE = float(compress(torch.tensor(FLOOR)))  # a log-mel of nothing
+SILENCE = float(compress(torch.tensor(FLOOR)))  # log-mel of silence
 
 
 @dataclass(frozen=True)
 class HifiganBatch(Batch):
-    """Recordings, or segments of them, of whole frames; after an utterance's end the sound is zero."""
+    """Recordings, or segments of them, zero-padded; each is a multiple of the hop length."""
 
     audio: Tensor  # (B, T) float32 in [-1, 1]
-    audio_lengths: Tensor  # (B,) int64 samples, whole hops
+    audio_lengths: Tensor  # (B,) int64 samples, multiples of the hop length
     hop_length: int  # samples
-    mels: Tensor | None = None  # (B, n_mels, T / hop) float32; None: to be computed from the audio
+    mels: Tensor | None = None  # (B, n_mels, T / hop) float32; None: computed from the audio
 
     @property
     def n_frames(self) -> Tensor:
@@ -43,7 +43,7 @@ class HifiganBatch(Batch):
 
 @dataclass(frozen=True)
 class HifiganUtterance:
-    """A recording or a segment of it, with its mel where that comes from the disk."""
+    """A recording or a segment of it, with its mel where that is read from a file."""
 
     name: str  # "wavs/a.wav (train.txt:7)"
     audio: Tensor  # (T,) float32
@@ -51,11 +51,12 @@ class HifiganUtterance:
 
 
 class HifiganDataset:
-    """Recordings of a list ``wavs/a.wav``; further columns of a text-to-mel list (text, speaker) do not matter.
+    """Recordings of a list ``wavs/a.wav``; further columns of a text-to-mel list (text, speaker) are ignored.
 
-    ``draw`` gives a random segment of ``segment_size`` samples, for training; indexing gives the whole recording, cut
-    to whole frames, for validation. Recordings are scaled to ``audio.peak``. With ``mels_folder`` the mel of
-    ``wavs/x.wav`` is read from ``<mels_folder>/x.pt`` and must have the recording's number of frames.
+    ``draw`` gives a random segment of ``segment_size`` samples, for training; indexing gives the complete recording,
+    without the samples after its last complete frame, for validation. Recordings are scaled to ``audio.peak``. With
+    ``mels_folder`` the mel of ``wavs/x.wav`` is read from ``<mels_folder>/x.pt`` and must have the recording's number
+    of frames.
 
     Raises:
         InputError: the list, a recording or the folder is missing, a recording is not as ``audio`` says, or the mels
@@ -86,7 +87,7 @@ class HifiganDataset:
         return len(self._recordings)
 
     def __getitem__(self, index: int) -> HifiganUtterance:
-        """The whole recording, without the samples after its last whole frame."""
+        """The complete recording."""
         entry, hop = self._recordings.entries[index], self._audio.hop_length
         n_frames = self.lengths[index] // hop
         wanted = -(-self._extractor.min_samples // hop)  # frames
@@ -100,86 +101,77 @@ class HifiganDataset:
         return HifiganUtterance(self._recordings.name(index), wave, None if mel is None else mel[:, :n_frames])
 
     def draw(self, index: int, *, epoch: int) -> HifiganUtterance:
-        """A segment from a random place, which seed, epoch and index decide; silence follows a shorter recording.
+        """A segment from a random place, which seed, epoch and index decide; a shorter recording is zero-padded.
 
-        With mels from the disk it begins with a frame.
+        With mels from files it begins with a frame.
         """
-        place = {"seed": self._seed, "epoch": epoch, "index": index}
-        size, hop = self._segment_size, self._audio.hop_length
+        n_samples, size, hop = self.lengths[index], self._segment_size, self._audio.hop_length
+        start_of = partial(random_start, seed=self._seed, epoch=epoch, index=index)
         mel = self._load_mel(index)
         if mel is None:
-            start = random_start(self.lengths[index] - size, **place)
+            start = start_of(n_samples - size)
         else:
-            n_frames = self.lengths[index] // hop
-            first = random_start(n_frames - size // hop, **place)
+            first = start_of(n_samples // hop - size // hop)
             start = first * hop
-            mel = mel[:, first : min(first + size // hop, n_frames)]
+            mel = mel[:, first : min(first + size // hop, n_samples // hop)]
             mel = F.pad(mel, (0, size // hop - mel.size(1)), value=SILENCE)
-        wave = self._recordings.load(index, start=start, n_samples=min(size, self.lengths[index] - start))
+        wave = self._recordings.load(index, start=start, n_samples=min(size, n_samples - start))
         return HifiganUtterance(self._recordings.name(index), F.pad(wave, (0, size - len(wave))), mel)
 
     def collate(self, items: list[HifiganUtterance]) -> HifiganBatch:
-        """Pad utterances, in the order they come, into one batch."""
-        mels = [item.mel for item in items]
+        """Pad utterances into one batch, in their order."""
+        mels = [item.mel.t() for item in items if item.mel is not None]
         return HifiganBatch(
             names=tuple(item.name for item in items),
             audio=pad_sequence([item.audio for item in items], batch_first=True),
             audio_lengths=torch.tensor([len(item.audio) for item in items]),
             hop_length=self._audio.hop_length,
-            mels=None if None in mels else _pad_mels(mels),
+            mels=pad_sequence(mels, batch_first=True).transpose(1, 2).contiguous() if mels else None,
         )
 
     def _load_mel(self, index: int) -> Tensor | None:
-        """The recording's mel from the disk, checked."""
+        """The recording's mel from its file, checked."""
         if self._mels_folder is None:
             return None
         entry = self._recordings.entries[index]
-        path = self._mel_path(entry)
+        path = _mel_path(self._mels_folder, entry)
         mel = load_tensor(path, where=entry.where).float()
         wanted = (self._audio.n_mels, self._extractor.n_frames(self.lengths[index]))
         if mel.shape != wanted:
             raise InputError(
                 f"{path}: shape {tuple(mel.shape)}, expected {wanted} for the {self.lengths[index]} samples of "
-                f"{entry.fields['wav']} ({entry.where}); make the mels anew from these recordings"
+                f"{entry.fields['wav']} ({entry.where}); extract the mels again from these recordings"
             )
         if not torch.isfinite(mel).all():
             raise InputError(f"{path}: holds values that are not finite ({entry.where})")
         return mel
 
-    def _mel_path(self, entry: FilelistEntry) -> Path:
-        """``wavs/anna/1.wav`` has its mel in ``<mels_folder>/anna/1.pt``."""
-        first, *rest = PurePosixPath(entry.fields["wav"]).with_suffix(".pt").parts
-        return self._mels_folder.joinpath(*(rest or [first]))
-
     def _check_mels(self, folder: Path) -> None:
-        """All mels are there, and are what ``audio`` says; folders made by the original's tools say nothing."""
+        """All mels are there, and are what ``audio`` says; folders made by the original's tools have no description."""
         for entry in self._recordings.entries:
-            if not self._mel_path(entry).is_file():
+            if not (path := _mel_path(folder, entry)).is_file():
                 raise InputError(
-                    f"{self._mel_path(entry)}: no such file, for {entry.fields['wav']} ({entry.where}); "
+                    f"{path}: no such file, for {entry.fields['wav']} ({entry.where}); "
                     "make the mels with scripts/extract_fine_tune_mels.sh or extract_mels.py"
                 )
         check_made_with(folder, self._audio, name="mels")  # the peak says how recordings are scaled, here as there
 
 
-def segment_size(args: argparse.Namespace, audio: AudioConfig) -> int:
-    """Samples of a training segment: the option, or as many whole hops as the published size has room for."""
-    return args.segment_size or SEGMENT_SIZE // audio.hop_length * audio.hop_length
+def _mel_path(folder: Path, entry: FilelistEntry) -> Path:
+    """``wavs/anna/1.wav`` has its mel in ``<folder>/anna/1.pt``."""
+    first, *rest = PurePosixPath(entry.fields["wav"]).with_suffix(".pt").parts
+    return folder.joinpath(*(rest or [first]))
 
 
 def build_dataset(
-    args: argparse.Namespace, filelist: Path, *, audio: AudioConfig, text: TextConfig | None
+    options: TrainingOptions, filelist: Path, *, audio: AudioConfig, text: None = None, training: bool = True
 ) -> HifiganDataset:
-    """The dataset of a filelist, as the command line describes it; ``text`` has no part in a vocoder."""
+    """The dataset of a filelist, for training and for validation."""
     return HifiganDataset(
-        args.dataset_path,
+        options.dataset_path,
         filelist,
         audio=audio,
-        segment_size=segment_size(args, audio),
-        seed=args.seed,
-        mels_folder=args.input_mels_dir,
+        segment_size=options.segment_size,
+        seed=options.seed,
+        mels_folder=options.mels_folder,
     )
-
-
-def _pad_mels(mels: list[Tensor]) -> Tensor:
-    return pad_sequence([mel.t() for mel in mels], batch_first=True).transpose(1, 2).contiguous()

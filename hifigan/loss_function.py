@@ -1,7 +1,6 @@
 """HiFi-GAN's losses: least-squares adversarial, feature matching, and the error of the full-band mel-spectrogram."""
 
-import argparse
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -11,28 +10,21 @@ from common.config import AudioConfig
 from common.data.recordings import input_mel_extractor
 from common.nn.layers import mask_from_lengths
 from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
+from hifigan.arg_parser import TrainingOptions
 from hifigan.data_function import HifiganBatch
-from hifigan.discriminators import Judgement
+from hifigan.discriminators import MultiScaleDiscriminator
 
 MEL_WEIGHT = 45.0
 FEATURE_WEIGHT = 2.0
 _N_EXAMPLES = 2
 
 
-@dataclass(frozen=True)
-class _Generated:
-    """A micro-batch's sound as the discriminators judged it, with the graph that the generator learns through."""
-
-    batch: HifiganBatch
-    wave: Tensor  # (B, 1, T)
-
-
 class HifiganObjective(Objective):
     """The losses of section 2.4 of arXiv:2010.05646, with the published weights in their values.
 
-    ``d_loss`` and ``g_loss`` are what the two phases minimise; the latter is the sum of ``adversarial_loss``,
+    ``d_loss`` and ``g_loss`` are what the two phases minimize; the latter is the sum of ``adversarial_loss``,
     ``feature_loss`` and ``mel_loss``. All are means over the segments of the global batch. In validation ``mel_loss``
-    is taken over whole recordings, a mean over their frames.
+    is taken over complete recordings, a mean over their frames.
     """
 
     phases = (
@@ -50,16 +42,20 @@ class HifiganObjective(Objective):
     def __init__(self, audio: AudioConfig, *, fmax_loss: float | None = None, concat_fwd: bool = False) -> None:
         """``fmax_loss`` (Hz, None: half the rate) is the upper end of the mel loss's band.
 
-        ``concat_fwd`` lets the discriminators judge recordings and generated sound in one pass, which is the same.
+        ``concat_fwd`` lets the discriminators score recordings and generated sound in one pass, which is the same.
         """
         self._concat_fwd = concat_fwd
         self._input_mel = input_mel_extractor(audio)
         self._loss_mel = MelExtractor(replace(audio, framing="aligned", peak=None, mel_fmax=fmax_loss))
-        self._generated: _Generated | None = None
+        # A micro-batch and its sound (B, 1, T) with the generator's graph, kept from the discriminators' phase for the
+        # generator's: a step's last micro-batch needs no second forward pass, as its weights have not changed.
+        self._kept: tuple[HifiganBatch, Tensor] | None = None
 
     def begin_step(self, networks: Networks) -> None:
-        networks["msd"].advance_spectral_norm()
-        self._generated = None
+        msd = networks["msd"]
+        assert isinstance(msd, MultiScaleDiscriminator)
+        msd.advance_spectral_norm()
+        self._kept = None
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
         if phase == "discriminator":
@@ -74,9 +70,9 @@ class HifiganObjective(Objective):
     def numerators(self, phase: str, networks: Networks, batch: HifiganBatch) -> dict[str, Tensor]:
         real = batch.audio.unsqueeze(1)
         if phase == "discriminator":
-            # A step's last micro-batch needs no second pass of the generator, whose weights stay as they are.
-            self._generated = _Generated(batch, networks["generator"](self._mel(batch)).float())
-            means = self._discriminator_losses(networks, real, self._generated.wave.detach())
+            generated = networks["generator"](self._mel(batch)).float()
+            self._kept = (batch, generated)
+            means = self._discriminator_losses(networks, real, generated.detach())
         else:
             means = self._generator_losses(networks, batch, real)
         return {name: mean * len(batch.names) for name, mean in means.items()}
@@ -93,19 +89,18 @@ class HifiganObjective(Objective):
         return {"d_loss": torch.stack(losses).sum()}
 
     def _generator_losses(self, networks: Networks, batch: HifiganBatch, real: Tensor) -> dict[str, Tensor]:
-        kept, self._generated = self._generated, None
-        if kept is not None and kept.batch is batch:
-            generated = kept.wave
+        kept, self._kept = self._kept, None
+        if kept is not None and kept[0] is batch:
+            generated = kept[1]
         else:
             generated = networks["generator"](self._mel(batch)).float()
         adversarial, feature = [], []
         for name in ("mpd", "msd"):
-            # What recordings look like inside is a target: no gradient goes there, and nothing is kept for one.
-            with torch.no_grad():
+            with torch.no_grad():  # a recording's features are a target: nothing is kept for their gradients
                 target = networks[name](real)
-            judged: Judgement = networks[name](generated)
-            adversarial += [generator_loss(scores) for scores in judged.scores]
-            feature += [feature_loss(*pair) for pair in zip(target.features, judged.features)]
+            output = networks[name](generated)
+            adversarial += [generator_loss(scores) for scores in output.scores]
+            feature += [feature_loss(*pair) for pair in zip(target.features, output.features)]
         extractor = self._loss_mel.to(real.device)
         losses = {
             "adversarial_loss": torch.stack(adversarial).sum(),
@@ -115,13 +110,13 @@ class HifiganObjective(Objective):
         return {"g_loss": torch.stack(list(losses.values())).sum().detach()} | losses
 
     def evaluate(self, networks: Networks, batch: HifiganBatch) -> dict[str, Term]:
-        target, made, _ = self._resynthesise(networks, batch)
+        target, made, _ = self._resynthesize(networks, batch)
         valid = mask_from_lengths(batch.mel_lengths, target.size(2)).unsqueeze(1)
         error = ((made - target).abs() * valid).sum()
         return {"mel_loss": Term(MEL_WEIGHT * error, batch.n_frames * target.size(1))}
 
     def examples(self, networks: Networks, batch: HifiganBatch) -> list[Example]:
-        target, made, wave = self._resynthesise(networks, batch)
+        target, made, wave = self._resynthesize(networks, batch)
         examples = []
         for index in range(min(_N_EXAMPLES, len(batch.names))):
             n_frames, n_samples = int(batch.mel_lengths[index]), int(batch.audio_lengths[index])
@@ -131,8 +126,8 @@ class HifiganObjective(Objective):
             examples.append(Example(batch.names[index], mels, mel_differences=difference, audio=sounds))
         return examples
 
-    def _resynthesise(self, networks: Networks, batch: HifiganBatch) -> tuple[Tensor, Tensor, Tensor]:
-        """Full-band mels (B, n_mels, F) of whole recordings and of what the generator makes of them, and its sound."""
+    def _resynthesize(self, networks: Networks, batch: HifiganBatch) -> tuple[Tensor, Tensor, Tensor]:
+        """Full-band mels (B, n_mels, F) of complete recordings and of their resynthesis, and the latter (B, T)."""
         wave = networks["generator"](self._mel(batch, batch.audio_lengths), batch.mel_lengths)[:, 0].float()
         extractor = self._loss_mel.to(wave.device)
         lengths = batch.audio_lengths
@@ -148,12 +143,12 @@ class HifiganObjective(Objective):
 
 
 def discriminator_loss(of_real: Tensor, of_generated: Tensor) -> Tensor:
-    """Least squares: scores of recordings shall be 1, of generated sound 0; any shape -> scalar float32."""
+    """Least squares: scores of recordings should be 1, of generated sound 0; any shape -> scalar float32."""
     return (1 - of_real).square().mean(dtype=torch.float32) + of_generated.square().mean(dtype=torch.float32)
 
 
 def generator_loss(of_generated: Tensor) -> Tensor:
-    """Least squares: scores of generated sound shall be 1; any shape -> scalar float32."""
+    """Least squares: scores of generated sound should be 1; any shape -> scalar float32."""
     return (1 - of_generated).square().mean(dtype=torch.float32)
 
 
@@ -163,8 +158,6 @@ def feature_loss(of_real: list[Tensor], of_generated: list[Tensor]) -> Tensor:
     return torch.stack(distances).sum()
 
 
-def build_objective(args: argparse.Namespace, audio: AudioConfig) -> HifiganObjective:
-    """The objective with the options of the command line."""
-    # On a GPU one large pass beats two small ones; a CPU only loses the locality of the small ones.
-    concat_fwd = args.cuda if args.concat_fwd is None else args.concat_fwd
-    return HifiganObjective(audio, fmax_loss=args.mel_fmax_loss, concat_fwd=concat_fwd)
+def build_objective(options: TrainingOptions, audio: AudioConfig) -> HifiganObjective:
+    """The objective that the options describe."""
+    return HifiganObjective(audio, fmax_loss=options.mel_fmax_loss, concat_fwd=options.concat_fwd)

@@ -10,10 +10,13 @@ from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
 from common.nn.layers import mask_from_lengths
 from common.nn.weight_norm import WeightNormConv1d, WeightNormConvTranspose1d, fold_weight_norm
-from hifigan.config import PRESETS, ModelConfig
+from hifigan.arg_parser import TrainingOptions
+from hifigan.config import PRESETS, ModelConfig, option_with_value
 from hifigan.discriminators import MultiPeriodDiscriminator, MultiScaleDiscriminator
 
-__all__ = ["PRESETS", "Generator", "ModelConfig", "build_networks", "to_torchscript"]
+__all__ = ["PRESETS", "Generator", "ModelConfig", "build_networks", "set_up_networks", "to_torchscript"]
+
+_AMX_FAULTY_CHANNELS = 16  # see RowConvTranspose
 
 
 class RowConv(WeightNormConv1d):
@@ -24,29 +27,44 @@ class RowConv(WeightNormConv1d):
         return self.convolve(x)
 
     def convolve(self, x: Tensor) -> Tensor:
-        """As `forward`, in whatever precision is on."""
+        """As `forward`, in the precision in effect."""
         weight = self.normed_weight().unsqueeze(2)
-        return F.conv2d(x, weight, self.bias, (1, 1), (0, self.padding[0]), (1, self.dilation[0]))
+        return F.conv2d(x, weight, self.bias, (1, 1), (0, int(self.padding[0])), (1, self.dilation[0]))
 
 
 class LastConv(RowConv):
-    """The convolution that makes the wave, in float32 even under autocast: eight bits of a sample can be heard."""
+    """The convolution that makes the wave, in float32 even under autocast: samples of eight bits sound noisy."""
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, in_channels, 1, T) -> (B, out_channels, 1, T) float32."""
-        if torch.jit.is_scripting():  # which knows no autocast for a device that is found at run time
+        if torch.jit.is_scripting():  # TorchScript does not support autocast for a device found at run time
             return self.convolve(x)
         with torch.autocast(x.device.type, enabled=False):
             return self.convolve(x.float())
 
 
 class RowConvTranspose(WeightNormConvTranspose1d):
-    """A transposed convolution over time of rows (B, C, 1, T)."""
+    """A transposed convolution over time of rows (B, C, 1, T).
 
-    def forward(self, x: Tensor) -> Tensor:
+    Narrow ones are trained in float32 on the CPU even under autocast: where a processor has AMX, oneDNN's bfloat16
+    gradient of their input is wrong (noise of the right size, without an error). It is a strided convolution of
+    ``out_channels``; those of up to 16 channels are affected whose kernel is a multiple of a stride of 4 or more, among
+    others (measured with PyTorch 2.13; compare pytorch/pytorch#169688). The published v1 and v3 have no such layers.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:  # type: ignore[override] # no output_size: it is always T * stride
         """x (B, in_channels, 1, T) -> (B, out_channels, 1, T * stride)."""
+        if torch.jit.is_scripting():  # as in LastConv
+            return self.convolve(x)
+        if x.device.type == "cpu" and x.requires_grad and self.out_channels <= _AMX_FAULTY_CHANNELS:
+            with torch.autocast("cpu", enabled=False):
+                return self.convolve(x.float()).to(x.dtype)
+        return self.convolve(x)
+
+    def convolve(self, x: Tensor) -> Tensor:
+        """As `forward`, in the precision in effect."""
         weight = self.normed_weight().unsqueeze(2)
-        return F.conv_transpose2d(x, weight, self.bias, (1, self.stride[0]), (0, self.padding[0]))
+        return F.conv_transpose2d(x, weight, self.bias, (1, self.stride[0]), (0, int(self.padding[0])))
 
 
 class ResBlock1(nn.Module):
@@ -80,12 +98,12 @@ class ResBlock2(nn.Module):
 
 
 class ReceptiveFields(nn.ModuleList):
-    """Residual blocks of several kernel sizes side by side, averaged (the paper's multi-receptive field fusion)."""
+    """Parallel residual blocks of several kernel sizes, averaged (the paper's multi-receptive field fusion)."""
 
     def forward(self, x: Tensor, padding: Tensor | None) -> Tensor:
         """x (B, C, 1, T), padding (B, 1, 1, T) True past the ends -> (B, C, 1, T)."""
         total: Tensor | None = None
-        n_blocks = 0  # TorchScript knows no len(self)
+        n_blocks = 0  # TorchScript does not support len(self)
         for block in self:
             value = block(x, padding)
             total = value if total is None else total.add_(value)
@@ -120,14 +138,14 @@ class Generator(nn.Module):
     def forward(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, 1, F * hop) in [-1, 1].
 
-        With ``lengths``, what lies past an utterance's end is silenced before every convolution, as if the utterance
-        were alone, and the wave is zero there. Without, all of the mel counts.
+        With ``lengths``, what lies past an utterance's end is set to zero before every convolution, so that its result
+        is that of the utterance alone, and the wave is zero there.
         """
         padding = _padding(lengths, mel.size(2))
-        x = self.conv_pre(_silence(mel.unsqueeze(2), padding))
+        x = self.conv_pre(_masked(mel.unsqueeze(2), padding))
         if x.device.type == "cpu" and (x.dtype != torch.float32 or x.requires_grad):
-            # Else oneDNN converts every layer's input and output, which costs bfloat16 a fifth and small generators in
-            # training more than half. Float32 at inference stays in the layout that it is compared with bfloat16 in.
+            # Else oneDNN converts every layer's input and output, which takes a fifth of the time in bfloat16, and in
+            # training more than half of a small generator's. Float32 inference keeps the default layout.
             x = x.contiguous(memory_format=torch.channels_last)
         for up, blocks, rate in zip(self.ups, self.resblocks, self.rates):
             x = up(_activate(x, padding, inplace=True))
@@ -137,7 +155,7 @@ class Generator(nn.Module):
             x = blocks(x, padding)
         # The authors left the last slope at PyTorch's default, and published weights are trained with it.
         wave = torch.tanh(self.conv_post(_activate(x, padding, slope=0.01, inplace=True)))
-        return _silence(wave, padding).squeeze(2)
+        return _masked(wave, padding).squeeze(2)
 
     @torch.jit.export
     def infer(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
@@ -146,7 +164,7 @@ class Generator(nn.Module):
 
     @torch.jit.unused
     def prepare_for_inference(self) -> None:
-        """Fold weight norm into plain weights, after which the network is no longer trained."""
+        """Fold weight norm into plain weights; the network cannot be trained afterwards."""
         self.eval()
         fold_weight_norm(self)
 
@@ -162,10 +180,8 @@ def build_networks(
 ) -> dict[str, nn.Module]:
     """A new generator with random weights and, unless it is for ``inference``, its two discriminators.
 
-    ``text`` has no part in a vocoder.
-
     Raises:
-        OptionError: the generator does not read such mels, or does not make a hop's samples of a frame.
+        OptionError: the generator reads other mels, or makes another number of samples of a frame.
     """
     if config.n_mel_channels != audio.n_mels:
         raise OptionError(
@@ -174,21 +190,28 @@ def build_networks(
         )
     samples = prod(config.upsample_rates)
     if samples != audio.hop_length:
-        rates = " ".join(map(str, config.upsample_rates))
+        rates = option_with_value("upsample_rates", config.upsample_rates)
         raise OptionError(
-            f"--upsample-rates {rates} multiply to {samples}, but the hop length is {audio.hop_length} samples; "
+            f"{rates} multiply to {samples}, but the hop length is {audio.hop_length} samples; "
             f"give rates whose product is {audio.hop_length}, or a hop length of {samples}"
         )
-    generator = Generator(config)
-    if inference:
-        return {"generator": generator}
-    return {
-        "generator": generator,
-        "mpd": MultiPeriodDiscriminator(config.mpd_periods, config.mpd_channels),
-        "msd": MultiScaleDiscriminator(
+    networks: dict[str, nn.Module] = {"generator": Generator(config)}
+    if not inference:
+        networks["mpd"] = MultiPeriodDiscriminator(config.mpd_periods, config.mpd_channels)
+        networks["msd"] = MultiScaleDiscriminator(
             config.msd_channels, config.msd_groups, pooling_padding=config.msd_pooling_padding
-        ),
-    }
+        )
+    return networks
+
+
+def set_up_networks(
+    networks: dict[str, nn.Module], options: TrainingOptions, *, text: TextConfig | None, new: bool
+) -> list[str]:
+    """Apply the options beyond the architecture; there is nothing to print."""
+    msd = networks["msd"]
+    assert isinstance(msd, MultiScaleDiscriminator)
+    msd.amp_grouped_conv = options.amp_grouped_conv
+    return []
 
 
 def _same_conv(n_channels: int, kernel_size: int, dilation: int) -> RowConv:
@@ -201,14 +224,14 @@ def _padding(lengths: Tensor | None, size: int) -> Tensor | None:
     return None if lengths is None else ~mask_from_lengths(lengths, size)[:, None, None]
 
 
-def _silence(x: Tensor, padding: Tensor | None) -> Tensor:
+def _masked(x: Tensor, padding: Tensor | None) -> Tensor:
     """x (B, C, 1, T), zero where ``padding`` (B, 1, 1, T) is True."""
     return x if padding is None else x.masked_fill(padding, 0.0)
 
 
 def _activate(x: Tensor, padding: Tensor | None, slope: float = 0.1, inplace: bool = False) -> Tensor:
-    """Leaky ReLU of what a convolution is about to read, and silence past the ends.
+    """Leaky ReLU and zeros past the ends, of a convolution's input.
 
-    In place halves what a layer keeps for its gradients; it is for what nothing else reads.
+    ``inplace``, for an ``x`` that nothing else reads, halves what a layer keeps for its gradients.
     """
-    return _silence(F.leaky_relu(x, slope, inplace), padding)
+    return _masked(F.leaky_relu(x, slope, inplace), padding)

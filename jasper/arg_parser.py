@@ -1,42 +1,58 @@
-"""Jasper's options on the command line; architecture, features and augmentation are in YAML files."""
+"""Jasper's options on the command line; network, features and augmentation are described in YAML files."""
 
 import argparse
-from dataclasses import fields
+import math
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from torch import nn
-
-from common.cli import ArgumentParser, non_negative_float, non_negative_int, positive_float
-from common.config import AudioConfig
+from common.cli import ArgumentParser, non_negative_float, non_negative_int, option_of, positive_float
+from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
 from common.training.optim import LR_POLICIES, Optimization, jasper_schedule
-from common.training.settings import Settings
-from jasper.config import JasperSettings, ModelConfig
+from common.training.settings import Recipe, TrainingSetup
+from jasper.config import DatasetSettings, JasperSettings, ModelConfig
 from jasper.yaml_config import load_config
 
-# Published recipe (scripts/train_jasper.sh); those of the common options are for other models.
-_RECIPE = {
-    "epochs": 440,
-    "batch_size": 32,
-    "gradient_accumulation_steps": 2,
-    "optimizer": "novograd",
-    "learning_rate": 0.01,
-    "weight_decay": 1e-3,
-    "grad_clip_thresh": float("inf"),
-    "ema_decay": 0.999,
-    "epochs_per_checkpoint": 10,
-}
-# NovoGrad's as published, whose second number Adam, which squares each gradient by itself, could not live with.
-_BETAS, _ADAM_BETAS = (0.95, 0.0), (0.9, 0.999)
-_AUDIO_OPTIONS = (
-    *("sampling_rate", "filter_length", "hop_length", "win_length", "n_mel_channels"),
-    *("mel_fmin", "mel_fmax", "framing", "peak"),
+RECIPE = Recipe(
+    epochs=440,
+    batch_size=32,
+    gradient_accumulation_steps=2,
+    optimizer="novograd",
+    learning_rate=0.01,
+    weight_decay=1e-3,
+    grad_clip_thresh=math.inf,
+    ema_decay=0.999,
+    epochs_per_checkpoint=10,
+    keep_milestones=(100, 200, 300, 400),
 )
+# The published ones of NovoGrad; Adam, which squares each gradient element, needs a second one above 0.
+_BETAS, _ADAM_BETAS = (0.95, 0.0), (0.9, 0.999)
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add configuration, data and schedule; defaults are those of the published recipe."""
-    parser.set_defaults(**_RECIPE)
+_DATASET = DatasetSettings(min_duration=0.0, trim_silence=True)  # of inference; the sample rate is the model's
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """What training needs besides the options of every model."""
+
+    settings: JasperSettings
+    model_config: Path  # the file of ``settings``, for messages
+    dataset_path: Path
+    more_training_files: tuple[Path, ...]
+    seed: int
+
+
+@dataclass(frozen=True)
+class InferenceOptions:
+    """How recordings are prepared for transcription, and which of them are transcribed."""
+
+    dataset: DatasetSettings = _DATASET
+    pad_leading: int = 0  # frames
+
+
+def add_training_arguments(parser: ArgumentParser) -> None:
+    """Add configuration, data and learning-rate schedule; defaults are those of the published recipe."""
     group = parser.add_argument_group("Jasper")
     group.add_argument(
         "--model-config",
@@ -57,51 +73,42 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="FILE",
-        help="manifests, lists or folders to train on besides --training-files",
+        help="manifests, lists or folders to train on in addition to --training-files",
     )
     group.add_argument(
         "--max-duration",
         type=positive_float,
-        help="leave out training utterances of more seconds; as --model-config says if not given",
+        help="leave out training utterances of more seconds; if not given, the value in --model-config",
     )
     group = parser.add_argument_group("learning rate of Jasper")
-    group.add_argument("--lr-policy", choices=LR_POLICIES, default="exponential", help="how the learning rate falls")
-    group.add_argument("--warmup-epochs", type=non_negative_int, default=2, help="in which the learning rate rises")
-    group.add_argument("--hold-epochs", type=non_negative_int, default=140, help="in which it then stays")
-    group.add_argument("--min-lr", type=non_negative_float, default=1e-5, help="least learning rate")
+    group.add_argument("--lr-policy", choices=LR_POLICIES, default="exponential", help="how the learning rate decays")
+    group.add_argument("--warmup-epochs", type=non_negative_int, default=2, help="epochs in which it rises")
+    group.add_argument("--hold-epochs", type=non_negative_int, default=140, help="epochs in which it then stays")
+    group.add_argument("--min-lr", type=non_negative_float, default=1e-5, help="lowest learning rate")
     group.add_argument(
-        "--lr-exp-gamma", type=positive_float, default=0.981, help="factor of each epoch; of the exponential policy"
+        "--lr-exp-gamma", type=positive_float, default=0.981, help="factor of each epoch, for the exponential policy"
     )
 
 
-def jasper_settings(args: argparse.Namespace) -> JasperSettings:
-    """What --model-config says, with --override-config and --max-duration.
+def parse_training(args: argparse.Namespace) -> TrainingSetup:
+    """Read --model-config with --override-config and --max-duration; the features are those of the file.
 
     Raises:
+        OptionError: options of mel-spectrograms are given, which the file describes.
         InputError: the file is missing, or has a key or value that it must not have.
     """
+    for field in fields(AudioConfig):
+        name = "n_mel_channels" if field.name == "n_mels" else field.name
+        if hasattr(args, name):  # these options have no default
+            raise OptionError(
+                f"{option_of(name)} is for mel-spectrograms of other models; Jasper's features are described "
+                "in --model-config, see also --override-config"
+            )
     overrides = list(args.override_config)
     if args.max_duration is not None:
         sections = ("audio_dataset", "filterbank_features")
         overrides += [f"input_train.{section}.max_duration={args.max_duration}" for section in sections]
-    return load_config(args.model_config, overrides=overrides)
-
-
-def settings_from_args(args: argparse.Namespace) -> Settings:
-    """Features as the configuration has them; the published schedule.
-
-    Raises:
-        OptionError: options of mel-spectrograms are given, which the configuration describes.
-        InputError: the configuration is missing or wrong.
-    """
-    for name in _AUDIO_OPTIONS:
-        if hasattr(args, name):
-            option = name.replace("_", "-")
-            raise OptionError(
-                f"--{option} is for mel-spectrograms of other models; Jasper's features are described in "
-                "--model-config, see also --override-config"
-            )
-    settings = jasper_settings(args)
+    settings = load_config(args.model_config, overrides=overrides)
     schedule = jasper_schedule(
         args.learning_rate,
         policy=args.lr_policy,
@@ -111,7 +118,10 @@ def settings_from_args(args: argparse.Namespace) -> Settings:
         min_lr=args.min_lr,
         gamma=args.lr_exp_gamma,
     )
-    return Settings(
+    return TrainingSetup(
+        options=TrainingOptions(
+            settings, args.model_config, args.dataset_path, tuple(args.more_training_files), args.seed
+        ),
         audio=settings.model.features.audio,
         text=None,
         optimization=Optimization(schedule, betas=_BETAS if args.optimizer == "novograd" else _ADAM_BETAS, eps=1e-8),
@@ -119,21 +129,55 @@ def settings_from_args(args: argparse.Namespace) -> Settings:
     )
 
 
-def config_from_args(args: argparse.Namespace, audio: AudioConfig, *, base: ModelConfig | None = None) -> ModelConfig:
-    """The network, labels and features of the configuration; it says all of it, so that ``audio`` adds nothing.
+def model_config(
+    options: TrainingOptions, audio: AudioConfig, text: TextConfig | None, *, base: ModelConfig | None = None
+) -> ModelConfig:
+    """Network, labels and features of the YAML file, which describes them completely.
 
     Raises:
-        OptionError: ``base``, of the checkpoint to go on from, is another.
+        OptionError: ``base``, of the checkpoint to resume from, is another.
     """
-    config = jasper_settings(args).model
+    config = options.settings.model
     if base is not None and base != config:
         names = [one.name for one in fields(config) if getattr(config, one.name) != getattr(base, one.name)]
         raise OptionError(
-            f"--model-config {args.model_config} is not that of the checkpoint to go on from: other "
+            f"--model-config {options.model_config} is not that of the checkpoint to resume from: other "
             f"{', '.join(names)}; give the file that the run began with"
         )
     return config
 
 
-def set_up_networks(networks: dict[str, nn.Module], args: argparse.Namespace, *, new: bool) -> None:
-    """Options say nothing of the network beyond the configuration."""
+def add_inference_arguments(parser: ArgumentParser) -> None:
+    """Add how recordings and their transcripts are prepared."""
+    group = parser.add_argument_group("Jasper")
+    group.add_argument("--max-utterances", type=non_negative_int, default=0, help="transcribe so many; 0: all")
+    group.add_argument(
+        "--trim-silence",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="leave out both ends as far as they are 60 dB below the loudest part",
+    )
+    group.add_argument(
+        "--normalize-transcripts",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="bring references into the model's form: lower case, numbers in words, no punctuation",
+    )
+    group.add_argument(
+        "--pad-leading",
+        type=non_negative_int,
+        default=0,
+        help="frames of silence before each recording; published inference had 16, training has none",
+    )
+
+
+def parse_inference(args: argparse.Namespace) -> InferenceOptions:
+    """The options of `add_inference_arguments`, and --max-duration of any recognizer."""
+    dataset = replace(
+        _DATASET,
+        max_duration=args.max_duration or math.inf,
+        max_utts=args.max_utterances,
+        normalize_transcripts=args.normalize_transcripts,
+        trim_silence=args.trim_silence,
+    )
+    return InferenceOptions(dataset, args.pad_leading)

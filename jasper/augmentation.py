@@ -1,4 +1,4 @@
-"""Dither, and masks on features; each utterance's are drawn from seed, epoch and index alone."""
+"""Dither and masks of features, which depend on seed, epoch and index alone."""
 
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -7,10 +7,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from common.errors import InputError
+from jasper.checks import check_minimum, check_range
 
-_STREAM = 1  # sets these numbers apart from what else is drawn from seed, epoch and index
-_NOISE_SAMPLES = 2**16  # dither repeats after them; every utterance begins at a place of its own
+_STREAM = 1  # keeps these random numbers apart from others of the same seed, epoch and index
+_NOISE_SAMPLES = 2**16  # dither repeats after them; every utterance starts at a random position
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,13 @@ class SpecAugment:
     max_time: int = 10
 
     def __post_init__(self) -> None:
-        _check(self)
+        check_minimum(self, 0, *(one.name for one in fields(self)))
+        check_range(self, "freq")
+        check_range(self, "time")
 
     @property
     def n_draws(self) -> int:
-        """Uniform numbers that an utterance's masks take."""
+        """Uniform numbers that an utterance's masks need."""
         return 2 * (self.freq_masks + self.time_masks)
 
     def mask(self, n_bands: int, n_frames: int, lengths: Tensor, draws: Tensor) -> Tensor:
@@ -51,11 +53,13 @@ class CutoutAugment:
     max_time: int = 5
 
     def __post_init__(self) -> None:
-        _check(self)
+        check_minimum(self, 0, *(one.name for one in fields(self)))
+        check_range(self, "freq")
+        check_range(self, "time")
 
     @property
     def n_draws(self) -> int:
-        """Uniform numbers that an utterance's masks take."""
+        """Uniform numbers that an utterance's masks need."""
         return 4 * self.masks
 
     def mask(self, n_bands: int, n_frames: int, lengths: Tensor, draws: Tensor) -> Tensor:
@@ -68,19 +72,18 @@ class CutoutAugment:
 
 @dataclass(frozen=True)
 class Augmentation:
-    """How the features of training vary from one epoch to the next."""
+    """Random changes of the features in training."""
 
     dither: float = 1e-5  # standard deviation of noise that is added to waves; full scale is 1
     spec_augment: SpecAugment | None = None
     cutout_augment: CutoutAugment | None = None
 
     def __post_init__(self) -> None:
-        if self.dither < 0:
-            raise InputError(f"dither {self.dither}: expected at least 0")
+        check_minimum(self, 0, "dither")
 
     @property
     def n_draws(self) -> int:
-        """Uniform numbers that one utterance takes: where its noise begins, then those of its masks."""
+        """Uniform numbers that an utterance needs: the start of its noise, then those of its masks."""
         return 1 + sum(one.n_draws for one in self._masks())
 
     def draw(self, *, seed: int, epoch: int, index: int) -> Tensor:
@@ -99,16 +102,16 @@ class Augmentation:
     def masked(self, features: Tensor, lengths: Tensor, draws: Tensor) -> Tensor:
         """features (B, C, F) of ``lengths`` (B,) frames, with masks; draws (B, n_draws).
 
-        A mask is the mean of normalised features, 0. It begins where it leaves a band or frame free after it, so that
-        the last one is masked only by what covers all, as published. It lies within an utterance's own frames, where
-        the original counts the batch's padding in: what an utterance loses does not depend on its company.
+        A mask is 0, the mean of normalized features. As published, the last band or frame is masked only by a mask that
+        covers all of them. A mask lies within an utterance's own frames, where the original counts the batch's padding
+        in, so that it does not depend on the rest of the batch.
         """
         for one, own in zip(self._masks(), draws[:, 1:].split([one.n_draws for one in self._masks()], dim=1)):
             features = features.masked_fill(one.mask(features.size(1), features.size(2), lengths, own), 0.0)
         return features
 
     def _masks(self) -> list[SpecAugment | CutoutAugment]:
-        """In the order in which they are laid on."""
+        """In the order in which they are applied."""
         return [one for one in (self.cutout_augment, self.spec_augment) if one is not None and one.n_draws > 0]
 
 
@@ -126,13 +129,3 @@ def _spans(draws: Tensor, shortest: int, longest: int, sizes: Tensor, size: int)
 def _noise(device: torch.device) -> Tensor:
     """The same (_NOISE_SAMPLES,) float32 on every device."""
     return torch.randn(_NOISE_SAMPLES, generator=torch.Generator().manual_seed(0)).to(device)
-
-
-def _check(config: SpecAugment | CutoutAugment) -> None:
-    for one in fields(config):
-        if getattr(config, one.name) < 0:
-            raise InputError(f"{one.name} {getattr(config, one.name)}: expected at least 0")
-    for axis in ("freq", "time"):
-        low, high = getattr(config, f"min_{axis}"), getattr(config, f"max_{axis}")
-        if low > high:
-            raise InputError(f"min_{axis} {low} and max_{axis} {high}: expected min_{axis} <= max_{axis}")

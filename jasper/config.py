@@ -1,17 +1,17 @@
-"""What a Jasper is and hears (in every checkpoint), and how a run reads and varies its recordings (not in one)."""
+"""Jasper's architecture and features (in every checkpoint), and how a training run reads and perturbs recordings."""
 
 import math
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field
 
-from common.config import AudioConfig
+from common.config import AudioConfig, from_plain
 from common.errors import InputError
 from jasper.augmentation import Augmentation
+from jasper.checks import check_choice, check_minimum, check_probability, check_range
 
 ACTIVATIONS = ("hardtanh", "relu", "selu")
-INITIALISATIONS = ("xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal")
+INITIALIZATIONS = ("xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal")
 WINDOWS = ("hann", "hamming", "blackman", "bartlett", "none")
-NORMALISATIONS = ("per_feature", "all_features", "none")
+NORMALIZATIONS = ("per_feature", "all_features", "none")
 LABELS = (" ", *"abcdefghijklmnopqrstuvwxyz", "'")
 
 
@@ -29,22 +29,19 @@ class FeatureConfig:
     window: str = "hann"
     normalize: str = "per_feature"  # over an utterance's frames, of each band or of all together
     n_fft: int | None = 512  # samples; None: the next power of two from a window's
-    preemph: float | None = 0.97  # what is taken off of the sample before; None: nothing
+    preemph: float | None = 0.97  # share of the previous sample that is subtracted; None: none
     n_filt: int = 64  # mel bands
     lowfreq: float = 0.0  # Hz
     highfreq: float | None = None  # Hz; None: half the sampling rate
     log: bool = True
     pad_align: int = 16  # frames; batches are padded to a multiple of it; 0: not at all
-    frame_splicing: int = 1  # frames side by side that make one
+    frame_splicing: int = 1  # neighboring frames that are stacked into one
 
     def __post_init__(self) -> None:
-        _check_choice("window", self.window, WINDOWS)
-        _check_choice("normalize", self.normalize, NORMALISATIONS)
-        for name in ("sample_rate", "n_filt", "frame_splicing"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} {getattr(self, name)}: expected at least 1")
-        if self.pad_align < 0:
-            raise InputError(f"pad_align {self.pad_align}: expected at least 0")
+        check_choice("window", self.window, WINDOWS)
+        check_choice("normalize", self.normalize, NORMALIZATIONS)
+        check_minimum(self, 1, "sample_rate", "n_filt", "frame_splicing")
+        check_minimum(self, 0, "pad_align")
         if self.win_length < 2 or self.hop_length < 1:
             raise InputError(
                 f"window_size {self.window_size} s and window_stride {self.window_stride} s: expected at least two "
@@ -76,12 +73,12 @@ class FeatureConfig:
 
     @property
     def n_features(self) -> int:
-        """Channels that the network reads."""
+        """Input channels of the network."""
         return self.n_filt * self.frame_splicing
 
     @property
     def audio(self) -> AudioConfig:
-        """The same bands as checkpoints and lists of every model describe them."""
+        """The same features as an `AudioConfig`, which every checkpoint holds."""
         return AudioConfig(
             sampling_rate=self.sample_rate,
             filter_length=self.fft_length,
@@ -95,7 +92,7 @@ class FeatureConfig:
 
 @dataclass(frozen=True)
 class BlockConfig:
-    """One block of the encoder: convolutions, each with batch norm, and ways around them."""
+    """One block of the encoder: convolutions, each with batch norm, and residual connections around them."""
 
     filters: int
     repeat: int = 3
@@ -103,13 +100,11 @@ class BlockConfig:
     stride: int = 1
     dilation: int = 1
     dropout: float = 0.2
-    residual: bool = True  # a way around the block
-    residual_dense: bool = False  # and one from the input of every such block before it
+    residual: bool = True  # a connection around the block
+    residual_dense: bool = False  # and one from the input of every earlier dense block
 
     def __post_init__(self) -> None:
-        for name in ("filters", "repeat", "kernel_size", "stride", "dilation"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} {getattr(self, name)}: expected at least 1")
+        check_minimum(self, 1, "filters", "repeat", "kernel_size", "stride", "dilation")
         if self.stride > 1 and self.dilation > 1:
             raise InputError(f"stride {self.stride} and dilation {self.dilation}: expected one of them to be 1")
         if not 0 <= self.dropout < 1:
@@ -117,20 +112,20 @@ class BlockConfig:
         if self.residual and (self.stride > 1 or self.kernel_size % 2 == 0):
             raise InputError(
                 f"kernel_size {self.kernel_size} and stride {self.stride} of a residual block: "
-                "expected an odd one and 1, as what goes around it keeps its length"
+                "expected an odd one and 1, as the residual connection keeps its length"
             )
         if self.residual_dense and not self.residual:
             raise InputError("residual_dense without residual: expected both or none")
 
     @property
     def padding(self) -> int:
-        """Frames of silence on either side of each convolution's input."""
+        """Frames of zeros on either side of each convolution's input."""
         return self.kernel_size // 2 * self.dilation
 
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """Architecture, labels and features, all that inference needs to know; names are those of the YAML files.
+    """Architecture, labels and features; names are those of the YAML files.
 
     Raises:
         InputError: values that do not fit together; names the field.
@@ -138,7 +133,7 @@ class ModelConfig:
 
     blocks: tuple[BlockConfig, ...]
     activation: str = "relu"
-    use_conv_masks: bool = True  # whether frames past an utterance's end are silenced before each convolution
+    use_conv_masks: bool = True  # whether frames past an utterance's end are set to 0 before each convolution
     init: str = "xavier_uniform"
     decoder_init: str = "xavier_uniform"
     labels: tuple[str, ...] = LABELS  # without the blank, which follows them
@@ -147,12 +142,12 @@ class ModelConfig:
     def __post_init__(self) -> None:
         # A checkpoint gives plain types.
         if isinstance(self.features, dict):
-            object.__setattr__(self, "features", _build(FeatureConfig, self.features))
-        blocks = tuple(_build(BlockConfig, one) if isinstance(one, dict) else one for one in self.blocks)
-        object.__setattr__(self, "blocks", blocks)
-        _check_choice("activation", self.activation, ACTIVATIONS)
-        _check_choice("init", self.init, INITIALISATIONS)
-        _check_choice("decoder.init", self.decoder_init, INITIALISATIONS)
+            object.__setattr__(self, "features", from_plain(FeatureConfig, self.features, where="features"))
+        blocks = (from_plain(BlockConfig, one, where="blocks") if isinstance(one, dict) else one for one in self.blocks)
+        object.__setattr__(self, "blocks", tuple(blocks))
+        check_choice("activation", self.activation, ACTIVATIONS)
+        check_choice("init", self.init, INITIALIZATIONS)
+        check_choice("decoder.init", self.decoder_init, INITIALIZATIONS)
         if not self.blocks:
             raise InputError("blocks: expected at least one")
         if not self.labels or any(len(label) != 1 for label in self.labels) or len(set(self.labels)) < len(self.labels):
@@ -163,13 +158,8 @@ class ModelConfig:
         """Labels and the blank."""
         return len(self.labels) + 1
 
-    @property
-    def blank(self) -> int:
-        """The blank's id, the last."""
-        return len(self.labels)
-
     def n_outputs(self, n_frames: int) -> int:
-        """Frames that come out of the network for so many frames of features."""
+        """Frames of output for so many frames of features."""
         for block in self.blocks:
             for _ in range(block.repeat):
                 n_frames = (n_frames + 2 * block.padding - block.dilation * (block.kernel_size - 1) - 1) // block.stride
@@ -184,11 +174,12 @@ class SpeedPerturbation:
     min_rate: float = 0.85
     max_rate: float = 1.15
     discrete: bool = False  # one of min_rate, 1 and max_rate; else any between them
-    p: float = 0.1  # how likely an utterance is changed
+    p: float = 0.1  # probability that an utterance is changed
+    rng: None = None  # in published files, without a meaning
 
     def __post_init__(self) -> None:
-        _check_range("rate", self.min_rate, self.max_rate, above=0)
-        _check_probability(self.p)
+        check_range(self, "rate", above=0)
+        check_probability(self.p)
 
 
 @dataclass(frozen=True)
@@ -198,40 +189,43 @@ class GainPerturbation:
     min_gain_dbfs: float = -10
     max_gain_dbfs: float = 10
     p: float = 0.1
+    rng: None = None  # in published files, without a meaning
 
     def __post_init__(self) -> None:
-        _check_range("gain_dbfs", self.min_gain_dbfs, self.max_gain_dbfs)
-        _check_probability(self.p)
+        check_range(self, "gain_dbfs")
+        check_probability(self.p)
 
 
 @dataclass(frozen=True)
 class ShiftPerturbation:
-    """Earlier (positive) or later speech; what is left is silent."""
+    """Earlier (positive) or later speech; the rest is filled with zeros."""
 
     min_shift_ms: float = -5.0
     max_shift_ms: float = 5.0
     p: float = 0.1
+    rng: None = None  # in published files, without a meaning
 
     def __post_init__(self) -> None:
-        _check_range("shift_ms", self.min_shift_ms, self.max_shift_ms)
-        _check_probability(self.p)
+        check_range(self, "shift_ms")
+        check_probability(self.p)
 
 
 @dataclass(frozen=True)
 class DatasetSettings:
-    """Which recordings of a list are used, and how they are read and varied (``audio_dataset`` of the YAML files)."""
+    """Which recordings of a list are used, and how they are read and perturbed; ``audio_dataset`` in YAML."""
 
     sample_rate: int = 16000  # Hz
     min_duration: float = 0.1  # s; shorter recordings are left out
     max_duration: float = math.inf  # s; longer ones too
-    pad_to_max_duration: bool = False  # whether all batches have the shape of the longest recording
+    pad_to_max_duration: bool = False  # whether all batches are padded to max_duration
     max_utts: int = 0  # recordings to use at most; 0: all
     normalize_transcripts: bool = True
-    trim_silence: bool = False  # what is 60 dB below the loudest, at both ends
+    trim_silence: bool = False  # leave out both ends as far as they are 60 dB below the loudest part
     speed_perturbation: SpeedPerturbation | None = None
     gain_perturbation: GainPerturbation | None = None
     shift_perturbation: ShiftPerturbation | None = None
     ignore_offline_speed_perturbation: bool = False  # whether of copies at several speeds only the original is used
+    sort_by_duration: bool = False  # of published files
 
     def __post_init__(self) -> None:
         if not 0 <= self.min_duration < self.max_duration:
@@ -239,13 +233,15 @@ class DatasetSettings:
                 f"min_duration {self.min_duration} s and max_duration {self.max_duration} s: "
                 "expected 0 <= min_duration < max_duration"
             )
+        if self.sort_by_duration:
+            raise InputError("sort_by_duration: expected false; batches are length-bucketed anyway")
         if self.pad_to_max_duration and math.isinf(self.max_duration):
             raise InputError("pad_to_max_duration: expected a max_duration too")
 
 
 @dataclass(frozen=True)
 class InputSettings:
-    """What is read, and how its features are varied."""
+    """One input section: recordings, and the augmentation of their features."""
 
     dataset: DatasetSettings
     augmentation: Augmentation
@@ -253,31 +249,8 @@ class InputSettings:
 
 @dataclass(frozen=True)
 class JasperSettings:
-    """All that a YAML file says."""
+    """The contents of a YAML file."""
 
     model: ModelConfig
     train: InputSettings
     val: InputSettings
-
-
-def _build(kind: type, values: dict[str, Any]) -> Any:
-    unknown = sorted(set(values) - {one.name for one in fields(kind)})
-    if unknown:
-        raise InputError(f"{kind.__name__} has no field {', '.join(unknown)}; is it of a newer version?")
-    return kind(**values)
-
-
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise InputError(f"{name} {value!r}: expected one of {', '.join(choices)}")
-
-
-def _check_range(name: str, low: float, high: float, *, above: float = -math.inf) -> None:
-    if not above < low <= high:
-        bound = "" if math.isinf(above) else f"{above} < "
-        raise InputError(f"min_{name} {low} and max_{name} {high}: expected {bound}min_{name} <= max_{name}")
-
-
-def _check_probability(p: float) -> None:
-    if not 0 <= p <= 1:
-        raise InputError(f"p {p}: expected a probability, from 0 to 1")

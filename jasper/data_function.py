@@ -1,8 +1,6 @@
-"""Jasper's data: recordings with transcripts, perturbed anew in each epoch of training."""
+"""Jasper's data: recordings with transcripts, perturbed differently in each epoch of training."""
 
-import argparse
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,18 +11,31 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from common.config import AudioConfig, TextConfig
+from common.data.batch import Batch
 from common.errors import InputError
-from common.progress import print_line
-from jasper.arg_parser import jasper_settings
-from jasper.batch import JasperBatch
-from jasper.config import DatasetSettings, InputSettings, ModelConfig
-from jasper.recordings import Recordings, Selection
+from jasper.arg_parser import TrainingOptions
+from jasper.config import InputSettings, ModelConfig
+from jasper.recordings import JasperRecordings
 from jasper.text import Labels
 from jasper.waveform import perturb
 
-__all__ = ["JasperBatch", "JasperDataset", "JasperUtterance", "build_dataset", "open_speech"]
-
 _STREAM = 2  # keeps these random numbers apart from those of the features' augmentation
+
+
+@dataclass(frozen=True)
+class JasperBatch(Batch):
+    """Recordings, whose features are computed on the network's device, and their transcripts."""
+
+    waves: Tensor  # (B, T) float32 in [-1, 1], 0 past the ends
+    wave_lengths: Tensor  # (B,) int64 samples
+    tokens: Tensor  # (B, L) int64 label ids, 0 past the ends
+    token_lengths: Tensor  # (B,) int64
+    hop_length: int  # samples between frames of features
+    draws: Tensor | None = None  # (B, n_draws) float32, random numbers of the augmentation; None: no augmentation
+
+    @property
+    def n_frames(self) -> Tensor:
+        return ((self.wave_lengths + self.hop_length - 1) // self.hop_length).sum()
 
 
 @dataclass(frozen=True)
@@ -34,40 +45,31 @@ class JasperUtterance:
     name: str  # "wavs/a.wav (train.json: entry 7)"
     wave: Tensor  # (T,) float32
     tokens: Tensor  # (L,) int64
-    draws: Tensor | None = None  # (K,) float32, what its features' augmentation is drawn from
+    draws: Tensor | None = None  # (n_draws,) float32, random numbers of its features' augmentation
 
 
 class JasperDataset:
     """Utterances of manifests, lists or folders, with the transcripts that CTC aligns them with.
 
-    ``draw`` gives an utterance as training hears it: one of its recordings, perturbed, with the random numbers that
-    dither and masks come from; all of that is decided by seed, epoch and index. Indexing gives the original.
+    ``draw`` gives an utterance for training: one of its recordings, perturbed, with the random numbers of dither and
+    masks; all of that depends on seed, epoch and index alone. Indexing gives the original, for validation.
 
     Raises:
-        InputError: a source or a recording is missing or broken, a transcript is missing or has no known characters,
-            or it is too long for its recording.
+        InputError: a source or a recording is missing or broken, a transcript is missing, has no known characters or
+            is too long for its recording.
     """
 
     def __init__(
-        self,
-        sources: Sequence[Path],
-        *,
-        folder: Path,
-        settings: InputSettings,
-        model: ModelConfig,
-        seed: int = 0,
-        note: Callable[[str], None] = print_line,
+        self, sources: Sequence[Path], *, folder: Path, settings: InputSettings, model: ModelConfig, seed: int = 0
     ) -> None:
         self._settings = settings
         self._model = model
         self._seed = seed
-        dataset = settings.dataset
-        self._recordings = Recordings(sources, folder=folder, selection=_selection(dataset, model.labels))
-        if self._recordings.note:
-            note(f"note: {self._recordings.note}")
+        self._recordings = JasperRecordings(sources, folder=folder, settings=settings.dataset, labels=model.labels)
         labels = Labels(model.labels)
         self._tokens = [self._encode(index, labels) for index in range(len(self._recordings))]
-        self.lengths = [round(seconds * dataset.sample_rate) for seconds in self._recordings.durations]  # samples
+        rate = settings.dataset.sample_rate
+        self.lengths = [round(seconds * rate) for seconds in self._recordings.durations]  # samples
         for index, n_samples in enumerate(self.lengths):
             self._check_aligns(index, n_samples)
 
@@ -152,47 +154,17 @@ class JasperDataset:
             )
 
 
-def open_speech(args: argparse.Namespace, model: ModelConfig) -> Recordings:
-    """What ``inference.py --jasper`` shall write down, brought to the rate that ``model`` hears."""
-    selection = Selection(
-        sampling_rate=model.features.sample_rate,
-        labels=model.labels,
-        trim_silence=args.trim_silence,
-        normalize_transcripts=args.normalize_transcripts,
-        max_duration=args.max_duration or math.inf,
-        max_utterances=args.max_utterances,
-    )
-    recordings = Recordings(args.input, folder=args.dataset_path, selection=selection)
-    if recordings.note:
-        print_line(f"note: {recordings.note}")
-    return recordings
-
-
-def _selection(dataset: DatasetSettings, labels: tuple[str, ...]) -> Selection:
-    return Selection(
-        sampling_rate=dataset.sample_rate,
-        labels=labels,
-        trim_silence=dataset.trim_silence,
-        normalize_transcripts=dataset.normalize_transcripts,
-        min_duration=dataset.min_duration,
-        max_duration=dataset.max_duration,
-        max_utterances=dataset.max_utts,
-    )
-
-
 def build_dataset(
-    args: argparse.Namespace, filelist: Path, *, audio: AudioConfig, text: TextConfig | None
+    options: TrainingOptions, filelist: Path, *, audio: AudioConfig, text: TextConfig | None, training: bool
 ) -> JasperDataset:
-    """The dataset of a manifest, list or folder, with the settings that the configuration has for its purpose.
+    """The dataset of a manifest, list or folder, with the settings of the YAML file for training or validation.
 
-    ``audio`` and ``text`` have no part in it: the configuration says what features and labels are.
+    ``audio`` and ``text`` are not used: the YAML file describes features and labels.
     """
-    settings = jasper_settings(args)
-    training = filelist is args.training_files  # both options may name the same file
     return JasperDataset(
-        [filelist, *args.more_training_files] if training else [filelist],
-        folder=args.dataset_path,
-        settings=settings.train if training else settings.val,
-        model=settings.model,
-        seed=args.seed,
+        [filelist, *options.more_training_files] if training else [filelist],
+        folder=options.dataset_path,
+        settings=options.settings.train if training else options.settings.val,
+        model=options.settings.model,
+        seed=options.seed,
     )

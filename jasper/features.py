@@ -1,10 +1,10 @@
-"""Jasper's log-mel features in torch: batched, on CPU and GPU, each utterance as if it were alone."""
+"""Jasper's log-mel features in torch: batched, on CPU and GPU, independent of what else is in the batch."""
 
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from librosa.filters import mel as mel_filters  # not on first use: worker processes share what is imported early
+from librosa.filters import mel as mel_filters  # not on first use: worker processes share early imports
 from torch import Tensor, nn
 
 from common.audio.mel import full_precision_products
@@ -23,14 +23,14 @@ _WINDOWS = {
 
 @dataclass(frozen=True)
 class Features:
-    """What the network reads; float32, 0 past an utterance's end."""
+    """Input of the network; float32, 0 past an utterance's end."""
 
     features: Tensor  # (B, C, F)
     lengths: Tensor  # (B,) int64 frames
 
 
 class FeatureExtractor(nn.Module):
-    """wave -> normalised log-mel-spectrogram as ``FeatureConfig`` describes it.
+    """wave -> normalized log-mel-spectrogram as ``FeatureConfig`` describes it.
 
     Pre-emphasis, frames of ``n_fft`` samples around every ``hop_length``-th one with the signal reflected at its
     ends, a symmetric window in their middle, power, Slaney mel filters of equal area, ln(x + 1e-20), and over an
@@ -42,7 +42,7 @@ class FeatureExtractor(nn.Module):
         super().__init__()
         self.config = config
         n_fft, win_length = config.fft_length, config.win_length
-        # The rest of a frame is multiplied by zeros, which changes the phase alone if it is left out.
+        # The rest of a frame is multiplied by zeros; leaving it out changes only the phase.
         self._pad_left = n_fft // 2 - (n_fft - win_length) // 2  # samples
         basis = mel_filters(
             sr=config.sample_rate, n_fft=n_fft, n_mels=config.n_filt, fmin=config.lowfreq, fmax=config.highfreq
@@ -53,7 +53,7 @@ class FeatureExtractor(nn.Module):
         self.register_buffer("window", window, persistent=False)  # (win_length,)
 
     def n_frames(self, n_samples: int | Tensor) -> int | Tensor:
-        """Frames that count of a recording of ``n_samples``."""
+        """Valid frames of a recording of ``n_samples``."""
         frames = (n_samples + self.config.hop_length - 1) // self.config.hop_length
         return (frames + self.config.frame_splicing - 1) // self.config.frame_splicing
 
@@ -65,19 +65,19 @@ class FeatureExtractor(nn.Module):
         """
         config = self.config
         with torch.autocast(waves.device.type, enabled=False), full_precision_products():
-            spectrum = self._spectrum(self._emphasised(waves.float()), lengths)
+            spectrum = self._spectrum(self._emphasized(waves.float()), lengths)
         mask = mask_from_lengths((lengths + config.hop_length - 1) // config.hop_length, spectrum.size(2)).unsqueeze(1)
         if config.frame_splicing > 1:
             spectrum = _spliced(spectrum * mask, config.frame_splicing)
         n_frames = self.n_frames(lengths)
         mask = mask_from_lengths(n_frames, spectrum.size(2)).unsqueeze(1)
-        features = self._normalised(spectrum, n_frames, mask)
+        features = self._normalized(spectrum, n_frames, mask)
         if config.pad_align > 0:
             features = F.pad(features, (0, -features.size(2) % config.pad_align))
         return Features(features, n_frames)
 
-    def _emphasised(self, waves: Tensor) -> Tensor:
-        """waves (B, T) -> (B, T), a share of the sample before taken off."""
+    def _emphasized(self, waves: Tensor) -> Tensor:
+        """waves (B, T) -> (B, T), with a share of the previous sample subtracted."""
         if not self.config.preemph:
             return waves
         return torch.cat([waves[:, :1], waves[:, 1:] - self.config.preemph * waves[:, :-1]], dim=1)
@@ -92,27 +92,27 @@ class FeatureExtractor(nn.Module):
         return torch.log(mel + FLOOR) if config.log else mel
 
     def _reflected(self, waves: Tensor, lengths: Tensor) -> Tensor:
-        """waves (B, T) -> (B, T + win_length), continued at each one's own ends by its mirror image."""
+        """waves (B, T) -> (B, T + win_length), each reflected at its own ends."""
         n_samples = waves.size(1) + self.config.win_length
         position = (torch.arange(n_samples, device=waves.device) - self._pad_left).abs()
-        period = (2 * (lengths - 1)).clamp(min=1).unsqueeze(1)  # there and back
+        period = (2 * (lengths - 1)).clamp(min=1).unsqueeze(1)  # of the reflections
         position = position % period
         position = torch.minimum(position, period - position)
         return waves.gather(1, position)
 
-    def _normalised(self, features: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
+    def _normalized(self, features: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
         """features (B, C, F), mask (B, 1, F) True within an utterance -> (B, C, F), 0 elsewhere."""
         features = features.masked_fill(~mask, 0.0)
         if self.config.normalize == "none":
             return features
         axes = (2,) if self.config.normalize == "per_feature" else (1, 2)
         count = lengths[:, None, None] * (1 if axes == (2,) else features.size(1))
-        centred = (features - features.sum(axes, keepdim=True) / count).masked_fill(~mask, 0.0)
-        variance = centred.square().sum(axes, keepdim=True) / (count - 1).clamp(min=1)
-        return centred / (variance.sqrt() + STD_FLOOR)
+        centered = (features - features.sum(axes, keepdim=True) / count).masked_fill(~mask, 0.0)
+        variance = centered.square().sum(axes, keepdim=True) / (count - 1).clamp(min=1)
+        return centered / (variance.sqrt() + STD_FLOOR)
 
 
 def _spliced(features: Tensor, size: int) -> Tensor:
-    """features (B, C, F) -> (B, size * C, ceil(F / size)): each frame with those that follow it."""
+    """features (B, C, F) -> (B, size * C, ceil(F / size)): groups of ``size`` frames stacked into one."""
     frames = F.pad(features, (0, -features.size(2) % size)).unflatten(2, (-1, size))
     return frames.permute(0, 3, 1, 2).flatten(1, 2)

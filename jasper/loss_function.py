@@ -1,7 +1,5 @@
 """Jasper's loss: connectionist temporal classification, with word and character error rates in validation."""
 
-import argparse
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -9,9 +7,9 @@ from torch import Tensor
 from common.config import AudioConfig
 from common.recognition.error_rates import error_counts
 from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
-from jasper.arg_parser import jasper_settings
+from jasper.arg_parser import TrainingOptions
 from jasper.augmentation import Augmentation
-from jasper.batch import JasperBatch
+from jasper.data_function import JasperBatch
 from jasper.features import Features
 from jasper.model import Jasper, JasperOutput
 
@@ -40,14 +38,14 @@ class JasperObjective(Objective):
         return {"ctc_loss": torch.full((), len(batch.names), device=batch.waves.device)}
 
     def numerators(self, phase: str, networks: Networks, batch: JasperBatch) -> dict[str, Tensor]:
-        heard = self.features(networks["jasper"], batch)
-        out = networks["jasper"](heard.features, heard.lengths)
+        inputs = self.features(networks["jasper"], batch)
+        out = networks["jasper"](inputs.features, inputs.lengths)
         return {"ctc_loss": ctc_losses(out, batch, blank=networks["jasper"].labels.blank).sum()}
 
     def evaluate(self, networks: Networks, batch: JasperBatch) -> dict[str, Term]:
         network = networks["jasper"]
-        heard = self.features(network, batch)
-        out = network(heard.features, heard.lengths)
+        inputs = self.features(network, batch)
+        out = network(inputs.features, inputs.lengths)
         errors = error_counts(_references(network, batch), network.decode(out))
         loss = ctc_losses(out, batch, blank=network.labels.blank).sum()
         rates = {"wer": (errors.word_errors, errors.n_words), "cer": (errors.char_errors, errors.n_chars)}
@@ -58,25 +56,25 @@ class JasperObjective(Objective):
 
     def examples(self, networks: Networks, batch: JasperBatch) -> list[Example]:
         network = networks["jasper"]
-        heard = self.features(network, batch)
-        recognised = network.decode(network(heard.features, heard.lengths))
+        inputs = self.features(network, batch)
+        recognized = network.decode(network(inputs.features, inputs.lengths))
         return [
             Example(
                 batch.names[index],
-                mels={"features": heard.features[index, :, : int(heard.lengths[index])].cpu()},
+                mels={"features": inputs.features[index, :, : int(inputs.lengths[index])].cpu()},
                 audio={"recorded": batch.waves[index, : int(batch.wave_lengths[index])].cpu()},
-                texts={"reference": reference, "recognised": recognised[index]},
+                texts={"reference": reference, "recognized": recognized[index]},
             )
             for index, reference in enumerate(_references(network, batch)[:_N_EXAMPLES])
         ]
 
     def features(self, network: Jasper, batch: JasperBatch) -> Features:
-        """What the network reads of a batch, varied if it has draws."""
+        """The network's input of a batch, augmented if the batch has draws."""
         if batch.draws is None:
             return network.features(batch.waves, batch.wave_lengths)
-        heard = network.features(self._augmentation.dithered(batch.waves, batch.draws), batch.wave_lengths)
-        masked = self._augmentation.masked(heard.features, heard.lengths, batch.draws)
-        return Features(masked, heard.lengths)
+        inputs = network.features(self._augmentation.dithered(batch.waves, batch.draws), batch.wave_lengths)
+        masked = self._augmentation.masked(inputs.features, inputs.lengths, batch.draws)
+        return Features(masked, inputs.lengths)
 
 
 def ctc_losses(out: JasperOutput, batch: JasperBatch, *, blank: int) -> Tensor:
@@ -88,9 +86,9 @@ def ctc_losses(out: JasperOutput, batch: JasperBatch, *, blank: int) -> Tensor:
     return F.ctc_loss(log_probs, batch.tokens, out.lengths, batch.token_lengths, blank=blank, reduction="none")
 
 
-def build_objective(args: argparse.Namespace, audio: AudioConfig) -> JasperObjective:
+def build_objective(options: TrainingOptions, audio: AudioConfig) -> JasperObjective:
     """The objective with the augmentation of --model-config."""
-    return JasperObjective(jasper_settings(args).train.augmentation)
+    return JasperObjective(options.settings.train.augmentation)
 
 
 def _references(network: Jasper, batch: JasperBatch) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a recogniser reads: LibriSpeech's JSON manifests, lists of recordings, folders of them, or one file."""
+"""Lists of recordings for a recognizer: LibriSpeech's JSON manifests, plain lists, folders, or one file."""
 
 import json
 import math
@@ -9,6 +9,7 @@ from typing import Any
 
 from common.data.filelist import check_path, read_filelist
 from common.errors import InputError
+from common.files import read_json
 
 RECORDINGS = (".wav", ".flac")
 _WANTED = 'expected {"transcript": "...", "files": [{"fname": "...", "speed": 1}, ...]}'
@@ -19,7 +20,7 @@ class Recording:
     """One file of an utterance."""
 
     path: Path
-    speed: float = 1.0  # 1.1: an offline copy that speaks 1.1 times as fast
+    speed: float = 1.0  # 1.1: an offline copy that is 1.1 times as fast
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Entry:
 
     @property
     def original(self) -> Recording:
-        """The recording of natural speed; the first where no file says to be it."""
+        """The recording of speed 1; the first one if there is none."""
         return next((one for one in self.recordings if one.speed == 1), self.recordings[0])
 
 
@@ -89,40 +90,31 @@ def _clip(folder: Path, name: str) -> Path:
 
 
 def _metadata_rows(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Name, normalised transcript (else the transcript) and place of each clip; LJSpeech's columns are not quoted."""
+    """Name, normalized transcript (else the transcript) and place of each clip; LJSpeech's columns are not quoted."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from error
     if not any(line.strip() for line in lines):
-        raise InputError(f"{path}: the list is empty, expected lines of id|transcript|normalised transcript")
+        raise InputError(f"{path}: the list is empty, expected lines of id|transcript|normalized transcript")
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         name, *texts = (value.strip() for value in line.split("|"))
         text = next((value for value in reversed(texts[:2]) if value), "")
         if not name or not text or len(texts) > 2:
-            raise InputError(f"{path}:{number}: expected id|transcript|normalised transcript, got {line.strip()!r}")
+            raise InputError(f"{path}:{number}: expected id|transcript|normalized transcript, got {line.strip()!r}")
         yield name, text, f"{path}:{number}"
 
 
 def _read_manifest(path: Path, folder: Path) -> list[Entry]:
     try:
-        items = json.loads(path.read_bytes().decode("utf-8-sig"))
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such manifest") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: byte {error.start + 1} is not UTF-8; save the manifest as UTF-8") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}: not JSON ({error.msg}); expected a list of utterances") from error
+        items = read_json(path)
     except RecursionError as error:
         raise InputError(f"{path}: nested too deeply; expected a list of utterances") from error
-    if not isinstance(items, list):
-        raise InputError(f"{path}: holds a {type(items).__name__}, expected a list of utterances")
-    if not items:
-        raise InputError(f"{path}: the manifest is empty, expected a list of utterances")
+    if not isinstance(items, list) or not items:
+        held = "an empty list" if items == [] else f"a {type(items).__name__}"
+        raise InputError(f"{path}: holds {held}, expected a list of utterances")
     return [_entry(item, folder, where=f"{path}: entry {number}") for number, item in enumerate(items, 1)]
 
 
@@ -166,6 +158,6 @@ def _short(value: Any) -> str:
 
 
 def manifest_bytes(items: Sequence[dict[str, Any]]) -> bytes:
-    """The file that `read_entries` reads as a manifest: one utterance a line, so that it reads and compares well."""
+    """The file that `read_entries` reads as a manifest: one utterance a line."""
     lines = ",\n".join(json.dumps(item, ensure_ascii=False) for item in items)
     return f"[\n{lines}\n]\n".encode()

@@ -7,15 +7,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig, TextConfig, differences
 from common.errors import OptionError
 from common.nn.layers import Dropout, mask_from_lengths
 from jasper.config import BlockConfig, ModelConfig
-from jasper.decoding import greedy_decode
 from jasper.features import FeatureExtractor
 from jasper.text import Labels
-
-__all__ = ["Jasper", "JasperOutput", "ModelConfig", "build_networks"]
 
 _NORM_EPS = 1e-3
 _NORM_MOMENTUM = 0.1
@@ -28,14 +25,14 @@ _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
 
 @dataclass(frozen=True)
 class JasperOutput:
-    """What the network hears."""
+    """Output of the network."""
 
-    log_probs: Tensor  # (B, F, n_classes) float32; frames past an utterance's end mean nothing
+    log_probs: Tensor  # (B, F, n_classes) float32; frames past an utterance's end are not valid
     lengths: Tensor  # (B,) int64 frames
 
 
 class RowConv(nn.Conv1d):
-    """A convolution over time of rows (B, C, 1, F), which unlike (B, C, F) can lie channels last in memory."""
+    """A convolution over time of (B, C, 1, F), which unlike (B, C, F) supports the channels-last memory format."""
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, in_channels, 1, F) -> (B, out_channels, 1, F)."""
@@ -49,14 +46,14 @@ class RowConv(nn.Conv1d):
 
 
 class Block(nn.Module):
-    """Convolutions with batch norm, and what goes around them; the sum comes before the last activation.
+    """Convolutions with batch norm and residual connections, which are added before the last activation.
 
-    What frames past an utterance's end hold is silenced before each convolution, if ``masks``. Batch statistics count
+    What frames past an utterance's end hold is masked before each convolution, if ``masks``. Batch statistics count
     these frames, as published.
     """
 
-    def __init__(self, config: BlockConfig, *, in_channels: int, panes: tuple[int, ...], activation: str) -> None:
-        """``panes`` are the channels of each input that goes around the block."""
+    def __init__(self, config: BlockConfig, *, in_channels: int, inputs: tuple[int, ...], activation: str) -> None:
+        """``inputs`` are the channels of the input of each residual connection."""
         super().__init__()
         self.conv = nn.ModuleList()
         for index in range(config.repeat):
@@ -75,29 +72,29 @@ class Block(nn.Module):
                 self.conv.extend([_ACTIVATIONS[activation](), Dropout(config.dropout)])
         self.res = nn.ModuleList(
             nn.ModuleList([RowConv(channels, config.filters, 1, bias=False), _norm(config.filters)])
-            for channels in panes
+            for channels in inputs
         )
         self.out = nn.Sequential(_ACTIVATIONS[activation](), Dropout(config.dropout))
 
-    def forward(self, panes: list[Tensor], lengths: Tensor, *, masks: bool) -> tuple[Tensor, Tensor]:
-        """panes (B, C, 1, F) each, silent past the ends if ``masks`` -> (B, filters, 1, F), lengths (B,) after.
+    def forward(self, inputs: list[Tensor], lengths: Tensor, *, masks: bool) -> tuple[Tensor, Tensor]:
+        """inputs (B, C, 1, F) each, 0 past the ends if ``masks`` -> (B, filters, 1, F), lengths (B,) after.
 
-        The last pane goes through the convolutions; all of them go around, if the block has a way for each.
+        The last one goes through the convolutions, all of them through the residual connections if there are any.
         """
-        x = panes[-1]
+        x = inputs[-1]
         for layer in self.conv:
             if isinstance(layer, RowConv):
-                x = layer(x if x is panes[-1] or not masks else silenced(x, lengths))
+                x = layer(x if x is inputs[-1] or not masks else masked(x, lengths))
                 lengths = layer.output_lengths(lengths)
             else:
                 x = layer(x)
-        for (conv, norm), pane in zip(self.res, panes):
-            x = x + norm(conv(pane))
+        for (conv, norm), residual in zip(self.res, inputs):
+            x = x + norm(conv(residual))
         return self.out(x), lengths
 
 
 class Encoder(nn.Module):
-    """The blocks; names and numbers of its parameters are the published ones."""
+    """The blocks; names of its parameters are the published ones."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -107,20 +104,20 @@ class Encoder(nn.Module):
         channels, dense = config.features.n_features, ()
         for block in config.blocks:
             if block.residual_dense:
-                dense = panes = (*dense, channels)
+                dense = inputs = (*dense, channels)
             else:
-                panes = (channels,) if block.residual else ()
-            self.layers.append(Block(block, in_channels=channels, panes=panes, activation=config.activation))
+                inputs = (channels,) if block.residual else ()
+            self.layers.append(Block(block, in_channels=channels, inputs=inputs, activation=config.activation))
             channels = block.filters
 
     def forward(self, features: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """features (B, C, F), lengths (B,) frames -> (B, channels, 1, F'), lengths (B,)."""
-        # Channels last: else bfloat16 is converted for every layer, which costs narrow networks a sixth on CPUs.
+        # Channels last: otherwise bfloat16 is converted for every layer, which costs narrow networks a sixth on CPUs.
         x = features.unsqueeze(2).contiguous(memory_format=torch.channels_last)
         dense: list[Tensor] = []
         for block, is_dense in zip(self.layers, self.dense):
             if self.masks:
-                x = silenced(x, lengths)
+                x = masked(x, lengths)
             if is_dense:
                 dense.append(x)
             x, lengths = block(dense if is_dense else [x], lengths, masks=self.masks)
@@ -162,7 +159,7 @@ class Jasper(nn.Module):
 
     @torch.no_grad()
     def infer(self, features: Tensor, lengths: Tensor) -> JasperOutput:
-        """As `forward`, without gradients."""
+        """`forward` without gradients."""
         return self(features, lengths)
 
     @torch.no_grad()
@@ -171,8 +168,8 @@ class Jasper(nn.Module):
 
         ``pad_leading`` frames of zeros go before the features; the published inference has 16.
         """
-        heard = self.features(waves, wave_lengths)
-        out = self.infer(F.pad(heard.features, (pad_leading, 0)), heard.lengths + pad_leading)
+        inputs = self.features(waves, wave_lengths)
+        out = self.infer(F.pad(inputs.features, (pad_leading, 0)), inputs.lengths + pad_leading)
         return self.decode(out)
 
     def decode(self, out: JasperOutput) -> list[str]:
@@ -190,7 +187,23 @@ class Jasper(nn.Module):
                         layers[index] = nn.Identity()
 
 
-def silenced(x: Tensor, lengths: Tensor) -> Tensor:
+def greedy_decode(log_probs: Tensor, lengths: Tensor | None, *, blank: int) -> list[list[int]]:
+    """The likeliest label of each frame, repeats merged and blanks left out (Graves et al. 2006, section 3.2).
+
+    log_probs (B, F, n_classes), lengths (B,) frames -> label ids of each utterance. Frames past an utterance's end do
+    not count; without ``lengths`` all frames do, as in the published evaluation.
+    """
+    best = log_probs.argmax(dim=2)
+    if lengths is not None:
+        best = best.masked_fill(~mask_from_lengths(lengths, best.size(1)), blank)
+    previous = F.pad(best, (1, 0), value=blank)[:, :-1]
+    kept = (best != blank) & (best != previous)
+    # Two copies from the device, whatever the batch.
+    best, kept = best.cpu(), kept.cpu()
+    return [row[chosen].tolist() for row, chosen in zip(best, kept)]
+
+
+def masked(x: Tensor, lengths: Tensor) -> Tensor:
     """x (B, C, 1, F), 0 past the ends of ``lengths`` (B,) frames."""
     if lengths.device.type == "cpu" and not torch.compiler.is_compiling() and bool((lengths >= x.size(3)).all()):
         return x
@@ -211,11 +224,12 @@ def _fold(norm: nn.BatchNorm2d, *, into: RowConv) -> None:
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
 ) -> dict[str, nn.Module]:
-    """A new network with random weights; training and ``inference`` need the same, and ``text`` has no part in it.
+    """A new network with random weights; ``text`` and ``inference`` change nothing.
 
     Raises:
         OptionError: ``audio`` is not what the configuration says of its features.
     """
     if config.features.audio != audio:
-        raise OptionError("the audio that a Jasper hears is that of its features; expected config.features.audio")
+        lines = differences(audio, config.features.audio, names=("given", "of the features"))
+        raise OptionError(f"audio settings other than those of Jasper's features: {'; '.join(lines)}")
     return {"jasper": Jasper(config)}

@@ -1,4 +1,4 @@
-"""Transcripts as Jasper reads and writes them: published normalisation, and characters as labels."""
+"""Transcripts in Jasper's form: published normalization, and characters as labels."""
 
 import re
 import string
@@ -14,23 +14,23 @@ from common.text.normalization.published.abbreviations import ABBREVIATIONS
 if TYPE_CHECKING:
     import inflect
 
-# The original's own table has these two; for the rest Unidecode reads the same.
+# In the original's own table; Unidecode gives the same for the rest of it.
 _TRANSLITERATED = str.maketrans({"€": "e", "£": ""})
-# Those that were known when the published networks were trained.
+# Those that the published networks were trained with.
 _KNOWN = "mrs mr dr st co jr maj gen drs rev lt hon sgt capt esq ltd col ft".split()
 _ABBREVIATION = re.compile(rf"\b({'|'.join(_KNOWN)})\.")
-_WORDS_OF_MARKS = {"&": " and ", "+": " plus "}
+_SPOKEN_MARKS = {"&": " and ", "+": " plus "}
 _COMMAS = re.compile(r"[0-9][0-9,]+[0-9]")
 _DOLLARS = re.compile(r"\$([0-9.,]*[0-9]+)")
 _DECIMAL = re.compile(r"([0-9]+)\.([0-9]+)")
 _ORDINAL = re.compile(r"[0-9]+(?:st|nd|rd|th)")
 _NUMBER = re.compile(r"[0-9]+")
-_LONGEST_NUMBER = 10**9  # larger ones are read digit by digit, as telephone numbers, unless they are round
+_LONGEST_NUMBER = 10**9  # larger ones are read digit by digit unless they are round
 _MOST_DIGITS = 36  # of a number that inflect can name
 
 
 class Labels:
-    """Characters to ids and back; the blank of CTC follows them."""
+    """Characters to ids and back; the id of CTC's blank follows theirs."""
 
     def __init__(self, labels: tuple[str, ...]) -> None:
         self._labels = labels
@@ -40,11 +40,6 @@ class Labels:
     def blank(self) -> int:
         """The blank's id."""
         return len(self._labels)
-
-    @property
-    def n_classes(self) -> int:
-        """Labels and the blank."""
-        return len(self._labels) + 1
 
     def encode(self, text: str) -> list[int]:
         """Ids of the characters that are labels; others are left out, as published."""
@@ -58,11 +53,11 @@ class Labels:
 def normalize_transcript(text: str, labels: tuple[str, ...]) -> str:
     """A transcript in the characters of ``labels``: lower case, numbers and abbreviations written out (published).
 
-    Marks become blanks, "&" and "+" words. As published, "8:00" is "eight zero zero" and "50%" is "fifty".
+    Punctuation becomes spaces, "&" and "+" words. As published, "8:00" is "eight zero zero" and "50%" is "fifty".
     """
     text = unidecode(text.translate(_TRANSLITERATED)).lower()
     text = _ABBREVIATION.sub(lambda match: ABBREVIATIONS[match[1]], _with_numbers(text))
-    marks = {mark: " " for mark in string.punctuation if mark not in labels} | _WORDS_OF_MARKS
+    marks = {mark: " " for mark in string.punctuation if mark not in labels} | _SPOKEN_MARKS
     text = collapse_blanks(text.translate(str.maketrans(marks)))
     return collapse_blanks("".join(character for character in text if character in labels)).strip()
 
@@ -106,7 +101,7 @@ def _number(digits: str) -> str:
 
 @lru_cache(maxsize=1)
 def _engine() -> "inflect.engine":
-    # Imported here: it takes seconds, which transcripts without numbers need not wait for.
+    # Imported here: it takes seconds, which only transcripts with numbers need.
     import inflect
 
     return inflect.engine()

@@ -1,22 +1,20 @@
-"""Recordings as a recogniser hears them: resampled, without silence at the edges, and perturbed for training."""
+"""Recordings as input of a recognizer: resampled, without silence at the edges, and perturbed for training."""
 
 import math
 from pathlib import Path
 
 import numpy as np
-import soxr
-import torch
 import torch.nn.functional as F
 from numpy.random import Generator
 from torch import Tensor
 
+from common.audio.resampling import resample
 from common.audio.wav import load_wav
-from jasper.config import DatasetSettings, GainPerturbation, ShiftPerturbation, SpeedPerturbation
+from jasper.config import DatasetSettings, SpeedPerturbation
 
-_QUALITY = "HQ"  # of soxr; 79 dB from SoX itself
 _FRAME, _HOP = 2048, 512  # samples over which loudness is measured when silence is trimmed
 _SILENCE = 1e-6  # mean square relative to the loudest frame's: -60 dB
-_FAINTEST = 1e-10  # mean squares below this are taken for it
+_FAINTEST = 1e-10  # lower mean squares count as this
 
 
 def load_recording(path: Path, *, own_rate: int, sampling_rate: int, trim: bool, where: str = "") -> Tensor:
@@ -26,19 +24,7 @@ def load_recording(path: Path, *, own_rate: int, sampling_rate: int, trim: bool,
         AudioError: it cannot be read, or is of another rate than its header said; names ``where``.
     """
     wave = resample(load_wav(path, sampling_rate=own_rate, where=where), ratio=sampling_rate / own_rate)
-    if trim:
-        start, end = voiced_part(wave)
-        wave = wave[start:end]
-    return wave
-
-
-def resample(wave: Tensor, *, ratio: float) -> Tensor:
-    """(T,) -> (round(T x ratio),), at least one sample; the same wave where ``ratio`` is 1."""
-    if ratio == 1:
-        return wave
-    n_samples = max(math.floor(len(wave) * ratio + 0.5), 1)
-    samples = soxr.resample(wave.numpy(), 1.0, ratio, quality=_QUALITY)[:n_samples]
-    return F.pad(torch.from_numpy(samples), (0, n_samples - len(samples)))
+    return trim_silence(wave) if trim else wave
 
 
 def change_speed(wave: Tensor, speed: float) -> Tensor:
@@ -46,14 +32,20 @@ def change_speed(wave: Tensor, speed: float) -> Tensor:
     return resample(wave, ratio=1 / speed)
 
 
-def voiced_part(wave: Tensor) -> tuple[int, int]:
-    """Where the sound of (T,) begins and ends: frames within 60 dB of the loudest, as librosa's ``trim`` measures them.
+def trim_silence(wave: Tensor) -> Tensor:
+    """(T,) without the silence at its ends."""
+    start, end = voiced_part(wave)
+    return wave[start:end]
 
-    A wave without any difference in loudness, such as silence, is kept whole.
+
+def voiced_part(wave: Tensor) -> tuple[int, int]:
+    """Start and end of the sound in (T,): frames within 60 dB of the loudest, as librosa's ``trim`` measures them.
+
+    A wave of constant loudness, such as silence, is not trimmed.
     """
     squares = np.square(wave.numpy(), dtype=np.float64)
     total = np.concatenate(([0.0], np.cumsum(squares)))
-    starts = np.arange(0, len(squares) + 1, _HOP) - _FRAME // 2  # frames are centred on multiples of the hop
+    starts = np.arange(0, len(squares) + 1, _HOP) - _FRAME // 2  # frames are centered on multiples of the hop
     sums = total[np.clip(starts + _FRAME, 0, len(squares))] - total[np.clip(starts, 0, len(squares))]
     loudness = np.maximum(sums / _FRAME, _FAINTEST)
     loud = np.flatnonzero(loudness > _SILENCE * loudness.max())
@@ -62,22 +54,28 @@ def voiced_part(wave: Tensor) -> tuple[int, int]:
 
 
 def perturb(wave: Tensor, settings: DatasetSettings, random: Generator, *, longest: int | None = None) -> Tensor:
-    """(T,) with another speed, loudness and beginning, each with the probability that ``settings`` give it.
+    """(T,) with random speed, loudness and shift, each applied with the probability in ``settings``.
 
-    What is drawn comes from ``random`` alone. A wave is never slowed down beyond ``longest`` samples.
+    A wave is never slowed down beyond ``longest`` samples.
     """
     if settings.speed_perturbation is not None:
         speed = draw_speed(settings.speed_perturbation, random)
         wave = change_speed(wave, speed if longest is None else max(speed, min(len(wave) / longest, 1.0)))
-    if settings.gain_perturbation is not None:
-        wave = wave * draw_gain(settings.gain_perturbation, random)
-    if settings.shift_perturbation is not None:
-        wave = shift(wave, draw_shift(settings.shift_perturbation, random, sampling_rate=settings.sample_rate))
+    if (gain := settings.gain_perturbation) is not None:
+        wave = wave * 10 ** (_draw(gain.p, gain.min_gain_dbfs, gain.max_gain_dbfs, random) / 20)
+    if (moved := settings.shift_perturbation) is not None:
+        milliseconds = _draw(moved.p, moved.min_shift_ms, moved.max_shift_ms, random)
+        wave = shift(wave, math.floor(milliseconds * settings.sample_rate / 1000))
     return wave
 
 
+def _draw(p: float, low: float, high: float, random: Generator) -> float:
+    """A number from a range with probability ``p``, else 0."""
+    return float(random.uniform(low, high)) if random.random() < p else 0.0
+
+
 def draw_speed(settings: SpeedPerturbation, random: Generator) -> float:
-    """A rate from the range, or with ``discrete`` one of its ends or 1; 1 also where the probability says no."""
+    """A rate from the range, or with ``discrete`` one of its ends or 1; 1 if it is not applied."""
     if random.random() >= settings.p:
         return 1.0
     if settings.discrete:
@@ -85,22 +83,8 @@ def draw_speed(settings: SpeedPerturbation, random: Generator) -> float:
     return float(random.uniform(settings.min_rate, settings.max_rate))
 
 
-def draw_gain(settings: GainPerturbation, random: Generator) -> float:
-    """A factor from a range of decibels."""
-    if random.random() >= settings.p:
-        return 1.0
-    return 10 ** (float(random.uniform(settings.min_gain_dbfs, settings.max_gain_dbfs)) / 20)
-
-
-def draw_shift(settings: ShiftPerturbation, random: Generator, *, sampling_rate: int) -> int:
-    """Samples to shift by, from a range of milliseconds, rounded down."""
-    if random.random() >= settings.p:
-        return 0
-    return math.floor(float(random.uniform(settings.min_shift_ms, settings.max_shift_ms)) * sampling_rate / 1000)
-
-
 def shift(wave: Tensor, n_samples: int) -> Tensor:
-    """(T,) moved to the left by ``n_samples``, or to the right by as many if negative; silence fills what is free."""
+    """(T,) moved to the left by ``n_samples``, or to the right if negative, and padded with zeros."""
     n_samples = max(min(n_samples, len(wave)), -len(wave))
     if n_samples >= 0:
         return F.pad(wave[n_samples:], (0, n_samples))

@@ -1,157 +1,169 @@
-"""The published YAML files: network, labels, features and augmentation of a Jasper, checked key by key."""
+"""Jasper's YAML files in the published format: network, labels, features and augmentation, checked key by key."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
 import yaml
 
 from common.errors import InputError
 from jasper.augmentation import Augmentation, CutoutAugment, SpecAugment
-from jasper.config import (
-    BlockConfig,
-    DatasetSettings,
-    FeatureConfig,
-    GainPerturbation,
-    InputSettings,
-    JasperSettings,
-    ModelConfig,
-    ShiftPerturbation,
-    SpeedPerturbation,
-)
+from jasper.checks import check_minimum
+from jasper.config import BlockConfig, DatasetSettings, FeatureConfig, InputSettings, JasperSettings, ModelConfig
 
 CONFIGS = Path(__file__).parent / "configs"
 Section = dict[str, Any]
-
-
-def _defaults(kind: type) -> Section:
-    return {one.name: one.default for one in fields(kind)}
-
-
-# What a key that is left out means, as published.
-_SPEED = _defaults(SpeedPerturbation) | {"rng": None}
-_GAIN = _defaults(GainPerturbation) | {"rng": None}
-_SHIFT = _defaults(ShiftPerturbation) | {"rng": None}
-_DATASET = _defaults(DatasetSettings) | {"sort_by_duration": False}
-_FEATURES = _defaults(FeatureConfig) | {
-    "sample_rate": 8000,
-    "window": "hamming",
-    "n_fft": None,
-    "pad_align": 8,
-    "dither": 1e-5,
-    "spec_augment": None,
-    "cutout_augment": None,
-    "max_duration": math.inf,
-    "pad_to_max_duration": False,
-}
-_NESTED = {
-    "speed_perturbation": _SPEED,
-    "gain_perturbation": _GAIN,
-    "shift_perturbation": _SHIFT,
-    "spec_augment": _defaults(SpecAugment),
-    "cutout_augment": _defaults(CutoutAugment),
-}
-_BLOCK = _defaults(BlockConfig) | {"filters": 0}
-_ENCODER = {
-    "in_feats": 0,
-    "frame_splicing": 1,
-    "init": "xavier_uniform",
-    "activation": "",
-    "use_conv_masks": False,
-    "blocks": [],
-}
-_DECODER = {"in_feats": 0, "init": "xavier_uniform"}
-_NUMBERS_OR_NOTHING = {"n_fft": 1, "preemph": 1.0, "highfreq": 1.0}  # an example of each, for its type
-_REQUIRED = ("in_feats", "activation", "filters")
+_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a word", NoneType: "null"}
 _UNREPEATED = ("kernel_size", "stride", "dilation")  # of a block; the files have them as lists of one
-# Keys that both parts of an input have.
-_SHARED = ("sample_rate", "max_duration", "pad_to_max_duration")
+
+
+# The sections of a file; defaults are the published ones.
+@dataclass(frozen=True)
+class _Filterbank(FeatureConfig):
+    sample_rate: int = 8000  # Hz
+    window: str = "hamming"
+    n_fft: int | None = None
+    pad_align: int = 8  # frames
+    dither: float = 1e-5
+    spec_augment: SpecAugment | None = None
+    cutout_augment: CutoutAugment | None = None
+    max_duration: float = math.inf  # s
+    pad_to_max_duration: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_minimum(self, 0, "dither")
+
+
+@dataclass(frozen=True)
+class _Input:
+    audio_dataset: DatasetSettings
+    filterbank_features: _Filterbank
+
+    def __post_init__(self) -> None:
+        for key in ("sample_rate", "max_duration", "pad_to_max_duration"):
+            wanted, got = getattr(self.audio_dataset, key), getattr(self.filterbank_features, key)
+            if got != wanted:
+                raise InputError(f"filterbank_features.{key} {got}: expected {wanted}, as audio_dataset.{key}")
+
+    @property
+    def features(self) -> FeatureConfig:
+        return FeatureConfig(**{one.name: getattr(self.filterbank_features, one.name) for one in fields(FeatureConfig)})
+
+    @property
+    def settings(self) -> InputSettings:
+        masks = self.filterbank_features
+        return InputSettings(self.audio_dataset, Augmentation(masks.dither, masks.spec_augment, masks.cutout_augment))
+
+
+@dataclass(frozen=True)
+class _Encoder:
+    in_feats: int
+    activation: str
+    frame_splicing: int = 1
+    init: str = "xavier_uniform"
+    use_conv_masks: bool = False
+    blocks: tuple[BlockConfig, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Decoder:
+    in_feats: int
+    init: str = "xavier_uniform"
+
+
+@dataclass(frozen=True)
+class _Network:
+    encoder: _Encoder
+    decoder: _Decoder
+
+
+@dataclass(frozen=True)
+class _File:
+    labels: tuple[str, ...]
+    input_train: _Input
+    input_val: _Input
+    jasper: _Network
+    name: str = ""
 
 
 def load_config(path: Path, *, overrides: Sequence[str] = ()) -> JasperSettings:
-    """What a YAML file says, or the one of that name in jasper/configs/.
+    """Read a YAML file, or the one of that name in jasper/configs/.
 
     ``overrides`` such as ``input_train.audio_dataset.trim_silence=false`` take precedence.
 
     Raises:
-        InputError: the file is missing or no YAML, or a key is unknown, missing or of a wrong value; one line that
+        InputError: the file is missing or not YAML, or a key is unknown, missing or has a wrong value; one line that
             names the file and the key.
     """
     path = _find(path)
-    filled = read_sections(path, overrides=overrides)
-    network, labels = filled["jasper"], filled["labels"]
-    inputs = {name: _input(path, name, filled[name]) for name in ("input_train", "input_val")}
-    features = {name: _feature_config(path, name, filled[name]) for name in inputs}
-    for one in fields(FeatureConfig):
-        heard, validated = (getattr(config, one.name) for config in features.values())
-        if heard != validated:
-            key = f"filterbank_features.{one.name}"
-            raise InputError(f"{path}: input_val.{key} {validated}: expected {heard}, as input_train.{key}")
-    encoder, decoder = network["encoder"], network["decoder"]
-    model = _built(
-        path,
-        "jasper.encoder",
-        ModelConfig,
-        {
-            "blocks": tuple(
-                _built(path, f"jasper.encoder.blocks[{index}]", BlockConfig, block)
-                for index, block in enumerate(encoder["blocks"])
-            ),
-            "activation": encoder["activation"],
-            "use_conv_masks": encoder["use_conv_masks"],
-            "init": encoder["init"],
-            "decoder_init": decoder["init"],
-            "labels": tuple(labels),
-            "features": features["input_train"],
-        },
-    )
-    wanted = {
-        "encoder.in_feats": (encoder["in_feats"], model.features.n_filt, "n_filt of the features"),
-        "encoder.frame_splicing": (encoder["frame_splicing"], model.features.frame_splicing, "one of the features"),
-        "decoder.in_feats": (decoder["in_feats"], model.blocks[-1].filters, "filters of the last block"),
-    }
-    for key, (got, expected, reason) in wanted.items():
-        if got != expected:
-            raise InputError(f"{path}: jasper.{key} {got}: expected {expected}, the {reason}")
-    return JasperSettings(model=model, train=inputs["input_train"], val=inputs["input_val"])
+    file = _read_file(path, overrides)
+    encoder, decoder = file.jasper.encoder, file.jasper.decoder
+    features, in_validation = file.input_train.features, file.input_val.features
+    with _named(path):
+        for one in fields(FeatureConfig):
+            wanted, got = getattr(features, one.name), getattr(in_validation, one.name)
+            if got != wanted:
+                key = f"filterbank_features.{one.name}"
+                raise InputError(f"input_val.{key} {got}: expected {wanted}, as input_train.{key}")
+        with _named("jasper.encoder"):
+            model = ModelConfig(
+                blocks=encoder.blocks,
+                activation=encoder.activation,
+                use_conv_masks=encoder.use_conv_masks,
+                init=encoder.init,
+                decoder_init=decoder.init,
+                labels=file.labels,
+                features=features,
+            )
+        expected = {
+            "encoder.in_feats": (encoder.in_feats, features.n_filt, "n_filt of the features"),
+            "encoder.frame_splicing": (encoder.frame_splicing, features.frame_splicing, "one of the features"),
+            "decoder.in_feats": (decoder.in_feats, encoder.blocks[-1].filters, "filters of the last block"),
+        }
+        for key, (got, wanted, reason) in expected.items():
+            if got != wanted:
+                raise InputError(f"jasper.{key} {got}: expected {wanted}, the {reason}")
+    return JasperSettings(model=model, train=file.input_train.settings, val=file.input_val.settings)
 
 
 def read_sections(path: Path, *, overrides: Sequence[str] = ()) -> Section:
-    """The file's sections with every key, those that it leaves out as published; types are checked.
+    """The sections of a file with every key, those that it leaves out as published; raises as `load_config`."""
+    return asdict(_read_file(path, overrides))
 
-    Raises:
-        InputError: as `load_config`.
-    """
-    given = _unshared(_read_yaml(path))
-    if not isinstance(given, dict):
-        raise InputError(f"{path}: expected a mapping of keys to values, got {type(given).__name__}")
+
+def _read_file(path: Path, overrides: Sequence[str]) -> _File:
+    with _named(path):
+        try:
+            sections = _unshared(yaml.safe_load(path.read_text(encoding="utf-8")))
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"cannot be read as UTF-8 text ({error})") from error
+        except yaml.YAMLError as error:
+            raise InputError(f"not YAML ({' '.join(str(error).split())})") from error
+        if not isinstance(sections, dict):
+            raise InputError(f"expected a mapping of keys to values, got {type(sections).__name__}")
     for override in overrides:
-        _override(given, override)
-    _check_keys(path, "", given, ("name", "labels", "input_train", "input_val", "jasper"))
-    _check_keys(path, "jasper", _mapping(path, "jasper", given.get("jasper")), ("encoder", "decoder"))
-    labels = given.get("labels")
-    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-        raise InputError(f"{path}: labels {labels!r}: expected a list of characters")
-    encoder = _filled(path, "jasper.encoder", given["jasper"].get("encoder"), _ENCODER)
-    blocks = [
-        _filled(path, f"jasper.encoder.blocks[{index}]", _without_lists(block), _BLOCK)
-        for index, block in enumerate(encoder["blocks"])
-    ]
-    return {
-        "labels": labels,
-        "input_train": _filled_input(path, "input_train", given.get("input_train")),
-        "input_val": _filled_input(path, "input_val", given.get("input_val")),
-        "jasper": {
-            "encoder": encoder | {"blocks": blocks},
-            "decoder": _filled(path, "jasper.decoder", given["jasper"].get("decoder"), _DECODER),
-        },
-    }
+        with _named(f"--override-config {override}"):
+            _override(sections, override)
+    with _named(path):
+        return _section(_File, sections, "")
+
+
+@contextmanager
+def _named(where: Path | str) -> Iterator[None]:
+    """Put the place of an error before its message."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{where}: {error}" if where else str(error)) from error
 
 
 def _find(path: Path) -> Path:
-    """``path`` if there is such a file, else the one of that name, with or without its ending, in jasper/configs/."""
+    """``path`` if there is such a file, else the one of that name, with or without its suffix, in jasper/configs/."""
     published = (CONFIGS / path, CONFIGS / f"{path}.yaml")
     found = next((file for file in (path, *published) if file.is_file()), None)
     if found is None:
@@ -160,120 +172,70 @@ def _find(path: Path) -> Path:
     return found
 
 
-def _read_yaml(path: Path) -> Any:
-    try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from error
-    except yaml.YAMLError as error:
-        raise InputError(f"{path}: no YAML ({' '.join(str(error).split())})") from error
-
-
 def _unshared(value: Any) -> Any:
-    """A copy in which what YAML's anchors share is separate, so that one of them can be overridden."""
+    """A copy in which sections that YAML's anchors share are separate, so that one of them can be overridden."""
     if isinstance(value, dict):
         return {key: _unshared(item) for key, item in value.items()}
     return [_unshared(item) for item in value] if isinstance(value, list) else value
 
 
 def _override(sections: Section, override: str) -> None:
-    """Set what ``a.b.0.c=value`` says; the value is YAML."""
+    """Apply ``a.b.0.c=value``; the value is YAML."""
     key, equals, text = override.partition("=")
-    where = f"--override-config {override}"
     if not equals or not key:
-        raise InputError(f"{where}: expected key=value, such as input_train.audio_dataset.trim_silence=false")
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InputError(f"{where}: {text!r} is no YAML value") from error
+        raise InputError("expected key=value, such as input_train.audio_dataset.trim_silence=false")
     *parents, last = [int(part) if part.isdecimal() else part for part in key.split(".")]
     place: Any = sections
     try:
+        value = yaml.safe_load(text)
         for part in parents:
             if isinstance(place, dict) and place.get(part) is None:
                 place[part] = {}
             place = place[part]
         place[last] = value
+    except yaml.YAMLError as error:
+        raise InputError(f"{text!r} is not a YAML value") from error
     except (IndexError, TypeError) as error:
-        raise InputError(f"{where}: the configuration has no such place") from error
+        raise InputError("the configuration has no such key") from error
 
 
-def _check_keys(path: Path, where: str, given: Section, known: Sequence[str]) -> None:
-    for key in given:
-        if key not in known:
-            name = f"{where}.{key}" if where else key
-            raise InputError(f"{path}: unknown key {name}; expected one of {', '.join(sorted(known))}")
-
-
-def _mapping(path: Path, where: str, given: Any) -> Section:
+def _section(kind: type, given: Any, where: str) -> Any:
+    """A section as the dataclass ``kind``: known keys, values of the fields' types, defaults for absent keys."""
     if not isinstance(given, dict):
         got = "is missing" if given is None else f"{given!r}"
-        raise InputError(f"{path}: {where} {got}: expected keys with values")
-    return given
+        raise InputError(f"{where} {got}: expected keys with values")
+    hints = get_type_hints(kind)
+    names = {key: f"{where}.{key}" if where else key for key in (*given, *hints)}
+    for key in given:
+        if key not in hints:
+            raise InputError(f"unknown key {names[key]}; expected one of {', '.join(sorted(hints))}")
+    values = {}
+    for field in fields(kind):
+        if field.name in given or is_dataclass(hints[field.name]):
+            values[field.name] = _value(hints[field.name], given.get(field.name), names[field.name])
+        elif field.default is MISSING:
+            raise InputError(f"{names[field.name]} is missing")
+    with _named(where):
+        return kind(**values)
 
 
-def _filled_input(path: Path, where: str, given: Any) -> Section:
-    given = _mapping(path, where, given)
-    _check_keys(path, where, given, ("audio_dataset", "filterbank_features"))
-    dataset = _filled(path, f"{where}.audio_dataset", given.get("audio_dataset"), _DATASET)
-    features = _filled(path, f"{where}.filterbank_features", given.get("filterbank_features"), _FEATURES)
-    for key in _SHARED:
-        if dataset[key] != features[key]:
-            raise InputError(
-                f"{path}: {where}.filterbank_features.{key} {features[key]}: expected {dataset[key]}, "
-                f"as {where}.audio_dataset.{key}"
-            )
-    return {"audio_dataset": dataset, "filterbank_features": features}
-
-
-def _filled(path: Path, where: str, given: Any, defaults: Section) -> Section:
-    """The values of a section, or defaults; the type of each is that of its default."""
-    given = _mapping(path, where, given)
-    _check_keys(path, where, given, tuple(defaults))
-    for key in _REQUIRED:
-        if key in defaults and key not in given:
-            raise InputError(f"{path}: {where}.{key} is missing")
-    values = dict(defaults)
-    for key, value in given.items():
-        name = f"{where}.{key}"
-        if key in _NESTED and value is not None:
-            values[key] = _filled(path, name, value, _NESTED[key])
-        elif key not in _NESTED:
-            example = _NUMBERS_OR_NOTHING.get(key, defaults[key])
-            may_be_none = key in _NUMBERS_OR_NOTHING or defaults[key] is None
-            values[key] = value if value is None and may_be_none else _typed(path, name, value, example)
-    if values.get("sort_by_duration"):
-        raise InputError(f"{path}: {where}.sort_by_duration: expected false; batches are of like length as they are")
-    return values
-
-
-def _typed(path: Path, name: str, value: Any, example: Any) -> Any:
-    """``value`` as the type of ``example``; whole numbers serve as fractions."""
-    if isinstance(example, bool):
-        fits, kind = isinstance(value, bool), "true or false"
-    elif isinstance(example, int):
-        fits, kind = isinstance(value, int) and not isinstance(value, bool), "a whole number"
-    elif isinstance(example, float):
-        number = _number(value)
-        fits, kind, value = number is not None, "a number", number if number is not None else value
-    elif example is None:
-        fits, kind = value is None, "null"
-    else:
-        fits, kind = isinstance(value, type(example)), {str: "a word", list: "a list"}[type(example)]
-    if not fits:
-        raise InputError(f"{path}: {name} {value!r}: expected {kind}")
-    return value
-
-
-def _number(value: Any) -> float | int | None:
-    """YAML reads ``1e-5``, which has no point, as a word."""
-    if isinstance(value, str):
-        try:
+def _value(hint: Any, value: Any, name: str) -> Any:
+    """``value`` as the type of a field; whole numbers serve as fractions."""
+    if is_dataclass(hint):
+        return _section(hint, value, name)  # type: ignore[arg-type]  # a class, as hints are
+    if NoneType in (choices := get_args(hint)):
+        return None if value is None else _value(choices[0], value, name)
+    if choices:  # a tuple of any length
+        if not isinstance(value, list):
+            raise InputError(f"{name} {value!r}: expected a list")
+        return tuple(_value(choices[0], _without_lists(item), f"{name}[{index}]") for index, item in enumerate(value))
+    if hint is float and isinstance(value, str):  # YAML reads 1e-5, which has no point, as a word
+        with suppress(ValueError):
             value = float(value)
-        except ValueError:
-            return None
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
-    return value if is_number else None
+    fits = isinstance(value, int | float if hint is float else hint) and isinstance(value, bool) == (hint is bool)
+    if not fits or value != value:  # NaN
+        raise InputError(f"{name} {value!r}: expected {_KINDS[hint]}")
+    return value
 
 
 def _without_lists(block: Any) -> Any:
@@ -283,39 +245,3 @@ def _without_lists(block: Any) -> Any:
         key: value[0] if key in _UNREPEATED and isinstance(value, list) and len(value) == 1 else value
         for key, value in block.items()
     }
-
-
-def _built(path: Path, where: str, kind: type, values: Section) -> Any:
-    known = {one.name for one in fields(kind)}
-    try:
-        return kind(**{key: value for key, value in values.items() if key in known})
-    except InputError as error:
-        raise InputError(f"{path}: {where}: {error}") from error
-
-
-def _part(path: Path, where: str, kind: type, values: Section | None) -> Any:
-    return None if values is None else _built(path, where, kind, values)
-
-
-def _feature_config(path: Path, name: str, given: Section) -> FeatureConfig:
-    return _built(path, f"{name}.filterbank_features", FeatureConfig, given["filterbank_features"])
-
-
-def _input(path: Path, name: str, given: Section) -> InputSettings:
-    dataset, features = given["audio_dataset"], given["filterbank_features"]
-    where = f"{name}.audio_dataset"
-    parts = {
-        "speed_perturbation": SpeedPerturbation,
-        "gain_perturbation": GainPerturbation,
-        "shift_perturbation": ShiftPerturbation,
-    }
-    perturbations = {key: _part(path, f"{where}.{key}", kind, dataset[key]) for key, kind in parts.items()}
-    where = f"{name}.filterbank_features"
-    masks = {
-        key: _part(path, f"{where}.{key}", kind, features[key])
-        for key, kind in {"spec_augment": SpecAugment, "cutout_augment": CutoutAugment}.items()
-    }
-    return InputSettings(
-        dataset=_built(path, f"{name}.audio_dataset", DatasetSettings, dataset | perturbations),
-        augmentation=_built(path, where, Augmentation, masks | {"dither": features["dither"]}),
-    )

@@ -1,4 +1,3 @@
 #!/usr/bin/env bash
 # Trains HiFi-GAN on 8 GPUs of NVIDIA DGX-1 (V100 16GB) in mixed precision; arguments go to train.py.
-NUM_GPUS=8 BATCH_SIZE=16 GRAD_ACCUMULATION=1 AMP=true \
-    exec bash "$(dirname "${BASH_SOURCE[0]}")/../scripts/train_lj22khz.sh" "$@"
+MODEL=HiFi-GAN exec bash "$(dirname "$0")/../scripts/train.sh" NUM_GPUS=8 BS=16 AMP=true "$@"

@@ -1,4 +1,3 @@
 #!/usr/bin/env bash
 # Trains HiFi-GAN on 1 GPU of NVIDIA T4 (16GB) in FP32; arguments go to train.py.
-NUM_GPUS=1 BATCH_SIZE=32 GRAD_ACCUMULATION=4 AMP=false \
-    exec bash "$(dirname "${BASH_SOURCE[0]}")/../scripts/train_lj22khz.sh" "$@"
+MODEL=HiFi-GAN exec bash "$(dirname "$0")/../scripts/train.sh" NUM_GPUS=1 BS=32 GRAD_ACCUMULATION=4 AMP=false "$@"

@@ -1,4 +1,3 @@
 #!/usr/bin/env bash
 # Trains Tacotron 2 on 1 GPU of NVIDIA T4 (16GB) in mixed precision; arguments go to train.py.
-NUM_GPUS=1 BS=104 GRAD_ACCUMULATION=1 AMP=true \
-    exec bash "$(dirname "${BASH_SOURCE[0]}")/../scripts/train_tacotron2.sh" "$@"
+MODEL=Tacotron2 exec bash "$(dirname "$0")/../scripts/train.sh" NUM_GPUS=1 BS=104 AMP=true "$@"

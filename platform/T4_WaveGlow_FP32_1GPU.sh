@@ -1,4 +1,3 @@
 #!/usr/bin/env bash
 # Trains WaveGlow on 1 GPU of NVIDIA T4 (16GB) in FP32; arguments go to train.py.
-NUM_GPUS=1 BS=4 GRAD_ACCUMULATION=1 AMP=false EPOCHS=${EPOCHS:-1001} \
-    exec bash "$(dirname "${BASH_SOURCE[0]}")/../scripts/train_waveglow.sh" "$@"
+MODEL=WaveGlow exec bash "$(dirname "$0")/../scripts/train.sh" NUM_GPUS=1 BS=4 AMP=false EPOCHS=1001 "$@"

@@ -10,4 +10,4 @@ cd "$ROOT"
 ensure_venv
 # One thread is nearly as fast for so small a network, wastes no time waiting, and gives the same sums on any machine.
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
-exec "$PYTHON" -m scripts.align_accuracy "$@"
+exec "$PYTHON" -m scripts.demos.align_accuracy "$@"

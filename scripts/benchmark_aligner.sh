@@ -5,4 +5,4 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 use_python
 cd "$ROOT"
-exec "$PYTHON" -m scripts.benchmark_aligner "$@"
+exec "$PYTHON" -m scripts.benchmarks.aligner "$@"

@@ -17,6 +17,6 @@ use_python
 require_gpus "$NUM_GPUS"
 command=("$PYTHON")
 [ "$NUM_GPUS" -le 1 ] || command+=(-m torch.distributed.run --standalone --nproc-per-node "$NUM_GPUS")
-command+=(-m scripts.benchmark_train --batch-size "$BS" --accumulation "$GRAD_ACCUMULATION")
+command+=(-m scripts.benchmarks.train --batch-size "$BS" --accumulation "$GRAD_ACCUMULATION")
 [ "$NUM_GPUS" -eq 0 ] || command+=(--cuda)
 exec "${command[@]}" "$@"

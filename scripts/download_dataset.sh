@@ -18,7 +18,7 @@ archive="$DATASET_PATH.tar.bz2"
 # Unpacked beside and then renamed, so that the folder is whole or absent.
 unpacked="$DATASET_PATH.unpacking"
 rm -rf "$unpacked"
-"$PYTHON" -m scripts.download "$DATASET_ARCHIVE" -o "$archive" ${DATASET_SHA256:+--sha256 "$DATASET_SHA256"} \
+"$PYTHON" -m scripts.datasets.download "$DATASET_ARCHIVE" -o "$archive" ${DATASET_SHA256:+--sha256 "$DATASET_SHA256"} \
     --unpack "$unpacked"
 mapfile -t found < <(find "$unpacked" -maxdepth 2 -name metadata.csv)
 [ "${#found[@]}" = 1 ] || die "$archive holds no corpus in LJSpeech's layout (metadata.csv and wavs/)"

@@ -34,7 +34,7 @@ for subset in $SUBSETS; do
     # Unpacked beside and then renamed, so that the folder is whole or absent.
     unpacked="$DATASET_PATH/$subset.unpacking"
     rm -rf "$unpacked"
-    command=("$PYTHON" -m scripts.download "$LIBRISPEECH_SOURCE/$subset.tar.gz" -o "$archive" --unpack "$unpacked")
+    command=("$PYTHON" -m scripts.datasets.download "$LIBRISPEECH_SOURCE/$subset.tar.gz" -o "$archive" --unpack "$unpacked")
     [ "$VERIFY" != true ] || command+=(--sha256 "${checksums[$subset]}")
     run_or_print "${command[@]}"
     [ "${DRY_RUN:-0}" != 1 ] || continue

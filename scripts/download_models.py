@@ -21,11 +21,10 @@ from pathlib import Path
 from common.checkpoints.checkpoint import Checkpoint, load_checkpoint
 from common.cli import ArgumentParser, run
 from common.errors import CheckpointError, InputError, OptionError
-from common.registry import GENERATORS, VOCODERS
-from common.synthesis.arguments import checkpoint_option
-from scripts.download import TIMEOUT, fetch, is_archive, unpack
+from common.registry import available_models, get_model
+from scripts.datasets.download import TIMEOUT, fetch, is_archive, unpack
 
-MODELS = {checkpoint_option(name): name for name in (*GENERATORS, *VOCODERS, "Jasper")}
+MODELS = {get_model(name).option: name for name in available_models()}
 # What lies beside checkpoints without being one.
 NO_CHECKPOINT = (".json", ".sha256", ".txt", ".md", ".yaml", ".yml")
 
@@ -60,7 +59,7 @@ def download(sources: Sequence[str], folder: Path, *, model: str, sha256: str | 
         CheckpointError: none of the files is a checkpoint of ``model``.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    parts = folder.with_name(f".{folder.name}.download")  # what an interrupted download goes on from
+    parts = folder.with_name(f".{folder.name}.download")  # what an interrupted download resumes from
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as name:
         fresh = Path(name)
         for number, source in enumerate(sources):
@@ -157,7 +156,7 @@ def summary(checkpoint: Checkpoint) -> str:
         f"{audio.sampling_rate} Hz, {audio.n_mels} mels every {audio.hop_length} samples",
     ]
     if checkpoint.ema is not None:
-        words.append("with averaged weights")
+        words.append("with EMA weights")
     if checkpoint.training is not None:
         words.append(f"training state of epoch {checkpoint.training.get('epoch', '?')}")
     return ", ".join(words)

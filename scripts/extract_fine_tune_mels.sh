@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Makes a generator's mels of a corpus, to fine-tune HiFi-GAN on; arguments go to scripts/extract_fine_tune_mels.py.
+# Makes a generator's mels of a corpus, to fine-tune HiFi-GAN on; arguments go to extract_mels.py.
 #   bash scripts/extract_fine_tune_mels.sh          with the newest FastPitch in ./output, else in ./pretrained_models
 #   FASTPITCH=voice.pt DATASET_PATH=my_voice OUTPUT_DIR=data/mels-my-voice \
 #       TRAIN_FILELIST=filelists/my_voice_mel_dur_pitch_text_train_filelist.txt \
 #       VAL_FILELIST=filelists/my_voice_mel_dur_pitch_text_val_filelist.txt bash scripts/extract_fine_tune_mels.sh
 #   DRY_RUN=1 bash scripts/extract_fine_tune_mels.sh    prints the command instead of running it
-# The lists are those that FastPitch was trained with: durations and pitch come from there. It goes on where it was when
-# it is started again. Next: scripts/fine_tune.sh.
+# The lists are those that FastPitch was trained with: durations and pitch come from there. Started again, it keeps what
+# an earlier run has made. Next: scripts/fine_tune.sh.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
@@ -24,7 +24,7 @@ use_python
 
 find_newest FASTPITCH FastPitch scripts/train.sh
 command=(
-    "$PYTHON" -m scripts.extract_fine_tune_mels
+    "$PYTHON" extract_mels.py
     --checkpoint "$FASTPITCH"
     --dataset-path "$DATASET_PATH"
     --filelist "$TRAIN_FILELIST" "$VAL_FILELIST"

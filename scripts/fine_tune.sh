@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Fine-tunes a trained HiFi-GAN on the mels of a generator, as published; arguments go to train.py.
+# Fine-tunes a trained HiFi-GAN on the mel-spectrograms of a generator, as published; arguments go to train.py.
 #   bash scripts/fine_tune.sh                       the newest checkpoint in ./output, on the mels that
 #                                                   scripts/extract_fine_tune_mels.sh has made
 #   HIFIGAN=pretrained_models/hifigan/g_02500000 EPOCHS=100 NUM_GPUS=1 GRAD_ACCUMULATION=8 bash scripts/fine_tune.sh
 #   DRY_RUN=1 bash scripts/fine_tune.sh             prints the command instead of running it
-# The variables of scripts/train_lj22khz.sh apply. EPOCHS counts from the beginning of the vocoder's first training.
-# Stopped, it goes on where it was when it is started again.
+# The variables of scripts/train.sh apply. EPOCHS counts from the beginning of the vocoder's first training.
+# Run again after a stop, it resumes.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
@@ -24,5 +24,5 @@ else
     find_newest HIFIGAN HiFi-GAN scripts/train_lj22khz.sh
     from=(--checkpoint-path "$HIFIGAN")
 fi
-exec bash scripts/train_lj22khz.sh "${from[@]}" --fine-tuning --input-mels-dir "$INPUT_MELS_DIR" \
+MODEL=HiFi-GAN exec bash scripts/train.sh "${from[@]}" --fine-tuning --input-mels-dir "$INPUT_MELS_DIR" \
     --fine-tune-lr-factor "$FINE_TUNE_LR_FACTOR" "$@"

@@ -1,86 +1,142 @@
 #!/usr/bin/env bash
-# Measures latency and throughput of inference on phrases of 128 characters, and prints one table of them.
-#   BS_SEQUENCE="1 4 8" REPEATS=100 bash scripts/inference_benchmark.sh
+# Measures latency and throughput of MODEL (FastPitch, Tacotron2, HiFi-GAN, WaveGlow or Jasper), and prints one table.
+#   BS_SEQUENCE="1 4 8" REPEATS=100 bash scripts/inference_benchmark.sh            phrases of 128 characters
 #   FASTPITCH=voice.pt HIFIGAN=vocoder.pt AMP=both bash scripts/inference_benchmark.sh --cuda-graphs
 #   FASTPITCH=voice.pt AMP=both REPEATS=5 BATCH_SIZE=1 CPU=true bash scripts/inference_benchmark.sh      a laptop
-#   AUDIO=false bash scripts/inference_benchmark.sh        the text-to-mel model alone
-#   HIFIGAN=vocoder.pt PHRASES=mels.tsv bash scripts/inference_benchmark.sh   the vocoder alone, on the mels or the
-#                                                          recordings of a list with the column mel or wav
-#   HIFIGAN=random-v1 AMP=both BATCH_SIZE=1 REPEATS=5 CPU=true bash scripts/inference_benchmark.sh   the same with
-#                                                          random weights and random mels of 8.05 s, for its speed alone
-#   WAVEGLOW=random-256 AMP=both BATCH_SIZE=1 REPEATS=5 bash scripts/inference_benchmark.sh   WaveGlow, 256 or 512 channels
+#   AUDIO=false bash scripts/inference_benchmark.sh                the text-to-mel model alone
 #   TACOTRON2=voice.pt WAVEGLOW=vocoder.pt bash scripts/inference_benchmark.sh
-#   DRY_RUN=1 bash scripts/inference_benchmark.sh          prints the commands instead of running them
-# Arguments go to inference.py. Without a vocoder's checkpoint the sound is made by Griffin-Lim.
+#   HIFIGAN=vocoder.pt PHRASES=mels.tsv bash scripts/inference_benchmark.sh        the vocoder alone, on the mels or the
+#                                                                  recordings of a list with the column mel or wav
+#   MODEL=HiFi-GAN BATCH_SIZE=1 REPEATS=5 CPU=true bash scripts/inference_benchmark.sh   random weights (HIFIGAN=random-v1)
+#                                                                  and random mels of 8.05 s: they take the same time
+#   WAVEGLOW=random-256 bash scripts/inference_benchmark.sh        the same of WaveGlow with 256 or 512 channels
+#   MODEL=Jasper BATCH_SIZE_SEQ="1 8" MAX_DURATION_SEQ="2 7" bash scripts/inference_benchmark.sh --ema   recognition; each
+#                                                                  batch has recordings of up to that duration, padded.
+#   MODEL=Jasper MODEL_CONFIG=jasper/configs/jasper_digits.yaml BATCH_SIZE_SEQ=1 MAX_DURATION_SEQ=2 ITERATIONS=10 \
+#       CPU=true bash scripts/inference_benchmark.sh               Jasper on a laptop
+#   DRY_RUN=1 bash scripts/inference_benchmark.sh                  prints the commands instead of running them
+# Arguments go to inference.py. Without a vocoder's checkpoint Griffin-Lim makes the sound. Without a checkpoint of Jasper
+# (JASPER) random weights are measured, and without LibriSpeech noise: both take the same time.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
 use_python
 
-: "${FASTPITCH:=}"  # checkpoint; empty: the newest in ./output, or none for a list with the column mel or wav
-: "${TACOTRON2:=}"  # checkpoint of a voice, instead of FASTPITCH
-: "${HIFIGAN:=}"    # checkpoint of the vocoder, or random-v1, random-v2, random-v3
-: "${WAVEGLOW:=}"   # the same, instead of HIFIGAN, or random-256, random-512
-: "${DENOISING:=0}" # how much of the vocoder's own noise is subtracted
-: "${PHRASES:=}"    # empty: texts of 128 characters, or mels of 8.05 s for a random vocoder without a voice
-: "${BATCH_SIZE:=1 4 8}"
-: "${BS_SEQUENCE:=$BATCH_SIZE}" # batch sizes
-: "${REPEATS:=100}"             # times that the list is spoken
-: "${CPU:=false}"               # true: on the CPU, even where there is a GPU
-: "${WARMUP:=}"                 # batches before measuring; empty: 16 on a GPU, 2 on a CPU
-: "${AMP:=false}"               # true, false, or both, which adds the speed-up
-: "${AUDIO:=true}"
-: "${TORCHSCRIPT:=false}"
-: "${OUTPUT_DIR:=output/benchmark_inference}"
-
+: "${MODEL:=FastPitch}"
+: "${WARMUP:=}"    # batches before measuring; empty: 16 on a GPU, 2 on a CPU
+: "${CPU:=false}"  # true: on the CPU, even where there is a GPU
+require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
+case "$MODEL" in
+    Jasper)
+        refuse_variables "MODEL=FastPitch, Tacotron2, HiFi-GAN or WaveGlow" \
+            FASTPITCH TACOTRON2 HIFIGAN WAVEGLOW DENOISING PHRASES BS_SEQUENCE BATCH_SIZE REPEATS AUDIO TORCHSCRIPT
+        : "${JASPER:=}" # checkpoint; empty: random weights for MODEL_CONFIG
+        : "${MODEL_CONFIG:=jasper/configs/jasper10x5dr_speedp-online_speca.yaml}"
+        : "${BATCH_SIZE_SEQ:=1 2 4 8 16}"
+        : "${MAX_DURATION_SEQ:=2 7 16.7}" # s
+        : "${DATASET_PATH:=LibriSpeech}"
+        : "${MANIFEST:=$DATASET_PATH/librispeech-dev-clean-wav.json}"
+        : "${ITERATIONS:=500}" # batches that are measured, about
+        : "${AMP:=both}"       # true, false, or both, which adds the speed-up
+        : "${OUTPUT_DIR:=output/benchmark_jasper}"
+        ;;
+    *)
+        refuse_variables MODEL=Jasper JASPER MODEL_CONFIG BATCH_SIZE_SEQ MAX_DURATION_SEQ MANIFEST ITERATIONS
+        : "${FASTPITCH:=}"  # checkpoint; empty: the newest in ./output, or none for a list with the column mel or wav
+        : "${TACOTRON2:=}"  # checkpoint of a voice, instead of FASTPITCH
+        : "${HIFIGAN:=$([ "$MODEL" != HiFi-GAN ] || echo random-v1)}" # checkpoint of the vocoder, or random-v1, -v2, -v3
+        : "${WAVEGLOW:=$([ "$MODEL" != WaveGlow ] || echo random-256)}" # the same, or random-256, random-512
+        : "${DENOISING:=0}" # how much of the vocoder's own noise is subtracted
+        : "${PHRASES:=}"    # empty: texts of 128 characters, or mels of 8.05 s for a random vocoder without a voice
+        : "${BATCH_SIZE:=1 4 8}"
+        : "${BS_SEQUENCE:=$BATCH_SIZE}" # batch sizes
+        : "${REPEATS:=100}"             # times that the list is synthesized
+        : "${AMP:=false}"               # true, false, or both, which adds the speed-up
+        : "${AUDIO:=true}"
+        : "${TORCHSCRIPT:=false}"
+        : "${OUTPUT_DIR:=output/benchmark_inference}"
+        ;;
+esac
 case "$AMP" in
     true) precisions=(amp) ;;
     false) precisions=(fp32) ;;
     both) precisions=(fp32 amp) ;;
     *) wrong_option "AMP=$AMP: expected true, false or both" ;;
 esac
-for vocoder in HIFIGAN=HiFi-GAN WAVEGLOW=WaveGlow; do
-    name=${vocoder%=*} model=${vocoder#*=}
-    [[ "${!name}" = random-* ]] || continue
-    kind=${!name#random-}
-    largest=$(tr ' ' '\n' <<<"$BS_SEQUENCE" | sort -n | tail -n 1)
-    run_or_print "$PYTHON" -m scripts.random_vocoder "$kind" "$OUTPUT_DIR" --model "$model" --count "$largest"
-    printf -v "$name" %s "$OUTPUT_DIR/${model}_$kind.pt"
-    [ -n "$FASTPITCH$TACOTRON2$PHRASES" ] || PHRASES="$OUTPUT_DIR/random_mels.tsv"
-done
-: "${PHRASES:=phrases/benchmark_8_128.tsv}"
+need_whole_numbers REPEATS ITERATIONS WARMUP
 : "${WARMUP:=$(uses_gpu && echo 16 || echo 2)}"
-# A list that is only now to be made cannot be looked into.
-[ "$PHRASES" = "$OUTPUT_DIR/random_mels.tsv" ] || find_checkpoint
 
 logs=()
-for precision in "${precisions[@]}"; do
-    for batch_size in $BS_SEQUENCE; do
-        log="$OUTPUT_DIR/nvlog_infer_${precision}_bs$batch_size.json"
-        command=(
-            "$PYTHON" inference.py
-            --input "$PHRASES"
-            --log-file "$log"
-            --batch-size "$batch_size"
-            --repeats "$REPEATS"
-            --warmup-steps "$WARMUP"
-        )
-        [ -z "$FASTPITCH" ] || command+=(--fastpitch "$FASTPITCH")
-        [ -z "$TACOTRON2" ] || command+=(--tacotron2 "$TACOTRON2")
-        if [ "$AUDIO" != true ]; then
-            command+=(--no-audio)
-        else
-            [ -z "$HIFIGAN" ] || command+=(--hifigan "$HIFIGAN")
-            [ -z "$WAVEGLOW" ] || command+=(--waveglow "$WAVEGLOW")
-            [ -z "$HIFIGAN$WAVEGLOW" ] || command+=(--denoising-strength "$DENOISING")
-        fi
-        ! uses_gpu || command+=(--cuda --cudnn-benchmark)
-        [ "$precision" != amp ] || command+=(--amp)
-        [ "$TORCHSCRIPT" != true ] || command+=(--torchscript)
-        command+=("$@")
-        [ "${DRY_RUN:-0}" = 1 ] || rm -f "$log" # figures of an earlier run
-        run_or_print "${command[@]}"
-        logs+=("$log")
+# measure LOG PRECISION OPTIONS...: one run of inference.py with the arguments of this script after those options.
+measure() {
+    local command=("$PYTHON" inference.py --log-file "$1" --warmup-steps "$WARMUP" "${@:3}")
+    ! uses_gpu || command+=(--cuda --cudnn-benchmark)
+    [ "$2" != amp ] || command+=(--amp)
+    [ "${DRY_RUN:-0}" = 1 ] || rm -f "$1" # figures of an earlier run
+    run_or_print "${command[@]}" "${arguments[@]}"
+    logs+=("$1")
+}
+arguments=("$@")
+
+measure_recognition() {
+    local duration batch_size precision data manifest checkpoint="$JASPER"
+    if [ -z "$JASPER" ]; then
+        checkpoint="$OUTPUT_DIR/weights/Jasper_random.pt"
+        run_or_print "$PYTHON" -m scripts.benchmarks.random_recognizer "$OUTPUT_DIR/weights" --count 1 \
+            --model-config "$MODEL_CONFIG"
+    fi
+    for duration in $MAX_DURATION_SEQ; do
+        for batch_size in $BATCH_SIZE_SEQ; do
+            data="$DATASET_PATH" manifest="$MANIFEST"
+            if [ ! -e "$MANIFEST" ]; then
+                data="$OUTPUT_DIR/noise_${duration}s" manifest="$OUTPUT_DIR/noise_${duration}s/list.txt"
+                run_or_print "$PYTHON" -m scripts.benchmarks.random_recognizer "$data" --no-checkpoint --all-longest \
+                    --count "$batch_size" --max-duration "$duration" --model-config "$MODEL_CONFIG"
+            fi
+            for precision in "${precisions[@]}"; do
+                measure "$OUTPUT_DIR/nvlog_${precision}_bs${batch_size}_${duration}s.json" "$precision" \
+                    --jasper "$checkpoint" --input "$manifest" --dataset-path "$data" --batch-size "$batch_size" \
+                    --max-duration "$duration" --pad-to-max-duration --iterations "$ITERATIONS" \
+                    --max-utterances "$((batch_size * ITERATIONS))"
+            done
+        done
     done
-done
-[ "${DRY_RUN:-0}" = 1 ] || "$PYTHON" -m scripts.inference_table "${logs[@]}"
+}
+
+measure_synthesis() {
+    local vocoder name model kind largest precision batch_size options
+    for vocoder in HIFIGAN=HiFi-GAN WAVEGLOW=WaveGlow; do
+        name=${vocoder%=*} model=${vocoder#*=}
+        [[ "${!name}" = random-* ]] || continue
+        kind=${!name#random-}
+        largest=$(tr ' ' '\n' <<<"$BS_SEQUENCE" | sort -n | tail -n 1)
+        run_or_print "$PYTHON" -m scripts.benchmarks.random_vocoder "$kind" "$OUTPUT_DIR" --model "$model" \
+            --count "$largest"
+        printf -v "$name" %s "$OUTPUT_DIR/${model}_$kind.pt"
+        [ -n "$FASTPITCH$TACOTRON2$PHRASES" ] || PHRASES="$OUTPUT_DIR/random_mels.tsv"
+    done
+    : "${PHRASES:=phrases/benchmark_8_128.tsv}"
+    # A list that is made by the commands above is not there to be read in a dry run.
+    [ "$PHRASES" = "$OUTPUT_DIR/random_mels.tsv" ] || find_checkpoint
+    options=(--input "$PHRASES" --repeats "$REPEATS")
+    [ -z "$FASTPITCH" ] || options+=(--fastpitch "$FASTPITCH")
+    [ -z "$TACOTRON2" ] || options+=(--tacotron2 "$TACOTRON2")
+    if [ "$AUDIO" != true ]; then
+        options+=(--no-audio)
+    else
+        [ -z "$HIFIGAN" ] || options+=(--hifigan "$HIFIGAN")
+        [ -z "$WAVEGLOW" ] || options+=(--waveglow "$WAVEGLOW")
+        [ -z "$HIFIGAN$WAVEGLOW" ] || options+=(--denoising-strength "$DENOISING")
+    fi
+    [ "$TORCHSCRIPT" != true ] || options+=(--torchscript)
+    for precision in "${precisions[@]}"; do
+        for batch_size in $BS_SEQUENCE; do
+            measure "$OUTPUT_DIR/nvlog_infer_${precision}_bs$batch_size.json" "$precision" "${options[@]}" \
+                --batch-size "$batch_size"
+        done
+    done
+}
+
+if [ "$MODEL" = Jasper ]; then table=recognition; else table=inference; fi
+if [ "$MODEL" = Jasper ]; then measure_recognition; else measure_synthesis; fi
+[ "${DRY_RUN:-0}" = 1 ] || "$PYTHON" -m scripts.benchmarks.table "$table" "${logs[@]}"

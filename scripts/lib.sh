@@ -149,6 +149,7 @@ gives_sound() {
 
 # Sets FASTPITCH to the newest checkpoint where no voice is given, unless the list in PHRASES needs none.
 find_checkpoint() {
+    [ "${MODEL:-}" != Tacotron2 ] || find_newest TACOTRON2 Tacotron2 scripts/train_tacotron2.sh
     [ -n "$TACOTRON2" ] || gives_sound "$PHRASES" || find_newest FASTPITCH FastPitch scripts/train.sh
 }
 
@@ -165,11 +166,24 @@ find_newest() {
     printf -v "$1" %s "$newest"
 }
 
-# Ends with one line unless each variable named holds a whole number.
+# Ends with one line unless MODEL is one of the names given.
+require_model() {
+    [[ " $* " = *" $MODEL "* ]] || wrong_option "MODEL=$MODEL: expected one of $*"
+}
+
+# Ends with one line if a variable named after $1, which says whose they are, is set.
+refuse_variables() {
+    local owner=$1 name
+    for name in "${@:2}"; do
+        [ -z "${!name:-}" ] || wrong_option "$name=${!name}: not a variable of MODEL=$MODEL, but of $owner; leave it out"
+    done
+}
+
+# Ends with one line unless each variable named is empty or holds a whole number.
 need_whole_numbers() {
     local name
     for name in "$@"; do
-        [[ "${!name}" =~ ^[0-9]+$ ]] || wrong_option "$name=${!name}: expected a whole number"
+        [[ "${!name:-0}" =~ ^[0-9]+$ ]] || wrong_option "$name=${!name}: expected a whole number"
     done
 }
 
@@ -200,16 +214,20 @@ set_launcher() {
     fi
 }
 
-# Notes when the global batch, of $1 utterances a micro-batch, is another than the published one of $2, or is not from
-# $2 to $3 where published runs had several.
+# Utterances, or a vocoder's segments, in an update of the published runs: one number, or the least and the most.
+declare -A GLOBAL_BATCH=([FastPitch]=256 [HiFi-GAN]=128 [Jasper]=512 [Tacotron2]="48 1024" [WaveGlow]="4 80")
+
+# Notes when the global batch, of $2 accumulated micro-batches of $1 utterances a process, is not as published.
 note_global_batch() {
-    local global_batch=$((world_size * $1 * GRAD_ACCUMULATION)) least=$2 most=${3:-$2} published=$2
+    local global_batch=$((world_size * $1 * $2)) least most published
+    read -r least most <<<"${GLOBAL_BATCH[$MODEL]}"
+    : "${most:=$least}" "${published:=$least}"
     if [ "$global_batch" -ge "$least" ] && [ "$global_batch" -le "$most" ] || [ "${RANK:-0}" != 0 ]; then
         return 0
     fi
     [ "$least" = "$most" ] || published="$least to $most"
     echo "note: the global batch is $global_batch utterances (processes x batch x accumulated: $world_size x $1 x" \
-        "$GRAD_ACCUMULATION); the published settings are for $published" >&2
+        "$2); the published settings are for $published" >&2
 }
 
 # True if there is a GPU and CPU=true does not ask to leave it alone.

@@ -89,7 +89,7 @@ if [ -f "$(text_list train)" ]; then
         fi
     done
 elif [ "$FEATURES" != false ] || ! [ -f "$(audio_list train)" ]; then
-    run_or_print "$PYTHON" -m scripts.make_filelists --dataset-path "$DATASET_PATH" --output "$FILELISTS" \
+    run_or_print "$PYTHON" -m scripts.datasets.make_filelists --dataset-path "$DATASET_PATH" --output "$FILELISTS" \
         --name "$NAME" --n-val "$N_VAL" --n-test "$N_TEST" "${split_options[@]}"
 fi
 

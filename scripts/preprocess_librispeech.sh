@@ -18,7 +18,7 @@ use_python
 need_whole_numbers N_WORKERS
 read -r -a subsets <<<"$SUBSETS"
 read -r -a speeds <<<"$SPEEDS"
-command=("$PYTHON" -m scripts.preprocess_librispeech "$DATASET_PATH" --n-workers "$N_WORKERS")
+command=("$PYTHON" -m scripts.datasets.preprocess_librispeech "$DATASET_PATH" --n-workers "$N_WORKERS")
 [ "${#subsets[@]}" -eq 0 ] || command+=(--subsets "${subsets[@]}")
 [ "${#speeds[@]}" -eq 0 ] || command+=(--speeds "${speeds[@]}")
 command+=("$@")

@@ -11,4 +11,4 @@ cd "$ROOT"
 ensure_venv
 # Idle threads sleep soon instead of spinning, or a training step takes many times longer when other programs run.
 export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-1000}
-exec "$PYTHON" -m scripts.quickstart "$@"
+exec "$PYTHON" -m scripts.demos.quickstart "$@"

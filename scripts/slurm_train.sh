@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # Trains on several machines under Slurm: sbatch --nodes 2 scripts/slurm_train.sh [options of train.py]
-#   TRAIN_SCRIPT=scripts/train_lj22khz.sh sbatch --nodes 2 scripts/slurm_train.sh          HiFi-GAN instead of FastPitch
-#   TRAIN_SCRIPT=scripts/train_tacotron2.sh sbatch --nodes 2 scripts/slurm_train.sh        or scripts/train_waveglow.sh
+#   MODEL=HiFi-GAN sbatch --nodes 2 scripts/slurm_train.sh          or Tacotron2, WaveGlow, Jasper
+#   TRAIN_SCRIPT=scripts/train_lj22khz.sh sbatch --nodes 2 scripts/slurm_train.sh      the same, by the script's name
 # The variables of scripts/train.sh apply (sbatch passes them on); NUM_GPUS (default 8) is the GPUs of each machine, and
-# BS is by default what makes the published global batch: 256, of HiFi-GAN 128; of Tacotron 2 and WaveGlow the published
-# batch of one GPU.
+# BS is by default what makes the published global batch, or of Tacotron 2 and WaveGlow the published batch of one GPU.
 # Submit it from the project's folder. Before the time limit, or when the job is preempted, every process is asked
 # to finish its step and save; the job then goes back into the queue and resumes.
 #SBATCH --job-name=train
@@ -22,22 +21,22 @@ if [ ! -f scripts/train.sh ]; then
     echo "error: $PWD is not the project's folder; submit the job from there" >&2
     exit 1
 fi
+source scripts/lib.sh
 
-export TRAIN_SCRIPT=${TRAIN_SCRIPT:-scripts/train.sh}
-case "$TRAIN_SCRIPT" in
-    scripts/train.sh) global_batch=256 ;;
-    scripts/train_lj22khz.sh) global_batch=128 ;;
-    scripts/train_tacotron2.sh | scripts/train_waveglow.sh) global_batch="" ;;
-    *)
-        echo "error: TRAIN_SCRIPT=$TRAIN_SCRIPT: expected a training script, such as scripts/train_lj22khz.sh" >&2
-        exit 1
-        ;;
+export MODEL NUM_GPUS=${NUM_GPUS:-8} GRAD_ACCUMULATION=${GRAD_ACCUMULATION:-1}
+case "${TRAIN_SCRIPT:-scripts/train.sh}" in
+    scripts/train.sh) : "${MODEL:=FastPitch}" ;;
+    scripts/train_lj22khz.sh) MODEL=HiFi-GAN ;;
+    scripts/train_tacotron2.sh) MODEL=Tacotron2 ;;
+    scripts/train_waveglow.sh) MODEL=WaveGlow ;;
+    scripts/train_jasper.sh) MODEL=Jasper ;;
+    *) die "TRAIN_SCRIPT=$TRAIN_SCRIPT: expected a training script, such as scripts/train_lj22khz.sh" ;;
 esac
-
-export NUM_GPUS=${NUM_GPUS:-8}
+require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
 n_tasks=$((SLURM_JOB_NUM_NODES * NUM_GPUS))
-if [ -n "$global_batch" ]; then
-    batch=$((global_batch / (n_tasks * ${GRAD_ACCUMULATION:-1})))
+read -r global_batch several <<<"${GLOBAL_BATCH[$MODEL]}"
+if [ -z "$several" ]; then
+    batch=$((global_batch / (n_tasks * GRAD_ACCUMULATION)))
     export BS=${BS:-$((batch > 0 ? batch : 1))}
 fi
 export MASTER_ADDR MASTER_PORT=${PORT:-29500}
@@ -49,7 +48,7 @@ trap ':' TERM # the processes get the signal from Slurm too; this shell must out
 status=0
 srun --ntasks-per-node="$NUM_GPUS" --ntasks="$n_tasks" --kill-on-bad-exit=0 --wait=120 \
     bash -c 'RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID WORLD_SIZE=$SLURM_NTASKS LOCAL_WORLD_SIZE=$NUM_GPUS \
-        exec bash "$TRAIN_SCRIPT" --resume "$@"' train "$@" || status=$?
+        exec bash scripts/train.sh --resume "$@"' train "$@" || status=$?
 
 if [ "$status" -eq 143 ]; then # 128 + SIGTERM: stopped early with its state saved
     echo "stopped early; the job goes back into the queue"

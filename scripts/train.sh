@@ -1,77 +1,145 @@
 #!/usr/bin/env bash
-# Trains FastPitch as published; everything can be set through environment variables, arguments go to train.py.
+# Trains MODEL (FastPitch, Tacotron2, HiFi-GAN, WaveGlow or Jasper) as published; arguments go to train.py.
 #   NUM_GPUS=1 BS=64 GRAD_ACCUMULATION=4 AMP=true bash scripts/train.sh --resume
-#   NUM_GPUS=0 BS=16 bash scripts/train.sh      on the CPU
-#   LEARNED_ALIGNMENT=true ENERGY=true bash scripts/train.sh        FastPitch 1.1, from recordings and transcripts alone
-#   DRY_RUN=1 bash scripts/train.sh             prints the command instead of running it
-# Paths are relative to the project's folder. For several machines, run it on each with NNODES and MASTER_ADDR
-# (host of the first) set, and NODE_RANK if the machines cannot agree on who is first by themselves.
+#   NUM_GPUS=0 BS=16 bash scripts/train.sh                        FastPitch, on the CPU
+#   LEARNED_ALIGNMENT=true ENERGY=true bash scripts/train.sh      FastPitch 1.1, from recordings and transcripts alone
+#   MODEL=Tacotron2 LOAD_MEL_FROM_DISK=false bash scripts/train.sh                 mels computed in training
+#   MODEL=HiFi-GAN NUM_GPUS=1 GRAD_ACCUMULATION=8 AMP=true bash scripts/train.sh --no_amp_grouped_conv
+#   MODEL=WaveGlow NUM_GPUS=1 BS=10 AMP=true bash scripts/train.sh --wn-channels 256
+#   MODEL=Jasper MODEL_CONFIG=jasper/configs/jasper10x5dr_speedp-offline_speca.yaml bash scripts/train.sh
+#   DRY_RUN=1 bash scripts/train.sh                               prints the command instead of running it
+# Variables change the published recipe, which train.py holds; words NAME=value before the arguments are defaults for
+# them, as platform/*.sh pass. Paths are relative to the project's folder. For several machines, run it on each with
+# NNODES and MASTER_ADDR (host of the first) set, and NODE_RANK if they cannot agree on who is first by themselves.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
 use_python
+while [[ "${1:-}" =~ ^[A-Z_]+= ]]; do
+    name=${1%%=*}
+    [ -n "${!name:-}" ] || printf -v "$name" %s "${1#*=}"
+    shift
+done
 
-: "${NUM_GPUS:=8}"          # on each machine; 0 trains on the CPU
-: "${BS:=32}"               # utterances in a micro-batch of one process
-: "${GRAD_ACCUMULATION:=1}" # micro-batches in an update
+: "${MODEL:=FastPitch}"
+: "${NUM_GPUS:=8}" # on each machine; 0 trains on the CPU
+: "${NNODES:=1}"   # machines
 : "${AMP:=false}"
 : "${OUTPUT_DIR:=./output}"
-: "${EPOCHS:=1500}"
-: "${EPOCHS_PER_CHECKPOINT:=50}"
-: "${LEARNING_RATE:=0.1}"
-: "${WARMUP_STEPS:=1000}"
-: "${SEED:=1234}"
-: "${DATASET_PATH:=LJSpeech-1.1}"
-: "${LEARNED_ALIGNMENT:=false}" # true: the lists hold recordings (or mels and pitch of frames) and no durations
-: "${ENERGY:=false}"
-: "${PITCH_METHOD:=praat}" # or pyin
-kind=$([ "$LEARNED_ALIGNMENT" = true ] && echo audio || echo mel_dur_pitch)
-: "${TRAIN_FILELIST:=filelists/ljs_${kind}_text_train_filelist.txt}"
-: "${VAL_FILELIST:=filelists/ljs_${kind}_text_val_filelist.txt}"
-: "${INPUT_TYPE:=char}" # or phone
-: "${SYMBOL_SET:=$([ "$INPUT_TYPE" = phone ] && echo arpabet || echo english_basic)}"
-: "${TEXT_CLEANERS:=english_cleaners_v3}" # several are separated by blanks; published voices: english_cleaners
-: "${UNKNOWN_SYMBOLS:=error}" # drop: as published, which LJSpeech's double quotes need with english_cleaners
-: "${NUM_SPEAKERS:=1}" # auto: as many as the training list names
-: "${NNODES:=1}" # machines
+: "${BS:=}" # utterances, or a vocoder's segments, in a micro-batch of one process; or BATCH_SIZE, except for FastPitch
+: "${GRAD_ACCUMULATION:=}" # micro-batches in an update
 
-# scripts/prepare_dataset.sh makes the statistics from the list of recordings that the training list comes from.
-stem=$(basename "$TRAIN_FILELIST" .txt)
-: "${PITCH_MEAN_STD:=$([ "$LEARNED_ALIGNMENT" = true ] || echo "$DATASET_PATH/pitch_char_stats__${stem/mel_dur_pitch_text/audio_text}.json")}"
+require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
+# What the scripts of the original set besides the recipe; BS is what 16 GB hold.
+case "$MODEL-$AMP" in
+    Tacotron2-true) : "${BS:=104}" ;;
+    WaveGlow-true) : "${BS:=10}" "${GRAD_CLIP:=65504}" ;;
+    Jasper-*) : "${SEED:=0}" ;;
+esac
+need_whole_numbers NUM_GPUS BS BATCH_SIZE GRAD_ACCUMULATION NNODES
 
-need_whole_numbers NUM_GPUS BS GRAD_ACCUMULATION NNODES
-set_launcher fastpitch
+options=()
+# Variable, option of train.py (-: set below), models that have it (none: all). Of a value true the option stays alone.
+while read -r name option models; do
+    [ -n "${!name:-}" ] || continue
+    [[ -z "$models" || " $models " = *" $MODEL "* ]] || refuse_variables "MODEL=${models// /, }" "$name"
+    [ "$option" != - ] || continue
+    case "${!name}" in
+        true) options+=("$option") ;;
+        false | auto) ;;
+        none) options+=("$option") && [ "$name" = ANNEAL_STEPS ] || options+=(inf) ;;
+        *) read -r -a words <<<"${!name}" && options+=("$option" "${words[@]}") ;;
+    esac
+done <<'END'
+EPOCHS --epochs
+EPOCHS_PER_CHECKPOINT --epochs-per-checkpoint
+VALIDATION_INTERVAL --validation-interval
+SAMPLES_INTERVAL --samples-interval
+LEARNING_RATE --learning-rate
+WEIGHT_DECAY --weight-decay
+GRAD_CLIP --grad-clip-thresh
+GRAD_ACCUMULATION --gradient-accumulation-steps
+EMA --ema-decay
+SEED --seed
+BATCH_SIZE - Tacotron2 HiFi-GAN WaveGlow Jasper
+TRAIN_FILELIST - FastPitch Tacotron2 HiFi-GAN WaveGlow
+VAL_FILELIST - FastPitch Tacotron2 HiFi-GAN WaveGlow
+INPUT_TYPE --input-type FastPitch Tacotron2
+SYMBOL_SET - FastPitch Tacotron2
+TEXT_CLEANERS --text-cleaners FastPitch Tacotron2
+UNKNOWN_SYMBOLS --unknown-symbols FastPitch Tacotron2
+LEARNED_ALIGNMENT --learned-alignment FastPitch
+ENERGY --energy-conditioning FastPitch
+PITCH_METHOD --pitch-method FastPitch
+PITCH_MEAN_STD - FastPitch
+NUM_SPEAKERS - FastPitch
+WARMUP_STEPS --warmup-steps FastPitch
+LOAD_MEL_FROM_DISK - Tacotron2
+ANNEAL_STEPS --anneal-steps Tacotron2
+ANNEAL_FACTOR --anneal-factor Tacotron2
+CHECKPOINT_INTERVAL --epochs-per-checkpoint HiFi-GAN
+LR_DECAY --lr-decay HiFi-GAN
+SEGMENT_LENGTH --segment-length WaveGlow
+MODEL_CONFIG - Jasper
+TRAIN_MANIFESTS - Jasper
+VAL_MANIFEST - Jasper
+KEEP_MILESTONES --keep-milestones Jasper
+MIN_LEARNING_RATE --min-lr Jasper
+LR_POLICY --lr-policy Jasper
+LR_EXP_GAMMA --lr-exp-gamma Jasper
+WARMUP_EPOCHS --warmup-epochs Jasper
+HOLD_EPOCHS --hold-epochs Jasper
+END
+
+set_launcher "${MODEL,,}"
 require_gpus "$NUM_GPUS"
-note_global_batch "$BS" 256
+batch_size=${BATCH_SIZE:-$BS}
+[ -z "$batch_size" ] || options+=(--batch-size "$batch_size")
+case "$MODEL" in # batch of a process and accumulation, if none are given: for the note alone
+    FastPitch) published=(32 1) ;;
+    Tacotron2) published=(48 1) ;;
+    HiFi-GAN) published=(16 1) ;;
+    WaveGlow) published=(4 1) ;;
+    Jasper) published=(32 2) ;;
+esac
+[[ " $* " = *" --from-checkpoint "* ]] || # a new voice from another one has no published batch
+    note_global_batch "${batch_size:-${published[0]}}" "${GRAD_ACCUMULATION:-${published[1]}}"
 
-read -r -a cleaners <<<"$TEXT_CLEANERS"
-command=(
-    "${launcher[@]}"
-    train.py
-    --model FastPitch
-    --output "$OUTPUT_DIR"
-    --dataset-path "$DATASET_PATH"
-    --training-files "$TRAIN_FILELIST"
-    --validation-files "$VAL_FILELIST"
-    --input-type "$INPUT_TYPE"
-    --symbol-set "$SYMBOL_SET"
-    --text-cleaners "${cleaners[@]}"
-    --unknown-symbols "$UNKNOWN_SYMBOLS"
-    --epochs "$EPOCHS"
-    --epochs-per-checkpoint "$EPOCHS_PER_CHECKPOINT"
-    --warmup-steps "$WARMUP_STEPS"
-    --learning-rate "$LEARNING_RATE"
-    --batch-size "$BS"
-    --gradient-accumulation-steps "$GRAD_ACCUMULATION"
-    --seed "$SEED"
-)
-[ -z "$PITCH_MEAN_STD" ] || command+=(--pitch-mean-std-file "$PITCH_MEAN_STD")
-[ "$NUM_SPEAKERS" = auto ] || command+=(--n-speakers "$NUM_SPEAKERS")
-[ "$LEARNED_ALIGNMENT" != true ] || command+=(--learned-alignment)
-[ "$PITCH_METHOD" = praat ] || command+=(--pitch-method "$PITCH_METHOD")
-[ "$ENERGY" != true ] || command+=(--energy-conditioning)
-[ "$NUM_GPUS" -eq 0 ] || command+=(--cuda)
-[ "$AMP" != true ] || command+=(--amp)
-command+=("$@")
+if [ "$MODEL" = Jasper ]; then
+    : "${DATASET_PATH:=LibriSpeech}"
+    : "${TRAIN_MANIFESTS:=$(printf "$DATASET_PATH/librispeech-%s-wav.json " train-clean-100 train-clean-360 train-other-500)}"
+    read -r -a training_files <<<"$TRAIN_MANIFESTS"
+    validation_files=${VAL_MANIFEST:-$DATASET_PATH/librispeech-dev-clean-wav.json}
+    [ "${#training_files[@]}" -le 1 ] || options+=(--more-training-files "${training_files[@]:1}")
+    [ -z "${MODEL_CONFIG:-}" ] || options+=(--model-config "$MODEL_CONFIG")
+    [ -n "${KEEP_MILESTONES-unset}" ] || options+=(--keep-milestones) # empty: all checkpoints stay
+else
+    : "${DATASET_PATH:=LJSpeech-1.1}"
+    lists=(ljs_audio_train_v3 ljs_audio_val)
+    case "$MODEL" in
+        FastPitch) columns=$([ "${LEARNED_ALIGNMENT:-false}" = true ] && echo audio || echo mel_dur_pitch) ;;
+        Tacotron2) columns=$([ "${LOAD_MEL_FROM_DISK:=true}" = true ] && echo mel || echo audio) ;;
+        *) columns="" ;;
+    esac
+    [ -z "$columns" ] || lists=("ljs_${columns}_text_train_filelist" "ljs_${columns}_text_val_filelist")
+    training_files=("${TRAIN_FILELIST:-filelists/${lists[0]}.txt}")
+    validation_files=${VAL_FILELIST:-filelists/${lists[1]}.txt}
+fi
+if [ "${INPUT_TYPE:-char}" = phone ]; then : "${SYMBOL_SET:=arpabet}"; fi
+[ -z "${SYMBOL_SET:-}" ] || options+=(--symbol-set "$SYMBOL_SET")
+[ "${LOAD_MEL_FROM_DISK:-false}" != true ] || options+=(--load-mel-from-disk)
+if [ "$MODEL" = FastPitch ]; then
+    [ "${NUM_SPEAKERS:=1}" = auto ] || options+=(--n-speakers "$NUM_SPEAKERS") # auto: all that the training list names
+    if [ "$columns" = mel_dur_pitch ]; then
+        # scripts/prepare_dataset.sh names the statistics after the list of recordings that the training list is made of.
+        list=$(basename "${training_files[0]}" .txt)
+        : "${PITCH_MEAN_STD:=$DATASET_PATH/pitch_char_stats__${list/mel_dur_pitch_text/audio_text}.json}"
+    fi
+    [ -z "${PITCH_MEAN_STD:-}" ] || options+=(--pitch-mean-std-file "$PITCH_MEAN_STD")
+fi
+[ "$NUM_GPUS" -eq 0 ] || options+=(--cuda)
+[ "$NUM_GPUS" -eq 0 ] || [ "$MODEL" != WaveGlow ] || options+=(--cudnn-benchmark) # all segments have one shape
+[ "$AMP" != true ] || options+=(--amp)
 
-exec_or_print "${command[@]}"
+exec_or_print "${launcher[@]}" train.py --model "$MODEL" --output "$OUTPUT_DIR" --dataset-path "$DATASET_PATH" \
+    --training-files "${training_files[0]}" --validation-files "$validation_files" "${options[@]}" "$@"

@@ -1,57 +1,140 @@
 #!/usr/bin/env bash
-# Times training of HiFi-GAN by train.py itself, and prints one table of frames/s; arguments go to train.py.
+# Times training of MODEL (HiFi-GAN, WaveGlow, FastPitch, Tacotron2, Jasper) by train.py itself, and prints one table:
+# frames/s or, of Jasper, sequences/s in the steady state, with the speed-up of mixed precision and the scaling over GPUs.
 #   NUM_GPUS="1 8" AMP="false true" bash scripts/train_benchmark.sh
 #   NUM_GPUS=0 BS=4 GRAD_ACCUMULATION=1 EPOCHS=2 CLIPS=40 bash scripts/train_benchmark.sh --preset v3     a laptop
-#   DRY_RUN=1 bash scripts/train_benchmark.sh        prints the commands instead of running them
-# NUM_GPUS, AMP and BS may be several, parted by blanks: each combination is a run. Without a corpus (DATASET_PATH, by
-# default LJSpeech-1.1) the embedded speaker makes a small one; its epochs are short, so read its figures with care.
+#   MODEL=Jasper BATCH_SIZE_SEQ="32 64" NUM_GPUS_SEQ="1 4 8" bash scripts/train_benchmark.sh
+#   MODEL=Jasper NUM_GPUS_SEQ=0 BATCH_SIZE_SEQ=4 SEQUENCES=32 MODEL_CONFIG=jasper/configs/jasper_digits.yaml \
+#       bash scripts/train_benchmark.sh                                                                   a laptop
+#   LARGEST_BATCH=true MODEL=WaveGlow PRECISIONS="fp32 float16" WN_CHANNELS=256 bash scripts/train_benchmark.sh
+#                                finds the largest batch that fits, and prints mels/s and samples/s by batch size
+#   LARGEST_BATCH=true MODEL=WaveGlow NUM_GPUS=0 MAX_BATCH_SIZE=4 WN_CHANNELS=64 STEPS=2 bash scripts/train_benchmark.sh
+#   DRY_RUN=1 bash scripts/train_benchmark.sh                prints the commands instead of running them
+# NUM_GPUS, AMP and BS may be several, separated by spaces: each combination is a run. Arguments go to train.py. Without
+# LJSpeech-1.1 (DATASET_PATH) the embedded speaker makes a small corpus; its epochs are short, so read its figures with
+# care. Without LibriSpeech Jasper trains on noise. LARGEST_BATCH needs no corpus, and its arguments go to
+# scripts/benchmarks/largest_batch.py.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
 use_python
 
+: "${MODEL:=HiFi-GAN}"
+require_model HiFi-GAN WaveGlow FastPitch Tacotron2 Jasper
 if uses_gpu; then n_gpus=$(nvidia-smi -L | wc -l); else n_gpus=0; fi
-: "${NUM_GPUS:=$n_gpus}" # 0 measures the CPU
-: "${AMP:=false true}"
-: "${BS:=16}"
-: "${GRAD_ACCUMULATION:=}" # empty: what makes the published global batch of 128
-: "${EPOCHS:=10}"
-: "${CLIPS:=160}" # sentences of the corpus that is made where there is none
-: "${DATASET_PATH:=LJSpeech-1.1}"
-: "${TRAIN_FILELIST:=filelists/ljs_audio_train_v3.txt}"
-: "${VAL_FILELIST:=filelists/ljs_audio_val.txt}"
-: "${OUTPUT_DIR:=output/train_benchmark}"
 
-if [ ! -d "$DATASET_PATH" ]; then
+if [ "${LARGEST_BATCH:-false}" = true ]; then
+    : "${NUM_GPUS:=$((n_gpus > 0))}" # 0 measures the CPU, 1 the first GPU; others hold as much
+    : "${WN_CHANNELS:=512}"          # of WaveGlow
+    : "${BATCH_SIZE:=1}"             # to begin with
+    : "${MAX_BATCH_SIZE:=}"          # to stop at; empty: where memory ends, on the CPU 8
+    : "${PRECISIONS:=}"              # of fp32, tf32, float16, bfloat16; empty: those that the machine has
+    : "${STEPS:=5}"                  # updates that are timed
+    need_whole_numbers NUM_GPUS BATCH_SIZE STEPS WN_CHANNELS
+    [ "$NUM_GPUS" -le 1 ] || wrong_option "NUM_GPUS=$NUM_GPUS: expected 0 or 1; the batch of one GPU is searched for"
+    require_gpus "$NUM_GPUS"
+    [ "$NUM_GPUS" -gt 0 ] || : "${MAX_BATCH_SIZE:=8}"
+    read -r -a precisions <<<"$PRECISIONS"
+    command=("$PYTHON" -m scripts.benchmarks.largest_batch --model "$MODEL" --smallest "$BATCH_SIZE" --steps "$STEPS")
+    [ "$MODEL" != WaveGlow ] || command+=(--wn-channels "$WN_CHANNELS")
+    [ -z "$MAX_BATCH_SIZE" ] || command+=(--largest "$MAX_BATCH_SIZE")
+    [ "${#precisions[@]}" -eq 0 ] || command+=(--settings "${precisions[@]}")
+    [ "$NUM_GPUS" -eq 0 ] || command+=(--cuda)
+    exec_or_print "${command[@]}" "$@"
+    exit
+fi
+
+: "${AMP:=false true}"
+options=()
+if [ "$MODEL" = Jasper ]; then
+    refuse_variables "MODEL=HiFi-GAN, WaveGlow, FastPitch, Tacotron2" NUM_GPUS BS BATCH_SIZE CLIPS TRAIN_FILELIST VAL_FILELIST
+    : "${BATCH_SIZE_SEQ:=32}"  # of one GPU
+    : "${NUM_GPUS_SEQ:=1 4 8}" # 0 measures the CPU
+    : "${EPOCHS:=2}"
+    : "${MODEL_CONFIG:=jasper/configs/jasper10x5dr_speedp-online_train-benchmark.yaml}"
+    : "${DATASET_PATH:=LibriSpeech}"
+    : "${TRAIN_MANIFEST:=$DATASET_PATH/librispeech-train-clean-100-wav.json}"
+    : "${VAL_MANIFEST:=$DATASET_PATH/librispeech-dev-clean-wav.json}"
+    : "${MAX_DURATION:=}" # s; empty: as MODEL_CONFIG says
+    : "${SEQUENCES:=}"    # recordings of noise, where there is no corpus; empty: 24 updates of the largest run
+    : "${OUTPUT_DIR:=output/train_benchmark_jasper}"
+    NUM_GPUS=$NUM_GPUS_SEQ BS=$BATCH_SIZE_SEQ GRAD_ACCUMULATION=1 table=sequences
+    export KEEP_MILESTONES="" EMA=0
+    [ -z "$MAX_DURATION" ] || options+=(--max-duration "$MAX_DURATION")
+else
+    refuse_variables MODEL=Jasper BATCH_SIZE_SEQ NUM_GPUS_SEQ MODEL_CONFIG TRAIN_MANIFEST VAL_MANIFEST MAX_DURATION
+    : "${NUM_GPUS:=$n_gpus}" # 0 measures the CPU
+    : "${BS:=16}"
+    : "${GRAD_ACCUMULATION:=}" # empty: what makes the published global batch
+    : "${EPOCHS:=10}"
+    : "${CLIPS:=160}" # sentences of the corpus that is made where there is none
+    : "${DATASET_PATH:=LJSpeech-1.1}"
+    : "${OUTPUT_DIR:=output/train_benchmark}"
+    table=training
+fi
+for value in $BS $NUM_GPUS $EPOCHS ${SEQUENCES:-} ${CLIPS:-}; do
+    [[ "$value" =~ ^[0-9]+$ ]] || wrong_option "$value: expected whole numbers of GPUs, batch sizes, EPOCHS, CLIPS, SEQUENCES"
+done
+
+make_noise() {
+    local largest most making
+    [ "$DATASET_PATH" = LibriSpeech ] || die "$TRAIN_MANIFEST: no such manifest; see scripts/preprocess_librispeech.sh"
+    largest=$(tr ' ' '\n' <<<"$BS" | sort -n | tail -n 1)
+    most=$(tr ' ' '\n' <<<"$NUM_GPUS" | sort -n | tail -n 1)
+    : "${SEQUENCES:=$((24 * largest * (most > 0 ? most : 1)))}"
+    DATASET_PATH="$OUTPUT_DIR/noise"
+    TRAIN_MANIFEST="$DATASET_PATH/list.txt" VAL_MANIFEST="$DATASET_PATH/list.txt"
+    echo "LibriSpeech is not here: training on $SEQUENCES recordings of noise" >&2
+    making=("$PYTHON" -m scripts.benchmarks.random_recognizer "$DATASET_PATH" --no-checkpoint --count "$SEQUENCES")
+    [ -z "$MAX_DURATION" ] || making+=(--max-duration "$MAX_DURATION")
+    run_or_print "${making[@]}" --model-config "$MODEL_CONFIG"
+}
+
+make_speech() {
     [ "$DATASET_PATH" = LJSpeech-1.1 ] || die "$DATASET_PATH: no such folder; set DATASET_PATH to a corpus"
     DATASET_PATH="$OUTPUT_DIR/corpus"
-    TRAIN_FILELIST="$DATASET_PATH/train.txt" VAL_FILELIST="$DATASET_PATH/val.txt"
+    export TRAIN_FILELIST="$DATASET_PATH/train.txt" VAL_FILELIST="$DATASET_PATH/val.txt"
     if [ "${DRY_RUN:-0}" != 1 ]; then
         echo "LJSpeech-1.1 is not here: the embedded speaker makes a corpus of up to $CLIPS clips" >&2
         mkdir -p "$OUTPUT_DIR"
-        { grep -v -e '^#' -e '^ *$' scripts/corpus_sentences.txt || true; } | sed -n "1,${CLIPS}p" \
+        { grep -v -e '^#' -e '^ *$' scripts/datasets/corpus_sentences.txt || true; } | sed -n "1,${CLIPS}p" \
             >"$OUTPUT_DIR/sentences.txt"
     fi
-    run_or_print "$PYTHON" -m scripts.make_corpus -o "$DATASET_PATH" --sentences "$OUTPUT_DIR/sentences.txt" \
-        --n-validation 2
+    run_or_print "$PYTHON" -m scripts.datasets.make_corpus -o "$DATASET_PATH" --n-validation 2 \
+        --sentences "$OUTPUT_DIR/sentences.txt"
+    case "$MODEL" in # it has recordings and transcripts alone
+        FastPitch) export LEARNED_ALIGNMENT=true ;;
+        Tacotron2) export LOAD_MEL_FROM_DISK=false ;;
+    esac
+}
+
+if [ "$MODEL" = Jasper ]; then
+    [ -e "$TRAIN_MANIFEST" ] || make_noise
+    export MODEL_CONFIG VAL_MANIFEST TRAIN_MANIFESTS="$TRAIN_MANIFEST"
+else
+    [ -d "$DATASET_PATH" ] || make_speech
 fi
-export EPOCHS DATASET_PATH TRAIN_FILELIST VAL_FILELIST
 # Nothing but training takes time.
-export CHECKPOINT_INTERVAL=$((EPOCHS + 1)) VALIDATION_INTERVAL=$((EPOCHS + 1)) SAMPLES_INTERVAL=$((EPOCHS + 1))
+export MODEL EPOCHS DATASET_PATH EPOCHS_PER_CHECKPOINT=$((EPOCHS + 1)) VALIDATION_INTERVAL=$((EPOCHS + 1))
+export SAMPLES_INTERVAL=$((EPOCHS + 1))
 
 runs=()
-for gpus in $NUM_GPUS; do
-    processes=$((gpus > 0 ? gpus : 1))
-    for batch_size in $BS; do
-        accumulation=${GRAD_ACCUMULATION:-$((128 / (batch_size * processes)))}
+for batch_size in $BS; do
+    for gpus in $NUM_GPUS; do
+        processes=$((gpus > 0 ? gpus : 1))
+        read -r global_batch several <<<"${GLOBAL_BATCH[$MODEL]}"
+        [ -z "$several" ] || global_batch=1
+        accumulation=${GRAD_ACCUMULATION:-$((global_batch / (batch_size * processes)))}
         [ "$accumulation" -gt 0 ] || accumulation=1
+        own=("${options[@]}")
+        [ "$MODEL" != Jasper ] || [ "$gpus" -eq 0 ] || own+=(--cudnn-benchmark) # all batches have one shape
         for amp in $AMP; do
             folder="$OUTPUT_DIR/gpus${gpus}_bs${batch_size}_acc${accumulation}_amp_$amp"
             [ "${DRY_RUN:-0}" = 1 ] || rm -rf "$folder" # figures of an earlier run
-            NUM_GPUS=$gpus BATCH_SIZE=$batch_size GRAD_ACCUMULATION=$accumulation AMP=$amp OUTPUT_DIR=$folder \
-                bash scripts/train_lj22khz.sh "$@"
+            NUM_GPUS=$gpus BATCH_SIZE="" BS=$batch_size GRAD_ACCUMULATION=$accumulation AMP=$amp OUTPUT_DIR=$folder \
+                bash scripts/train.sh "${own[@]}" "$@"
             runs+=("$processes=$folder/nvlog.json")
         done
     done
 done
-run_or_print "$PYTHON" -m scripts.train_table "${runs[@]}"
+run_or_print "$PYTHON" -m scripts.benchmarks.table "$table" "${runs[@]}"

@@ -25,7 +25,7 @@ need_whole_numbers EPOCHS WARMUP_EPOCHS HOLD_EPOCHS BATCH_SIZE GRAD_ACCUMULATION
 [ -d "$DATASET/recordings" ] || [ "${DRY_RUN:-0}" = 1 ] ||
     die "$DATASET/recordings: no such folder; set DATASET to the Free Spoken Digit Dataset's"
 use_python
-run_or_print "$PYTHON" -m scripts.make_digits_lists "$DATASET" "$OUTPUT_DIR"
+run_or_print "$PYTHON" -m scripts.datasets.make_digits_lists "$DATASET" "$OUTPUT_DIR"
 training=(
     "$PYTHON" train.py
     --model Jasper

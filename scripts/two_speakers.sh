@@ -7,4 +7,4 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
 
 ensure_venv
-exec "$PYTHON" -m scripts.two_speakers "$@"
+exec "$PYTHON" -m scripts.demos.two_speakers "$@"

@@ -1,1 +1,34 @@
 """Tacotron 2: text to mel-spectrogram, one frame after the other, with attention."""
+
+from common.registry import GeneratorSpec, ModelSpec, TrainingSpec
+from tacotron2 import arg_parser
+from tacotron2.config import ModelConfig
+from tacotron2.data_function import build_dataset, teacher_forced_dataset
+from tacotron2.loss_function import build_objective
+from tacotron2.model import build_networks
+from tacotron2.published_checkpoints import read_published
+from tacotron2.teacher import Tacotron2Teacher
+
+MODEL = ModelSpec(
+    name="Tacotron2",
+    config=ModelConfig,
+    build_networks=build_networks,
+    training=TrainingSpec(
+        recipe=arg_parser.RECIPE,
+        add_arguments=arg_parser.add_training_arguments,
+        parse=arg_parser.parse_training,
+        model_config=arg_parser.model_config,
+        build_dataset=build_dataset,
+        build_objective=build_objective,
+        set_up_networks=arg_parser.set_up_networks,
+    ),
+    inference=GeneratorSpec(
+        parse=arg_parser.parse_inference,
+        controls=arg_parser.controls,
+        add_arguments=arg_parser.add_inference_arguments,
+        not_compilable="Tacotron2's decoder, one frame after the other, cannot be compiled",
+        teacher=Tacotron2Teacher,
+        teacher_forced_dataset=teacher_forced_dataset,
+    ),
+    read_published=read_published,
+)

@@ -1,36 +1,79 @@
-"""Tacotron 2's options on the command line."""
+"""Tacotron 2's options on the command line, for training and for inference."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
 
 from torch import nn
 
 from common.audio.arguments import audio_config_from_args, features_config
-from common.cli import ArgumentParser, non_negative_float, non_negative_int, positive_float, positive_int
-from common.config import AudioConfig
+from common.cli import non_negative_float, non_negative_int, positive_float, positive_int
+from common.config import AudioConfig, TextConfig
+from common.errors import OptionError
+from common.synthesis.controls import Controls
 from common.text.arguments import add_text_arguments, text_config_from_args
 from common.text.front_end import TextFrontEnd
 from common.training.optim import Optimization, Schedule
-from common.training.settings import Settings
-from tacotron2.model import ModelConfig
+from common.training.settings import Recipe, TrainingSetup
+from tacotron2.config import ModelConfig
 
+RECIPE = Recipe(
+    epochs=1501,
+    batch_size=48,
+    optimizer="adam",
+    learning_rate=1e-3,
+    weight_decay=1e-6,
+    grad_clip_thresh=1.0,
+)
 _DEFAULTS = ModelConfig()
-# Published recipe (scripts/train_tacotron2.sh); those of the common options are for other models.
-_RECIPE = {
-    "epochs": 1501,
-    "batch_size": 48,
-    "optimizer": "adam",
-    "learning_rate": 1e-3,
-    "weight_decay": 1e-6,
-    "grad_clip_thresh": 1.0,
-    "epochs_per_checkpoint": 50,
-}
 _FACTOR, _AMP_FACTOR = 0.1, 0.3  # of the learning rate at each annealing step
+_ARCHITECTURE = {  # field of ModelConfig -> what its option says
+    "symbols_embedding_dim": "channels of a symbol",
+    "encoder_kernel_size": "kernel size of the encoder's convolutions",
+    "encoder_n_convolutions": "convolutions of the encoder",
+    "encoder_embedding_dim": "channels of the encoder; as --symbols-embedding-dim",
+    "attention_rnn_dim": "units of the attention LSTM",
+    "attention_dim": "channels of the attention's hidden layer",
+    "attention_location_n_filters": "filters over the attention's history",
+    "attention_location_kernel_size": "kernel size of these filters",
+    "decoder_rnn_dim": "units of the decoder LSTM",
+    "prenet_dim": "units of the prenet's layers",
+    "max_decoder_steps": "frames after which an utterance is stopped at inference",
+    "gate_threshold": "probability of the gate that ends an utterance",
+    "p_attention_dropout": "dropout of the attention LSTM",
+    "p_decoder_dropout": "dropout of the decoder LSTM",
+    "postnet_embedding_dim": "channels of the postnet",
+    "postnet_kernel_size": "kernel size of the postnet's convolutions",
+    "postnet_n_convolutions": "convolutions of the postnet",
+}
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+@dataclass(frozen=True)
+class TrainingOptions:
+    """What a training run needs to know besides mels, text and optimization."""
+
+    dataset_path: Path
+    architecture: ModelConfig  # for the number of mel channels and symbols see `model_config`
+    load_mel_from_disk: bool = False
+    unknown_symbols: str = "error"
+    seed: int = 0
+    attention_warning_epochs: int = 50
+    guided_attention_weight: float = 0.0
+    guided_attention_sigma: float = 0.2
+    uniform_batch_norm: bool = True  # weights of a new model's batch norm start between 0 and 1
+
+
+@dataclass(frozen=True)
+class InferenceOptions:
+    """What the command line says of decoding; None: as the checkpoint."""
+
+    max_decoder_steps: int | None = None
+    gate_threshold: float | None = None
+
+
+def add_training_arguments(parser: argparse.ArgumentParser) -> None:
     """Add text, architecture, decoding and schedule; defaults are the published model's and recipe's."""
-    parser.set_defaults(**_RECIPE)
     add_text_arguments(parser)
     group = parser.add_argument_group("Tacotron 2")
     group.add_argument(
@@ -44,12 +87,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="*",
         default=[500, 1000, 1500],
         metavar="EPOCHS",
-        help="numbers of epochs after each of which the learning rate falls",
+        help="epochs after each of which the learning rate falls",
     )
     group.add_argument(
         "--anneal-factor",
         type=positive_float,
-        help=f"of the learning rate then; {_AMP_FACTOR} falls by turns to 0.3 and 0.1 of the last power of ten "
+        help=f"of the learning rate then; {_AMP_FACTOR} alternates between 0.3 and 0.1 of the last power of ten "
         f"(default: {_FACTOR}, with --amp {_AMP_FACTOR})",
     )
     group.add_argument(
@@ -74,54 +117,54 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--guided-attention-weight",
         type=non_negative_float,
         default=0.0,
-        help="weight of a loss that draws attention to the diagonal, for little data or little time; 0: none, as "
-        "published",
+        help="weight of a loss that pulls attention to the diagonal, for little data or time; 0: none, as published",
     )
     group.add_argument(
         "--guided-attention-sigma",
         type=positive_float,
         default=0.2,
-        help="how far attention may stray from the diagonal, as a share of the text",
+        help="distance from the diagonal that is not penalized, as a fraction of the text",
     )
     group.add_argument(
         "--disable-uniform-initialize-bn-weight",
         action="store_true",
-        help="start batch norm's weights at 1 instead of numbers between 0 and 1",
+        help="start batch norm's weights at 1 instead of random numbers between 0 and 1",
     )
-    _add_architecture(parser.add_argument_group("architecture of Tacotron 2"))
-
-
-def _add_architecture(group: argparse._ArgumentGroup) -> None:
-    _add(group, "symbols_embedding_dim", "channels of a symbol")
-    _add(group, "encoder_kernel_size", "kernel size of the encoder's convolutions")
-    _add(group, "encoder_n_convolutions", "convolutions of the encoder")
-    _add(group, "encoder_embedding_dim", "channels of the encoder; as --symbols-embedding-dim")
-    _add(group, "attention_rnn_dim", "units of the attention LSTM")
-    _add(group, "attention_dim", "channels of the attention's hidden layer")
-    _add(group, "attention_location_n_filters", "filters over the attention's history")
-    _add(group, "attention_location_kernel_size", "kernel size of these filters")
-    _add(group, "decoder_rnn_dim", "units of the decoder LSTM")
-    _add(group, "prenet_dim", "units of the prenet's layers")
-    _add(group, "max_decoder_steps", "frames after which an utterance is stopped at inference")
-    _add(group, "gate_threshold", "probability of the gate that ends an utterance")
-    group.add_argument(
+    architecture = parser.add_argument_group("architecture of Tacotron 2")
+    for field, description in _ARCHITECTURE.items():
+        default = getattr(_DEFAULTS, field)
+        kind = positive_int if isinstance(default, int) else float
+        architecture.add_argument("--" + field.replace("_", "-"), type=kind, default=default, help=description)
+    architecture.add_argument(
         "--decoder-no-early-stopping", action="store_true", help="always decode --max-decoder-steps frames"
     )
-    _add(group, "p_attention_dropout", "dropout of the attention LSTM")
-    _add(group, "p_decoder_dropout", "dropout of the decoder LSTM")
-    _add(group, "postnet_embedding_dim", "channels of the postnet")
-    _add(group, "postnet_kernel_size", "kernel size of the postnet's convolutions")
-    _add(group, "postnet_n_convolutions", "convolutions of the postnet")
 
 
-def settings_from_args(args: argparse.Namespace) -> Settings:
-    """Mels as Tacotron 2's, or with --load-mel-from-disk as the dataset's folder describes them; annealed rate."""
+def parse_training(args: argparse.Namespace) -> TrainingSetup:
+    """Mels as Tacotron 2's, or with --load-mel-from-disk as the dataset's folder describes them; annealed rate.
+
+    Raises:
+        OptionError: an option is out of range, or two do not fit together.
+    """
     base = features_config(args.dataset_path / "mels") if args.load_mel_from_disk else None
     factor = args.anneal_factor
     if factor is None:
         factor = _AMP_FACTOR if args.amp else _FACTOR
     schedule = annealing_schedule(args.learning_rate, steps=args.anneal_steps, factor=factor)
-    return Settings(
+    names = {field.name for field in fields(ModelConfig)} & vars(args).keys() - {"n_mel_channels"}
+    options = TrainingOptions(
+        dataset_path=args.dataset_path,
+        architecture=ModelConfig(**{name: getattr(args, name) for name in names}),
+        load_mel_from_disk=args.load_mel_from_disk,
+        unknown_symbols=args.unknown_symbols,
+        seed=args.seed,
+        attention_warning_epochs=args.attention_warning_epochs,
+        guided_attention_weight=args.guided_attention_weight,
+        guided_attention_sigma=args.guided_attention_sigma,
+        uniform_batch_norm=not args.disable_uniform_initialize_bn_weight,
+    )
+    return TrainingSetup(
+        options=options,
         audio=audio_config_from_args(args, base=base),
         text=text_config_from_args(args),
         optimization=Optimization(schedule, betas=(0.9, 0.999), eps=1e-8),
@@ -129,7 +172,7 @@ def settings_from_args(args: argparse.Namespace) -> Settings:
 
 
 def annealing_schedule(learning_rate: float, *, steps: Sequence[int], factor: float) -> Schedule:
-    """learning_rate x factor^n once n of ``steps`` (epochs) are over; the factor 0.3 goes 1, 0.3, 0.1, 0.03, ..."""
+    """learning_rate x factor^n after n of ``steps`` (epochs); the factor 0.3 gives 1, 0.3, 0.1, 0.03, ..."""
 
     def rate(iteration: int, epoch: int) -> float:
         n_passed = sum(epoch > step for step in steps)
@@ -140,29 +183,46 @@ def annealing_schedule(learning_rate: float, *, steps: Sequence[int], factor: fl
     return rate
 
 
-def config_from_args(args: argparse.Namespace, audio: AudioConfig, *, base: ModelConfig | None = None) -> ModelConfig:
-    """The architecture that parsed options describe, for mels as ``audio``'s and the text options' symbols.
+def model_config(
+    options: TrainingOptions, audio: AudioConfig, text: TextConfig, *, base: ModelConfig | None = None
+) -> ModelConfig:
+    """The architecture for these mels and symbols; every option has a value, so ``base`` is not needed."""
+    return replace(options.architecture, n_symbols=TextFrontEnd(text).n_symbols, n_mel_channels=audio.n_mels)
 
-    Every option has a value, so that ``base``, of the checkpoint to go on from, has nothing to add.
+
+def set_up_networks(
+    networks: Mapping[str, nn.Module], options: TrainingOptions, *, text: TextConfig, new: bool
+) -> list[str]:
+    """Initialize batch norm's weights of a ``new`` model uniformly between 0 and 1, as the published one's."""
+    if new and options.uniform_batch_norm:
+        for module in networks["tacotron2"].modules():
+            if isinstance(module, nn.BatchNorm1d):
+                nn.init.uniform_(module.weight)
+    return []
+
+
+def add_inference_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of decoding."""
+    group = parser.add_argument_group("speaking with Tacotron 2", "the defaults are those of the checkpoint")
+    group.add_argument(
+        "--max-decoder-steps",
+        type=positive_int,
+        help="frames after which a phrase is cut that the model has not ended; a warning names it",
+    )
+    group.add_argument("--gate-threshold", type=positive_float, help="probability, below 1, at which a phrase ends")
+
+
+def parse_inference(args: argparse.Namespace) -> InferenceOptions:
+    """The options of decoding.
 
     Raises:
-        OptionError: an option has no sensible value, or two do not fit together.
+        OptionError: the threshold is not a probability.
     """
-    options = {name: getattr(args, name) for name in vars(_DEFAULTS) if name in vars(args)}
-    n_symbols = TextFrontEnd(text_config_from_args(args)).n_symbols
-    return ModelConfig(**options | {"n_symbols": n_symbols, "n_mel_channels": audio.n_mels})
+    if args.gate_threshold is not None and args.gate_threshold >= 1:
+        raise OptionError(f"--gate-threshold {args.gate_threshold}: expected a probability between 0 and 1")
+    return InferenceOptions(args.max_decoder_steps, args.gate_threshold)
 
 
-def set_up_networks(networks: dict[str, nn.Module], args: argparse.Namespace, *, new: bool) -> None:
-    """Draw batch norm's weights of a ``new`` model from between 0 and 1, as the published one began."""
-    if not new or args.disable_uniform_initialize_bn_weight:
-        return
-    for module in networks["tacotron2"].modules():
-        if isinstance(module, nn.BatchNorm1d):
-            nn.init.uniform_(module.weight)
-
-
-def _add(group: argparse._ArgumentGroup, field: str, description: str) -> None:
-    default = getattr(_DEFAULTS, field)
-    kind = positive_int if isinstance(default, int) else float
-    group.add_argument("--" + field.replace("_", "-"), type=kind, default=default, help=description)
+def controls(options: InferenceOptions, network: nn.Module, config: ModelConfig, *, where: Path) -> Controls:
+    """The controls that the options describe."""
+    return Controls(max_decoder_steps=options.max_decoder_steps, gate_threshold=options.gate_threshold)

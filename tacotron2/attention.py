@@ -6,7 +6,7 @@ from tacotron2.layers import Convolution, Linear
 
 
 class LocationLayer(nn.Module):
-    """Features of where attention is and has been: a convolution and a linear layer, applied as one convolution."""
+    """Features of the last and the summed attention weights: a convolution and a linear layer, applied as one."""
 
     def __init__(self, attention_dim: int, *, n_filters: int, kernel_size: int) -> None:
         super().__init__()
@@ -14,12 +14,12 @@ class LocationLayer(nn.Module):
         self.location_dense = Linear(n_filters, attention_dim, bias=False, gain="tanh")
 
     def folded_weight(self) -> Tensor:
-        """Both layers as one, (attention_dim, 2 * kernel_size): there is nothing between them."""
+        """Both layers as one weight, (attention_dim, 2 * kernel_size): no activation lies between them."""
         return self.location_dense.linear_layer.weight @ self.location_conv.conv.weight.flatten(1)
 
 
 class Attention(nn.Module):
-    """The layers that say where in the text the decoder looks; `tacotron2.step.Energies` applies them."""
+    """The layers of the attention over the text; `tacotron2.step.Energies` applies them."""
 
     def __init__(
         self,

@@ -1,6 +1,5 @@
-"""Tacotron 2's training data: text with recordings, or with mels from the disk, and batches of them."""
+"""Tacotron 2's training data: text with recordings or stored mels, and batches of them."""
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,9 @@ from common.data.features import check_stored, load_mel, mel_size, recorded_samp
 from common.data.filelist import FilelistEntry, first_fields, read_filelist
 from common.data.transcripts import Transcripts
 from common.errors import InputError
+from tacotron2.arg_parser import TrainingOptions
 
-_OTHER_SUFFIX = {  # of the first column, by the column that is read: what is wrong then
+_OTHER_SUFFIX = {  # column to read -> suffix that the other kind of list has, and what is wrong then
     "wav": (".pt", "a list of mels; add --load-mel-from-disk"),
     "mel": (
         ".wav",
@@ -47,7 +47,7 @@ class Tacotron2Batch(Batch):
         return (position >= self.mel_lengths.unsqueeze(1) - 1).float()
 
     def teacher_forcing(self) -> dict[str, Any]:
-        """Arguments of ``Tacotron2.forward`` that make it follow this batch's mels."""
+        """Arguments of ``Tacotron2.forward``."""
         return {
             "tokens": self.tokens,
             "token_lengths": self.token_lengths,
@@ -68,12 +68,12 @@ class Tacotron2Utterance:
 class Tacotron2Dataset:
     """Utterances of a list ``wavs/a.wav|text``, or with ``mels_from_disk`` of ``mels/a.pt|text``.
 
-    A third column of recordings (the speaker) does not matter, nor do durations and pitch of a list made for
-    FastPitch, ``mels/a.pt|durations/a.pt|pitch_char/a.pt|text``.
+    A column of speakers is ignored, and so are durations and pitch of a list made for FastPitch,
+    ``mels/a.pt|durations/a.pt|pitch_char/a.pt|text``.
 
     Raises:
-        InputError: the list or a file in it is missing, a transcript cannot be encoded or is empty, a recording is not
-            as ``audio`` says, or the mels were made with other audio settings.
+        InputError: the list or a file in it is missing, a transcript cannot be encoded or is empty, a recording
+            does not fit ``audio``, or the mels were made with other audio settings.
     """
 
     def __init__(
@@ -109,12 +109,19 @@ class Tacotron2Dataset:
         return self._load(index, self._tokens[index])
 
     def draw(self, index: int, *, epoch: int) -> Tacotron2Utterance:
-        """The same as an epoch of training reads it: which words are phones is drawn, where the text says so."""
+        """The utterance in an epoch of training, in which words may be random phones (``TextConfig.p_arpabet``)."""
         return self._load(index, self._tokens.draw(index, epoch=epoch))
 
-    def collate(self, items: list[Tacotron2Utterance]) -> Tacotron2Batch:
+    @staticmethod
+    def collate(items: list[Tacotron2Utterance]) -> Tacotron2Batch:
         """Pad utterances, in the order they come, into one batch."""
-        return collate(items)
+        return Tacotron2Batch(
+            names=tuple(item.name for item in items),
+            tokens=pad_sequence([item.tokens for item in items], batch_first=True),
+            token_lengths=torch.tensor([len(item.tokens) for item in items]),
+            mels=pad_sequence([item.mel.t() for item in items], batch_first=True).transpose(1, 2).contiguous(),
+            mel_lengths=torch.tensor([item.mel.size(1) for item in items]),
+        )
 
     def _load(self, index: int, ids: list[int]) -> Tacotron2Utterance:
         entry = self._entries[index]
@@ -133,29 +140,28 @@ class Tacotron2Dataset:
         return recorded_samples(self._folder, entry, self._extractor)
 
 
-def collate(items: list[Tacotron2Utterance]) -> Tacotron2Batch:
-    """Pad utterances, in the order they come, into one batch."""
-    return Tacotron2Batch(
-        names=tuple(item.name for item in items),
-        tokens=pad_sequence([item.tokens for item in items], batch_first=True),
-        token_lengths=torch.tensor([len(item.tokens) for item in items]),
-        mels=pad_sequence([item.mel.t() for item in items], batch_first=True).transpose(1, 2).contiguous(),
-        mel_lengths=torch.tensor([item.mel.size(1) for item in items]),
-    )
-
-
 def build_dataset(
-    args: argparse.Namespace, filelist: Path, *, audio: AudioConfig, text: TextConfig
+    options: TrainingOptions, filelist: Path, *, audio: AudioConfig, text: TextConfig, training: bool
 ) -> Tacotron2Dataset:
-    """The dataset of a filelist, as the command line describes it."""
+    """The dataset of a training or validation list, which are read alike."""
     return Tacotron2Dataset(
-        args.dataset_path,
+        options.dataset_path,
         filelist,
         audio=audio,
         text=text,
-        mels_from_disk=args.load_mel_from_disk,
-        unknown_symbols=args.unknown_symbols,
-        seed=args.seed,
+        mels_from_disk=options.load_mel_from_disk,
+        unknown_symbols=options.unknown_symbols,
+        seed=options.seed,
+    )
+
+
+def teacher_forced_dataset(
+    dataset_path: Path, filelist: Path, *, audio: AudioConfig, text: TextConfig, unknown_symbols: str, **_: Any
+) -> Tacotron2Dataset:
+    """The utterances of a list of mels or recordings, without anything random."""
+    from_disk = first_fields(filelist)[0].endswith(".pt")
+    return Tacotron2Dataset(
+        dataset_path, filelist, audio=audio, text=text, mels_from_disk=from_disk, unknown_symbols=unknown_symbols
     )
 
 

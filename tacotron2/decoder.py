@@ -12,23 +12,23 @@ from tacotron2.layers import Linear
 from tacotron2.step import StepWeights
 from tacotron2.teacher_forcing import run_loop
 
-PRENET_DROPOUT = 0.5  # at inference too: without it the decoder copies the last frame instead of reading on
+PRENET_DROPOUT = 0.5  # at inference too: without it the decoder repeats the last frame instead of advancing in the text
 PRENET_LAYERS = 2
-MASK_CHUNK = 64  # steps that prenet masks are drawn for at once
+MASK_CHUNK = 64  # steps for which prenet masks are drawn at once
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """What the decoder made of a batch."""
+    """The decoder's output for a batch."""
 
     mel: Tensor  # (B, n_mels, F) before the postnet
     gate_logits: Tensor  # (B, F); sigmoid of it: how likely this frame is the last
-    alignments: Tensor  # (B, F, L) float32, where each frame looked; rows sum to 1
+    alignments: Tensor  # (B, F, L) float32, attention weights of each frame; they sum to 1 over L
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """What all steps share, in one dtype."""
+class DecoderInputs:
+    """Inputs and weights that all steps share, in one dtype."""
 
     dtype: torch.dtype
     memory: Tensor  # (B, L, memory_dim)
@@ -58,7 +58,7 @@ class PrenetMasks:
 
 
 class Prenet(nn.Module):
-    """Two layers that the last frame passes through, with a dropout that is never off (section 2.2)."""
+    """Two layers applied to the previous frame, with dropout at inference too (Shen et al. 2018, section 2.2)."""
 
     def __init__(self, n_mels: int, width: int) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class Prenet(nn.Module):
     def forward(self, frames: Tensor, masks: Tensor | None) -> Tensor:
         """frames (..., n_mels) -> (..., width).
 
-        ``masks`` (..., layers, B or 1, width) takes the place of the dropout that training draws.
+        ``masks`` (..., layers, B or 1, width) replace random dropout.
         """
         for index, layer in enumerate(self.layers):
             frames = torch.relu(layer(frames))
@@ -77,7 +77,7 @@ class Prenet(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Prenet, attention LSTM, attention, decoder LSTM, and what they say of the next frame and of the end."""
+    """Prenet, attention LSTM, attention, decoder LSTM, and projections to the next frame and the gate."""
 
     def __init__(
         self,
@@ -103,13 +103,13 @@ class Decoder(nn.Module):
         self.decoder_dropout = Dropout(p_decoder_dropout)
 
     def forward(self, memory: Tensor, padding: Tensor, frames: Tensor, masks: Tensor | None) -> Decoded:
-        """Decode with given ``frames`` (B, n_mels, F): each step hears the true frame before its own.
+        """Teacher forcing: each step reads the previous one of the true ``frames`` (B, n_mels, F).
 
-        memory (B, L, memory_dim), padding (B, L) bool; ``masks`` (F, layers, B or 1, prenet_dim) of the prenet, None
-        draws them.
+        memory (B, L, memory_dim), padding (B, L) bool; ``masks`` (F, layers, B or 1, prenet_dim) of the prenet; None:
+        random dropout.
         """
-        heard = F.pad(frames, (1, -1)).permute(2, 0, 1)  # (F, B, n_mels), the first of them silent
-        prenet = self.prenet(heard, masks)
+        previous = F.pad(frames, (1, -1)).permute(2, 0, 1)  # (F, B, n_mels), zeros before the first frame
+        prenet = self.prenet(previous, masks)
         parts = self.prepare(memory)
         with torch.autocast(memory.device.type, enabled=False):
             gates = F.linear(prenet.to(parts.dtype), parts.prenet_weight, parts.bias)
@@ -126,8 +126,8 @@ class Decoder(nn.Module):
         mel = self.linear_projection(states).transpose(1, 2)
         return Decoded(mel, self.gate_layer(states).squeeze(2), alignments.transpose(0, 1))
 
-    def prepare(self, memory: Tensor) -> Prepared:
-        """What all steps of decoding ``memory`` (B, L, memory_dim) share, in the dtype they are computed in."""
+    def prepare(self, memory: Tensor) -> DecoderInputs:
+        """What all steps of decoding ``memory`` (B, L, memory_dim) share, in the dtype of autocast."""
         kind = memory.device.type
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else memory.dtype
         processed = self.attention_layer.memory_layer(memory)
@@ -142,7 +142,7 @@ class Decoder(nn.Module):
                 location=layer.location_layer.folded_weight(),
                 energy=layer.v.linear_layer.weight[0],
             )
-            return Prepared(
+            return DecoderInputs(
                 dtype=dtype,
                 memory=memory.to(dtype),
                 processed=processed.to(dtype),
@@ -153,7 +153,7 @@ class Decoder(nn.Module):
 
     @staticmethod
     def _factors(dropout: Dropout, gates: Tensor, width: int) -> Tensor | None:
-        """Dropout factors (F, B, width) of all steps; None where nothing is dropped."""
+        """Dropout factors (F, B, width) of all steps; None without dropout."""
         if not dropout.training or dropout.p == 0:
             return None
         return dropout(gates.new_ones(*gates.shape[:2], width))

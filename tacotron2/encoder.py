@@ -7,7 +7,7 @@ from tacotron2.layers import ConvolutionBlock
 
 
 class Encoder(nn.Module):
-    """Symbols in their context: convolutions, then an LSTM in both directions (Shen et al. 2018, section 2.2)."""
+    """Convolutions over symbols, then a bidirectional LSTM (Shen et al. 2018, section 2.2)."""
 
     def __init__(self, n_channels: int, *, n_convolutions: int, kernel_size: int) -> None:
         super().__init__()
@@ -20,8 +20,8 @@ class Encoder(nn.Module):
     def forward(self, embedded: Tensor, lengths: Tensor, mask: Tensor | None) -> Tensor:
         """embedded (B, L, C), lengths (B,) -> memory (B, L, C), zero at padding.
 
-        ``mask`` (B, L) hides padding from the convolutions; without it they see the padding symbol, as the
-        original's.
+        ``mask`` (B, L) hides padding from the convolutions; without it they read the padding symbol, as in the
+        original.
         """
         x = embedded.transpose(1, 2)
         if mask is not None:
@@ -34,15 +34,16 @@ class Encoder(nn.Module):
 
 
 class Postnet(nn.Module):
-    """What convolutions over past and future frames add to the decoder's mels (Shen et al. 2018, section 2.2)."""
+    """Convolutions that give a residual of the decoder's mels (Shen et al. 2018, section 2.2)."""
 
     def __init__(self, n_mels: int, *, n_channels: int, n_convolutions: int, kernel_size: int) -> None:
         super().__init__()
         widths = [n_mels, *[n_channels] * (n_convolutions - 1), n_mels]
-        activations = ["tanh"] * (n_convolutions - 1) + ["linear"]
         self.convolutions = nn.ModuleList(
-            ConvolutionBlock(before, after, kernel_size=kernel_size, activation=activation)
-            for before, after, activation in zip(widths, widths[1:], activations)
+            ConvolutionBlock(
+                *widths[i : i + 2], kernel_size=kernel_size, activation="tanh" if i + 1 < n_convolutions else "linear"
+            )
+            for i in range(n_convolutions)
         )
 
     def forward(self, mel: Tensor, mask: Tensor | None) -> Tensor:

@@ -1,4 +1,4 @@
-"""The decoder's loop at inference: each step hears the frame it made before, until the gate of all has fired."""
+"""The decoder's loop at inference: each step reads its previous frame, until the gate of all utterances has fired."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,34 +7,36 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from common.synthesis.cuda_graphs import CudaGraphRecorder
 from tacotron2.decoder import MASK_CHUNK, Decoded, Decoder
 from tacotron2.step import DecoderStep
 
-_WARM_UP = 3  # steps before a CUDA graph is captured, in which libraries set themselves up
-
-DrawMasks = Callable[[], Tensor]  # () -> the prenet's factors (MASK_CHUNK, layers, B or 1, prenet_dim) of what follows
+# () -> the prenet's dropout factors (MASK_CHUNK, layers, B or 1, prenet_dim) of the next steps
+DrawMasks = Callable[[], Tensor]
 
 
 @dataclass(frozen=True)
 class Generated:
-    """What the decoder made of a batch of texts, with every step that any of them took."""
+    """The decoder's output for a batch of texts, as long as the longest."""
 
     decoded: Decoded
-    made: Tensor  # (B,) frames up to and with the one at which the gate fired, or all
+    n_steps: Tensor  # (B,) frames up to and including the one at which the gate fired, or all
     lengths: Tensor  # (B,) frames before that one, or all; at least 1
     finished: Tensor  # (B,) bool: whether the gate fired
 
 
 class _Steps:
-    """A batch that is being decoded: all of its state in buffers that steps change in place.
+    """The state of a batch that is being decoded, in buffers that each step changes in place.
 
-    Nothing a step does depends on anything but these buffers, so that it can be captured as a CUDA graph.
+    A step depends on these buffers alone, so that it can be recorded as a CUDA graph.
     """
 
     def __init__(self, decoder: Decoder, memory: Tensor, padding: Tensor, masks: Tensor, gate_threshold: float) -> None:
         parts = decoder.prepare(memory)
         n_batch, n_tokens = padding.shape
-        self._prenet_weights = [layer.linear_layer.weight.to(parts.dtype) for layer in decoder.prenet.layers]
+        self._prenet_weights = [
+            layer.get_parameter("linear_layer.weight").to(parts.dtype) for layer in decoder.prenet.layers
+        ]
         self._prenet_weight, self._bias = parts.prenet_weight, parts.bias
         projections = decoder.linear_projection.linear_layer, decoder.gate_layer.linear_layer
         self._projection = torch.cat([layer.weight for layer in projections]).to(parts.dtype)
@@ -42,9 +44,9 @@ class _Steps:
         self._threshold = gate_threshold
         self._step = DecoderStep(parts.step, parts.memory, parts.processed, padding, n_slots=1)
         self._state = parts.memory.new_zeros(n_batch, self._projection.size(1))
-        self._looked = memory.new_zeros(n_batch, n_tokens, dtype=torch.float32)
+        self._alignment = memory.new_zeros(n_batch, n_tokens, dtype=torch.float32)
         self._frame = parts.memory.new_zeros(n_batch, decoder.n_mels)
-        self._position = torch.zeros(1, dtype=torch.int64, device=memory.device)  # step within the chunk
+        self._position = torch.zeros(1, dtype=torch.int64, device=memory.device)  # of the step within the chunk
         self._masks = masks.to(parts.dtype, copy=True)
         self._outputs = parts.memory.new_zeros(MASK_CHUNK, n_batch, decoder.n_mels + 1)  # frame and gate's logit
         self._alignments = memory.new_zeros(MASK_CHUNK, n_batch, n_tokens, dtype=torch.float32)
@@ -56,28 +58,29 @@ class _Steps:
         self._masks.copy_(masks)
         self._position.zero_()
 
-    def advance(self) -> None:
-        """One frame."""
+    def advance(self) -> Tensor:
+        """Compute the next frame (B, n_mels)."""
         masks = self._masks.index_select(0, self._position)[0]
         hidden = self._frame
         for weight, mask in zip(self._prenet_weights, masks):
             hidden = F.linear(hidden, weight).relu_().mul_(mask)
         gates = F.linear(hidden, self._prenet_weight, self._bias)
-        self._step.advance(0, 0, gates, state=self._state, looked=self._looked)
+        self._step.advance(0, 0, gates, state=self._state, alignment=self._alignment)
         output = F.linear(self._state, self._projection, self._projection_bias)
         self._frame.copy_(output[:, :-1])
         self._outputs.index_copy_(0, self._position, output.unsqueeze(0))
-        self._alignments.index_copy_(0, self._position, self._looked.unsqueeze(0))
+        self._alignments.index_copy_(0, self._position, self._alignment.unsqueeze(0))
         self.fired.logical_or_(output[:, -1].float().sigmoid() > self._threshold)
         self.lengths.add_(~self.fired)
         self._position.add_(1)
+        return self._frame
 
     def taken(self, n_steps: int) -> tuple[Tensor, Tensor]:
         """Copies of the chunk's first outputs (n_steps, B, n_mels + 1) and alignments (n_steps, B, L)."""
         return self._outputs[:n_steps].to(torch.float32, copy=True), self._alignments[:n_steps].clone()
 
     def reset(self) -> None:
-        """Back to the beginning."""
+        """Return to the state before the first step."""
         self._step.reset()
         for buffer in (self._frame, self._position, self.fired, self.lengths):
             buffer.zero_()
@@ -97,29 +100,31 @@ def generate(
 ) -> Generated:
     """Decode memory (B, L, memory_dim) with padding (B, L) bool, at most ``max_steps`` frames.
 
-    ``stop_early`` ends with the step at which the last utterance's gate fires; what others make after their own end is
-    for the caller to cut off. On a GPU a step is replayed as a CUDA graph, unless ``use_graph`` says otherwise.
+    ``stop_early`` stops at the step at which the last utterance's gate fires; the caller cuts off frames after an
+    utterance's own end. On a GPU a step is replayed as a CUDA graph, unless ``use_graph`` is False.
     """
     masks = draw_masks()
     steps = _Steps(decoder, memory, padding, masks, gate_threshold)
     on_gpu = memory.device.type == "cuda"
-    outputs, alignments = [], []
+    outputs: list[Tensor] = []
+    alignments: list[Tensor] = []
     with torch.autocast(memory.device.type, enabled=False):
-        advance = _capture(steps) if on_gpu and use_graph else steps.advance
+        advance = _record(steps) if on_gpu and use_graph else steps.advance
         for start in range(0, max_steps, MASK_CHUNK):
             steps.begin_chunk(masks if start == 0 else draw_masks())
             taken = 0
             for _ in range(min(MASK_CHUNK, max_steps - start)):
                 advance()
                 taken += 1
-                # On a GPU this would wait for the step; a chunk too long costs less, and is cut off below.
+                # On a GPU this would wait for every step; finishing the chunk costs less, and is cut off below.
                 if stop_early and not on_gpu and bool(steps.fired.all()):
                     break
-            for kept, part in zip((outputs, alignments), steps.taken(taken)):
-                kept.append(part)
+            frames, weights = steps.taken(taken)
+            outputs.append(frames)
+            alignments.append(weights)
             if stop_early and bool(steps.fired.all()):
                 break
-    n_steps = sum(map(len, outputs))
+    n_steps = sum(len(part) for part in outputs)
     if stop_early:
         n_steps = min(n_steps, int(steps.lengths.max()) + 1)
     output = torch.cat(outputs)[:n_steps].transpose(0, 1)
@@ -131,16 +136,8 @@ def generate(
     return Generated(decoded, steps.lengths + steps.fired, steps.lengths.clamp(min=1), steps.fired)
 
 
-def _capture(steps: _Steps) -> Callable[[], None]:
-    """A step as a CUDA graph; what replays it."""
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(_WARM_UP):
-            steps.advance()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        steps.advance()
+def _record(steps: _Steps) -> Callable[[], object]:
+    """A step recorded as a CUDA graph: what replays it."""
+    graph, _ = CudaGraphRecorder()(steps.advance)
     steps.reset()
     return graph.replay

@@ -1,17 +1,20 @@
-"""The layers Tacotron 2 is made of, named and initialised as the published model's."""
+"""Layers of Tacotron 2, named and initialized as in the published model."""
+
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from common.nn.layers import Dropout
 
-CONVOLUTION_DROPOUT = 0.5  # after each convolution of encoder and postnet
+_DROPOUT = 0.5  # after each convolution of encoder and postnet
+_Gain = Literal["linear", "relu", "tanh", "sigmoid"]
 
 
 class Linear(nn.Module):
-    """A linear layer under the published name ``linear_layer``, with Glorot's uniform initialisation."""
+    """A linear layer under the published name ``linear_layer``, with Glorot's uniform initialization."""
 
-    def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True, gain: str = "linear") -> None:
+    def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True, gain: _Gain = "linear") -> None:
         super().__init__()
         self.linear_layer = nn.Linear(in_channels, out_channels, bias=bias)
         nn.init.xavier_uniform_(self.linear_layer.weight, gain=nn.init.calculate_gain(gain))
@@ -22,10 +25,10 @@ class Linear(nn.Module):
 
 
 class Convolution(nn.Module):
-    """A convolution over time under the published name ``conv``, with Glorot's uniform initialisation."""
+    """A convolution over time under the published name ``conv``, with Glorot's uniform initialization."""
 
     def __init__(
-        self, in_channels: int, out_channels: int, *, kernel_size: int, bias: bool = True, gain: str = "linear"
+        self, in_channels: int, out_channels: int, *, kernel_size: int, bias: bool = True, gain: _Gain = "linear"
     ) -> None:
         super().__init__()
         self.conv = nn.Conv1d(in_channels, out_channels, kernel_size, padding=kernel_size // 2, bias=bias)
@@ -36,34 +39,34 @@ class Convolution(nn.Module):
         return self.conv(x)
 
 
-class ConvolutionBlock(nn.Sequential):
-    """Convolution, batch norm, activation, dropout: the block of encoder and postnet."""
+class ConvolutionBlock(nn.ModuleList):
+    """Convolution, batch norm, activation (``linear``: none), dropout: the block of encoder and postnet."""
 
-    def __init__(self, in_channels: int, out_channels: int, *, kernel_size: int, activation: str) -> None:
-        """``activation`` is ``relu``, ``tanh`` or ``linear`` (none)."""
+    def __init__(self, in_channels: int, out_channels: int, *, kernel_size: int, activation: _Gain) -> None:
         convolution = Convolution(in_channels, out_channels, kernel_size=kernel_size, gain=activation)
-        super().__init__(convolution, nn.BatchNorm1d(out_channels))
-        self.dropout = Dropout(CONVOLUTION_DROPOUT)
+        super().__init__([convolution, nn.BatchNorm1d(out_channels)])
+        self.dropout = Dropout(_DROPOUT)
         self.activation = activation
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """x (B, in_channels, L) -> (B, out_channels, L).
 
-        With ``mask`` (B, L), padding has no part in the statistics of batch norm and is zero in the result.
+        With ``mask`` (B, L), padding is left out of the statistics of batch norm and is zero in the result.
         """
         x = self[0](x)
         if mask is None:
             x = self[1](x)
         else:
             rows = x.transpose(1, 2)
-            x = torch.zeros_like(rows).index_put((mask,), self._normalise(rows[mask]).to(rows.dtype)).transpose(1, 2)
+            x = torch.zeros_like(rows).index_put((mask,), self._normalize(rows[mask]).to(rows.dtype)).transpose(1, 2)
         if self.activation != "linear":
             x = torch.relu(x) if self.activation == "relu" else torch.tanh(x)
         return self.dropout(x)
 
-    def _normalise(self, rows: Tensor) -> Tensor:
-        """Batch norm of rows (N, C); a single row has no variance of its own, and takes the running statistics."""
+    def _normalize(self, rows: Tensor) -> Tensor:
+        """Batch norm of rows (N, C); a single row has no variance, so the running statistics are used."""
         norm = self[1]
+        assert isinstance(norm, nn.BatchNorm1d)
         if len(rows) > 1:
             return norm(rows)
         return nn.functional.batch_norm(rows, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps)

@@ -1,6 +1,6 @@
-"""Tacotron 2's losses: mels before and after the postnet, and the gate; and whether attention has formed."""
+"""Tacotron 2's losses: mels before and after the postnet, and the gate; and a warning when attention has not formed."""
 
-import argparse
+from typing import cast
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -9,22 +9,23 @@ from common.config import AudioConfig
 from common.nn.alignment_metrics import diagonality, distance_from_diagonal, focus_rate
 from common.nn.layers import mask_from_lengths
 from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
+from tacotron2.arg_parser import TrainingOptions
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.model import Tacotron2, TrainingOutput
 
 _PHASE = "tacotron2"
 _N_EXAMPLES = 2
-FORMED = 0.7  # diagonality from which on attention reads the text; below it, speech is babble
-_EVALUATION_SEED = 0  # of the prenet's dropout, which is never off
+FORMED = 0.7  # diagonality of attention that advances through the text; below it, speech is unintelligible
+_EVALUATION_SEED = 0  # of the prenet's dropout, which stays on in evaluation
 
 
 class Tacotron2Objective(Objective):
     """Squared error of mels without and with the postnet, and cross-entropy of the gate (Shen et al., section 2.2).
 
-    Each is a mean over valid frames; with ``mask_padding`` off over all that a batch was padded to, as the original's.
-    ``guided_attention_weight`` above 0 adds what of the attention lies away from the diagonal, a mean over valid frames
-    (Tachibana et al. 2018, arXiv:1710.08969, section 4), which forms it from little data or in little time. Validation
-    adds ``attention_diagonality`` and ``attention_focus``, means over utterances (`common.nn.alignment_metrics`).
+    Each is a mean over valid frames; with ``mask_padding`` off over padding too, as in the original.
+    ``guided_attention_weight`` above 0 adds the attention away from the diagonal, a mean over valid frames (Tachibana
+    et al. 2018, arXiv:1710.08969, section 4), so that attention forms with less data and time. Validation adds
+    ``attention_diagonality`` and ``attention_focus``, means over utterances (`common.nn.alignment_metrics`).
     """
 
     phases = (Phase(_PHASE, trains=("tacotron2",)),)
@@ -48,10 +49,7 @@ class Tacotron2Objective(Objective):
         guided_attention_weight: float = 0.0,
         guided_attention_sigma: float = 0.2,
     ) -> None:
-        """``attention_warning_epochs``: epochs after which attention should have formed; 0 never warns.
-
-        ``guided_attention_sigma``: how far attention may stray freely, as a share of the text.
-        """
+        """``attention_warning_epochs`` 0 never warns; ``guided_attention_sigma`` is a fraction of the text's length."""
         self._mask_padding = mask_padding
         self._guide_weight = guided_attention_weight
         self._guide_sigma = guided_attention_sigma
@@ -80,7 +78,7 @@ class Tacotron2Objective(Objective):
         return sums
 
     def evaluate(self, networks: Networks, batch: Tacotron2Batch) -> dict[str, Term]:
-        out = _forced(networks["tacotron2"], batch)
+        out = _evaluated(networks, batch)
         sums = self._sums(out, batch)
         counts = self.counts(_PHASE, batch)
         terms = {name: Term(total, counts[name]) for name, total in sums.items()}
@@ -98,34 +96,35 @@ class Tacotron2Objective(Objective):
         self._warned = True
         return [
             f"attention has not formed after {epoch} epochs: its diagonality is {value:.2f}, that of a model which "
-            f"reads its text at least {FORMED}; look at the alignment plots, check that transcripts match recordings, "
+            f"reads its text at least {FORMED}; see the alignment plots, check that transcripts match recordings, "
             "trim silence, use a larger batch or more data, or --guided-attention-weight 1 "
             "(--attention-warning-epochs sets when to warn)"
         ]
 
     def examples(self, networks: Networks, batch: Tacotron2Batch) -> list[Example]:
-        out = _forced(networks["tacotron2"], batch)
+        out = _evaluated(networks, batch)
         return [_example(out, batch, index) for index in range(min(_N_EXAMPLES, len(batch.names)))]
 
 
-def build_objective(args: argparse.Namespace, audio: AudioConfig) -> Tacotron2Objective:
-    """The objective as the command line describes it."""
+def build_objective(options: TrainingOptions, audio: AudioConfig) -> Tacotron2Objective:
+    """The objective that the training options describe."""
     return Tacotron2Objective(
-        mask_padding=args.mask_padding,
-        attention_warning_epochs=args.attention_warning_epochs,
-        guided_attention_weight=args.guided_attention_weight,
-        guided_attention_sigma=args.guided_attention_sigma,
+        mask_padding=options.architecture.mask_padding,
+        attention_warning_epochs=options.attention_warning_epochs,
+        guided_attention_weight=options.guided_attention_weight,
+        guided_attention_sigma=options.guided_attention_sigma,
     )
 
 
-def _forced(network: Tacotron2, batch: Tacotron2Batch) -> TrainingOutput:
+def _evaluated(networks: Networks, batch: Tacotron2Batch) -> TrainingOutput:
     """A pass in evaluation mode, with the same dropout of the prenet each time."""
+    network = cast(Tacotron2, networks["tacotron2"])  # `Networks` are of any model
     masks = network.prenet_masks(batch.mels.size(2), seed=_EVALUATION_SEED)
     return network(**batch.teacher_forcing(), prenet_masks=masks)
 
 
 def sums_of_errors(out: TrainingOutput, batch: Tacotron2Batch, *, mask_padding: bool) -> dict[str, Tensor]:
-    """Each term's sum over valid frames, or all, float32 whatever the network computed in."""
+    """Each term's sum over valid frames, or all, in float32."""
     gate = F.binary_cross_entropy_with_logits(out.gate_logits.float(), batch.gate_targets, reduction="none")
     errors = {
         "mel_loss": (out.mel.float() - batch.mels).square().sum(1),

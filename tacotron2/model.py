@@ -6,11 +6,12 @@ import torch
 from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig
-from common.errors import InputError, OptionError
+from common.errors import InputError
 from common.nn.layers import mask_from_lengths
 from common.synthesis.controls import Controls, MelOutput
 from common.text.front_end import TextFrontEnd
 from tacotron2.attention import Attention
+from tacotron2.config import ModelConfig
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.decoder import Decoder, PrenetMasks
 from tacotron2.encoder import Encoder, Postnet
@@ -20,56 +21,8 @@ PADDED_GATE_LOGIT = 1e3  # of frames after an utterance's end, which are certain
 
 
 @dataclass(frozen=True)
-class ModelConfig:
-    """Tacotron 2's architecture; the names are those of the published checkpoints' configurations."""
-
-    n_mel_channels: int = 80
-    n_symbols: int = 148
-    symbols_embedding_dim: int = 512
-    encoder_kernel_size: int = 5
-    encoder_n_convolutions: int = 3
-    encoder_embedding_dim: int = 512
-    attention_rnn_dim: int = 1024
-    attention_dim: int = 128
-    attention_location_n_filters: int = 32
-    attention_location_kernel_size: int = 31
-    n_frames_per_step: int = 1
-    decoder_rnn_dim: int = 1024
-    prenet_dim: int = 256
-    max_decoder_steps: int = 2000
-    gate_threshold: float = 0.5
-    p_attention_dropout: float = 0.1
-    p_decoder_dropout: float = 0.1
-    postnet_embedding_dim: int = 512
-    postnet_kernel_size: int = 5
-    postnet_n_convolutions: int = 5
-    decoder_no_early_stopping: bool = False
-    mask_padding: bool = True  # False: outputs after an utterance's end stay, and count in the loss, as the original's
-    mask_convolutions: bool = True  # False: convolutions and batch norm see padding, as the original's
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            option = "--" + name.replace("_", "-")
-            if name.endswith("kernel_size") and (value < 1 or value % 2 == 0):
-                raise OptionError(f"{option} {value}: expected an odd number, so that lengths stay as they are")
-            if name.startswith("p_") and not 0 <= value < 1:
-                raise OptionError(f"{option} {value}: expected a probability of at least 0 and less than 1")
-            if type(value) is int and not name.startswith("p_") and value < 1:
-                raise OptionError(f"{option} {value}: expected a whole number of at least 1")
-        if self.n_frames_per_step != 1:
-            raise OptionError(f"n_frames_per_step {self.n_frames_per_step}: this decoder makes 1 frame a step")
-        if not 0 < self.gate_threshold < 1:
-            raise OptionError(f"--gate-threshold {self.gate_threshold}: expected a probability between 0 and 1")
-        if self.symbols_embedding_dim != self.encoder_embedding_dim or self.encoder_embedding_dim % 2:
-            raise OptionError(
-                f"--symbols-embedding-dim {self.symbols_embedding_dim}, --encoder-embedding-dim "
-                f"{self.encoder_embedding_dim}: expected one even number for both"
-            )
-
-
-@dataclass(frozen=True)
 class TrainingOutput:
-    """What a teacher-forced pass makes of a batch."""
+    """The output of a teacher-forced pass over a batch."""
 
     mel: Tensor  # (B, n_mels, F) the decoder's
     mel_postnet: Tensor  # (B, n_mels, F) with the postnet's residual
@@ -78,7 +31,7 @@ class TrainingOutput:
 
 
 class Tacotron2(nn.Module):
-    """Encoder, attention decoder, postnet; ``infer`` speaks, ``forward`` trains."""
+    """Encoder, attention decoder, postnet; ``forward`` is teacher-forced, ``infer`` is not."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -131,7 +84,7 @@ class Tacotron2(nn.Module):
     ) -> TrainingOutput:
         """Teacher-forced pass: tokens (B, L), mels (B, n_mels, F), in any order of lengths.
 
-        ``prenet_masks`` (F, layers, B or 1, prenet_dim) are drawn where they are None.
+        ``prenet_masks`` (F, layers, B or 1, prenet_dim) replace the prenet's random dropout.
         """
         memory, padding = self.encode(tokens, token_lengths)
         decoded = self.decoder(memory, padding, mels, prenet_masks)
@@ -144,7 +97,7 @@ class Tacotron2(nn.Module):
         return TrainingOutput(mel, mel_postnet, gate_logits, decoded.alignments)
 
     def teacher_forced(self, batch: Tacotron2Batch, *, seed: int = 0) -> MelOutput:
-        """Mels (B, n_mels, F) of a batch's texts, in step with ``batch.mels``, which each step hears, and alignments.
+        """Mels (B, n_mels, F) of a batch, frame by frame as ``batch.mels``, with alignments and durations.
 
         In evaluation mode the prenet's dropout comes from ``seed``, so that an utterance's result is always the same.
         """
@@ -158,27 +111,29 @@ class Tacotron2(nn.Module):
         )
 
     def prenet_masks(self, n_steps: int, *, seed: int) -> Tensor | None:
-        """The prenet's dropout factors of an evaluation; None in training, which draws its own."""
+        """The prenet's dropout factors of an evaluation; None in training, where they are random."""
         if self.training:
             return None
         return PrenetMasks(self.config.prenet_dim, seed=seed).first(n_steps, self.embedding.weight.device)
 
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
-        """Speak tokens (B, L) of ``lengths`` (B,): each utterance as if it were alone.
+        """Mels of tokens (B, L) with ``lengths`` (B,), independent of what else is in the batch.
 
-        ``MelOutput.finished`` is False for an utterance that had to be stopped.
+        ``MelOutput.finished`` is False for an utterance that was cut at ``max_decoder_steps``.
 
         Raises:
-            InputError: a control has no sensible value.
+            InputError: a control is out of range.
         """
         controls = Controls() if controls is None else controls
         device = tokens.device
         masks = PrenetMasks(self.config.prenet_dim, seed=controls.seed)
-        return self.speak(tokens, lengths, controls=controls, draw_masks=lambda: masks.draw(device))
+        return self.infer_with_masks(tokens, lengths, controls=controls, draw_masks=lambda: masks.draw(device))
 
     @torch.no_grad()
-    def speak(self, tokens: Tensor, lengths: Tensor, *, controls: Controls, draw_masks: DrawMasks) -> MelOutput:
-        """`infer` with the prenet's dropout factors given."""
+    def infer_with_masks(
+        self, tokens: Tensor, lengths: Tensor, *, controls: Controls, draw_masks: DrawMasks
+    ) -> MelOutput:
+        """`infer` with given dropout factors of the prenet."""
         config = self.config
         max_steps = config.max_decoder_steps if controls.max_decoder_steps is None else controls.max_decoder_steps
         threshold = config.gate_threshold if controls.gate_threshold is None else controls.gate_threshold
@@ -197,9 +152,9 @@ class Tacotron2(nn.Module):
             stop_early=not config.decoder_no_early_stopping,
         )
         mel, n_steps = generated.decoded.mel, generated.decoded.mel.size(2)
-        # The frame at which the gate fires is not spoken, but was a true one in training: the postnet hears it.
-        heard = mask_from_lengths(generated.made, n_steps) if config.mask_convolutions else None
-        mel = mel + self.postnet(mel, heard)
+        # The frame at which the gate fires is cut off, but was a true one in training: the postnet reads it.
+        valid = mask_from_lengths(generated.n_steps, n_steps) if config.mask_convolutions else None
+        mel = mel + self.postnet(mel, valid)
         n_frames = int(generated.lengths.max())
         mask = mask_from_lengths(generated.lengths, n_frames)
         alignments = generated.decoded.alignments[:, :n_frames] * mask.unsqueeze(2)
@@ -212,26 +167,14 @@ class Tacotron2(nn.Module):
         )
 
     def prepare_for_inference(self) -> None:
-        """Nothing to fold: the network is used as it was trained, with all dropout off but the prenet's."""
+        """Evaluation mode; nothing needs folding."""
         self.eval()
-
-
-def to_torchscript(network: Tacotron2) -> torch.jit.ScriptModule:
-    """Refused: a step changes buffers in place and is recorded as a CUDA graph, neither of which TorchScript does.
-
-    Raises:
-        OptionError: always.
-    """
-    raise OptionError("--torchscript: Tacotron2's decoder cannot be compiled to TorchScript; leave it out")
 
 
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
 ) -> dict[str, nn.Module]:
-    """A new Tacotron 2 with random weights, the one network that ``inference`` and training both need.
-
-    ``text`` None leaves the number of symbols unchecked.
-    """
+    """A new Tacotron 2 with random weights; ``text`` None leaves the number of symbols unchecked."""
     if config.n_mel_channels != audio.n_mels:
         raise InputError(f"the model makes {config.n_mel_channels} mel channels, the audio has {audio.n_mels}")
     if text is not None:
@@ -244,9 +187,9 @@ def build_networks(
 
 
 def durations_from_alignments(alignments: Tensor, token_lengths: Tensor, mel_lengths: Tensor) -> Tensor:
-    """Frames (B, L) int64 that look at each token more than at any other; they sum to ``mel_lengths`` (B,).
+    """Durations (B, L) int64: the frames whose largest attention weight is that of the token.
 
-    alignments (B, F, L), token_lengths (B,); zero is a token's duration that no frame looks at most.
+    alignments (B, F, L), token_lengths (B,); a row sums to its mel length (B,).
     """
     tokens = mask_from_lengths(token_lengths, alignments.size(2)).unsqueeze(1)
     frames = mask_from_lengths(mel_lengths, alignments.size(1))

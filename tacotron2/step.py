@@ -1,4 +1,7 @@
-"""One step of Tacotron 2's decoder on buffers that are made once, for training and inference alike."""
+"""One step of Tacotron 2's decoder on preallocated buffers, for training and inference alike.
+
+In place, so that inference can record a step as a CUDA graph and `tacotron2.teacher_forcing` can keep all steps.
+"""
 
 from dataclasses import dataclass
 
@@ -32,55 +35,60 @@ class Lstm:
         self.cells = like.new_zeros(n_slots + 1, n_batch, n_hidden, dtype=torch.float32)
 
     def step(self, slot: int, following: int, added: Tensor, weight: Tensor, mask: Tensor | None) -> Tensor:
-        """Output (B, H) of the step whose inputs are ready in ``slot``; the new cell goes to ``following``."""
+        """Output (B, H) of the step whose inputs are in ``slot``; the new cell state goes to ``following``."""
         gates, size = self.gates[slot], self.n_hidden
         torch.addmm(added, self.inputs[slot], weight.t(), out=gates)
         gates[:, : 2 * size].sigmoid_()
         gates[:, 2 * size : 3 * size].tanh_()
         gates[:, 3 * size :].sigmoid_()
-        write, forget, candidate, read = gates.view(-1, 4, size).unbind(1)
+        input_gate, forget, candidate, output_gate = gates.view(-1, 4, size).unbind(1)
         cell = self.cells[following]
         torch.mul(self.cells[slot], forget, out=cell)
-        cell.addcmul_(write, candidate) if write.dtype == cell.dtype else cell.add_(write.float() * candidate)
-        output = torch.tanh(cell).to(read.dtype).mul_(read)
+        if input_gate.dtype == cell.dtype:
+            cell.addcmul_(input_gate, candidate)
+        else:
+            cell.add_(input_gate.float() * candidate)
+        output = torch.tanh(cell).to(output_gate.dtype).mul_(output_gate)
         return output if mask is None else output.mul_(mask)
 
     def slopes(self) -> tuple[Tensor, Tensor, Tensor]:
-        """What the backward pass multiplies with, for all steps at once.
+        """Local derivatives for the backward pass, of all steps at once.
 
-        (F, B, 4, H): slopes of cell (first three) and output (last) along each gate; (F, B, H): slope of the output
-        along the cell; (F, B, H): the forget gates, slopes along the cell before.
+        (F, B, 4, H): of cell (first three) and output (last) by each gate before its activation; (F, B, H): of the
+        output by the cell; (F, B, H): the forget gates, which are those of the cell by the previous cell.
         """
-        write, forget, candidate, read = self.gates.view(*self.gates.shape[:2], 4, self.n_hidden).unbind(2)
-        squashed = torch.tanh(self.cells[1:]).to(read.dtype)
-        before = self.cells[:-1].to(read.dtype)
+        input_gate, forget, candidate, output_gate = self.gates.view(*self.gates.shape[:2], 4, self.n_hidden).unbind(2)
+        squashed = torch.tanh(self.cells[1:]).to(output_gate.dtype)
+        before = self.cells[:-1].to(output_gate.dtype)
         by_gate = torch.stack(
             [
-                candidate * write * (1 - write),
+                candidate * input_gate * (1 - input_gate),
                 before * forget * (1 - forget),
-                write * (1 - candidate.square()),
-                squashed * read * (1 - read),
+                input_gate * (1 - candidate.square()),
+                squashed * output_gate * (1 - output_gate),
             ],
             dim=2,
         )
-        return by_gate, read * (1 - squashed.square()), forget
+        return by_gate, output_gate * (1 - squashed.square()), forget
 
 
 class Energies:
-    """The attention's hidden layer and its result, for one step at a time."""
+    """The attention's energies, one step at a time."""
 
     def __init__(self, processed: Tensor, location: Tensor, energy: Tensor) -> None:
         n_batch, n_tokens, width = processed.shape
         self.kernel_size = location.size(1) // 2
         half = self.kernel_size // 2
         self.processed, self.location, self.energy = processed.reshape(-1, width), location, energy
-        self.history = processed.new_zeros(n_batch, 2, n_tokens + 2 * half)  # last weights, and the sum of all
+        self.history = processed.new_zeros(
+            n_batch, 2, n_tokens + 2 * half
+        )  # last attention weights, and the sum of all so far
         self.inside = self.history[:, :, half : half + n_tokens]
         self.windows = processed.new_empty(n_batch, n_tokens, 2, self.kernel_size)
         self.hidden = processed.new_empty(n_batch * n_tokens, width)
 
     def compute(self, query: Tensor) -> Tensor:
-        """query (B, A), and `inside` set to the history -> energies (B, L)."""
+        """query (B, A) -> energies (B, L); `inside` must hold the history."""
         n_batch, n_tokens = self.windows.shape[:2]
         self.windows.copy_(self.history.unfold(2, self.kernel_size, 1).transpose(1, 2))
         torch.addmm(self.processed, self.windows.view(len(self.hidden), -1), self.location.t(), out=self.hidden)
@@ -89,9 +97,9 @@ class Energies:
 
 
 class DecoderStep:
-    """The decoder's state while it decodes a batch; ``advance`` takes it one frame further, in place.
+    """The decoder's state while it decodes a batch; ``advance`` computes the next frame, in place.
 
-    LSTM inputs, gates and cells of all of ``n_slots`` steps are kept for a backward pass, or those of one for none.
+    A backward pass needs the LSTMs' inputs, gates and cells of all steps (``n_slots``); otherwise one slot is reused.
     """
 
     def __init__(self, weights: StepWeights, memory: Tensor, processed: Tensor, padding: Tensor, n_slots: int) -> None:
@@ -107,7 +115,7 @@ class DecoderStep:
         self.total = memory.new_zeros(n_batch, n_tokens, dtype=torch.float32)  # sum of all weights so far
 
     def reset(self) -> None:
-        """Back to the state before the first step."""
+        """Return to the state before the first step."""
         for lstm in (self.attention, self.decoder):
             lstm.inputs.zero_()
             lstm.cells.zero_()
@@ -121,22 +129,22 @@ class DecoderStep:
         gates: Tensor,
         *,
         state: Tensor,
-        looked: Tensor,
+        alignment: Tensor,
         attention_mask: Tensor | None = None,
         decoder_mask: Tensor | None = None,
     ) -> None:
-        """Write the step's ``state`` (B, n_decoder + memory_dim) and weights ``looked`` (B, L) float32.
+        """Write the step's ``state`` (B, n_decoder + memory_dim) and attention weights ``alignment`` (B, L) float32.
 
         ``gates`` (B, 4 * n_attention) is what prenet and biases add to the attention LSTM's; the masks are dropout
-        factors of the LSTMs' outputs. ``slot`` is the step's place, ``following`` the next one's.
+        factors of the LSTMs' outputs. ``slot`` is the step's slot, ``following`` that of the next step.
         """
         weights, n_attention, memory_dim = self.weights, self.n_attention, self.memory_dim
         attended = self.attention.step(slot, following, gates, weights.attention_rnn, attention_mask)
         energies = self.energies.compute(attended @ weights.query.t()).float()
-        torch.softmax(energies.masked_fill_(self.padding, float("-inf")), 1, out=looked)
-        self.energies.inside[:, 0] = looked
-        self.energies.inside[:, 1] = self.total.add_(looked)
-        context = torch.bmm(looked.to(self.memory.dtype).unsqueeze(1), self.memory).squeeze(1)
+        torch.softmax(energies.masked_fill_(self.padding, float("-inf")), 1, out=alignment)
+        self.energies.inside[:, 0] = alignment
+        self.energies.inside[:, 1] = self.total.add_(alignment)
+        context = torch.bmm(alignment.to(self.memory.dtype).unsqueeze(1), self.memory).squeeze(1)
         state[:, self.n_decoder :] = context
         inputs = self.attention.inputs[following]
         inputs[:, :memory_dim] = context

@@ -20,8 +20,9 @@ from common.text.espeak import Interval, Speaker
 from common.text.front_end import TextFrontEnd
 from fastpitch.aligner import Alignment, ConvAttention
 from fastpitch.model import ModelConfig, build_networks
-from scripts import align_accuracy
-from scripts.align_accuracy import (
+from scripts.datasets.make_corpus import SENTENCES, make_corpus, read_sentences
+from scripts.demos import align_accuracy
+from scripts.demos.align_accuracy import (
     SETS,
     Accuracy,
     Found,
@@ -34,8 +35,7 @@ from scripts.align_accuracy import (
     prepare,
     report,
 )
-from scripts.make_corpus import SENTENCES, make_corpus, read_sentences
-from scripts.quickstart import Folders
+from scripts.demos.quickstart import Folders
 
 ROOT = Path(__file__).resolve().parents[1]
 AUDIO = AudioConfig()

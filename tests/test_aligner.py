@@ -10,7 +10,7 @@ from torch import Tensor
 
 from common.nn.alignment_metrics import diagonality
 from common.nn.layers import mask_from_lengths
-from fastpitch.aligner import Alignment, ConvAttention, binarisation_sum, forward_sum_losses, squared_distances
+from fastpitch.aligner import Alignment, ConvAttention, binarization_sum, forward_sum_losses, squared_distances
 from fastpitch.prior import padded_priors
 from fastpitch.prosody import energies_of_tokens, means_over_tokens
 
@@ -58,7 +58,7 @@ def test_losses_of_attention_and_their_gradient_are_as_published(folder: Path, k
     torch.testing.assert_close(other.item(), case["ctc_blank_logprob_-3"], rtol=1e-6, atol=0)
     hard, soft = stored[f"attn_hard.{key}"][:, 0], stored[f"attn_soft.{key}"][:, 0]
     alignment = Alignment(log_probs, soft.log(), hard.argmax(2), hard.sum(1).long())
-    binarisation = binarisation_sum(alignment, lengths[1]) / lengths[1].sum()
+    binarisation = binarization_sum(alignment, lengths[1]) / lengths[1].sum()
     torch.testing.assert_close(binarisation.item(), case["binarization_float64"], rtol=1e-6, atol=0)
 
 
@@ -121,7 +121,7 @@ def small_case() -> tuple[ConvAttention, dict[str, Tensor]]:
 
 def losses(alignment: Alignment, given: dict[str, Tensor]) -> Tensor:
     sums = forward_sum_losses(alignment.log_probs, given["token_lengths"], given["mel_lengths"])
-    return sums.sum() + binarisation_sum(alignment, given["mel_lengths"])
+    return sums.sum() + binarization_sum(alignment, given["mel_lengths"])
 
 
 def test_an_utterance_is_aligned_alone_as_in_any_batch():
@@ -223,7 +223,7 @@ def test_the_durations_of_made_up_speech_are_found_without_being_told():
         diagonal.append(float(diagonality(learned, token_lengths, frame_lengths).mean()))
         loss = forward_sum_losses(alignment.log_probs, token_lengths, frame_lengths).mean()
         if step >= 30:
-            loss = loss + binarisation_sum(alignment, frame_lengths) / frame_lengths.sum()
+            loss = loss + binarization_sum(alignment, frame_lengths) / frame_lengths.sum()
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()

@@ -9,7 +9,7 @@ from test_fastpitch_1_1_loss import objective
 
 from common.precision import autocast
 from fastpitch.alignment_search import find_path
-from scripts.benchmark_aligner import main
+from scripts.benchmarks.aligner import main
 
 pytestmark = [
     pytest.mark.gpu,

@@ -10,9 +10,9 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from fastpitch import alignment_search
-from fastpitch.alignment_search import durations_of_path, find_path, find_path_compiled, find_path_vectorised
+from fastpitch.alignment_search import durations_of_path, find_path, find_path_compiled, find_path_vectorized
 
-SEARCHES = pytest.mark.parametrize("search", [find_path_compiled, find_path_vectorised])
+SEARCHES = pytest.mark.parametrize("search", [find_path_compiled, find_path_vectorized])
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_both_searches_find_the_same_paths_in_any_number_of_threads(monkeypatch:
     frame_lengths = torch.tensor([110, 5, 90, 31, 64])
     log_probs = torch.randn(5, 110, 30, generator=generator).round(decimals=1)  # many ties
     compiled = find_path_compiled(log_probs, token_lengths, frame_lengths)
-    assert torch.equal(compiled, find_path_vectorised(log_probs, token_lengths, frame_lengths))
+    assert torch.equal(compiled, find_path_vectorized(log_probs, token_lengths, frame_lengths))
     for item in range(5):
         n_tokens, n_frames = int(token_lengths[item]), int(frame_lengths[item])
         own = find_path(*alone(log_probs[item, :n_frames, :n_tokens]))[0]

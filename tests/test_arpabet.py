@@ -14,7 +14,6 @@ from common.cli import ArgumentParser
 from common.config import AudioConfig, TextConfig, from_plain, to_plain
 from common.errors import InputError, OptionError
 from common.extraction.summary import options_of
-from common.foreign import fastpitch as published
 from common.text.arguments import (
     add_phoneme_overrides,
     add_text_arguments,
@@ -23,6 +22,7 @@ from common.text.arguments import (
 )
 from common.text.arpabet import Pronouncer, load_dictionary, load_heteronyms, read_dictionary, utterance_draws
 from common.text.front_end import TextFrontEnd
+from fastpitch import published_checkpoints
 
 KINDS = {
     "p1_word_ignore": {"p_arpabet": 1.0},
@@ -281,9 +281,9 @@ def test_published_notes_of_the_text_are_read() -> None:
         "cmudict_path": "cmudict/cmudict-0.7b",
     }
     wanted = TextConfig(cleaners=("english_cleaners_v2",), p_arpabet=1.0, prepend_space=True)
-    assert published._text_of_setup(setup, n_symbols=148) == wanted
-    assert published._text_of_setup(setup, n_symbols=150) is None
-    assert published._text_of_setup({}, n_symbols=148) is None
+    assert published_checkpoints._text_of_setup(setup, n_symbols=148) == wanted
+    assert published_checkpoints._text_of_setup(setup, n_symbols=150) is None
+    assert published_checkpoints._text_of_setup({}, n_symbols=148) is None
 
 
 def test_a_config_refuses_what_does_not_fit() -> None:

@@ -7,7 +7,7 @@ import torch
 
 from common.errors import OptionError
 from fastpitch.aligner import ConvAttention, squared_distances
-from scripts.benchmark_aligner import LivingTensors, main, make_inputs, measure, naive_distances
+from scripts.benchmarks.aligner import LivingTensors, main, make_inputs, measure, naive_distances
 
 CPU = torch.device("cpu")
 

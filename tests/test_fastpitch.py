@@ -14,8 +14,8 @@ from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OptionError
 from common.nn.layers import mask_from_lengths
 from common.synthesis.controls import Controls, MelOutput
-from fastpitch.model import FastPitch, ModelConfig, build_networks, to_torchscript
-from fastpitch.pitch_transform import PitchTransform, pitch_transform_custom
+from fastpitch.model import FastPitch, ModelConfig, ScriptedFastPitch, build_networks
+from fastpitch.prosody_transforms import PitchTransform, pitch_transform_custom
 
 MODELS = ("single", "multi_speaker", "heads2_batch1", "pf")
 LJSPEECH = (218.14, 67.24)  # Hz; what the original takes for a model without statistics
@@ -318,7 +318,7 @@ def test_bfloat16_training_follows_float32():
 @pytest.fixture(scope="module")
 def scripted() -> tuple[FastPitch, torch.nn.Module]:
     network = small()
-    return network, to_torchscript(network)
+    return network, ScriptedFastPitch(network)
 
 
 @pytest.mark.parametrize("lengths", [(1,), (12,), (23, 4, 1, 11), (5, 31, 31, 2)])

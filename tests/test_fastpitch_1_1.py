@@ -13,11 +13,11 @@ from torch import Tensor
 from common.errors import InputError
 from common.nn.layers import mask_from_lengths
 from common.synthesis.controls import Controls
-from fastpitch.aligner import binarisation_sum, forward_sum_losses
-from fastpitch.data_function import FastPitchBatch
-from fastpitch.model import FastPitch, FastPitchOutput, ModelConfig, to_torchscript
-from fastpitch.pitch_transform import PitchTransform
+from fastpitch.aligner import binarization_sum, forward_sum_losses
+from fastpitch.batch import FastPitchBatch
+from fastpitch.model import FastPitch, FastPitchOutput, ModelConfig, ScriptedFastPitch
 from fastpitch.prior import padded_priors
+from fastpitch.prosody_transforms import PitchTransform
 
 MODELS = ("single_energy", "single_noenergy", "multi_energy", "multi_noenergy", "heads2_energy")
 
@@ -79,7 +79,7 @@ def test_training_passes_give_the_published_numbers(folder: Path, name: str):
         assert torch.equal(hard, expected["out.attn_hard"][:, 0].long())
         lengths = given["in.text_lens"], given["in.mel_lens"]
         forward_sum = forward_sum_losses(out.alignment.log_probs, *lengths).mean()
-        binarisation = binarisation_sum(out.alignment, lengths[1]) / lengths[1].sum()
+        binarisation = binarization_sum(out.alignment, lengths[1]) / lengths[1].sum()
         assert forward_sum.item() == pytest.approx(case["attention_ctc_loss_float64"], rel=3e-6)
         assert binarisation.item() == pytest.approx(case["attention_binarization_loss_float64"], rel=3e-6)
 
@@ -123,7 +123,7 @@ def _published_loss(out: FastPitchOutput, given: dict[str, Tensor]) -> Tensor:
     if out.energy is not None:
         loss = loss + 0.1 * (out.energy - out.target_energy)[tokens].square().mean()
     loss = loss + forward_sum_losses(out.alignment.log_probs, *lengths).mean()
-    return loss + 0.5 * binarisation_sum(out.alignment, lengths[1]) / lengths[1].sum()
+    return loss + 0.5 * binarization_sum(out.alignment, lengths[1]) / lengths[1].sum()
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -228,14 +228,14 @@ def test_given_energy_is_spoken_instead_of_the_predicted_one_in_a_batch_too():
 
 @pytest.mark.parametrize("controls", [Controls(energy=torch.ones(1, 4)), Controls(energy_transform=raise_by_a_tenth)])
 def test_a_voice_without_energy_refuses_it(controls: Controls):
-    with pytest.raises(InputError, match="knows no energy"):
+    with pytest.raises(InputError, match="predicts no energy"):
         small(energy_conditioning=False).infer(*texts(4), controls)
 
 
 @pytest.mark.parametrize("energy", [True, False])
 def test_torchscript_speaks_the_same(energy: bool):
     network = small(energy_conditioning=energy)
-    scripted = to_torchscript(network)
+    scripted = ScriptedFastPitch(network)
     for lengths in [(9, 5), (1,)]:
         for controls in (Controls(speaker=1), Controls(pace=0.7, pitch_transform=PitchTransform(shift=30.0))):
             expected = network.infer(*texts(*lengths), controls)

@@ -1,7 +1,6 @@
 """FastPitch 1.1's objective: published losses, one update however a batch is cut, figures and plots of alignment."""
 
 import json
-from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,19 +9,18 @@ import torch
 from safetensors.torch import load_file
 from test_fastpitch_1_1 import MODELS, part, published, recordings, run_forward, small
 
-import loss_functions
-from common.config import AudioConfig
 from common.distributed import Ranks
 from common.nn.alignment_metrics import diagonality
 from common.nn.layers import mask_from_lengths
 from common.training.engine import Engine, EngineOptions
 from common.training.optim import build_optimizer
-from fastpitch.data_function import FastPitchBatch
-from fastpitch.loss_function import AlignmentLosses, FastPitchObjective
+from fastpitch.batch import FastPitchBatch
+from fastpitch.loss_function import FastPitchObjective
 from fastpitch.model import FastPitchOutput
+from fastpitch.options import LossScales
 
 PHASE = "fastpitch"
-AT_ONCE = AlignmentLosses(kl_loss_start_epoch=0, kl_loss_warmup_epochs=0)
+AT_ONCE = LossScales(kl_loss_start_epoch=0, kl_loss_warmup_epochs=0)
 
 
 @pytest.fixture
@@ -31,7 +29,7 @@ def folder(goldens: Path) -> Path:
 
 
 def objective(**changes) -> FastPitchObjective:
-    return FastPitchObjective(**{"energy_predictor_loss_scale": 0.1, "alignment": AT_ONCE} | changes)
+    return FastPitchObjective(AT_ONCE, **{"energy": True, "alignment": True} | changes)
 
 
 def golden_batch(given: dict[str, torch.Tensor]) -> FastPitchBatch:
@@ -60,8 +58,8 @@ def test_losses_are_the_published_ones_but_for_the_mask(folder: Path, name: str)
     batch = golden_batch(given)
     with torch.no_grad():
         out = run_forward(network, given, case)
-        energy_scale = 0.1 if network.energy_emb is not None else None
-        terms = objective(energy_predictor_loss_scale=energy_scale).evaluate({"fastpitch": network}, batch)
+        has_energy = network.energy_emb is not None
+        terms = objective(energy=has_energy).evaluate({"fastpitch": network}, batch)
     values = {key: float(term.total / term.count) for key, term in terms.items()}
     valid = mask_from_lengths(batch.mel_lengths).unsqueeze(1).expand_as(batch.mels)
     slow = (out.mel.double() - batch.mels.double())[valid].square().mean()
@@ -72,10 +70,7 @@ def test_losses_are_the_published_ones_but_for_the_mask(folder: Path, name: str)
     for golden in case["losses"].values():
         scales = {"dur_predictor_loss_scale": 1.0, "pitch_predictor_loss_scale": 1.0, "attn_loss_scale": 1.0}
         scales |= {"energy_predictor_loss_scale": 0.1} | golden["scales"]
-        losses = AlignmentLosses(attn_loss_scale=scales.pop("attn_loss_scale"))
-        if energy_scale is None:
-            scales["energy_predictor_loss_scale"] = None
-        total = FastPitchObjective(**scales, alignment=losses).total(values, epoch=1)
+        total = FastPitchObjective(LossScales(**scales), energy=has_energy, alignment=True).total(values, epoch=1)
         assert total == pytest.approx(golden["float64"]["loss"], rel=1e-6)
         factor = golden["float64"]["meta"]["loss"] / golden["float64"]["loss"]  # batch size where sums are logged
         for term, value in golden["float64"]["meta"].items():
@@ -87,12 +82,12 @@ def test_the_weight_of_binarisation_warms_up_as_published(folder: Path):
     assert len(cases) == 14
     for case in cases:
         epoch, expected = case.pop("epoch"), case.pop("kl_weight")
-        assert AlignmentLosses(**case).weights(epoch)["kl_loss"] == pytest.approx(expected), (case, epoch)
+        assert LossScales(**case).kl_loss_scale(epoch) == pytest.approx(expected), (case, epoch)
 
 
 def test_without_warm_up_binarisation_has_its_whole_weight_at_once():
-    losses = AlignmentLosses(kl_loss_start_epoch=3, kl_loss_warmup_epochs=0, kl_loss_weight=0.5)
-    assert [losses.weights(epoch)["kl_loss"] for epoch in (1, 2, 3, 4)] == [0, 0, 0.5, 0.5]
+    losses = LossScales(kl_loss_start_epoch=3, kl_loss_warmup_epochs=0, kl_loss_weight=0.5)
+    assert [losses.kl_loss_scale(epoch) for epoch in (1, 2, 3, 4)] == [0, 0, 0.5, 0.5]
 
 
 def test_the_mean_over_a_batch_is_the_mean_over_its_utterances_one_by_one():
@@ -233,22 +228,5 @@ def test_parts_that_a_model_lacks_have_no_losses():
     terms = FastPitchObjective().evaluate(network, plain)
     expected = {"mel_loss", "duration_predictor_loss", "pitch_loss", "duration_error", "pitch_error"}
     assert set(terms) == expected
-    energy = FastPitchObjective(energy_predictor_loss_scale=0.1)
+    energy = FastPitchObjective(energy=True)
     assert set(energy.evaluate({"fastpitch": small(learned_alignment=False)}, plain)) == expected | {"energy_loss"}
-
-
-def test_the_weights_come_from_the_command_line():
-    args = Namespace(
-        dur_predictor_loss_scale=0.2,
-        pitch_predictor_loss_scale=0.3,
-        energy_conditioning=True,
-        energy_predictor_loss_scale=0.4,
-        learned_alignment=True,
-        attn_loss_scale=0.5,
-        kl_loss_weight=0.6,
-        kl_loss_start_epoch=10,
-        kl_loss_warmup_epochs=4,
-    )
-    weights = loss_functions.build_objective("FastPitch", args, AudioConfig()).weights(PHASE, epoch=12)
-    expected = {"mel_loss": 1.0, "duration_predictor_loss": 0.2, "pitch_loss": 0.3, "energy_loss": 0.4}
-    assert weights == expected | {"attn_loss": 0.5, "kl_loss": 0.3}

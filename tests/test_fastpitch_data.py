@@ -1,18 +1,19 @@
 """FastPitch's data: batches as on the disk, and a clear line for everything that does not fit."""
 
-from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-import data_functions
 from common.audio.pitch_statistics import PitchStatistics, read_pitch_statistics
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import InputError
 from common.files import save_tensor, write_json, write_text
-from fastpitch.data_function import FastPitchBatch, FastPitchDataset
+from fastpitch.batch import FastPitchBatch
+from fastpitch.data_function import FastPitchDataset
+from fastpitch.features import StoredFeatures
+from fastpitch.training_list import read_list
 
 AUDIO = AudioConfig(n_mels=4)
 TEXTS = {"a": "Printing", "b": "in the", "c": "a"}  # plain letters: one symbol each
@@ -37,7 +38,10 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def dataset(corpus: Path, **options) -> FastPitchDataset:
-    return FastPitchDataset(corpus, corpus / "list.txt", **({"audio": AUDIO, "text": TextConfig()} | options))
+    entries = read_list(corpus / "list.txt", learned_alignment=False)
+    source = StoredFeatures(corpus, entries, audio=options.pop("audio", AUDIO))
+    defaults = {"text": TextConfig(), "n_speakers": 1, "unknown_symbols": "error"}
+    return FastPitchDataset(entries, source, **defaults | options)
 
 
 def refused(corpus: Path, index: int = 0, **options) -> str:
@@ -78,10 +82,10 @@ def test_a_batch_goes_to_a_device_whole(corpus: Path):
     assert {value.device.type for value in vars(moved).values() if isinstance(value, torch.Tensor)} == {"meta"}
 
 
-def test_the_factory_reads_the_command_line(corpus: Path):
-    args = Namespace(dataset_path=corpus, n_speakers=1, unknown_symbols="error", learned_alignment=False)
-    data = data_functions.build_dataset("FastPitch", args, corpus / "list.txt", audio=AUDIO, text=TextConfig())
-    assert len(data) == 3
+def test_words_that_are_drawn_to_be_phones_do_not_fit_durations(corpus: Path):
+    text = TextConfig(symbol_set="english_expanded", p_arpabet=0.5)
+    assert refused(corpus, text=text).startswith("list.txt: durations belong to fixed symbols, but --p-arpabet 0.5 ")
+    assert dataset(corpus).draw(0, epoch=3).tokens.tolist() == dataset(corpus)[0].tokens.tolist()
 
 
 def _add_speakers(corpus: Path, *speakers: str) -> None:

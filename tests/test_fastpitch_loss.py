@@ -1,7 +1,6 @@
 """FastPitch's losses: the published values, with the masks that lengths give, and their gradients."""
 
 import json
-from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,13 +9,11 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-import loss_functions
-from common.config import AudioConfig
 from common.nn.layers import mask_from_lengths
-from common.synthesis.controls import MelOutput
-from fastpitch.data_function import FastPitchBatch
+from fastpitch.batch import FastPitchBatch
 from fastpitch.loss_function import FastPitchObjective, sums_of_errors
-from fastpitch.model import FastPitch, ModelConfig
+from fastpitch.model import FastPitch, FastPitchOutput, ModelConfig
+from fastpitch.options import LossScales
 
 PHASE = "fastpitch"
 MODELS = ("single", "multi_speaker", "heads2_batch1", "pf")
@@ -27,7 +24,7 @@ def folder(goldens: Path) -> Path:
     return goldens / "fastpitch_1_0"
 
 
-def slow_losses(out: MelOutput, batch: FastPitchBatch, mel_mask: Tensor) -> dict[str, float]:
+def slow_losses(out: FastPitchOutput, batch: FastPitchBatch, mel_mask: Tensor) -> dict[str, float]:
     """The losses in float64, one element after another; ``mel_mask`` (B, n_mels, F) says which mel elements count."""
     mel_terms = [
         (out.mel[index].double().item() - batch.mels[index].double().item()) ** 2
@@ -61,20 +58,22 @@ def golden_batch(given: dict[str, Tensor]) -> FastPitchBatch:
     )
 
 
-def golden_output(tensors: dict[str, Tensor], n_frames: int) -> MelOutput:
+def golden_output(tensors: dict[str, Tensor], batch: FastPitchBatch) -> FastPitchOutput:
     """A published output, cut to or filled with zeros up to the target's frames as the original does."""
     mel = tensors["out.mel_out"].transpose(1, 2)
-    mel = torch.nn.functional.pad(mel, (0, n_frames - mel.size(2)))
-    return MelOutput(
+    mel = torch.nn.functional.pad(mel, (0, batch.mels.size(2) - mel.size(2)))
+    return FastPitchOutput(
         mel=mel,
         lengths=tensors["out.dec_mask"].sum((1, 2)),
         durations=tensors["out.dur_pred"],
         pitch=tensors["out.pitch_pred"],
         log_durations=tensors["out.log_dur_pred"],
+        target_durations=batch.durations,
+        target_pitch=batch.pitch,
     )
 
 
-def our_losses(out: MelOutput, batch: FastPitchBatch) -> dict[str, float]:
+def our_losses(out: FastPitchOutput, batch: FastPitchBatch) -> dict[str, float]:
     counts = FastPitchObjective().counts(PHASE, batch)
     return {name: (total / counts[name]).item() for name, total in sums_of_errors(out, batch).items()}
 
@@ -87,13 +86,13 @@ def test_losses_are_the_published_ones_but_for_the_mask(folder: Path, name: str)
         if case["kind"] != "forward":
             continue
         batch = golden_batch(load_file(folder / case["inputs_file"]))
-        out = golden_output(load_file(folder / case["file"]), batch.mels.size(2))
+        out = golden_output(load_file(folder / case["file"]), batch)
         original = slow_losses(out, batch, batch.mels != 0)
         valid = mask_from_lengths(batch.mel_lengths, batch.mels.size(2)).unsqueeze(1).expand_as(batch.mels)
         assert our_losses(out, batch) == pytest.approx(slow_losses(out, batch, valid), rel=1e-6)
         for golden in case["losses"].values():
             scales = {"dur_predictor_loss_scale": 1.0, "pitch_predictor_loss_scale": 1.0} | golden["scales"]
-            total = FastPitchObjective(**scales).total(original, epoch=1)
+            total = FastPitchObjective(LossScales(**scales)).total(original, epoch=1)
             assert golden["float64"]["loss"] == pytest.approx(total, rel=1e-6)
             factor = golden["float64"]["meta"]["loss"] / golden["float64"]["loss"]  # batch size where sums are logged
             for term, value in golden["float64"]["meta"].items():
@@ -161,9 +160,9 @@ def _utterance(batch: FastPitchBatch, item: int) -> FastPitchBatch:
 def test_gradients_of_the_numerators_are_those_of_the_slow_sums():
     network, batch = small_network().double(), small_batch(20, 7)
     batch = replace(batch, mels=batch.mels.double(), pitch=batch.pitch.double())
-    objective = FastPitchObjective(dur_predictor_loss_scale=0.3, pitch_predictor_loss_scale=0.7)
+    objective = FastPitchObjective(LossScales(dur_predictor_loss_scale=0.3, pitch_predictor_loss_scale=0.7))
     weights = objective.weights(PHASE, epoch=1)
-    out = network(**batch.teacher_forcing())
+    out = network.teacher_forced(batch)
     slow = torch.zeros((), dtype=torch.float64)
     for item in range(2):
         n_tokens, n_frames = int(batch.token_lengths[item]), int(batch.mel_lengths[item])
@@ -197,14 +196,3 @@ def test_examples_are_the_first_utterances_cut_to_their_lengths():
     assert torch.equal(second.curves["duration"]["target"], torch.tensor([4.0, 3.0]))
     assert torch.equal(second.curves["pitch"]["target"], batch.pitch[1, :2])
     assert second.curves["pitch"]["predicted"].shape == second.curves["duration"]["predicted"].shape == (2,)
-
-
-def test_loss_scales_come_from_the_command_line():
-    args = Namespace(
-        dur_predictor_loss_scale=0.25,
-        pitch_predictor_loss_scale=0.5,
-        energy_conditioning=False,
-        learned_alignment=False,
-    )
-    weights = loss_functions.build_objective("FastPitch", args, AudioConfig()).weights(PHASE, epoch=1)
-    assert weights == {"mel_loss": 1.0, "duration_predictor_loss": 0.25, "pitch_loss": 0.5}

@@ -1,23 +1,27 @@
-"""FastPitch's command line, its pitch transforms, and the table that finds its package."""
+"""FastPitch's options of training and inference, its pitch transforms, and its entry in the table of models."""
 
 import json
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-import models
-from common.audio.arguments import add_audio_arguments
 from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints.loading import load_networks
 from common.cli import ArgumentParser
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import write_json
-from common.registry import available_models, import_package
-from fastpitch.arg_parser import add_arguments, config_from_args, set_up_networks
+from common.registry import available_models, get_model
+from common.synthesis.controls import Controls
+from fastpitch.arg_parser import add_inference_arguments, controls, parse_inference, parse_training
+from fastpitch.fine_tuning import set_up_networks
+from fastpitch.loss_function import build_objective
 from fastpitch.model import FastPitch, ModelConfig
-from fastpitch.pitch_transform import PitchTransform
+from fastpitch.prosody_transforms import EnergyTransform, PitchTransform
+from train import build_parser
 
 MEAN, STD = torch.tensor(200.0), torch.tensor(50.0)
 TINY = ModelConfig(
@@ -33,47 +37,75 @@ TINY = ModelConfig(
 )
 
 
-def parse(*argv: str) -> Namespace:
-    parser = ArgumentParser()
-    add_audio_arguments(parser)
-    add_arguments(parser)
-    return parser.parse_args(list(argv))
+def parse(folder: Path, *argv: str) -> Namespace:
+    """Parsed arguments of a training on a list of one line in ``folder``."""
+    (folder / "train.txt").write_text("mels/a.pt|durations/a.pt|pitch_char/a.pt|text\n")
+    files = ["--training-files", str(folder / "train.txt"), "--validation-files", str(folder / "val.txt")]
+    return build_parser(get_model("FastPitch")).parse_args(["-o", "out", "-d", str(folder), *files, *argv])
 
 
-def test_without_options_the_published_model_is_built(goldens: Path):
+def model_of(folder: Path, *argv: str) -> ModelConfig:
+    return parse_training(parse(folder, *argv)).options.architecture
+
+
+def test_without_options_the_published_model_is_built(goldens: Path, tmp_path: Path):
     published = json.loads((goldens / "fastpitch_1_0/full_size_keys.json").read_text())["config"]
-    config = to_plain(config_from_args(parse(), AudioConfig()))
+    config = to_plain(model_of(tmp_path))
     assert {key: config[key] for key in published} == published
     assert config["mask_convolutions"] is True
 
 
-def test_every_published_architecture_option_is_there(goldens: Path):
+def test_without_options_the_published_recipe_is_trained(tmp_path: Path):
+    args = parse(tmp_path)
+    recipe = (args.epochs, args.batch_size, args.optimizer, args.learning_rate, args.weight_decay)
+    assert recipe == (1500, 32, "lamb", 0.1, 1e-6)
+    assert (args.grad_clip_thresh, args.epochs_per_checkpoint, args.warmup_steps) == (1000.0, 50, 1000)
+    assert (args.ema_decay, args.gradient_accumulation_steps) == (0.0, 1)
+
+
+def test_every_published_architecture_option_is_there(goldens: Path, tmp_path: Path):
     published = json.loads((goldens / "fastpitch_1_0/full_size_keys.json").read_text())["config"]
     derived = {"n_mel_channels", "symbol_type", "n_symbols", "padding_idx"}  # follow from the audio and text options
     for name in set(published) - derived:
         value = 3 if isinstance(published[name], int) and "size" in name else published[name]
-        args = parse(f"--{name}", str(value))
+        args = parse(tmp_path, f"--{name}", str(value))
         assert getattr(args, name) == value
 
 
-def test_the_symbols_follow_from_the_text_options():
-    config = config_from_args(parse("--input-type", "phone", "--symbol-set", "arpabet"), AudioConfig(n_mels=40))
+def test_the_symbols_follow_from_the_text_options(tmp_path: Path):
+    config = model_of(tmp_path, "--input-type", "phone", "--symbol-set", "arpabet", "--n-mel-channels", "40")
     assert (config.symbol_type, config.n_symbols, config.n_mel_channels) == ("phone", 88, 40)
 
 
-def test_the_duration_loss_scale_has_two_spellings():
-    assert parse("--duration-predictor-loss-scale", "0.3").dur_predictor_loss_scale == 0.3
-    assert parse("--dur_predictor_loss_scale", "0.4").dur_predictor_loss_scale == 0.4
-    assert parse().dur_predictor_loss_scale == parse().pitch_predictor_loss_scale == 0.1
+def weights_of(folder: Path, *argv: str, epoch: int = 1) -> dict[str, float]:
+    setup = parse_training(parse(folder, *argv))
+    return build_objective(setup.options, setup.audio).weights("fastpitch", epoch=epoch)
+
+
+def test_the_duration_loss_scale_has_two_spellings(tmp_path: Path):
+    for option, value in (("--duration-predictor-loss-scale", 0.3), ("--dur_predictor_loss_scale", 0.4)):
+        assert weights_of(tmp_path, option, str(value))["duration_predictor_loss"] == value
+    assert weights_of(tmp_path) == {"mel_loss": 1.0, "duration_predictor_loss": 0.1, "pitch_loss": 0.1}
+
+
+def test_loss_scales_come_from_the_command_line(tmp_path: Path):
+    scales = "--dur-predictor-loss-scale 0.2 --pitch-predictor-loss-scale 0.3 --energy-predictor-loss-scale 0.4"
+    expected = {"mel_loss": 1.0, "duration_predictor_loss": 0.2, "pitch_loss": 0.3}
+    assert weights_of(tmp_path, *scales.split()) == expected
+    assert weights_of(tmp_path, *scales.split(), "--energy-conditioning") == expected | {"energy_loss": 0.4}
+    (tmp_path / "recorded.txt").write_text("wavs/a.wav|text\n")
+    scales += " --learned-alignment --attn-loss-scale 0.5 --kl-loss-weight 0.6 --kl-loss-start-epoch 10"
+    lists = f"--kl-loss-warmup-epochs 4 --training-files {tmp_path / 'recorded.txt'}"
+    weights = weights_of(tmp_path, *scales.split(), *lists.split(), epoch=12)
+    assert weights == expected | {"attn_loss": 0.5, "kl_loss": 0.3}
 
 
 def test_pitch_statistics_travel_with_the_model(tmp_path: Path):
     network = FastPitch(TINY)
 
     def initialize(*argv: str) -> tuple[float, float]:
-        args = parse(*argv)
-        args.dataset_path, args.training_files = tmp_path, Path("lists/train.txt")
-        set_up_networks({"fastpitch": network}, args, new=True)
+        setup = parse_training(parse(tmp_path, *argv))
+        assert set_up_networks({"fastpitch": network}, setup.options, text=setup.text, new=True) == []
         return network.state_dict()["pitch_mean"].item(), network.state_dict()["pitch_std"].item()
 
     with pytest.raises(InputError, match=r"pitch_char_stats__train\.json: no such file.*--pitch-mean-std-file"):
@@ -125,14 +157,44 @@ def test_a_transform_that_is_not_finite_is_refused():
         PitchTransform(shift=float("nan"))
 
 
+def speaking(*argv: str, network: FastPitch | None = None, config: ModelConfig = TINY) -> Controls:
+    parser = ArgumentParser()
+    add_inference_arguments(parser)
+    options = parse_inference(parser.parse_args(list(argv)))
+    return controls(options, network or FastPitch(config), config, where=Path("voice.pt"))
+
+
+def test_inference_options_become_controls(tmp_path: Path):
+    assert speaking() == Controls()
+    assert speaking("--pace", "1.5", "--max-duration", "20") == Controls(pace=1.5, max_duration=20.0)
+    transforms = speaking("--pitch-transform-amplify", "0", "--pitch-transform-invert")
+    assert transforms.pitch_transform == PitchTransform(amplify=0.0, invert=True)
+    energy = replace(TINY, energy_conditioning=True)
+    shifted = speaking("--energy-transform-shift", "-0.5", config=energy)
+    assert shifted.energy_transform == EnergyTransform(shift=-0.5)
+    network = FastPitch(TINY)
+    write_json(tmp_path / "stats.json", {"mean": 99.0, "std": 10.0})
+    given = ("--pitch-mean-std-file", str(tmp_path / "stats.json"))
+    assert speaking("--pitch-transform-custom", *given, network=network).pitch_transform == PitchTransform(custom=True)
+    assert (network.pitch_mean.item(), network.pitch_std.item()) == (99.0, 10.0)
+
+
+def test_transforms_that_cannot_be_applied_are_refused():
+    message = r"^voice\.pt: holds no pitch statistics to change pitch by in Hz; give --pitch-mean-std-file$"
+    for option in (["--pitch-transform-shift", "10"], ["--pitch-transform-custom"]):
+        with pytest.raises(InputError, match=message):
+            speaking(*option)
+    with pytest.raises(InputError, match=r"^voice\.pt: predicts no energy to transform; .* without --energy-cond"):
+        speaking("--energy-transform-flatten")
+    with pytest.raises(OptionError, match="--pitch-transform-custom is applied alone; leave out --pitch-transform-amp"):
+        speaking("--pitch-transform-custom", "--pitch-transform-amplify", "0")
+
+
 def test_only_models_that_are_here_can_be_chosen():
     assert "FastPitch" in available_models()
     with pytest.raises(OptionError, match=r"^model 'FastSpeech': expected one of FastPitch"):
-        import_package("FastSpeech")
-    package = models.get_package("FastPitch")
-    assert package.model.ModelConfig is ModelConfig
-    for name in ("add_arguments", "config_from_args"):
-        assert callable(getattr(package.arg_parser, name))
+        get_model("FastSpeech")
+    assert get_model("FastPitch").config is ModelConfig
 
 
 def stored(network: FastPitch, **changes) -> Checkpoint:
@@ -143,17 +205,17 @@ def stored(network: FastPitch, **changes) -> Checkpoint:
 
 def test_a_checkpoints_networks_are_loaded_ready_to_infer():
     network = FastPitch(TINY)
-    networks, config = models.load_networks(stored(network), device=torch.device("cpu"))
+    networks, config = load_networks(stored(network), device=torch.device("cpu"))
     assert config == TINY
     assert not networks["fastpitch"].training
     for key, value in network.state_dict().items():
         assert torch.equal(networks["fastpitch"].state_dict()[key], value)
 
 
-def test_averaged_weights_are_taken_when_asked_for():
+def test_ema_weights_are_taken_when_asked_for():
     network, average = FastPitch(TINY), FastPitch(TINY)
     checkpoint = stored(network, ema={"fastpitch": average.state_dict()})
-    networks, _ = models.load_networks(checkpoint, ema=True, device=torch.device("cpu"))
+    networks, _ = load_networks(checkpoint, ema=True, device=torch.device("cpu"))
     assert torch.equal(networks["fastpitch"].proj.weight, average.proj.weight)
     assert not torch.equal(network.proj.weight, average.proj.weight)
 
@@ -161,9 +223,9 @@ def test_averaged_weights_are_taken_when_asked_for():
 def test_a_checkpoint_without_the_network_or_with_another_configuration_is_refused():
     cpu = torch.device("cpu")
     with pytest.raises(CheckpointError, match=r"^voice\.pt: its weights do not fit the model: no network fastpitch$"):
-        models.load_networks(stored(FastPitch(TINY), networks={}), device=cpu, where="voice.pt")
+        load_networks(stored(FastPitch(TINY), networks={}), device=cpu, where="voice.pt")
     with pytest.raises(InputError, match=r"^voice\.pt: ModelConfig has no field energy"):
-        models.load_networks(stored(FastPitch(TINY), config={"energy": True}), device=cpu, where="voice.pt")
+        load_networks(stored(FastPitch(TINY), config={"energy": True}), device=cpu, where="voice.pt")
     wider = to_plain(TINY) | {"dur_predictor_filter_size": 16}
     with pytest.raises(CheckpointError, match=r"layers\.0\.conv\.weight is \(8, 8, 3\), expected \(16, 8, 3\).*more$"):
-        models.load_networks(stored(FastPitch(TINY), config=wider), device=cpu, where="voice.pt")
+        load_networks(stored(FastPitch(TINY), config=wider), device=cpu, where="voice.pt")

@@ -1,17 +1,15 @@
 """FastPitch's data without durations: recordings or their features, transcripts, speakers, and the voice's pitch."""
 
-import threading
-from argparse import Namespace
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import soundfile
 import torch
 from corpus import glide
 
-import data_functions
 from common.audio.mel import MelExtractor
 from common.audio.pitch import estimate_pitch, moments, statistics
 from common.config import AudioConfig, TextConfig, to_plain
@@ -19,10 +17,22 @@ from common.data.batch import Draw, ErrorsAsItems
 from common.distributed import Ranks
 from common.errors import InputError
 from common.files import save_tensor, write_json, write_text
-from fastpitch.data_function import UnalignedDataset, survey
+from fastpitch.data_function import FastPitchDataset, build_dataset, compute_statistics
+from fastpitch.model import FastPitch, ModelConfig
+from fastpitch.options import LossScales, TrainingOptions
 from fastpitch.prior import padded_priors
 
 RATE = 22050
+ALONE = Ranks().gather_over
+TINY = ModelConfig(
+    symbols_embedding_dim=8,
+    in_fft_output_size=8,
+    out_fft_output_size=8,
+    in_fft_n_layers=1,
+    out_fft_n_layers=1,
+    in_fft_conv1d_filter_size=8,
+    out_fft_conv1d_filter_size=8,
+)
 TEXT = TextConfig()
 TEXTS = {"a": "Printing", "b": "in the only", "c": "a word"}  # plain letters: one symbol each
 SECONDS = {"a": 0.6, "b": 0.8, "c": 0.5}
@@ -46,36 +56,41 @@ def write_recordings(folder: Path, *, speakers: bool = False) -> Path:
     return folder
 
 
-def options(folder: Path, **changes: object) -> Namespace:
+def options(folder: Path, *, n_speakers: int = 1, learned_alignment: bool = True, **changes: Any) -> TrainingOptions:
     values = {
+        "architecture": replace(TINY, n_speakers=n_speakers, learned_alignment=learned_alignment),
+        "losses": LossScales(),
+        "initial_voice": None,
         "dataset_path": folder,
-        "n_speakers": None,
+        "training_files": folder / "list.txt",
+        "entries": [],  # read by `dataset`
         "unknown_symbols": "error",
-        "learned_alignment": True,
-        "pitch_method": "praat",
-        "pitch_cache": None,
         "seed": 7,
         "num_workers": 0,
+        "pitch_method": "praat",
+        "pitch_cache": None,
+        "pitch_mean_std_file": None,
     }
-    return Namespace(**values | changes)
+    return TrainingOptions(**values | changes)
 
 
-def dataset(folder: Path, *, filelist: str = "list.txt", text: TextConfig = TEXT, **changes) -> UnalignedDataset:
-    args = options(folder, **changes)
-    return data_functions.build_dataset("FastPitch", args, folder / filelist, audio=AudioConfig(), text=text)
+def dataset(folder: Path, *, filelist: str = "list.txt", text: TextConfig = TEXT, **changes: Any) -> FastPitchDataset:
+    chosen = options(folder, n_speakers=max(1, len(text.speakers)), **changes)
+    return build_dataset(chosen, folder / filelist, audio=AudioConfig(), text=text, training=False)
 
 
-def network(n: int = 1) -> torch.nn.Module:
-    """What `survey` knows of a FastPitch."""
-    module = torch.nn.Module()
-    module.register_buffer("pitch_mean", torch.zeros(n))
-    module.register_buffer("pitch_std", torch.zeros(n))
-    return module
+def network(n: int = 1) -> FastPitch:
+    return FastPitch(replace(TINY, n_speakers=n, pitch_statistics_per_speaker=n > 1))
 
 
-def surveyed(folder: Path, *, n: int = 1, **changes) -> tuple[UnalignedDataset, torch.nn.Module]:
+def measure(data: FastPitchDataset, voice: FastPitch, folder: Path, *, gather: Any = ALONE, **changes: Any) -> None:
+    chosen = options(folder, **changes)
+    compute_statistics({"fastpitch": voice}, chosen, training_set=data, validation_set=data, gather=gather)
+
+
+def measured(folder: Path, *, n: int = 1, **changes: Any) -> tuple[FastPitchDataset, FastPitch]:
     data, voice = dataset(folder, **changes), network(n)
-    survey({"fastpitch": voice}, options(folder), training_set=data, validation_set=data, ranks=Ranks())
+    measure(data, voice, folder)
     return data, voice
 
 
@@ -85,12 +100,12 @@ def pitch_of(name: str, n_frames: int) -> torch.Tensor:
 
 def refused(folder: Path, **changes) -> str:
     with pytest.raises(InputError) as caught:
-        surveyed(folder, **changes)[0][0]
+        measured(folder, **changes)[0][0]
     return str(caught.value).replace(f"{folder}/", "")
 
 
-def test_a_batch_of_recordings_holds_their_mels_their_normalised_pitch_and_the_prior(tmp_path: Path):
-    data, voice = surveyed(write_recordings(tmp_path))
+def test_a_batch_of_recordings_holds_their_mels_their_normalized_pitch_and_the_prior(tmp_path: Path):
+    data, voice = measured(write_recordings(tmp_path))
     batch = data.collate([data[1], data[0], data[2]])
     assert batch.durations is None
     assert batch.pitch is None
@@ -106,8 +121,8 @@ def test_a_batch_of_recordings_holds_their_mels_their_normalised_pitch_and_the_p
         assert batch.mel_lengths[row] == n_frames == data.lengths["abc".index(name)]
         assert torch.equal(batch.mels[row, :, :n_frames], mel)
         hertz = pitch_of(name, n_frames)
-        normalised = torch.where(hertz > 0, (hertz - wanted.mean) / wanted.std, 0.0)
-        assert torch.allclose(batch.pitch_frames[row, :n_frames], normalised, atol=1e-5)
+        normalized = torch.where(hertz > 0, (hertz - wanted.mean) / wanted.std, 0.0)
+        assert torch.allclose(batch.pitch_frames[row, :n_frames], normalized, atol=1e-5)
         assert not batch.pitch_frames[row, n_frames:].any()
         assert 0 < (hertz > 0).sum() < n_frames
         assert not batch.pitch_frames[row, :n_frames][hertz == 0].any()
@@ -115,7 +130,7 @@ def test_a_batch_of_recordings_holds_their_mels_their_normalised_pitch_and_the_p
 
 
 def test_features_on_the_disk_give_the_batch_that_their_recordings_give(tmp_path: Path):
-    data, _ = surveyed(write_recordings(tmp_path))
+    data, _ = measured(write_recordings(tmp_path))
     lines = []
     for index, name in enumerate(TEXTS):
         frames = data.source.load(index)
@@ -123,7 +138,7 @@ def test_features_on_the_disk_give_the_batch_that_their_recordings_give(tmp_path
         save_tensor(tmp_path / f"pitch/{name}.pt", frames.pitch[None] if name == "b" else frames.pitch)
         lines.append(f"mels/{name}.pt|pitch/{name}.pt|{TEXTS[name]}\n")
     write_text(tmp_path / "stored.txt", "".join(lines))
-    stored, _ = surveyed(tmp_path, filelist="stored.txt")
+    stored, _ = measured(tmp_path, filelist="stored.txt")
     ours, theirs = data.collate([data[0], data[1]]), stored.collate([stored[0], stored[1]])
     for name, value in vars(ours).items():
         if isinstance(value, torch.Tensor):
@@ -132,7 +147,7 @@ def test_features_on_the_disk_give_the_batch_that_their_recordings_give(tmp_path
 
 def test_pitch_is_kept_in_the_dataset_or_where_the_option_says(tmp_path: Path):
     write_recordings(tmp_path / "a")
-    surveyed(tmp_path / "a")
+    measured(tmp_path / "a")
     assert len(list((tmp_path / "a" / "pitch_cache").rglob("*.pt"))) == 3
     data = dataset(tmp_path / "a", pitch_cache=tmp_path / "other", pitch_method="pyin")
     data.source.load(0)
@@ -143,7 +158,7 @@ def test_pitch_is_kept_in_the_dataset_or_where_the_option_says(tmp_path: Path):
 def test_each_speaker_has_statistics_of_its_own(tmp_path: Path):
     write_recordings(tmp_path, speakers=True)
     text = TextConfig(speakers=("anna", "carl", "nobody"))
-    data, voice = surveyed(tmp_path, n=3, text=text, n_speakers=3)
+    data, voice = measured(tmp_path, n=3, text=text)
     assert data.speakers == [0, 1, 0]
     assert data.collate([data[2], data[1]]).speakers.tolist() == [0, 1]
     parts = [moments(pitch_of(name, n).double().numpy()) for name, n in zip("abc", data.lengths)]
@@ -161,7 +176,7 @@ def test_a_voice_that_knows_its_pitch_is_not_measured_again(tmp_path: Path):
     data, voice = dataset(tmp_path), network()
     voice.pitch_mean.fill_(100.0)
     voice.pitch_std.fill_(20.0)
-    survey({"fastpitch": voice}, options(tmp_path), training_set=data, validation_set=data, ranks=Ranks())
+    measure(data, voice, tmp_path)
     assert (voice.pitch_mean, voice.pitch_std) == (torch.tensor([100.0]), torch.tensor([20.0]))
     assert not (tmp_path / "pitch_cache").exists()
     hertz = pitch_of("a", data.lengths[0])
@@ -170,44 +185,36 @@ def test_a_voice_that_knows_its_pitch_is_not_measured_again(tmp_path: Path):
 
 def test_loader_processes_measure_the_same_pitch(tmp_path: Path):
     write_recordings(tmp_path)
-    _, alone = surveyed(tmp_path)
+    _, alone = measured(tmp_path)
     data, voice = dataset(tmp_path), network()
-    args = options(tmp_path, num_workers=2)
-    survey({"fastpitch": voice}, args, training_set=data, validation_set=data, ranks=Ranks())
+    measure(data, voice, tmp_path, num_workers=2)
     assert torch.equal(alone.pitch_mean, voice.pitch_mean)
     assert torch.equal(alone.pitch_std, voice.pitch_std)
 
 
-def test_ranks_measure_their_shares_and_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_statistics_do_not_depend_on_how_the_list_is_shared(tmp_path: Path):
     write_recordings(tmp_path)
-    _, alone = surveyed(tmp_path)
-    shares, together = {}, threading.Barrier(2)
+    _, alone = measured(tmp_path)
+    asked = []
 
-    def gather(ranks: Ranks, value: list) -> list[list]:
-        shares[ranks.rank] = value
-        together.wait(timeout=20)
-        return [shares[0], shares[1]]
+    def gather(n_items: int, compute: Callable[[Sequence[int]], Iterator[Any]], *, description: str) -> list[Any]:
+        """As two processes' ``Ranks.gather_over``."""
+        shares = [list(compute(range(n_items)[rank::2])) for rank in range(2)]
+        asked.append((n_items, description, [len(share) for share in shares]))
+        return [shares[index % 2][index // 2] for index in range(n_items)]
 
-    def measure(rank: int) -> torch.nn.Module:
-        data, voice = dataset(tmp_path), network()
-        ranks = Ranks(rank=rank, world_size=2)
-        survey({"fastpitch": voice}, options(tmp_path), training_set=data, validation_set=data, ranks=ranks)
-        return voice
-
-    monkeypatch.setattr(Ranks, "gather", gather)
-    with ThreadPoolExecutor(2) as pool:
-        voices = list(pool.map(measure, range(2)))
-    assert {rank: [index for index, _ in share] for rank, share in shares.items()} == {0: [0, 2], 1: [1]}
-    for voice in voices:
-        assert torch.equal(alone.pitch_mean, voice.pitch_mean)
-        assert torch.equal(alone.pitch_std, voice.pitch_std)
+    data, voice = dataset(tmp_path), network()
+    measure(data, voice, tmp_path, gather=gather)
+    assert asked == [(3, "measuring pitch", [2, 1])]
+    assert torch.equal(alone.pitch_mean, voice.pitch_mean)
+    assert torch.equal(alone.pitch_std, voice.pitch_std)
 
 
-def test_words_are_drawn_anew_in_each_epoch_and_the_same_in_each_process(tmp_path: Path):
+def test_words_are_drawn_in_each_epoch_and_the_same_in_each_process(tmp_path: Path):
     write_recordings(tmp_path)
     text = TextConfig(symbol_set="english_expanded", p_arpabet=0.5)
-    data, _ = surveyed(tmp_path, text=text)
-    again, _ = surveyed(tmp_path, text=text)
+    data, _ = measured(tmp_path, text=text)
+    again, _ = measured(tmp_path, text=text)
     drawn = {tuple(data.draw(1, epoch=epoch).tokens.tolist()) for epoch in range(1, 9)}
     assert len(drawn) > 1
     assert drawn == {tuple(ErrorsAsItems(again)[Draw(1, epoch)].tokens.tolist()) for epoch in range(1, 9)}
@@ -246,14 +253,13 @@ def test_lists_of_the_other_kind_say_what_to_do(tmp_path: Path):
     )
     write_text(tmp_path / "list.txt", "mels/a.pt|durations/a.pt|pitch_char/a.pt|text\n")
     assert refused(tmp_path) == (
-        "list.txt: has a column of durations, which --learned-alignment finds by itself; expected wav|text or "
-        "mel|pitch|text"
+        "list.txt: has a column of durations, which --learned-alignment finds; expected wav|text or mel|pitch|text"
     )
 
 
 BAD_PITCH = {
     "another number of frames": (torch.ones(51), "pitch/a.pt: shape (51,), expected (52,), the frames of mels/a.pt"),
-    "normalised pitch": (-torch.ones(52), "pitch/a.pt: holds negative values, expected pitch in Hz"),
+    "normalized pitch": (-torch.ones(52), "pitch/a.pt: holds negative values, expected pitch in Hz"),
     "not finite": (torch.full((52,), float("nan")), "pitch/a.pt: holds values that are not finite"),
 }
 
@@ -291,5 +297,5 @@ def test_unknown_speakers_are_refused_by_naming_the_known(tmp_path: Path):
 def test_a_speaker_without_pitch_gets_that_of_all(tmp_path: Path):
     write_recordings(tmp_path, speakers=True)
     soundfile.write(tmp_path / "wavs" / "b.wav", torch.zeros(20000).numpy(), RATE)
-    _, voice = surveyed(tmp_path, n=2, text=TextConfig(speakers=("anna", "carl")))
+    _, voice = measured(tmp_path, n=2, text=TextConfig(speakers=("anna", "carl")))
     assert voice.pitch_mean[1].item() == pytest.approx(voice.pitch_mean[0].item(), rel=1e-6)

@@ -19,15 +19,14 @@ from common.files import load_tensor
 from common.synthesis.controls import Controls
 from common.text.espeak import Speaker
 from common.text.front_end import TextFrontEnd
-from fastpitch import fine_tuning
-from fastpitch.arg_parser import config_from_args
-from fastpitch.energy_transform import EnergyTransform, energy_transform_custom
-from fastpitch.fine_tuning import describe_voice, start_from
+from fastpitch import arg_parser
+from fastpitch.arg_parser import model_config, parse_training
+from fastpitch.fine_tuning import read_voice, start_from
 from fastpitch.model import ModelConfig, build_networks
-from fastpitch.pitch_transform import PitchTransform
-from fastpitch.speakers import speaker_names
+from fastpitch.prosody_transforms import EnergyTransform, PitchTransform, energy_transform_custom
+from fastpitch.training_list import speaker_names
 from scripts import extract_fine_tune_mels
-from scripts.make_corpus import make_corpus
+from scripts.datasets.make_corpus import make_corpus
 
 ROOT = Path(__file__).resolve().parents[1]
 SENTENCES = ["Bread and salt.", "Seven ships came.", "He read it twice.", "She counts the steps.", "The rain stopped."]
@@ -74,12 +73,14 @@ def test_a_corpus_of_two_speakers_trains_and_tells_them_apart_by_their_pitch(cor
     assert held.networks["fastpitch"]["speaker_emb.weight"].shape == (2, 16)
 
 
-def test_a_voice_whose_speakers_share_their_statistics_goes_on_so(corpus: Path):
+def test_resuming_keeps_whether_speakers_share_their_statistics(corpus: Path):
     files = ["--training-files", str(corpus / "train.txt"), "--validation-files", str(corpus / "val.txt")]
-    args = train.parse_args(["-o", "o", "-d", str(corpus), *files, "--epochs", "1", "--learned-alignment"])
-    assert config_from_args(args, AudioConfig()).pitch_statistics_per_speaker
+    args, _ = train.parse_args(["-o", "o", "-d", str(corpus), *files, "--epochs", "1", "--learned-alignment"])
+    setup = parse_training(args)
+    assert model_config(setup.options, setup.audio, setup.text, base=None).pitch_statistics_per_speaker
     published = ModelConfig(n_speakers=2, learned_alignment=True)
-    assert not config_from_args(args, AudioConfig(), base=published).pitch_statistics_per_speaker
+    shared = model_config(setup.options, setup.audio, setup.text, base=published)
+    assert not shared.pitch_statistics_per_speaker
 
 
 def speak(voice: Path, folder: Path, *extra: str, phrases: str = "a.wav|The rain came twice.\n") -> torch.Tensor:
@@ -124,7 +125,7 @@ def test_energy_is_changed_at_inference_and_refused_without_it(corpus: Path, voi
         assert not torch.equal(plain, speak(voice, tmp_path / option[0], *option)), option
     assert torch.equal(plain, speak(voice, tmp_path / "none", "--energy-transform-amplify", "1"))
     assert run_train(corpus, tmp_path / "without", "--epochs", "1") == 0
-    with pytest.raises(InputError, match="knows no energy to transform"):
+    with pytest.raises(InputError, match="predicts no energy to transform"):
         speak(tmp_path / "without" / "FastPitch_checkpoint_1.pt", tmp_path, "--energy-transform-shift", "1")
     with pytest.raises(OptionError, match="--energy-transform-custom is applied alone; leave out"):
         speak(voice, tmp_path, "--energy-transform-custom", "--energy-transform-invert")
@@ -151,7 +152,7 @@ def test_transforms_of_energy_do_what_they_are_called():
         EnergyTransform(shift=float("inf"))
 
 
-def test_a_stopped_run_goes_on_exactly_whatever_the_loaders(corpus: Path, tmp_path: Path):
+def test_a_stopped_run_is_resumed_exactly_whatever_the_loaders(corpus: Path, tmp_path: Path):
     words = ("--p-arpabet", "0.5", "--symbol-set", "english_expanded", *ENERGY)
     assert run_train(corpus, tmp_path / "whole", "--epochs", "2", *words) == 0
     part = ("--epochs", "2", *words, "--num-workers", "1")
@@ -196,7 +197,7 @@ def started(path: Path, *, text: TextConfig, speaking: set[str], n_speakers: int
     tiny_voice(path.with_name("new.pt"), text=text, n_speakers=n_speakers, **changes)
     held = load_checkpoint(path.with_name("new.pt"))
     network = build_networks(ModelConfig(**held.config), AudioConfig(), text)["fastpitch"]
-    lines = start_from(network, path, text=text, speaking=speaking)
+    lines = start_from(network, read_voice(path), text=text, speaking=speaking)
     return network.state_dict(), lines
 
 
@@ -244,7 +245,7 @@ def test_speakers_keep_their_vectors_and_statistics_by_name(tmp_path: Path):
     )
     table = old["speaker_emb.weight"]
     assert torch.allclose(state["speaker_emb.weight"], torch.stack([table[0], table[1], table.mean(0)]), atol=1e-6)
-    assert state["pitch_mean"].tolist() == [200.0, 0.0, 0.0]  # berta and carl are measured anew
+    assert state["pitch_mean"].tolist() == [200.0, 0.0, 0.0]  # berta and carl are to be measured
     assert state["pitch_std"].tolist() == [50.0, 0.0, 0.0]
     assert lines == ["new speakers, from the mean of the others: 'carl'"]
 
@@ -260,11 +261,13 @@ def test_a_voice_of_one_speaker_gets_a_table_that_begins_with_zeros(tmp_path: Pa
 
 def test_a_voice_of_another_architecture_is_refused_with_each_weight_that_differs(tmp_path: Path):
     tiny_voice(tmp_path / "old.pt", text=TextConfig())
-    with pytest.raises(CheckpointError, match=r"do not fit the options: duration_predictor\.layers\."):
+    with pytest.raises(
+        CheckpointError, match=r"old\.pt: its weights do not fit the model: duration_predictor\.layers\."
+    ):
         started(tmp_path / "old.pt", text=TextConfig(), speaking=set(), dur_predictor_filter_size=20)
 
 
-def test_fine_tuning_takes_architecture_and_text_from_the_voice_and_trains_anew(
+def test_fine_tuning_takes_architecture_and_text_from_the_voice_and_starts_a_new_training(
     corpus: Path, voice: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ):
     lines = [
@@ -284,23 +287,16 @@ def test_fine_tuning_takes_architecture_and_text_from_the_voice_and_trains_anew(
     assert run_train(corpus, tmp_path, *words[:3], "2", "--resume", lists=("dora.txt", "dora.txt")) == 0
 
 
-def test_a_voice_is_described_from_one_reading_until_another_takes_its_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_voice_to_start_from_is_read_twice(
+    corpus: Path, voice: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    path, read = tmp_path / "voice.pt", []
-    monkeypatch.setattr(
-        fine_tuning, "load_checkpoint", lambda *args, **options: read.append(args) or load_checkpoint(*args, **options)
-    )
-    tiny_voice(path, text=TextConfig(speakers=("ann", "bob")), n_speakers=2)
-    for _ in range(3):
-        checkpoint, config = describe_voice(path)
-        assert (checkpoint.text.speakers, checkpoint.networks, config.n_speakers) == (("ann", "bob"), {}, 2)
-    assert len(read) == 1
-    tiny_voice(path, text=TextConfig(speakers=("cleo", "dora", "eve")), n_speakers=3)
-    assert describe_voice(path)[0].text.speakers == ("cleo", "dora", "eve")
-    path.unlink()
-    with pytest.raises(CheckpointError, match=r"voice\.pt: no such checkpoint"):
-        describe_voice(path)
+    """Once for the defaults of the options, once for all that a training takes from it."""
+    read = []
+    monkeypatch.setattr(arg_parser, "read_voice", lambda path: read.append(path) or read_voice(path))
+    assert run_train(corpus, tmp_path, "--from-checkpoint", str(voice), "--epochs", "1") == 0
+    assert read == [voice, voice]
+    with pytest.raises(CheckpointError, match=r"none\.pt: no such checkpoint"):
+        run_train(corpus, tmp_path, "--from-checkpoint", str(tmp_path / "none.pt"), "--epochs", "1")
 
 
 @pytest.mark.parametrize("name", ["fastpitch_1_1/checkpoint_1_1.pt", "fastpitch_1_0/checkpoint_1_0.pt"])

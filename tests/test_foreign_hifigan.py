@@ -11,8 +11,8 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-import models
 from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints.loading import load_networks, load_weights
 from common.config import AudioConfig, from_plain
 from common.errors import CheckpointError
 from common.training.optim import build_optimizer, load_state_by_name
@@ -50,13 +50,13 @@ def _networks(checkpoint: Checkpoint, **changes) -> dict[str, nn.Module]:
     config = replace(from_plain(ModelConfig, checkpoint.config, where="checkpoint"), **changes)
     alone = set(checkpoint.networks) == {"generator"}
     networks = build_networks(config, checkpoint.audio, None, inference=alone)
-    models.load_weights(networks, checkpoint.networks, where="checkpoint")
+    load_weights(networks, checkpoint.networks, where="checkpoint")
     return {name: network.eval() for name, network in networks.items()}
 
 
 @torch.no_grad()
 def _assert_speaks(checkpoint: Checkpoint, expected: dict[str, Tensor], name: str, *, ema: bool = False) -> None:
-    networks, _ = models.load_networks(checkpoint, ema=ema, device=torch.device("cpu"))
+    networks, _ = load_networks(checkpoint, ema=ema, device=torch.device("cpu"))
     wave = networks["generator"](expected["input.mel"])
     torch.testing.assert_close(wave, expected[f"output.{name}"], atol=2e-5, rtol=0)
 
@@ -89,9 +89,9 @@ def test_averaged_weights_speak_as_stored(folder: Path, expected):
     checkpoint = load_checkpoint(folder / NVIDIA)
     assert set(checkpoint.ema) == {"generator", "mpd", "msd"}
     _assert_speaks(checkpoint, expected, "nvidia_gen_ema", ema=True)
-    beside = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt")
+    discriminators = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt")
     for name in ("mpd", "msd"):
-        assert _same(checkpoint.ema[name], beside[f"{name}_ema"])
+        assert _same(checkpoint.ema[name], discriminators[f"{name}_ema"])
     inference = load_checkpoint(folder / NVIDIA, training=False)
     assert _same(inference.ema, {"generator": checkpoint.ema["generator"]})
 
@@ -100,8 +100,8 @@ def test_networks_without_averaged_weights_have_none(folder: Path, tmp_path: Pat
     assert load_checkpoint(folder / NVIDIA_ALONE).ema is None
     assert load_checkpoint(folder / AUTHORS).ema is None
     path = _copy(folder / NVIDIA, tmp_path / Path(NVIDIA).name)
-    beside = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt") | {"mpd_ema": None}
-    torch.save(beside, tmp_path / "hifigan_discrim_checkpoint_20.pt")
+    discriminators = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt") | {"mpd_ema": None}
+    torch.save(discriminators, tmp_path / "hifigan_discrim_checkpoint_20.pt")
     assert set(load_checkpoint(path).ema) == {"generator", "msd"}
 
 
@@ -255,8 +255,8 @@ def test_the_optimizers_of_training_accept_the_published_state(folder: Path, fil
 def test_optimizer_state_of_older_versions_is_read(folder: Path, tmp_path: Path):
     """Steps as plain numbers, as torch had them; one for all parameters, as apex has; parameters by address."""
     path = _copy(folder / NVIDIA, tmp_path / Path(NVIDIA).name)
-    beside = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt")
-    first, second = beside["optim_g"], beside["optim_d"]
+    discriminators = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt")
+    first, second = discriminators["optim_g"], discriminators["optim_d"]
     for state in first["state"].values():
         state["step"] = int(state["step"])
     for state in second["state"].values():
@@ -265,7 +265,7 @@ def test_optimizer_state_of_older_versions_is_read(folder: Path, tmp_path: Path)
     addresses = [9000 - 8 * index for index in second["state"]]
     second["state"] = dict(zip(addresses, second["state"].values(), strict=True))
     second["param_groups"] = [group | {"step": 2, "bias_correction": True, "params": addresses}]
-    torch.save(beside, tmp_path / "hifigan_discrim_checkpoint_20.pt")
+    torch.save(discriminators, tmp_path / "hifigan_discrim_checkpoint_20.pt")
     original = load_checkpoint(folder / NVIDIA).training["optimizers"]
     read = load_checkpoint(path).training["optimizers"]
     for phase in ("generator", "discriminator"):
@@ -275,10 +275,10 @@ def test_optimizer_state_of_older_versions_is_read(folder: Path, tmp_path: Path)
 
 def test_loss_scales_of_mixed_precision_are_kept(folder: Path, tmp_path: Path):
     path = _copy(folder / NVIDIA, tmp_path / Path(NVIDIA).name)
-    beside = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt")
+    discriminators = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt")
     fixed = {"growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 2000}
-    beside["scaler_g"] = fixed | {"scale": 1024.0, "_growth_tracker": 7}
-    torch.save(beside, tmp_path / "hifigan_discrim_checkpoint_20.pt")
+    discriminators["scaler_g"] = fixed | {"scale": 1024.0, "_growth_tracker": 7}
+    torch.save(discriminators, tmp_path / "hifigan_discrim_checkpoint_20.pt")
     scaler = load_checkpoint(path).training["scaler"]
     assert scaler == {"scales": {"generator": 1024.0}, "finite_since": {"generator": 7}}
 
@@ -327,7 +327,7 @@ def test_a_row_of_zeros_stays_one_under_weight_norm(goldens: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("wrap", [lambda s: {"generator": s}, lambda s: {"state_dict": s}, lambda s: s])
-def test_bare_weights_are_read_with_the_config_beside_them(folder: Path, expected, tmp_path: Path, wrap):
+def test_bare_weights_are_read_with_the_config_in_their_folder(folder: Path, expected, tmp_path: Path, wrap):
     state = {f"module.{key}": value for key, value in _payload(folder / AUTHORS)["generator"].items()}
     torch.save(wrap(state), tmp_path / "voice.pt")
     _copy(folder / "jik876/config.json", tmp_path / "config.json")
@@ -343,14 +343,14 @@ def test_only_a_prefix_is_stripped(folder: Path, tmp_path: Path):
         _networks(load_checkpoint(tmp_path / "a.pt"))
 
 
-def test_the_only_fitting_json_beside_a_generator_describes_it(folder: Path, expected, tmp_path: Path):
+def test_the_only_fitting_json_in_a_generators_folder_describes_it(folder: Path, expected, tmp_path: Path):
     path = _copy(folder / AUTHORS, tmp_path / "generator_v1")
     (tmp_path / "metrics.json").write_text("{}\n{}")
     (tmp_path / "audio.json").write_text('{"sampling_rate": 22050}')
     _copy(folder / "jik876/config.json", tmp_path / "config_v1.json")
     _assert_speaks(load_checkpoint(path), expected, "jik876_generator")
     _copy(folder / "jik876/config.json", tmp_path / "config_v2.json")
-    with pytest.raises(CheckpointError, match=r"config_v1\.json, config_v2\.json beside it could each describe it"):
+    with pytest.raises(CheckpointError, match=r"each of config_v1\.json, config_v2\.json could describe it"):
         load_checkpoint(path)
     _copy(folder / "jik876/config.json", tmp_path / "config.json")
     _assert_speaks(load_checkpoint(path), expected, "jik876_generator")
@@ -359,7 +359,7 @@ def test_the_only_fitting_json_beside_a_generator_describes_it(folder: Path, exp
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (None, r"generator without its configuration; put the config\.json it was trained with beside it, as \S+json$"),
+        (None, r"without its configuration; copy the config\.json it was trained with to \S+json$"),
         ("{", r"config\.json:1: not JSON .*; it describes g_00005000"),
         ("[1]", r"config\.json: no configuration of HiFi-GAN, it lacks resblock, upsample_rates"),
         ({"hop_size": None}, r"config\.json: its audio cannot be read"),
@@ -400,11 +400,11 @@ def test_discriminators_given_as_a_vocoder_name_the_file_to_give(
     with pytest.raises(CheckpointError) as caught:
         load_checkpoint(folder / file)
     assert str(caught.value) == (
-        f"{folder / file}: holds HiFi-GAN's discriminators, which cannot speak; "
-        f"give the generator beside it, {folder / generator}"
+        f"{folder / file}: holds HiFi-GAN's discriminators, which cannot infer; "
+        f"give its generator, {folder / generator}"
     )
     alone = _copy(folder / file, tmp_path / Path(file).name)
-    with pytest.raises(CheckpointError, match=r"which cannot speak; its generator is not beside it$"):
+    with pytest.raises(CheckpointError, match=r"which cannot infer; its generator is not in the same folder$"):
         load_checkpoint(alone)
 
 
@@ -454,21 +454,21 @@ def test_discriminators_that_cannot_be_read_do_not_keep_a_vocoder_from_speaking(
 )
 def test_discriminators_that_lack_a_part_are_named(folder: Path, tmp_path: Path, part: str, message: str):
     path = _copy(folder / NVIDIA, tmp_path / Path(NVIDIA).name)
-    beside = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt")
-    del beside[part]
-    torch.save(beside, tmp_path / "hifigan_discrim_checkpoint_20.pt")
+    discriminators = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt")
+    del discriminators[part]
+    torch.save(discriminators, tmp_path / "hifigan_discrim_checkpoint_20.pt")
     with pytest.raises(CheckpointError, match=message):
         load_checkpoint(path)
 
 
 def test_another_number_of_periods_or_parameters_is_refused(folder: Path, tmp_path: Path):
     path = _copy(folder / NVIDIA, tmp_path / Path(NVIDIA).name)
-    beside = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt")
-    shorter = {key: value for key, value in beside["mpd"].items() if not key.startswith("discriminators.4.")}
-    torch.save(beside | {"mpd": shorter}, tmp_path / "hifigan_discrim_checkpoint_20.pt")
+    discriminators = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt")
+    shorter = {key: value for key, value in discriminators["mpd"].items() if not key.startswith("discriminators.4.")}
+    torch.save(discriminators | {"mpd": shorter}, tmp_path / "hifigan_discrim_checkpoint_20.pt")
     with pytest.raises(CheckpointError, match="4 multi-period discriminators, expected 5"):
         load_checkpoint(path)
-    torch.save(beside | {"optim_g": beside["optim_d"]}, tmp_path / "hifigan_discrim_checkpoint_20.pt")
+    torch.save(discriminators | {"optim_g": discriminators["optim_d"]}, tmp_path / "hifigan_discrim_checkpoint_20.pt")
     with pytest.raises(CheckpointError, match="optimizer state of 154 parameters, expected 234"):
         load_checkpoint(path)
 

@@ -17,7 +17,7 @@ from common.nn.weight_norm import SpectralNormConv1d
 from common.training.engine import StepResult
 from common.training.objective import Networks
 from hifigan.data_function import HifiganBatch
-from hifigan.discriminators import Judgement, MultiScaleDiscriminator
+from hifigan.discriminators import DiscriminatorOutput, MultiScaleDiscriminator
 from hifigan.loss_function import HifiganObjective, discriminator_loss, feature_loss, generator_loss
 from hifigan.model import ModelConfig, build_networks
 
@@ -48,7 +48,7 @@ def test_losses_equal_the_originals(name: str, goldens: Path):
 class AdvancingMsd(MultiScaleDiscriminator):
     """Makes a power iteration in every forward pass of training, as the original does."""
 
-    def forward(self, wave: Tensor) -> Judgement:
+    def forward(self, wave: Tensor) -> DiscriminatorOutput:
         for module in self.modules():
             if isinstance(module, SpectralNormConv1d):
                 # New buffers: the graph of the pass before still needs the old ones.

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig, from_plain, to_plain
 from common.errors import OptionError
-from hifigan.discriminators import Judgement, MultiPeriodDiscriminator, MultiScaleDiscriminator
-from hifigan.model import PRESETS, Generator, ModelConfig, build_networks, to_torchscript
+from hifigan.discriminators import DiscriminatorOutput, MultiPeriodDiscriminator, MultiScaleDiscriminator
+from hifigan.model import PRESETS, Generator, ModelConfig, RowConvTranspose, build_networks, to_torchscript
 
 GENERATORS = ("generator_v1", "generator_v2", "generator_v3")
 SMALL = ModelConfig(
@@ -169,7 +169,7 @@ def load_full(folder: Path, name: str, case: str) -> tuple[nn.Module, dict, dict
     return network.eval(), published, tensors
 
 
-def check_statistics(judged: Judgement, expected: list[list[dict]]) -> None:
+def check_statistics(judged: DiscriminatorOutput, expected: list[list[dict]]) -> None:
     assert [len(part) for part in judged.features] == [len(part) for part in expected]
     for part, part_expected in zip(judged.features, expected):
         for value, statistics in zip(part, part_expected):
@@ -317,6 +317,23 @@ def test_the_sound_of_bfloat16_is_that_of_float32():
         rounded = generator.infer(mel)
     assert rounded.dtype == torch.float32  # a sample of eight bits would be noise of its own
     assert (rounded - exact).abs().max() < 1e-2
+
+
+@pytest.mark.parametrize("rate", [2, 4, 8])
+@pytest.mark.parametrize("width", [1, 4, 8, 12, 16, 32])
+def test_gradients_of_upsampling_in_bfloat16_are_those_of_float32(width: int, rate: int):
+    """On processors with AMX, oneDNN's bfloat16 gives noise in place of the gradient of narrow layers' input."""
+    torch.manual_seed(0)
+    layer = RowConvTranspose(2 * width, width, 2 * rate, rate, rate // 2)
+    x = torch.randn(2, 2 * width, 1, 16).contiguous(memory_format=torch.channels_last).requires_grad_()
+    target = torch.randn(2, width, 1, 16 * rate)
+    gradients = {}
+    for half in (False, True):
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            loss = (layer(x.bfloat16() if half else x).float() * target).sum()
+        (gradients[half],) = torch.autograd.grad(loss, [x])
+    difference = gradients[True] - gradients[False]
+    assert difference.norm() < 0.02 * gradients[False].norm()  # roundings of 2**-9 each
 
 
 def test_configs_of_every_preset_survive_a_checkpoint():

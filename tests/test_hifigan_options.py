@@ -13,39 +13,38 @@ import train
 from common.config import AudioConfig, to_plain
 from common.errors import InputError, OptionError
 from common.training.objective import Objective
-from common.training.settings import Settings
-from hifigan.arg_parser import config_from_args, fitting_rates, set_up_networks, settings_from_args
-from hifigan.data_function import segment_size
+from common.training.settings import TrainingSetup
+from hifigan.arg_parser import fitting_rates, model_config, parse_training
 from hifigan.json_config import read_json_config
 from hifigan.loss_function import build_objective
-from hifigan.model import PRESETS, ModelConfig, build_networks
+from hifigan.model import PRESETS, ModelConfig, build_networks, set_up_networks
 
 REQUIRED = ("-m HiFi-GAN -o out --training-files a.txt --validation-files b.txt").split()
 
 
 def parse(*argv: str) -> Namespace:
-    return train.parse_args([*REQUIRED, *argv])
+    return train.parse_args([*REQUIRED, *argv])[0]
 
 
-def settings(*argv: str) -> Settings:
-    return settings_from_args(parse(*argv))
+def settings(*argv: str) -> TrainingSetup:
+    return parse_training(parse(*argv))
 
 
 def config(*argv: str) -> ModelConfig:
-    args = parse(*argv)
-    return config_from_args(args, settings_from_args(args).audio)
+    setup = settings(*argv)
+    return model_config(setup.options, setup.audio)
 
 
 def objective(*argv: str) -> Objective:
-    args = parse(*argv)
-    return build_objective(args, settings_from_args(args).audio)
+    setup = settings(*argv)
+    return build_objective(setup.options, setup.audio)
 
 
 def test_without_options_training_is_as_published():
     args, found = parse(), settings()
     assert (args.optimizer, args.weight_decay, args.batch_size) == ("adamw", 0.01, 16)
-    assert segment_size(args, found.audio) == 8192
-    assert (args.epochs, args.gradient_accumulation_steps, args.seed, args.ema_decay) == (1000, 1, 1234, 0.0)
+    assert found.options.segment_size == 8192
+    assert (args.epochs, args.gradient_accumulation_steps, args.seed, args.ema_decay) == (6500, 1, 1234, 0.0)
     assert args.grad_clip_thresh == float("inf")
     assert (args.epochs_per_checkpoint, args.validation_interval, args.samples_interval) == (10, 10, 100)
     assert {1000, 6500 // 1000 * 1000, 10000} <= set(args.keep_milestones)
@@ -124,8 +123,9 @@ def test_rates_fit_the_hop_length_of_other_sampling_rates(
     assert prod(found.upsample_rates) == hop_length
     assert len(found.upsample_rates) == len(PRESETS[preset].upsample_rates)
     assert list(found.upsample_rates) == sorted(found.upsample_rates, reverse=True)
-    assert 0 <= 8192 - segment_size(parse(*words), audio) < hop_length
-    assert segment_size(parse(*words), audio) % hop_length == 0
+    segment_size = settings(*words).options.segment_size
+    assert 0 <= 8192 - segment_size < hop_length
+    assert segment_size % hop_length == 0
     build_networks(found, audio, None, inference=True)  # kernel sizes fit these rates
 
 
@@ -170,8 +170,8 @@ def write_json(folder: Path, **values: object) -> str:
 def test_the_authors_configuration_describes_their_model_and_recipe(goldens: Path):
     path = goldens / "hifigan" / "checkpoints" / "jik876_full_shapes" / "config.json"
     args = parse("--hifigan-config", str(path))
-    found = settings_from_args(args)
-    assert config_from_args(args, found.audio) == PRESETS["v3"]
+    found = parse_training(args)
+    assert model_config(found.options, found.audio) == PRESETS["v3"]
     assert (args.batch_size, args.segment_size, args.seed, args.mel_fmax_loss) == (16, 8192, 1234, None)
     assert found.optimization.betas == (0.8, 0.99)
     assert found.optimization.schedule(7, 2) == pytest.approx(2e-4 * 0.999, rel=1e-12)
@@ -253,7 +253,7 @@ def test_a_configuration_that_is_absent_is_one_line(tmp_path: Path):
     ("words", "message"),
     [
         ("--fine-tuning", "--fine-tuning needs --input-mels-dir"),
-        ("--fine-tuning --input-mels-dir mels", "--fine-tuning goes on from a trained vocoder.*--checkpoint-path"),
+        ("--fine-tuning --input-mels-dir mels", "--fine-tuning resumes from a trained vocoder.*--checkpoint-path"),
         ("--fine-tune-lr-factor 3", "--fine-tune-lr-factor is for --fine-tuning"),
         ("--no-amp-grouped-conv", "--no-amp-grouped-conv excepts layers from --amp; add --amp"),
         ("--segment-size 8000", "--segment-size 8000: expected a multiple of the hop length, 256"),
@@ -340,12 +340,12 @@ def test_one_pass_for_both_sounds_is_what_a_gpu_does_unless_told():
     ):
         args = parse(*words)
         args.cuda = cuda
-        assert build_objective(args, settings_from_args(args).audio)._concat_fwd is expected
+        assert parse_training(args).options.concat_fwd is expected
 
 
 @pytest.mark.parametrize(("words", "expected"), [((), True), (("--amp", "--no-amp-grouped-conv"), False)])
 def test_grouped_convolutions_are_in_amp_unless_told(words: tuple[str, ...], expected: bool):
-    args = parse(*words)
+    options = settings(*words).options
     networks = build_networks(replace(PRESETS["v3"], mpd_channels=(4,), msd_channels=(16,) * 7), AudioConfig(), None)
-    set_up_networks(networks, args, new=True)
+    assert set_up_networks(networks, options, text=None, new=True) == []
     assert networks["msd"].amp_grouped_conv is expected

@@ -19,7 +19,7 @@ from common.logger import read_log
 from common.synthesis.controls import Controls, MelOutput
 from common.text.front_end import TextFrontEnd
 from fastpitch.model import FastPitch, ModelConfig, build_networks
-from fastpitch.pitch_transform import pitch_transform_custom
+from fastpitch.prosody_transforms import pitch_transform_custom
 
 AUDIO = AudioConfig(hop_length=200, n_mels=40)
 TEXT = TextConfig(speakers=("ann", "bob", "cy"))

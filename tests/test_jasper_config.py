@@ -112,7 +112,7 @@ def test_other_values_take_the_place_of_the_files():
         ("input_val.filterbank_features.dither=-1", "input_val.filterbank_features: dither -1"),
         ("input_val.audio_dataset.speed_perturbation.rng=1", "rng 1: expected null"),
         ("labels=[ab]", r"labels \['ab'\]: expected single characters"),
-        ("labels=ab", "labels 'ab': expected a list of characters"),
+        ("labels=ab", "labels 'ab': expected a list"),
         ("jasper.encoder=null", "jasper.encoder is missing"),
         ("jasper.decoder={}", "jasper.decoder.in_feats is missing"),
         ("jasper.encoder.blocks=[]", "blocks: expected at least one"),
@@ -129,9 +129,9 @@ def test_a_wrong_key_or_value_is_one_line_that_names_file_and_key(override: str,
     ("override", "message"),
     [
         ("input_train", "expected key=value"),
-        ("jasper.encoder.blocks.99.filters=1", "has no such place"),
-        ("name.x=1", "has no such place"),
-        ("labels=[", "no YAML value"),
+        ("jasper.encoder.blocks.99.filters=1", "has no such key"),
+        ("name.x=1", "has no such key"),
+        ("labels=[", "not a YAML value"),
     ],
 )
 def test_an_override_that_makes_no_sense_is_named(override: str, message: str):
@@ -141,7 +141,7 @@ def test_an_override_that_makes_no_sense_is_named(override: str, message: str):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [("a: [", "no YAML"), ("- 1", "expected a mapping"), (None, "no such")]
+    ("content", "message"), [("a: [", "not YAML"), ("- 1", "expected a mapping"), (None, "no such")]
 )
 def test_a_file_that_is_no_configuration_is_one_clear_line(tmp_path: Path, content: str | None, message: str):
     path = tmp_path / "x.yaml"

@@ -12,7 +12,7 @@ from torch import Tensor
 from common.recognition.error_rates import error_counts
 from common.training.objective import Networks
 from jasper.augmentation import Augmentation, CutoutAugment, SpecAugment
-from jasper.batch import JasperBatch
+from jasper.data_function import JasperBatch
 from jasper.loss_function import JasperObjective, ctc_losses
 from jasper.model import JasperOutput
 
@@ -135,7 +135,7 @@ def test_examples_show_what_was_said_and_what_was_heard():
     assert [example.name for example in examples] == list(batch.names[:3])
     for index, example in enumerate(examples):
         said = network.labels.decode(batch.tokens[index, : int(batch.token_lengths[index])].tolist())
-        assert example.texts == {"reference": said, "recognised": heard[index]}
+        assert example.texts == {"reference": said, "recognized": heard[index]}
         assert len(example.audio["recorded"]) == LENGTHS[index]
         assert example.mels["features"].shape == (16, -(-LENGTHS[index] // SMALL.features.hop_length))
 

@@ -170,7 +170,7 @@ def test_blocks_that_cannot_be_built_are_one_clear_line(values: dict, message: s
 
 def test_features_of_another_description_are_refused():
     assert list(build_networks(SMALL, SMALL.features.audio, None)) == ["jasper"]
-    with pytest.raises(OptionError, match="that of its features"):
+    with pytest.raises(OptionError, match="other than those of Jasper's features: sampling_rate"):
         build_networks(SMALL, FeatureConfig().audio, None)
 
 

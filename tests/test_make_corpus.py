@@ -11,7 +11,7 @@ from common.data.filelist import read_filelist
 from common.errors import InputError
 from common.extraction.textgrid import fit, read_alignment
 from common.text.espeak import Speaker
-from scripts.make_corpus import SENTENCES, Corpus, main, make_corpus, normalise, read_sentences
+from scripts.datasets.make_corpus import SENTENCES, Corpus, main, make_corpus, normalise, read_sentences
 
 TEXTS = ["A narrow path climbs.", "Stop at 7!", "The end is near, said the clerk; nobody listened to him."]
 

@@ -37,8 +37,8 @@ def voiced(f0: np.ndarray, *, seed: int = 0, seconds: float = 1.5) -> np.ndarray
     return (0.3 * wave / np.abs(wave).max()).astype(np.float32)
 
 
-def compare(reference: np.ndarray, synthesised: np.ndarray) -> SpeechDistance:
-    return compare_speech(reference, synthesised, sampling_rate=RATE)
+def compare(reference: np.ndarray, synthesized: np.ndarray) -> SpeechDistance:
+    return compare_speech(reference, synthesized, sampling_rate=RATE)
 
 
 @pytest.fixture(scope="module")

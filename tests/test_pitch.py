@@ -12,7 +12,7 @@ from common.audio.pitch import (
     average_pitch,
     estimate_pitch,
     moments,
-    normalise,
+    normalize,
     pitch_of_kind,
     split_durations,
     statistics,
@@ -64,13 +64,13 @@ def test_pitch_of_a_part_of_a_recording_agrees_with_the_original(goldens: Path, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_statistics_and_normalised_pitch_agree_with_the_original(golden: dict, facts: dict, kind: str):
+def test_statistics_and_normalized_pitch_agree_with_the_original(golden: dict, facts: dict, kind: str):
     wanted = facts["normalisation"][kind.removeprefix("pitch_")]
     pitches = {clip: golden[f"{clip}.textgrid.{kind}"] for clip in facts["clips"]}
     found = statistics(moments(pitch) for pitch in pitches.values())
     assert abs(found.mean - wanted["mean"]) < 1e-9 and abs(found.std - wanted["std"]) < 1e-9
     for clip, pitch in pitches.items():
-        assert np.abs(normalise(pitch, found) - golden[f"{clip}.textgrid.{kind}_normalised"]).max() < 1e-9
+        assert np.abs(normalize(pitch, found) - golden[f"{clip}.textgrid.{kind}_normalised"]).max() < 1e-9
 
 
 def test_durations_are_split_as_the_original_does(goldens: Path):
@@ -108,12 +108,12 @@ def test_unvoiced_values_do_not_count_and_stay_zero():
     pitch = np.array([0.0, 100.0, 0.0, 200.0])
     found = statistics([moments(np.zeros(3)), moments(pitch)])
     assert (found.mean, found.std) == (150.0, 50.0)
-    assert normalise(pitch, found).tolist() == [0.0, -1.0, 0.0, 1.0]
+    assert normalize(pitch, found).tolist() == [0.0, -1.0, 0.0, 1.0]
 
 
 @pytest.mark.parametrize("values", [[], [0.0, 0.0], [150.0], [150.0, 150.0]])
 def test_statistics_of_no_speech_are_a_clear_error(values: list[float]):
-    with pytest.raises(InputError, match="no statistics to normalise by"):
+    with pytest.raises(InputError, match="no statistics to normalize by"):
         statistics([moments(np.array(values))])
 
 

@@ -36,7 +36,7 @@ def estimates(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         made.append(method)
         return pitch_by(method, *args, **kwargs)
 
-    monkeypatch.setattr(common.pitch_cache, "pitch_by", counted)
+    monkeypatch.setattr(common.audio.pitch_cache, "pitch_by", counted)
     return made
 
 
@@ -80,7 +80,7 @@ def test_another_recording_method_or_description_of_frames_never_finds_that_pitc
     PitchCache(tmp_path, AUDIO, method="pyin").pitch(wave, n_frames=N_FRAMES)
     PitchCache(tmp_path, replace(AUDIO, hop_length=255)).pitch(wave, n_frames=N_FRAMES)
     PitchCache(tmp_path, replace(AUDIO, framing="aligned")).pitch(wave, n_frames=N_FRAMES)
-    monkeypatch.setattr(common.pitch_cache.parselmouth, "PRAAT_VERSION", "1.0")
+    monkeypatch.setattr(common.audio.pitch_cache.parselmouth, "PRAAT_VERSION", "1.0")
     PitchCache(tmp_path, AUDIO).pitch(wave, n_frames=N_FRAMES)
     assert len(estimates) == 6
     PitchCache(tmp_path, replace(AUDIO, mel_fmax=7000.0)).pitch(wave, n_frames=N_FRAMES)  # no matter for pitch
@@ -102,7 +102,7 @@ def test_many_writers_of_one_recording_leave_one_whole_file(tmp_path: Path, monk
         time.sleep(0.02)  # so that all of them find the folder empty
         return np.full(n_frames, 150.0)
 
-    monkeypatch.setattr(common.pitch_cache, "pitch_by", slow)
+    monkeypatch.setattr(common.audio.pitch_cache, "pitch_by", slow)
     wave = tone(180)
     with ThreadPoolExecutor(8) as pool:
         pitches = list(pool.map(lambda _: PitchCache(tmp_path, AUDIO).pitch(wave, n_frames=N_FRAMES), range(16)))

@@ -17,9 +17,9 @@ from common.errors import InputError
 from common.evaluation.metrics import SpeechDistance
 from common.synthesis.phrases import read_phrases
 from hifigan.model import ModelConfig, build_networks
-from scripts import quickstart
-from scripts.make_corpus import SENTENCES, read_sentences
-from scripts.quickstart import CommandError, Folders, call, check_settings, report
+from scripts.datasets.make_corpus import SENTENCES, read_sentences
+from scripts.demos import quickstart
+from scripts.demos.quickstart import CommandError, Folders, call, check_settings, report
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -153,7 +153,7 @@ def test_the_quickstart_speaks_through_a_given_vocoder(tiny, tmp_path, capfd):
 
 def test_wrong_options_end_with_status_2():
     done = subprocess.run(
-        [sys.executable, "-m", "scripts.quickstart", "--epochs", "0"],
+        [sys.executable, "-m", "scripts.demos.quickstart", "--epochs", "0"],
         cwd=ROOT,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,

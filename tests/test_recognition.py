@@ -1,7 +1,9 @@
-"""``inference.py --jasper`` writes down recordings, counts errors and measures."""
+"""``inference.py --jasper`` and `Recognizer` transcribe recordings, count errors and measure."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -9,15 +11,16 @@ from sung_words import RATE
 from torch import Tensor
 
 import inference
+from common.audio.resampling import resample
 from common.audio.wav import load_wav, save_wav
 from common.checkpoints.checkpoint import load_checkpoint, save_checkpoint
 from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
+from common.precision import Precision
 from common.recognition.arguments import wants_recognition
-from common.recognition.transcribe import Listener, measure, time_figures, write_down
-from jasper.waveform import resample
-
-CPU = torch.device("cpu")
+from common.recognition.command import time_figures
+from common.recognition.recognizer import Recognizer, SpeechRecordings, load_recognizer
+from common.registry import RecognizerSpec
 
 
 @pytest.fixture
@@ -88,29 +91,41 @@ def test_only_measuring_hears_as_many_batches_as_it_is_told(hear, tmp_path: Path
     assert set(figures) == {f"{name}_latency" for name in ("avg", "90%", "95%", "99%")} | {"avg_sequences/s", "avg_RTF"}
 
 
-class MadeUpSpeech:
-    """Utterances of known lengths, whose samples tell their place."""
-
-    sampling_rate = RATE
-
-    def __init__(self, n_samples: list[int]) -> None:
-        self.durations = [count / RATE for count in n_samples]
-        self._n_samples = n_samples
-
-    def __len__(self) -> int:
-        return len(self.durations)
-
-    def path(self, index: int) -> Path:
-        return Path(f"{index}.wav")
-
-    def transcript(self, index: int) -> None:
-        return None
-
-    def load(self, index: int) -> Tensor:
-        return torch.full((self._n_samples[index],), float(index))
+def made_up_speech(lengths: list[int]) -> SpeechRecordings:
+    """Recordings of so many samples that hold their number."""
+    return SpeechRecordings(
+        names=[f"{index}.wav" for index in range(len(lengths))],
+        durations=[length / 100 for length in lengths],
+        transcripts=[None] * len(lengths),
+        load=lambda index: torch.full((lengths[index],), float(index)),
+    )
 
 
-def test_batches_hold_like_lengths_and_texts_come_in_the_lists_order():
+def made_up_recognizer(transcribe: Callable[[Tensor, Tensor], list[str]], **settings: Any) -> Recognizer:
+    spec = RecognizerSpec(
+        parse=lambda args: None,
+        open_speech=lambda options, config, *, sources, folder: made_up_speech([]),
+        transcriber=lambda network, options: network,
+        normalize=lambda text, config: text,
+        sampling_rate=lambda config: RATE,
+    )
+    return Recognizer(spec, transcribe, None, options=None, precision=Precision(), **settings)
+
+
+def test_waves_of_any_rate_and_files_are_transcribed_alike(sung_run: Path):
+    recognizer = load_recognizer(sung_run / "Jasper_checkpoint_40.pt")
+    paths = [sung_run / f"corpus/{index}.wav" for index in range(3)]
+    assert [one.text for one in recognizer.transcribe(paths)] == ["do", "re", "mi"]
+    waves = [load_wav(path, sampling_rate=RATE) for path in paths]
+    other = [resample(wave, ratio=2) for wave in waves]
+    assert [one.text for one in recognizer.transcribe(waves)] == ["do", "re", "mi"]
+    assert [one.text for one in recognizer.transcribe(other, sampling_rate=2 * RATE)] == ["do", "re", "mi"]
+    (one,) = recognizer.transcribe(str(paths[1]))
+    assert (one.wav, one.text, one.duration) == (str(paths[1]), "re", len(waves[1]) / RATE)
+    assert recognizer.transcribe(waves[1])[0].text == "re" and recognizer.normalize("Do, RE!") == "do re"
+
+
+def test_batches_are_length_bucketed_and_texts_come_in_the_lists_order():
     lengths = torch.randperm(100, generator=torch.Generator().manual_seed(0)).add(1).tolist()
     seen: list[tuple[int, int]] = []
 
@@ -121,14 +136,15 @@ def test_batches_hold_like_lengths_and_texts_come_in_the_lists_order():
             assert not wave[length:].any()
         return [str(int(wave[0])) for wave in waves]
 
-    listener = Listener(transcribe, lambda: torch.autocast("cpu", enabled=False), 2, CPU, min_length=7)
-    told = []
-    seconds = write_down(MadeUpSpeech(lengths), listener, tell=told.append)
-    assert [one.text for one in told] == [str(index) for index in range(100)]
-    assert [one.wav for one in told] == [f"{index}.wav" for index in range(100)]
+    recognizer = made_up_recognizer(transcribe, batch_size=2, padded_duration=7 / RATE)
+    seconds, shown = [], []
+    results = recognizer.transcribe(made_up_speech(lengths), on_result=shown.append, on_batch=seconds.append)
+    assert results == shown
+    assert [one.text for one in results] == [str(index) for index in range(100)]
+    assert [one.wav for one in results] == [f"{index}.wav" for index in range(100)]
     assert len(seconds) == len(seen) == 50
     assert sum(high - low for low, high in seen) < 300  # 1650 and more in any order
-    measured, heard = measure(MadeUpSpeech(lengths[:5]), listener, iterations=7, warmup_steps=2)
+    measured, heard = recognizer.measure(made_up_speech(lengths[:5]), iterations=7, warmup_steps=2)
     assert len(measured) == 7 and len(seen) == 50 + 9 and len(heard) in (12, 13)
 
 
@@ -157,7 +173,7 @@ def test_options_that_do_not_fit_are_refused(options: str, message: str):
 def test_a_checkpoint_of_another_kind_or_without_averages_is_refused(sung_run: Path, tmp_path: Path):
     path = sung_run / "Jasper_checkpoint_40.pt"
     words = ["-i", str(sung_run / "corpus/0.wav")]
-    with pytest.raises(CheckpointError, match="holds no averaged weights; leave out --ema"):
+    with pytest.raises(CheckpointError, match="no EMA weights; leave out --ema"):
         inference.main(["--jasper", str(path), *words, "--ema"])
     other = load_checkpoint(path)
     save_checkpoint(tmp_path / "other.pt", type(other)(**{**vars(other), "model": "WaveGlow"}))
@@ -167,7 +183,7 @@ def test_a_checkpoint_of_another_kind_or_without_averages_is_refused(sung_run: P
         inference.main(["--jasper", str(path), "-i", str(tmp_path / "absent.wav")])
 
 
-def test_averaged_weights_are_heard_with_when_asked(sung_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture):
+def test_ema_weights_are_used_when_asked(sung_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture):
     checkpoint = load_checkpoint(sung_run / "Jasper_checkpoint_40.pt")
     silent = {key: torch.zeros_like(value) for key, value in checkpoint.networks["jasper"].items()}
     silent["decoder.layers.0.bias"][-1] = 9.0  # the blank's
@@ -178,6 +194,6 @@ def test_averaged_weights_are_heard_with_when_asked(sung_run: Path, tmp_path: Pa
         assert capsys.readouterr().out.splitlines()[0] == f"{sung_run}/corpus/0.wav|{text}"
 
 
-def test_speaking_and_hearing_are_told_apart():
+def test_speaking_and_recognizing_are_told_apart():
     assert wants_recognition(["--jasper=a"]) and wants_recognition(["-i", "x", "--jasper", "a"])
     assert not wants_recognition(["--fastpitch", "jasper"])

@@ -13,7 +13,7 @@ from common.audio.mel import MelExtractor
 from common.audio.wav import load_wav
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import InputError
-from tacotron2.data_function import Tacotron2Dataset, Tacotron2Utterance, collate
+from tacotron2.data_function import Tacotron2Dataset, Tacotron2Utterance
 
 TEXT = TextConfig(cleaners=("english_cleaners",))
 
@@ -40,7 +40,7 @@ def test_a_batch_holds_what_the_published_collation_gives(goldens: Path):
         Tacotron2Utterance(f"u{index}", tensors[f"item.{index}.text"], tensors[f"item.{index}.mel"])
         for index in range(4)
     ]
-    batch, expected = collate(items), group(tensors, "output")
+    batch, expected = Tacotron2Dataset.collate(items), group(tensors, "output")
     order = torch.argsort(batch.token_lengths, descending=True)  # the original sorts by the text's length
     assert torch.equal(batch.tokens[order], expected["text_padded"])
     assert torch.equal(batch.token_lengths[order], expected["input_lengths"])

@@ -1,4 +1,4 @@
-"""Tacotron 2 follows recordings in extract_mels.py: durations, attention, mels, and FastPitch trained on them."""
+"""Tacotron 2 as the teacher of extract_mels.py: durations, attention, mels, and FastPitch trained on them."""
 
 import json
 import os
@@ -30,8 +30,8 @@ from common.logger import read_log
 from common.synthesis.controls import MelOutput
 from common.text.front_end import TextFrontEnd
 from tacotron2.data_function import Tacotron2Dataset
-from tacotron2.follower import Follower
 from tacotron2.model import Tacotron2
+from tacotron2.teacher import Tacotron2Teacher
 
 ROOT = Path(__file__).resolve().parents[1]
 OPTIONS = {"n_mel_channels": 80, "n_symbols": 148}
@@ -44,7 +44,7 @@ N_CLIPS = 6
 
 
 def new_network(seed: int = 0) -> Tacotron2:
-    """Random weights whose attention has favourites."""
+    """Random weights whose attention differs between symbols."""
     network = tiny_network(seed=seed, **OPTIONS)
     with torch.no_grad():
         network.embedding.weight.mul_(20)
@@ -126,14 +126,14 @@ def alone(network: Tacotron2, corpus: Path) -> dict[str, MelOutput]:
 
 
 def count(attention: Tensor) -> Tensor:
-    """Frames (L,) that look at each symbol most, one after the other."""
+    """Frames (L,) whose largest weight is that of each symbol, one after the other."""
     durations = torch.zeros(attention.size(1), dtype=torch.int64)
     for frame in attention:
         durations[max(range(len(frame)), key=lambda token: float(frame[token]))] += 1
     return durations
 
 
-def test_each_clip_is_followed_as_if_it_were_alone(corpus: Path, extract: Extract, network: Tacotron2):
+def test_each_clip_is_teacher_forced_as_if_it_were_alone(corpus: Path, extract: Extract, network: Tacotron2):
     status, out, _ = extract(*ALL)
     assert status == 0
     made = features(corpus)
@@ -174,7 +174,7 @@ def test_durations_are_the_published_ones(goldens: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(network, "prenet_masks", lambda n, seed: torch.ones(n, 2, 1, network.config.prenet_dim))
     tokens = [row[:length] for row, length in zip(given["text_padded"], given["input_lengths"])]
     mels = [mel[:, :length] for mel, length in zip(given["mel_padded"], given["output_lengths"])]
-    output = Follower(network)(tokens, mels)
+    output = Tacotron2Teacher(network)(tokens, mels)
     wanted = json.loads((folder / "tacotron2_forward.json").read_text())["durations"]
     for row, (length, durations) in enumerate(zip(given["input_lengths"], wanted)):
         assert output.frames[row, : int(length)].tolist() == list(durations)[: int(length)]
@@ -212,7 +212,7 @@ def test_what_is_whole_is_kept_and_the_rest_is_made_again(corpus: Path, extract:
     )
 
 
-def test_ctrl_c_leaves_whole_files_and_the_run_goes_on_from_there(
+def test_ctrl_c_leaves_complete_files_and_resuming_makes_the_rest(
     corpus: Path, extract: Extract, monkeypatch: pytest.MonkeyPatch
 ):
     assert extract(*ALL)[0] == 0
@@ -221,20 +221,20 @@ def test_ctrl_c_leaves_whole_files_and_the_run_goes_on_from_there(
         for path in (corpus / name).glob("*.pt"):
             path.unlink()
     monkeypatch.setattr("common.extraction.teacher.BATCH", 2)
-    heard, listen = [], Follower.__call__
+    n_clips, original = [], Tacotron2Teacher.__call__
 
-    def interrupted(self: Follower, tokens: list[Tensor], mels: list[Tensor]) -> MelOutput:
-        heard.append(len(tokens))
-        if len(heard) == 2:
+    def interrupted(self: Tacotron2Teacher, tokens: list[Tensor], mels: list[Tensor]) -> MelOutput:
+        n_clips.append(len(tokens))
+        if len(n_clips) == 2:
             raise KeyboardInterrupt
-        return listen(self, tokens, mels)
+        return original(self, tokens, mels)
 
-    monkeypatch.setattr(Follower, "__call__", interrupted)
+    monkeypatch.setattr(Tacotron2Teacher, "__call__", interrupted)
     status, out, err = extract(*ALL, "--resume")
     assert (status, out) == (130, "") and "interrupted" in err
     assert len(features(corpus)["durations"]) == 2
     assert extract(*ALL, "--resume")[0] == 0
-    assert heard == [2, 2, 2, 2]
+    assert n_clips == [2, 2, 2, 2]
     same(features(corpus), wanted)
 
 
@@ -271,7 +271,7 @@ def test_bad_clips_are_refused_by_name_and_the_others_made(corpus: Path, extract
         (["--extract-durations", "--extract-durs-from-textgrids"], "--extract-durs-from-textgrids: give one of them"),
         (
             ["--extract-attentions", "--extract-durs-from-textgrids", "--trim-silence", "0"],
-            "--trim-silence and --extract-attentions: Tacotron 2 follows whole recordings",
+            "--trim-silence and --extract-attentions: a teacher reads complete recordings",
         ),
         (["--extract-durations", "--n-mels", "40"], "n_mels: 40 (options), 80 ("),
         (["--extract-durations", "--peak", "0.9"], "peak: 0.9 (options), None ("),
@@ -297,23 +297,34 @@ def test_the_checkpoint_says_what_its_mels_are(corpus: Path, extract: Extract, t
     assert read_json(corpus / "durations" / "audio.json")["peak"] == 0.5
 
 
-def test_what_two_makers_made_is_never_mixed(corpus: Path, extract: Extract, tmp_path: Path):
+def test_features_of_two_models_are_never_mixed(corpus: Path, extract: Extract, tmp_path: Path):
     assert extract("--extract-durations")[0] == 0
     before = features(corpus)
     other = save(tmp_path / "other.pt", new_network(1))
     status, _, err = extract("--extract-durations", "--resume", model=other)
-    assert status == 1 and "durations: holds what Tacotron2 with other weights or another text front end made" in err
+    assert (
+        status == 1
+        and "durations: holds features that Tacotron2 with other weights or another text front end made" in err
+    )
     status, _, err = extract("--extract-durs-from-textgrids", "--extract-attentions")
-    assert status == 1 and "durations: holds what Tacotron2 made, and now no model would; move the folder away" in err
+    assert (
+        status == 1
+        and "durations: holds features that Tacotron2 made, and now no model would; move the folder away" in err
+    )
     same(features(corpus), before)
     (corpus / "durations").rename(corpus / "old")
     assert extract("--extract-durs-from-textgrids", "--extract-attentions")[0] == 0
     assert (corpus / "train.meta").read_text().startswith("durations/c000.pt|sil HH AH0 L OW1 sil\n")
     status, _, err = extract("--extract-durations")
-    assert status == 1 and "durations: holds what no model made, and now Tacotron2 would; move the folder away" in err
+    assert (
+        status == 1
+        and "durations: holds features that no model made, and now Tacotron2 would; move the folder away" in err
+    )
 
 
-def test_checkpoints_that_cannot_follow_are_refused(corpus: Path, extract: Extract, tmp_path: Path, network: Tacotron2):
+def test_checkpoints_that_are_no_teacher_are_refused(
+    corpus: Path, extract: Extract, tmp_path: Path, network: Tacotron2
+):
     for changes, message in (
         ({"model": "WaveGlow"}, "a checkpoint of WaveGlow, expected one of Tacotron2"),
         ({"text": TextConfig(input_type="phone", symbol_set="arpabet", cleaners=())}, "symbol set arpabet has"),

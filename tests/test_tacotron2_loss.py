@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from toy import toy_engine
 
 from common.training.optim import build_optimizer
-from tacotron2.data_function import Tacotron2Batch, Tacotron2Utterance, collate
+from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset, Tacotron2Utterance
 from tacotron2.loss_function import FORMED, Tacotron2Objective, sums_of_errors
 from tacotron2.model import Tacotron2, TrainingOutput
 
@@ -145,7 +145,7 @@ def _train(cut: tuple[int, ...], *, frozen: bool, n_steps: int = 2, guide: float
 
 def _joined(rows: list[Tacotron2Batch]) -> Tacotron2Batch:
     items = [Tacotron2Utterance(row.names[0], row.tokens[0], row.mels[0]) for row in rows]
-    return collate(items)
+    return Tacotron2Dataset.collate(items)
 
 
 @pytest.mark.parametrize(("cut", "guide"), [((1, 1, 1, 1), 0.0), ((3, 1), 0.0), ((2, 2), 1.0)])

@@ -17,8 +17,8 @@ from safetensors.torch import load_file
 from tiny_waveglow import golden_config, golden_network, group
 from torch import Tensor
 
-import models
 from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, read_payload
+from common.checkpoints.loading import load_networks
 from common.checkpoints.restricted_pickle import read_pickled_networks
 from common.errors import CheckpointError
 from common.training.optim import build_optimizer, load_state_by_name
@@ -119,7 +119,7 @@ def published_network(glow: ModuleType, state: dict[str, Tensor], **changes) -> 
 def speak(checkpoint: Checkpoint, folder: Path) -> Tensor:
     """The sound of the goldens' first mel and noise."""
     tensors = load_file(folder / "waveglow_infer.safetensors")
-    networks, _ = models.load_networks(checkpoint, device=CPU)
+    networks, _ = load_networks(checkpoint, device=CPU)
     noises = [tensors["input.noise0.1"], tensors["input.noise0.0"]]
     return networks["waveglow"].inverse(tensors["input.mel0"], 0.9 * torch.cat(noises, dim=1))
 
@@ -157,7 +157,7 @@ def test_training_can_go_on_from_a_published_checkpoint(folder: Path):
     payload = torch.load(path, weights_only=True)
     training = load_checkpoint(path).training
     assert training["epoch"] == 51
-    networks, _ = models.load_networks(load_checkpoint(path), device=CPU)
+    networks, _ = load_networks(load_checkpoint(path), device=CPU)
     named = {f"waveglow.{key}": value for key, value in networks["waveglow"].named_parameters()}
     saved = training["optimizers"]["waveglow"]
     assert list(saved["states"]) == list(named)

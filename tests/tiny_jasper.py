@@ -14,8 +14,8 @@ from common.training.engine import Engine, EngineOptions
 from common.training.objective import Networks
 from common.training.optim import build_optimizer
 from jasper.augmentation import Augmentation
-from jasper.batch import JasperBatch
 from jasper.config import BlockConfig, FeatureConfig, ModelConfig
+from jasper.data_function import JasperBatch
 from jasper.loss_function import JasperObjective
 from jasper.model import Jasper
 

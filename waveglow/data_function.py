@@ -1,6 +1,5 @@
 """WaveGlow's data: random segments of recordings to train on, the same ones each time to validate on."""
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,18 +8,19 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.data.batch import Batch
 from common.data.recordings import Recordings, random_start
+from waveglow.arg_parser import TrainingOptions
 
 
 @dataclass(frozen=True)
 class WaveGlowBatch(Batch):
-    """Segments of recordings, and in validation the recordings they are from; silence follows what is shorter."""
+    """Segments of recordings, and in validation the recordings they are from, zero-padded."""
 
     audio: Tensor  # (B, segment) float32 in [-1, 1]
     hop_length: int  # samples
-    recordings: Tensor | None = None  # (B, T) float32, to be resynthesised
+    recordings: Tensor | None = None  # (B, T) float32, for resynthesis
     recording_lengths: Tensor | None = None  # (B,) int64 samples
 
     @property
@@ -42,7 +42,7 @@ class WaveGlowDataset:
     """Segments of ``segment_length`` samples of a list's recordings, which `common.data.recordings.Recordings` reads.
 
     ``draw`` gives a segment from a place that seed, epoch and index decide, for training; indexing gives the same
-    segment each time, and the whole recording. A shorter recording is followed by silence.
+    segment each time, and the complete recording. A shorter recording is zero-padded.
     """
 
     def __init__(
@@ -58,40 +58,40 @@ class WaveGlowDataset:
         return len(self._recordings)
 
     def __getitem__(self, index: int) -> WaveGlowUtterance:
-        """The segment that is drawn in no epoch of training, and all of the recording."""
-        whole = self._filled(self._recordings.load(index, start=0, n_samples=self.lengths[index]))
+        """The segment of epoch 0, which is no epoch of training, and the complete recording."""
+        recording = self._padded(self._recordings.load(index, start=0, n_samples=self.lengths[index]))
         start = self._start(index, epoch=0)
-        segment = whole[start : start + self._segment_length]
-        return WaveGlowUtterance(self._recordings.name(index), segment, whole)
+        segment = recording[start : start + self._segment_length]
+        return WaveGlowUtterance(self._recordings.name(index), segment, recording)
 
     def draw(self, index: int, *, epoch: int) -> WaveGlowUtterance:
         """A segment from a random place."""
         start = self._start(index, epoch=epoch)
         n_samples = min(self._segment_length, self.lengths[index] - start)
-        segment = self._filled(self._recordings.load(index, start=start, n_samples=n_samples))
+        segment = self._padded(self._recordings.load(index, start=start, n_samples=n_samples))
         return WaveGlowUtterance(self._recordings.name(index), segment)
 
     def collate(self, items: list[WaveGlowUtterance]) -> WaveGlowBatch:
-        """Put utterances together, in the order they come."""
-        recordings = [item.recording for item in items]
-        has_recordings = None not in recordings
+        """Utterances as a batch, in their order."""
+        recordings = [item.recording for item in items if item.recording is not None]
         return WaveGlowBatch(
             names=tuple(item.name for item in items),
             audio=torch.stack([item.segment for item in items]),
             hop_length=self._hop_length,
-            recordings=pad_sequence(recordings, batch_first=True) if has_recordings else None,
-            recording_lengths=torch.tensor([len(one) for one in recordings]) if has_recordings else None,
+            recordings=pad_sequence(recordings, batch_first=True) if recordings else None,
+            recording_lengths=torch.tensor([len(one) for one in recordings]) if recordings else None,
         )
 
     def _start(self, index: int, *, epoch: int) -> int:
         return random_start(self.lengths[index] - self._segment_length, seed=self._seed, epoch=epoch, index=index)
 
-    def _filled(self, wave: Tensor) -> Tensor:
+    def _padded(self, wave: Tensor) -> Tensor:
         return F.pad(wave, (0, max(self._segment_length - len(wave), 0)))
 
 
 def build_dataset(
-    args: argparse.Namespace, filelist: Path, *, audio: AudioConfig, text: TextConfig | None
+    options: TrainingOptions, filelist: Path, *, audio: AudioConfig, text: None = None, training: bool = True
 ) -> WaveGlowDataset:
-    """The dataset of a filelist, as the command line describes it; ``text`` has no part in a vocoder."""
-    return WaveGlowDataset(args.dataset_path, filelist, audio=audio, segment_length=args.segment_length, seed=args.seed)
+    """The dataset of a filelist, for training and for validation."""
+    length, seed = options.segment_length, options.seed
+    return WaveGlowDataset(options.dataset_path, filelist, audio=audio, segment_length=length, seed=seed)

@@ -1,32 +1,31 @@
 """WaveGlow's loss: the negative log-likelihood of sound, given its mel-spectrogram."""
 
-import argparse
-
 import torch
 from torch import Tensor
 
 from common.config import AudioConfig
 from common.data.recordings import input_mel_extractor
 from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
+from waveglow.arg_parser import TrainingOptions
 from waveglow.data_function import WaveGlowBatch
-from waveglow.model import FlowOutput
+from waveglow.model import FlowOutput, WaveGlow
 
 _N_EXAMPLES = 2
-_EXAMPLE_CHUNK = 256  # frames; bounds the memory of resynthesising whole recordings
+_EXAMPLE_CHUNK = 256  # frames; bounds the memory of resynthesizing complete recordings
 
 
 class WaveGlowObjective(Objective):
     """The likelihood of segments, a mean over all elements of z of the global batch, as published.
 
     All segments have the same length, so that it is also the mean over segments of their means. Validation takes it
-    over the same segments each time; whole recordings are resynthesised to listen to.
+    over the same segments each time; complete recordings are resynthesized for listening.
     """
 
     phases = (Phase("waveglow", trains=("waveglow",)),)
     log_style = LogStyle({}, format="{:>6.3f}", shows_speed=True)
 
     def __init__(self, audio: AudioConfig, *, sigma: float = 1.0) -> None:
-        """``sigma`` is the standard deviation of the noise that sound shall become."""
+        """``sigma`` is the standard deviation of the noise that sound should become."""
         self._sigma = sigma
         self._mel = input_mel_extractor(audio)
 
@@ -47,12 +46,15 @@ class WaveGlowObjective(Objective):
         return {name: Term(total, counts[name]) for name, total in sums.items()}
 
     def examples(self, networks: Networks, batch: WaveGlowBatch) -> list[Example]:
+        assert batch.recordings is not None and batch.recording_lengths is not None  # those of validation
+        network = networks["waveglow"]
+        assert isinstance(network, WaveGlow)
         extractor = self._mel.to(batch.audio.device)
         examples = []
         for index in range(min(_N_EXAMPLES, len(batch.names))):
             recorded = batch.recordings[index : index + 1, : int(batch.recording_lengths[index])]
             mel = extractor(recorded)
-            generated = networks["waveglow"].infer(mel, chunk_frames=_EXAMPLE_CHUNK)[:, : recorded.size(1)]
+            generated = network.infer(mel, chunk_frames=_EXAMPLE_CHUNK)[:, : recorded.size(1)]
             mels = {"recorded": mel[0].cpu(), "generated": extractor(generated)[0, :, : mel.size(2)].cpu()}
             sounds = {"recorded": recorded[0].cpu(), "generated": generated[0].cpu()}
             examples.append(Example(batch.names[index], mels, audio=sounds))
@@ -69,6 +71,6 @@ def likelihood_sum(out: FlowOutput, *, sigma: float) -> Tensor:
         return out.z.square().sum() / (2 * sigma**2) - scales - torch.stack(out.log_det).sum()
 
 
-def build_objective(args: argparse.Namespace, audio: AudioConfig) -> WaveGlowObjective:
-    """The objective with the options of the command line."""
-    return WaveGlowObjective(audio, sigma=args.sigma)
+def build_objective(options: TrainingOptions, audio: AudioConfig) -> WaveGlowObjective:
+    """The objective that the options describe."""
+    return WaveGlowObjective(audio, sigma=options.sigma)

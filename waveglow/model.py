@@ -10,26 +10,77 @@ from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OptionError
 from common.nn.layers import mask_from_lengths
 from common.nn.weight_norm import WeightNormConv1d, fold_weight_norm
-from waveglow.config import ModelConfig
 from waveglow.noise import SeededNoise
 
-__all__ = ["FlowOutput", "ModelConfig", "WaveGlow", "build_networks", "to_torchscript"]
+SIGMA_INFER = 0.9  # standard deviation of the noise that becomes sound, as published
+UPSAMPLING_FRAMES = 4  # length of the upsampling's kernel, mel frames
+OPTIONS = {
+    "n_mel_channels": "--n-mel-channels",
+    "n_flows": "--flows",
+    "n_group": "--groups",
+    "n_early_every": "--early-every",
+    "n_early_size": "--early-size",
+    "wn_layers": "--wn-layers",
+    "wn_kernel_size": "--wn-kernel-size",
+    "wn_channels": "--wn-channels",
+}
 
-SIGMA = 0.9  # standard deviation of the noise that speaks, as published
-UPSAMPLING_FRAMES = 4  # mel frames that bear on a sample
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Architecture; names are those of published checkpoints, whose ``WN_config`` is ``wn_*`` here.
+
+    Raises:
+        OptionError: values that do not fit together; names the option and what would.
+    """
+
+    n_mel_channels: int = 80
+    n_flows: int = 12
+    n_group: int = 8  # samples that are one position of a flow, its channels
+    n_early_every: int = 4  # flows between early outputs
+    n_early_size: int = 2  # channels of an early output
+    wn_layers: int = 8
+    wn_kernel_size: int = 3
+    wn_channels: int = 512
+
+    def __post_init__(self) -> None:
+        for name, option in OPTIONS.items():
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise OptionError(f"{option} {value}: expected a whole number of at least 1")
+        for option, value in (("--groups", self.n_group), ("--early-size", self.n_early_size)):
+            if value % 2:
+                raise OptionError(f"{option} {value}: expected an even number, as every flow halves its channels")
+        if self.wn_kernel_size % 2 == 0:
+            raise OptionError(f"--wn-kernel-size {self.wn_kernel_size}: expected an odd number, which keeps lengths")
+        if self.n_channels(self.n_flows - 1) < 2:
+            n_early = (self.n_flows - 1) // self.n_early_every
+            raise OptionError(
+                f"--early-size {self.n_early_size}: {n_early} early outputs leave none of the {self.n_group} channels "
+                "of --groups to the last flow; expected fewer or smaller ones (see --early-every and --flows)"
+            )
+
+    def n_channels(self, flow: int) -> int:
+        """Channels that a flow, from 0, works on: all but the early outputs before it."""
+        return self.n_group - flow // self.n_early_every * self.n_early_size
+
+    @property
+    def context(self) -> int:
+        """Positions on either side that one flow's network reads."""
+        return (self.wn_kernel_size - 1) // 2 * (2**self.wn_layers - 1)
 
 
 @dataclass(frozen=True)
 class FlowOutput:
-    """What the flows make of sound, G = T // n_group positions; all float32."""
+    """The flows' output for sound, G = T // n_group positions; all float32."""
 
-    z: Tensor  # (B, n_group, G); channels in the order in which they came out
-    log_s: tuple[Tensor, ...]  # of each flow (B, channels / 2, G): logarithms of what it scaled by
+    z: Tensor  # (B, n_group, G); channels in the order of output
+    log_s: tuple[Tensor, ...]  # of each flow (B, channels / 2, G): logarithms of its scales
     log_det: tuple[Tensor, ...]  # of each flow, scalar: of its 1x1 convolution, summed over all B x G positions
 
 
 class WN(nn.Module):
-    """The WaveNet-like network that says how one half of a flow's channels is shifted and scaled (section 2.1)."""
+    """The WaveNet-like network of an affine coupling layer: shift and scale of half the channels (section 2.1)."""
 
     def __init__(self, config: ModelConfig, *, n_in: int) -> None:
         """``n_in`` channels are read, and as many shifted and scaled."""
@@ -50,13 +101,13 @@ class WN(nn.Module):
         self.start = WeightNormConv1d(n_in, width, 1)
         self.end = nn.Conv1d(width, 2 * n_in, 1)
         # A flow starts as the identity, but for its 1x1 convolution.
-        nn.init.zeros_(self.end.weight)
-        nn.init.zeros_(self.end.bias)
+        for parameter in self.end.parameters():
+            nn.init.zeros_(parameter)
 
     def forward(self, x: Tensor, cond: Tensor, padding: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """x (B, n_in, G), cond (B, n_mels * n_group, G), padding (B, 1, G) True past the ends -> shift, log-scale.
 
-        Both are (B, n_in, G) float32. What lies past an end is silenced before each convolution over positions.
+        Both are (B, n_in, G) float32. Positions past an end are set to zero before each convolution over positions.
         """
         x = self.start(x)
         total: Tensor | None = None
@@ -74,7 +125,7 @@ class WN(nn.Module):
 
 
 class Invertible1x1Conv(nn.Module):
-    """A convolution of size 1 that mixes channels and can be undone (section 2.2); float32 whatever the precision."""
+    """An invertible convolution of size 1 that mixes channels (section 2.2); always computed in float32."""
 
     def __init__(self, n_channels: int) -> None:
         super().__init__()
@@ -82,7 +133,8 @@ class Invertible1x1Conv(nn.Module):
         rotation, _ = torch.linalg.qr(torch.randn(n_channels, n_channels))
         rotation[:, 0] *= torch.where(torch.linalg.det(rotation) < 0, -1.0, 1.0)
         self.conv.weight.data = rotation.contiguous()[:, :, None]
-        self.register_buffer("_inverse", None, persistent=False)  # (C, C); None until it is prepared
+        self._inverse: Tensor | None
+        self.register_buffer("_inverse", None, persistent=False)  # (C, C); None until `prepare_for_inference`
         self.register_load_state_dict_post_hook(_renew_inverse)
 
     @property
@@ -90,20 +142,19 @@ class Invertible1x1Conv(nn.Module):
         """(C, C) float32."""
         return self.conv.weight[:, :, 0].float()
 
-    def forward(self, z: Tensor) -> Tensor:
-        """z (B, C, G) -> (B, C, G)."""
+    def forward(self, z: Tensor, *, inverse: bool = False) -> Tensor:
+        """z (B, C, G) -> (B, C, G), or the inverse."""
+        matrix = self.matrix if not inverse else self._inverted() if self._inverse is None else self._inverse
         with torch.autocast(z.device.type, enabled=False):
-            return torch.matmul(self.matrix, z.float())
-
-    def infer(self, z: Tensor) -> Tensor:
-        """The inverse of `forward`."""
-        inverse = _inverse(self.matrix) if self._inverse is None else self._inverse
-        with torch.autocast(z.device.type, enabled=False):
-            return torch.matmul(inverse, z.float())
+            return torch.matmul(matrix, z.float())
 
     def prepare_for_inference(self) -> None:
         """Compute the inverse once, for the weights as they are now or are loaded later."""
-        self._inverse = _inverse(self.matrix)
+        self._inverse = self._inverted()
+
+    def _inverted(self) -> Tensor:
+        """In float64, rounded once."""
+        return torch.linalg.inv(self.matrix.detach().double()).float()
 
 
 class WaveGlow(nn.Module):
@@ -126,7 +177,7 @@ class WaveGlow(nn.Module):
         self._noise = SeededNoise(config.n_group)
 
     def forward(self, mel: Tensor, audio: Tensor) -> FlowOutput:
-        """mel (B, n_mels, F) of audio (B, T), F * hop + 3 * hop >= T; samples that fill no group are left out.
+        """mel (B, n_mels, F) of audio (B, T), F * hop + 3 * hop >= T; an incomplete last group is left out.
 
         Raises:
             InputError: the determinant of a 1x1 convolution is not positive.
@@ -156,14 +207,14 @@ class WaveGlow(nn.Module):
         mel: Tensor,
         lengths: Tensor | None = None,
         *,
-        sigma: float = SIGMA,
+        sigma: float = SIGMA_INFER,
         seed: int = 1234,
         chunk_frames: int | None = None,
     ) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end.
 
-        The noise, of standard deviation ``sigma``, comes from ``seed`` and the position in the utterance alone, so an
-        utterance sounds the same in any batch. Of ``chunk_frames`` see `inverse`.
+        The noise, of standard deviation ``sigma``, depends on ``seed`` and the position in the utterance alone, so an
+        utterance sounds the same in any batch. See `inverse` for ``chunk_frames``.
         """
         n_positions = mel.size(2) * self.hop_length // self.config.n_group
         noise = self._noise(seed, n_positions, device=mel.device)
@@ -177,22 +228,21 @@ class WaveGlow(nn.Module):
         """mel (B, n_mels, F), z (B, n_group, F * hop / n_group) as in `FlowOutput` -> wave (B, F * hop) float32.
 
         With ``lengths`` (B,) frames every utterance is computed as if it were alone, and is zero past its end. With
-        ``chunk_frames`` each flow goes through the utterance that many frames at a time, reading beside them as far
-        as its network sees: the same numbers, but for rounding, in memory that grows with the length by no more
-        than the sound itself and its mel.
+        ``chunk_frames`` each flow processes that many frames at a time, with its network's receptive field around
+        them: the same result up to rounding, in memory that grows with the length by no more than sound and mel.
         """
         config, n_frames = self.config, mel.size(2)
         per_frame = self.hop_length // config.n_group  # positions
         padding = None if lengths is None else ~mask_from_lengths(lengths * per_frame, z.size(2)).unsqueeze(1)
         z = z.to(torch.float32, copy=True, memory_format=torch.contiguous_format)
         spans = _spans(n_frames, chunk_frames, context=-(-config.context // per_frame))
-        # One chunk's conditioning serves all flows; those of several are not all kept, but made again for each flow.
+        # One chunk's conditioning serves all flows; those of several would need too much memory and are recomputed.
         cond = self._conditioning(mel, spans[0]) if len(spans) == 1 else None
         for flow in reversed(range(config.n_flows)):
             active = z[:, config.n_group - config.n_channels(flow) :]
             first, second = active.chunk(2, dim=1)
             for span in spans:
-                seen = slice(span.seen_from * per_frame, span.seen_to * per_frame)
+                seen = slice(span.first_seen * per_frame, span.end_seen * per_frame)
                 shift, log_scale = self.WN[flow](
                     first[:, :, seen],
                     self._conditioning(mel, span) if cond is None else cond,
@@ -201,24 +251,25 @@ class WaveGlow(nn.Module):
                 own = slice(span.start * per_frame, span.end * per_frame)
                 inner = slice(own.start - seen.start, own.stop - seen.start)
                 second[:, :, own] = (second[:, :, own] - shift[:, :, inner]) * torch.exp(-log_scale[:, :, inner])
-            active.copy_(self.convinv[flow].infer(active))
+            active.copy_(self.convinv[flow](active, inverse=True))
         wave = z if padding is None else z.masked_fill(padding, 0.0)
         return wave.transpose(1, 2).flatten(1)
 
     def prepare_for_inference(self) -> None:
-        """Fold weight norm and invert the 1x1 convolutions, after which the network is no longer trained."""
+        """Fold weight norm and invert the 1x1 convolutions; the network cannot be trained afterwards."""
         self.eval()
         fold_weight_norm(self)
         for conv in self.convinv:
+            assert isinstance(conv, Invertible1x1Conv)
             conv.prepare_for_inference()
 
     def _conditioning(self, mel: Tensor, span: "_Span") -> Tensor:
-        """The networks' input (B, n_mels * n_group, G) of the frames that a span sees."""
-        # A sample hears the frame it lies in and those before it.
-        first = max(span.seen_from - UPSAMPLING_FRAMES + 1, 0)
-        upsampled = self.upsample(mel[:, :, first : span.seen_to])
+        """The networks' input (B, n_mels * n_group, G) of a span with its context."""
+        # The upsampling is causal: a sample depends on the frame that it lies in and those before it.
+        first = max(span.first_seen - UPSAMPLING_FRAMES + 1, 0)
+        upsampled = self.upsample(mel[:, :, first : span.end_seen])
         return self._grouped(
-            upsampled[:, :, (span.seen_from - first) * self.hop_length : (span.seen_to - first) * self.hop_length]
+            upsampled[:, :, (span.first_seen - first) * self.hop_length : (span.end_seen - first) * self.hop_length]
         )
 
     def _grouped(self, spectrum: Tensor) -> Tensor:
@@ -229,12 +280,12 @@ class WaveGlow(nn.Module):
 
 @dataclass(frozen=True)
 class _Span:
-    """Frames to compute, and those that the network sees for it."""
+    """Frames to compute, and those that the network reads for them."""
 
     start: int
     end: int
-    seen_from: int
-    seen_to: int
+    first_seen: int
+    end_seen: int
 
 
 def _spans(n_frames: int, size: int | None, *, context: int) -> list[_Span]:
@@ -251,29 +302,21 @@ def log_determinants(matrices: Sequence[Tensor]) -> list[Tensor]:
     Raises:
         InputError: one is not positive; names the flow.
     """
-    found: dict[int, Tensor] = {}
-    signs: dict[int, Tensor] = {}
+    size = max(len(matrix) for matrix in matrices)
     with torch.autocast(matrices[0].device.type, enabled=False):
-        for size in {len(matrix) for matrix in matrices}:
-            flows = [flow for flow, matrix in enumerate(matrices) if len(matrix) == size]
-            sign, log_abs = torch.linalg.slogdet(torch.stack([matrices[flow] for flow in flows]))
-            found |= dict(zip(flows, log_abs.unbind()))
-            signs |= dict(zip(flows, sign.where(log_abs == log_abs, log_abs).unbind()))
-    flows = range(len(matrices))
-    # Before the flows are computed the device has nothing else to do, so that this one look at it costs little.
-    for flow, sign in enumerate(torch.stack([signs[flow] for flow in flows]).tolist()):
+        # Filled up with an identity, which leaves the determinant as it is, all go into one call.
+        identity = torch.eye(size, device=matrices[0].device)
+        filled = [torch.block_diag(matrix, identity[len(matrix) :, len(matrix) :]) for matrix in matrices]
+        signs, log_abs = torch.linalg.slogdet(torch.stack(filled))
+    # The device is idle before the flows are computed, so this one synchronization costs little.
+    for flow, sign in enumerate(torch.where(log_abs.isnan(), log_abs, signs).tolist()):
         if not sign > 0:
             kind = {0: "zero", -1: "negative"}.get(sign, "not a number")
             raise InputError(
                 f"the determinant of flow {flow}'s 1x1 convolution has become {kind}, where it has no logarithm; "
-                "go on from an earlier checkpoint with a lower --learning-rate, or with --grad-clip-thresh"
+                "resume from an earlier checkpoint with a lower --learning-rate, or with --grad-clip-thresh"
             )
-    return [found[flow] for flow in flows]
-
-
-def _inverse(matrix: Tensor) -> Tensor:
-    """In float64, rounded once."""
-    return torch.linalg.inv(matrix.detach().double()).float()
+    return list(log_abs.unbind())
 
 
 def _renew_inverse(conv: Invertible1x1Conv, _: object) -> None:
@@ -282,21 +325,17 @@ def _renew_inverse(conv: Invertible1x1Conv, _: object) -> None:
 
 
 def to_torchscript(network: WaveGlow) -> torch.jit.ScriptModule:
-    """Refused: TorchScript has no seeded generators, which the noise comes from.
-
-    Raises:
-        OptionError: always; names what to use instead.
-    """
+    """Refused, with the reason and the alternative."""
     raise OptionError("--torchscript: WaveGlow's seeded noise cannot be drawn in TorchScript; use --compile")
 
 
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
 ) -> dict[str, nn.Module]:
-    """A new network with random weights; training and ``inference`` need the same, and ``text`` has no part in it.
+    """A new network with random weights, the same for training and ``inference``.
 
     Raises:
-        OptionError: the network does not read such mels, or groups of samples do not fill a hop.
+        OptionError: the network does not read such mels, or groups of samples do not divide a hop.
     """
     if config.n_mel_channels != audio.n_mels:
         raise OptionError(

@@ -1,14 +1,14 @@
-"""Gaussian noise that a seed and the position alone decide, whatever the length, batch or device."""
+"""Gaussian noise that depends on a seed and the position alone, not on length, batch or device."""
 
 import torch
 from torch import Tensor
 
-BLOCK = 2048  # positions drawn at once; random numbers are the same for the same calls alone
+BLOCK = 2048  # positions drawn at once; random numbers depend on the sizes of the calls
 _KEPT_SEEDS = 2
 
 
 class SeededNoise:
-    """Draws noise in blocks and keeps them, so that speaking again, as a CUDA graph does, finds the same memory."""
+    """Draws noise in blocks and keeps them, so that a CUDA graph that is replayed finds them at the same address."""
 
     def __init__(self, n_channels: int) -> None:
         self._n_channels = n_channels
@@ -27,7 +27,7 @@ class SeededNoise:
             self._drawn[key] = (torch.Generator().manual_seed(seed), [])
         generator, blocks = self._drawn[key]
         while len(blocks) * BLOCK < n_positions:
-            # On the CPU, so that every device speaks with the same noise.
+            # On the CPU, so that every device gets the same noise.
             blocks.append(torch.randn(BLOCK, self._n_channels, generator=generator).t().contiguous().to(device))
         needed = -(-n_positions // BLOCK)
         if needed == 0:

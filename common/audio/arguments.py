@@ -1,8 +1,10 @@
 """Command-line options that describe mel-spectrograms."""
 
 import argparse
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from common.cli import non_negative_float, positive_float, positive_int
 from common.config import FRAMINGS, AudioConfig, audio_preset, from_plain
@@ -31,7 +33,7 @@ def add_audio_arguments(parser: argparse.ArgumentParser) -> None:
         "--sampling-rate",
     )
 
-    def add(option: str, kind: type, unit: str, *aliases: str, **kwargs) -> None:
+    def add(option: str, kind: Callable[[str], object], unit: str, *aliases: str, **kwargs: Any) -> None:
         name = _FIELDS[option.strip("-").replace("-", "_")]
         text = f"{unit} [{getattr(default, name)}]"
         group.add_argument(option, *aliases, type=kind, default=argparse.SUPPRESS, help=text, **kwargs)

@@ -1,4 +1,4 @@
-"""Griffin-Lim: a mel-spectrogram to sound without a trained vocoder, the vocoder of last resort."""
+"""Griffin-Lim: a mel-spectrogram to sound without a trained vocoder."""
 
 import librosa
 import numpy as np
@@ -42,15 +42,15 @@ def griffin_lim(mel: Tensor, config: AudioConfig, *, n_iter: int = 60, seed: int
         dtype=np.float32,
     )
     sound = torch.zeros(n_samples)
-    heard = torch.from_numpy(wave[extractor.pad_left : extractor.pad_left + n_samples])
-    sound[: len(heard)] = heard
+    part = torch.from_numpy(wave[extractor.pad_left : extractor.pad_left + n_samples])
+    sound[: len(part)] = part
     return sound
 
 
 def linear_magnitude(mel: np.ndarray, extractor: MelExtractor) -> np.ndarray:
     """Mel magnitudes (n_mels, F) -> magnitudes (1 + filter_length / 2, F) that the mel filters map onto them.
 
-    Non-negative least squares by multiplicative updates, from the mel's own envelope, so that neighbouring bins
+    Non-negative least squares by multiplicative updates, from the mel's own envelope, so that neighboring bins
     under one filter stay alike. Bins above the highest filter are silent. Source: Lee & Seung, Algorithms for
     Non-negative Matrix Factorization (2001), with a fixed basis.
     """

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -14,6 +15,8 @@ from common.errors import AudioError, InputError
 FLOOR = 1e-5  # smallest mel magnitude; its logarithm, -11.51, is the value of digital silence
 ALIGNED_EPSILON = 1e-9  # added under the root of the aligned framing, as HiFi-GAN's mels have it
 CENTERED_FLOOR = 1e-30  # keeps the root's gradient finite; far below FLOOR, so no value changes
+
+Count = TypeVar("Count", int, Tensor)
 
 
 def compress(magnitude: Tensor) -> Tensor:
@@ -39,6 +42,9 @@ class MelExtractor(nn.Module):
     Source: Shen et al., Natural TTS Synthesis by Conditioning WaveNet (2018), section 2.1, and Kong et al.,
     HiFi-GAN (2020), section 3.4, for the aligned framing. Differentiable; float32 even under autocast.
     """
+
+    mel_basis: Tensor  # (n_mels, bins)
+    window: Tensor  # (filter_length,)
 
     def __init__(self, config: AudioConfig) -> None:
         super().__init__()
@@ -66,10 +72,10 @@ class MelExtractor(nn.Module):
         window = torch.zeros(config.filter_length)
         start = (config.filter_length - config.win_length) // 2
         window[start : start + config.win_length] = torch.hann_window(config.win_length, periodic=True)
-        self.register_buffer("mel_basis", basis[:, :n_bins].contiguous(), persistent=False)  # (n_mels, bins)
-        self.register_buffer("window", window, persistent=False)  # (filter_length,)
+        self.register_buffer("mel_basis", basis[:, :n_bins].contiguous(), persistent=False)
+        self.register_buffer("window", window, persistent=False)
 
-    def n_frames(self, n_samples: int | Tensor) -> int | Tensor:
+    def n_frames(self, n_samples: Count) -> Count:
         """Frames of a clip of ``n_samples``: 1 + T // hop (centered) or T // hop (aligned)."""
         return n_samples // self.config.hop_length + (1 if self.config.framing == "centered" else 0)
 

@@ -1,4 +1,4 @@
-"""Pitch by Praat or pYIN, one value a mel frame, its averages over symbols, and the statistics that normalise them."""
+"""Pitch by Praat or pYIN, one value a mel frame, its averages over symbols, and the statistics that normalize them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import parselmouth
 
 from common.audio.pitch_statistics import PitchStatistics
 from common.config import AudioConfig
-from common.errors import AudioError, InputError
+from common.errors import AudioError, InputError, at
 
 FLOOR = 75.0  # Hz
 CEILING = 600.0  # Hz
@@ -24,7 +24,7 @@ KINDS = ("pitch_mel", "pitch_char", "pitch_trichar")
 
 @dataclass(frozen=True)
 class PitchMoments:
-    """Enough of one utterance's voiced values to find the statistics of many: no value is looked at twice."""
+    """Enough of one utterance's voiced values to find the statistics of many without a second pass."""
 
     count: int
     mean: float  # Hz
@@ -42,14 +42,12 @@ def estimate_pitch(wave: np.ndarray, config: AudioConfig, *, n_frames: int, wher
     sound = parselmouth.Sound(np.asarray(wave, dtype=np.float64), config.sampling_rate)
     if sound.duration < SHORTEST:
         wanted = f"pitch needs at least {SHORTEST:.3f} s"
-        raise AudioError(f"a clip of {sound.duration:.3f} s: too short, {wanted}{f' ({where})' if where else ''}")
+        raise AudioError(f"a clip of {sound.duration:.3f} s: too short, {wanted}{at(where)}")
     time_step = sound.duration / (n_frames + 3)
     try:
         track = sound.to_pitch(time_step=time_step, pitch_floor=FLOOR, pitch_ceiling=CEILING)
     except parselmouth.PraatError as error:
-        raise AudioError(
-            f"Praat finds no pitch: {str(error).splitlines()[0]}{f' ({where})' if where else ''}"
-        ) from error
+        raise AudioError(f"Praat finds no pitch: {str(error).splitlines()[0]}{at(where)}") from error
     values = track.selected_array["frequency"].astype(np.float64)
     pitch = np.zeros(n_frames)
     if abs(len(values) - n_frames) <= 1:
@@ -149,10 +147,10 @@ def statistics(parts: Iterable[PitchMoments]) -> PitchStatistics:
         count = total
     std = (squares / count) ** 0.5 if count else 0.0
     if std <= FLAT * mean:
-        raise InputError(f"{count} voiced pitch values that do not vary: no statistics to normalise by; is it speech?")
+        raise InputError(f"{count} voiced pitch values that do not vary: no statistics to normalize by; is it speech?")
     return PitchStatistics(mean=mean, std=std)
 
 
-def normalise(pitch: np.ndarray, by: PitchStatistics) -> np.ndarray:
+def normalize(pitch: np.ndarray, by: PitchStatistics) -> np.ndarray:
     """(pitch - mean) / std where voiced; unvoiced stays 0."""
     return np.where(pitch != 0, (pitch - by.mean) / by.std, 0.0)

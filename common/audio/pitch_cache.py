@@ -2,9 +2,9 @@
 
 import hashlib
 import json
+from importlib.metadata import version
 from pathlib import Path
 
-import librosa
 import parselmouth
 import torch
 from torch import Tensor
@@ -19,7 +19,7 @@ class PitchCache:
     """Pitch by one method for mels of one description; a file a recording, named by what the pitch depends on.
 
     That is the recording's samples, the method and its version, its limits, and the frames. So a recording that is
-    replaced, an updated library or another hop length never find the pitch of before. Files are written whole, and
+    replaced, an updated library or another hop length never find outdated pitch. Files are written atomically, and
     any number of processes may fill the same folder.
     """
 
@@ -58,9 +58,9 @@ class PitchCache:
 def pitch_settings(audio: AudioConfig, method: str) -> dict[str, object]:
     """All that decides the pitch of given samples, as plain types."""
     floor, ceiling = (FLOOR, CEILING) if method == "praat" else (PYIN_FLOOR, PYIN_CEILING)
-    version = parselmouth.PRAAT_VERSION if method == "praat" else librosa.__version__
+    library = parselmouth.PRAAT_VERSION if method == "praat" else version("librosa")
     frames = {name: getattr(audio, name) for name in ("sampling_rate", "filter_length", "hop_length", "framing")}
-    return frames | {"method": method, "version": version, "floor": floor, "ceiling": ceiling}
+    return frames | {"method": method, "version": library, "floor": floor, "ceiling": ceiling}
 
 
 def _read(path: Path, n_frames: int) -> Tensor | None:

@@ -10,7 +10,7 @@ import soundfile
 import torch
 from torch import Tensor
 
-from common.errors import AudioError
+from common.errors import AudioError, at
 from common.files import write_atomically
 
 CONTAINERS = ("WAV", "WAVEX", "RF64", "FLAC")
@@ -67,22 +67,20 @@ def load_wav(
             file.seek(start)
             samples = file.read(wanted, dtype="float32")
         except soundfile.LibsndfileError as error:
-            raise AudioError(f"{path}: damaged or truncated{_at(where)}") from error
+            raise AudioError(f"{path}: damaged or truncated{at(where)}") from error
     if len(samples) < wanted or wanted < 1:
-        raise AudioError(f"{path}: truncated, {start + len(samples)} of {info.n_samples} samples{_at(where)}")
+        raise AudioError(f"{path}: truncated, {start + len(samples)} of {info.n_samples} samples{at(where)}")
     low, high = float(samples.min()), float(samples.max())
     if not (np.isfinite(low) and np.isfinite(high)):  # the smallest and largest of samples with a NaN are NaN
         bad = int(np.flatnonzero(~np.isfinite(samples))[0])
-        raise AudioError(f"{path}: sample {bad} is not a finite number{_at(where)}")
+        raise AudioError(f"{path}: sample {bad} is not a finite number{at(where)}")
     if low < -1 or high > 1:
-        raise AudioError(
-            f"{path}: samples from {low:g} to {high:g}, expected within [-1, 1]{_at(where)}; scale it down"
-        )
+        raise AudioError(f"{path}: samples from {low:g} to {high:g}, expected within [-1, 1]{at(where)}; scale it down")
     return torch.from_numpy(samples)
 
 
 def open_wav(path: Path, *, where: str = "") -> soundfile.SoundFile:
-    """Open a file of any sample format, rate and number of channels, to look at what ``load_wav`` would refuse.
+    """Open a file of any sample format, rate and number of channels, to inspect what ``load_wav`` would refuse.
 
     One that is missing, damaged or shorter than it announces is an AudioError that names the file and ``where``.
     """
@@ -115,14 +113,14 @@ def save_wav(path: Path, wave: Tensor, *, sampling_rate: int, durable: bool = Tr
 
 def _open(path: Path, where: str) -> soundfile.SoundFile:
     if not path.is_file():
-        raise AudioError(f"{path}: no such file{_at(where)}")
+        raise AudioError(f"{path}: no such file{at(where)}")
     if path.stat().st_size == 0:
-        raise AudioError(f"{path}: an empty file{_at(where)}")
+        raise AudioError(f"{path}: an empty file{at(where)}")
     try:
         return soundfile.SoundFile(path)
     except (soundfile.LibsndfileError, OSError) as error:
         reason = getattr(error, "error_string", str(error)).rstrip(".")
-        raise AudioError(f"{path}: not a readable WAV or FLAC file ({reason}){_at(where)}") from error
+        raise AudioError(f"{path}: not a readable WAV or FLAC file ({reason}){at(where)}") from error
 
 
 def _check(
@@ -130,24 +128,24 @@ def _check(
 ) -> WavInfo:
     if file.format not in CONTAINERS or file.subtype not in FULL_SCALE:
         kind = f"{file.format} file with {file.subtype} samples"
-        raise AudioError(f"{path}: {kind}, expected WAV or FLAC with integer or float samples{_at(where)}")
+        raise AudioError(f"{path}: {kind}, expected WAV or FLAC with integer or float samples{at(where)}")
     # truncation first: a file cut within its header has the oddest of everything else
     _check_end(file, path, where)
     if file.channels != 1:
-        raise AudioError(f"{path}: {file.channels} channels, expected 1{_at(where)}; mix it down to mono")
+        raise AudioError(f"{path}: {file.channels} channels, expected 1{at(where)}; mix it down to mono")
     if sampling_rate is not None and file.samplerate != sampling_rate:
         raise AudioError(
-            f"{path}: {file.samplerate} Hz, expected {sampling_rate}{_at(where)}; "
+            f"{path}: {file.samplerate} Hz, expected {sampling_rate}{at(where)}; "
             f"resample it or pass --sampling-rate {file.samplerate}"
         )
     scale = FULL_SCALE[file.subtype]
     if max_wav_value is not None and scale != max_wav_value:
         raise AudioError(
             f"{path}: {file.subtype} samples have full scale {scale:.0f}, --max-wav-value demands "
-            f"{max_wav_value:g}{_at(where)}; leave the option out to accept every depth"
+            f"{max_wav_value:g}{at(where)}; leave the option out to accept every depth"
         )
     if file.frames == 0:
-        raise AudioError(f"{path}: no samples{_at(where)}")
+        raise AudioError(f"{path}: no samples{at(where)}")
     return WavInfo(n_samples=file.frames, sampling_rate=file.samplerate)
 
 
@@ -167,9 +165,9 @@ def _check_flac_end(file: soundfile.SoundFile, path: Path, where: str) -> None:
         found = len(file.read(1))
         file.seek(0)
     except soundfile.LibsndfileError as error:
-        raise AudioError(f"{path}: damaged or truncated, it announces {file.frames} samples{_at(where)}") from error
+        raise AudioError(f"{path}: damaged or truncated, it announces {file.frames} samples{at(where)}") from error
     if found != 1:
-        raise AudioError(f"{path}: truncated, it announces {file.frames} samples{_at(where)}")
+        raise AudioError(f"{path}: truncated, it announces {file.frames} samples{at(where)}")
 
 
 def _check_wav_size(path: Path, where: str) -> None:
@@ -193,11 +191,7 @@ def _check_wav_size(path: Path, where: str) -> None:
                     length = long_length
                 if length is not None and file.tell() + length > size:
                     held = size - file.tell()
-                    raise AudioError(f"{path}: truncated, {held} of {length} bytes of samples{_at(where)}")
+                    raise AudioError(f"{path}: truncated, {held} of {length} bytes of samples{at(where)}")
                 return
             file.seek(length + length % 2, 1)
-    raise AudioError(f"{path}: a WAV file without sample data; is it truncated?{_at(where)}")
-
-
-def _at(where: str) -> str:
-    return f" ({where})" if where else ""
+    raise AudioError(f"{path}: a WAV file without sample data; is it truncated?{at(where)}")

@@ -1,6 +1,7 @@
 """Command-line options of the data report, and the limits that they set."""
 
 import argparse
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -39,12 +40,18 @@ _HELP = {
     "max_dc": "mean of the samples, as a part of full scale",
     "min_level": "dBFS: a clip whose speech is quieter is near-silent",
 }
-_TYPES = {"min_seconds": non_negative_float, "max_clipping": non_negative_float, "min_level": float}
+_TYPES: dict[str, Callable[[str], float]] = {
+    "min_seconds": non_negative_float,
+    "max_clipping": non_negative_float,
+    "min_level": float,
+}
 
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the data report."""
-    group = parser.add_argument_group("data report", "a look at recordings and transcripts instead of an extraction")
+    group = parser.add_argument_group(
+        "data report", "analyzes recordings and transcripts instead of extracting features"
+    )
     group.add_argument(
         "--report",
         action="store_true",
@@ -76,7 +83,7 @@ def check_report_options(args: argparse.Namespace, parser: argparse.ArgumentPars
         return
     read = [name for name in given if name not in REPORT_READS and not name.startswith("report_")]
     if read:
-        raise OptionError(f"--report looks at recordings and makes no features; leave out {option_of(read[0])}")
+        raise OptionError(f"--report analyzes recordings and makes no features; leave out {option_of(read[0])}")
     if args.report_min_seconds >= args.report_max_seconds:
         raise OptionError(
             f"--report-min-seconds {args.report_min_seconds:g} and --report-max-seconds {args.report_max_seconds:g}: "

@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
-from common.data_report.clip import PITCH_EDGES, QUIETEST, Clip
-from common.data_report.findings import speaking_rate
-from common.data_report.summary import DataReport, Speaker
+from common.data_report.clip import PITCH_EDGES, QUIETEST, Sound, measured
+from common.data_report.summary import DataReport, SpeakerSummary
 
 SIZE = (6.4, 3.4)  # inches
 DPI = 120  # dots an inch
@@ -33,7 +33,7 @@ class Chart:
 
 
 def draw(report: DataReport) -> list[Chart]:
-    """The charts that the figures of ``report`` give."""
+    """The charts of ``report``."""
     charts = []
     for title, caption, paint in _CHARTS:
         figure = Figure(figsize=SIZE, dpi=DPI, layout="constrained")
@@ -52,12 +52,8 @@ def draw(report: DataReport) -> list[Chart]:
     return charts
 
 
-def _values(report: DataReport, value: Callable[[Clip], float]) -> np.ndarray:
-    return np.array([value(clip) for clip in report.clips if clip.sound is not None])
-
-
-def _spoken(report: DataReport) -> list[Clip]:
-    return [clip for clip in report.clips if clip.sound is not None and clip.transcript.n_tokens]
+def _values(report: DataReport, value: Callable[[Sound], float]) -> np.ndarray:
+    return np.array([value(sound) for _, sound in measured(report.clips)])
 
 
 def _histogram(axis: Axes, rows: Sequence[tuple[str, np.ndarray, str]], *, xlabel: str) -> bool:
@@ -69,15 +65,15 @@ def _histogram(axis: Axes, rows: Sequence[tuple[str, np.ndarray, str]], *, xlabe
     low, high = float(every.min()), float(every.max())
     margin = max(0.0, LEAST_RANGE * max(1.0, abs(high)) - (high - low))
     n_bins = MOST_BINS if len(rows) > 1 else int(np.clip(2 * np.sqrt(len(every)), 10, MOST_BINS))
-    edges = np.linspace(low - margin, high + margin, n_bins + 1)
-    for label, values, colour in rows:
-        style = {"histtype": "stepfilled", "alpha": 0.3 if len(rows) > 1 else 0.85}
-        axis.hist(values, edges, color=colour, label=label, **style)
+    bins = np.linspace(low - margin, high + margin, n_bins + 1).tolist()
+    for label, values, color in rows:
+        opacity = 0.3 if len(rows) > 1 else 0.85
+        axis.hist(values, bins, color=color, label=label, histtype="stepfilled", alpha=opacity)
         if len(rows) > 1:
-            axis.hist(values, edges, color=colour, histtype="step", linewidth=1.4)
+            axis.hist(values, bins, color=color, histtype="step", linewidth=1.4)
     axis.set_xlabel(xlabel)
     axis.set_ylabel("clips")
-    axis.yaxis.get_major_locator().set_params(integer=True)
+    axis.yaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
     axis.set_ylim(bottom=0)
     return True
 
@@ -97,7 +93,7 @@ def _legend(axis: Axes) -> None:
 
 
 def _durations(axis: Axes, report: DataReport) -> bool:
-    values = _values(report, lambda clip: clip.sound.seconds)
+    values = _values(report, lambda sound: sound.seconds)
     if not _histogram(axis, [("clips", values, BLUE)], xlabel="duration (s)"):
         return False
     _limit(axis, report.limits.max_seconds, "")
@@ -106,16 +102,16 @@ def _durations(axis: Axes, report: DataReport) -> bool:
 
 
 def _text_and_speech(axis: Axes, report: DataReport) -> bool:
-    clips = _spoken(report)
+    clips = [(clip, sound) for clip, sound in measured(report.clips) if clip.transcript.n_tokens]
     if not clips:
         return False
     odd = {finding.index for finding in report.findings if finding.kind in ("speaking_rate", "too_few_frames")}
-    for label, colour, size, is_odd in (("usual", BLUE, 10, False), ("odd rate, or too few frames", RED, 28, True)):
-        group = [clip for clip in clips if (clip.utterance.index in odd) == is_odd]
+    for label, color, size, is_odd in (("usual", BLUE, 10, False), ("odd rate, or too few frames", RED, 28, True)):
+        group = [(clip, sound) for clip, sound in clips if (clip.utterance.index in odd) == is_odd]
         if group:
-            x = [clip.transcript.n_tokens for clip in group]
-            y = [clip.sound.speech_seconds for clip in group]
-            axis.scatter(x, y, s=size, color=colour, alpha=0.6 if not is_odd else 0.9, linewidths=0, label=label)
+            x = [clip.transcript.n_tokens for clip, _ in group]
+            y = [sound.speech_seconds for _, sound in group]
+            axis.scatter(x, y, s=size, color=color, alpha=0.6 if not is_odd else 0.9, linewidths=0, label=label)
     axis.set_xlabel("symbols")
     axis.set_ylabel("speech (s)")
     axis.set_xlim(left=0)
@@ -125,15 +121,15 @@ def _text_and_speech(axis: Axes, report: DataReport) -> bool:
 
 
 def _rates(axis: Axes, report: DataReport) -> bool:
-    values = np.array([speaking_rate(clip) for clip in _spoken(report)])
+    values = np.array([rate for clip in report.clips if (rate := clip.speaking_rate) is not None])
     return _histogram(axis, [("clips", values, BLUE)], xlabel="speaking rate (symbols/s)")
 
 
 def _silences(axis: Axes, report: DataReport) -> bool:
     rows = [
-        ("at the start", _values(report, lambda clip: clip.sound.leading), BLUE),
-        ("at the end", _values(report, lambda clip: clip.sound.trailing), ORANGE),
-        ("longest pause", _values(report, lambda clip: clip.sound.pause), GREEN),
+        ("at the start", _values(report, lambda sound: sound.leading), BLUE),
+        ("at the end", _values(report, lambda sound: sound.trailing), ORANGE),
+        ("longest pause", _values(report, lambda sound: sound.pause), GREEN),
     ]
     if not _histogram(axis, rows, xlabel="silence (s)"):
         return False
@@ -144,11 +140,11 @@ def _silences(axis: Axes, report: DataReport) -> bool:
 
 def _levels(axis: Axes, report: DataReport) -> bool:
     rows = [
-        ("noise", _values(report, lambda clip: clip.sound.noise), GREY),
-        ("speech", _values(report, lambda clip: clip.sound.level), BLUE),
-        ("peak", _values(report, lambda clip: clip.sound.peak), ORANGE),
+        ("noise", _values(report, lambda sound: sound.noise), GREY),
+        ("speech", _values(report, lambda sound: sound.level), BLUE),
+        ("peak", _values(report, lambda sound: sound.peak), ORANGE),
     ]
-    rows = [(label, values[values > QUIETEST], colour) for label, values, colour in rows]
+    rows = [(label, values[values > QUIETEST], color) for label, values, color in rows]
     if not _histogram(axis, rows, xlabel="level (dB relative to full scale)"):
         return False
     _limit(axis, report.limits.min_level, "least level of speech")
@@ -173,14 +169,10 @@ def _pitch(axis: Axes, report: DataReport) -> bool:
     return True
 
 
-def _pitch_curves(axis: Axes, report: DataReport, voices: Sequence[Speaker]) -> None:
+def _pitch_curves(axis: Axes, report: DataReport, voices: Sequence[SpeakerSummary]) -> None:
     middles = np.sqrt(PITCH_EDGES[1:] * PITCH_EDGES[:-1])
     for voice in voices:
-        sounds = [
-            clip.sound
-            for clip in report.clips
-            if clip.sound is not None and (clip.utterance.speaker or "") == voice.name
-        ]
+        sounds = [sound for clip, sound in measured(report.clips) if (clip.utterance.speaker or "") == voice.name]
         counts = np.sum([sound.pitch_counts for sound in sounds], axis=0)
         axis.plot(middles, 100 * counts / counts.sum(), linewidth=1.6, label=voice.name or "all clips")
         axis.fill_between(middles, 0, 100 * counts / counts.sum(), alpha=0.12)
@@ -190,12 +182,13 @@ def _pitch_curves(axis: Axes, report: DataReport, voices: Sequence[Speaker]) -> 
         _legend(axis)
 
 
-def _pitch_ranges(axis: Axes, voices: Sequence[Speaker]) -> None:
-    voices = sorted(voices, key=lambda voice: voice.pitch_median)
+def _pitch_ranges(axis: Axes, voices: Sequence[SpeakerSummary]) -> None:
+    ranges = [(voice.pitch_median, voice.pitch_low, voice.pitch_high, voice.name) for voice in voices]
+    medians, lows, highs, names = zip(*sorted(ranges, key=lambda item: item[0] or 0))
     rows = np.arange(len(voices))
-    axis.hlines(rows, [voice.pitch_low for voice in voices], [voice.pitch_high for voice in voices], color=BLUE)
-    axis.plot([voice.pitch_median for voice in voices], rows, "o", color=BLUE, markersize=3)
-    axis.set_yticks(rows, [voice.name for voice in voices], fontsize=5, parse_math=False)
+    axis.hlines(rows, lows, highs, color=BLUE)
+    axis.plot(medians, rows, "o", color=BLUE, markersize=3)
+    axis.set_yticks(rows, names, fontsize=5, parse_math=False)
 
 
 _CHARTS: tuple[tuple[str, str, Callable[[Axes, DataReport], bool]], ...] = (

@@ -5,7 +5,7 @@ import itertools
 import math
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -102,6 +102,16 @@ class Clip:
     sound: Sound | None = None  # None: it cannot be read
     fault: Fault | None = None
 
+    @property
+    def speaking_rate(self) -> float | None:
+        """Symbols a second of speech; None without a recording or a transcript."""
+        return self.transcript.n_tokens / self.sound.speech_seconds if self.sound and self.transcript.n_tokens else None
+
+
+def measured(clips: Iterable[Clip]) -> list[tuple[Clip, Sound]]:
+    """The clips whose recording can be read."""
+    return [(clip, clip.sound) for clip in clips if clip.sound is not None]
+
 
 def measure(utterance: Utterance, plan: ExtractionPlan, *, text: TextConfig) -> Clip:
     """Read the recording and the transcript of one line."""
@@ -111,7 +121,7 @@ def measure(utterance: Utterance, plan: ExtractionPlan, *, text: TextConfig) -> 
         return Clip(utterance, transcript, fault=Fault("missing", "no such file"))
     try:
         with open_wav(path) as file:
-            sound, fault = _listen(file, path)
+            sound, fault = _analyze(file, path)
     except AudioError as error:
         words = reason(error, plan).removeprefix(f"{utterance.wav}: ")
         return Clip(utterance, transcript, fault=Fault("unreadable", words))
@@ -138,11 +148,11 @@ def read_transcript(text: str, config: TextConfig) -> Transcript:
 
 
 def _is_damage(character: str) -> bool:
-    """The replacement character, or a control character; tabs are blanks."""
+    """The replacement character, or a control character; tabs are spaces."""
     return character == "\ufffd" or (unicodedata.category(character) == "Cc" and character != "\t")
 
 
-def _listen(file: soundfile.SoundFile, path: Path) -> tuple[Sound | None, Fault | None]:
+def _analyze(file: soundfile.SoundFile, path: Path) -> tuple[Sound | None, Fault | None]:
     rate = file.samplerate
     digest, sums, pitches = hashlib.blake2b(digest_size=16), 0.0, []
     extremes: list[tuple[float, int, float, int]] = []
@@ -206,14 +216,12 @@ def _extremes(wave: np.ndarray) -> tuple[float, int, float, int]:
 
 def _flat_samples(wave: np.ndarray, extreme: float) -> int:
     """Samples that stand at the extreme with as many neighbours as a recorded wave's crest never has there."""
-    at_extreme = wave >= extreme - FLAT_TOLERANCE * abs(extreme)
-    bounds = np.flatnonzero(np.diff(np.concatenate(([0], at_extreme.astype(np.int8), [0]))))
-    lengths = bounds[1::2] - bounds[::2]
-    return int(lengths[lengths >= FLAT_TOP].sum())
+    runs = _runs(wave >= extreme - FLAT_TOLERANCE * abs(extreme))
+    return sum(end - start for start, end in runs if end - start >= FLAT_TOP)
 
 
 def _clipping(extremes: list[tuple[float, int, float, int]]) -> int:
-    """Samples in flat tops of those blocks and channels that reach the extremes of the whole clip."""
+    """Samples in flat tops of those blocks and channels that reach the extremes of the clip."""
     lowest, highest = min(item[0] for item in extremes), max(item[2] for item in extremes)
     least = max(LEAST_EXTREME, max(-lowest, highest) / 2)  # the other side of a lopsided wave is no clipping
     total = 0

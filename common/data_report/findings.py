@@ -1,7 +1,8 @@
 """What is wrong with which clip: every finding with its line of the list, the reason, and what to do."""
 
+import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from common.audio.pitch import SHORTEST
 from common.audio.wav import CONTAINERS, FULL_SCALE
 from common.config import AudioConfig
 from common.data_report.arguments import Limits
-from common.data_report.clip import Clip
+from common.data_report.clip import Clip, measured
 from common.extraction.corpus import refuse_duplicates
 from common.extraction.features import Utterance
 
@@ -20,7 +21,7 @@ LEAST_VOICED = 0.05  # of the values of pitch
 LEAST_CLIPPED = 9  # samples, three flat tops: a coarse recording has one by chance
 SMALLEST_GROUP = 8  # clips that have a median worth comparing with; a smaller speaker is compared with all
 MAD_TO_STD = 1.4826  # the standard deviation of a normal distribution over its median absolute deviation
-# The least robust standard deviations: differences below them are none to the ear, however alike the other clips are.
+# The least robust standard deviations: differences below them are inaudible, however similar the other clips are.
 LEAST_RATE_SPREAD = 0.05  # of the logarithm
 LEAST_LEVEL_SPREAD = 1.5  # dB
 LEAST_PITCH_SPREAD = 0.75  # semitones
@@ -30,55 +31,49 @@ LEAST_PITCH_SPREAD = 0.75  # semitones
 class Kind:
     """A kind of finding."""
 
-    level: str  # REFUSED: extraction or training stops or leaves it out; SUSPICIOUS: it would be learnt
+    level: str  # REFUSED: extraction or training stops or leaves it out; SUSPICIOUS: it would be learned
     title: str
     advice: str
 
 
-KINDS = {
-    "missing": Kind(REFUSED, "missing files", "correct the path, or take the line out of the list"),
-    "unreadable": Kind(REFUSED, "unreadable files", "copy or convert the file again; is it whole?"),
-    "empty_text": Kind(REFUSED, "empty transcripts", "write what is said, or take the line out"),
-    "unknown_symbols": Kind(
-        REFUSED, "characters outside the symbol set", "correct the text, or choose other cleaners or another symbol set"
+_REFUSED_KINDS = {
+    "missing": ("missing files", "correct the path, or take the line out of the list"),
+    "unreadable": ("unreadable files", "copy or convert the file again; is it complete?"),
+    "empty_text": ("empty transcripts", "write what is said, or take the line out"),
+    "unknown_symbols": (
+        "characters outside the symbol set",
+        "correct the text, or choose other cleaners or another symbol set",
     ),
-    "format": Kind(REFUSED, "sample formats", "convert to WAV or FLAC of 16 bits, from the original if there is one"),
-    "channels": Kind(REFUSED, "more than one channel", "mix the recording down to mono"),
-    "sampling_rate": Kind(REFUSED, "sampling rates", "resample to the corpus's rate; never only change the header"),
-    "range": Kind(REFUSED, "samples beyond full scale", "scale the float samples down to [-1, 1]"),
-    "same_path": Kind(REFUSED, "the same file twice", "take one of the two lines out, or rename the file"),
-    "too_short": Kind(REFUSED, "too short for a mel-spectrogram or pitch", "take the line out"),
-    "too_few_frames": Kind(
-        REFUSED,
+    "format": ("sample formats", "convert to WAV or FLAC of 16 bits, from the original if there is one"),
+    "channels": ("more than one channel", "mix the recording down to mono"),
+    "sampling_rate": ("sampling rates", "resample to the corpus's rate; never only change the header"),
+    "range": ("samples beyond full scale", "scale the float samples down to [-1, 1]"),
+    "same_path": ("the same file twice", "take one of the two lines out, or rename the file"),
+    "too_short": ("too short for a mel-spectrogram or pitch", "take the line out"),
+    "too_few_frames": (
         "more symbols than mel frames",
         "the transcript is of another recording, or the recording is cut: no alignment exists",
     ),
-    "overlap": Kind(
-        SUSPICIOUS, "in more than one list", "take it out of one list: a model must not be validated on what it learnt"
-    ),
-    "same_audio": Kind(SUSPICIOUS, "the same sound in several files", "keep the one whose transcript is right"),
-    "same_text": Kind(SUSPICIOUS, "the same text twice", "listen to both: one may be a copied line or a repeated take"),
-    "damaged_text": Kind(
-        SUSPICIOUS, "characters that a wrong encoding leaves", "save the text as UTF-8 from its source again"
-    ),
-    "short": Kind(SUSPICIOUS, "short clips", "listen: is the recording cut? very short clips teach little"),
-    "long": Kind(
-        SUSPICIOUS, "long clips", "cut at a pause, or the batch that holds it needs the most memory of the whole run"
-    ),
-    "speaking_rate": Kind(
-        SUSPICIOUS, "odd speaking rates", "compare text and recording: words are missing, or of another line"
-    ),
-    "clipping": Kind(SUSPICIOUS, "clipping", "record at a lower level, or take it out: the crackle would be learnt"),
-    "silence": Kind(
-        SUSPICIOUS, "silence at an end", "cut it to a tenth of a second; --trim-silence does it where TextGrids exist"
-    ),
-    "pause": Kind(SUSPICIOUS, "long pauses", "cut the clip there, or shorten the pause"),
-    "near_silent": Kind(SUSPICIOUS, "near-silent clips", "is it speech? else record again or take it out"),
-    "level": Kind(SUSPICIOUS, "odd levels", "scale the clip to the level of the others"),
-    "dc_offset": Kind(SUSPICIOUS, "direct current", "filter it out, with a high pass of 20 Hz"),
-    "unvoiced": Kind(SUSPICIOUS, "no voice", "listen: is it noise, a whisper or another sound than speech?"),
-    "pitch": Kind(SUSPICIOUS, "odd pitch", "listen: is it another speaker, or a sung or shouted line?"),
 }
+_SUSPICIOUS_KINDS = {
+    "overlap": ("in more than one list", "take it out of one list: a model must not be validated on its training data"),
+    "same_audio": ("the same sound in several files", "keep the one whose transcript is right"),
+    "same_text": ("the same text twice", "listen to both: one may be a copied line or a repeated take"),
+    "damaged_text": ("characters that a wrong encoding leaves", "save the text as UTF-8 from its source again"),
+    "short": ("short clips", "listen: is the recording cut? very short clips teach little"),
+    "long": ("long clips", "cut at a pause, or the batch that holds it needs the most memory of the run"),
+    "speaking_rate": ("odd speaking rates", "compare text and recording: words are missing, or of another line"),
+    "clipping": ("clipping", "record at a lower level, or take it out: the crackle would be learned"),
+    "silence": ("silence at an end", "cut it to a tenth of a second; --trim-silence does it where TextGrids exist"),
+    "pause": ("long pauses", "cut the clip there, or shorten the pause"),
+    "near_silent": ("near-silent clips", "is it speech? else record again or take it out"),
+    "level": ("odd levels", "scale the clip to the level of the others"),
+    "dc_offset": ("DC offset", "filter it out, with a high-pass filter of 20 Hz"),
+    "unvoiced": ("no voice", "listen: is it noise, a whisper or another sound than speech?"),
+    "pitch": ("odd pitch", "listen: is it another speaker, or a sung or shouted line?"),
+}
+KINDS = {kind: Kind(REFUSED, *words) for kind, words in _REFUSED_KINDS.items()}
+KINDS |= {kind: Kind(SUSPICIOUS, *words) for kind, words in _SUSPICIOUS_KINDS.items()}
 
 
 @dataclass(frozen=True)
@@ -96,8 +91,10 @@ class Finding:
         return KINDS[self.kind].level
 
 
-def judge(clips: Sequence[Clip], *, audio: AudioConfig, limits: Limits, max_wav_value: float | None) -> list[Finding]:
-    """Everything that is wrong with ``clips``, in order of KINDS and then of the lists."""
+def find_issues(
+    clips: Sequence[Clip], *, audio: AudioConfig, limits: Limits, max_wav_value: float | None
+) -> list[Finding]:
+    """All findings of ``clips``, in order of KINDS and then of the lists."""
     extractor = MelExtractor(audio)
     found = [
         _finding(clip, kind, words)
@@ -131,10 +128,8 @@ def _of_file(clip: Clip, audio: AudioConfig, max_wav_value: float | None) -> Fou
     if sound.container not in CONTAINERS or scale is None:
         yield "format", f"{sound.container} file with {sound.subtype} samples"
     elif max_wav_value is not None and scale != max_wav_value:
-        yield (
-            "format",
-            f"{sound.subtype} samples have full scale {scale:.0f}, --max-wav-value demands {max_wav_value:g}",
-        )
+        reason = f"{sound.subtype} samples have full scale {scale:.0f}, --max-wav-value demands {max_wav_value:g}"
+        yield "format", reason
     if sound.n_channels != 1:
         yield "channels", f"{sound.n_channels} channels"
     if sound.sampling_rate != audio.sampling_rate:
@@ -178,7 +173,7 @@ def _of_sound(clip: Clip, limits: Limits) -> Found:
         yield "dc_offset", f"mean {sound.dc_offset:+.3f} of full scale, --report-max-dc is {limits.max_dc:g}"
     if sound.level < limits.min_level:
         yield "near_silent", f"{sound.level:.1f} dBFS, --report-min-level is {limits.min_level:g}"
-        return  # its silences and its voice say nothing more
+        return  # its silences and its pitch mean nothing
     n_clipped = round(sound.clipping * sound.n_samples * sound.n_channels)
     if sound.clipping > limits.max_clipping and n_clipped >= LEAST_CLIPPED:
         yield "clipping", f"{n_clipped} samples ({sound.clipping:.3%}) in flat tops at {sound.peak:.1f} dBFS"
@@ -197,7 +192,8 @@ def _duplicates(clips: Sequence[Clip]) -> Iterator[Finding]:
     refused = refuse_duplicates([clip.utterance for clip in clips])
     for index, words in refused.items():
         yield _finding(by_index[index], "same_path", words.removeprefix(f"{by_index[index].utterance.wav}: "))
-    paths, sounds = {}, {}
+    paths: dict[str, Clip] = {}
+    sounds: dict[str, Clip] = {}
     texts: dict[tuple[str | None, str], Clip] = {}
     for clip in clips:
         item = clip.utterance
@@ -222,81 +218,44 @@ def _place(utterance: Utterance) -> str:
     return f"{utterance.wav} ({utterance.where})"
 
 
-@dataclass(frozen=True)
-class Spread:
-    """A robust mean and standard deviation."""
-
-    median: float
-    deviation: float
-
-    def distance(self, value: float) -> float:
-        """Deviations from the median."""
-        return abs(value - self.median) / self.deviation
-
-
-def spread(values: Sequence[float], *, least: float) -> Spread:
-    """Median and median absolute deviation, as that of a normal distribution and ``least`` at least."""
+def _spread(values: Sequence[float], *, least: float) -> tuple[float, float]:
+    """Median, and median absolute deviation as a normal distribution's standard deviation, ``least`` at least."""
     median = float(np.median(values))
     deviation = MAD_TO_STD * float(np.median(np.abs(np.asarray(values) - median)))
-    return Spread(median, max(deviation, least))
+    return median, max(deviation, least)
 
 
-def spreads(clips: Sequence[Clip], value: Callable[[Clip], float], *, least: float) -> dict[str | None, Spread]:
-    """Speaker -> spread of ``value``, of all clips for a speaker of few; nothing where there are few of all."""
-    if len(clips) < SMALLEST_GROUP:
+def _spreads(values: Sequence[tuple[Clip, float]], *, least: float) -> dict[str | None, tuple[float, float]]:
+    """Speaker -> median and deviation, of all clips for a speaker of few; nothing where there are few of all."""
+    if len(values) < SMALLEST_GROUP:
         return {}
     groups = defaultdict(list)
-    for clip in clips:
-        groups[clip.utterance.speaker].append(value(clip))
-    of_all = spread([value(clip) for clip in clips], least=least)
+    for clip, value in values:
+        groups[clip.utterance.speaker].append(value)
+    of_all = _spread([value for _, value in values], least=least)
     return {
-        speaker: spread(values, least=least) if len(values) >= SMALLEST_GROUP else of_all
-        for speaker, values in groups.items()
+        speaker: _spread(group, least=least) if len(group) >= SMALLEST_GROUP else of_all
+        for speaker, group in groups.items()
     }
 
 
 def _outliers(clips: Sequence[Clip], limits: Limits) -> Iterator[Finding]:
-    loud = [clip for clip in clips if clip.sound is not None and clip.sound.level >= limits.min_level]
-    spoken = [clip for clip in loud if clip.transcript.n_tokens]
-    voiced = [clip for clip in loud if clip.sound.pitch_counts.any() and clip.sound.voiced >= LEAST_VOICED]
-
-    def rate(clip: Clip) -> float:
-        return float(np.log(speaking_rate(clip)))
-
-    def semitones(clip: Clip) -> float:
-        return 12 * float(np.log2(clip.sound.pitch_below(0.5)))
-
-    def level(clip: Clip) -> float:
-        return clip.sound.level
-
-    for kind, group, value, least, words in (
-        ("speaking_rate", spoken, rate, LEAST_RATE_SPREAD, _rate_words),
-        ("level", loud, level, LEAST_LEVEL_SPREAD, _level_words),
-        ("pitch", voiced, semitones, LEAST_PITCH_SPREAD, _pitch_words),
+    loud = [(clip, sound) for clip, sound in measured(clips) if sound.level >= limits.min_level]
+    rates = [(clip, math.log(rate)) for clip, _ in loud if (rate := clip.speaking_rate)]
+    levels = [(clip, sound.level) for clip, sound in loud]
+    voiced = [(clip, sound.pitch_below(0.5)) for clip, sound in loud if sound.voiced >= LEAST_VOICED]
+    semitones = [(clip, 12 * math.log2(pitch)) for clip, pitch in voiced if pitch is not None]
+    for kind, values, least, words, shown in (
+        ("speaking_rate", rates, LEAST_RATE_SPREAD, "{:.1f} symbols/s, usual are {:.1f}", math.exp),
+        ("level", levels, LEAST_LEVEL_SPREAD, "{:.1f} dBFS, usual are {:.1f}", float),
+        ("pitch", semitones, LEAST_PITCH_SPREAD, "median pitch {:.0f} Hz, usual are {:.0f}", lambda x: 2 ** (x / 12)),
     ):
-        by = spreads(group, value, least=least)
-        for clip in group if by else ():
-            usual = by[clip.utterance.speaker]
-            distance = usual.distance(value(clip))
+        spreads = _spreads(values, least=least)
+        for clip, value in values if spreads else ():
+            median, deviation = spreads[clip.utterance.speaker]
+            distance = abs(value - median) / deviation
             if distance > limits.outlier:
-                yield _finding(clip, kind, f"{words(clip, usual.median)} ({distance:.0f} deviations)")
-
-
-def _rate_words(clip: Clip, usual: float) -> str:
-    return f"{speaking_rate(clip):.1f} symbols/s, usual are {np.exp(usual):.1f}"
-
-
-def _level_words(clip: Clip, usual: float) -> str:
-    return f"{clip.sound.level:.1f} dBFS, usual are {usual:.1f}"
-
-
-def _pitch_words(clip: Clip, usual: float) -> str:
-    return f"median pitch {clip.sound.pitch_below(0.5):.0f} Hz, usual are {2 ** (usual / 12):.0f}"
-
-
-def speaking_rate(clip: Clip) -> float:
-    """Symbols a second of speech."""
-    return clip.transcript.n_tokens / clip.sound.speech_seconds
+                yield _finding(clip, kind, f"{words.format(shown(value), shown(median))} ({distance:.0f} deviations)")
 
 
 def name_symbol(symbol: str) -> str:

@@ -85,7 +85,7 @@ def _findings(report: DataReport) -> list[str]:
         return ["<p>None: every clip can be read, and none differs much from the others.</p>"]
     parts = [
         '<p class="quiet">Refused: extraction or training stops there, or leaves the clip out. Suspicious: it would '
-        "be learnt as it is; listen to it.</p>"
+        "be learned as it is; listen to it.</p>"
     ]
     for kind, found in report.by_kind().items():
         about = KINDS[kind]
@@ -98,10 +98,8 @@ def _findings(report: DataReport) -> list[str]:
 
 
 def _finding_table(found: Sequence[Finding]) -> str:
-    return _table(
-        [("line", "recording", "reason"), *((finding.where, finding.wav, finding.reason) for finding in found)],
-        words=True,
-    )
+    rows = [(finding.where, finding.wav, finding.reason) for finding in found]
+    return _table([("line", "recording", "reason"), *rows], words=True)
 
 
 def _table(rows: Rows, *, words: bool = False) -> str:
@@ -128,8 +126,7 @@ def _figure(chart: Chart) -> str:
 
 
 def _settings(report: DataReport) -> Rows:
-    rows: Rows = [("setting", "value")]
-    rows.append(("symbol set", report.text.symbol_set))
+    rows: Rows = [("setting", "value"), ("symbol set", report.text.symbol_set)]
     rows.append(("cleaners", " ".join(report.text.cleaners) or "none"))
     rows += [(name.replace("_", " "), str(value)) for name, value in asdict(report.audio).items()]
     rows += [(f"--report-{name.replace('_', '-')}", f"{value:g}") for name, value in asdict(report.limits).items()]

@@ -1,4 +1,4 @@
-"""A data report from lists to files: clips measured by worker processes, then judged against each other."""
+"""A data report from lists to files: clips measured by worker processes, then compared with each other."""
 
 import functools
 from collections import Counter
@@ -8,10 +8,18 @@ from pathlib import Path
 from common.config import AudioConfig, TextConfig
 from common.data_report.arguments import Limits
 from common.data_report.charts import draw
-from common.data_report.clip import Clip, measure
-from common.data_report.findings import judge
+from common.data_report.clip import measure, measured
+from common.data_report.findings import find_issues
 from common.data_report.page import page
-from common.data_report.summary import DataReport, characters, distributions, formats, notes, speakers, to_json
+from common.data_report.summary import (
+    DataReport,
+    characters,
+    distributions,
+    formats,
+    notes,
+    summarize_speakers,
+    to_json,
+)
 from common.errors import InputError
 from common.extraction.corpus import read_lists
 from common.extraction.features import ExtractionPlan
@@ -19,10 +27,10 @@ from common.extraction.workers import WorkerPool
 from common.files import write_json, write_text
 from common.progress import progress
 
-UNUSABLE = ("missing", "unreadable")  # kinds that are no matter of opinion
+UNUSABLE = ("missing", "unreadable")  # kinds that end with exit status 1
 
 
-def look(
+def analyze_corpus(
     lists: Sequence[Path],
     *,
     dataset: Path,
@@ -32,7 +40,7 @@ def look(
     max_wav_value: float | None = None,
     n_workers: int,
 ) -> DataReport:
-    """Measure and judge every clip of ``lists``.
+    """Measure every clip of ``lists`` and find what is wrong with it.
 
     ``audio_of`` gives the mel-spectrograms that will be made, from the sampling rate (Hz) of most recordings, None if
     none can be read. A list that cannot be read is an InputError; a recording that cannot is a finding.
@@ -43,8 +51,9 @@ def look(
         done = pool.map(functools.partial(measure, text=text), utterances)
         clips = list(progress(done, total=len(utterances), desc="measuring", unit="clips"))
     clips.sort(key=lambda clip: clip.utterance.index)
-    audio = audio_of(_usual_rate(clips))
-    who = speakers(clips)
+    rates = Counter(sound.sampling_rate for _, sound in measured(clips))
+    audio = audio_of(rates.most_common(1)[0][0] if rates else None)
+    speakers = summarize_speakers(clips)
     return DataReport(
         dataset=dataset,
         lists=tuple(lists),
@@ -52,19 +61,14 @@ def look(
         text=text,
         limits=limits,
         clips=tuple(clips),
-        findings=tuple(judge(clips, audio=audio, limits=limits, max_wav_value=max_wav_value)),
-        speakers=who,
+        findings=tuple(find_issues(clips, audio=audio, limits=limits, max_wav_value=max_wav_value)),
+        speakers=speakers,
         distributions=distributions(clips),
         formats=formats(clips),
         unknown=characters(clips, before_cleaning=False),
         rewritten=characters(clips, before_cleaning=True),
-        notes=notes(clips, who, audio, lists),
+        notes=notes(clips, speakers, audio, lists),
     )
-
-
-def _usual_rate(clips: Sequence[Clip]) -> int | None:
-    rates = Counter(clip.sound.sampling_rate for clip in clips if clip.sound is not None)
-    return rates.most_common(1)[0][0] if rates else None
 
 
 def open_output(folder: Path) -> None:

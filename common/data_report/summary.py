@@ -1,4 +1,4 @@
-"""What a corpus is like as a whole: distributions, speakers, file formats, characters, and the JSON of all figures."""
+"""What a corpus is like: distributions, speakers, file formats, characters, and the JSON of all figures."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -11,8 +11,8 @@ import numpy as np
 from common.audio.pitch import statistics
 from common.config import AudioConfig, TextConfig, to_plain
 from common.data_report.arguments import Limits
-from common.data_report.clip import PITCH_EDGES, Clip, quantile
-from common.data_report.findings import KINDS, SMALLEST_GROUP, Finding, speaking_rate
+from common.data_report.clip import PITCH_EDGES, Clip, measured, quantile
+from common.data_report.findings import KINDS, SMALLEST_GROUP, Finding
 from common.errors import InputError
 
 PLACES = 5  # lines named for a character
@@ -49,7 +49,7 @@ class Distribution:
 
 
 @dataclass(frozen=True)
-class Speaker:
+class SpeakerSummary:
     """One speaker's share."""
 
     name: str  # "" where the lists have no speakers
@@ -85,7 +85,7 @@ class DataReport:
     limits: Limits
     clips: tuple[Clip, ...]
     findings: tuple[Finding, ...]
-    speakers: tuple[Speaker, ...]
+    speakers: tuple[SpeakerSummary, ...]
     distributions: dict[str, Distribution]
     formats: tuple[tuple[str, int], ...]  # "WAV PCM_16, 22050 Hz, 1 channel" -> clips
     unknown: tuple[Character, ...]
@@ -95,7 +95,7 @@ class DataReport:
     @property
     def seconds(self) -> float:
         """Of all recordings that can be read."""
-        return sum(clip.sound.seconds for clip in self.clips if clip.sound is not None)
+        return sum(sound.seconds for _, sound in measured(self.clips))
 
     @property
     def n_suspects(self) -> int:
@@ -126,8 +126,8 @@ def figures(clip: Clip) -> dict[str, float]:
         "DC offset": sound.dc_offset,
         "voiced": 100 * sound.voiced,
     }
-    if clip.transcript.n_tokens:
-        values["speaking rate"] = speaking_rate(clip)
+    if (rate := clip.speaking_rate) is not None:
+        values["speaking rate"] = rate
     for name, part in (("5 %", 0.05), ("median", 0.5), ("95 %", 0.95)):
         if (pitch := sound.pitch_below(part)) is not None:
             values[f"pitch, {name}"] = pitch
@@ -147,17 +147,17 @@ def distributions(clips: Iterable[Clip]) -> dict[str, Distribution]:
     }
 
 
-def speakers(clips: Iterable[Clip]) -> tuple[Speaker, ...]:
+def summarize_speakers(clips: Iterable[Clip]) -> tuple[SpeakerSummary, ...]:
     """Each speaker of the lists, by name."""
     groups = defaultdict(list)
     for clip in clips:
         groups[clip.utterance.speaker or ""].append(clip)
-    return tuple(_speaker(name, groups[name]) for name in sorted(groups))
+    return tuple(_summarize(name, groups[name]) for name in sorted(groups))
 
 
-def _speaker(name: str, clips: Sequence[Clip]) -> Speaker:
-    sounds = [clip.sound for clip in clips if clip.sound is not None]
-    rates = [speaking_rate(clip) for clip in clips if clip.sound is not None and clip.transcript.n_tokens]
+def _summarize(name: str, clips: Sequence[Clip]) -> SpeakerSummary:
+    sounds = [sound for _, sound in measured(clips)]
+    rates = [rate for clip in clips if (rate := clip.speaking_rate) is not None]
     counts = np.sum([sound.pitch_counts for sound in sounds], axis=0) if sounds else np.zeros(len(PITCH_EDGES) - 1)
     low, median, high = (quantile(counts, part) for part in (0.05, 0.5, 0.95))
     mean, std = None, None
@@ -167,7 +167,7 @@ def _speaker(name: str, clips: Sequence[Clip]) -> Speaker:
             mean, std = over_time.mean, over_time.std
         except InputError:  # it does not vary
             mean, std = median, 0.0
-    return Speaker(
+    return SpeakerSummary(
         name=name,
         n_clips=len(clips),
         seconds=sum(sound.seconds for sound in sounds),
@@ -184,10 +184,9 @@ def _speaker(name: str, clips: Sequence[Clip]) -> Speaker:
 def formats(clips: Iterable[Clip]) -> tuple[tuple[str, int], ...]:
     """What the files are, the most frequent first."""
     counts: Counter[str] = Counter()
-    for clip in clips:
-        if (sound := clip.sound) is not None:
-            channels = f"{sound.n_channels} channel{'s' if sound.n_channels != 1 else ''}"
-            counts[f"{sound.container} {sound.subtype}, {sound.sampling_rate} Hz, {channels}"] += 1
+    for _, sound in measured(clips):
+        channels = f"{sound.n_channels} channel{'s' if sound.n_channels != 1 else ''}"
+        counts[f"{sound.container} {sound.subtype}, {sound.sampling_rate} Hz, {channels}"] += 1
     return tuple(counts.most_common())
 
 
@@ -206,7 +205,9 @@ def characters(clips: Iterable[Clip], *, before_cleaning: bool) -> tuple[Charact
     )
 
 
-def notes(clips: Sequence[Clip], who: Sequence[Speaker], audio: AudioConfig, lists: Sequence[Path]) -> tuple[str, ...]:
+def notes(
+    clips: Sequence[Clip], speakers: Sequence[SpeakerSummary], audio: AudioConfig, lists: Sequence[Path]
+) -> tuple[str, ...]:
     """What concerns the corpus, not single clips."""
     lines = []
     if audio.sampling_rate != AudioConfig().sampling_rate:
@@ -214,15 +215,16 @@ def notes(clips: Sequence[Clip], who: Sequence[Speaker], audio: AudioConfig, lis
         lines.append(f"pass --sampling-rate {rate} to the extraction too; its default is {AudioConfig().sampling_rate}")
     if len(clips) < SMALLEST_GROUP:
         lines.append(f"fewer than {SMALLEST_GROUP} clips: too few to tell which rate, level or pitch is odd")
-    if len(who) > 1:
-        few = [f"{speaker.name} ({speaker.n_clips})" for speaker in who if speaker.n_clips < FEW_CLIPS]
+    if len(speakers) > 1:
+        few = [f"{speaker.name} ({speaker.n_clips})" for speaker in speakers if speaker.n_clips < FEW_CLIPS]
         if few:
             lines.append(f"speakers of fewer than {FEW_CLIPS} clips: {', '.join(few)}")
     first = {clip.utterance.speaker for clip in clips if clip.utterance.list_index == 0}
     for index, path in enumerate(lists[1:], start=1):
         others = {clip.utterance.speaker for clip in clips if clip.utterance.list_index == index} - first
-        if others := sorted(name or "none" for name in others):
-            lines.append(f"{path} has speakers that {lists[0]} has not: {', '.join(others)}")
+        if others:
+            names = ", ".join(sorted(name or "none" for name in others))
+            lines.append(f"{path} has speakers that {lists[0]} lacks: {names}")
     return tuple(lines)
 
 
@@ -256,9 +258,7 @@ def _clip_to_plain(clip: Clip) -> dict[str, Any]:
     item = clip.utterance
     plain: dict[str, Any] = {"where": item.where, "wav": item.wav, "speaker": item.speaker}
     plain |= {"n_symbols": clip.transcript.n_tokens, "cleaned_text": clip.transcript.cleaned}
-    if (sound := clip.sound) is not None:
-        plain |= {"sampling_rate": sound.sampling_rate, "n_channels": sound.n_channels}
-        plain |= {"container": sound.container, "subtype": sound.subtype, "n_samples": sound.n_samples}
-        plain |= {"samples_blake2b": sound.digest}
-        plain |= figures(clip)
-    return plain
+    if clip.sound is not None:
+        names = ("sampling_rate", "n_channels", "container", "subtype", "n_samples")
+        plain |= {name: getattr(clip.sound, name) for name in names} | {"samples_blake2b": clip.sound.digest}
+    return plain | figures(clip)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from common.data_report.clip import measured
 from common.data_report.findings import KINDS, REFUSED, name_symbol
 from common.data_report.summary import FIGURES, Character, DataReport
 
@@ -41,12 +42,9 @@ def speaker_rows(report: DataReport) -> Rows:
     rows: Rows = [(*heading, "unit of pitch")]
     for speaker in report.speakers:
         pitch = (speaker.pitch_low, speaker.pitch_median, speaker.pitch_high, speaker.pitch_mean, speaker.pitch_std)
-        figures = (
-            _number(speaker.speaking_rate, 1),
-            _number(speaker.level, 1),
-            *(_number(value, 0) for value in pitch),
-        )
-        rows.append((speaker.name or "all", str(speaker.n_clips), hours(speaker.seconds), *figures, "Hz"))
+        figures = [(speaker.speaking_rate, 1), (speaker.level, 1), *((value, 0) for value in pitch)]
+        cells = ("-" if value is None else f"{value:.{digits}f}" for value, digits in figures)
+        rows.append((speaker.name or "all", str(speaker.n_clips), hours(speaker.seconds), *cells, "Hz"))
     return rows
 
 
@@ -55,7 +53,7 @@ def list_rows(report: DataReport) -> Rows:
     rows: Rows = [("list", "clips", "length")]
     for index, path in enumerate(report.lists):
         clips = [clip for clip in report.clips if clip.utterance.list_index == index]
-        seconds = sum(clip.sound.seconds for clip in clips if clip.sound is not None)
+        seconds = sum(sound.seconds for _, sound in measured(clips))
         rows.append((str(path), str(len(clips)), hours(seconds)))
     return rows
 
@@ -69,12 +67,8 @@ def character_rows(characters: Sequence[Character]) -> Rows:
     return rows
 
 
-def _number(value: float | None, digits: int) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"
-
-
 def terminal(report: DataReport) -> str:
-    """The whole report in lines, with the first findings of each kind."""
+    """The report in lines, with the first findings of each kind."""
     lines = [headline(report)]
     if len(report.lists) > 1:
         lines += columns(list_rows(report))

@@ -1,35 +1,54 @@
-"""Command-line options of extract_mels.py, and which of them fit together."""
+"""Command-line options of extract_mels.py, which of them fit together, and the plan that they describe."""
 
 import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from common.audio.arguments import add_audio_arguments
+from common.audio.arguments import add_audio_arguments, audio_config_from_args
+from common.audio.mel import MelExtractor
 from common.audio.pitch import KINDS, METHODS
-from common.cli import ArgumentParser, non_negative_float, option_of, positive_float, positive_int
+from common.checkpoints.loading import LoadedCheckpoint, open_checkpoint
+from common.cli import (
+    ArgumentParser,
+    add_precision_arguments,
+    non_negative_float,
+    non_negative_int,
+    option_of,
+    positive_float,
+    positive_int,
+)
+from common.config import AudioConfig, TextConfig, differences
 from common.errors import InputError, OptionError
+from common.extraction.features import FROM_ATTENTION, FROM_FILES, FROM_TEXTGRIDS, ExtractionPlan, Teacher
+from common.extraction.teacher_forcing import TeacherForcing
+from common.files import sha256
+from common.registry import GeneratorSpec, ModelSpec
+from common.synthesis.arguments import add_text_arguments, specs_of
 from common.text.cleaners import CLEANERS
 from common.text.front_end import UNKNOWN_SYMBOLS
 from common.text.symbols import CHARACTER_SETS, PHONE_SETS
 
 PEAK_NORM = 32767 / 32768  # the largest 16-bit sample, as the original scales to
-# What a Tacotron 2 makes, by option; and the options about it.
-FOLLOWED = ("extract_durations", "extract_attentions", "extract_mels_teacher")
-FOLLOWER_OPTIONS = ("symbol_set", "text_cleaners")
+_TAUGHT = ("extract_durations", "extract_attentions", "extract_mels_teacher")  # options that need a teacher
+_PITCH_UNITS = dict(zip(KINDS, ("mel frame", "symbol", "third of a symbol")))
 
 
 def extraction_parser() -> ArgumentParser:
-    """The command line of ``extract_mels.py``."""
+    """The options of an extraction from recordings."""
     parser = ArgumentParser(
         description="Extract mel-spectrograms, durations and pitch of the recordings in a list.",
-        epilog="Exit status: 0 all utterances made, 1 some refused or bad input, 2 wrong options.",
+        epilog="Exit status: 0 all utterances made, 1 some refused or bad input, 2 wrong options. The mels that a "
+        "text-to-mel model makes, to fine-tune a vocoder on, have options of their own: --checkpoint FILE --help.",
     )
     _add_data_arguments(parser)
     _add_feature_arguments(parser)
-    _add_follower_arguments(parser)
+    _add_teacher_arguments(parser)
     work = parser.add_argument_group("work")
-    work.add_argument("--cuda", action="store_true", help="make the mel-spectrograms on the GPU, and follow them there")
+    work.add_argument("--cuda", action="store_true", help="make the mel-spectrograms and run the teacher on the GPU")
     work.add_argument("--num-workers", type=positive_int, help="processes (default: one for each core)")
-    work.add_argument("--resume", action="store_true", help="keep the files of an earlier run that are whole")
+    work.add_argument("--resume", action="store_true", help="keep the complete files of an earlier run")
     add_audio_arguments(parser)
     parser.add_argument("--peak-norm", action="store_true", help=f"the same as --peak {PEAK_NORM:.6f}")
     return parser
@@ -44,7 +63,7 @@ def _add_data_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         required=True,
         help="lists of wavs/a.wav|text[|speaker]; with several, the first is the training list, whose pitch "
-        "statistics normalise them all",
+        "statistics normalize them all",
     )
     data.add_argument(
         "--output-meta-file",
@@ -64,26 +83,14 @@ def _add_data_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_feature_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what to extract")
-    what.add_argument("--extract-mels", action="store_true", help="mel-spectrograms, into mels/")
-    what.add_argument(
-        "--extract-durations",
-        action="store_true",
-        help="durations of the transcript's symbols, from where a Tacotron 2 looks while it hears each frame, into "
-        "durations/",
-    )
-    what.add_argument(
-        "--extract-attentions", action="store_true", help="where it looks, tensors (frames, symbols), into attentions/"
-    )
-    what.add_argument(
-        "--extract-mels-teacher",
-        action="store_true",
-        help="the mel-spectrograms that it makes meanwhile, a frame from the true ones before it, into mels_teacher/",
-    )
-    what.add_argument(
-        "--extract-durs-from-textgrids",
-        action="store_true",
-        help="durations of the phones in TextGrid/a.TextGrid, into durations/",
-    )
+    for option, description in (
+        ("--extract-mels", "mel-spectrograms, into mels/"),
+        ("--extract-durations", "durations of the transcript's symbols, from a teacher's attention, into durations/"),
+        ("--extract-attentions", "the teacher's attention, tensors (frames, symbols), into attentions/"),
+        ("--extract-mels-teacher", "the teacher's mel-spectrograms under teacher forcing, into mels_teacher/"),
+        ("--extract-durs-from-textgrids", "durations of the phones in TextGrid/a.TextGrid, into durations/"),
+    ):
+        what.add_argument(option, action="store_true", help=description)
     what.add_argument(
         "--input-type",
         choices=("phone", "char"),
@@ -91,7 +98,7 @@ def _add_feature_arguments(parser: argparse.ArgumentParser) -> None:
         help="what the intervals of TextGrids are: phones, which become the text of --output-meta-file, or the "
         "characters of the transcript, which stays the text",
     )
-    for kind, unit in zip(KINDS, ("mel frame", "symbol", "third of a symbol")):
+    for kind, unit in _PITCH_UNITS.items():
         option = "--extract-" + kind.replace("_", "-")
         what.add_argument(option, action="store_true", help=f"pitch of each {unit}, into {kind}/ (in Hz: {kind}_hz/)")
     what.add_argument(
@@ -110,37 +117,48 @@ def _add_feature_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--pitch-mean-std-file",
         type=Path,
-        help="normalise pitch by these statistics, as a validation list by the training list's "
+        help="normalize pitch by these statistics, as a validation list by the training list's "
         "pitch_char_stats__<list>.json",
     )
 
 
-def _add_follower_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_teacher_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
-        "Tacotron 2", "what its checkpoint says of the mel-spectrograms and of the text need not be repeated"
+        "teacher", "the text-to-mel model whose attention gives durations; mels and text are as its checkpoint says"
     )
-    group.add_argument(
-        "--tacotron2-checkpoint",
-        type=Path,
-        help="checkpoint, ours or published, for --extract-durations, --extract-attentions, --extract-mels-teacher",
-    )
+    for spec in _teachers():
+        group.add_argument(
+            f"--{spec.option}-checkpoint", type=Path, help=f"checkpoint of {spec.name}, ours or published"
+        )
     group.add_argument("--symbol-set", choices=(*CHARACTER_SETS, *PHONE_SETS), help="instead of the checkpoint's")
     group.add_argument("--text-cleaners", nargs="*", choices=tuple(CLEANERS), help="instead of the checkpoint's")
     group.add_argument(
         "--unknown-symbols",
         choices=UNKNOWN_SYMBOLS,
         default="error",
-        help="transcripts with symbols that it does not know are refused, or lose them, with one warning that counts",
+        help="transcripts with symbols that its set lacks are refused, or lose them, with one warning that counts",
     )
+
+
+def _teachers() -> list[ModelSpec]:
+    """The models whose attention gives durations."""
+    specs = specs_of("generator")
+    return [spec for spec in specs if isinstance(spec.inference, GeneratorSpec) and spec.inference.teacher is not None]
+
+
+def _checkpoints(args: argparse.Namespace) -> dict[str, Path | None]:
+    """Destination of each teacher's option -> the checkpoint that it names."""
+    return {name: getattr(args, name) for name in (f"{spec.option}_checkpoint" for spec in _teachers())}
 
 
 def check_options(args: argparse.Namespace) -> None:
     """Refuse options that do not fit together."""
     kinds = wanted_pitch(args)
-    _check_follower(args)
+    _check_teacher(args)
+    needs_teacher = _needs_teacher(args)
     if args.pitch_method != METHODS[0] and not (kinds or args.extract_pitch):
         raise OptionError("--pitch-method is for pitch; add --extract-pitch or --extract-pitch-char")
-    if not (args.extract_mels or args.extract_durs_from_textgrids or is_following(args) or kinds or args.extract_pitch):
+    if not (args.extract_mels or args.extract_durs_from_textgrids or needs_teacher or kinds or args.extract_pitch):
         raise OptionError(
             "nothing to extract: give --extract-mels, --extract-durations, --extract-durs-from-textgrids or "
             "--extract-pitch-char"
@@ -158,43 +176,161 @@ def check_options(args: argparse.Namespace) -> None:
         raise OptionError("--pitch-mean-std-file: needs exactly one --extract-pitch-..., whose statistics they are")
     if args.peak_norm and hasattr(args, "peak"):
         raise OptionError("--peak-norm and --peak: give one of them")
-    if args.cuda and not (args.extract_mels or is_following(args)):
+    if args.cuda and not (args.extract_mels or needs_teacher):
         raise OptionError(
-            "--cuda: only mel-spectrograms and what a Tacotron 2 makes are made on the GPU; add --extract-mels or "
-            "leave it out"
+            "--cuda: only mel-spectrograms and a teacher's features are made on the GPU; add --extract-mels or leave "
+            "it out"
         )
     check_dataset(args)
 
 
 def check_dataset(args: argparse.Namespace) -> None:
-    """Refuse a dataset that is not there."""
+    """Refuse a dataset that does not exist."""
     if not args.dataset_path.is_dir():
         raise InputError(f"{args.dataset_path}: no such folder; --dataset-path holds the wavs")
 
 
-def _check_follower(args: argparse.Namespace) -> None:
-    if not is_following(args):
-        for name in ("tacotron2_checkpoint", *FOLLOWER_OPTIONS):
-            if getattr(args, name) is not None:
-                raise OptionError(f"{option_of(name)} is only used by {', '.join(map(option_of, FOLLOWED))}")
-        if args.unknown_symbols != "error":
-            raise OptionError(f"--unknown-symbols is only used by {', '.join(map(option_of, FOLLOWED))}")
+def _check_teacher(args: argparse.Namespace) -> None:
+    checkpoints = _checkpoints(args)
+    if not _needs_teacher(args):
+        given = [name for name in (*checkpoints, "symbol_set", "text_cleaners") if getattr(args, name) is not None]
+        given += ["unknown_symbols"] * (args.unknown_symbols != "error")
+        if given:
+            raise OptionError(f"{option_of(given[0])} is only used by {', '.join(map(option_of, _TAUGHT))}")
         return
-    wanted = next(option_of(name) for name in FOLLOWED if getattr(args, name))
-    if args.tacotron2_checkpoint is None:
-        instead = "; or use --extract-durs-from-textgrids" if args.extract_durations else ""
-        raise OptionError(f"{wanted} needs --tacotron2-checkpoint{instead}")
+    wanted = next(option_of(name) for name in _TAUGHT if getattr(args, name))
+    n_given = sum(path is not None for path in checkpoints.values())
+    if n_given != 1:
+        instead = "; or use --extract-durs-from-textgrids" if args.extract_durations and n_given == 0 else ""
+        one_of = "one of " if n_given else ""
+        raise OptionError(f"{wanted} needs {one_of}{' or '.join(map(option_of, checkpoints))}{instead}")
     if args.extract_durations and args.extract_durs_from_textgrids:
         raise OptionError("--extract-durations and --extract-durs-from-textgrids: give one of them")
     if args.trim_silence is not None:
-        raise OptionError(f"--trim-silence and {wanted}: Tacotron 2 follows whole recordings; leave one of them out")
+        raise OptionError(f"--trim-silence and {wanted}: a teacher reads complete recordings; leave one of them out")
 
 
-def is_following(args: argparse.Namespace) -> bool:
-    """Whether a Tacotron 2 has to follow the recordings."""
-    return any(getattr(args, name) for name in FOLLOWED)
+def _needs_teacher(args: argparse.Namespace) -> bool:
+    return any(getattr(args, name) for name in _TAUGHT)
 
 
 def wanted_pitch(args: argparse.Namespace) -> tuple[str, ...]:
     """Kinds of pitch that the options ask for."""
     return tuple(kind for kind in KINDS if getattr(args, f"extract_{kind}"))
+
+
+def open_teacher(args: argparse.Namespace) -> LoadedCheckpoint | None:
+    """The teacher's checkpoint with the text front end of the options, where a teacher is needed."""
+    if not _needs_teacher(args):
+        return None
+    path = next(path for path in _checkpoints(args).values() if path is not None)
+    spec = next(spec for spec in _teachers() if getattr(args, f"{spec.option}_checkpoint") == path)
+    loaded = open_checkpoint(path, model=spec.name, ema=False)
+    text = loaded.checkpoint.text or TextConfig()
+    text = replace(
+        text,
+        symbol_set=args.symbol_set or text.symbol_set,
+        cleaners=text.cleaners if args.text_cleaners is None else tuple(args.text_cleaners),
+    )
+    return replace(loaded, checkpoint=replace(loaded.checkpoint, text=text))
+
+
+def audio_from_args(args: argparse.Namespace, teacher: LoadedCheckpoint | None = None) -> AudioConfig:
+    """The mels that the options describe; a teacher's checkpoint gives what they leave out, and must agree."""
+    base = None if teacher is None else teacher.checkpoint.audio
+    try:
+        audio = audio_config_from_args(args, base=base)
+        if args.peak_norm:
+            audio = replace(audio, peak=PEAK_NORM)
+        MelExtractor(audio)  # refuses what cannot be computed
+    except InputError as error:
+        raise OptionError(str(error)) from error
+    if teacher is not None:
+        unrecorded = {name: getattr(audio, name) for name in teacher.checkpoint.assumed}
+        wanted = replace(teacher.checkpoint.audio, **unrecorded)
+        if lines := differences(audio, wanted, names=("options", str(teacher.path))):
+            raise OptionError(f"the teacher makes other mel-spectrograms: {'; '.join(lines)}; leave these options out")
+    return audio
+
+
+def plan_from_args(args: argparse.Namespace, teacher: LoadedCheckpoint | None) -> ExtractionPlan:
+    """What the options ask for, of the teacher's checkpoint where one is needed."""
+    kinds = wanted_pitch(args)
+    durations_from = None
+    if args.extract_durations:
+        durations_from = FROM_ATTENTION
+    elif args.extract_durs_from_textgrids:
+        durations_from = FROM_TEXTGRIDS
+    elif any(kind != "pitch_mel" for kind in kinds):
+        durations_from = FROM_FILES
+    info = None
+    if teacher is not None:
+        assert teacher.checkpoint.text is not None
+        info = Teacher(teacher.spec.name, sha256(teacher.path), teacher.checkpoint.text, args.unknown_symbols)
+    return ExtractionPlan(
+        dataset_path=args.dataset_path,
+        audio=audio_from_args(args, teacher),
+        mels=args.extract_mels,
+        pitch=kinds,
+        frame_pitch=args.extract_pitch,
+        pitch_method=args.pitch_method,
+        durations_from=durations_from,
+        symbols_are_characters=args.input_type == "char",
+        trim_silence=args.trim_silence,
+        max_wav_value=args.max_wav_value,
+        resume=args.resume,
+        attentions=args.extract_attentions,
+        mels_teacher=args.extract_mels_teacher,
+        teacher=info,
+    )
+
+
+def wants_teacher_forcing(argv: Sequence[str] | None) -> bool:
+    """Whether a command line asks for a text-to-mel model's own mels."""
+    return any(word.partition("=")[0] == "--checkpoint" for word in (sys.argv[1:] if argv is None else argv))
+
+
+def parse_teacher_forcing_args(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The options of ``extract_mels.py --checkpoint``.
+
+    Raises:
+        OptionError: two options do not fit together.
+    """
+    parser = ArgumentParser(
+        prog="extract_mels.py",
+        description="Make a text-to-mel model's mels of a corpus, teacher-forced, to fine-tune a vocoder on.",
+        epilog="Exit status: 0 all clips made, 1 some refused or bad input, 2 wrong options.",
+    )
+    parser.add_argument("--checkpoint", type=Path, required=True, help="checkpoint of a text-to-mel model")
+    parser.add_argument("-d", "--dataset-path", type=Path, default=Path(), help="folder that the lists start from")
+    parser.add_argument(
+        "--filelist", type=Path, nargs="+", required=True, help="lists as train.py reads them for that model"
+    )
+    parser.add_argument("-o", "--output", type=Path, required=True, help="folder for the mels")
+    parser.add_argument("--ema", action="store_true", help="use the EMA weights of the checkpoint")
+    parser.add_argument("--resume", action="store_true", help="keep the complete mels of an earlier run")
+    parser.add_argument("-bs", "--batch-size", type=positive_int, default=32, help="clips at once")
+    parser.add_argument(
+        "--num-workers", type=non_negative_int, help="loader processes (default: 4 with --cuda, else 0)"
+    )
+    add_precision_arguments(parser)
+    add_text_arguments(parser)
+    args = parser.parse_args(argv)
+    if args.p_arpabet not in (None, 0, 1):
+        raise OptionError(f"--p-arpabet {args.p_arpabet}: all words of a clip are read as letters (0) or phones (1)")
+    if len(set(args.filelist)) < len(args.filelist):
+        raise OptionError("--filelist: a list is given twice")
+    return args
+
+
+def teacher_forcing_from_args(args: argparse.Namespace) -> TeacherForcing:
+    """What the options of ``extract_mels.py --checkpoint`` ask for."""
+    return TeacherForcing(
+        dataset_path=args.dataset_path,
+        filelists=tuple(args.filelist),
+        output=args.output,
+        resume=args.resume,
+        batch_size=args.batch_size,
+        num_workers=args.num_workers if args.num_workers is not None else 4 * args.cuda,
+        unknown_symbols=args.unknown_symbols,
+    )

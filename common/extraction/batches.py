@@ -1,4 +1,4 @@
-"""Mel-spectrograms of a whole corpus in one process's batches: threads read ahead, clips are of like length."""
+"""Mel-spectrograms of a corpus in length-bucketed batches of one process; threads read ahead."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -35,7 +35,7 @@ def mel_batches(
 ) -> Iterator[tuple[list[Prepared], list[Tensor], list[Refused]]]:
     """Batches of at most ``size`` items, the shortest first, with their mels (n_mels, F) on ``device``.
 
-    Items whose recording cannot be used come apart, each with the reason.
+    Items whose recording cannot be used are returned separately, each with the reason.
     """
     extractor = MelExtractor(plan.audio).to(device)
     items = sorted(items, key=lambda item: item.n_samples)  # little padding

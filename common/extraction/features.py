@@ -14,34 +14,38 @@ from common.audio.pitch import (
     TRICHAR_PARTS,
     PitchMoments,
     moments,
-    normalise,
+    normalize,
     pitch_by,
     pitch_of_kind,
 )
 from common.audio.pitch_statistics import PitchStatistics
 from common.audio.wav import check_wav, load_wav
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import AudioError, InputError
-from common.extraction.textgrid import Alignment, fit, read_alignment, trim_silence
+from common.extraction.textgrid import TextGridAlignment, fit, read_alignment, trim_silence
 from common.files import load_tensor, save_tensor
 from common.text.front_end import TextFrontEnd
 
 FROM_TEXTGRIDS = "TextGrids"
-FROM_ATTENTION = "attention"  # of a text-to-mel model, the plan's follower
+FROM_ATTENTION = "attention"  # of the plan's teacher
 FROM_FILES = "files"  # made by an earlier run, or by other tools
 FRAME_PITCH = "pitch"  # folder of ExtractionPlan.frame_pitch
-HERTZ = "_hz"  # pitch_char_hz/ holds pitch in Hz; pitch_char/ the same, normalised over the list
-_OF_FRAMES = ("mels", "pitch_mel" + HERTZ, FRAME_PITCH)  # which durations have no part in
+HERTZ = "_hz"  # pitch_char_hz/ holds pitch in Hz; pitch_char/ the same, normalized over the list
+_OF_FRAMES = ("mels", "pitch_mel" + HERTZ, FRAME_PITCH)  # folders that do not depend on durations
 
 
 @dataclass(frozen=True)
-class Follower:
-    """A text-to-mel model that follows recordings by ear: what tells it from others, and how it reads."""
+class Teacher:
+    """The text-to-mel model whose attention gives durations: which one, and how it reads transcripts."""
 
     model: str
     sha256: str  # of its checkpoint
     text: TextConfig
     unknown_symbols: str = "error"  # in a transcript: it is refused, or "drop"
+
+    def to_plain(self) -> dict[str, object]:
+        """What is stored beside the files that it made."""
+        return {"model": self.model, "sha256": self.sha256, "text": to_plain(self.text)}
 
 
 @dataclass(frozen=True)
@@ -59,26 +63,21 @@ class ExtractionPlan:
     trim_silence: float | None = None  # s kept at each end; None: everything
     max_wav_value: float | None = None
     resume: bool = False
-    attentions: bool = False  # keep the follower's attention
-    mels_teacher: bool = False  # keep the mels that it makes meanwhile
-    follower: Follower | None = None  # needed for these two and for FROM_ATTENTION
+    attentions: bool = False  # of the teacher
+    mels_teacher: bool = False  # of the teacher, under teacher forcing
+    teacher: Teacher | None = None  # needed for these two and for FROM_ATTENTION
     mels_by_workers: bool = True  # False: the mels are made on the GPU, in one process
 
     @property
-    def durations(self) -> bool:
-        """Whether durations are made, not only read."""
-        return self.durations_from in (FROM_TEXTGRIDS, FROM_ATTENTION)
-
-    @property
-    def followed(self) -> tuple[str, ...]:
-        """Folders of what the follower makes."""
+    def taught(self) -> tuple[str, ...]:
+        """Folders whose files the teacher makes."""
         names = ["durations"] * (self.durations_from == FROM_ATTENTION) + ["attentions"] * self.attentions
         return (*names, *["mels_teacher"] * self.mels_teacher)
 
     @property
     def folders(self) -> tuple[str, ...]:
         """Folders that the run writes, in the dataset's folder."""
-        names = ["mels"] * self.mels + ["durations"] * (self.durations_from == FROM_TEXTGRIDS) + [*self.followed]
+        names = ["mels"] * self.mels + ["durations"] * (self.durations_from == FROM_TEXTGRIDS) + [*self.taught]
         return (*names, *(kind + HERTZ for kind in self.pitch), *self.pitch, *[FRAME_PITCH] * self.frame_pitch)
 
     def path(self, folder: str, name: str) -> Path:
@@ -111,24 +110,25 @@ class Prepared:
     utterance: Utterance
     text: str = ""  # the phones, where a TextGrid gave them
     n_samples: int = 0
-    durations: np.ndarray | None = None  # (L,) frames, over the whole recording
+    durations: np.ndarray | None = None  # (L,) frames, of the complete recording
     kept_durations: np.ndarray | None = None  # (L',) frames, after trimming
     kept_symbols: tuple[int, int] = (0, 0)  # first and one past the last of ``durations`` that remain
     kept_frames: tuple[int, int] = (0, 0)  # first and one past the last that remain
-    tokens: tuple[int, ...] = ()  # ids that the follower reads
-    dropped: tuple[str, ...] = ()  # symbols of the transcript that it does not know
-    follower_made: tuple[str, ...] = ()  # folders whose file the follower has made
-    follower_kept: tuple[str, ...] = ()  # folders whose file of an earlier run was whole
+    tokens: tuple[int, ...] = ()  # ids that the teacher reads
+    dropped: tuple[str, ...] = ()  # symbols of the transcript that its symbol set lacks
+    teacher_made: tuple[str, ...] = ()  # folders whose file the teacher has made
+    teacher_kept: tuple[str, ...] = ()  # folders whose file of an earlier run is complete
     refusal: str | None = None
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of an utterance."""
+    """What was made of an utterance."""
 
-    index: int
+    utterance: Utterance
+    text: str = ""  # for the new list
     made: tuple[str, ...] = ()  # folders
-    kept: tuple[str, ...] = ()  # folders whose file was whole
+    kept: tuple[str, ...] = ()  # folders whose file was complete already
     moments: dict[str, PitchMoments] = field(default_factory=dict)  # kind of pitch ->
     seconds: float = 0.0  # of speech
     refusal: str | None = None
@@ -147,7 +147,7 @@ def text_front_end(config: TextConfig, unknown_symbols: str) -> TextFrontEnd:
 
 
 def prepare(utterance: Utterance, plan: ExtractionPlan) -> Prepared:
-    """Check everything about an utterance that can be checked without reading its samples."""
+    """Check what can be checked without reading the samples of an utterance."""
     try:
         return _prepare(utterance, plan)
     except InputError as error:
@@ -166,7 +166,7 @@ def _prepare(utterance: Utterance, plan: ExtractionPlan) -> Prepared:
         raise AudioError(f"{wav}: {info.n_samples / info.sampling_rate:.3f} s: too short, pitch needs {SHORTEST:.3f} s")
     n_frames = extractor.n_frames(info.n_samples)
     item = Prepared(utterance, text=utterance.text, n_samples=info.n_samples, kept_frames=(0, n_frames))
-    if plan.followed:
+    if plan.taught:
         item = _with_tokens(item, plan)
     if plan.durations_from == FROM_TEXTGRIDS:
         path = plan.dataset_path / "TextGrid" / f"{utterance.name}.TextGrid"
@@ -179,8 +179,9 @@ def _prepare(utterance: Utterance, plan: ExtractionPlan) -> Prepared:
 
 
 def _with_tokens(item: Prepared, plan: ExtractionPlan) -> Prepared:
-    """With the ids of the transcript, and what an earlier run made of them."""
-    front_end = text_front_end(plan.follower.text, plan.follower.unknown_symbols)
+    """With the ids of the transcript, and what an earlier run of the teacher made of them."""
+    assert plan.teacher is not None
+    front_end = text_front_end(plan.teacher.text, plan.teacher.unknown_symbols)
     front_end.dropped.clear()
     tokens = tuple(front_end.encode(item.text))
     item = replace(item, tokens=tokens, dropped=tuple(front_end.dropped.elements()))
@@ -192,19 +193,19 @@ def _with_tokens(item: Prepared, plan: ExtractionPlan) -> Prepared:
         "attentions": (n_frames, n_tokens),
         "mels_teacher": (plan.audio.n_mels, n_frames),
     }
-    whole = _read_whole({folder: shapes[folder] for folder in plan.followed}, item, plan)
-    if "durations" in whole and int(whole["durations"].sum()) != n_frames:
-        del whole["durations"]
-    item = replace(item, follower_kept=tuple(whole))
-    return with_durations(item, whole["durations"].numpy()) if "durations" in whole else item
+    kept = _read_complete({folder: shapes[folder] for folder in plan.taught}, item, plan)
+    if "durations" in kept and int(kept["durations"].sum()) != n_frames:
+        del kept["durations"]
+    item = replace(item, teacher_kept=tuple(kept))
+    return with_durations(item, kept["durations"].numpy()) if "durations" in kept else item
 
 
 def with_durations(item: Prepared, durations: np.ndarray) -> Prepared:
-    """With ``durations`` (L,) of the whole recording, nothing of which is cut."""
+    """With ``durations`` (L,) of the complete recording, nothing of which is cut."""
     return replace(item, durations=durations, kept_durations=durations, kept_symbols=(0, len(durations)))
 
 
-def _with_alignment(item: Prepared, alignment: Alignment, plan: ExtractionPlan, path: Path) -> Prepared:
+def _with_alignment(item: Prepared, alignment: TextGridAlignment, plan: ExtractionPlan, path: Path) -> Prepared:
     durations = np.array(alignment.durations)
     kept = alignment
     symbols, frames = (0, len(durations)), item.kept_frames
@@ -217,7 +218,7 @@ def _with_alignment(item: Prepared, alignment: Alignment, plan: ExtractionPlan, 
     if plan.symbols_are_characters and len(kept.phones) != len(item.text):
         raise InputError(
             f"{path}: {len(kept.phones)} intervals, the transcript has {len(item.text)} characters; with --input-type "
-            "char each character, blanks and all, needs an interval of its own"
+            "char each character, spaces too, needs an interval of its own"
         )
     return replace(
         item,
@@ -245,18 +246,18 @@ def _read_durations(path: Path, n_frames: int) -> np.ndarray:
 
 
 def extract(item: Prepared, plan: ExtractionPlan) -> Outcome:
-    """Make the features of an utterance that are not whole yet; a bad one is refused and leaves nothing new."""
+    """Make the missing features of an utterance; a bad one is refused and leaves nothing new."""
     try:
         with torch.inference_mode():
             return _extract(item, plan)
     except InputError as error:
-        return Outcome(index=item.utterance.index, refusal=reason(error, plan))
+        return Outcome(item.utterance, refusal=reason(error, plan))
 
 
 def _extract(item: Prepared, plan: ExtractionPlan) -> Outcome:
     name = item.utterance.name
-    whole = _whole_files(item, plan) if plan.resume else {}
-    missing = [folder for folder in _shapes(item, plan) if folder not in whole]
+    kept = _kept_files(item, plan) if plan.resume else {}
+    missing = [folder for folder in _shapes(item, plan) if folder not in kept]
     new: dict[str, Tensor] = {}
     if "durations" in missing:
         new["durations"] = torch.from_numpy(item.kept_durations)
@@ -272,11 +273,12 @@ def _extract(item: Prepared, plan: ExtractionPlan) -> Outcome:
             new.update({folder: values for folder, values in made.items() if folder in missing})
     for folder, tensor in new.items():
         save_tensor(plan.path(folder, name), tensor, durable=False)
-    pitches = {kind: (new if kind in kinds else whole)[kind + HERTZ] for kind in plan.pitch}
+    pitches = {kind: (new if kind in kinds else kept)[kind + HERTZ] for kind in plan.pitch}
     return Outcome(
-        index=item.utterance.index,
-        made=(*item.follower_made, *new),
-        kept=(*item.follower_kept, *whole),
+        item.utterance,
+        text=item.text,
+        made=(*item.teacher_made, *new),
+        kept=(*item.teacher_kept, *kept),
         moments={kind: moments(values.numpy()) for kind, values in pitches.items()},
         seconds=item.n_samples / plan.audio.sampling_rate,
     )
@@ -292,7 +294,7 @@ def load_item(item: Prepared, plan: ExtractionPlan) -> Tensor:
 
 
 def _pitch(item: Prepared, plan: ExtractionPlan, wave: Tensor, kinds: list[str]) -> dict[str, Tensor]:
-    """Pitch in Hz of each kind, averaged over the whole recording's symbols, then cut to those that remain."""
+    """Pitch in Hz of each kind, averaged over all symbols of the recording, then cut to those that remain."""
     n_frames = mel_extractor(plan.audio).n_frames(item.n_samples)
     pitch = pitch_by(plan.pitch_method, wave.numpy(), plan.audio, n_frames=n_frames)
     result = {}
@@ -323,42 +325,51 @@ def _shapes(item: Prepared, plan: ExtractionPlan) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def _whole_files(item: Prepared, plan: ExtractionPlan) -> dict[str, Tensor]:
+def _kept_files(item: Prepared, plan: ExtractionPlan) -> dict[str, Tensor]:
     """Folder -> contents of the files of an earlier run that need not be made again."""
     shapes = _shapes(item, plan)
-    if "durations" in item.follower_made:  # anew, and with it what is averaged by it
+    if "durations" in item.teacher_made:  # then what is averaged by them is recomputed
         shapes = {folder: shape for folder, shape in shapes.items() if folder in _OF_FRAMES}
-    whole = _read_whole(shapes, item, plan)
-    durations = whole.get("durations")
-    if durations is not None and not np.array_equal(durations.numpy(), item.kept_durations):
+    kept = _read_complete(shapes, item, plan)
+    durations, wanted = kept.get("durations"), item.kept_durations
+    if durations is not None and wanted is not None and not np.array_equal(durations.numpy(), wanted):
         return {}  # the TextGrid has changed, and with it everything that was cut or averaged by it
-    return whole
+    return kept
 
 
-def _read_whole(shapes: dict[str, tuple[int, ...]], item: Prepared, plan: ExtractionPlan) -> dict[str, Tensor]:
-    """Folder -> contents, for each folder whose file of ``item`` is whole and of the shape that is said."""
-    whole = {}
-    for folder, shape in shapes.items():
-        path = plan.path(folder, item.utterance.name)
-        try:
-            tensor = load_tensor(path) if path.is_file() else None
-        except InputError:
-            continue  # truncated by a power cut: make it again
-        if tensor is not None and tensor.shape == shape and bool(torch.isfinite(tensor).all()):
-            whole[folder] = tensor
-    return whole
+def _read_complete(shapes: dict[str, tuple[int, ...]], item: Prepared, plan: ExtractionPlan) -> dict[str, Tensor]:
+    """Folder -> contents, for each folder whose file of ``item`` is complete."""
+    tensors = {folder: read_complete(plan.path(folder, item.utterance.name), shape) for folder, shape in shapes.items()}
+    return {folder: tensor for folder, tensor in tensors.items() if tensor is not None}
+
+
+def read_complete(path: Path, shape: tuple[int, ...]) -> Tensor | None:
+    """A tensor of an earlier run; None if it is absent, truncated (by a power cut), not finite or of another shape."""
+    try:
+        tensor = load_tensor(path) if path.is_file() else None
+    except InputError:
+        return None
+    return tensor if tensor is not None and tensor.shape == shape and bool(torch.isfinite(tensor).all()) else None
+
+
+def write_feature(path: Path, tensor: Tensor) -> None:
+    """Write a tensor; raises InputError where that is impossible."""
+    try:
+        save_tensor(path, tensor, durable=False)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
 
 
 def mels_are_missing(outcome: Outcome, plan: ExtractionPlan) -> bool:
-    """Whether the GPU still has to make the mel-spectrogram of an utterance that the workers have finished."""
+    """Whether the GPU still has to make the mel-spectrogram of an utterance after the workers."""
     return plan.mels and outcome.refusal is None and "mels" not in (*outcome.made, *outcome.kept)
 
 
-def normalise_pitch(name: str, plan: ExtractionPlan, *, by: dict[str, PitchStatistics]) -> None:
-    """Write the normalised pitch of one utterance, from the pitch in Hz beside it."""
+def normalize_pitch(name: str, plan: ExtractionPlan, *, by: dict[str, PitchStatistics]) -> None:
+    """Write the normalized pitch of one utterance, from its pitch in Hz."""
     for kind in plan.pitch:
         values = load_tensor(plan.path(kind + HERTZ, name)).numpy()
-        save_tensor(plan.path(kind, name), torch.from_numpy(normalise(values, by[kind])), durable=False)
+        save_tensor(plan.path(kind, name), torch.from_numpy(normalize(values, by[kind])), durable=False)
 
 
 def reason(error: InputError, plan: ExtractionPlan) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from common.config import TextConfig
 from common.extraction.corpus import Report
 from common.extraction.features import FROM_ATTENTION, ExtractionPlan
+from common.extraction.teacher import teacher_of
 
 
 def table(report: Report, plan: ExtractionPlan) -> str:
@@ -16,7 +17,7 @@ def table(report: Report, plan: ExtractionPlan) -> str:
     lines += _columns(rows)
     lines += _columns([(str(path), word) for path, word in report.written])
     if plan.durations_from == FROM_ATTENTION:
-        lines.append(f"durations are of the symbols of {options_of(plan.follower.text)}; train with these options")
+        lines.append(f"durations are of the symbols of {options_of(teacher_of(plan).text)}; train with these options")
     if report.refused:
         lines.append(f"refused: {len(report.refused)} of {report.n_utterances} utterances")
         lines += _columns([("line", "reason"), *report.refused])
@@ -24,17 +25,17 @@ def table(report: Report, plan: ExtractionPlan) -> str:
 
 
 def options_of(text: TextConfig) -> str:
-    """The options of train.py that read transcripts so."""
+    """The options of train.py for this text front end."""
     words = ["--input-type", text.input_type, "--symbol-set", text.symbol_set, "--text-cleaners", *text.cleaners]
     if text.p_arpabet:
-        words += ["--p-arpabet", "1"]  # the follower read every word as phones
+        words += ["--p-arpabet", "1"]  # the teacher read every word as phones
     if text.g2p is not None:
         words += ["--g2p", text.g2p, "--g2p-language", text.g2p_language]
     return " ".join(words)
 
 
 def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Rows with their columns aligned: the first to the left, numbers between, the last left as it is."""
+    """Rows with all columns but the last padded to one width."""
     if not rows:
         return []
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]

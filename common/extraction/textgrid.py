@@ -1,4 +1,4 @@
-"""Praat TextGrids to phones and durations in mel frames, with pauses and edge silences named alike."""
+"""Praat TextGrids to phones and durations in mel frames, with uniform names of pauses and edge silences."""
 
 import codecs
 import math
@@ -17,7 +17,7 @@ SILENCE_LABELS = ("sil", "sp", "spn", "")  # an empty label and a gap are silenc
 
 
 @dataclass(frozen=True)
-class Alignment:
+class TextGridAlignment:
     """Phones and how long each one lasts."""
 
     phones: tuple[str, ...]  # (L,)
@@ -32,21 +32,21 @@ class Alignment:
 class Trimmed:
     """An alignment without long silences at its ends, and what remains of the original."""
 
-    alignment: Alignment
+    alignment: TextGridAlignment
     first_phone: int  # of the original alignment that is kept
     last_phone: int  # one past the last that is kept
     first_frame: int  # of the original mel-spectrogram that is kept
     last_frame: int  # one past the last that is kept
 
 
-def read_alignment(path: Path, config: AudioConfig, *, where: str = "") -> Alignment:
+def read_alignment(path: Path, config: AudioConfig) -> TextGridAlignment:
     """Read the ``phones`` tier of a TextGrid: long or short format, UTF-8 or UTF-16.
 
     A boundary at ``t`` seconds is at frame ceil(t * sampling_rate / hop_length). Intervals labelled ``sil``,
     ``sp``, ``spn`` or nothing, and gaps of a frame or more, are ``sil`` at either end and ``sp`` between phones.
-    An unreadable file, a missing tier and overlapping or truncated intervals are InputErrors naming ``where``.
+    An unreadable file, a missing tier and overlapping or truncated intervals are InputErrors.
     """
-    tier = _read_tier(path, where)
+    tier = _read_tier(path)
     frames_per_second = config.sampling_rate / config.hop_length
     labels: list[str] = []
     durations: list[int] = []
@@ -59,20 +59,20 @@ def read_alignment(path: Path, config: AudioConfig, *, where: str = "") -> Align
             durations.append(start - reached)
         label = interval.text.strip()
         if "|" in label or len(label.split()) > 1:  # a list could not hold it
-            raise InputError(f"{path}: the phone {label!r} at {interval.start_time:g} s is not one word{_at(where)}")
+            raise InputError(f"{path}: the phone {label!r} at {interval.start_time:g} s is not one word")
         labels.append(label)
         durations.append(end - start)
         reached = end
     if not labels:
-        raise InputError(f"{path}: the {TIER} tier is empty{_at(where)}")
-    # times are written with few digits, so the tier may seem to go on after its last interval
+        raise InputError(f"{path}: the {TIER} tier is empty")
+    # times are rounded in the file, so the tier may seem to end after its last interval
     if math.ceil(round(tier.end_time * frames_per_second, 3)) > reached + 1:
         labels.append("")
         durations.append(math.ceil(tier.end_time * frames_per_second) - reached)
-    return Alignment(phones=tuple(_name_silences(labels)), durations=tuple(durations))
+    return TextGridAlignment(phones=tuple(_name_silences(labels)), durations=tuple(durations))
 
 
-def fit(alignment: Alignment, n_frames: int, *, path: Path, config: AudioConfig, where: str = "") -> Alignment:
+def fit(alignment: TextGridAlignment, n_frames: int, *, path: Path, config: AudioConfig) -> TextGridAlignment:
     """The same alignment with as many frames as the mel-spectrogram; the last interval takes a difference of one.
 
     A mel-spectrogram has 1 + T // hop frames (or T // hop), the boundaries' rounding gives ceil(T / hop). A larger
@@ -84,12 +84,12 @@ def fit(alignment: Alignment, n_frames: int, *, path: Path, config: AudioConfig,
         hop_seconds = config.hop_length / config.sampling_rate
         raise InputError(
             f"{path}: {alignment.n_frames} frames ({alignment.n_frames * hop_seconds:.2f} s), the recording has "
-            f"{n_frames} ({n_frames * hop_seconds:.2f} s){_at(where)}; is it the TextGrid of this recording?"
+            f"{n_frames} ({n_frames * hop_seconds:.2f} s); is it the TextGrid of this recording?"
         )
-    return Alignment(phones=alignment.phones, durations=(*alignment.durations[:-1], last))
+    return TextGridAlignment(phones=alignment.phones, durations=(*alignment.durations[:-1], last))
 
 
-def trim_silence(alignment: Alignment, seconds: float, config: AudioConfig) -> Trimmed:
+def trim_silence(alignment: TextGridAlignment, seconds: float, config: AudioConfig) -> Trimmed:
     """Shorten the silence at each end, where there is one, to at most ``seconds``; 0 drops its symbol as well.
 
     The outer part goes: the start of the leading and the end of the trailing silence.
@@ -108,7 +108,7 @@ def trim_silence(alignment: Alignment, seconds: float, config: AudioConfig) -> T
         last_phone -= 1 if keep == 0 else 0
     kept = slice(first_phone, last_phone)
     return Trimmed(
-        alignment=Alignment(phones=alignment.phones[kept], durations=tuple(durations[kept])),
+        alignment=TextGridAlignment(phones=alignment.phones[kept], durations=tuple(durations[kept])),
         first_phone=first_phone,
         last_phone=last_phone,
         first_frame=first_frame,
@@ -124,43 +124,43 @@ def _name_silences(labels: list[str]) -> list[str]:
     ]
 
 
-def _read_tier(path: Path, where: str) -> tgt.IntervalTier:
+def _read_tier(path: Path) -> tgt.IntervalTier:
     """The phones tier, its intervals in order of time."""
-    encoding = _encoding(path, where)
+    encoding = _encoding(path)
     try:
         _check_counts(path.read_text(encoding=encoding))
         grid = tgt.read_textgrid(str(path), encoding=encoding, include_empty_intervals=True)
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: neither UTF-8 nor UTF-16 text{_at(where)}") from error
+        raise InputError(f"{path}: neither UTF-8 nor UTF-16 text") from error
     except (ValueError, IndexError) as error:
-        # tgt's own words for a broken interval are worth passing on, those of a failed conversion are not
+        # tgt's message on a broken interval is useful, that of a failed conversion is not
         reason = str(error) if "Could not" in str(error) else "truncated or malformed"
-        raise InputError(f"{path}: not a readable TextGrid: {reason.rstrip('.')}{_at(where)}") from error
+        raise InputError(f"{path}: not a readable TextGrid: {reason.rstrip('.')}") from error
     names = [tier.name for tier in grid]
     if TIER not in names:
-        raise InputError(f"{path}: no tier named {TIER}, only {', '.join(names) or 'none'}{_at(where)}")
+        raise InputError(f"{path}: no tier named {TIER}, only {', '.join(names) or 'none'}")
     tier = grid.get_tier_by_name(TIER)
     if not isinstance(tier, tgt.IntervalTier):
-        raise InputError(f"{path}: the {TIER} tier holds points, expected intervals{_at(where)}")
+        raise InputError(f"{path}: the {TIER} tier holds points, expected intervals")
     return tier
 
 
-def _encoding(path: Path, where: str) -> str:
+def _encoding(path: Path) -> str:
     """Praat writes UTF-16 with a byte order mark as soon as a label is not ASCII; others write UTF-8."""
     try:
         with path.open("rb") as file:
             head = file.read(2)
     except FileNotFoundError as error:
-        raise InputError(f"{path}: no such TextGrid{_at(where)}") from error
+        raise InputError(f"{path}: no such TextGrid") from error
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}){_at(where)}") from error
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     return "utf-16" if head in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
 
 
 def _check_counts(text: str) -> None:
     """Raise ValueError or IndexError unless the file holds as many tiers and intervals as it announces.
 
-    tgt reads a file that ends between two intervals as if it were whole. The lines are counted as tgt counts them.
+    tgt reads a file that ends between two intervals as if it were complete. The lines are counted as tgt counts them.
     """
     lines = [line.strip() for line in text.splitlines() if line.strip() not in ("", '"')]
     if not lines or lines[0] not in HEADERS or "<exists>" not in lines[4]:
@@ -176,7 +176,3 @@ def _check_counts(text: str) -> None:
         index += tier_lines + n_objects * object_lines[kind]
     if index != len(lines):
         raise ValueError
-
-
-def _at(where: str) -> str:
-    return f" ({where})" if where else ""

@@ -1,4 +1,4 @@
-"""Worker processes that share out a corpus: started once, watched, and gone when their parent is."""
+"""Worker processes that share a corpus: started once, and ended with their parent."""
 
 import math
 import multiprocessing
@@ -65,7 +65,7 @@ class WorkerPool:
                 yield from _results(done)
         except BrokenProcessPool as error:
             raise InputError(
-                "a worker process died, killed from outside or for want of memory; "
+                "a worker process died, killed from outside or out of memory; "
                 "run the same command again (an extraction with --resume), with fewer --num-workers if it happens again"
             ) from error
 
@@ -87,16 +87,16 @@ def _results(futures: set[Future]) -> Iterator[Any]:
 def _run_chunk(function: Callable[[Any, ExtractionPlan], Any], chunk: Sequence[Any], plan: ExtractionPlan) -> list:
     try:
         return [function(item, plan) for item in chunk]
-    except OSError as error:  # no space left, no permission: the next utterance would fare no better
+    except OSError as error:  # no space left, no permission: the next utterance would fail too
         raise InputError(f"{error.filename or plan.dataset_path}: {error.strerror or error}") from error
 
 
 def _start_server() -> None:
-    """Start the process that forks the workers, deaf to Ctrl-C from its first instruction on, as they will be."""
+    """Start the process that forks the workers; it ignores Ctrl-C from its first instruction on, as they will."""
     if threading.current_thread() is not threading.main_thread():
         return  # only the main thread may change what a signal does
     handler, path = signal.signal(signal.SIGINT, signal.SIG_IGN), os.environ.get("PYTHONPATH")
-    # Python before 3.12.8 does not tell the server where our modules are, and each worker would import them again
+    # Python before 3.12.8 does not pass sys.path to the server, and each worker would import our modules again
     os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).resolve().parents[2]), *([path] if path else [])])
     try:
         multiprocessing.forkserver.ensure_running()
@@ -115,7 +115,7 @@ def _start_worker() -> None:
 
 
 def _die_with_parent() -> None:
-    """A killed parent cannot stop its workers, and they would wait for work for ever."""
+    """A killed parent cannot stop its workers, which would wait for work forever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -1,8 +1,109 @@
-"""Speech to text as a command: ``inference.py`` with the checkpoint of a recognizer."""
+"""Speech to text as a command: transcripts, error rates where references are known, and how long that takes."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from common.files import write_json, write_text
+from common.logger import Logger
+from common.progress import print_line
+from common.recognition.arguments import parse_recognition
+from common.recognition.error_rates import error_counts
+from common.recognition.recognizer import Transcript
+
+PERCENTILES = (90, 95, 99)
 
 
 def recognize(argv: Sequence[str] | None) -> int:
-    """Transcribe recordings."""
-    raise NotImplementedError("the recognition room provides it")
+    """Transcribe recordings to stdout and into ``--output``; with ``--iterations``, only measure.
+
+    Raises:
+        InputError: a recording or the checkpoint cannot be read.
+        OptionError: two options do not fit together.
+    """
+    request = parse_recognition(argv)
+    request.precision.prepare_process()
+    recognizer = request.load()
+    recordings = recognizer.open(request.sources, folder=request.folder)
+    transcripts: list[Transcript] = []
+    times: list[float] = []
+
+    def show(one: Transcript) -> None:
+        if not request.quiet:
+            print_line(f"{one.wav}|{one.text}")
+
+    logger = Logger(request.log_file, stdout=False)
+    try:
+        logger.parameter(**request.parameters, precision=request.precision.name)
+        if request.iterations is not None:
+            times, measured = recognizer.measure(
+                recordings, iterations=request.iterations, warmup_steps=request.warmup_steps
+            )
+        else:
+            transcripts = recognizer.transcribe(recordings, on_result=show, on_batch=times.append)
+            measured = list(range(len(recordings.durations)))
+        rates = error_rates(transcripts)
+        duration = sum(recordings.durations[index] for index in measured)
+        figures = time_figures(times, n_utterances=len(measured), duration=duration)
+        logger.log((), rates | figures)
+    finally:
+        logger.close()
+    if request.output is not None:
+        save_transcripts(request.output, transcripts, rates)
+    for line in summary(rates, figures):
+        print_line(line)
+    return 0
+
+
+def time_figures(seconds: Sequence[float], *, n_utterances: int, duration: float) -> dict[str, float]:
+    """Times of a run's batches: ``avg_latency``, percentiles ``90%_latency`` and so on (s), and throughput.
+
+    ``duration`` is that of all recordings, in seconds.
+    """
+    figures = {"avg_latency": sum(seconds) / len(seconds)}
+    figures |= {f"{one}%_latency": float(np.percentile(seconds, one)) for one in PERCENTILES}
+    figures["avg_sequences/s"] = n_utterances / sum(seconds)
+    figures["avg_RTF"] = duration / sum(seconds)
+    return figures
+
+
+def error_rates(transcripts: Sequence[Transcript]) -> dict[str, float]:
+    """``wer`` and ``cer`` over all that have a reference, and of how many utterances, words and characters; or {}."""
+    pairs = [(one.reference, one.text) for one in transcripts if one.reference is not None]
+    if not pairs:
+        return {}
+    counts = error_counts([reference for reference, _ in pairs], [text for _, text in pairs])
+    sizes = {"references": len(pairs), "words": counts.n_words, "characters": counts.n_chars}
+    return {"wer": counts.wer, "cer": counts.cer, **sizes}
+
+
+def summary(rates: dict[str, float], times: dict[str, float]) -> list[str]:
+    """Lines of the run's figures for stdout."""
+    lines = []
+    if rates:
+        lines.append(
+            f"WER {100 * rates['wer']:.2f} %, CER {100 * rates['cer']:.2f} % ({rates['references']} utterances, "
+            f"{rates['words']} words, {rates['characters']} characters)"
+        )
+    percentiles = ", ".join(f"{one} % {1000 * times[f'{one}%_latency']:.2f}" for one in PERCENTILES)
+    lines.append(
+        f"latency of a batch {1000 * times['avg_latency']:.2f} ms ({percentiles}), "
+        f"{times['avg_sequences/s']:.2f} sequences/s, {times['avg_RTF']:.1f} x real time"
+    )
+    return lines
+
+
+def save_transcripts(path: Path, transcripts: Sequence[Transcript], rates: dict[str, float]) -> None:
+    """Write transcripts as JSON (with the figures of all), or as a table with tabs between its columns."""
+    rows = []
+    for one in transcripts:
+        errors = one.errors
+        rows.append(asdict(one) | {"wer": errors and errors.wer, "cer": errors and errors.cer})
+    if path.suffix == ".json":
+        write_json(path, {"figures": rates, "utterances": rows})
+        return
+    names = ("wav", "text", "reference", "duration", "wer", "cer")
+    lines = ["\t".join("" if row[name] is None else str(row[name]) for name in names) for row in rows]
+    write_text(path, "\n".join(["\t".join(names), *lines]) + "\n")

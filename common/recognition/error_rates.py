@@ -1,11 +1,11 @@
 """Word and character error rates of transcripts, over a whole corpus."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import jiwer
 
-_CHARACTERS = jiwer.ReduceToListOfListOfChars()  # jiwer's own choice would leave out blanks at both ends
+_CHARACTERS = jiwer.ReduceToListOfListOfChars()  # jiwer's default leaves out spaces at both ends
 
 
 @dataclass(frozen=True)
@@ -15,15 +15,10 @@ class ErrorCounts:
     word_errors: int = 0
     n_words: int = 0  # of the references
     char_errors: int = 0
-    n_chars: int = 0  # of the references, blanks included
+    n_chars: int = 0  # of the references, spaces included
 
     def __add__(self, other: "ErrorCounts") -> "ErrorCounts":
-        return ErrorCounts(
-            self.word_errors + other.word_errors,
-            self.n_words + other.n_words,
-            self.char_errors + other.char_errors,
-            self.n_chars + other.n_chars,
-        )
+        return ErrorCounts(*(one + another for one, another in zip(astuple(self), astuple(other))))
 
     @property
     def wer(self) -> float:
@@ -39,7 +34,7 @@ class ErrorCounts:
 def error_counts(references: Sequence[str], hypotheses: Sequence[str]) -> ErrorCounts:
     """Errors of each hypothesis against the reference in its place, added up.
 
-    Words are what blanks of any kind separate; case and marks count. Characters are those of the texts as given.
+    Words are separated by whitespace; case and punctuation count. Characters are those of the texts as given.
 
     Raises:
         ValueError: not as many hypotheses as references.
@@ -48,12 +43,12 @@ def error_counts(references: Sequence[str], hypotheses: Sequence[str]) -> ErrorC
         raise ValueError(f"{len(hypotheses)} hypotheses of {len(references)} references")
     if not references:
         return ErrorCounts()
-    words = jiwer.process_words(_single_blanks(references), _single_blanks(hypotheses))
+    words = jiwer.process_words(_single_spaces(references), _single_spaces(hypotheses))
     characters = jiwer.process_characters(list(references), list(hypotheses), _CHARACTERS, _CHARACTERS)
     return ErrorCounts(*_errors_and_length(words), *_errors_and_length(characters))
 
 
-def _single_blanks(texts: Sequence[str]) -> list[str]:
+def _single_spaces(texts: Sequence[str]) -> list[str]:
     return [" ".join(text.split()) for text in texts]
 
 

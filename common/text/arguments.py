@@ -1,10 +1,12 @@
 """Command-line options of the text front end, and the TextConfig they describe."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from common.cli import option_of
 from common.config import G2P, TextConfig
 from common.errors import InputError, OptionError
 from common.text.arpabet import ARPABET_AMBIGUOUS, ARPABET_BY, load_dictionary, load_heteronyms
@@ -15,6 +17,23 @@ from common.text.g2p import G2P_SETS
 from common.text.symbols import CHARACTER_SETS, PHONE_SETS
 
 NO_G2P = "none"
+# Option's destination -> field of TextConfig.
+_FIELDS = {
+    "input_type": "input_type",
+    "symbol_set": "symbol_set",
+    "text_cleaners": "cleaners",
+    "p_arpabet": "p_arpabet",
+    "handle_arpabet": "arpabet_by",
+    "handle_arpabet_ambiguous": "arpabet_ambiguous",
+    "cmudict_path": "cmudict_path",
+    "heteronyms_path": "heteronyms_path",
+    "g2p": "g2p",
+    "g2p_language": "g2p_language",
+    "prepend_space_to_text": "prepend_space",
+    "append_space_to_text": "append_space",
+}
+_PATHS = ("cmudict_path", "heteronyms_path")
+_OVERRIDES = ("p_arpabet", *_PATHS, "g2p", "g2p_language")
 
 
 def add_text_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +43,7 @@ def add_text_arguments(parser: argparse.ArgumentParser) -> None:
         "--input-type",
         choices=("char", "phone"),
         default="char",
-        help="transcripts are characters (with ARPAbet in curly braces), or blank-separated phones",
+        help="transcripts are characters (with ARPAbet in curly braces), or phones separated by spaces",
     )
     group.add_argument(
         "--symbol-set",
@@ -48,7 +67,7 @@ def add_text_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--prepend-space-to-text",
         action="store_true",
-        help="begin characters with a blank, which can take the silence before the first word",
+        help="begin characters with a space, which can take the silence before the first word",
     )
     group.add_argument("--append-space-to-text", action="store_true", help="end characters with one")
     _add_phoneme_arguments(parser)
@@ -67,7 +86,7 @@ def _add_phoneme_arguments(parser: argparse.ArgumentParser) -> None:
         "--handle-arpabet",
         choices=ARPABET_BY,
         default="word",
-        help="draw for each word, or once for a sentence, which becomes phones as a whole or not at all",
+        help="draw for each word, or once for a sentence, which becomes phones completely or not at all",
     )
     group.add_argument(
         "--handle-arpabet-ambiguous",
@@ -106,39 +125,26 @@ def text_config_from_args(args: argparse.Namespace, *, speakers: Sequence[str] =
             f"--symbol-set {args.symbol_set} does not fit --input-type {args.input_type}: "
             f"use one of {', '.join(wanted)}"
         )
-    return TextConfig(
-        input_type=args.input_type,
-        symbol_set=args.symbol_set,
-        # Phone transcripts are not cleaned, so two runs that differ in this option alone are the same.
-        cleaners=() if args.input_type == "phone" else tuple(args.text_cleaners),
-        speakers=tuple(speakers),
-        p_arpabet=args.p_arpabet,
-        arpabet_by=args.handle_arpabet,
-        arpabet_ambiguous=args.handle_arpabet_ambiguous,
-        cmudict_path=_path(args.cmudict_path),
-        heteronyms_path=_path(args.heteronyms_path),
-        prepend_space=args.prepend_space_to_text,
-        append_space=args.append_space_to_text,
-    )
+    values = _values(args, _FIELDS)
+    if args.input_type == "phone":  # which are not cleaned, so two runs that differ in this option alone are the same
+        values["cleaners"] = ()
+    return TextConfig(**values, speakers=tuple(speakers))
+
+
+def _values(args: argparse.Namespace, options: Iterable[str]) -> dict[str, Any]:
+    """Fields of TextConfig, by the ``options`` that are given."""
+    values = {_FIELDS[option]: getattr(args, option) for option in options if getattr(args, option) is not None}
+    values |= {name: str(values[name]) for name in _PATHS if name in values}
+    return values | ({"cleaners": tuple(values["cleaners"])} if "cleaners" in values else {})
 
 
 def options_of_text(config: TextConfig) -> dict[str, object]:
     """The options that ``text_config_from_args`` makes ``config`` of, by destination; speakers are no option."""
-    options = {
-        "input_type": config.input_type,
-        "symbol_set": config.symbol_set,
-        "p_arpabet": config.p_arpabet,
-        "handle_arpabet": config.arpabet_by,
-        "handle_arpabet_ambiguous": config.arpabet_ambiguous,
-        "cmudict_path": config.cmudict_path and Path(config.cmudict_path),
-        "heteronyms_path": config.heteronyms_path and Path(config.heteronyms_path),
-        "g2p": config.g2p,
-        "g2p_language": config.g2p_language,
-        "prepend_space_to_text": config.prepend_space,
-        "append_space_to_text": config.append_space,
-    }
-    is_read = config.input_type == "char" or config.g2p is not None  # phones are not cleaned
-    return options | ({"text_cleaners": list(config.cleaners)} if is_read else {})
+    options = {option: getattr(config, field) for option, field in _FIELDS.items()}
+    options |= {name: Path(options[name]) for name in _PATHS if options[name] is not None}
+    cleaners = options.pop("text_cleaners")
+    is_cleaned = config.input_type == "char" or config.g2p is not None  # phones are not
+    return options | ({"text_cleaners": list(cleaners)} if is_cleaned else {})
 
 
 def _g2p_config(args: argparse.Namespace, *, speakers: tuple[str, ...]) -> TextConfig:
@@ -165,14 +171,15 @@ def _check_phoneme_options(args: argparse.Namespace) -> None:
         raise OptionError("--p-arpabet makes phones of characters; leave out --input-type phone and --g2p, or it")
     if phones and (args.prepend_space_to_text or args.append_space_to_text):
         raise OptionError("--prepend-space-to-text and --append-space-to-text are for characters, not for phones")
-    for path, option in ((args.cmudict_path, "--cmudict-path"), (args.heteronyms_path, "--heteronyms-path")):
-        if path is not None and not args.p_arpabet:
-            raise OptionError(f"{option} is only used by --p-arpabet")
+    for name in _PATHS:
+        if getattr(args, name) is not None and not args.p_arpabet:
+            raise OptionError(f"{option_of(name)} is only used by --p-arpabet")
     if args.g2p is None and args.g2p_language != "en-us":
         raise OptionError("--g2p-language is only used by --g2p espeak")
     if args.p_arpabet:
-        load_dictionary(_path(args.cmudict_path))
-        load_heteronyms(_path(args.heteronyms_path))
+        paths = _values(args, _PATHS)
+        load_dictionary(paths.get("cmudict_path"))
+        load_heteronyms(paths.get("heteronyms_path"))
     if args.g2p is not None:
         _check_language(args.g2p_language)
 
@@ -208,36 +215,23 @@ def add_phoneme_overrides(group: argparse._ArgumentGroup) -> None:
 def override_phonemes(args: argparse.Namespace, config: TextConfig) -> TextConfig:
     """A voice's front end with the options of ``add_phoneme_overrides``, as far as they are given.
 
-    Raises ``OptionError`` for an option that the voice has no use for.
+    Raises ``OptionError`` for an option that has no effect on the voice.
     """
     _check_probability(args.p_arpabet)
     if args.g2p in G2P and config.symbol_set not in G2P_SETS:
-        raise OptionError(
-            f"--g2p {args.g2p} makes phones of the sets {' and '.join(G2P_SETS)}, but the voice reads "
-            f"{config.symbol_set}"
-        )
+        sets = " and ".join(G2P_SETS)
+        raise OptionError(f"--g2p {args.g2p} makes phones of the sets {sets}, but the voice reads {config.symbol_set}")
     if args.p_arpabet is not None and config.input_type != "char":
         raise OptionError("--p-arpabet makes phones of characters, but the voice reads phones")
-    given = {
-        "p_arpabet": args.p_arpabet,
-        "cmudict_path": _path(args.cmudict_path),
-        "heteronyms_path": _path(args.heteronyms_path),
-        "g2p": args.g2p,
-        "g2p_language": args.g2p_language,
-    }
-    changes = {name: value for name, value in given.items() if value is not None}
+    changes = _values(args, _OVERRIDES)
     if args.g2p == NO_G2P:
         changes |= {"g2p": None, "cleaners": ()}
     config = replace(config, **changes)
-    for name in ("cmudict_path", "heteronyms_path"):
+    for name in _PATHS:
         if name in changes and not config.p_arpabet:
-            raise OptionError(f"--{name.replace('_', '-')} is only used by a voice with phonemes, or --p-arpabet")
+            raise OptionError(f"{option_of(name)} is only used by a voice with phonemes, or --p-arpabet")
     if "g2p_language" in changes and config.g2p is None:
         raise OptionError("--g2p-language is only used by a voice that makes phones of text, or --g2p espeak")
     if config.g2p is not None:
         _check_language(config.g2p_language)
     return config
-
-
-def _path(path: Path | None) -> str | None:
-    return None if path is None else str(path)

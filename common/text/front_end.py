@@ -6,7 +6,7 @@ from collections import Counter
 from functools import lru_cache
 
 from common.config import TextConfig
-from common.errors import InputError
+from common.errors import InputError, at
 from common.text.arpabet import Draw, Pronouncer
 from common.text.cleaners import PUBLISHED_CLEANERS, collapse_blanks, get_cleaner
 from common.text.g2p import phones_of_text
@@ -136,7 +136,7 @@ class TextFrontEnd:
         self.dropped.update(unknown)
         ids = [self._table.id_of(symbol) for symbol in symbols if symbol in self._table]
         if not any(not self._table.symbols[index].isspace() for index in ids):
-            raise InputError(f"empty transcript {_quote(text)}: nothing to speak is left after cleaning{_at(where)}")
+            raise InputError(f"empty transcript {_quote(text)}: nothing to speak is left after cleaning{at(where)}")
         blank = [self._table.id_of(" ")] if self.config.prepend_space or self.config.append_space else []
         return blank * self.config.prepend_space + ids + blank * self.config.append_space
 
@@ -161,7 +161,7 @@ class TextFrontEnd:
             advice = "use --unknown-symbols drop or another --symbol-set"
         elif _looks_like_phones(text):
             advice = "if these are phones, use --input-type phone"
-        return f"{_quote(text)}: {named} not in symbol set {self.config.symbol_set}{_at(where)}; {advice}"
+        return f"{_quote(text)}: {named} not in symbol set {self.config.symbol_set}{at(where)}; {advice}"
 
     def warn_dropped(self) -> None:
         """One warning line on stderr that counts the symbols dropped so far; nothing when there were none."""
@@ -183,10 +183,6 @@ class TextFrontEnd:
 
 def _rebuild(config: TextConfig, unknown_symbols: str) -> TextFrontEnd:
     return TextFrontEnd(config, unknown_symbols=unknown_symbols)
-
-
-def _at(where: str) -> str:
-    return f" ({where})" if where else ""
 
 
 def _quote(text: str) -> str:

@@ -2,10 +2,9 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import Any
 
 from torch import Tensor, nn
-
-from common.data.batch import Batch
 
 Networks = dict[str, nn.Module]
 
@@ -57,7 +56,8 @@ class Objective(ABC):
     """What a model trains for: its phases, and for each loss term a numerator and its count.
 
     A step minimises, in each phase, the sum over terms of weight x (sum of numerators / sum of counts), where
-    both sums run over all micro-batches and ranks. Terms without a weight are only logged.
+    both sums run over all micro-batches and ranks. Terms without a weight are only logged. A ``batch`` is of the class
+    that the model's datasets collate.
     """
 
     phases: tuple[Phase, ...]
@@ -71,15 +71,15 @@ class Objective(ABC):
         """The weight of each term that phase ``phase`` minimises in this epoch (from 1)."""
 
     @abstractmethod
-    def counts(self, phase: str, batch: Batch) -> dict[str, Tensor]:
+    def counts(self, phase: str, batch: Any) -> dict[str, Tensor]:
         """Elements that each term of ``phase`` is summed over, scalar tensors, known before the forward pass."""
 
     @abstractmethod
-    def numerators(self, phase: str, networks: Networks, batch: Batch) -> dict[str, Tensor]:
+    def numerators(self, phase: str, networks: Networks, batch: Any) -> dict[str, Tensor]:
         """Forward pass of one micro-batch: for each term of ``counts`` its sum (scalar float32 tensors)."""
 
     @abstractmethod
-    def evaluate(self, networks: Networks, batch: Batch) -> dict[str, Term]:
+    def evaluate(self, networks: Networks, batch: Any) -> dict[str, Term]:
         """Validation terms of one batch (no gradients)."""
 
     def total(self, terms: dict[str, float], *, epoch: int) -> float:
@@ -93,6 +93,6 @@ class Objective(ABC):
         """One line for each thing that a validation's ``figures`` show to be wrong; asked after each of them."""
         return []
 
-    def examples(self, networks: Networks, batch: Batch) -> list[Example]:
+    def examples(self, networks: Networks, batch: Any) -> list[Example]:
         """A few utterances of a validation batch for plots and audio; none by default."""
         return []

@@ -3,10 +3,8 @@
 import copy
 import math
 import signal
-import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,6 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
-from common.audio.griffin_lim import griffin_lim
 from common.checkpoints.checkpoint import (
     Checkpoint,
     checkpoint_path,
@@ -23,7 +20,6 @@ from common.checkpoints.checkpoint import (
     save_checkpoint,
     saved_checkpoints,
 )
-from common.config import AudioConfig
 from common.data.batch import Batch, Dataset, ErrorsAsItems
 from common.data.sampler import EpochDraws, GlobalBatchSampler, ValidationSampler
 from common.distributed import Ranks
@@ -32,10 +28,9 @@ from common.logger import Logger
 from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
 from common.training.engine import Engine, StepResult, evaluation_mode
-from common.training.objective import Example, Networks, Objective
+from common.training.objective import Networks
+from common.training.reporter import Reporter, has_terminal
 from common.training.tensorboard import TensorBoardLogs
-
-_EXAMPLE_GRIFFIN_LIM_ITERATIONS = 16  # a rough sound is enough to monitor training
 
 
 @dataclass(frozen=True)
@@ -100,7 +95,6 @@ class Trainer:
         self._template = template
         self._ranks = ranks
         self._options = options
-        self._logger = logger
         self._position = _Position()
         self._stopping = False
         self._sampler = GlobalBatchSampler(
@@ -114,10 +108,9 @@ class Trainer:
         self._training_loader = self._loader(training_set, EpochDraws(self._sampler))
         self._validation_loader = self._loader(validation_set, validation)
         subsets = ("train", "val") if engine.ema is None else ("train", "val", "val_ema")
-        self._board = TensorBoardLogs(options.output, subsets=subsets, enabled=ranks.is_main)
+        board = TensorBoardLogs(options.output, subsets=subsets, enabled=ranks.is_main)
+        self._reporter = Reporter(logger, board, engine.objective, template.audio)
         self._ema_networks: Networks | None = None
-        self._plot_executor = ThreadPoolExecutor(max_workers=1)
-        self._pending_plots: list[Future] = []
 
     def _loader(self, dataset: Dataset, sampler: Any) -> DataLoader:
         safe: Any = ErrorsAsItems(dataset)
@@ -178,7 +171,7 @@ class Trainer:
         if position.epoch > last_epoch and self._ranks.is_main:
             print_line(f"nothing to train: {position.epoch - 1} epochs are done, --epochs is {self._options.epochs}")
         total = last_epoch * self._sampler.steps_per_epoch
-        shown = self._ranks.is_main and _has_terminal()
+        shown = self._ranks.is_main and has_terminal()
         try:
             bar: Progress[None] = progress(total=total, desc="training", unit="step", enabled=shown)
             with StopSignals() as signals, bar:
@@ -192,10 +185,9 @@ class Trainer:
                     if self._stopping and position.epoch < last_epoch:
                         return signals.received or signal.SIGTERM
                     self._position = position = _Position(epoch=position.epoch + 1)
-            self._wait_for_plots()
+            self._reporter.wait_for_plots()
         finally:
-            self._plot_executor.shutdown()
-            self._board.close()
+            self._reporter.close()
         return None
 
     def _train_epoch(self, bar: Progress, signals: StopSignals) -> None:
@@ -242,17 +234,14 @@ class Trainer:
             self._save(within_epoch=False)
 
     def _log_step(self, result: StepResult, loss: float, seconds: float) -> None:
-        position, engine = self._position, self._engine
-        objective = engine.objective
-        names = list(objective.log_style.rates) or [phase.name for phase in objective.phases]
-        rates = {f"lrate{_suffix(name, objective)}": engine.learning_rate(name) for name in names}
+        position, engine, reporter = self._position, self._engine, self._reporter
+        style = engine.objective.log_style
+        phases = list(style.rates) or [phase.name for phase in engine.objective.phases]
+        rates = reporter.phase_figures("lrate", {name: engine.learning_rate(name) for name in phases})
         speed = {"frames/s": result.n_frames / seconds, "took": seconds}
-        figures = {"loss": loss} | result.terms
-        figures |= speed | rates if objective.log_style.shows_speed else rates | speed
+        figures = {"loss": loss} | result.terms | (speed | rates if style.shows_speed else rates | speed)
         step = (position.epoch, position.steps_done, self._sampler.steps_per_epoch)
-        self._log(step, "train", figures, stdout=not _has_terminal())
-        norms = {f"grad_norm{_suffix(name, objective)}": value for name, value in result.grad_norms.items()}
-        self._board.scalars("train", engine.iteration, figures | norms)
+        reporter.update(step, figures, result.grad_norms, iteration=engine.iteration)
         if result.skipped and self._ranks.is_main:
             print_line(
                 f"warning: update {engine.iteration} skipped ({', '.join(result.skipped)}): "
@@ -266,15 +255,7 @@ class Trainer:
         figures |= {"frames/s": position.frames / position.seconds, "took": position.seconds}
         if position.skipped:
             figures["skipped"] = position.skipped
-        self._log((position.epoch,), "avg_train", figures)
-
-    def _log(self, step: tuple[int, ...], subset: str, figures: dict[str, float], *, stdout: bool = True) -> None:
-        """Log figures of a subset; those that `describe_metrics` did not name go to the JSON stream only."""
-        named = {f"{subset}_{name}": value for name, value in figures.items()}
-        for name in named:
-            if name not in self._logger.metrics:
-                self._logger.metadata(name, name=name, shown=False)
-        self._logger.log(step, named, stdout=stdout)
+        self._reporter.log((position.epoch,), "avg_train", figures)
 
     def _validate(self, networks: Networks, subset: str) -> None:
         position, engine = self._position, self._engine
@@ -282,8 +263,7 @@ class Trainer:
         figures = engine.evaluate(_raise_errors(self._validation_loader), networks=networks)
         figures = {"loss": engine.objective.total(figures, epoch=position.epoch)} | figures
         figures["took"] = time.perf_counter() - started
-        self._log((position.epoch,), subset, figures)
-        self._board.scalars(subset, engine.iteration, figures)
+        self._reporter.log((position.epoch,), subset, figures, iteration=engine.iteration)
         warnings = engine.objective.warnings(figures, epoch=position.epoch) if subset == "val" else []
         for line in warnings if self._ranks.is_main else ():
             print_line(f"warning: {line}")
@@ -295,24 +275,7 @@ class Trainer:
             return
         with evaluation_mode(networks):
             examples = self._engine.objective.examples(networks, batch.to(self._ranks.device))
-        for example in examples:
-            for title, text in example.texts.items():
-                print_line(f"{subset} {example.name} {title}: {text}")
-        # Plots and Griffin-Lim take a second or two, in which training continues.
-        self._wait_for_plots()
-        self._pending_plots.append(self._plot_executor.submit(self._draw, subset, self._engine.iteration, examples))
-
-    def _draw(self, subset: str, iteration: int, examples: list[Example]) -> None:
-        audio = self._template.audio
-        sounding = [_with_sound(example, audio) for example in examples]
-        self._board.examples(
-            subset, iteration, sounding, sampling_rate=audio.sampling_rate, hop_length=audio.hop_length
-        )
-
-    def _wait_for_plots(self) -> None:
-        """Wait for the plots and sound of the last examples; re-raises their errors."""
-        while self._pending_plots:
-            self._pending_plots.pop().result()
+        self._reporter.examples(subset, examples, iteration=self._engine.iteration)
 
     def _update_ema_networks(self) -> Networks:
         """Copies of the networks with the current EMA weights."""
@@ -387,17 +350,6 @@ def _raise_errors(batches: Any) -> Iterator[Batch]:
         yield batch
 
 
-def _with_sound(example: Example, audio: AudioConfig) -> Example:
-    """The example with the sound of its mels, where the model gave none."""
-    if example.audio:
-        return example
-    sounds = {
-        title: griffin_lim(mel.float().cpu(), audio, n_iter=_EXAMPLE_GRIFFIN_LIM_ITERATIONS)
-        for title, mel in example.mels.items()
-    }
-    return replace(example, audio=sounds)
-
-
 def _random_state(device: torch.device) -> dict[str, torch.Tensor]:
     state = {"cpu": torch.get_rng_state()}
     if device.type == "cuda":
@@ -409,28 +361,3 @@ def _set_random_state(state: dict[str, torch.Tensor], device: torch.device) -> N
     torch.set_rng_state(state["cpu"])
     if device.type == "cuda" and "cuda" in state:
         torch.cuda.set_rng_state(state["cuda"], device)
-
-
-def _suffix(phase: str, objective: Objective) -> str:
-    """Figures of a model with one phase need no phase in their name."""
-    return "" if len(objective.phases) == 1 else f"_{phase}"
-
-
-def _has_terminal() -> bool:
-    return sys.stdout.isatty() and sys.stderr.isatty()
-
-
-def describe_metrics(logger: Logger, objective: Objective) -> None:
-    """Tell the logger how to print each figure of training on stdout; the JSON stream holds more."""
-    style = objective.log_style
-    shown = ({"loss": "loss"} if style.shows_total else {}) | style.terms
-    for subset, title in (("train", ""), ("avg_train", "avg train"), ("val", "val"), ("val_ema", "val ema")):
-        for name, text in shown.items():
-            logger.metadata(f"{subset}_{name}", name=f"{title} {text}".strip(), format=style.format)
-        logger.metadata(f"{subset}_took", name="took", format="{:.2f}", unit="s")
-        logger.metadata(f"{subset}_skipped", name="skipped", format="{}")
-        speed = style.shows_speed or subset != "train"
-        logger.metadata(f"{subset}_frames/s", name="", format="{:.2f}", unit="frames/s", shown=speed)
-        for phase in objective.phases:
-            name = style.rates.get(phase.name, "lrate")
-            logger.metadata(f"{subset}_lrate{_suffix(phase.name, objective)}", name=name, format="{:.2e}")

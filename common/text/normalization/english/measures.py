@@ -3,135 +3,35 @@
 import re
 
 from common.text.normalization.english.numbers import NUMBER, cardinal, number_words, year
+from common.text.normalization.english.tables import word_table
 
-# Exactly as written: capitals tell units apart (Mb and MB, mW and MW).
-_UNITS = {
-    "mm": ("millimeter", "millimeters"),
-    "cm": ("centimeter", "centimeters"),
-    "dm": ("decimeter", "decimeters"),
-    "m": ("meter", "meters"),
-    "km": ("kilometer", "kilometers"),
-    "kms": ("kilometer", "kilometers"),
-    "nm": ("nanometer", "nanometers"),
-    "um": ("micrometer", "micrometers"),
-    "mi": ("mile", "miles"),
-    "ft": ("foot", "feet"),
-    "yd": ("yard", "yards"),
-    "yds": ("yard", "yards"),
-    "g": ("gram", "grams"),
-    "kg": ("kilogram", "kilograms"),
-    "kgs": ("kilogram", "kilograms"),
-    "mg": ("milligram", "milligrams"),
-    "ug": ("microgram", "micrograms"),
-    "lb": ("pound", "pounds"),
-    "lbs": ("pound", "pounds"),
-    "oz": ("ounce", "ounces"),
-    "l": ("liter", "liters"),
-    "L": ("liter", "liters"),
-    "ml": ("milliliter", "milliliters"),
-    "mL": ("milliliter", "milliliters"),
-    "cl": ("centiliter", "centiliters"),
-    "gal": ("gallon", "gallons"),
-    "tsp": ("teaspoon", "teaspoons"),
-    "tbsp": ("tablespoon", "tablespoons"),
-    "ha": ("hectare", "hectares"),
-    "s": ("second", "seconds"),
-    "ms": ("millisecond", "milliseconds"),
-    "us": ("microsecond", "microseconds"),
-    "ns": ("nanosecond", "nanoseconds"),
-    "sec": ("second", "seconds"),
-    "secs": ("second", "seconds"),
-    "min": ("minute", "minutes"),
-    "mins": ("minute", "minutes"),
-    "h": ("hour", "hours"),
-    "hr": ("hour", "hours"),
-    "hrs": ("hour", "hours"),
-    "yr": ("year", "years"),
-    "yrs": ("year", "years"),
-    "Hz": ("hertz", "hertz"),
-    "hz": ("hertz", "hertz"),
-    "kHz": ("kilohertz", "kilohertz"),
-    "khz": ("kilohertz", "kilohertz"),
-    "KHz": ("kilohertz", "kilohertz"),
-    "MHz": ("megahertz", "megahertz"),
-    "mhz": ("megahertz", "megahertz"),
-    "GHz": ("gigahertz", "gigahertz"),
-    "ghz": ("gigahertz", "gigahertz"),
-    "THz": ("terahertz", "terahertz"),
-    "kB": ("kilobyte", "kilobytes"),
-    "KB": ("kilobyte", "kilobytes"),
-    "kb": ("kilobyte", "kilobytes"),
-    "MB": ("megabyte", "megabytes"),
-    "mb": ("megabyte", "megabytes"),
-    "GB": ("gigabyte", "gigabytes"),
-    "gb": ("gigabyte", "gigabytes"),
-    "TB": ("terabyte", "terabytes"),
-    "tb": ("terabyte", "terabytes"),
-    "PB": ("petabyte", "petabytes"),
-    "KiB": ("kibibyte", "kibibytes"),
-    "MiB": ("mebibyte", "mebibytes"),
-    "GiB": ("gibibyte", "gibibytes"),
-    "Mb": ("megabit", "megabits"),
-    "Gb": ("gigabit", "gigabits"),
-    "bps": ("bit per second", "bits per second"),
-    "kbps": ("kilobit per second", "kilobits per second"),
-    "Kbps": ("kilobit per second", "kilobits per second"),
-    "Mbps": ("megabit per second", "megabits per second"),
-    "Gbps": ("gigabit per second", "gigabits per second"),
-    "W": ("watt", "watts"),
-    "mW": ("milliwatt", "milliwatts"),
-    "kW": ("kilowatt", "kilowatts"),
-    "MW": ("megawatt", "megawatts"),
-    "GW": ("gigawatt", "gigawatts"),
-    "kWh": ("kilowatt hour", "kilowatt hours"),
-    "MWh": ("megawatt hour", "megawatt hours"),
-    "V": ("volt", "volts"),
-    "mV": ("millivolt", "millivolts"),
-    "kV": ("kilovolt", "kilovolts"),
-    "mA": ("milliamp", "milliamps"),
-    "mAh": ("milliamp hour", "milliamp hours"),
-    "dB": ("decibel", "decibels"),
-    "db": ("decibel", "decibels"),
-    "Pa": ("pascal", "pascals"),
-    "hPa": ("hectopascal", "hectopascals"),
-    "kPa": ("kilopascal", "kilopascals"),
-    "kJ": ("kilojoule", "kilojoules"),
-    "kcal": ("kilocalorie", "kilocalories"),
-    "cal": ("calorie", "calories"),
-    "kn": ("knot", "knots"),
-    "hp": ("horsepower", "horsepower"),
-    "px": ("pixel", "pixels"),
-    "mph": ("mile per hour", "miles per hour"),
-    "MPH": ("mile per hour", "miles per hour"),
-    "kph": ("kilometer per hour", "kilometers per hour"),
-    "mpg": ("mile per gallon", "miles per gallon"),
-    "rpm": ("revolution per minute", "revolutions per minute"),
-    "RPM": ("revolution per minute", "revolutions per minute"),
-    "fps": ("frame per second", "frames per second"),
-    "bpm": ("beat per minute", "beats per minute"),
-    "dpi": ("dot per inch", "dots per inch"),
-    "psi": ("pound per square inch", "pounds per square inch"),
-    "ppm": ("part per million", "parts per million"),
-    "sq ft": ("square foot", "square feet"),
-    "sq. ft": ("square foot", "square feet"),
-    "sq km": ("square kilometer", "square kilometers"),
-    "sq m": ("square meter", "square meters"),
-    "sq mi": ("square mile", "square miles"),
-}
-# Letters that follow a number for other reasons too (5 m is a length, but "2 g", "6 s", "12 V"): only without a blank
+# One of each, exactly as written: capitals tell units apart (Mb and MB, mW and MW).
+_UNITS = word_table("""
+    mm millimeter, cm centimeter, dm decimeter, m meter, km kilometer, kms kilometer, nm nanometer, um micrometer
+    mi mile, ft foot, yd yard, yds yard, g gram, kg kilogram, kgs kilogram, mg milligram, ug microgram, lb pound
+    lbs pound, oz ounce, l liter, L liter, ml milliliter, mL milliliter, cl centiliter, gal gallon, tsp teaspoon
+    tbsp tablespoon, ha hectare, s second, ms millisecond, us microsecond, ns nanosecond, sec second, secs second
+    min minute, mins minute, h hour, hr hour, hrs hour, yr year, yrs year, Hz hertz, hz hertz, kHz kilohertz
+    khz kilohertz, KHz kilohertz, MHz megahertz, mhz megahertz, GHz gigahertz, ghz gigahertz, THz terahertz
+    kB kilobyte, KB kilobyte, kb kilobyte, MB megabyte, mb megabyte, GB gigabyte, gb gigabyte, TB terabyte
+    tb terabyte, PB petabyte, KiB kibibyte, MiB mebibyte, GiB gibibyte, Mb megabit, Gb gigabit, bps bit per second
+    kbps kilobit per second, Kbps kilobit per second, Mbps megabit per second, Gbps gigabit per second, W watt
+    mW milliwatt, kW kilowatt, MW megawatt, GW gigawatt, kWh kilowatt hour, MWh megawatt hour, V volt, mV millivolt
+    kV kilovolt, mA milliamp, mAh milliamp hour, dB decibel, db decibel, Pa pascal, hPa hectopascal, kPa kilopascal
+    kJ kilojoule, kcal kilocalorie, cal calorie, kn knot, hp horsepower, px pixel, mph mile per hour
+    MPH mile per hour, kph kilometer per hour, mpg mile per gallon, rpm revolution per minute
+    RPM revolution per minute, fps frame per second, bpm beat per minute, dpi dot per inch, psi pound per square inch
+    ppm part per million
+    """)
+_UNITS |= {f"sq{dot} ft": "square foot" for dot in ("", ".")}
+_UNITS |= {"sq km": "square kilometer", "sq m": "square meter", "sq mi": "square mile"}
+# Letters that follow a number for other reasons too (5 m is a length, but "2 g", "6 s", "12 V"): only without a space
 # or before a mark, never before a word that would make them a name.
 _LOOSE = frozenset({"s", "V", "W", "L", "us", "sec", "cal", "kn", "Pa"})
-_PER = {"h": "hour", "hr": "hour", "s": "second", "sec": "second", "min": "minute", "day": "day", "kg": "kilogram"}
-_PER |= {"l": "liter", "L": "liter", "m": "meter", "km": "kilometer", "ml": "milliliter", "cm": "centimeter"}
-_PER |= {
-    "year": "year",
-    "month": "month",
-    "week": "week",
-    "hour": "hour",
-    "second": "second",
-    "g": "gram",
-    "yr": "year",
-}
+_PER = word_table("""
+    h hour, hr hour, s second, sec second, min minute, day day, kg kilogram, l liter, L liter, m meter, km kilometer
+    ml milliliter, cm centimeter, year year, month month, week week, hour hour, second second, g gram, yr year
+    """)
 _POWERS = {"2": "square ", "3": "cubic ", "^2": "square ", "^3": "cubic "}
 
 _UNIT_NAMES = "|".join(sorted((re.escape(unit) for unit in _UNITS), key=len, reverse=True))
@@ -152,26 +52,27 @@ _FEET = re.compile(rf"(?<![\w.,'])({NUMBER})'(?![\w'])(?=\s(?:tall|high|long|wid
 _INCH_SIGN = re.compile(rf"(?<![\w.,'\"])({NUMBER})\"(?=[\s,.;:)]|$)")
 _DEGREES = re.compile(rf"(?<![\w.,]){_QUANTITY}(?:\s?°(?:\s?([CFKcf]|[NSEW](?!\.))(?![A-Za-z]))?|\s?deg\s?([CF])\b)")
 _LETTER_DEGREES = re.compile(rf"(?<![\w.,-]){_QUANTITY}\s?([CF])(?=\s(?:outside|inside|today|tonight|degrees|heat)\b)")
-_SCALES = {
-    "c": " celsius",
-    "f": " fahrenheit",
-    "k": " kelvin",
-    "n": " north",
-    "s": " south",
-    "e": " east",
-    "w": " west",
-}
+_SCALES = word_table("c celsius, f fahrenheit, k kelvin, n north, s south, e east, w west")
 _PERCENT = re.compile(rf"(?<![\w.,]){_QUANTITY}\s?%(?:-age)?")
 _SIDE = rf"{NUMBER}(?:\s?(?:mm|cm|m|km|in|ft|feet|inches))?"
 _DIMENSIONS = re.compile(rf"(?<![\w.,])({_SIDE})((?:\s*[xX*]\s*{_SIDE})+)(?![\w]|\s*=)", re.IGNORECASE)
 _PRODUCT = re.compile(r"(?<=[0-9])\s*[xX*]\s*(?=[0-9])")
 _TIMES = re.compile(rf"(?<![\w.,])({NUMBER})x(?=\s(?!\+|-|=)[a-z]|[,.;:!?)]|$)")
+_LEADING_NUMBER = re.compile("^" + NUMBER)
 _BY = re.compile(r"\s*[xX*]\s*")
 _BARE_UNIT = re.compile(r"(?<![\w.])(km/h|m/s|mph|kph|km|kg|cm|mm)(?![\w.']|/)")
 _SINGULAR_AFTER = re.compile(
     r"\s(?!(?:of|and|or|to|in|on|at|from|for|per|by|with|away|that|which|is|are|was|were|as|before|after|between)\b)[a-z]"
 )
 _ARTICLE_BEFORE = re.compile(r"\b(?:an?|the|this|that|each|every|another)\s$", re.IGNORECASE)
+
+
+def _several(unit: str) -> str:
+    """ "mile per hour" -> "miles per hour"."""
+    head, per, rest = unit.partition(" per ")
+    if head.endswith("foot"):
+        return head.removesuffix("foot") + "feet"
+    return head + ("" if head.endswith(("hertz", "horsepower")) else "s") + per + rest
 
 
 def quantity_words(sign: str | None, quantity: str, last: str | None) -> str:
@@ -188,44 +89,48 @@ def _is_one(match: re.Match, quantity: str, last: str | None, gap: str) -> bool:
     return (quantity == "1" and not last) or gap == "-" or bool(before_noun)
 
 
+def _full_stop(match: re.Match, dotted: bool) -> str:
+    """The full stop of an abbreviated unit that also ends the sentence."""
+    return "." if dotted and re.match(r"\s*$|\s+[A-Z]", match.string[match.end() :]) else ""
+
+
 def _read_unit(match: re.Match) -> str:
     sign, quantity, last, gap, name, power, per, per_power, stop = match.groups()
     if name in _LOOSE and gap != "" and (gap == "-" or re.match(r"\s[A-Za-z]", match.string[match.end() :])):
         return match[0]
     if name == "s" and gap == "" and not per and "." not in quantity:  # "10s" is several tens; "0.5s" is a time
         return match[0]
-    one, several = _UNITS[name]
-    unit = _POWERS.get(power or "", "") + (one if _is_one(match, quantity, last, gap) else several)
+    one = _UNITS[name]
+    unit = _POWERS.get(power or "", "") + (one if _is_one(match, quantity, last, gap) else _several(one))
     if per:
         unit += f" per {_PER[per]}" + (" squared" if per_power else "")
-    ends = stop and re.match(r"\s*$|\s+[A-Z]", match.string[match.end() :])
-    return f"{quantity_words(sign, quantity, last)} {unit}{'.' if ends else ''}"
+    return f"{quantity_words(sign, quantity, last)} {unit}{_full_stop(match, bool(stop))}"
 
 
 def _read_inches(match: re.Match) -> str:
     sign, quantity, last = match.group(1, 2, 3)
     gap = match[4] if match.re is _INCHES else ""
     unit = "inch" if _is_one(match, quantity, last, gap) else "inches"
-    ends = match[0].endswith(".") and re.match(r"\s*$|\s+[A-Z]", match.string[match.end() :])
-    return f"{quantity_words(sign, quantity, last)} {unit}{'.' if ends else ''}"
+    return f"{quantity_words(sign, quantity, last)} {unit}{_full_stop(match, match[0].endswith('.'))}"
 
 
 def _read_degrees(match: re.Match) -> str:
     scale = _SCALES.get((match[4] or match[5] or "").lower(), "")
+    words = quantity_words(*match.group(1, 2, 3))
+    if scale == "kelvin":
+        return f"{words} kelvin"
     one = (match[2], match[3]) == ("1", None) or (not scale and _is_one(match, match[2], match[3], ""))
-    if scale == " kelvin":
-        return f"{quantity_words(*match.group(1, 2, 3))} kelvin"
-    return f"{quantity_words(*match.group(1, 2, 3))} degree{'' if one else 's'}{scale}"
+    return f"{words} degree{'' if one else 's'} {scale}".rstrip()
 
 
 def _side(text: str) -> str:
     """One side of "1920x1080": four digits are read in pairs, as years are."""
-    number = re.match(NUMBER, text)[0]
+    number = _LEADING_NUMBER.findall(text)[0]
     words = year(int(number)) if re.fullmatch(r"[1-9][0-9]{3}", number) else number_words(number)
     unit = text[len(number) :].strip().lower()
     if unit == "in":
         return words + " inch"
-    return f"{words} {_UNITS[unit][1]}" if unit in _UNITS else f"{words} {unit}".strip()
+    return f"{words} {_several(_UNITS[unit])}" if unit in _UNITS else f"{words} {unit}".strip()
 
 
 def _read_dimensions(match: re.Match) -> str:
@@ -257,7 +162,7 @@ def read_measures(text: str) -> str:
     if "'" in text or '"' in text or "ft" in text or "feet" in text:
         text = _heights(text)
     text = _DEGREES.sub(_read_degrees, text)
-    text = _LETTER_DEGREES.sub(lambda m: f"{quantity_words(*m.group(1, 2, 3))} degrees{_SCALES[m[4].lower()]}", text)
+    text = _LETTER_DEGREES.sub(lambda m: f"{quantity_words(*m.group(1, 2, 3))} degrees {_SCALES[m[4].lower()]}", text)
     text = _PERCENT.sub(lambda match: f"{quantity_words(*match.group(1, 2, 3))} percent", text)
     text = _DIMENSIONS.sub(_read_dimensions, text)
     text = _PRODUCT.sub(" times ", text)
@@ -269,7 +174,5 @@ def read_measures(text: str) -> str:
 
 def read_bare_units(text: str) -> str:
     """Units without a number: "a few km away" -> "a few kilometers away"."""
-    return _BARE_UNIT.sub(
-        lambda match: {"km/h": "kilometers per hour", "m/s": "meters per second"}.get(match[1]) or _UNITS[match[1]][1],
-        text,
-    )
+    per = {"km/h": "kilometer per hour", "m/s": "meter per second"}
+    return _BARE_UNIT.sub(lambda match: _several(per.get(match[1]) or _UNITS[match[1]]), text)

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from common.text.normalization.english.numbers import NUMBER, cardinal, number_words
+from common.text.normalization.english.tables import word_table
 
 
 @dataclass(frozen=True)
@@ -45,28 +46,14 @@ _CODES = {
     "AUD": _Currency("australian dollar", "australian dollars", "cent", "cents"),
     "INR": _Currency("rupee", "rupees", "paisa", "paise"),
 }
-_MAGNITUDES = {
-    "hundred": "hundred",
-    "thousand": "thousand",
-    "million": "million",
-    "billion": "billion",
-    "trillion": "trillion",
-    "k": "thousand",
-    "m": "million",
-    "mn": "million",
-    "mln": "million",
-    "mil": "million",
-    "b": "billion",
-    "bn": "billion",
-    "bln": "billion",
-    "t": "trillion",
-    "tn": "trillion",
-    "trn": "trillion",
-}
+_MAGNITUDES = word_table("""
+    hundred hundred, thousand thousand, million million, billion billion, trillion trillion, k thousand, m million
+    mn million, mln million, mil million, b billion, bn billion, bln billion, t trillion, tn trillion, trn trillion
+    """)
 _SIGN = "[$£€¥₩₹]"
 _LONGEST_FIRST = "|".join(sorted(_MAGNITUDES, key=len, reverse=True))
 _MAGNITUDE = (
-    rf"(?:(?:[\s-](?=[A-Za-z]{{2}}))?({_LONGEST_FIRST})(?![A-Za-z0-9]))?"  # a lone letter has no blank before it
+    rf"(?:(?:[\s-](?=[A-Za-z]{{2}}))?({_LONGEST_FIRST})(?![A-Za-z0-9]))?"  # a lone letter has no space before it
 )
 _AMOUNT = rf"({NUMBER}|\.[0-9]+)"
 _SIGNED = re.compile(

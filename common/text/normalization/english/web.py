@@ -4,12 +4,13 @@ import re
 
 from common.text.normalization.english.numbers import cardinal, digits
 from common.text.normalization.english.pronunciation import is_spelled_in_lower_case
+from common.text.normalization.english.tables import word_table
 
 _DOMAINS = "com|org|net|edu|gov|mil|info|biz|int|io|ai|tv|dev|app|co|uk|de|fr|eu|au|ca|jp|ch|nl|ie|nz|us"
 _FILES = (
     "txt|pdf|py|jpg|jpeg|png|gif|mp3|mp4|wav|flac|html|htm|exe|zip|doc|docx|csv|json|xml|js|md|sh|xls|xlsx|ppt|tsv|cpp"
 )
-_SPELLED_DOMAINS = frozenset(("tv", "ai", "uk", "de", "fr", "eu", "au", "ca", "jp", "ch", "nl", "ie", "nz", "us", "io"))
+_SPELLED_DOMAINS = frozenset("tv ai uk de fr eu au ca jp ch nl ie nz us io".split())
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?"
 _PATH = r"(?::[0-9]+)?(?:[/?#](?:[^\s,;!?()\"']*[\w/])?)*"
 _EMAIL = re.compile(r"\b[A-Za-z0-9][\w.+-]*@[A-Za-z0-9][A-Za-z0-9-]*(?:\.[A-Za-z0-9-]*[A-Za-z0-9])+")
@@ -21,21 +22,10 @@ _SCHEME = re.compile(r"^(?:https?|ftp)://")
 _HASHTAG = re.compile(r"(?<![\w&])#(?=[A-Za-z])")
 _HANDLE = re.compile(r"(?<![\w.])@(?=\w)")
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^A-Za-z0-9]")
-_SIGNS = {
-    ".": "dot",
-    "/": "slash",
-    "-": "dash",
-    "_": "underscore",
-    ":": "colon",
-    "?": "question mark",
-    "=": "equals",
-    "&": "and",
-    "#": "hash",
-    "+": "plus",
-    "%": "percent",
-    "~": "tilde",
-    "@": "at",
-}
+_SIGNS = word_table("""
+    . dot, / slash, - dash, _ underscore, : colon, ? question mark, = equals, & and, # hash, + plus, % percent
+    ~ tilde, @ at
+    """)
 
 
 def _read_part(part: str, *, is_domain: bool) -> str:

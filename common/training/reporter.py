@@ -1,0 +1,119 @@
+"""What a training run reports: figures on stdout and in the JSON log, curves, plots and sound in TensorBoard."""
+
+import sys
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+
+from common.audio.griffin_lim import griffin_lim
+from common.config import AudioConfig
+from common.logger import Logger
+from common.progress import print_line
+from common.training.objective import Example, Objective
+from common.training.tensorboard import TensorBoardLogs
+
+_GRIFFIN_LIM_ITERATIONS = 16  # a rough sound is enough to monitor training
+
+
+class Reporter:
+    """Reports what the trainer measures; ``board`` is enabled on the main process alone, as is ``logger``."""
+
+    def __init__(self, logger: Logger, board: TensorBoardLogs, objective: Objective, audio: AudioConfig) -> None:
+        self._logger = logger
+        self._board = board
+        self._objective = objective
+        self._audio = audio
+        self._plot_executor = ThreadPoolExecutor(max_workers=1)
+        self._pending_plots: list[Future] = []
+        self._describe_metrics()
+
+    def phase_figures(self, name: str, values: dict[str, float]) -> dict[str, float]:
+        """Values by phase as figures: ``{"generator": 1e-3}`` -> ``{"lrate_generator": 1e-3}``."""
+        return {f"{name}{self._suffix(phase)}": value for phase, value in values.items()}
+
+    def log(
+        self,
+        step: tuple[int, ...],
+        subset: str,
+        figures: dict[str, float],
+        *,
+        iteration: int | None = None,
+        stdout: bool = True,
+    ) -> None:
+        """Log figures of a subset, and add them to its curves at ``iteration`` where that is given.
+
+        Figures without a description go to the JSON stream only.
+        """
+        named = {f"{subset}_{name}": value for name, value in figures.items()}
+        for name in named:
+            if name not in self._logger.metrics:
+                self._logger.metadata(name, name=name, shown=False)
+        self._logger.log(step, named, stdout=stdout)
+        if iteration is not None:
+            self._board.scalars(subset, iteration, figures)
+
+    def update(
+        self, step: tuple[int, ...], figures: dict[str, float], grad_norms: dict[str, float], *, iteration: int
+    ) -> None:
+        """Log one update; a terminal has a progress bar instead of its line."""
+        self.log(step, "train", figures, stdout=not has_terminal())
+        self._board.scalars("train", iteration, figures | self.phase_figures("grad_norm", grad_norms))
+
+    def examples(self, subset: str, examples: Sequence[Example], *, iteration: int) -> None:
+        """Print the examples' texts and add their plots and sound to TensorBoard, while training continues."""
+        for example in examples:
+            for title, text in example.texts.items():
+                print_line(f"{subset} {example.name} {title}: {text}")
+        self.wait_for_plots()
+        self._pending_plots.append(self._plot_executor.submit(self._plot, subset, iteration, list(examples)))
+
+    def wait_for_plots(self) -> None:
+        """Wait for the plots and sound of the last examples; re-raises their errors."""
+        while self._pending_plots:
+            self._pending_plots.pop().result()
+
+    def close(self) -> None:
+        """Finish plots and close the TensorBoard files."""
+        self._plot_executor.shutdown()
+        self._board.close()
+
+    def _plot(self, subset: str, iteration: int, examples: list[Example]) -> None:
+        audio = self._audio
+        sounding = [_with_sound(example, audio) for example in examples]
+        rate, hop_length = audio.sampling_rate, audio.hop_length
+        self._board.examples(subset, iteration, sounding, sampling_rate=rate, hop_length=hop_length)
+
+    def _suffix(self, phase: str) -> str:
+        """Figures of a model with one phase need no phase in their name."""
+        return "" if len(self._objective.phases) == 1 else f"_{phase}"
+
+    def _describe_metrics(self) -> None:
+        """Tell the logger how to print each figure of training on stdout; the JSON stream holds more."""
+        style, logger = self._objective.log_style, self._logger
+        shown = ({"loss": "loss"} if style.shows_total else {}) | style.terms
+        for subset, title in (("train", ""), ("avg_train", "avg train"), ("val", "val"), ("val_ema", "val ema")):
+            for name, text in shown.items():
+                logger.metadata(f"{subset}_{name}", name=f"{title} {text}".strip(), format=style.format)
+            logger.metadata(f"{subset}_took", name="took", format="{:.2f}", unit="s")
+            logger.metadata(f"{subset}_skipped", name="skipped", format="{}")
+            speed = style.shows_speed or subset != "train"
+            logger.metadata(f"{subset}_frames/s", name="", format="{:.2f}", unit="frames/s", shown=speed)
+            for phase in self._objective.phases:
+                name = style.rates.get(phase.name, "lrate")
+                logger.metadata(f"{subset}_lrate{self._suffix(phase.name)}", name=name, format="{:.2e}")
+
+
+def has_terminal() -> bool:
+    """Whether a terminal shows the run's progress bar."""
+    return sys.stdout.isatty() and sys.stderr.isatty()
+
+
+def _with_sound(example: Example, audio: AudioConfig) -> Example:
+    """The example with the sound of its mels, where the model gave none."""
+    if example.audio:
+        return example
+    sounds = {
+        title: griffin_lim(mel.float().cpu(), audio, n_iter=_GRIFFIN_LIM_ITERATIONS)
+        for title, mel in example.mels.items()
+    }
+    return replace(example, audio=sounds)

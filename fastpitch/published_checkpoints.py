@@ -1,0 +1,105 @@
+"""FastPitch's published checkpoints."""
+
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints.layout import optimizer_by_name, without_prefix
+from common.config import AudioConfig, TextConfig
+from common.errors import CheckpointError
+from common.text.symbols import CHARACTER_SETS, get_symbol_table
+
+_NOT_PARAMETERS = ("pitch_mean", "pitch_std", "pos_emb.inv_freq")  # buffers, by the end of their keys
+_AUDIO_FIELDS = ("sampling_rate", "filter_length", "hop_length", "win_length", "mel_fmin", "mel_fmax")
+# FastPitch 1.0 stores no name of its symbol set, only the kind of input and how many symbols there are.
+_SYMBOL_SETS = {
+    ("char", 148): "english_basic",
+    ("char", 123): "english_basic_lowercase",
+    ("char", 176): "english_expanded",
+    ("phone", 88): "arpabet",
+    ("phone", 151): "ipa",
+    ("phone", 173): "xsampa",
+    ("phone", 46): "combilex",
+}
+
+
+def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint | None:
+    """Layout of FastPitch's train.py: config, state_dict, ema_state_dict, optimizer, epoch, iteration, scaler; None for
+    a file of another layout, by its keys.
+
+    Version 1.1 adds train_setup, the options it was trained with; its keys show the learned alignment.
+
+    Raises:
+        CheckpointError: a part is missing or damaged.
+    """
+    given = payload.get("state_dict")
+    if not isinstance(given, dict):
+        return None
+    state = without_prefix(given)
+    if not {"encoder.word_emb.weight", "duration_predictor.fc.weight"} <= state.keys():
+        return None
+    try:
+        return _read(payload, state, training=training)
+    except (LookupError, TypeError, AttributeError, ValueError, RuntimeError) as error:
+        raise CheckpointError(f"{path}: a damaged checkpoint of FastPitch ({error!r})") from error
+
+
+def _read(payload: dict[str, Any], state: dict[str, Tensor], *, training: bool) -> Checkpoint:
+    config = {"symbol_type": "char"} | payload["config"]  # NVIDIA's versions read characters alone
+    config["learned_alignment"] = any(key.startswith("attention.") for key in state)
+    setup = payload.get("train_setup") or {}
+    ema = payload.get("ema_state_dict")
+    n_symbols = config["n_symbols"]
+    return Checkpoint(
+        model="FastPitch",
+        config=config,
+        audio=AudioConfig(
+            n_mels=config["n_mel_channels"], **{key: setup[key] for key in _AUDIO_FIELDS if key in setup}
+        ),
+        text=_text_of_setup(setup, n_symbols=n_symbols) or _text_config(config["symbol_type"], n_symbols),
+        networks={"fastpitch": state},
+        ema=None if ema is None else {"fastpitch": without_prefix(ema)},
+        training=_training_state(payload, state) if training else None,
+    )
+
+
+def _text_of_setup(setup: dict[str, Any], *, n_symbols: int) -> TextConfig | None:
+    """The text front end that FastPitch 1.1 stores with its weights; None where it stores none, or one of other size.
+
+    Its dictionary and its heteronyms are not in the checkpoint: the toolkit's take their place.
+    """
+    name = setup.get("symbol_set")
+    if name not in CHARACTER_SETS or get_symbol_table(name).n_symbols != n_symbols:
+        return None
+    return TextConfig(
+        symbol_set=name,
+        cleaners=tuple(setup["text_cleaners"]),
+        p_arpabet=float(setup.get("p_arpabet", 0.0)),
+        prepend_space=bool(setup.get("prepend_space_to_text", False)),
+        append_space=bool(setup.get("append_space_to_text", False)),
+    )
+
+
+def _text_config(symbol_type: str, n_symbols: int) -> TextConfig | None:
+    """The text front end that fits, or None where no symbol set has that many symbols."""
+    if symbol_type == "pf":
+        return TextConfig(input_type="pf", symbol_set="", cleaners=())
+    name = _SYMBOL_SETS.get((symbol_type, n_symbols))
+    if name is None:
+        return None
+    return TextConfig(input_type=symbol_type, symbol_set=name, cleaners=("english_cleaners",) * (symbol_type == "char"))
+
+
+def _training_state(payload: dict[str, Any], state: dict[str, Tensor]) -> dict[str, Any] | None:
+    """Epoch, iteration and optimizer state; the original numbers parameters in the order of the state dict."""
+    optimizer = payload.get("optimizer")
+    if not optimizer:
+        return None
+    saved = optimizer_by_name(optimizer, [f"fastpitch.{key}" for key in state if not key.endswith(_NOT_PARAMETERS)])
+    if "amsgrad" not in saved["settings"]:  # LAMB, whose state leaves these two at the values they always had
+        saved["settings"] |= {"clamp_value": 10.0, "debias": False}
+        for values in saved["states"].values():
+            values["step"] = int(values["step"])  # the same for all, counted without asking the device
+    return {"epoch": payload["epoch"], "iteration": payload["iteration"], "optimizers": {"fastpitch": saved}}

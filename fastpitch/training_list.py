@@ -1,0 +1,89 @@
+"""Training lists of FastPitch: their columns, and the speakers that they name."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from common.data.filelist import FilelistEntry, first_fields, read_filelist
+from common.errors import InputError
+
+WITH_DURATIONS = ("mel", "durations", "pitch", "text")
+FEATURES = ("mel", "pitch", "text")  # pitch of each frame, Hz
+RECORDINGS = ("wav", "text")
+_LONGEST_LIST = 12  # names shown in a message
+
+
+def read_list(filelist: Path, *, learned_alignment: bool) -> list[FilelistEntry]:
+    """The lines of a list, each with its speaker where there is such a column.
+
+    Raises:
+        InputError: the list is missing or malformed, or has durations for ``learned_alignment``, or the reverse.
+    """
+    first, *others = first_fields(filelist)
+    n_features = sum(field.endswith(".pt") for field in (first, *others[:2]))
+    expected = f"{'|'.join(RECORDINGS)} or {'|'.join(FEATURES)}"
+    if learned_alignment and n_features == 3:
+        raise InputError(f"{filelist}: has a column of durations, which --learned-alignment finds; expected {expected}")
+    if not learned_alignment and first and not first.endswith(".pt"):
+        raise InputError(
+            f"{filelist}: lists {first}, expected {'|'.join(WITH_DURATIONS)}; to train without durations, from "
+            f"{expected}, add --learned-alignment"
+        )
+    columns = WITH_DURATIONS if not learned_alignment else FEATURES if n_features else RECORDINGS
+    return read_filelist(filelist, columns=columns, optional=("speaker",))
+
+
+def has_durations(filelist: Path) -> bool:
+    """Whether a list has the columns of `WITH_DURATIONS`, by its first line."""
+    return sum(field.endswith(".pt") for field in first_fields(filelist)[:3]) == 3
+
+
+def speaker_names(
+    entries: Sequence[FilelistEntry], n_speakers: int | None, *, known: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Names of the speakers in a training list, in order of their ids; empty where lines have no speaker or a number.
+
+    ``n_speakers`` None takes each different value of the column as a speaker's name, numbers among them. With a
+    number, a column of numbers gives the ids themselves, and 1 ignores the column. ``known`` names, those of the
+    voice to start from, come first, whether the list has them or not.
+
+    Raises:
+        InputError: there are more names than ``n_speakers``.
+    """
+    values = {entry.fields["speaker"] for entry in entries if "speaker" in entry.fields}
+    if n_speakers is not None and not known and (n_speakers == 1 or all(value.isdecimal() for value in values)):
+        return ()
+    new = sorted(values - set(known), key=lambda value: (int(value) if value.isdecimal() else float("inf"), value))
+    names = (*known, *new)
+    if n_speakers is not None and len(names) > n_speakers:
+        raise InputError(
+            f"{entries[0].where.rpartition(':')[0]}: {len(names)} speakers ({shown(names)}), but --n-speakers "
+            f"{n_speakers}; leave the option out"
+        )
+    return names
+
+
+def speaker_id(entry: FilelistEntry, *, names: Sequence[str], n_speakers: int) -> int | None:
+    """The speaker's id in a line; None for a model of one voice.
+
+    Raises:
+        InputError: several speakers and none in the line, or one that the model does not have.
+    """
+    value = entry.fields.get("speaker")
+    if n_speakers == 1 and (not names or value is None):
+        return None
+    if value is None:
+        wanted = "|".join((*entry.fields, "speaker"))
+        raise InputError(f"{entry.where}: no speaker column; expected {wanted} for several speakers")
+    if value in names:
+        return names.index(value) if n_speakers > 1 else None
+    if names:
+        raise InputError(f"{entry.where}: speaker {value!r}, expected one of {shown(names)}")
+    if not value.isdecimal() or int(value) >= n_speakers:
+        raise InputError(f"{entry.where}: speaker {value!r}, expected a number from 0 to {n_speakers - 1}")
+    return int(value)
+
+
+def shown(names: Sequence[str], *, most: int = _LONGEST_LIST) -> str:
+    """Names for a message, all of them unless they are more than ``most``."""
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest

@@ -1,0 +1,276 @@
+"""HiFi-GAN's published checkpoints, NVIDIA's and the authors', with the files that belong to them in their folder."""
+
+import re
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from common.checkpoints.checkpoint import Checkpoint, read_payload
+from common.checkpoints.layout import optimizer_by_name, without_prefix
+from common.config import AudioConfig
+from common.errors import CheckpointError, InputError
+from common.files import read_json
+
+State = dict[str, Tensor]
+_LARGEST_CONFIG = 100_000  # bytes; larger JSON files of a folder are not searched for a configuration
+_PERIODS = [2, 3, 5, 7, 11]  # samples; no published file records them
+_PAIRS = (("g_", "do_"), ("hifigan_gen_", "hifigan_discrim_"))  # names of a generator's file and its discriminators'
+_NETWORK = (
+    "resblock",
+    "upsample_rates",
+    "upsample_kernel_sizes",
+    "upsample_initial_channel",
+    "resblock_kernel_sizes",
+    "resblock_dilation_sizes",
+)
+# AudioConfig's fields and their names in the two layouts.
+_COMMON_AUDIO = {"sampling_rate": "sampling_rate", "n_mels": "num_mels"}
+_AUTHORS_AUDIO = _COMMON_AUDIO | {
+    "filter_length": "n_fft",
+    "hop_length": "hop_size",
+    "win_length": "win_size",
+    "mel_fmin": "fmin",
+    "mel_fmax": "fmax",
+}
+_NVIDIA_AUDIO = _COMMON_AUDIO | {
+    name: name for name in ("filter_length", "hop_length", "win_length", "mel_fmin", "mel_fmax")
+}
+# Neither layout records these two; both were trained with aligned frames of recordings scaled to 0.95, but vocoders
+# fine-tuned on a generator's mels, which are usually centered, are written in the same way.
+_UNRECORDED = {"framing": "aligned", "peak": 0.95}
+_FLAT_RESBLOCK = re.compile(r"resblocks\.(\d+)\.(convs.*)")
+_TRAINED_PARTS = {"discriminator": ("msd", "mpd"), "generator": ("generator",)}  # in their optimizers' order
+
+
+def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint | None:
+    """A generator's file as a checkpoint, with the discriminators and optimizers of its folder if ``training``.
+
+    Without discriminators in its folder, ``networks`` has the generator alone and ``training`` is None. The result is
+    None for a file of another layout.
+
+    Raises:
+        CheckpointError: there is no configuration, or it does not fit; the discriminators' file is damaged, or given
+            in place of the generator's.
+    """
+    found = _generator_state(payload)
+    if found is None:
+        if isinstance(payload.get("mpd"), dict) and isinstance(payload.get("msd"), dict):
+            generator = _partner(path, "generator")
+            advice = f"give its generator, {generator}" if generator else "its generator is not in the same folder"
+            raise CheckpointError(f"{path}: holds HiFi-GAN's discriminators, which cannot infer; {advice}")
+        return None
+    weights = _conv1d_tensors(found)
+    config, audio, assumed = _description(payload, weights, path=path)
+    n_kernels = len(config["resblock_kernel_sizes"])
+    networks, ema = {"generator": _with_our_names(weights, n_kernels=n_kernels)}, {}
+    if payload.get("gen_ema") is not None:
+        averages = _conv1d_tensors(without_prefix(payload["gen_ema"]))
+        ema["generator"] = _with_our_names(averages, n_kernels=n_kernels)
+    state = None
+    if training and (source := _partner(path, "discriminators")):
+        discriminators = read_payload(source)
+        try:
+            for name in ("mpd", "msd"):
+                networks[name] = without_prefix(discriminators[name])
+                if discriminators.get(f"{name}_ema") is not None:
+                    ema[name] = without_prefix(discriminators[f"{name}_ema"])
+            config |= _discriminator_config(networks["mpd"], networks["msd"])
+            state = _training_state(discriminators, networks)
+        except (LookupError, TypeError, AttributeError, ValueError, RuntimeError) as error:
+            raise CheckpointError(f"{source}: damaged discriminators of HiFi-GAN ({error!r})") from error
+    return Checkpoint(
+        model="HiFi-GAN",
+        config=config,
+        audio=audio,
+        text=None,
+        networks=networks,
+        ema=ema or None,
+        training=state,
+        assumed=assumed,
+    )
+
+
+def _generator_state(payload: dict[str, Any]) -> State | None:
+    """The generator's weights in a payload: named so, as a ``state_dict``, or all of it; else None."""
+    for state in (payload.get("generator"), payload.get("state_dict"), payload):
+        if isinstance(state, dict):
+            named = without_prefix(state)
+            if "conv_pre.bias" in named and "conv_post.bias" in named and any(key.startswith("ups.") for key in named):
+                return named
+    return None
+
+
+def _partner(path: Path, part: str) -> Path | None:
+    """The file of the other ``part`` that was saved together with ``path``, if it is there."""
+    for pair in _PAIRS:
+        own, other = reversed(pair) if part == "generator" else pair
+        if path.name.startswith(own):
+            found = path.with_name(other + path.name.removeprefix(own))
+            return found if found.is_file() else None
+    return None
+
+
+def _description(
+    payload: dict[str, Any], weights: State, *, path: Path
+) -> tuple[dict[str, Any], AudioConfig, tuple[str, ...]]:
+    """The generator's part of ModelConfig, its mels, and the fields of these that are assumed.
+
+    They come from ``config`` and ``train_setup`` of NVIDIA's file, where what it does not record is as in NVIDIA's
+    recipe, or from the authors' ``config.json`` in the folder of theirs.
+    """
+    if isinstance(payload.get("config"), dict):
+        source, values = path, payload["config"]
+        missing = [key for key in _NETWORK if key not in values]
+        if missing:
+            raise CheckpointError(f"{path}: its configuration lacks {', '.join(missing)}")
+        config = _network_config(values, weights, source=path, path=path) | {"msd_pooling_padding": 1}
+        setup = payload.get("train_setup") or {}
+        recorded = {field: setup[key] for field, key in _NVIDIA_AUDIO.items() if key in setup}
+        known = {"n_mels": config["n_mel_channels"], "hop_length": prod(config["upsample_rates"])} | recorded
+    else:
+        source, values = _authors_config(path)
+        config = _network_config(values, weights, source=source, path=path) | {"msd_pooling_padding": 2}
+        known = {field: values[key] for field, key in _AUTHORS_AUDIO.items()}
+    try:
+        floats = {key: float(known[key]) for key in ("mel_fmin", "mel_fmax") if known.get(key) is not None}
+        audio = AudioConfig(**known | floats | _UNRECORDED)
+    except (TypeError, ValueError, InputError) as error:
+        raise CheckpointError(f"{source}: its audio cannot be read ({error})") from error
+    return config, audio, (*(field for field in _NVIDIA_AUDIO if field not in known), *_UNRECORDED)
+
+
+def _authors_config(path: Path) -> tuple[Path, dict[str, Any]]:
+    """The configuration in a generator's folder: config.json, or the one JSON file of such a form."""
+    expected = path.with_name("config.json")
+    named = expected.is_file()
+    fitting = {}
+    for file in [expected] if named else sorted(path.parent.glob("*.json")):
+        if not named and (not file.is_file() or file.stat().st_size > _LARGEST_CONFIG):
+            continue
+        try:
+            values = read_json(file)
+        except InputError as error:
+            if named:
+                raise CheckpointError(f"{error}; it describes {path.name}") from error
+            continue
+        keys = (*_NETWORK, *_AUTHORS_AUDIO.values())
+        missing = [key for key in keys if not isinstance(values, dict) or key not in values]
+        if named and missing:
+            raise CheckpointError(f"{file}: no configuration of HiFi-GAN, it lacks {', '.join(missing)}")
+        if not missing:
+            fitting[file] = values
+    if len(fitting) == 1:
+        return next(iter(fitting.items()))
+    names = ", ".join(file.name for file in fitting)
+    problem = f"each of {names} could describe it" if fitting else "a HiFi-GAN generator without its configuration"
+    wanted = "the right one" if fitting else "the config.json it was trained with"
+    raise CheckpointError(f"{path}: {problem}; copy {wanted} to {expected}")
+
+
+def _network_config(values: dict[str, Any], weights: State, *, source: Path, path: Path) -> dict[str, Any]:
+    """The generator's fields of ModelConfig, compared with the weights where these show them."""
+    network = {key: values[key] for key in _NETWORK} | {"resblock": str(values["resblock"])}
+    for key in _NETWORK:
+        if key.endswith("s") and not isinstance(network[key], list):
+            raise CheckpointError(f"{source}: {key} is {network[key]!r}, expected a list")
+    first = _convolution(weights, "conv_pre")
+    n_ups = sum(re.fullmatch(r"ups\.\d+\.bias", key) is not None for key in weights)
+    shown = {
+        "resblock": "1" if any(".convs1." in key for key in weights) else "2",
+        "upsample_initial_channel": first.size(0),
+        "upsample_kernel_sizes": [_convolution(weights, f"ups.{index}").size(2) for index in range(n_ups)],
+    }
+    differing = [
+        f"{key} is {network[key]}, in the weights {value}" for key, value in shown.items() if network[key] != value
+    ]
+    if differing:
+        name = "its configuration" if source == path else str(source)
+        raise CheckpointError(f"{path}: does not fit {name}: {'; '.join(differing)}")
+    return network | {"n_mel_channels": first.size(1)}
+
+
+def _convolution(weights: State, name: str) -> Tensor:
+    """The weight of a convolution, up to the scale of its rows."""
+    return weights[f"{name}.weight_v"] if f"{name}.weight_v" in weights else weights[f"{name}.weight"]
+
+
+def _conv1d_tensors(state: State) -> State:
+    """Weights without the last dimension of 1 that NVIDIA's first version had, and under weight norm."""
+    tensors: State = {}
+    for key, value in state.items():
+        if value.dim() == 4 and value.size(3) == 1:
+            value = value.squeeze(3)
+        if key.endswith(".weight"):
+            norms = torch.norm_except_dim(value, 2, 0)
+            # Where a complete row is zero, its norm is, and any direction will do but zero.
+            tensors |= {f"{key}_g": norms, f"{key}_v": torch.where(norms == 0, 1.0, value)}
+        else:
+            tensors[key] = value
+    return tensors
+
+
+def _with_our_names(state: State, *, n_kernels: int) -> State:
+    """Residual blocks by stage and kernel, which the authors number consecutively."""
+
+    def renamed(key: str) -> str:
+        found = _FLAT_RESBLOCK.fullmatch(key)
+        if found is None:
+            return key
+        stage, kernel = divmod(int(found[1]), n_kernels)
+        return f"resblocks.{stage}.{kernel}.{found[2]}"
+
+    return {renamed(key): value for key, value in state.items()}
+
+
+def _discriminator_config(mpd: State, msd: State) -> dict[str, Any]:
+    """Widths and groups, as the shapes of the first discriminator of each kind show them."""
+    n_periods = sum(re.fullmatch(r"discriminators\.\d+\.conv_post\.bias", key) is not None for key in mpd)
+    if n_periods != len(_PERIODS):
+        raise ValueError(f"{n_periods} multi-period discriminators, expected {len(_PERIODS)}")
+    shapes = _shapes(msd)
+    widths = [shape[0] for shape in shapes]
+    return {
+        "mpd_periods": list(_PERIODS),
+        "mpd_channels": [shape[0] for shape in _shapes(mpd)],
+        "msd_channels": widths,
+        "msd_groups": [before // shape[1] for before, shape in zip([1, *widths], shapes)],
+    }
+
+
+def _shapes(state: State) -> list[torch.Size]:
+    """Shapes (out, in / groups, ...) of the first discriminator's convolutions, but for the last one."""
+    shapes: list[torch.Size] = []
+    while f"discriminators.0.convs.{len(shapes)}.bias" in state:
+        name = f"discriminators.0.convs.{len(shapes)}.weight"
+        shapes.append(state[f"{name}_orig" if f"{name}_orig" in state else f"{name}_v"].shape)
+    return shapes
+
+
+def _training_state(payload: dict[str, Any], networks: dict[str, State]) -> dict[str, Any]:
+    """Epoch, iteration, optimizers and loss scales.
+
+    ``epoch`` is the last one that is finished. NVIDIA counts epochs from 1 and saves at their end. The authors count
+    from 0, save within an epoch and repeat it when they resume: their number is that of the finished epochs.
+    """
+    counters = payload.get("train_state") or {"epoch": payload["epoch"], "iters_all": payload["steps"]}
+    optimizers, scales, finite_since = {}, {}, {}
+    for phase, names in _TRAINED_PARTS.items():
+        parameters = [f"{name}.{key}" for name in names for key in networks[name] if _is_parameter(key, networks[name])]
+        optimizers[phase] = optimizer_by_name(payload[f"optim_{phase[0]}"], parameters)
+        scaler = payload.get(f"scaler_{phase[0]}")
+        if scaler:
+            scales[phase], finite_since[phase] = float(scaler["scale"]), int(scaler["_growth_tracker"])
+    return {
+        "epoch": counters["epoch"],
+        "iteration": counters["iters_all"],
+        "optimizers": optimizers,
+        "scaler": {"scales": scales, "finite_since": finite_since},
+    }
+
+
+def _is_parameter(key: str, state: State) -> bool:
+    """False for the two vectors of spectral norm, which are buffers; one has the name of a weight norm's parameter."""
+    return not (key.endswith(("weight_u", "weight_v")) and f"{key[:-1]}orig" in state)

@@ -1,0 +1,125 @@
+"""Published checkpoints of Jasper, including those of its first version, whose keys have other names."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints.layout import optimizer_by_name, without_prefix
+from common.config import AudioConfig
+from common.errors import CheckpointError
+from jasper.config import LABELS
+
+State = dict[str, Tensor]
+_RENAMED = {"jasper_encoder.encoder.": "encoder.layers.", "jasper_decoder.decoder_layers.": "decoder.layers."}
+_DROPPED = ("acoustic_model.", "audio_preprocessor.")  # in the first version: not part of the network
+_LAYER = re.compile(r"encoder\.layers\.(\d+)\.(conv|res)\.(\d+)\.(?:(\d+)\.)?weight")
+_BUFFERS = ("running_mean", "running_var", "num_batches_tracked")  # of batch norm, by the end of their keys
+_FIRST_WEIGHTS = ("encoder.layers.0.conv.0.weight", "jasper_encoder.encoder.0.conv.0.weight")  # of either version
+_N_CLASSES = len(LABELS) + 1  # of every published file: its labels, and CTC's blank
+# No file records them; all are as the recipe has them unless its YAML file said otherwise.
+_UNRECORDED = ("sampling_rate", "filter_length", "hop_length", "win_length", "mel_fmin", "mel_fmax")
+_UNRECORDED_CONFIG = ("blocks", "activation", "use_conv_masks", "init", "decoder_init", "labels", "features")
+
+
+def read_published(payload: dict[str, Any], *, path: Path, training: bool = True) -> Checkpoint | None:
+    """Layout of the original's train.py: epoch, step, best_wer, state_dict, ema_state_dict, optimizer, scaler.
+
+    The configuration was in a separate YAML file. The weights' shapes give the blocks' widths, repeats and residual
+    connections; strides, dilations and all else are as published.
+
+    Raises:
+        CheckpointError: it is damaged, or its labels are not the published ones.
+    """
+    state = payload.get("state_dict")
+    if not isinstance(state, dict) or without_prefix(state).keys().isdisjoint(_FIRST_WEIGHTS):
+        return None
+    try:
+        return _read(payload, training=training)
+    except (LookupError, TypeError, AttributeError, ValueError, RuntimeError) as error:
+        raise CheckpointError(f"{path}: a damaged checkpoint of Jasper ({error!r})") from error
+
+
+def _read(payload: dict[str, Any], *, training: bool) -> Checkpoint:
+    state = _renamed(payload["state_dict"])
+    ema = payload.get("ema_state_dict")
+    n_mels = state["encoder.layers.0.conv.0.weight"].size(1)
+    return Checkpoint(
+        model="Jasper",
+        config=_config(state, n_mels),
+        audio=AudioConfig(16000, filter_length=512, hop_length=160, win_length=320, n_mels=n_mels, mel_fmax=None),
+        text=None,
+        networks={"jasper": state},
+        ema=None if ema is None else {"jasper": _renamed(ema)},
+        training=_training_state(payload, state) if training else None,
+        assumed=_UNRECORDED,
+        assumed_config=_UNRECORDED_CONFIG,
+    )
+
+
+def _renamed(given: State) -> State:
+    state = {}
+    for key, value in without_prefix(given).items():
+        if key.startswith(_DROPPED):
+            continue
+        for old, new in _RENAMED.items():
+            if key.startswith(old):
+                key = new + key.removeprefix(old)
+        state[key] = value.float() if value.is_floating_point() else value
+    return state
+
+
+def _config(state: State, n_mels: int) -> dict[str, Any]:
+    if state["decoder.layers.0.weight"].size(0) != _N_CLASSES:
+        raise ValueError(f"{state['decoder.layers.0.weight'].size(0)} classes, expected {_N_CLASSES}")
+    convs: dict[int, list[Tensor]] = {}
+    n_residuals: dict[int, int] = {}
+    for key, weight in state.items():
+        found = _LAYER.fullmatch(key)
+        if found is None or weight.dim() != 3:
+            continue
+        block, part = int(found[1]), found[2]
+        if part == "conv":
+            convs.setdefault(block, []).append(weight)
+        else:
+            n_residuals[block] = n_residuals.get(block, 0) + 1
+    last_residual = max(n_residuals, default=-1)
+    is_dense = any(count > 1 for count in n_residuals.values())
+    blocks = []
+    for block, weights in sorted(convs.items()):
+        filters, _, kernel_size = weights[0].shape
+        # As published, the first block halves the frames, and the first of those after the residual ones is dilated.
+        is_dilated = block == last_residual + 1 and 0 < block < len(convs) - 1
+        dropout = 0.4 if block > last_residual >= 0 else 0.3 if filters >= 640 else 0.2
+        blocks.append(
+            {
+                "filters": filters,
+                "repeat": len(weights),
+                "kernel_size": kernel_size,
+                "stride": 2 if block == 0 else 1,
+                "dilation": 2 if is_dilated else 1,
+                "dropout": dropout,
+                "residual": block in n_residuals,
+                "residual_dense": block in n_residuals and is_dense,
+            }
+        )
+    return {"blocks": blocks, "labels": list(LABELS), "features": {"n_filt": n_mels}}
+
+
+def _training_state(payload: dict[str, Any], state: State) -> dict[str, Any] | None:
+    """Epoch, updates so far and the optimizer."""
+    optimizer = payload.get("optimizer")
+    if "epoch" not in payload or not optimizer or not optimizer["state"]:
+        return None
+    names = [f"jasper.{name}" for name in state if not name.endswith(_BUFFERS)]
+    training = {
+        "epoch": payload["epoch"],
+        "iteration": payload["step"],
+        "optimizers": {"jasper": optimizer_by_name(optimizer, names)},
+    }
+    if payload.get("scaler"):
+        scale, finite = float(payload["scaler"]["scale"]), int(payload["scaler"]["_growth_tracker"])
+        training["scaler"] = {"scales": {"jasper": scale}, "finite_since": {"jasper": finite}}
+    return training

@@ -1,0 +1,154 @@
+"""Times feature extraction: utterances and hours of speech a minute, for mels, pitch and both.
+
+The corpus is copied by links into a temporary folder, several times over if asked to. The last lines time, for
+comparison, the mel-spectrogram as a convolution with a Fourier basis, which the original implementation uses, and
+Praat's pitch one after the other.
+"""
+
+import math
+import os
+import platform
+import shlex
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from common.audio.mel import MelExtractor, compress
+from common.audio.pitch import estimate_pitch
+from common.audio.wav import load_wav
+from common.cli import ArgumentParser, positive_int, run
+from common.config import AudioConfig
+from common.distributed import Ranks
+from common.errors import InputError
+from common.extraction.corpus import Report, extract_corpus
+from common.extraction.features import ExtractionPlan
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLE = ROOT.parent / "shared" / "data" / "LJSpeech-sample"
+COMPARED = 40  # clips that the comparison is timed on
+
+
+def link_corpus(source: Path, target: Path, *, repeat: int) -> tuple[Path, list[Path]]:
+    """A corpus of links to the recordings in ``source/wavs``, ``repeat`` times; its list, and the recordings."""
+    wavs = sorted(path for path in (source / "wavs").glob("*") if path.suffix in (".wav", ".flac"))
+    if not wavs:
+        raise InputError(f"{source / 'wavs'}: no .wav or .flac files; give a corpus by --dataset-path")
+    lines = []
+    for copy in range(repeat):
+        folder = target / "wavs" / str(copy)
+        folder.mkdir(parents=True)
+        for wav in wavs:
+            (folder / wav.name).symlink_to(wav.resolve())
+            lines.append(f"wavs/{copy}/{wav.name}|text\n")
+    (target / "list.txt").write_text("".join(lines))
+    return target / "list.txt", wavs
+
+
+def time_extraction(
+    source: Path, config: AudioConfig, *, mels: bool, pitch: bool, repeat: int, n_workers: int
+) -> tuple[Report, float]:
+    """What was made, and the CPU seconds that this process took."""
+    with tempfile.TemporaryDirectory() as folder:
+        filelist, _ = link_corpus(source, Path(folder), repeat=repeat)
+        plan = ExtractionPlan(Path(folder), config, mels=mels, pitch=("pitch_mel",) if pitch else ())
+        started = time.process_time()
+        report = extract_corpus(plan, lists=[filelist], ranks=Ranks(), n_workers=n_workers)
+        return report, time.process_time() - started
+
+
+def fourier_mel(config: AudioConfig) -> Callable[[Tensor], Tensor]:
+    """The mel-spectrogram by a convolution with cosines and sines: wave (T,) -> (n_mels, F)."""
+    extractor = MelExtractor(config)
+    n = config.filter_length
+    n_bins = n // 2 + 1
+    angle = 2 * math.pi * torch.outer(torch.arange(n_bins), torch.arange(n)).double() / n
+    basis = (torch.cat([angle.cos(), -angle.sin()]) * extractor.window.double()).float()[:, None]  # (2 bins, 1, n)
+    filters = F.pad(extractor.mel_basis, (0, n_bins - extractor.mel_basis.shape[1]))
+
+    def transform(wave: Tensor) -> Tensor:
+        padded = F.pad(wave[None, None], (n // 2, n // 2), mode="reflect")
+        real, imaginary = F.conv1d(padded, basis, stride=config.hop_length)[0].split(n_bins)
+        return compress(filters @ (real.square() + imaginary.square()).sqrt())
+
+    return transform
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds that something took."""
+
+    wall: float
+    cpu: float  # of this process, all threads
+
+
+def clock(work: Callable[[Tensor], object], waves: Sequence[Tensor]) -> Timing:
+    """Time ``work`` on one wave after the other."""
+    wall, cpu = time.monotonic(), time.process_time()
+    for wave in waves:
+        work(wave)
+    return Timing(wall=time.monotonic() - wall, cpu=time.process_time() - cpu)
+
+
+def time_original(wavs: Sequence[Path], config: AudioConfig) -> tuple[float, Timing, Timing]:
+    """Seconds of speech, and what its mels by convolution and its pitch, one by one, take."""
+    torch.set_num_threads(os.cpu_count() or 1)
+    waves = [load_wav(path, sampling_rate=config.sampling_rate) for path in wavs]
+    transform, extractor = fourier_mel(config), MelExtractor(config)
+    with torch.inference_mode():
+        difference = (transform(waves[0]) - extractor(waves[0][None])[0]).abs().mean()
+        if difference > 1e-4:
+            raise InputError(f"the two mel-spectrograms differ by {difference:.2g}: the comparison would be of nothing")
+        by_convolution = clock(transform, waves)
+    by_praat = clock(lambda wave: estimate_pitch(wave.numpy(), config, n_frames=extractor.n_frames(len(wave))), waves)
+    return sum(len(wave) for wave in waves) / config.sampling_rate, by_convolution, by_praat
+
+
+def processor() -> str:
+    """The processor's name."""
+    info = Path("/proc/cpuinfo")
+    names = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def main() -> None:
+    parser = ArgumentParser(description="Time feature extraction.")
+    parser.add_argument("-d", "--dataset-path", type=Path, default=SAMPLE, help="folder with wavs/")
+    parser.add_argument("--sampling-rate", type=positive_int, default=22050, help="Hz")
+    parser.add_argument("--repeat", type=positive_int, default=4, help="times that the corpus is taken")
+    parser.add_argument("--num-workers", type=positive_int, default=os.cpu_count(), help="processes")
+    args = parser.parse_args()
+    config = AudioConfig(sampling_rate=args.sampling_rate)
+    print(f"command: {shlex.join(['scripts/benchmark_extract.sh', *sys.argv[1:]])}")
+    print(f"machine: {processor()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, torch {torch.__version__}")
+    print(f"corpus: {args.dataset_path}, {args.repeat} times")
+    print(
+        f"{'what':<12} {'workers':>7} {'utterances/s':>12} {'speech h/min':>12} {'x real time':>11} {'x per CPU s':>11}"
+    )
+    for name, mels, pitch in (("mels", True, False), ("pitch", False, True), ("both", True, True)):
+        for n_workers in sorted({1, args.num_workers}):
+            report, cpu = time_extraction(
+                args.dataset_path, config, mels=mels, pitch=pitch, repeat=args.repeat, n_workers=n_workers
+            )
+            speed = report.speech_seconds / report.elapsed_seconds
+            made = (report.n_utterances - len(report.refused)) / report.elapsed_seconds
+            # the workers' time is not this process's
+            per_cpu = f"{report.speech_seconds / cpu:11.0f}" if n_workers == 1 else f"{'':>11}"
+            print(f"{name:<12} {n_workers:7} {made:12.1f} {speed / 60:12.2f} {speed:11.0f} {per_cpu}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        _, wavs = link_corpus(args.dataset_path, Path(folder), repeat=1)
+    seconds, by_convolution, by_praat = time_original(wavs[:COMPARED], config)
+    both = Timing(wall=by_convolution.wall + by_praat.wall, cpu=by_convolution.cpu + by_praat.cpu)
+    print("for comparison, in one process with all threads, without files:")
+    for name, timing in (("convolution", by_convolution), ("pitch", by_praat), ("one by one", both)):
+        print(f"{name:<12} {'':>7} {'':>12} {'':>12} {seconds / timing.wall:11.0f} {seconds / timing.cpu:11.0f}")
+
+
+if __name__ == "__main__":
+    run(main)

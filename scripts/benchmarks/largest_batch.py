@@ -1,0 +1,141 @@
+"""Finds the largest batch that a model can be trained with, and measures training at each batch size on the way.
+
+    python -m scripts.benchmarks.largest_batch --cuda [--model WaveGlow] [--settings fp32 float16] [--largest 1024]
+
+Batch sizes are doubled until one does not fit into memory, then the gap is halved. Each is tried by
+``scripts.benchmarks.train`` in a process of its own, so that memory that one leaves fragmented does not fail the next.
+The table in Markdown has a line for each that fits; speed is of updates of one micro-batch. Further options, such as
+``--wn-channels 256``, are train.py's.
+"""
+
+import argparse
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from common.cli import ArgumentParser, positive_int, run
+from common.errors import InputError, OptionError
+from common.files import read_json
+from scripts.benchmarks.subjects import add_arguments
+from scripts.benchmarks.table import cell, markdown
+from scripts.benchmarks.train import OUT_OF_MEMORY, Figures, chosen_settings, machine
+
+HEADER = ("Batch size", "Precision", "Mels/s", "Samples/s", "Seconds/update", "GPU memory (GiB)", "Largest that fits")
+
+Try = Callable[[int], Figures | None]  # a batch size -> its figures, None where it does not fit
+
+
+def parse_args(argv: Sequence[str] | None = None) -> tuple[argparse.Namespace, list[str]]:
+    """The options of the search, and those that are for train.py."""
+    parser = ArgumentParser(prog="largest_batch", description=__doc__.splitlines()[0])
+    add_arguments(parser, model="WaveGlow")
+    parser.add_argument("--cuda", action="store_true", help="measure the GPU")
+    parser.add_argument("--smallest", type=positive_int, default=1, help="batch size to begin with")
+    parser.add_argument("--largest", type=positive_int, help="batch size to stop at; needed on the CPU")
+    parser.add_argument("--settings", nargs="+", help="precisions; fp32 and those of mixed precision if not given")
+    parser.add_argument("--steps", type=positive_int, default=5, help="updates that are timed, for each line")
+    parser.add_argument("--compile", action="store_true", help="compile the network with torch.compile")
+    args, further = parser.parse_known_args(argv)
+    if args.largest is None and not args.cuda:
+        raise OptionError(
+            "--largest: give the batch size to stop at; a CPU whose memory is exhausted takes others down"
+        )
+    if args.largest is not None and args.largest < args.smallest:
+        raise OptionError(f"--largest {args.largest} is below --smallest {args.smallest}")
+    if args.settings is None:
+        args.settings = ["fp32", "tf32", "float16", "bfloat16"] if args.cuda else ["fp32", "bfloat16"]
+    chosen_settings(args)  # refuses what the device or model does not have
+    return args, further
+
+
+def search(attempt: Try, *, smallest: int, largest: int | None) -> tuple[dict[int, Figures], int | None]:
+    """Figures of each batch size that fits, and the smallest that was found not to; None where ``largest`` fits."""
+    found: dict[int, Figures] = {}
+    too_large: int | None = None
+    size = smallest
+    while True:
+        figures = attempt(size)
+        if figures is None:
+            too_large = size
+        else:
+            found[size] = figures
+        fits = max(found, default=0)
+        if fits == largest or (too_large is not None and too_large - fits == 1):
+            return found, too_large
+        if too_large is None:
+            size = 2 * fits if largest is None else min(2 * fits, largest)
+        else:
+            size = (fits + too_large) // 2
+
+
+def measure(setting: str, batch_size: int, args: argparse.Namespace, further: Sequence[str] = ()) -> Figures | None:
+    """Train in a process of its own; None where the batch does not fit into memory.
+
+    Raises:
+        InputError: the process failed for another reason.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "figures.json"
+        command = [sys.executable, "-m", "scripts.benchmarks.train", "--settings", setting, "--json", str(path)]
+        command += ["--model", args.model, "--max-duration", str(args.max_duration), "--accumulation", "1"]
+        command += ["--batch-size", str(batch_size), "--steps", str(args.steps), *further]
+        command += ["--segment-length", str(args.segment_length)] if args.segment_length else []
+        command += ["--cuda"] * args.cuda + ["--compile"] * args.compile
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return Figures(**read_json(path))
+    # A machine without memory kills what asks for it.
+    if done.returncode in (OUT_OF_MEMORY, -signal.SIGKILL):
+        return None
+    reason = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+    raise InputError(f"{setting}, batch size {batch_size}: exit status {done.returncode}: {reason}")
+
+
+def rows(setting: str, found: dict[int, Figures], too_large: int | None) -> list[tuple[str, ...]]:
+    """Cells of the table, by batch size."""
+    at_most = "yes" if too_large is not None else "not reached"
+    return [
+        (
+            str(size),
+            setting,
+            f"{figures.frames_per_second:,.0f}",
+            cell(figures.samples_per_second, ",.0f"),
+            f"{figures.seconds:.3f}",
+            cell(figures.memory, ".1f"),
+            at_most if size == max(found) else "",
+        )
+        for size, figures in sorted(found.items())
+    ]
+
+
+def main() -> int:
+    """Search in each precision, then print the table and what was found."""
+    args, further = parse_args()
+    print(f"{args.model} on {machine(args)}", file=sys.stderr)
+    table: list[tuple[str, ...]] = []
+    summary: list[str] = []
+    for setting in args.settings:
+
+        def attempt(size: int, setting: str = setting) -> Figures | None:
+            figures = measure(setting, size, args, further)
+            result = "does not fit" if figures is None else f"{figures.frames_per_second:,.0f} mels/s"
+            print(f"{setting}, batch size {size}: {result}", file=sys.stderr)
+            return figures
+
+        found, too_large = search(attempt, smallest=args.smallest, largest=args.largest)
+        table += rows(setting, found, too_large)
+        if not found:
+            summary.append(f"{setting}: not even {args.smallest} fits")
+        elif too_large is None:
+            summary.append(f"{setting}: {max(found)} fits, where the search stops")
+        else:
+            summary.append(f"{setting}: {max(found)} is the largest batch that fits")
+    print(*markdown(HEADER, table), "", *summary, sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,225 @@
+"""What the training benchmarks train: any model, as published, on a corpus of noise that its dataset reads."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from common.audio.arguments import add_audio_arguments
+from common.audio.wav import save_wav
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
+from common.cli import ArgumentParser
+from common.config import AudioConfig, to_plain
+from common.files import save_tensor, write_json, write_text
+from common.registry import ModelSpec, RecognizerSpec, available_models, get_model
+from common.training.arguments import add_optimization_arguments, add_run_arguments
+from common.training.objective import Objective
+from common.training.settings import TrainingSetup
+
+FRAMES = (150, 860)  # of an utterance, as LJSpeech's
+LETTERS_A_SECOND = 15.1  # 5.7 frames each
+SHORTEST = 1.4  # s, of LibriSpeech's utterances
+LIST = "list.txt"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One line of a table."""
+
+    name: str
+    amp_dtype: torch.dtype | None = None
+    plain: bool = False  # as the original does it
+    tf32: bool = False
+    options: tuple[str, ...] = ()  # of train.py
+
+
+@dataclass(frozen=True)
+class Subject:
+    """How a model is measured."""
+
+    columns: tuple[str, ...] = ("wav", "text")  # of its training list
+    options: tuple[str, ...] = ()  # of train.py
+    has_plain: bool = False  # whether the original does it in another way, which the next two fields bring about
+    plain_options: tuple[str, ...] = ()
+    plain_config: Mapping[str, Any] = field(default_factory=dict)  # fields of ModelConfig
+    cudnn_benchmark: bool = False  # as scripts/train.sh trains it
+    segment: tuple[str, int] | None = None  # a vocoder's option of the segment length, and the published one in samples
+
+
+SUBJECTS = {
+    "FastPitch": Subject(
+        ("mel", "durations", "pitch", "text"),
+        ("--text-cleaners", "basic_cleaners"),
+        has_plain=True,
+        plain_config={"mask_convolutions": False},
+    ),
+    "Tacotron2": Subject(
+        ("mel", "text"),
+        ("--load-mel-from-disk", "--text-cleaners", "basic_cleaners"),
+        has_plain=True,
+        plain_options=("--no-mask-padding", "--no-mask-convolutions"),
+    ),
+    "HiFi-GAN": Subject(
+        ("wav",),
+        ("--concat-fwd",),
+        has_plain=True,
+        plain_options=("--no-concat-fwd",),
+        segment=("--segment-size", 8192),
+    ),
+    "WaveGlow": Subject(("wav",), cudnn_benchmark=True, segment=("--segment-length", 8000)),
+    # Noise has nothing to teach; large steps would only diverge.
+    "Jasper": Subject(("wav", "text"), ("--learning-rate", "1e-4"), has_plain=True),
+}
+
+
+def subject_of(model: str) -> Subject:
+    """How a model is measured; one that `SUBJECTS` does not name learns from recordings and transcripts."""
+    return SUBJECTS.get(model, Subject())
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A new model with what it takes to train it."""
+
+    args: argparse.Namespace  # train.py's
+    setup: TrainingSetup
+    networks: dict[str, nn.Module]
+    objective: Objective
+    dataset: Any
+
+
+def add_arguments(parser: argparse.ArgumentParser, *, model: str) -> None:
+    """Add which model, by default ``model``, and the lengths that it is measured with."""
+    parser.add_argument("-m", "--model", choices=available_models(), default=model, help="what to train")
+    parser.add_argument("--segment-length", type=int, help="samples of a vocoder's segment; as published if not given")
+    parser.add_argument("--max-duration", type=float, default=16.7, help="of a recognizer's longest utterance, s")
+
+
+def segment_length(args: argparse.Namespace) -> int | None:
+    """Samples of a vocoder's segment; None for other models."""
+    segment = subject_of(args.model).segment
+    return None if segment is None else args.segment_length or segment[1]
+
+
+def durations(count: int, longest: float, random: np.random.Generator) -> list[float]:
+    """Seconds of ``count`` utterances, the first of them the longest.
+
+    They are spread like those of LibriSpeech's training utterances: few are short, most lie near the longest.
+    """
+    shortest = min(SHORTEST, longest / 2)
+    drawn = random.triangular(shortest, shortest + 0.9 * (longest - shortest), longest, size=count - 1)
+    return [longest, *(float(value) for value in drawn)]
+
+
+def parse_training(spec: ModelSpec, words: Sequence[str]) -> tuple[argparse.Namespace, TrainingSetup]:
+    """Options of train.py, with the model's recipe as defaults, and what the model makes of them."""
+    parser = ArgumentParser(prog="train.py")
+    add_run_arguments(parser)
+    add_optimization_arguments(parser)
+    add_audio_arguments(parser)
+    parser.set_defaults(**vars(spec.training.recipe))
+    spec.training.add_arguments(parser)
+    args = parser.parse_args(words)
+    return args, spec.training.parse(args)
+
+
+def configure(model: str, words: Sequence[str]) -> tuple[Any, AudioConfig]:
+    """ModelConfig and audio of a model that needs no training list, by further options of train.py."""
+    spec = get_model(model)
+    _, setup = parse_training(spec, ["--output", "-", "--training-files", "-", "--validation-files", "-", *words])
+    return spec.training.model_config(setup.options, setup.audio, None, base=None), setup.audio
+
+
+def save_random(path: Path, model: str, config: Any, audio: AudioConfig, *, assumed: tuple[str, ...] = ()) -> None:
+    """Write a checkpoint for inference with random weights, the same every time; ``assumed`` as in `Checkpoint`."""
+    torch.manual_seed(0)
+    networks = get_model(model).build_networks(config, audio, None, inference=True)
+    weights = {name: network.state_dict() for name, network in networks.items()}
+    save_checkpoint(path, Checkpoint(model, to_plain(config), audio, None, weights, assumed=assumed))
+
+
+def _words(folder: Path, args: argparse.Namespace, further: Sequence[str]) -> list[str]:
+    """Those options for a corpus in ``folder``."""
+    subject, files = subject_of(args.model), str(folder / LIST)
+    words = ["--output", str(folder), "--dataset-path", str(folder), "--training-files", files]
+    words += ["--validation-files", files, *subject.options]
+    if subject.segment is not None:
+        words += [subject.segment[0], str(segment_length(args))]
+    return [*words, *["--cuda"] * args.cuda, *further]
+
+
+def draw_lengths(count: int, args: argparse.Namespace, further: Sequence[str]) -> tuple[list[int], int]:
+    """Samples of ``count`` utterances, and their sampling rate in Hz; ``further`` are options of train.py.
+
+    Lengths are uniform as LJSpeech's; of a recognizer they are spread as LibriSpeech's, and a vocoder's are segments.
+    """
+    spec, audio, segment = get_model(args.model), AudioConfig(), segment_length(args)
+    if isinstance(spec.inference, RecognizerSpec):
+        rate = spec.inference.sampling_rate(configure(args.model, further)[0])
+        seconds = durations(count, args.max_duration, np.random.default_rng(args.seed))
+        return [round(value * rate) for value in seconds], rate
+    if segment is not None:
+        return [segment] * count, audio.sampling_rate
+    generator = torch.Generator().manual_seed(args.seed)
+    frames = torch.randint(FRAMES[0], FRAMES[1] + 1, (count,), generator=generator)
+    return (audio.hop_length * frames).tolist(), audio.sampling_rate
+
+
+def make_corpus(folder: Path, lengths: Sequence[int], columns: Sequence[str], *, sampling_rate: int, seed: int) -> Path:
+    """Write utterances of noise, of ``lengths`` samples, and their list with these columns; gives the list."""
+    generator, audio, lines = torch.Generator().manual_seed(seed), AudioConfig(), []
+
+    def save(column: str, number: int, text: str, n_samples: int) -> str:
+        n_frames = n_samples // audio.hop_length
+        path = Path(column) / (f"{number}.wav" if column == "wav" else f"{number}.pt")
+        if column == "text":
+            return text
+        if column == "wav":
+            wave = 0.3 * torch.randn(n_samples, generator=generator).clamp(-3, 3)
+            save_wav(folder / path, wave, sampling_rate=sampling_rate, durable=False)
+        elif column == "mel":
+            save_tensor(folder / path, torch.randn(audio.n_mels, n_frames, generator=generator) - 5, durable=False)
+        elif column == "durations":
+            ends = torch.linspace(0, n_frames, len(text) + 1).round().long()
+            save_tensor(folder / path, ends.diff(), durable=False)
+        else:
+            save_tensor(folder / path, torch.randn(len(text), generator=generator), durable=False)
+        return str(path)
+
+    for number, n_samples in enumerate(lengths):
+        text = _letters(max(round(LETTERS_A_SECOND * n_samples / sampling_rate), 1), generator)
+        lines.append("|".join(save(column, number, text, n_samples) for column in columns) + "\n")
+    if "pitch" in columns:
+        write_json(folder / f"pitch_char_stats__{Path(LIST).stem}.json", {"mean": 200.0, "std": 50.0})
+    write_text(folder / LIST, "".join(lines))
+    return folder / LIST
+
+
+def _letters(count: int, generator: torch.Generator) -> str:
+    """So many letters, in words of five."""
+    letters = "".join(chr(ord("a") + value) for value in torch.randint(26, (count,), generator=generator).tolist())
+    return "".join(" " if place % 6 == 5 and place + 1 < count else letter for place, letter in enumerate(letters))
+
+
+def build(setting: Setting, args: argparse.Namespace, further: Sequence[str], folder: Path) -> Trial:
+    """The model of the options, new, with its losses and the corpus in ``folder``."""
+    spec, subject = get_model(args.model), subject_of(args.model)
+    words = [*_words(folder, args, further), *setting.options, *(subject.plain_options if setting.plain else ())]
+    if setting.amp_dtype is not None:
+        words += ["--amp", "--amp-dtype", str(setting.amp_dtype).removeprefix("torch.")]
+    training = spec.training
+    train_args, setup = parse_training(spec, words)
+    options, audio, text = setup.options, setup.audio, setup.text
+    config = training.model_config(options, audio, text, base=None)
+    if setting.plain:
+        config = replace(config, **subject.plain_config)
+    networks = spec.build_networks(config, audio, text)
+    if training.set_up_networks is not None:
+        training.set_up_networks(networks, options, text=text, new=True)
+    dataset = training.build_dataset(options, train_args.training_files, audio=audio, text=text, training=True)
+    return Trial(train_args, setup, networks, training.build_objective(options, audio), dataset)

@@ -1,0 +1,266 @@
+"""Prints the figures of runs as one table in Markdown, a line for each run.
+
+    python -m scripts.benchmarks.table training 1=output/one_gpu/nvlog.json 8=output/eight_gpus/nvlog.json
+    python -m scripts.benchmarks.table sequences 1=output/one_gpu/nvlog.json 8=output/eight_gpus/nvlog.json
+    python -m scripts.benchmarks.table inference output/nvlog_infer_*.json
+    python -m scripts.benchmarks.table recognition output/nvlog_*.json
+
+``training`` gives frames/s, the mean over a run's epochs without the first, which holds the allocations and choices
+that are made once. ``sequences`` gives sequences/s in the steady state: all updates but those of the first epoch or, in
+a run of one epoch, its first tenth. Both take each run as its number of processes and its log; scaling is relative to
+the run with the fewest processes. Latency of ``inference`` is from the symbols to the sound; to the mels in a run that
+made no sound, and from them in one that was given mels. Latency of ``recognition`` is that of a batch, from samples in
+memory to text. Speed-up is that of mixed precision over the same run in full precision.
+"""
+
+import argparse
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from common.cli import ArgumentParser, run
+from common.errors import InputError
+from common.logger import read_last_run, read_log
+from common.recognition.command import PERCENTILES
+
+SPEED_UP = "Speed-up with mixed precision"
+_TRAINING = ("Batch size / process", "Grad accumulation", "Processes", "Precision")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run's options and figures."""
+
+    options: dict[str, Any]
+    figures: dict[str, float]
+    processes: int = 1
+
+    @property
+    def vocoder(self) -> str | None:
+        """The vocoder's name in the figures; None in a run that made no sound."""
+        names = [re.fullmatch(r"avg_(.+)_samples/s", key) for key in self.figures]
+        return next((found.group(1) for found in names if found), None)
+
+    @property
+    def stage(self) -> str:
+        """What stands before ``latency`` in the names of the figures of all that ran."""
+        if "avg_latency" in self.figures:
+            return ""
+        return f"{self.vocoder}_" if self.vocoder else "generator_"
+
+    @property
+    def latency(self) -> float:
+        """Mean seconds of a batch."""
+        return self.figures[f"avg_{self.stage}latency"]
+
+    def of_vocoder(self, figure: str) -> float | None:
+        """One of the vocoder's averages: ``frames/s``, ``latency``, ``RTF``."""
+        return self.figures.get(f"avg_{self.vocoder}_{figure}")
+
+    def is_like(self, other: "Run", *names: str) -> bool:
+        """Whether those options are the same in both."""
+        return all(self.options.get(name) == other.options.get(name) for name in names)
+
+
+def read_training(path: Path, processes: int) -> Run:
+    """The last run that a log holds, measured by its epochs.
+
+    Raises:
+        InputError: the log holds no finished epoch.
+    """
+    options, records = _last_run(path)
+    epochs = [data for _, data in records if "avg_train_frames/s" in data]
+    if not epochs:
+        raise InputError(f"{path}: no finished epoch of training; was the run cut short?")
+    measured = epochs[1:] or epochs
+    figures = {name: fmean(epoch[f"avg_train_{name}"] for epoch in measured) for name in ("frames/s", "took")}
+    return Run(options, figures, processes)
+
+
+def read_sequences(path: Path, processes: int) -> Run:
+    """The last run that a log holds, measured by its updates.
+
+    Raises:
+        InputError: the log holds no updates.
+    """
+    options, records = _last_run(path)
+    updates = [(step[0], data["train_took"]) for step, data in records if "train_took" in data]
+    if not updates:
+        raise InputError(f"{path}: no updates of training; was the run cut short?")
+    steady = [seconds for epoch, seconds in updates if epoch > updates[0][0]]
+    steady = steady or [seconds for _, seconds in updates[-(-len(updates) // 10) :]] or [updates[0][1]]
+    global_batch = processes * options["batch_size"] * options["gradient_accumulation_steps"]
+    return Run(options, {"sequences/s": global_batch * len(steady) / sum(steady)}, processes)
+
+
+def read_inference(path: Path) -> Run:
+    """The last run of inference or recognition that a log holds.
+
+    Raises:
+        InputError: the log holds no complete run.
+    """
+    options, figures = read_last_run(path)
+    if not any(name.endswith("latency") and name.startswith("avg_") for name in figures):
+        raise InputError(f"{path}: no averages of a run; was it cut short?")
+    return Run(options, figures)
+
+
+def _last_run(path: Path) -> tuple[dict[str, Any], list[tuple[Any, dict[str, float]]]]:
+    """Options, then step and figures of each record."""
+    options: dict[str, Any] = {}
+    records: list[tuple[Any, dict[str, float]]] = []
+    for record in read_log(path):
+        if record["type"] != "LOG":
+            continue
+        if record["step"] == "PARAMETER":
+            options, records = record["data"], []
+        else:
+            records.append((record["step"], record["data"]))
+    return options, records
+
+
+def _training_cells(one: Run, alike: list[Run], figure: str) -> tuple[tuple[str, ...], tuple[str, str]]:
+    """The options of a run, and its speed-up and scaling relative to runs that are comparable."""
+    full = [other for other in alike if other.processes == one.processes and not other.options["amp"]]
+    fewest = min((other for other in alike if other.is_like(one, "amp")), key=lambda other: other.processes)
+    value = one.figures[figure]
+    options = (one.options["batch_size"], one.options["gradient_accumulation_steps"], one.processes)
+    speed_up = f"{value / full[0].figures[figure]:.2f}" if one.options["amp"] and full else "-"
+    return tuple(map(str, options)), (speed_up, f"{value / fewest.figures[figure]:.2f}")
+
+
+def training_cells(one: Run, runs: list[Run]) -> tuple[str, ...]:
+    """Of a run measured in frames/s."""
+    options, ratios = _training_cells(one, runs, "frames/s")
+    precision = f"mixed ({one.options['amp_dtype']})" if one.options["amp"] else "full"
+    return (*options, precision, f"{one.figures['frames/s']:,.0f}", f"{one.figures['took']:.2f}", *ratios)
+
+
+def sequences_cells(one: Run, runs: list[Run]) -> tuple[str, ...]:
+    """Of a run measured in sequences/s; those with the same batch in each process are comparable."""
+    alike = [other for other in runs if other.is_like(one, "batch_size", "gradient_accumulation_steps")]
+    options, ratios = _training_cells(one, alike, "sequences/s")
+    return (*options, "mixed" if one.options["amp"] else "full", f"{one.figures['sequences/s']:,.2f}", *ratios)
+
+
+def inference_cells(one: Run, runs: list[Run]) -> tuple[str, ...]:
+    """Of a run of synthesis."""
+    plain = _in_full_precision(one, runs, "batch_size")
+    figures, stage, frames = one.figures, one.stage, one.of_vocoder("frames/s")
+    return (
+        str(one.options["batch_size"]),
+        one.options["precision"],
+        f"{one.latency:.3f}",
+        *(f"{figures[f'{percentile}%_{stage}latency']:.3f}" for percentile in PERCENTILES),
+        cell(figures.get("avg_generator_frames/s"), ",.0f"),
+        cell(figures.get("avg_samples/s", one.of_vocoder("samples/s")), ",.0f"),
+        cell(plain and plain.latency / one.latency, ".2f"),
+        f"{figures[f'avg_{stage}RTF']:.2f}",
+        cell(frames, ",.0f"),
+        cell(one.of_vocoder("latency"), ".3f"),
+        cell(one.of_vocoder("RTF"), ".2f"),
+        cell(plain and frames and frames / plain.of_vocoder("frames/s"), ".2f"),
+    )
+
+
+def recognition_cells(one: Run, runs: list[Run]) -> tuple[str, ...]:
+    """Of a run of recognition."""
+    plain = _in_full_precision(one, runs, "batch_size", "max_duration")
+    return (
+        str(one.options["batch_size"]),
+        cell(one.options["max_duration"], "g"),
+        one.options["precision"],
+        *(f"{1000 * one.figures[f'{percentile}%_latency']:.2f}" for percentile in PERCENTILES),
+        f"{1000 * one.latency:.2f}",
+        f"{one.figures['avg_sequences/s']:.2f}",
+        f"{one.figures['avg_RTF']:.1f}",
+        cell(plain and plain.latency / one.latency, ".2f"),
+    )
+
+
+def _in_full_precision(one: Run, runs: list[Run], *names: str) -> Run | None:
+    """For a run in mixed precision the last one in full precision with the same options of those names."""
+    found = [other for other in runs if not other.options["amp"] and other.is_like(one, *names)]
+    return found[-1] if found and one.options["amp"] else None
+
+
+def cell(value: float | None, form: str) -> str:
+    """A number, or a dash where there is none."""
+    return "-" if value is None else format(value, form)
+
+
+def markdown(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    """Lines of a table."""
+    return ["|" + "|".join(cells) + "|" for cells in (header, ("---:",) * len(header), *rows)]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of table."""
+
+    header: tuple[str, ...]
+    read: Callable[..., Run]  # of a log and, with ``has_processes``, their number
+    cells: Callable[[Run, list[Run]], tuple[str, ...]]
+    has_processes: bool = False  # whether runs are given as processes=log
+
+    def table(self, runs: list[Run]) -> list[str]:
+        """Lines of the table."""
+        return markdown(self.header, [self.cells(one, runs) for one in runs])
+
+
+KINDS = {
+    "training": Kind(
+        (*_TRAINING, "Frames/s", "Seconds/epoch", SPEED_UP, "Strong scaling"), read_training, training_cells, True
+    ),
+    "sequences": Kind((*_TRAINING, "Sequences/s", SPEED_UP, "Weak scaling"), read_sequences, sequences_cells, True),
+    "inference": Kind(
+        (
+            *("Batch size", "Precision", "Avg latency (s)"),
+            *(f"Latency tolerance interval {percentile}% (s)" for percentile in PERCENTILES),
+            *("Frames/s of the text-to-mel model", "Throughput (samples/s)", SPEED_UP, "Avg RTF"),
+            *("Vocoder's frames/s", "Vocoder's latency (s)", "Vocoder's RTF", "Vocoder's speed-up"),
+        ),
+        read_inference,
+        inference_cells,
+    ),
+    "recognition": Kind(
+        (
+            *("Batch size", "Duration (s)", "Precision"),
+            *(f"Latency {percentile}% (ms)" for percentile in PERCENTILES),
+            *("Avg latency (ms)", "Sequences/s", "Real-time factor", SPEED_UP),
+        ),
+        read_inference,
+        recognition_cells,
+    ),
+}
+
+
+def processes_and_log(text: str) -> tuple[Path, int]:
+    """An ``argparse`` type: ``8=output/nvlog.json``."""
+    processes, equals, path = text.partition("=")
+    if not equals or not processes.isdecimal() or int(processes) < 1:
+        raise argparse.ArgumentTypeError(f"{text}: expected processes=log, such as 8=output/nvlog.json")
+    return Path(path), int(processes)
+
+
+def main() -> None:
+    """Print the table of the runs given."""
+    parser = ArgumentParser(description="print the figures of runs as one table", prog="table")
+    kinds = parser.add_subparsers(dest="kind", required=True, metavar="|".join(KINDS))
+    for name, kind in KINDS.items():
+        own = kinds.add_parser(name)
+        form, read = (
+            ("processes=log", processes_and_log) if kind.has_processes else ("log", lambda text: (Path(text), 1))
+        )
+        own.add_argument("runs", nargs="+", type=read, metavar=form, help="logs that train.py or inference.py wrote")
+    args = parser.parse_args()
+    kind = KINDS[args.kind]
+    runs = [kind.read(*given) if kind.has_processes else kind.read(given) for given in args.runs]
+    print(*kind.table(runs), sep="\n")
+
+
+if __name__ == "__main__":
+    run(main)

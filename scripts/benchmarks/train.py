@@ -1,0 +1,236 @@
+"""Measures training: mel frames a second of a full-size model, in each precision, on this machine.
+
+    python -m scripts.benchmarks.train [--model HiFi-GAN] [--cuda] [--batch-size 16] [--accumulation 4] [--steps 2]
+
+A step is what train.py does, by its engine, sampler and optimizers, from batches that are ready in memory. The first
+line of the table is the plain way; the others are compared to it. Further options are train.py's.
+
+FastPitch and Tacotron 2 learn from made-up utterances with lengths like LJSpeech's: uniform from 150 to 860 frames, 5.7
+frames a character. Their plain way is float32 and utterances of any length together, padding computed with them as the
+original does. Jasper learns from noise of lengths like LibriSpeech's, up to --max-duration; its plain way is the same.
+Vocoders learn from made-up segments, of 8192 samples for HiFi-GAN (v1) and 8000 for WaveGlow. HiFi-GAN's plain way is
+float32 with recordings and generated sound in two passes of the discriminators; WaveGlow has none, so that float32 is
+what it is compared to.
+
+A batch that does not fit into memory ends the run in one line with the exit status 3.
+"""
+
+import argparse
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from common import distributed
+from common.cli import ArgumentParser, positive_int, run
+from common.data.batch import Batch
+from common.data.sampler import GlobalBatchSampler
+from common.distributed import Ranks
+from common.errors import OptionError
+from common.files import write_json
+from common.precision import Precision
+from common.training.engine import Engine, EngineOptions
+from common.training.optim import build_optimizer, schedule_over
+from scripts.benchmarks.subjects import (
+    Setting,
+    Trial,
+    add_arguments,
+    build,
+    draw_lengths,
+    make_corpus,
+    segment_length,
+    subject_of,
+)
+
+OUT_OF_MEMORY = 3  # exit status
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What was measured of one setting."""
+
+    frames_per_second: float  # of all processes
+    samples_per_second: float | None  # of sound that a vocoder trained on
+    seconds: float  # median of an update
+    memory: float | None  # GiB: the GPU's peak; None on the CPU
+    sequences_per_second: float  # utterances or segments of all processes
+
+
+def parse_args(argv: Sequence[str] | None = None) -> tuple[argparse.Namespace, list[str]]:
+    """The benchmark's options, and those that are for train.py."""
+    parser = ArgumentParser(prog="benchmarks.train", description=__doc__.splitlines()[0])
+    add_arguments(parser, model="FastPitch")
+    parser.add_argument("--cuda", action="store_true", help="measure the GPU")
+    parser.add_argument("-bs", "--batch-size", type=positive_int, default=16)
+    parser.add_argument("--accumulation", type=positive_int, default=4, help="micro-batches an update")
+    parser.add_argument("--steps", type=positive_int, default=2, help="updates that are timed, for each line")
+    parser.add_argument("--settings", nargs="+", help="lines of the table; all if not given")
+    parser.add_argument("--compile", action="store_true", help="compile the network with torch.compile")
+    parser.add_argument("--json", type=Path, help="file for the figures of the last line")
+    parser.add_argument("--seed", type=int, default=1234)
+    return parser.parse_known_args(argv)
+
+
+def main() -> int:
+    """Measure each setting in turn and print the table."""
+    args, further = parse_args()
+    settings = chosen_settings(args)
+    ranks = distributed.start(cuda=args.cuda)
+    if ranks.is_main:
+        print(f"{args.model} on {machine(args)}\ntorch {torch.__version__}; {' '.join(sys.argv)}")
+        print(f"global batch {ranks.world_size} x {args.accumulation} x {args.batch_size}, {args.steps} updates a line")
+        print(f"{'setting':<28} {'frames/s':>10} {'sequences/s':>12} {'ratio':>6} {'s/update':>9} {'memory':>9}")
+    plain = None
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = Path(folder)
+        lengths, rate = draw_lengths(_n_utterances(args, ranks), args, further)
+        make_corpus(corpus, lengths, subject_of(args.model).columns, sampling_rate=rate, seed=args.seed)
+        for setting in settings:
+            try:
+                figures = measure(setting, args, further, corpus, ranks)
+            except (RuntimeError, MemoryError) as error:
+                if not _is_out_of_memory(error):
+                    raise
+                print(f"error: {setting.name}: out of memory at --batch-size {args.batch_size}", file=sys.stderr)
+                return OUT_OF_MEMORY
+            plain = plain or figures.frames_per_second
+            if ranks.is_main:
+                _print_line(setting, figures, plain)
+                if args.json is not None:
+                    write_json(args.json, asdict(figures))
+    distributed.stop()
+    return 0
+
+
+def _print_line(setting: Setting, figures: Figures, plain: float) -> None:
+    memory = "-" if figures.memory is None else f"{figures.memory:.1f} GiB"
+    print(
+        f"{setting.name:<28} {figures.frames_per_second:>10.0f} {figures.sequences_per_second:>12.2f} "
+        f"{figures.frames_per_second / plain:>6.2f} {figures.seconds:>9.3f} {memory:>9}"
+    )
+
+
+def _n_utterances(args: argparse.Namespace, ranks: Ranks) -> int:
+    """Of all updates and processes, the update before measuring included."""
+    return args.batch_size * args.accumulation * ranks.world_size * (args.steps + 1)
+
+
+def chosen_settings(args: argparse.Namespace) -> list[Setting]:
+    """The lines of the table.
+
+    Raises:
+        OptionError: ``--settings`` names one that this model or device does not have.
+    """
+    half = [torch.float16, torch.bfloat16] if args.cuda else [torch.bfloat16]
+    settings = [Setting("plain fp32", plain=True)] if subject_of(args.model).has_plain else []
+    settings.append(Setting("fp32"))
+    if args.cuda:
+        settings.append(Setting("tf32", tf32=True))
+    for dtype in half:
+        name = str(dtype).removeprefix("torch.")
+        settings.append(Setting(name, dtype, tf32=args.cuda))
+        if args.model == "HiFi-GAN":
+            own = Setting(f"{name}, no AMP in groups", dtype, tf32=args.cuda, options=("--no-amp-grouped-conv",))
+            settings.append(own)
+    if args.settings is None:
+        return settings
+    known = {setting.name: setting for setting in settings}
+    for name in args.settings:
+        if name not in known:
+            raise OptionError(f"--settings {name!r}: expected some of {', '.join(map(repr, known))}")
+    return [known[name] for name in args.settings]
+
+
+def measure(setting: Setting, args: argparse.Namespace, further: Sequence[str], corpus: Path, ranks: Ranks) -> Figures:
+    """Train a new model for one update that is not timed and ``args.steps`` that are."""
+    torch.manual_seed(args.seed)
+    trial = build(setting, args, further, corpus)
+    cudnn_benchmark = args.cuda and subject_of(args.model).cudnn_benchmark
+    Precision(args.cuda, setting.amp_dtype, setting.tf32, cudnn_benchmark).prepare_process()
+    engine = _engine(setting, trial, args, ranks)
+    steps = _steps(setting, trial.dataset, args, ranks)
+    engine.step(next(steps), epoch=1)  # warm-up: allocations, choice of algorithms, compilation
+    if args.cuda:
+        torch.cuda.reset_peak_memory_stats(ranks.device)
+    times, frames = [], 0
+    for _ in range(args.steps):
+        micro_batches = next(steps)
+        _synchronize(ranks)
+        started = time.perf_counter()
+        frames += engine.step(micro_batches, epoch=1).n_frames
+        _synchronize(ranks)
+        times.append(time.perf_counter() - started)
+    sequences = args.batch_size * args.accumulation * ranks.world_size * args.steps
+    memory = torch.cuda.max_memory_allocated(ranks.device) / 2**30 if args.cuda else None
+    spent, segment = sum(times), segment_length(args)
+    samples = None if segment is None else segment * sequences / spent
+    return Figures(frames / spent, samples, statistics.median(times), memory, sequences / spent)
+
+
+def _engine(setting: Setting, trial: Trial, args: argparse.Namespace, ranks: Ranks) -> Engine:
+    for network in trial.networks.values():
+        network.to(ranks.device).train()
+        if args.compile:
+            network.compile(dynamic=True)
+    options, optimization = trial.args, trial.setup.optimization
+    optimizers = {
+        phase.name: build_optimizer(
+            options.optimizer,
+            [parameter for name in phase.trains for parameter in trial.networks[name].parameters()],
+            learning_rate=options.learning_rate,
+            weight_decay=options.weight_decay,
+            betas=optimization.betas,
+            eps=optimization.eps,
+        )
+        for phase in trial.objective.phases
+    }
+    schedules = dict.fromkeys(optimizers, schedule_over(optimization.schedule, steps_per_epoch=args.steps))
+    engine_options = EngineOptions(amp_dtype=setting.amp_dtype, grad_clip=options.grad_clip_thresh)
+    return Engine(trial.networks, trial.objective, optimizers, schedules=schedules, ranks=ranks, options=engine_options)
+
+
+def _steps(setting: Setting, dataset: Any, args: argparse.Namespace, ranks: Ranks) -> Iterator[list[Batch]]:
+    """This process's micro-batches of one update after another, on the device."""
+    count = len(dataset)
+    # Lengths that all look alike leave the draw in random order.
+    lengths = [0] * count if setting.plain else dataset.lengths
+    sampler = GlobalBatchSampler(
+        lengths, batch_size=args.batch_size, accumulation=args.accumulation, seed=args.seed, ranks=ranks
+    )
+    indices = list(sampler)
+    if setting.plain:
+        order = torch.randperm(count, generator=torch.Generator().manual_seed(args.seed)).tolist()
+        indices = [[order[index] for index in batch] for batch in indices]
+    for start in range(0, len(indices), args.accumulation):
+        group = indices[start : start + args.accumulation]
+        batches = [dataset.collate([dataset.draw(index, epoch=1) for index in batch]) for batch in group]
+        yield [batch.to(ranks.device) for batch in batches]
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Whether an error says that memory is exhausted; PyTorch has no class of its own for that on CPUs."""
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error)
+
+
+def _synchronize(ranks: Ranks) -> None:
+    if ranks.device.type == "cuda":
+        torch.cuda.synchronize(ranks.device)
+    ranks.barrier()
+
+
+def machine(args: argparse.Namespace) -> str:
+    """What is measured, for people."""
+    if args.cuda:
+        return torch.cuda.get_device_name()
+    return f"{platform.machine()} CPU, {torch.get_num_threads()} threads"
+
+
+if __name__ == "__main__":
+    run(main)

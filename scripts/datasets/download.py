@@ -1,0 +1,146 @@
+"""Fetches one file from a URL or a local path: interrupted downloads go on, and the checksum is verified.
+
+python -m scripts.datasets.download https://example.org/corpus.tar.bz2 -o corpus.tar.bz2 --sha256 be1a...
+"""
+
+import hashlib
+import http.client
+import shutil
+import tarfile
+import urllib.error
+import urllib.request
+import zipfile
+import zlib
+from pathlib import Path, PurePosixPath
+
+from common.cli import ArgumentParser, run
+from common.errors import InputError
+from common.progress import progress
+
+BLOCK = 1 << 20  # bytes
+TIMEOUT = 60  # s without any data
+
+
+def fetch(source: str, target: Path, *, sha256: str | None = None) -> None:
+    """Make ``target`` the file that ``source`` (URL or path) holds; nothing is done if it is there already.
+
+    What has arrived stands in ``<target>.part`` and is kept when the connection breaks; the next call goes on from
+    there. Raises InputError if the source cannot be read or has another checksum than ``sha256`` (hexadecimal).
+    """
+    if target.is_file():
+        _verify(target, sha256)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(target.name + ".part")
+    if "://" in source:
+        _download(source, part)
+    elif Path(source).is_file():
+        shutil.copyfile(source, part)
+    else:
+        raise InputError(f"{source}: no such file")
+    try:
+        _verify(part, sha256)
+    except InputError:
+        part.unlink()  # going on from broken data would never help
+        raise
+    part.replace(target)
+
+
+def _download(url: str, part: Path) -> None:
+    done = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
+            if response.status != http.client.PARTIAL_CONTENT:  # the server starts anew
+                done = 0
+            size = response.headers.get("Content-Length")
+            total = done + int(size) if size else None
+            blocks = None if total is None else -(-total // BLOCK)
+            with part.open("ab" if done else "wb") as file, progress(total=blocks, desc=part.stem, unit="MiB") as bar:
+                bar.update(done // BLOCK)
+                while block := response.read(BLOCK):
+                    file.write(block)
+                    bar.update()
+    except urllib.error.HTTPError as error:
+        if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE and done:
+            return  # the part is whole already; its checksum decides
+        raise InputError(f"{url}: the server answers {error.code} {error.reason}") from error
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        raise InputError(
+            f"{url}: cannot be downloaded ({reason}); is this machine offline? Run again to go on, or fetch the file "
+            "elsewhere and give its path instead"
+        ) from error
+    if total is not None and part.stat().st_size < total:
+        raise InputError(f"{url}: the connection broke at {part.stat().st_size} of {total} bytes; run again to go on")
+
+
+def _verify(path: Path, sha256: str | None) -> None:
+    if sha256 is None:
+        return
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            digest.update(block)
+    if digest.hexdigest() != sha256.lower():
+        raise InputError(f"{path}: SHA-256 is {digest.hexdigest()}, expected {sha256}; delete the file and try again")
+
+
+def is_archive(name: str) -> bool:
+    """Whether a file's name says that `unpack` can unpack it."""
+    return name.lower().endswith((".zip", ".tar", ".tgz", *(f".tar.{suffix}" for suffix in ("gz", "bz2", "xz"))))
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack a zip, or a tar of any compression, into ``folder``; nothing is written outside of it.
+
+    By Python, since a fresh Debian has no bzip2.
+
+    Raises:
+        InputError: it is broken, or holds a path that leads out of the folder.
+    """
+    if archive.name.lower().endswith(".zip"):
+        _unpack_zip(archive, folder)
+    else:
+        _unpack_tar(archive, folder)
+
+
+def _unpack_zip(archive: Path, folder: Path) -> None:
+    try:
+        with zipfile.ZipFile(archive) as file:
+            for member in progress(file.infolist(), desc=f"unpacking {archive.name}", unit="file"):
+                path = PurePosixPath(member.filename)
+                if path.is_absolute() or ".." in path.parts:
+                    raise InputError(f"{archive}: cannot be unpacked ({member.filename} leads out of the folder)")
+                file.extract(member, folder)  # a link becomes a file that holds its target's name
+    except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        raise InputError(f"{archive}: cannot be unpacked ({error}); delete it and try again") from error
+
+
+def _unpack_tar(archive: Path, folder: Path) -> None:
+    # Pythons before 3.10.12 and 3.11.4 have no filters; there the checksum has to vouch for the archive.
+    options = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+    try:
+        with tarfile.open(archive) as tar:
+            for member in progress(tar, desc=f"unpacking {archive.name}", unit="file"):
+                tar.extract(member, folder, **options)
+    except (OSError, EOFError, tarfile.TarError) as error:
+        raise InputError(f"{archive}: cannot be unpacked ({error}); delete it and try again") from error
+
+
+def main() -> int:
+    """Fetch one file, and unpack it if asked."""
+    parser = ArgumentParser(description="fetch a file from a URL or a local path")
+    parser.add_argument("source", help="URL or path")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="where the file shall stand")
+    parser.add_argument("--sha256", help="its checksum, in hexadecimal")
+    parser.add_argument("--unpack", type=Path, metavar="FOLDER", help="unpack the file, a tar or zip, into this folder")
+    args = parser.parse_args()
+    fetch(args.source, args.output, sha256=args.sha256)
+    if args.unpack is not None:
+        unpack(args.output, args.unpack)
+    return 0
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,200 @@
+"""Splits a corpus in LJSpeech's layout into lists of recordings for training, validation and testing.
+
+    python -m scripts.datasets.make_filelists -d LJSpeech-1.1 -o filelists --name ljs --n-val 100 --n-test 500
+
+A list of texts has lines ``wavs/<clip>.wav|<transcript>``, with the normalised transcript where the corpus has one; a
+list of recordings has the first column alone, which is all that a vocoder needs. A folder of recordings without
+``metadata.csv`` gets the latter kind only.
+"""
+
+import argparse
+import itertools
+import random
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from common.cli import ArgumentParser, non_negative_int, run
+from common.errors import InputError
+from common.files import write_text
+
+SPLITS = ("train", "val", "test")
+SUFFIXES = (".wav", ".flac")
+
+
+def read_metadata(path: Path) -> dict[str, str]:
+    """Clip -> transcript of a ``metadata.csv`` with lines ``clip|transcript[|normalised transcript]``.
+
+    Raises InputError, naming the line, for another number of columns, an empty field or a clip listed twice.
+    """
+    transcripts: dict[str, str] = {}
+    for number, line in enumerate(_read_lines(path), 1):
+        if not line.strip():
+            continue
+        where = f"{path}:{number}"
+        fields = [field.strip() for field in line.split("|")]
+        if len(fields) not in (2, 3):
+            raise InputError(f"{where}: {len(fields)} columns, expected clip|transcript[|normalised transcript]")
+        if not fields[0] or not fields[-1]:
+            raise InputError(f"{where}: the {'transcript' if fields[0] else 'clip'} is empty")
+        if fields[0] in transcripts:
+            raise InputError(f"{where}: {fields[0]} is listed twice")
+        transcripts[fields[0]] = fields[-1]
+    if not transcripts:
+        raise InputError(f"{path}: lists no clips")
+    return transcripts
+
+
+def split_clips(
+    clips: Iterable[str], *, chosen: dict[str, list[str]], n_val: int, n_test: int, seed: int
+) -> dict[str, list[str]]:
+    """The clips of each split, in order.
+
+    ``chosen`` holds the splits that are given; the others are drawn from the rest, the same ones each time for the
+    same clips and ``seed``, and training takes what is left. Raises InputError if that is nothing.
+    """
+    taken = {clip for names in chosen.values() for clip in names}
+    rest = sorted(set(clips) - taken)
+    random.Random(seed).shuffle(rest)
+    splits = dict(chosen)
+    for split, size in (("val", n_val), ("test", n_test)):
+        if split not in chosen:
+            splits[split], rest = rest[:size], rest[size:]
+    splits.setdefault("train", rest)
+    if not splits["train"]:
+        raise InputError(
+            f"no clips are left to train on: {len(splits['val'])} go to validation and {len(splits['test'])} to testing"
+        )
+    return {split: splits[split] for split in SPLITS}
+
+
+def read_chosen(
+    paths: dict[str, Path | None], clips: Collection[str], *, skip_missing: bool = False
+) -> dict[str, list[str]]:
+    """The clips that files of one name on each line put into splits, each once.
+
+    Each must be in the corpus; with ``skip_missing`` one that is not is left out, and a line on stdout counts them.
+    """
+    chosen: dict[str, list[str]] = {}
+    seen: dict[str, str] = {}
+    for split, path in paths.items():
+        if path is None:
+            continue
+        chosen[split], missing = [], 0
+        for number, line in enumerate(_read_lines(path), 1):
+            clip, where = line.strip(), f"{path}:{number}"
+            if not clip:
+                continue
+            if clip not in clips and skip_missing:
+                missing += 1
+                continue
+            if clip not in clips:
+                raise InputError(f"{where}: {clip} is not in the corpus")
+            if clip in seen:
+                raise InputError(f"{where}: {clip} stands already in {seen[clip]}")
+            seen[clip] = where
+            chosen[split].append(clip)
+        if missing:
+            total = missing + len(chosen[split])
+            print(f"note: {path} names {total} clips, and the corpus has {len(chosen[split])} of them")
+    return chosen
+
+
+def validate_on_something(chosen: dict[str, list[str]], *, n_val: int) -> None:
+    """Where a part of a corpus holds none of the clips to validate on, take some of the training clips instead.
+
+    They are the last of ``chosen["train"]``, ``n_val`` or a tenth of it, whichever is less.
+    """
+    if chosen.get("val") or "val" not in chosen or len(chosen.get("train", ())) < 2:
+        return
+    n_val = min(n_val, max(1, len(chosen["train"]) // 10))
+    if n_val > 0:
+        chosen["train"], chosen["val"] = chosen["train"][:-n_val], chosen["train"][-n_val:]
+        print(f"note: none of the clips to validate on is there; {n_val} of the training clips take their place")
+
+
+def find_recordings(folder: Path) -> list[str]:
+    """Names of all clips below ``wavs/``, without their suffix, in order; a folder within it is part of the name."""
+    wavs = folder / "wavs"
+    paths = [path for path in wavs.rglob("*") if path.suffix in SUFFIXES]
+    clips = sorted(path.relative_to(wavs).with_suffix("").as_posix() for path in paths)
+    twice = next((clip for clip, following in itertools.pairwise(clips) if clip == following), None)
+    if twice is not None:
+        raise InputError(f"{wavs / twice}: there is both a .wav and a .flac of that name; keep one of them")
+    if not clips:
+        raise InputError(f"{wavs}: no recordings (.wav or .flac), and no metadata.csv beside it")
+    return clips
+
+
+def audio_list_name(name: str, split: str) -> str:
+    """File name of a list of recordings; LJSpeech's training list keeps the name that it is known by."""
+    return "ljs_audio_train_v3.txt" if (name, split) == ("ljs", "train") else f"{name}_audio_{split}.txt"
+
+
+def recording(folder: Path, clip: str) -> str:
+    """Path of a clip's recording within the corpus: ``wavs/<clip>.wav``, or ``.flac``."""
+    for suffix in SUFFIXES:
+        name = f"wavs/{clip.removesuffix(suffix)}{suffix}"
+        if (folder / name).is_file():
+            return name
+    raise InputError(f"{folder / 'wavs' / clip}.wav: no such file, but metadata.csv lists it")
+
+
+def _read_lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8-sig").splitlines()
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from error
+
+
+def parse_args() -> argparse.Namespace:
+    """The command line."""
+    parser = ArgumentParser(description="split a corpus in LJSpeech's layout into filelists")
+    parser.add_argument("-d", "--dataset-path", type=Path, required=True, help="folder of wavs/, and of metadata.csv")
+    parser.add_argument("-o", "--output", type=Path, default=Path("filelists"), help="folder of the lists")
+    parser.add_argument("--name", default="ljs", help="first part of the lists' names")
+    parser.add_argument("--n-val", type=non_negative_int, default=100, help="clips to validate on")
+    parser.add_argument("--n-test", type=non_negative_int, default=500, help="clips to test on")
+    parser.add_argument("--seed", type=int, default=1234, help="of the draw")
+    for split in SPLITS:
+        parser.add_argument(f"--{split}-ids", type=Path, help=f"file with the {split} clips, one a line")
+    parser.add_argument(
+        "--skip-missing", action="store_true", help="leave out clips of these files that the corpus does not have"
+    )
+    parser.add_argument("--speaker", help="name of the voice, for a last column of the lists of texts")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Write the lists."""
+    args = parse_args()
+    folder = args.dataset_path
+    metadata = folder / "metadata.csv"
+    transcripts = read_metadata(metadata) if metadata.is_file() else None
+    clips = find_recordings(folder) if transcripts is None else list(transcripts)
+    ids = {split: getattr(args, f"{split}_ids") for split in SPLITS}
+    chosen = read_chosen(ids, set(clips), skip_missing=args.skip_missing)
+    if args.skip_missing:
+        if chosen and not any(chosen.values()):
+            chosen = {}
+            print("note: the corpus has none of the named clips; its own are drawn")
+        validate_on_something(chosen, n_val=args.n_val)
+    splits = split_clips(clips, chosen=chosen, n_val=args.n_val, n_test=args.n_test, seed=args.seed)
+    recordings = {clip: recording(folder, clip) for names in splits.values() for clip in names}
+    for split, names in splits.items():
+        if not names:
+            continue
+        texts = {audio_list_name(args.name, split): [recordings[clip] for clip in names]}
+        if transcripts is not None:
+            column = "" if args.speaker is None else f"|{args.speaker}"
+            lines = [f"{recordings[clip]}|{transcripts[clip]}{column}" for clip in names]
+            texts[f"{args.name}_audio_text_{split}_filelist.txt"] = lines
+        for name, lines in texts.items():
+            write_text(args.output / name, "".join(line + "\n" for line in lines))
+            print(f"{args.output / name}: {len(lines)} clips")
+    return 0
+
+
+if __name__ == "__main__":
+    run(main)

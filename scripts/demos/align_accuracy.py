@@ -1,0 +1,354 @@
+"""Measures how well FastPitch 1.1's learned alignment agrees with the true boundaries of phones.
+
+    python -m scripts.demos.align_accuracy
+
+The embedded speaker reads the quickstart's corpus, and tells where each phone ends. A small FastPitch is trained by
+train.py --learned-alignment on wavs and phones alone; the durations that it then finds in each recording are compared
+with the truth. The seed is fixed: the same machine gives the same figures.
+
+Frames become seconds by where their windows are centred, nothing is fitted to the truth (`boundary_times`).
+"""
+
+import argparse
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import torch
+from fastpitch.frames import RECORDED
+from fastpitch.voice_pitch import VoicePitch
+
+from common.audio.pitch_cache import PitchCache
+from common.checkpoints.checkpoint import Checkpoint, checkpoint_path, load_checkpoint
+from common.cli import ArgumentParser, non_negative_int, positive_float, positive_int, run
+from common.config import AudioConfig, from_plain
+from common.data.filelist import read_filelist
+from common.errors import InputError
+from common.files import write_json, write_text
+from common.nn.alignment_metrics import diagonality, unattended_tokens
+from common.progress import progress
+from common.text.espeak import Interval, Speaker
+from fastpitch.data_function import PITCH_CACHE, UnalignedDataset
+from fastpitch.model import FastPitch, ModelConfig, build_networks
+from scripts.datasets.make_corpus import READER, SENTENCES, make_corpus, read_sentences
+from scripts.demos.quickstart import N_VALIDATION, NO_DROPOUT, CommandError, Folders, call, cpu_seconds, stage
+
+EPOCHS = 20  # of 33 updates
+KL_LOSS_START_EPOCH, KL_LOSS_WARMUP_EPOCHS = 4, 4  # published: 250 and 100, of 1500
+MAX_ERROR_MS = 20.0
+MAX_CPU_MINUTES = 15.0
+CLOSE_MS, FAR_MS = 20.0, 50.0
+COMMON = 0.01  # share of all boundaries from which on a kind of them has a line of its own
+# The aligner as published; around it as little of a voice as there can be.
+ARCHITECTURE = {
+    "symbols-embedding-dim": 64,
+    "in-fft-output-size": 64,
+    "out-fft-output-size": 64,
+    "in-fft-n-layers": 1,
+    "out-fft-n-layers": 1,
+    "in-fft-conv1d-filter-size": 64,
+    "out-fft-conv1d-filter-size": 64,
+    "dur-predictor-filter-size": 64,
+    "pitch-predictor-filter-size": 64,
+    "dur-predictor-n-layers": 1,
+    "pitch-predictor-n-layers": 1,
+    **NO_DROPOUT,
+}
+OPTIMIZATION = {
+    "optimizer": "adam",
+    "learning-rate": 2e-3,
+    "warmup-steps": 0,
+    "grad-clip-thresh": 5,
+    "batch-size": 8,
+    "kl-loss-start-epoch": KL_LOSS_START_EPOCH,
+    "kl-loss-warmup-epochs": KL_LOSS_WARMUP_EPOCHS,
+}
+SETS = {"training": "train", "held out": "val"}  # clips, and how their lists are named
+VOWELS = frozenset("aeiouyæøœɐɑɒɔəɛɜɤɨɪɯɵɶʉʊʌʏ")
+STOPS = frozenset(("p", "b", "t", "d", "k", "ɡ", "q", "ʔ", "c", "ɟ", "t͡ʃ", "d͡ʒ"))
+FRICATIVES = frozenset("fvθðszʃʒhɦxɣçʝχʁɸβ")
+SILENCES = frozenset(("sil", "sp"))
+
+
+@dataclass(frozen=True)
+class Found:
+    """The alignment of one clip beside the truth."""
+
+    phones: tuple[str, ...]  # (L,)
+    times: np.ndarray  # (L - 1,) s, where all phones but the last end in the alignment
+    true_times: np.ndarray  # (L - 1,) s, where they end in truth
+    nearest_times: np.ndarray  # (L - 1,) s, what comes nearest to the truth in whole frames
+    diagonality: float  # of the soft attention, without its prior
+    n_unattended: int  # phones without a frame, went each frame to the phone that it attends to most
+
+    @property
+    def kinds(self) -> list[str]:
+        """What meets at each boundary, "vowel-stop" and so on."""
+        kinds = [kind_of(phone) for phone in self.phones]
+        return [f"{left}-{right}" for left, right in pairwise(kinds)]
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Figures of a set of boundaries; errors in ms, positive where the alignment is late."""
+
+    n_boundaries: int
+    mean_error: float  # absolute
+    median_error: float  # absolute
+    error_95: float  # absolute, 95th percentile
+    bias: float  # mean of signed errors
+    within_20_ms: float  # share
+    within_50_ms: float  # share
+
+    @staticmethod
+    def of(errors_ms: np.ndarray) -> "Accuracy":
+        """Of signed errors (N,)."""
+        sizes = np.abs(errors_ms)
+        return Accuracy(
+            n_boundaries=len(sizes),
+            mean_error=float(sizes.mean()),
+            median_error=float(np.median(sizes)),
+            error_95=float(np.percentile(sizes, 95)),
+            bias=float(errors_ms.mean()),
+            within_20_ms=float((sizes < CLOSE_MS).mean()),
+            within_50_ms=float((sizes < FAR_MS).mean()),
+        )
+
+
+def kind_of(phone: str) -> str:
+    """The kind of sound that a phone of the set `ipa` is."""
+    if phone in SILENCES:
+        return "silence"
+    if phone in STOPS:
+        return "stop"
+    if phone in VOWELS:
+        return "vowel"
+    return "fricative" if phone in FRICATIVES else "sonorant"
+
+
+def boundary_times(durations: Sequence[int] | np.ndarray, audio: AudioConfig) -> np.ndarray:
+    """Where tokens of ``durations`` (L,) frames meet: (L - 1,) seconds.
+
+    Frame k is centred on sample k * hop (framing "centered") or (k + 0.5) * hop ("aligned"): the spectrum around it
+    is what it shows. The boundary between two frames is therefore half way between their centres. A token's end after
+    n frames is at (n - 0.5) * hop, or n * hop; the durations that `common.extraction.textgrid` makes of true
+    boundaries, by frames whose centre is past them, come back without bias.
+    """
+    ends = np.cumsum(durations)[:-1] - (0.5 if audio.framing == "centered" else 0.0)
+    return ends * audio.hop_length / audio.sampling_rate
+
+
+def nearest_times(times: np.ndarray, audio: AudioConfig) -> np.ndarray:
+    """The boundaries between frames that come nearest to ``times`` (N,) seconds."""
+    hop_s = audio.hop_length / audio.sampling_rate
+    offset = 0.5 if audio.framing == "centered" else 0.0
+    return (np.round(times / hop_s + offset) - offset) * hop_s
+
+
+def errors_ms(clips: Sequence[Found]) -> np.ndarray:
+    """Signed errors of all boundaries of ``clips``, (N,) ms."""
+    return 1000 * np.concatenate([clip.times - clip.true_times for clip in clips])
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    """The options."""
+    parser = ArgumentParser(description="Compare a learned alignment with the truth", prog="align_accuracy.sh")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("output/align_accuracy"), help="folder for everything"
+    )
+    parser.add_argument("--fresh", action="store_true", help="remove an earlier run's files from that folder first")
+    parser.add_argument("--epochs", type=positive_int, default=EPOCHS, help="rounds of the corpus to train for")
+    parser.add_argument("--seed", type=non_negative_int, default=1234, help="of the weights and of the data's order")
+    parser.add_argument("--sentences", type=Path, default=SENTENCES, help="what the corpus says, one sentence a line")
+    parser.add_argument(
+        "--max-error", type=positive_float, default=MAX_ERROR_MS, help="ms; fail when the mean error is not below it"
+    )
+    parser.add_argument(
+        "--max-cpu-minutes", type=positive_float, default=MAX_CPU_MINUTES, help="fail when all took more than these"
+    )
+    return parser.parse_args(argv)
+
+
+def clear(folders: Folders, *, fresh: bool) -> None:
+    """Begin with an empty folder, as the figures are of a whole run.
+
+    Raises:
+        InputError: an earlier run's files are there, which may be removed only if ``fresh``.
+    """
+    if fresh:
+        folders.clear()
+    there = [folder for folder in (folders.corpus, folders.voice) if folder.exists()]
+    if there:
+        raise InputError(f"{there[0]} is there already; add --fresh to remove it, or choose another --output")
+
+
+def prepare(folders: Folders, sentences: list[str], speaker: Speaker) -> dict[str, tuple[Interval, ...]]:
+    """Speak the corpus, and write lists of its wavs with their phones; gives the truth, by the wav's name in them.
+
+    The TextGrids are removed: nothing in the corpus says where a phone begins.
+    """
+    corpus = make_corpus(folders.corpus, sentences=sentences, speaker=speaker, n_validation=N_VALIDATION)
+    shutil.rmtree(folders.corpus / "TextGrid")
+    truth = {}
+    for path in (corpus.training_list, corpus.validation_list):
+        entries = read_filelist(path, columns=RECORDED)
+        spoken = {entry.fields["wav"]: speaker.speak(entry.fields["text"]).phones for entry in entries}
+        lines = [f"{wav}|{' '.join(phone.label for phone in phones)}\n" for wav, phones in spoken.items()]
+        write_text(phones_list(folders, path.stem), "".join(lines))
+        truth |= spoken
+    print(f"{folders.corpus}: {corpus.n_clips} clips, {corpus.duration_s / 60:.1f} minutes of speech")
+    return truth
+
+
+def phones_list(folders: Folders, name: str) -> Path:
+    """The list of a set's wavs and phones."""
+    return folders.corpus / f"{name}_phones.txt"
+
+
+def train(folders: Folders, *, epochs: int, seed: int) -> Path:
+    """Train a voice on wavs and phones for ``epochs`` epochs; gives its last checkpoint."""
+    call(
+        "train.py",
+        *("--output", folders.voice, "--dataset-path", folders.corpus, "--learned-alignment"),
+        training_files=phones_list(folders, "train"),
+        validation_files=phones_list(folders, "val"),
+        input_type="phone",
+        symbol_set="ipa",
+        epochs=epochs,
+        epochs_per_checkpoint=epochs,
+        validation_interval=5,
+        samples_interval=epochs,
+        seed=seed,
+        **ARCHITECTURE,
+        **OPTIMIZATION,
+    )
+    return checkpoint_path(folders.voice, "FastPitch", epoch=epochs)
+
+
+def load_voice(checkpoint: Checkpoint, *, where: Path) -> FastPitch:
+    """The network of a checkpoint, for evaluation."""
+    config = from_plain(ModelConfig, checkpoint.config, where=str(where))
+    network = build_networks(config, checkpoint.audio, checkpoint.text)["fastpitch"]
+    network.load_state_dict(checkpoint.networks["fastpitch"])
+    return network.eval()
+
+
+@torch.no_grad()
+def align(path: Path, *, corpus: Path, filelist: Path, truth: dict[str, tuple[Interval, ...]]) -> list[Found]:
+    """Let the voice of a checkpoint find the phones of a list's clips, each alone, as it does while it is trained."""
+    checkpoint = load_checkpoint(path, training=False)
+    network, audio = load_voice(checkpoint, where=path), checkpoint.audio
+    cache = PitchCache(corpus / PITCH_CACHE, audio)
+    dataset = UnalignedDataset(corpus, filelist, audio=audio, text=checkpoint.text, cache=cache)
+    dataset.voice = VoicePitch(network.pitch_mean, network.pitch_std)
+    clips = []
+    entries = read_filelist(filelist, columns=RECORDED)
+    for index, entry in enumerate(progress(entries, desc="aligning", unit="clip")):
+        batch = dataset.collate([dataset[index]])
+        alignment = network.teacher_forced(batch).alignment
+        phones = truth[entry.fields["wav"]]
+        durations = alignment.durations[0].numpy()
+        assert len(durations) == len(phones), entry.where
+        true_times = np.array([phone.end_s for phone in phones[:-1]])
+        lengths = batch.token_lengths, batch.mel_lengths
+        learned = alignment.attention_without(batch.prior, batch.mel_lengths)
+        n_unattended = unattended_tokens(alignment.attention(batch.mel_lengths), *lengths)
+        clips.append(
+            Found(
+                phones=tuple(phone.label for phone in phones),
+                times=boundary_times(durations, audio),
+                true_times=true_times,
+                nearest_times=nearest_times(true_times, audio),
+                diagonality=float(diagonality(learned, *lengths)),
+                n_unattended=int(n_unattended),
+            )
+        )
+    return clips
+
+
+def accuracies(found: dict[str, list[Found]]) -> dict[str, Accuracy]:
+    """Of all clips, of each set, and of each kind of boundary that is common enough, most frequent first."""
+    clips = [clip for part in found.values() for clip in part]
+    rows = {"all": Accuracy.of(errors_ms(clips))}
+    rows |= {name: Accuracy.of(errors_ms(part)) for name, part in found.items()}
+    errors = errors_ms(clips)
+    kinds = np.array([kind for clip in clips for kind in clip.kinds])
+    for kind, number in Counter(kinds.tolist()).most_common():
+        if number >= COMMON * len(kinds):
+            rows[kind] = Accuracy.of(errors[kinds == kind])
+    return rows
+
+
+def attention_figures(found: dict[str, list[Found]]) -> dict[str, dict[str, float]]:
+    """Of each set of clips: mean diagonality, and the share of phones without a frame."""
+    return {
+        name: {
+            "diagonality": float(np.mean([clip.diagonality for clip in clips])),
+            "unattended_tokens": sum(clip.n_unattended for clip in clips) / sum(len(clip.phones) for clip in clips),
+        }
+        for name, clips in found.items()
+    }
+
+
+def report(found: dict[str, list[Found]], audio: AudioConfig) -> dict[str, object]:
+    """Print all figures as a table; gives them as plain types."""
+    rows = accuracies(found)
+    header = ("number", "mean", "median", "95 %", "bias", "< 20 ms", "< 50 ms")
+    print(f"{'boundaries':<19}" + "".join(f"{title:>9}" for title in header))
+    for name, row in rows.items():
+        sizes = "".join(f"{value:9.1f}" for value in (row.mean_error, row.median_error, row.error_95))
+        shares = "".join(f"{100 * share:7.1f} %" for share in (row.within_20_ms, row.within_50_ms))
+        print(f"{name:<19}{row.n_boundaries:9d}{sizes}{row.bias:+9.1f}{shares}")
+    clips = [clip for part in found.values() for clip in part]
+    frame_ms = 1000 * audio.hop_length / audio.sampling_rate
+    least = float(1000 * np.abs(np.concatenate([clip.nearest_times - clip.true_times for clip in clips])).mean())
+    print(
+        f"errors in ms; a frame has {frame_ms:.1f} ms, so that no durations come nearer than {least:.1f} ms on average"
+    )
+    attention = attention_figures(found)
+    for name, figures in attention.items():
+        share = 100 * figures["unattended_tokens"]
+        print(f"{name}: diagonality {figures['diagonality']:.2f}, {share:.2f} % of phones without a frame")
+    boundaries = {name: asdict(row) for name, row in rows.items()}
+    return {"boundaries_ms": boundaries, "attention": attention, "frame_ms": frame_ms, "least_error_ms": least}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """All stages in order; exit status 1 if the alignment is too far off or took too long."""
+    started = cpu_seconds()
+    args = parse_args(argv)
+    folders = Folders(args.output.resolve())
+    sentences = read_sentences(args.sentences)
+    clear(folders, fresh=args.fresh)
+    try:
+        with stage("1/3 a corpus, spoken by the embedded speaker"):
+            truth = prepare(folders, sentences, READER)
+        with stage("2/3 training on wavs and phones (the long part)"):
+            path = train(folders, epochs=args.epochs, seed=args.seed)
+        with stage("3/3 the alignment beside the truth"):
+            found = {
+                name: align(path, corpus=folders.corpus, filelist=phones_list(folders, stem), truth=truth)
+                for name, stem in SETS.items()
+            }
+            figures = report(found, load_checkpoint(path, training=False).audio)
+    except CommandError as failed:
+        return failed.status
+    error, minutes = figures["boundaries_ms"]["all"]["mean_error"], (cpu_seconds() - started) / 60
+    figures |= {"cpu_minutes": minutes, "epochs": args.epochs, "seed": args.seed}
+    write_json(folders.output / "align_accuracy.json", figures)
+    print(
+        f"\nmean absolute error {error:.1f} ms in {minutes:.1f} CPU minutes ({folders.output / 'align_accuracy.json'})"
+    )
+    if error >= args.max_error:
+        raise InputError(f"the mean error, {error:.1f} ms, is not below {args.max_error:g} ms; train for more --epochs")
+    if minutes > args.max_cpu_minutes:
+        raise InputError(f"{minutes:.1f} CPU minutes, more than {args.max_cpu_minutes:g}; train for fewer --epochs")
+    return 0
+
+
+if __name__ == "__main__":
+    run(main)

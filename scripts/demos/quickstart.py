@@ -1,0 +1,359 @@
+"""A first voice in minutes: makes a corpus, trains a small FastPitch on it, speaks ten sentences and measures them.
+
+    python -m scripts.demos.quickstart
+
+The corpus is spoken by the embedded speaker, so the new voice can be compared with the speaker it learnt from on
+sentences that are not in the corpus. A run that was stopped goes on where it was when it is started again.
+"""
+
+import argparse
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from common.audio.wav import load_wav, save_wav
+from common.checkpoints.checkpoint import load_checkpoint
+from common.cli import ArgumentParser, non_negative_int, positive_float, positive_int, run
+from common.config import AudioConfig
+from common.errors import CheckpointError, InputError, OptionError
+from common.evaluation.metrics import SpeechDistance, compare_speech, frame_f0
+from common.files import load_tensor, read_json, write_json, write_text
+from common.plots import plot_utterance, save_png
+from common.synthesis.phrases import Phrase, read_phrases
+from common.synthesis.vocoder import ACCEPTABLE_DIFFERENCES, AudioContract
+from common.text.espeak import Speaker
+from scripts.datasets.make_corpus import READER, SENTENCES, Corpus, make_corpus, normalise, read_sentences
+
+ROOT = Path(__file__).resolve().parents[2]
+AUDIO = AudioConfig()
+
+EPOCHS = 24  # of 33 steps
+BATCH_SIZE = 8
+N_VALIDATION = 10  # sentences
+MAX_DISTORTION_DB = 2.5  # a converged voice has 1.9 to 2.0, one of 10 epochs 2.8, an untrained one 10
+# The speaker says everything alike each time, and a few hundred steps leave no time to overfit.
+NO_DROPOUT = {
+    "p-in-fft-dropout": 0,
+    "p-in-fft-dropatt": 0,
+    "p-out-fft-dropout": 0,
+    "p-out-fft-dropatt": 0,
+    "p-dur-predictor-dropout": 0,
+    "p-pitch-predictor-dropout": 0,
+}
+ARCHITECTURE = {
+    "symbols-embedding-dim": 192,
+    "in-fft-output-size": 192,
+    "out-fft-output-size": 192,
+    "in-fft-n-layers": 4,
+    "out-fft-n-layers": 4,
+    "in-fft-conv1d-filter-size": 384,
+    "out-fft-conv1d-filter-size": 384,
+    **NO_DROPOUT,
+}
+OPTIMIZATION = {
+    "optimizer": "adam",
+    "learning-rate": 1.4e-2,  # 1e-3 after the warm-up, then falling with the root of the steps
+    "warmup-steps": 200,
+    "grad-clip-thresh": 5,
+    "ema-decay": 0.98,
+    "batch-size": BATCH_SIZE,
+}
+
+
+class CommandError(Exception):
+    """A command ended with this exit status; it has said why."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where everything lies under the output folder; the sound and its pictures are in the folder itself."""
+
+    output: Path
+
+    @property
+    def corpus(self) -> Path:
+        return self.output / "corpus"
+
+    @property
+    def voice(self) -> Path:
+        return self.output / "voice"
+
+    @property
+    def reference(self) -> Path:
+        return self.output / "reference"
+
+    @property
+    def settings(self) -> Path:
+        return self.output / "settings.json"
+
+    @property
+    def phones(self) -> Path:
+        return self.output / "phones.tsv"
+
+    def clear(self) -> None:
+        """Remove what an earlier run left and this one would go on from."""
+        for folder in (self.corpus, self.voice, self.reference):
+            shutil.rmtree(folder, ignore_errors=True)
+        self.settings.unlink(missing_ok=True)
+
+
+def parse_args(argv: list[str] | None) -> argparse.Namespace:
+    """The options."""
+    parser = ArgumentParser(description="Make, train, try and measure a first voice", prog="quickstart.sh")
+    parser.add_argument("-o", "--output", type=Path, default=Path("output/quickstart"), help="folder for everything")
+    parser.add_argument("--epochs", type=positive_int, default=EPOCHS, help="rounds of the corpus to train for")
+    parser.add_argument("--seed", type=non_negative_int, default=1234, help="of the weights and of the data's order")
+    parser.add_argument("--fresh", action="store_true", help="begin anew instead of going on from an earlier run")
+    parser.add_argument(
+        "--max-distortion", type=positive_float, default=MAX_DISTORTION_DB, help="dB; fail when the mean is above it"
+    )
+    parser.add_argument("--sentences", type=Path, default=SENTENCES, help="what the corpus says, one sentence a line")
+    parser.add_argument("--phrases", type=Path, default=ROOT / "phrases" / "devset10.tsv", help="what to speak then")
+    parser.add_argument(
+        "--precision",
+        choices=("auto", "float32", "bfloat16"),
+        default="auto",
+        help="of training; auto takes what is faster on this machine",
+    )
+    parser.add_argument(
+        "--hifigan", type=Path, help="checkpoint of a HiFi-GAN to speak through; without it: Griffin-Lim"
+    )
+    parser.add_argument(
+        "--accept-audio-differences",
+        nargs="+",
+        choices=ACCEPTABLE_DIFFERENCES,
+        default=[],
+        help="let it speak mels that differ in these from what it was trained on; fine-tuning it is better",
+    )
+    args = parser.parse_args(argv)
+    if args.accept_audio_differences and args.hifigan is None:
+        raise OptionError("--accept-audio-differences is for a vocoder; give --hifigan too")
+    return args
+
+
+def vocoder_options(args: argparse.Namespace) -> list[str]:
+    """What inference.py is told of the vocoder, which is compared with the corpus to be made before any work starts.
+
+    Raises:
+        InputError: it is no checkpoint of a HiFi-GAN, or reads other mels than the voice will make.
+    """
+    if args.hifigan is None:
+        return []
+    path = args.hifigan.resolve()
+    checkpoint = load_checkpoint(path)
+    if checkpoint.model != "HiFi-GAN":
+        raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of HiFi-GAN")
+    accepted = tuple(args.accept_audio_differences)
+    AudioContract(checkpoint.audio, str(path), checkpoint.assumed, accepted).check(AUDIO, owner="the quickstart")
+    return ["--hifigan", str(path), *(["--accept-audio-differences", *accepted] if accepted else [])]
+
+
+@contextmanager
+def stage(title: str) -> Iterator[None]:
+    """Announce a part of the work, and say how long it took: on the clock, and of processor time."""
+    print(f"\n== {title}", flush=True)
+    clock, cpu = time.monotonic(), cpu_seconds()
+    yield
+    print(f"took {time.monotonic() - clock:.0f} s ({cpu_seconds() - cpu:.0f} s of processor time)", flush=True)
+
+
+def cpu_seconds() -> float:
+    """Processor time of this process and of its children that have ended, s."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
+
+
+def call(script: str, *words: object, **options: object) -> None:
+    """Run one of the toolkit's commands as a user would, and show how; raises CommandError if it fails.
+
+    Ctrl-C reaches the command too: it is left to end by itself, as training saves a checkpoint first.
+    """
+    command = [script, *map(str, words)]
+    for name, value in options.items():
+        command += ["--" + name.replace("_", "-"), str(value)]
+    print("$ python " + " ".join(command), flush=True)
+    with subprocess.Popen([sys.executable, *command], cwd=ROOT) as process:
+        before = {
+            signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),
+            signal.SIGTERM: signal.signal(signal.SIGTERM, lambda *_: process.terminate()),
+        }
+        try:
+            status = process.wait()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+    if status != 0:
+        raise CommandError(status if status > 0 else 128 - status)
+
+
+def check_settings(folders: Folders, settings: dict[str, object]) -> None:
+    """Refuse to go on from a run that was started with other settings; remember this one's."""
+    if folders.settings.is_file():
+        found = read_json(folders.settings)
+        changed = [name for name, value in settings.items() if found.get(name) != value]
+        if changed:
+            raise InputError(
+                f"{folders.output}: made with another {' and '.join(changed)}; add --fresh to begin anew, or choose "
+                "another --output"
+            )
+    write_json(folders.settings, settings)
+
+
+def prepare_corpus(folders: Folders, sentences: list[str], speaker: Speaker) -> None:
+    """Speak the corpus, unless it is there."""
+    folder = folders.corpus
+    if Corpus.is_whole(folder, sentences):
+        print(f"{folder}: all {len(sentences)} clips are there")
+        return
+    corpus = make_corpus(folder, sentences=sentences, speaker=speaker, n_validation=N_VALIDATION)
+    print(f"{folder}: {corpus.n_clips} clips, {corpus.duration_s / 60:.1f} minutes of speech")
+
+
+def extract(folders: Folders) -> None:
+    """Mel-spectrograms, durations and pitch of the corpus, and the lists to train with."""
+    corpus = folders.corpus
+    call(
+        "extract_mels.py",
+        *("--dataset-path", corpus, "--wav-text-filelist", corpus / "train.txt", corpus / "val.txt"),
+        *("--output-meta-file", corpus / "train_features.txt", corpus / "val_features.txt"),
+        *("--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char", "--resume"),
+    )
+
+
+def train(folders: Folders, *, epochs: int, seed: int, bfloat16: bool) -> None:
+    """Train the voice, or go on training it, to ``epochs`` epochs."""
+    corpus = folders.corpus
+    call(
+        "train.py",
+        *("--output", folders.voice, "--dataset-path", corpus, "--resume"),
+        *(("--amp", "--amp-dtype", "bfloat16") if bfloat16 else ()),
+        training_files=corpus / "train_features.txt",
+        validation_files=corpus / "val_features.txt",
+        pitch_mean_std_file=corpus / "pitch_char_stats__train.json",
+        input_type="phone",
+        symbol_set="ipa",
+        epochs=epochs,
+        epochs_per_checkpoint=10,
+        validation_interval=10,
+        seed=seed,
+        **ARCHITECTURE,
+        **OPTIMIZATION,
+    )
+
+
+def bfloat16_is_faster() -> bool:
+    """Try both precisions on a convolution of the size that training is full of."""
+    x = torch.randn(BATCH_SIZE, 192, 300)
+    conv = torch.nn.Conv1d(192, 384, 3, padding=1)
+    seconds = {}
+    for bfloat16 in (False, True):
+        times = []
+        for _ in range(4):
+            started = time.perf_counter()
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bfloat16):
+                conv(x).float().square().mean().backward()
+            times.append(time.perf_counter() - started)
+        seconds[bfloat16] = min(times)
+    return seconds[True] < seconds[False]
+
+
+def speak(
+    folders: Folders, phrases: list[Phrase], speaker: Speaker, *, epochs: int, vocoder_options: Sequence[str]
+) -> None:
+    """Turn each phrase into phones, as the speaker reads it, and let the new voice say them."""
+    lines = [f"{phrase.output}\t{' '.join(speaker.phones(normalise(phrase.text)))}\n" for phrase in phrases]
+    write_text(folders.phones, "output\ttext\n" + "".join(lines))
+    call(
+        "inference.py",
+        *("--save-mels", "--ema", *vocoder_options),
+        input=folders.phones,
+        output=folders.output,
+        fastpitch=folders.voice / f"FastPitch_checkpoint_{epochs}.pt",
+    )
+
+
+def compare(folders: Folders, phrases: list[Phrase], speaker: Speaker) -> list[SpeechDistance]:
+    """Draw each phrase, and measure how far it is from the embedded speaker's own rendering."""
+    rate = AUDIO.sampling_rate
+    distances = []
+    for phrase in phrases:
+        path = folders.output / phrase.output
+        wave = load_wav(path, sampling_rate=rate).numpy()
+        mel = load_tensor(folders.output / "mels" / phrase.output.with_suffix(".pt"))
+        f0 = frame_f0(wave, sampling_rate=rate, n_frames=mel.shape[1])
+        figure = plot_utterance(
+            mel, pitch=torch.from_numpy(f0), hop_length=AUDIO.hop_length, sampling_rate=rate, title=phrase.text
+        )
+        save_png(figure, path.with_suffix(".png"))
+        reference = speaker.speak(normalise(phrase.text)).wave
+        save_wav(folders.reference / phrase.output, torch.from_numpy(reference), sampling_rate=rate)
+        distances.append(compare_speech(reference, wave, sampling_rate=rate))
+    return distances
+
+
+def report(phrases: list[Phrase], distances: list[SpeechDistance]) -> float:
+    """Print the distance of each phrase and their means; returns the mean mel-cepstral distortion in dB."""
+    print("phrase              distortion      F0 error            voicing error")
+    rows = [
+        (phrase.output.name, d.mcd_db, d.f0_rmse_hz, d.f0_rmse_cents, d.voicing_error)
+        for phrase, d in zip(phrases, distances)
+    ]
+    columns = np.ma.masked_invalid([row[1:] for row in rows])  # a phrase may have no pitch to compare
+    means = columns.mean(axis=0).filled(np.nan)
+    for name, mcd, hz, cents, voicing in (*rows, ("mean", *means)):
+        print(f"{name:<18}  {mcd:7.2f} dB  {hz:6.1f} Hz ({cents:4.0f} cents)  {100 * voicing:6.1f} %")
+    return float(means[0])
+
+
+def main(argv: list[str] | None = None) -> int:
+    """All stages in order; exit status 1 if the voice is not good enough, a failed command's own if one fails."""
+    args = parse_args(argv)
+    folders = Folders(args.output.resolve())
+    speaker = READER
+    sentences, phrases = read_sentences(args.sentences), read_phrases(args.phrases)
+    vocoder = vocoder_options(args)
+    started = time.monotonic()
+    if args.fresh:
+        folders.clear()
+    bfloat16 = bfloat16_is_faster() if args.precision == "auto" else args.precision == "bfloat16"
+    check_settings(folders, {"seed": args.seed, "architecture": ARCHITECTURE, "optimization": OPTIMIZATION})
+    try:
+        with stage("1/5 a corpus, spoken by the embedded speaker"):
+            prepare_corpus(folders, sentences, speaker)
+        with stage("2/5 mel-spectrograms, durations and pitch"):
+            extract(folders)
+        with stage("3/5 training (the long part)"):
+            train(folders, epochs=args.epochs, seed=args.seed, bfloat16=bfloat16)
+        with stage("4/5 the new voice speaks"):
+            speak(folders, phrases, speaker, epochs=args.epochs, vocoder_options=vocoder)
+        with stage("5/5 the new voice against the embedded speaker's own"):
+            mean = report(phrases, compare(folders, phrases, speaker))
+    except CommandError as failed:
+        if failed.status in (128 + signal.SIGINT, 128 + signal.SIGTERM):
+            print("stopped; start the quickstart again to go on")
+        return failed.status
+    print(f"\nin all {time.monotonic() - started:.0f} s; listen to {folders.output}/*.wav (compare: reference/*.wav)")
+    if mean > args.max_distortion:
+        raise InputError(
+            f"the mean distortion, {mean:.2f} dB, is above {args.max_distortion:.2f} dB: the voice has not learnt to "
+            f"speak{', or the vocoder does not suit it' if vocoder else ''}; train it for more --epochs"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    run(main)

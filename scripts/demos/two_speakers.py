@@ -1,0 +1,134 @@
+"""Two voices in one: trains a small FastPitch on a corpus of two embedded speakers, and tells them apart by pitch.
+
+    python -m scripts.demos.two_speakers
+
+The voice is trained from recordings and transcripts alone. Then both speakers say the same sentences, and the mean
+pitch of each is compared with that of the recordings it learnt from. A run that was stopped goes on where it was.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from common.audio.pitch import estimate_pitch
+from common.audio.wav import load_wav
+from common.checkpoints.checkpoint import load_checkpoint
+from common.cli import ArgumentParser, non_negative_int, positive_float, positive_int, run
+from common.config import AudioConfig
+from common.errors import InputError
+from common.files import write_text
+from scripts.datasets.make_corpus import READER, SENTENCES, Corpus, make_corpus, read_sentences
+from scripts.demos.quickstart import ARCHITECTURE, OPTIMIZATION, CommandError, call, stage
+
+PITCHES = {"low": 60, "high": 99}  # of the embedded speaker's 0 to 99; below 50 its voice is creaky and half unvoiced
+AUDIO = AudioConfig()
+
+
+def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The options."""
+    parser = ArgumentParser(description="Train a voice of two speakers and tell them apart", prog="two_speakers.sh")
+    parser.add_argument("-o", "--output", type=Path, default=Path("output/two_speakers"), help="folder for everything")
+    parser.add_argument("--epochs", type=positive_int, default=30, help="rounds of the corpus to train for")
+    parser.add_argument("--n-sentences", type=positive_int, default=40, help="that each of the two reads")
+    parser.add_argument("--n-phrases", type=positive_int, default=4, help="that each of them says in the end")
+    parser.add_argument("--seed", type=non_negative_int, default=1234, help="of the weights and of the data's order")
+    parser.add_argument(
+        "--max-error", type=positive_float, default=10.0, help="%% that a speaker's mean pitch may be off; else fail"
+    )
+    return parser.parse_args(argv)
+
+
+def mean_pitch(paths: Sequence[Path]) -> float:
+    """Mean of the voiced pitch of recordings, Hz.
+
+    Raises:
+        InputError: nothing in them is voiced.
+    """
+    voiced = []
+    for path in paths:
+        wave = load_wav(path, sampling_rate=AUDIO.sampling_rate).numpy()
+        pitch = estimate_pitch(wave, AUDIO, n_frames=1 + len(wave) // AUDIO.hop_length)
+        voiced.append(pitch[pitch > 0])
+    values = np.concatenate(voiced)
+    if len(values) == 0:
+        raise InputError(f"{paths[0].parent}: nothing there is voiced; train for more --epochs")
+    return float(values.mean())
+
+
+def prepare_corpus(folder: Path, *, n_sentences: int) -> list[str]:
+    """Let both speakers read, unless they have; returns the sentences that are not in the corpus."""
+    everything = read_sentences(SENTENCES)
+    sentences, others = everything[:n_sentences], everything[n_sentences:]
+    speakers = {name: replace(READER, pitch=pitch) for name, pitch in PITCHES.items()}
+    corpus = make_corpus(folder, sentences=sentences, speaker=speakers, n_validation=max(1, n_sentences // 10))
+    print(f"{corpus.folder}: {corpus.n_clips} clips, {corpus.duration_s / 60:.1f} minutes of speech")
+    return others
+
+
+def train(output: Path, *, epochs: int, seed: int) -> Path:
+    """Train, or go on training, from recordings and transcripts alone; returns the checkpoint."""
+    corpus = Corpus(output / "corpus", 0, 0.0)
+    call(
+        "train.py",
+        *("--output", output / "voice", "--dataset-path", corpus.folder, "--resume", "--learned-alignment"),
+        training_files=corpus.training_list,
+        validation_files=corpus.validation_list,
+        epochs=epochs,
+        epochs_per_checkpoint=10,
+        validation_interval=10,
+        seed=seed,
+        **ARCHITECTURE,
+        **OPTIMIZATION,
+    )
+    return output / "voice" / f"FastPitch_checkpoint_{epochs}.pt"
+
+
+def speak(output: Path, checkpoint: Path, phrases: Sequence[str]) -> None:
+    """Let each speaker say the phrases, in one list with a column of their names."""
+    rows = [f"{name}/{i}.wav\t{text}\t{name}\n" for name in PITCHES for i, text in enumerate(phrases)]
+    write_text(output / "phrases.tsv", "output\ttext\tspeaker\n" + "".join(rows))
+    call("inference.py", "--ema", input=output / "phrases.tsv", output=output / "spoken", fastpitch=checkpoint)
+
+
+def compare(output: Path, checkpoint: Path) -> dict[str, tuple[float, float]]:
+    """Mean pitch (Hz) of each speaker: in the recordings, as the checkpoint knows it, and as it speaks."""
+    held = load_checkpoint(checkpoint)
+    known = dict(zip(held.text.speakers, held.networks["fastpitch"]["pitch_mean"].tolist()))
+    pitches = {name: (known[name], mean_pitch(sorted((output / "spoken" / name).glob("*.wav")))) for name in PITCHES}
+    for name, (recorded, spoken) in pitches.items():
+        print(
+            f"{name:<6} recorded {recorded:6.1f} Hz, spoken {spoken:6.1f} Hz ({100 * (spoken / recorded - 1):+.1f} %)"
+        )
+    return pitches
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """All stages in order; exit status 1 if the speakers cannot be told apart."""
+    args = parse_args(argv)
+    output = args.output.resolve()
+    try:
+        with stage("1/3 a corpus of two embedded speakers"):
+            others = prepare_corpus(output / "corpus", n_sentences=args.n_sentences)
+        with stage("2/3 training from recordings and transcripts alone"):
+            checkpoint = train(output, epochs=args.epochs, seed=args.seed)
+        with stage("3/3 both speakers say the same"):
+            speak(output, checkpoint, others[: args.n_phrases])
+            pitches = compare(output, checkpoint)
+    except CommandError as failed:
+        return failed.status
+    off = {name: 100 * abs(spoken / recorded - 1) for name, (recorded, spoken) in pitches.items()}
+    worst = max(off, key=off.get)
+    if off[worst] > args.max_error:
+        raise InputError(
+            f"{worst} is {off[worst]:.1f} % off the mean pitch of its recordings, more than {args.max_error:g} % "
+            "(--max-error): the voice needs more --epochs"
+        )
+    print(f"each speaks within {args.max_error:g} % of the mean pitch of its own recordings")
+    return 0
+
+
+if __name__ == "__main__":
+    run(main)

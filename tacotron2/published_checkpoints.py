@@ -1,0 +1,88 @@
+"""Tacotron 2's published checkpoints: recognized by their keys, read into ours."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints.layout import optimizer_by_name, without_prefix
+from common.config import AudioConfig, TextConfig
+
+_BUFFERS = ("running_mean", "running_var", "num_batches_tracked")  # of batch norm, by the end of their keys
+_N_SYMBOLS = 148  # of the original's only symbol set
+_KEY = "decoder.attention_rnn.weight_ih"  # that no other model has
+
+
+def read_published(payload: dict[str, Any], *, path: Path, training: bool = True) -> Checkpoint | None:
+    """A checkpoint in the layout of the original's train.py (config, state_dict, optimizer, scaler, epoch) as ours.
+
+    None for another layout. A file may hold a network alone, also in float16; then the shapes of the weights give the
+    configuration, and the rest is as published. ``training=False`` leaves out what only training needs.
+    """
+    state = payload.get("state_dict")
+    stored = without_prefix(state) if isinstance(state, dict) else {}
+    if _KEY not in stored:
+        return None
+    state = {key: value.float() if value.is_floating_point() else value for key, value in stored.items()}
+    config = dict(payload.get("config") or _config_of_weights(state))
+    english = config["n_symbols"] == _N_SYMBOLS
+    return Checkpoint(
+        model="Tacotron2",
+        config=config,
+        audio=AudioConfig(n_mels=config["n_mel_channels"]),
+        text=TextConfig(symbol_set="english_basic", cleaners=("english_cleaners",)) if english else None,
+        networks={"tacotron2": state},
+        training=_training_state(payload, state) if training else None,
+        assumed=tuple(field.name for field in fields(AudioConfig) if field.name != "n_mels"),
+    )
+
+
+def _config_of_weights(state: dict[str, Tensor]) -> dict[str, int]:
+    def size(key: str, axis: int) -> int:
+        return state[f"{key}.weight"].size(axis)
+
+    def n_convolutions(part: str) -> int:
+        return sum(re.fullmatch(rf"{part}\.convolutions\.\d+\.0\.conv\.weight", key) is not None for key in state)
+
+    location = "decoder.attention_layer.location_layer.location_conv.conv"
+    return {
+        "n_mel_channels": size("decoder.linear_projection.linear_layer", 0),
+        "n_symbols": size("embedding", 0),
+        "symbols_embedding_dim": size("embedding", 1),
+        "encoder_kernel_size": size("encoder.convolutions.0.0.conv", 2),
+        "encoder_n_convolutions": n_convolutions("encoder"),
+        "encoder_embedding_dim": size("encoder.convolutions.0.0.conv", 0),
+        "attention_rnn_dim": state["decoder.attention_rnn.weight_hh"].size(1),
+        "attention_dim": size("decoder.attention_layer.query_layer.linear_layer", 0),
+        "attention_location_n_filters": size(location, 0),
+        "attention_location_kernel_size": size(location, 2),
+        "decoder_rnn_dim": state["decoder.decoder_rnn.weight_hh"].size(1),
+        "prenet_dim": size("decoder.prenet.layers.0.linear_layer", 0),
+        "postnet_embedding_dim": size("postnet.convolutions.0.0.conv", 0),
+        "postnet_kernel_size": size("postnet.convolutions.0.0.conv", 2),
+        "postnet_n_convolutions": n_convolutions("postnet"),
+    }
+
+
+def _training_state(payload: dict[str, Any], state: dict[str, Tensor]) -> dict[str, Any] | None:
+    """Epoch, iteration, optimizer and loss scale; the original counts epochs from 0 and no iterations."""
+    optimizer = payload.get("optimizer")
+    if not optimizer or not optimizer["param_groups"]:
+        return None
+    saved = optimizer_by_name(optimizer, [f"tacotron2.{key}" for key in state if not key.endswith(_BUFFERS)])
+    steps = [int(values["step"]) for values in saved["states"].values()]
+    scaler = {}
+    if stored := payload.get("scaler"):
+        scaler = {
+            "scales": {"tacotron2": float(stored["scale"])},
+            "finite_since": {"tacotron2": int(stored["_growth_tracker"])},
+        }
+    return {
+        "epoch": payload["epoch"] + 1,
+        "iteration": max(steps, default=0),
+        "optimizers": {"tacotron2": saved},
+        "scaler": scaler,
+    }

@@ -1,0 +1,118 @@
+"""Published checkpoints of FastPitch 1.1: they speak as stored, say how they were trained, and train on."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints.loading import load_networks
+from common.config import AudioConfig
+from common.distributed import Ranks
+from common.training.engine import Engine, EngineOptions
+from common.training.optim import build_optimizer
+from fastpitch.batch import FastPitchBatch
+from fastpitch.loss_function import FastPitchObjective
+from fastpitch.prior import padded_priors
+from fastpitch.published_checkpoints import read_published
+
+CPU = torch.device("cpu")
+WITH_ENERGY = "checkpoint_1_1"
+WITHOUT_ENERGY = "checkpoint_1_1_no_ema_noenergy"
+
+
+@pytest.fixture
+def folder(goldens: Path) -> Path:
+    return goldens / "fastpitch_1_1"
+
+
+@pytest.mark.parametrize(
+    ("name", "weights"),
+    [(WITH_ENERGY, "state_dict"), (WITH_ENERGY, "ema_state_dict"), (WITHOUT_ENERGY, "state_dict")],
+)
+def test_a_published_checkpoint_speaks_as_its_authors_code(folder: Path, tmp_path: Path, name: str, weights: str):
+    expected = load_file(folder / f"{name}_expected.safetensors")
+    published = load_checkpoint(folder / f"{name}.pt")
+    save_checkpoint(tmp_path / "ours.pt", published)
+    for checkpoint in (published, load_checkpoint(tmp_path / "ours.pt")):
+        networks, _ = load_networks(checkpoint, ema=weights == "ema_state_dict", device=CPU)
+        text = expected["in.text"]
+        out = networks["fastpitch"].infer(text, torch.tensor([text.size(1)]))
+        assert torch.equal(out.lengths, expected[f"{weights}.dec_lens"])
+        torch.testing.assert_close(out.mel, expected[f"{weights}.mel_out"], atol=1e-5, rtol=0)
+        torch.testing.assert_close(out.pitch, expected[f"{weights}.pitch_pred"][:, 0], atol=1e-5, rtol=0)
+        torch.testing.assert_close(out.durations, expected[f"{weights}.dur_pred"], atol=2e-5, rtol=1e-5)
+        if name == WITH_ENERGY:
+            torch.testing.assert_close(out.energy, expected[f"{weights}.energy_pred"], atol=1e-5, rtol=0)
+        else:
+            assert out.energy is None
+
+
+def test_a_published_checkpoint_says_how_its_mels_were_made(folder: Path):
+    payload = torch.load(folder / f"{WITH_ENERGY}.pt", weights_only=True)
+    payload["train_setup"] |= {"sampling_rate": 44100, "hop_length": 512, "mel_fmax": 16000.0}
+    audio = read_published(payload, path=Path("voice.pt"), training=True).audio
+    assert audio == replace(AudioConfig(n_mels=20), sampling_rate=44100, hop_length=512, mel_fmax=16000.0)
+    del payload["train_setup"]
+    assert read_published(payload, path=Path("voice.pt"), training=True).audio == AudioConfig(n_mels=20)
+
+
+@pytest.mark.parametrize(("name", "energy"), [(WITH_ENERGY, True), (WITHOUT_ENERGY, False)])
+def test_a_published_checkpoint_is_known_by_its_parts(folder: Path, name: str, energy: bool):
+    config = load_checkpoint(folder / f"{name}.pt").config
+    assert config["learned_alignment"] is True
+    assert config["energy_conditioning"] is energy
+    assert config["symbol_type"] == "char"
+
+
+def _resumed(checkpoint: Checkpoint, *, energy: bool) -> Engine:
+    networks, _ = load_networks(checkpoint, device=CPU)
+    network = networks["fastpitch"].train()
+    engine = Engine(
+        networks,
+        FastPitchObjective(energy=energy, alignment=True),
+        {"fastpitch": build_optimizer("adam", network.parameters(), learning_rate=1e-3, weight_decay=0.0)},
+        schedules={"fastpitch": lambda iteration, epoch: 1e-3},
+        ranks=Ranks(),
+        options=EngineOptions(),
+    )
+    engine.load_state(checkpoint.training, where="voice.pt")
+    return engine
+
+
+@pytest.mark.parametrize(("name", "energy"), [(WITH_ENERGY, True), (WITHOUT_ENERGY, False)])
+def test_training_goes_on_from_a_published_checkpoint(folder: Path, name: str, energy: bool):
+    layout = json.loads((folder / "checkpoint_layout.json").read_text())[f"{name}.pt"]
+    payload = torch.load(folder / f"{name}.pt", weights_only=True)
+    checkpoint = load_checkpoint(folder / f"{name}.pt")
+    states = checkpoint.training["optimizers"]["fastpitch"]["states"]
+    assert (checkpoint.training["epoch"], checkpoint.training["iteration"]) == (layout["epoch"], layout["iteration"])
+    order = [f"fastpitch.{key}" for key in layout["optimizer_param_order"]]
+    for index, key in enumerate(order):
+        if index not in layout["optimizer"]["params_without_state"]:
+            assert torch.equal(states[key]["exp_avg_sq"], payload["optimizer"]["state"][index]["exp_avg_sq"])
+    assert len(states) == layout["optimizer"]["n_state"]
+    engine = _resumed(checkpoint, energy=energy)
+    generator = torch.Generator().manual_seed(0)
+    batch = FastPitchBatch(
+        names=("a", "b"),
+        tokens=torch.randint(1, 148, (2, 9), generator=generator),
+        token_lengths=torch.tensor([9, 5]),
+        mels=torch.randn(2, 20, 30, generator=generator),
+        mel_lengths=torch.tensor([30, 22]),
+        pitch_frames=torch.randn(2, 30, generator=generator),
+        prior=padded_priors([30, 22], [9, 5]),
+        speakers=torch.tensor([0, 1]) if checkpoint.config["n_speakers"] > 1 else None,
+    )
+    network = engine.networks["fastpitch"]
+    before = {key: value.clone() for key, value in network.named_parameters()}
+    result = engine.step([batch], epoch=26)
+    assert result.skipped == ()
+    assert engine.iteration == layout["iteration"] + 1
+    still = [key for key, value in network.named_parameters() if torch.equal(value, before[key])]
+    assert still == ["attention.attn_proj.weight", "attention.attn_proj.bias"]
+    saved = engine.state()["optimizers"]["fastpitch"]["states"]
+    assert float(saved["fastpitch.proj.bias"]["step"]) == float(states["fastpitch.proj.bias"]["step"]) + 1

@@ -1,0 +1,126 @@
+"""Published Jasper checkpoints are read with the numbers they were stored for."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tiny_jasper import golden_config
+
+import train
+from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints.loading import load_networks
+from common.config import from_plain, to_plain
+from common.errors import CheckpointError
+from common.registry import get_model
+from common.training.optim import Novograd, load_state_by_name
+from jasper.model import Jasper, ModelConfig
+from jasper.published_checkpoints import read_published
+from jasper.yaml_config import CONFIGS, load_config
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def folder(goldens: Path) -> Path:
+    return goldens / "jasper"
+
+
+@pytest.mark.parametrize(
+    ("file", "ema", "name"),
+    [
+        ("Jasper_best_checkpoint.pt", False, "best"),
+        ("Jasper_epoch10_checkpoint.pt", False, "state_dict"),
+        ("Jasper_epoch10_checkpoint.pt", True, "ema_state_dict"),
+    ],
+)
+def test_a_published_checkpoint_hears_what_its_authors_code_hears(folder: Path, file: str, ema: bool, name: str):
+    tensors = load_file(folder / "checkpoints_expected.safetensors")
+    networks, config = load_networks(load_checkpoint(folder / "checkpoints" / file), ema=ema, device=CPU)
+    out = networks["jasper"].infer(tensors["input.x"], tensors["input.lens"])
+    torch.testing.assert_close(out.log_probs, tensors[f"output.{name}"], atol=3e-5, rtol=0)
+    published = json.loads((folder / "checkpoints.json").read_text())["config"]
+    assert config == golden_config(published)
+
+
+def test_keys_of_the_first_version_are_those_of_the_second(folder: Path):
+    found = load_checkpoint(folder / "checkpoints" / "Jasper_v1_keys.pt")
+    networks, _ = load_networks(found, device=CPU)
+    old = torch.load(folder / "checkpoints" / "Jasper_v1_keys.pt", weights_only=True)["state_dict"]
+    state = networks["jasper"].state_dict()
+    assert len(state) == len(old) - 2  # a buffer of the features, and a number that nothing needs
+    assert torch.equal(state["encoder.layers.0.conv.0.weight"], old["jasper_encoder.encoder.0.conv.0.weight"])
+    assert torch.equal(state["decoder.layers.0.bias"], old["jasper_decoder.decoder_layers.0.bias"])
+    assert found.training is None
+
+
+def test_the_full_size_checkpoint_is_of_the_full_size_network(folder: Path):
+    found = load_checkpoint(folder / "checkpoints" / "Jasper_full_shapes.pt", training=False)
+    config = from_plain(ModelConfig, found.config, where="x.pt")
+    assert config == load_config(CONFIGS / "jasper10x5dr_speca.yaml").model
+    assert found.audio == config.features.audio
+    with torch.device("meta"):
+        expected = {key: tuple(value.shape) for key, value in Jasper(config).state_dict().items()}
+    for weights in (found.networks, found.ema):
+        assert {key: tuple(value.shape) for key, value in weights["jasper"].items()} == expected
+    assert list(found.networks["jasper"]) == list(expected)
+
+
+def test_the_optimizers_state_goes_to_the_parameters_it_was_of(folder: Path):
+    path = folder / "checkpoints" / "Jasper_epoch10_checkpoint.pt"
+    layout = json.loads((folder / "checkpoints.json").read_text())["layout"][path.name]
+    found = load_checkpoint(path)
+    assert (found.training["epoch"], found.training["iteration"]) == (layout["epoch"], layout["step"])
+    network = Jasper(from_plain(ModelConfig, found.config, where="x.pt"))
+    named = {f"jasper.{name}": parameter for name, parameter in network.named_parameters()}
+    optimizer = Novograd(named.values(), 0.01, weight_decay=1e-3)
+    load_state_by_name(optimizer, found.training["optimizers"]["jasper"], named, where="x.pt")
+    old = torch.load(path, weights_only=True)["optimizer"]["state"]
+    assert len(old) == len(named)
+    for number, parameter in enumerate(named.values()):
+        assert torch.equal(optimizer.state[parameter]["exp_avg"], old[number]["exp_avg"])
+        assert torch.equal(optimizer.state[parameter]["exp_avg_sq"], old[number]["exp_avg_sq"])
+        parameter.grad = torch.ones_like(parameter)
+    optimizer.step()
+    assert int(optimizer.state[next(iter(named.values()))]["step"]) == old[0]["step"] + 1
+
+
+def test_a_wrapped_networks_prefix_is_left_out_and_elsewhere_kept(folder: Path):
+    payload = torch.load(folder / "checkpoints" / "Jasper_best_checkpoint.pt", weights_only=True)
+    state = payload["state_dict"]
+    payload["state_dict"] = {f"module.{key}": value for key, value in state.items()}
+    assert list(read_published(payload, path=Path("x.pt")).networks["jasper"]) == list(state)
+    payload["state_dict"] = state | {"decoder.module.bias": torch.zeros(1)}
+    found = read_published(payload, path=Path("x.pt"), training=False)
+    with pytest.raises(CheckpointError, match=r"^x\.pt: .* do not fit the model: unexpected decoder\.module\.bias$"):
+        load_networks(found, device=CPU, where="x.pt")
+
+
+def test_other_labels_are_one_clear_line(folder: Path):
+    payload = torch.load(folder / "checkpoints" / "Jasper_best_checkpoint.pt", weights_only=True)
+    payload["state_dict"]["decoder.layers.0.weight"] = torch.zeros(30, 40, 1)
+    with pytest.raises(CheckpointError, match=r"^x\.pt: .*30 classes, expected 29"):
+        read_published(payload, path=Path("x.pt"))
+
+
+def test_what_the_file_does_not_record_is_not_held_against_a_configuration(folder: Path, tmp_path: Path):
+    found = load_checkpoint(folder / "checkpoints" / "Jasper_best_checkpoint.pt")
+    config = from_plain(ModelConfig, found.config, where="x.pt")
+    other = replace(config, use_conv_masks=False, blocks=tuple(replace(block, dropout=0.1) for block in config.blocks))
+    template = Checkpoint(model="Jasper", config=to_plain(other), audio=found.audio, text=None, networks={})
+    train._check_fits(template, found, get_model("Jasper"), where=Path("x.pt"), adaptable=())
+    save_checkpoint(tmp_path / "again.pt", found)
+    assert load_checkpoint(tmp_path / "again.pt").assumed_config == found.assumed_config
+    with pytest.raises(CheckpointError, match=r"does not fit: blocks\[0\]\.dropout: 0\.2 .*use_conv_masks: True"):
+        train._check_fits(
+            template, replace(found, assumed_config=()), get_model("Jasper"), where=Path("x.pt"), adaptable=()
+        )
+
+
+def test_averaged_batch_statistics_are_read_too(folder: Path):
+    payload = torch.load(folder / "checkpoints" / "Jasper_epoch10_checkpoint.pt", weights_only=True)
+    found = load_checkpoint(folder / "checkpoints" / "Jasper_epoch10_checkpoint.pt")
+    key = "encoder.layers.0.conv.1.running_mean"
+    assert torch.equal(found.ema["jasper"][key], payload["ema_state_dict"][key])

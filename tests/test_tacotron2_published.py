@@ -1,0 +1,88 @@
+"""Published Tacotron 2 checkpoints: read with the numbers they were stored for."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tiny_tacotron2 import group, published
+
+from common.checkpoints.checkpoint import load_checkpoint
+from common.checkpoints.loading import load_networks
+from common.config import AudioConfig
+from common.errors import CheckpointError
+from common.nn.layers import mask_from_lengths
+from common.synthesis.controls import Controls
+from common.training.optim import build_optimizer, load_state_by_name
+from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS
+
+CPU = torch.device("cpu")
+SMALL = ("checkpoint_Tacotron2_100", "checkpoint_Tacotron2_150_ddp")
+
+
+@pytest.fixture
+def folder(goldens: Path) -> Path:
+    return goldens / "tacotron2"
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_published_checkpoint_speaks_as_its_authors_code(folder: Path, name: str):
+    checkpoint = load_checkpoint(folder / "checkpoints" / f"{name}.pt", training=False)
+    network = published(folder, **checkpoint.config, mask_convolutions=False)
+    network.load_state_dict(checkpoint.networks["tacotron2"])
+    tensors = load_file(folder / "checkpoints_expected.safetensors")
+    expected = group(tensors, "output")
+    masks = torch.ones(MASK_CHUNK, PRENET_LAYERS, 1, network.config.prenet_dim)
+    given = tensors["input.text"], tensors["input.input_lengths"]
+    out = network.infer_with_masks(*given, controls=Controls(), draw_masks=lambda: masks)
+    assert out.lengths.tolist() == expected["mel_lengths"].tolist()
+    spoken = mask_from_lengths(out.lengths, out.mel.size(2)).unsqueeze(1)
+    stored = expected["mel_outputs_postnet"][:, :, : out.mel.size(2)] * spoken
+    torch.testing.assert_close(out.mel, stored, atol=5e-5, rtol=0)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_published_checkpoint_loads_into_the_model_it_describes(folder: Path, name: str):
+    checkpoint = load_checkpoint(folder / "checkpoints" / f"{name}.pt")
+    assert checkpoint.model == "Tacotron2"
+    assert (checkpoint.text.symbol_set, checkpoint.text.cleaners) == ("english_basic", ("english_cleaners",))
+    assert checkpoint.audio == AudioConfig(n_mels=20)
+    networks, config = load_networks(checkpoint, device=CPU)
+    assert config.mask_convolutions  # an utterance does not depend on its batch, whoever trained the voice
+    assert set(networks) == {"tacotron2"}
+
+
+def test_the_full_size_checkpoint_has_the_models_keys_and_shapes(folder: Path):
+    checkpoint = load_checkpoint(folder / "checkpoints" / "checkpoint_Tacotron2_full_shapes_ddp.pt")
+    listed = json.loads((folder / "full_size_state_dict.json").read_text())["state_dict"]
+    ours = {key: list(value.shape) for key, value in checkpoint.networks["tacotron2"].items()}
+    assert ours == {key: value["shape"] for key, value in listed.items()}
+    assert checkpoint.training is None  # its optimizer is empty
+
+
+def test_optimizer_state_and_loss_scale_go_where_they_belong(folder: Path):
+    path = folder / "checkpoints" / "checkpoint_Tacotron2_100.pt"
+    checkpoint = load_checkpoint(path)
+    networks, _ = load_networks(checkpoint, device=CPU)
+    named = {f"tacotron2.{key}": parameter for key, parameter in networks["tacotron2"].named_parameters()}
+    optimizer = build_optimizer("adam", named.values(), learning_rate=1e-3, weight_decay=1e-6)
+    saved = checkpoint.training["optimizers"]["tacotron2"]
+    load_state_by_name(optimizer, saved, named, where=str(path))
+    stored = torch.load(path, weights_only=True)["optimizer"]["state"]
+    assert len(stored) == len(named)
+    for number, parameter in enumerate(named.values()):
+        assert torch.equal(optimizer.state[parameter]["exp_avg"], stored[number]["exp_avg"])
+    assert optimizer.param_groups[0]["eps"] == 1e-8
+    assert checkpoint.training["epoch"] == 101  # the original counts from 0
+
+    scaled = load_checkpoint(folder / "checkpoints" / "checkpoint_Tacotron2_150_ddp.pt").training["scaler"]
+    assert scaled == {"scales": {"tacotron2": 8192.0}, "finite_since": {"tacotron2": 11}}
+
+
+def test_a_damaged_checkpoint_is_one_line(folder: Path, tmp_path: Path):
+    payload = torch.load(folder / "checkpoints" / "checkpoint_Tacotron2_100.pt", weights_only=True)
+    del payload["config"], payload["state_dict"]["decoder.decoder_rnn.weight_hh"]
+    torch.save(payload, tmp_path / "broken.pt")
+    with pytest.raises(CheckpointError, match=r"broken\.pt: a damaged checkpoint of Tacotron2"):
+        load_checkpoint(tmp_path / "broken.pt")

@@ -1,0 +1,119 @@
+"""WaveGlow's published checkpoints: those of training, and those that hold the whole network."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints.layout import optimizer_by_name, without_prefix
+from common.config import AudioConfig
+from common.nn.weight_norm import split_weight
+from waveglow.model import UPSAMPLING_FRAMES
+
+State = dict[str, Tensor]
+_NORMED = re.compile(r"WN\.\d+\.(start|(in|cond|res_skip)_layers\.\d+)\.weight")
+_FUSED = re.compile(r"(WN\.\d+)\.cond_layer\.(.+)")
+# The same tensors again, in the order in which the original's TorchScript wants them.
+_REPEATED = ("WN_rev.", "convinv_rev.")
+# No file records them; all are as the recipe has them unless its options said otherwise.
+_UNRECORDED = ("sampling_rate", "filter_length", "win_length", "mel_fmin", "mel_fmax")
+
+
+def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint | None:
+    """Layout of the original's train.py: config, state_dict, optimizer, epoch, scaler; None for any other.
+
+    Where the file holds a network alone, for inference, the configuration comes from the weights' shapes, the
+    conditioning of all layers may be one convolution, weight norm may be folded, and numbers may be float16.
+    """
+    given = payload.get("state_dict")
+    given = without_prefix(given) if isinstance(given, dict) else {}
+    if "convinv.0.conv.weight" not in given:
+        return None
+    state = {key: value.float() for key, value in given.items() if not key.startswith(_REPEATED)}
+    state = _with_weight_norm(_with_separate_conditioning(state))
+    n_mels, _, kernel_size = state["upsample.weight"].shape
+    return Checkpoint(
+        model="WaveGlow",
+        config=_config(payload["config"]) if payload.get("config") else _config_of_weights(state),
+        audio=AudioConfig(n_mels=n_mels, hop_length=kernel_size // UPSAMPLING_FRAMES),
+        text=None,
+        networks={"waveglow": state},
+        training=_training_state(payload, list(given)) if training and list(given) == list(state) else None,
+        assumed=_UNRECORDED,
+    )
+
+
+def _config(values: dict[str, Any]) -> dict[str, Any]:
+    """Our fields of the original's constructor arguments."""
+    inner = values["WN_config"]
+    names = ("n_mel_channels", "n_flows", "n_group", "n_early_every", "n_early_size")
+    return {name: values[name] for name in names} | {
+        "wn_layers": inner["n_layers"],
+        "wn_kernel_size": inner["kernel_size"],
+        "wn_channels": inner["n_channels"],
+    }
+
+
+def _config_of_weights(state: State) -> dict[str, Any]:
+    widths: list[int] = []
+    while (key := f"convinv.{len(widths)}.conv.weight") in state:
+        widths.append(state[key].size(0))
+    n_early = [flow for flow in range(1, len(widths)) if widths[flow] < widths[flow - 1]]
+    first = state["WN.0.in_layers.0.weight_v"]
+    return {
+        "n_mel_channels": state["upsample.weight"].size(0),
+        "n_flows": len(widths),
+        "n_group": widths[0],
+        "n_early_every": n_early[0] if n_early else len(widths),
+        "n_early_size": widths[n_early[0] - 1] - widths[n_early[0]] if n_early else 2,
+        "wn_layers": sum(re.fullmatch(r"WN\.0\.in_layers\.\d+\.bias", key) is not None for key in state),
+        "wn_kernel_size": first.size(2),
+        "wn_channels": first.size(1),
+    }
+
+
+def _with_separate_conditioning(state: State) -> State:
+    """Later versions compute the conditioning of a network's layers at once: the layers' rows one after another."""
+    separate = {}
+    for key, value in state.items():
+        found = _FUSED.fullmatch(key)
+        if found is None:
+            separate[key] = value
+            continue
+        prefix, kind = found.groups()
+        n_rows = state[f"{prefix}.in_layers.0.bias"].size(0)
+        for index, rows in enumerate(value.split(n_rows)):
+            separate[f"{prefix}.cond_layers.{index}.{kind}"] = rows
+    return separate
+
+
+def _with_weight_norm(state: State) -> State:
+    normed: State = {}
+    for key, value in state.items():
+        if _NORMED.fullmatch(key):
+            weight_g, weight_v = split_weight(value)
+            # Where a complete row is zero, its norm is, and any direction will do but zero.
+            normed |= {f"{key}_g": weight_g, f"{key}_v": torch.where(weight_g == 0, 1.0, weight_v)}
+        else:
+            normed[key] = value
+    return normed
+
+
+def _training_state(payload: dict[str, Any], names: list[str]) -> dict[str, Any] | None:
+    """Epoch, optimizer and loss scale; the original numbers epochs from 0, and updates by the optimizer alone."""
+    optimizer = payload.get("optimizer")
+    if "epoch" not in payload or not optimizer or not optimizer["state"]:
+        return None
+    saved = optimizer_by_name(optimizer, [f"waveglow.{name}" for name in names])
+    state = {
+        "epoch": payload["epoch"] + 1,
+        "iteration": int(next(iter(saved["states"].values()))["step"]),
+        "optimizers": {"waveglow": saved},
+    }
+    if payload.get("scaler"):
+        scale, finite = float(payload["scaler"]["scale"]), int(payload["scaler"]["_growth_tracker"])
+        state["scaler"] = {"scales": {"waveglow": scale}, "finite_since": {"waveglow": finite}}
+    return state
