@@ -305,7 +305,7 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     if args.check:
         if not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != page():
-            raise InputError(f"{PAGE.relative_to(ROOT)}: not as the parsers are; run python -m scripts.options_page")
+            raise InputError(f"{PAGE}: not as the parsers are; run python -m scripts.options_page")
         return 0
     PAGE.write_text(page(), encoding="utf-8")
     return 0

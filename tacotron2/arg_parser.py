@@ -130,12 +130,15 @@ def add_training_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="start batch norm's weights at 1 instead of random numbers between 0 and 1",
     )
-    architecture = parser.add_argument_group("architecture of Tacotron 2")
+    _add_architecture_arguments(parser.add_argument_group("architecture of Tacotron 2"))
+
+
+def _add_architecture_arguments(group: argparse._ArgumentGroup) -> None:
     for field, description in _ARCHITECTURE.items():
         default = getattr(_DEFAULTS, field)
         kind = positive_int if isinstance(default, int) else float
-        architecture.add_argument("--" + field.replace("_", "-"), type=kind, default=default, help=description)
-    architecture.add_argument(
+        group.add_argument("--" + field.replace("_", "-"), type=kind, default=default, help=description)
+    group.add_argument(
         "--decoder-no-early-stopping", action="store_true", help="always decode --max-decoder-steps frames"
     )
 

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from common.data_report.findings import KINDS
+from common.errors import InputError
 from common.registry import available_models
 from scripts import options_page
+from scripts.demos import utterance_picture
 from scripts.options_page import module_of, options_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -167,8 +170,18 @@ def test_each_option_named_in_a_document_exists(name: str):
 
 
 def test_the_page_of_options_is_fresh():
-    page = options_page.page()
-    assert DOCUMENTS[OPTIONS] == page, "docs/OPTIONS.md is stale: run python -m scripts.options_page"
+    assert DOCUMENTS[OPTIONS] == options_page.page(), "docs/OPTIONS.md is stale: run python -m scripts.options_page"
+
+
+def test_a_stale_page_of_options_is_refused_and_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    stale = tmp_path / "OPTIONS.md"
+    stale.write_text("old")
+    monkeypatch.setattr(options_page, "PAGE", stale)
+    monkeypatch.setattr(options_page, "page", lambda: "new")
+    with pytest.raises(InputError, match="run python -m scripts"):
+        options_page.main(["--check"])
+    assert options_page.main([]) == options_page.main(["--check"]) == 0
+    assert stale.read_text() == "new"
 
 
 def test_the_defaults_in_the_table_of_text_options_are_the_real_ones():
@@ -178,6 +191,11 @@ def test_the_defaults_in_the_table_of_text_options_are_the_real_ones():
     for names, default in rows:
         for name in re.findall(r"`(--[a-z0-9-]+)`", names):
             assert (name, default.strip()) == (name, real[name])
+
+
+def test_the_kinds_of_findings_in_the_table_are_those_of_the_data_report():
+    rows = re.findall(r"^\| `([a-z_]+)` \| (refused|suspicious) \|", DOCUMENTS["docs/DATA.md"], re.MULTILINE)
+    assert rows == [(name, kind.level) for name, kind in KINDS.items()]
 
 
 def test_each_script_is_named_in_a_document_and_each_named_one_exists():
@@ -220,7 +238,11 @@ def test_each_table_has_as_many_cells_in_every_row_as_in_its_head(name: str):
         assert set(cells) == {cells[0]}, head
 
 
-def test_pictures_are_small():
-    pictures = [path for path in (ROOT / "docs" / "images").iterdir() if path.is_file()]
-    assert pictures
-    assert all(path.stat().st_size < PICTURE_BYTES for path in pictures)
+def test_the_picture_is_small_and_made_by_its_command(tmp_path: Path):
+    picture = ROOT / "docs" / "images" / "utterance.png"
+    assert picture.stat().st_size < PICTURE_BYTES
+    command = next(command for command in commands() if "utterance_picture" in command)
+    text = words_of(command)[1][-1]
+    assert utterance_picture.main([text, "--output", str(tmp_path / "made.png")]) == 0
+    header = slice(0, 24)  # signature, width and height
+    assert (tmp_path / "made.png").read_bytes()[header] == picture.read_bytes()[header]

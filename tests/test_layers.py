@@ -33,15 +33,7 @@ def _config(kwargs: dict) -> TransformerConfig:
     """The published names as ours, of those that a layer has."""
     ours = {"n_layer": "n_layers", "n_head": "n_heads", "d_model": "n_channels", "d_inner": "n_filters"}
     renamed = {ours.get(name, name): value for name, value in kwargs.items()}
-    absent = {
-        "n_layers": 1,
-        "n_heads": 1,
-        "d_head": 1,
-        "n_filters": 1,
-        "kernel_size": 1,
-        "dropatt": 0.0,
-        "dropemb": 0.0,
-    }
+    absent = dict.fromkeys(("n_layers", "n_heads", "d_head", "n_filters", "kernel_size", "dropatt", "dropemb"), 1)
     names = [field.name for field in fields(TransformerConfig)]
     return TransformerConfig(
         **{name: value for name, value in (absent | renamed).items() if name in names}, mask_convolutions=False

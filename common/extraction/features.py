@@ -134,10 +134,7 @@ class Outcome:
     refusal: str | None = None
 
 
-@lru_cache(maxsize=1)
-def mel_extractor(config: AudioConfig) -> MelExtractor:
-    """This process's extractor."""
-    return MelExtractor(config)
+mel_extractor = lru_cache(maxsize=1)(MelExtractor)  # this process's
 
 
 @lru_cache(maxsize=1)
