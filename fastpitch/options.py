@@ -1,4 +1,4 @@
-"""What a training run of FastPitch is told, parsed once from the command line."""
+"""Options of a FastPitch training, parsed once from the command line."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from unidecode import unidecode
 
-from common.text.cleaners import collapse_blanks
+from common.text.cleaners import collapse_spaces
 from common.text.normalization.published.abbreviations import ABBREVIATIONS
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def normalize_transcript(text: str, labels: tuple[str, ...]) -> str:
     text = unidecode(text.translate(_TRANSLITERATED)).lower()
     text = _ABBREVIATION.sub(lambda match: ABBREVIATIONS[match[1]], _with_numbers(text))
     spaces = str.maketrans({mark: " " for mark in string.punctuation if mark not in labels})
-    text = collapse_blanks(text.translate(spaces | _SPOKEN_MARKS))
-    return collapse_blanks("".join(character for character in text if character in labels)).strip()
+    text = collapse_spaces(text.translate(spaces | _SPOKEN_MARKS))
+    return collapse_spaces("".join(character for character in text if character in labels)).strip()
 
 
 def _with_numbers(text: str) -> str:

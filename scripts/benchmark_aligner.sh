@@ -3,6 +3,4 @@
 #   bash scripts/benchmark_aligner.sh [--batch-size N] [--frames N] [--tokens N] [--cuda]
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-use_python
-cd "$ROOT"
-exec "$PYTHON" -m scripts.benchmarks.aligner "$@"
+run_module scripts.benchmarks.aligner "$@"

@@ -250,3 +250,10 @@ exec_or_print() {
     [ "${DRY_RUN:-0}" = 1 ] || exec "$@"
     run_or_print "$@"
 }
+
+# run_module MODULE ARGUMENTS...: runs it in this script's place, in the project's folder.
+run_module() {
+    cd "$ROOT"
+    use_python
+    exec "$PYTHON" -m "$@"
+}

@@ -6,9 +6,7 @@
 # Run again after a stop (Ctrl-C), it resumes.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
-
 ensure_venv
 # Idle threads sleep soon instead of spinning, or a training step takes many times longer when other programs run.
 export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-1000}
-exec "$PYTHON" -m scripts.demos.quickstart "$@"
+run_module scripts.demos.quickstart "$@"

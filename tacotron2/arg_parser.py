@@ -155,15 +155,10 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
         factor = _AMP_FACTOR if args.amp else _FACTOR
     schedule = annealing_schedule(args.learning_rate, steps=args.anneal_steps, factor=factor)
     names = {field.name for field in fields(ModelConfig)} & vars(args).keys() - {"n_mel_channels"}
+    same = {field.name for field in fields(TrainingOptions)} & vars(args).keys()
     options = TrainingOptions(
-        dataset_path=args.dataset_path,
+        **{name: getattr(args, name) for name in same},
         architecture=ModelConfig(**{name: getattr(args, name) for name in names}),
-        load_mel_from_disk=args.load_mel_from_disk,
-        unknown_symbols=args.unknown_symbols,
-        seed=args.seed,
-        attention_warning_epochs=args.attention_warning_epochs,
-        guided_attention_weight=args.guided_attention_weight,
-        guided_attention_sigma=args.guided_attention_sigma,
         uniform_batch_norm=not args.disable_uniform_initialize_bn_weight,
     )
     return TrainingSetup(

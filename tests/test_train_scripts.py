@@ -31,7 +31,7 @@ PUBLISHED = {
     "HiFi-GAN": (
         LJSPEECH.format("audio_train_v3", "audio_val")
         + " --epochs 6500 -bs 16 --gradient-accumulation-steps 1 --optimizer adamw -lr 3e-4 --lr-decay 0.9998"
-        " --weight-decay 0.01 --adam-betas 0.8 0.99 --epochs-per-checkpoint 10 --validation-interval 10"
+        " --weight-decay 0.01 --epochs-per-checkpoint 10 --validation-interval 10"
         " --samples-interval 100",
         "",
     ),

@@ -1,4 +1,4 @@
-"""What `train.py` promises for every model: exact resume, one update however a batch is cut, precision, EMA and logs."""
+"""What `train.py` promises of every model: exact resume, one update however it is cut, precision, EMA and logs."""
 
 import re
 import signal
@@ -200,6 +200,8 @@ def test_one_global_batch_is_one_update_however_it_is_cut(model: TinyModel, runs
 def _assert_close(key: str, found: torch.Tensor, expected: torch.Tensor) -> None:
     if "running_" in key or "num_batches" in key:
         return  # of the first process's micro-batches
+    if key.endswith(("convolutions.0.0.conv.bias", "convolutions.1.0.conv.bias")):
+        return  # batch norm subtracts it again: its gradient is rounding alone, which Adam scales up to a step
     if key.endswith("qkv_net.bias"):
         # Softmax does not see the keys' bias: its gradient is rounding alone, which LAMB scales up to a step.
         expected, found = (torch.cat([bias.chunk(3)[0], bias.chunk(3)[2]]) for bias in (expected, found))

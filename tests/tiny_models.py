@@ -23,10 +23,11 @@ from common.training.trainer import Trainer
 
 ROOT = Path(__file__).resolve().parents[1]
 EPOCHS = 3
-RUN = f"--epochs {EPOCHS} --ema-decay 0.9 --epochs-per-checkpoint 1 --validation-interval 2".split()
+KEPT = "--epochs-per-checkpoint 1 --keep-milestones 1 2 3"
+RUN = f"--epochs {EPOCHS} --ema-decay 0.9 {KEPT} --validation-interval 2".split()
 CUTS = {"whole": ("16", "1"), "accumulated": ("4", "4"), "processes": ("4", "2")}  # batch size and accumulation
 DECAY = 0.9
-RUN_OF_CUTS = f"--epochs 3 --ema-decay {DECAY} --epochs-per-checkpoint 1 --validation-interval 1".split()
+RUN_OF_CUTS = f"--epochs 3 --ema-decay {DECAY} {KEPT} --validation-interval 1".split()
 NUMBER = r"\d+\.\d+"
 
 
@@ -111,7 +112,7 @@ MODELS = (
         architecture=" ".join(tiny_vocoder.TINY_OPTIONS[2:-2]),
         other_architecture="--mpd-periods 2 5",
         difference=r"mpd_periods: \(2, 3\) .*\(2, 5\)",
-        options="--segment-size 2048 --keep-milestones 1 2 3",
+        options="--segment-size 2048",
         log_line=(
             rf"d loss +{NUMBER} \| g loss +{NUMBER} \| mel loss +{NUMBER} \| {NUMBER} frames/s \| took {NUMBER} s \| "
             r"g lr 3\.00e-04 \| d lr 3\.00e-04"

@@ -1,4 +1,4 @@
-"""The features of one utterance: what extract_mels.py checks, makes, keeps and normalises for each line of a list."""
+"""The features of one utterance: what extract_mels.py checks, makes, keeps and normalizes for each line of a list."""
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -44,7 +44,7 @@ class Teacher:
     unknown_symbols: str = "error"  # in a transcript: it is refused, or "drop"
 
     def to_plain(self) -> dict[str, object]:
-        """What is stored beside the files that it made."""
+        """What is stored with the files that it made."""
         return {"model": self.model, "sha256": self.sha256, "text": to_plain(self.text)}
 
 
@@ -209,7 +209,7 @@ def _with_alignment(item: Prepared, alignment: TextGridAlignment, plan: Extracti
     if plan.trim_silence is not None:
         trimmed = trim_silence(alignment, plan.trim_silence, plan.audio)
         kept = trimmed.alignment
-        symbols, frames = (trimmed.first_phone, trimmed.last_phone), (trimmed.first_frame, trimmed.last_frame)
+        symbols, frames = trimmed.phones, trimmed.frames
     if kept.n_frames == 0:
         raise InputError(f"{path}: no frame is left without the silence at its ends")
     if plan.symbols_are_characters and len(kept.phones) != len(item.text):

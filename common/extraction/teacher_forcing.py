@@ -30,7 +30,7 @@ from common.progress import Progress, progress
 from common.registry import GeneratorSpec
 from common.signals import StopSignals
 
-SETTINGS, GENERATOR = "audio.json", "generator.json"  # beside the mels: what they are, and the model that made them
+SETTINGS, GENERATOR = "audio.json", "generator.json"  # stored with the mels: what they are, and which model made them
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcing, 
 
 
 def _prepare_output(folder: Path, loaded: LoadedCheckpoint) -> None:
-    """Store beside the mels what they are; refuse a folder with those of another or of an unknown model."""
+    """Store with the mels what they are; refuse a folder with those of another or of an unknown model."""
     maker = {"model": loaded.spec.name, "sha256": sha256(loaded.path), "ema": loaded.ema}
     stored = {SETTINGS: to_plain(loaded.checkpoint.audio), GENERATOR: maker}
     is_new = not folder.is_dir() or next(folder.rglob("*.pt"), None) is None

@@ -5,7 +5,7 @@ import re
 import string
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -95,7 +95,7 @@ class Speaker:
         first, last = spans[0].start, spans[-1].end
         silence = np.zeros(edge, dtype=np.int16)
         trimmed = np.concatenate([silence, samples[first:last], silence])
-        moved = [span.moved(edge - first) for span in spans]
+        moved = [replace(span, start=span.start + edge - first, end=span.end + edge - first) for span in spans]
         intervals = [Interval(EDGE_SILENCE, 0.0, edge / rate)] if edge else []
         end = edge
         for span in moved:
@@ -137,7 +137,7 @@ def unlinked(name: str) -> str:
 def symbols_of(name: str) -> tuple[tuple[str, int], ...]:
     """eSpeak's name of a phone as symbols of the set `ipa`, each with its share of the phone's duration.
 
-    Stress is dropped; diphthongs, r-colored vowels and syllabic consonants come apart; a long vowel keeps one
+    Stress is dropped; diphthongs, r-colored vowels and syllabic consonants are split; a long vowel keeps one
     symbol and counts twice: ``ˈɑːɹ`` -> (("ɑ", 2), ("ɹ", 1)).
     """
     name = unlinked(name)
@@ -160,9 +160,6 @@ class _Span:
     start: int
     end: int
     word: int  # position in the text of the word it belongs to
-
-    def moved(self, by: int) -> "_Span":
-        return _Span(self.symbols, self.start + by, self.end + by, self.word)
 
     def intervals(self, rate: int) -> list[Interval]:
         """One interval a symbol, in proportion to their shares."""
@@ -214,7 +211,7 @@ def _absorb_links(spans: list[_Span], samples: np.ndarray) -> list[_Span]:
         sounds = not span.symbols and np.count_nonzero(samples[span.start : span.end]) > (span.end - span.start) / 2
         if sounds and kept and kept[-1].symbols:
             vowel = kept.pop()
-            span = _Span(vowel.symbols, vowel.start, span.end, vowel.word)
+            span = replace(vowel, end=span.end)
         kept.append(span)
     return kept
 
@@ -247,6 +244,5 @@ def _begin_at_closures(spans: list[_Span], samples: np.ndarray, *, sampling_rate
             continue
         closure = before.start + int(sounding[-1]) + 1
         if span.start - closure >= _CLOSURE_S * sampling_rate:
-            moved[i - 1] = _Span(before.symbols, before.start, closure, before.word)
-            moved[i] = _Span(span.symbols, closure, span.end, span.word)
+            moved[i - 1], moved[i] = replace(before, end=closure), replace(span, start=closure)
     return moved

@@ -252,9 +252,7 @@ def main() -> None:
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="|".join(KINDS))
     for name, kind in KINDS.items():
         own = kinds.add_parser(name)
-        form, read = (
-            ("processes=log", processes_and_log) if kind.has_processes else ("log", lambda text: (Path(text), 1))
-        )
+        read, form = (processes_and_log, "processes=log") if kind.has_processes else (Path, "log")
         own.add_argument("runs", nargs="+", type=read, metavar=form, help="logs that train.py or inference.py wrote")
     args = parser.parse_args()
     kind = KINDS[args.kind]

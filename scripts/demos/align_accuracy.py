@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from common.checkpoints.checkpoint import checkpoint_path, load_checkpoint
+from common.checkpoints.checkpoint import load_checkpoint
 from common.checkpoints.loading import load_networks, open_checkpoint
 from common.cli import ArgumentParser, non_negative_int, positive_float, positive_int, run
 from common.config import AudioConfig
@@ -33,7 +33,7 @@ from common.progress import progress
 from common.registry import GeneratorSpec
 from common.text.espeak import Interval, Speaker
 from scripts.datasets.make_corpus import READER, SENTENCES, make_corpus, read_sentences
-from scripts.demos.quickstart import N_VALIDATION, NO_DROPOUT, CommandError, Folders, call, cpu_seconds, stage
+from scripts.demos.quickstart import N_VALIDATION, NO_DROPOUT, CommandError, Folders, cpu_seconds, stage, train_voice
 
 EPOCHS = 20  # of 33 updates
 KL_LOSS_START_EPOCH, KL_LOSS_WARMUP_EPOCHS = 4, 4  # published: 250 and 100, of 1500
@@ -210,11 +210,11 @@ def phones_list(folders: Folders, name: str) -> Path:
 
 def train(folders: Folders, *, epochs: int, seed: int) -> Path:
     """Train a voice on wavs and phones for ``epochs`` epochs; gives its last checkpoint."""
-    call(
-        "train.py",
-        *("--output", folders.voice, "--dataset-path", folders.corpus, "--learned-alignment"),
-        training_files=phones_list(folders, "train"),
-        validation_files=phones_list(folders, "val"),
+    return train_voice(
+        folders.voice,
+        folders.corpus,
+        (phones_list(folders, "train"), phones_list(folders, "val")),
+        "--learned-alignment",
         input_type="phone",
         symbol_set="ipa",
         epochs=epochs,
@@ -225,7 +225,6 @@ def train(folders: Folders, *, epochs: int, seed: int) -> Path:
         **ARCHITECTURE,
         **OPTIMIZATION,
     )
-    return checkpoint_path(folders.voice, "FastPitch", epoch=epochs)
 
 
 @torch.no_grad()

@@ -22,6 +22,7 @@ import numpy as np
 import torch
 
 from common.audio.wav import load_wav, save_wav
+from common.checkpoints.checkpoint import checkpoint_path
 from common.checkpoints.loading import open_checkpoint
 from common.cli import ArgumentParser, non_negative_int, positive_float, positive_int, run
 from common.config import AudioConfig
@@ -68,6 +69,8 @@ OPTIMIZATION = {
     "ema-decay": 0.98,
     "batch-size": BATCH_SIZE,
 }
+
+INTERVALS = {"epochs-per-checkpoint": 10, "validation-interval": 10}
 
 
 class CommandError(Exception):
@@ -232,22 +235,36 @@ def extract(folders: Folders) -> None:
     )
 
 
-def train(folders: Folders, *, epochs: int, seed: int, bfloat16: bool) -> None:
-    """Train the voice, or resume its training, to ``epochs`` epochs."""
-    corpus = folders.corpus
+def train_voice(
+    output: Path, dataset: Path, lists: tuple[Path, Path], *words: str, epochs: int, seed: int, **options: object
+) -> Path:
+    """Train a FastPitch on these lists for training and validation, further options by name; gives its checkpoint."""
     call(
         "train.py",
-        *("--output", folders.voice, "--dataset-path", corpus, "--resume"),
-        *(("--amp", "--amp-dtype", "bfloat16") if bfloat16 else ()),
-        training_files=corpus / "train_features.txt",
-        validation_files=corpus / "val_features.txt",
+        *("--output", output, "--dataset-path", dataset, *words),
+        training_files=lists[0],
+        validation_files=lists[1],
+        epochs=epochs,
+        seed=seed,
+        **options,
+    )
+    return checkpoint_path(output, "FastPitch", epoch=epochs)
+
+
+def train(folders: Folders, *, epochs: int, seed: int, bfloat16: bool) -> Path:
+    """Train the voice, or resume its training, to ``epochs`` epochs; gives its checkpoint."""
+    corpus = folders.corpus
+    return train_voice(
+        folders.voice,
+        corpus,
+        (corpus / "train_features.txt", corpus / "val_features.txt"),
+        *("--resume", *(("--amp", "--amp-dtype", "bfloat16") if bfloat16 else ())),
         pitch_mean_std_file=corpus / "pitch_char_stats__train.json",
         input_type="phone",
         symbol_set="ipa",
         epochs=epochs,
-        epochs_per_checkpoint=10,
-        validation_interval=10,
         seed=seed,
+        **INTERVALS,
         **ARCHITECTURE,
         **OPTIMIZATION,
     )
@@ -270,7 +287,7 @@ def bfloat16_is_faster() -> bool:
 
 
 def speak(
-    folders: Folders, phrases: list[Phrase], speaker: Speaker, *, epochs: int, vocoder_options: Sequence[str]
+    folders: Folders, phrases: list[Phrase], speaker: Speaker, *, checkpoint: Path, vocoder_options: Sequence[str]
 ) -> None:
     """Turn each phrase into phones, as the speaker reads it, and let the new voice say them."""
     lines = [f"{phrase.output}\t{' '.join(speaker.phones(normalize(phrase.text)))}\n" for phrase in phrases]
@@ -280,7 +297,7 @@ def speak(
         *("--save-mels", "--ema", *vocoder_options),
         input=folders.phones,
         output=folders.output,
-        fastpitch=folders.voice / f"FastPitch_checkpoint_{epochs}.pt",
+        fastpitch=checkpoint,
     )
 
 
@@ -335,9 +352,9 @@ def main(argv: list[str] | None = None) -> int:
         with stage("2/5 mel-spectrograms, durations and pitch"):
             extract(folders)
         with stage("3/5 training (the long part)"):
-            train(folders, epochs=args.epochs, seed=args.seed, bfloat16=bfloat16)
+            checkpoint = train(folders, epochs=args.epochs, seed=args.seed, bfloat16=bfloat16)
         with stage("4/5 the new voice speaks"):
-            speak(folders, phrases, speaker, epochs=args.epochs, vocoder_options=vocoder)
+            speak(folders, phrases, speaker, checkpoint=checkpoint, vocoder_options=vocoder)
         with stage("5/5 the new voice against the embedded speaker's own"):
             mean = report(phrases, compare(folders, phrases, speaker))
     except CommandError as failed:

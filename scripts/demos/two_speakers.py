@@ -21,7 +21,7 @@ from common.config import AudioConfig
 from common.errors import InputError
 from common.files import write_text
 from scripts.datasets.make_corpus import READER, SENTENCES, Corpus, make_corpus, read_sentences
-from scripts.demos.quickstart import ARCHITECTURE, OPTIMIZATION, CommandError, call, stage
+from scripts.demos.quickstart import ARCHITECTURE, INTERVALS, OPTIMIZATION, CommandError, call, stage, train_voice
 
 PITCHES = {"low": 60, "high": 99}  # of the embedded speaker's 0 to 99; below 50 its voice is creaky and half unvoiced
 AUDIO = AudioConfig()
@@ -71,19 +71,17 @@ def prepare_corpus(folder: Path, *, n_sentences: int) -> list[str]:
 def train(output: Path, *, epochs: int, seed: int) -> Path:
     """Train, or resume training, from recordings and transcripts alone; returns the checkpoint."""
     corpus = Corpus(output / "corpus", 0, 0.0)
-    call(
-        "train.py",
-        *("--output", output / "voice", "--dataset-path", corpus.folder, "--resume", "--learned-alignment"),
-        training_files=corpus.training_list,
-        validation_files=corpus.validation_list,
+    return train_voice(
+        output / "voice",
+        corpus.folder,
+        (corpus.training_list, corpus.validation_list),
+        *("--resume", "--learned-alignment"),
         epochs=epochs,
-        epochs_per_checkpoint=10,
-        validation_interval=10,
         seed=seed,
+        **INTERVALS,
         **ARCHITECTURE,
         **OPTIMIZATION,
     )
-    return output / "voice" / f"FastPitch_checkpoint_{epochs}.pt"
 
 
 def speak(output: Path, checkpoint: Path, phrases: Sequence[str]) -> None:
