@@ -12,7 +12,7 @@ from common.training.objective import Example, LogStyle, Networks, Objective, Ph
 from jasper.arg_parser import TrainingOptions
 from jasper.augmentation import Augmentation
 from jasper.data_function import JasperBatch
-from jasper.features import Features
+from jasper.features import JasperFeatures
 from jasper.model import Jasper, JasperOutput
 
 _N_EXAMPLES = 3
@@ -66,18 +66,18 @@ class JasperObjective(Objective):
             for index, reference in enumerate(_references(network, batch)[:_N_EXAMPLES])
         ]
 
-    def _forward(self, networks: Networks, batch: JasperBatch) -> tuple[Jasper, Features, JasperOutput]:
+    def _forward(self, networks: Networks, batch: JasperBatch) -> tuple[Jasper, JasperFeatures, JasperOutput]:
         network = cast(Jasper, networks["jasper"])  # `Networks` are of any model
         inputs = self.features(network, batch)
         return network, inputs, network(inputs.features, inputs.lengths)
 
-    def features(self, network: Jasper, batch: JasperBatch) -> Features:
+    def features(self, network: Jasper, batch: JasperBatch) -> JasperFeatures:
         """The network's input of a batch, augmented if the batch has draws."""
         if batch.draws is None:
             return network.features(batch.waves, batch.wave_lengths)
         inputs = network.features(self._augmentation.dithered(batch.waves, batch.draws), batch.wave_lengths)
         masked = self._augmentation.masked(inputs.features, inputs.lengths, batch.draws)
-        return Features(masked, inputs.lengths)
+        return JasperFeatures(masked, inputs.lengths)
 
 
 def ctc_losses(out: JasperOutput, batch: JasperBatch, *, blank: int) -> Tensor:
