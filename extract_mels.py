@@ -26,6 +26,7 @@ from common.extraction.corpus import FailedElsewhereError, extract_corpus
 from common.extraction.summary import table
 from common.extraction.teacher import TeacherModel
 from common.extraction.teacher_forcing import make_teacher_forced_mels
+from common.registry import GeneratorSpec
 from common.synthesis.arguments import with_text_options
 from common.synthesis.voice import check_ema
 
@@ -70,8 +71,10 @@ def load_teacher(loaded: LoadedCheckpoint | None, ranks: Ranks) -> TeacherModel 
     """The network of the teacher, where there is one."""
     if loaded is None:
         return None
+    inference = loaded.spec.inference
+    assert isinstance(inference, GeneratorSpec) and inference.teacher is not None
     network, _ = load_for_inference(loaded, device=ranks.device)
-    return loaded.spec.inference.teacher(network)
+    return inference.teacher(network)
 
 
 def extract(args: argparse.Namespace) -> int:

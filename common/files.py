@@ -21,7 +21,7 @@ _BLOCK = 1 << 20  # bytes
 def write_atomically(
     path: Path, write: Callable[[BinaryIO], object], *, durable: bool = True, shared: bool = False
 ) -> None:
-    """Let ``write`` fill a temporary file beside ``path``, then rename it: ``path`` is the old file or the new one.
+    """Let ``write`` fill a temporary file, then rename it to ``path``, which is the old file or the new one.
 
     A kill can leave ``.<name>.tmp`` behind, which the next write of the same file replaces. One process writes a
     given path at a time. ``durable=False`` leaves out the flush to the disk (for thousands of small files that are

@@ -80,7 +80,7 @@ def plot_curves(
 def plot_alignment(alignment: Tensor, *, title: str = "", labels: Sequence[str] = ()) -> Figure:
     """Attention's weights ``(F, L)`` of each mel frame, with time to the right and the text upwards.
 
-    ``labels`` are the tokens' symbols, drawn beside the axis where there is room.
+    ``labels`` are the tokens' symbols, drawn next to the axis where there is room.
     """
     weights = to_array(alignment).T
     figure = _figure(4.2)

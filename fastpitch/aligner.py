@@ -1,4 +1,4 @@
-"""FastPitch 1.1's aligner: which token each mel frame belongs to, learned with the voice.
+"""FastPitch 1.1's aligner, trained with the voice: which token each mel frame belongs to.
 
 Source: Badlani et al., One TTS Alignment to Rule Them All (2022), section 2.
 """
@@ -13,35 +13,34 @@ from torch import Tensor, nn
 from common.nn.layers import mask_from_lengths
 from fastpitch.alignment_search import durations_of_path, find_path
 
-_N_CHANNELS = 80  # that frames and tokens are compared in
+_N_CHANNELS = 80  # of the space in which frames and tokens are compared
 _SCALE = 0.0005  # of squared distances
-_LEAST_PRIOR = 1e-8  # added to the prior, so that nothing is impossible
-_LEAST_ATTENTION = 1e-12  # that binarization knows
-_NEVER = -1e15  # log probability of padding; -inf would make gradients NaN where one of a batch's texts is shorter
+_PRIOR_EPS = 1e-8  # added to the prior before its logarithm
+_ATTENTION_EPS = 1e-12  # lower bound in the binarization loss
+_MASKED = -1e15  # log probability of padding; with -inf, gradients of a batch's shorter texts would be NaN
 
 
 @dataclass(frozen=True)
 class Alignment:
-    """Where the frames of a batch are in its texts, softly and for certain."""
+    """Soft and hard alignment of a batch's frames and tokens."""
 
-    log_probs: Tensor  # (B, F, L) float32, of tokens given the frame; not a distribution where a prior was added
-    log_attention: Tensor  # (B, F, L) float32, the same as a distribution over the text's tokens; -inf at padding
+    log_probs: Tensor  # (B, F, L) float32, of tokens given the frame; with a prior, not normalized
+    log_attention: Tensor  # (B, F, L) float32, normalized over the text's tokens; -inf at padding
     path: Tensor  # (B, F) int64, the token of each frame by monotonic alignment search
-    durations: Tensor  # (B, L) int64, the frames of each token; at least 1, with as many frames as tokens
+    durations: Tensor  # (B, L) int64, the frames of each token; at least 1, unless there are fewer frames than tokens
 
     def attention(self, frame_lengths: Tensor) -> Tensor:
-        """Weights (B, F, L) of each frame's tokens, zero after an utterance's end; without gradient."""
-        is_frame = mask_from_lengths(frame_lengths, self.path.size(1)).unsqueeze(2)
-        return self.log_attention.detach().exp() * is_frame
+        """Attention weights (B, F, L) of each frame, zero after an utterance's end; without gradient."""
+        return self.log_attention.detach().exp() * mask_from_lengths(frame_lengths, self.path.size(1)).unsqueeze(2)
 
     def attention_without(self, prior: Tensor, frame_lengths: Tensor) -> Tensor:
-        """The same, from how frames and tokens look alone: weights (B, F, L) had ``prior`` (B, F, L) not been added."""
+        """The attention weights (B, F, L) without the ``prior`` (B, F, L) that was added."""
         is_frame = mask_from_lengths(frame_lengths, self.path.size(1)).unsqueeze(2)
-        return torch.softmax(self.log_attention.detach() - torch.log(prior + _LEAST_PRIOR), 2) * is_frame
+        return torch.softmax(self.log_attention.detach() - torch.log(prior + _PRIOR_EPS), 2) * is_frame
 
 
 class ConvNorm(nn.Module):
-    """A convolution that keeps the length, with the initial weights and the name that the published model has."""
+    """A convolution that keeps the length, with the published model's initialization and parameter names."""
 
     def __init__(self, in_channels: int, out_channels: int, *, kernel_size: int = 1, with_relu: bool = False) -> None:
         super().__init__()
@@ -54,10 +53,12 @@ class ConvNorm(nn.Module):
 
 
 class ConvAttention(nn.Module):
-    """Compares frames with tokens, each seen through convolutions, by their distance."""
+    """Attention by the distance of frames and tokens after convolutions.
+
+    ``mask_padding`` False: padding takes its share of a frame's probability, as in the original.
+    """
 
     def __init__(self, n_mel_channels: int, n_text_channels: int, *, mask_padding: bool) -> None:
-        """``mask_padding`` False: padding takes its share of a frame's probability, as in the original."""
         super().__init__()
         self.mask_padding = mask_padding
         self.query_proj = nn.Sequential(
@@ -67,7 +68,7 @@ class ConvAttention(nn.Module):
             nn.ReLU(),
             ConvNorm(n_mel_channels, _N_CHANNELS),
         )
-        # Published weights hold this layer, which takes no part in anything.
+        # Part of the published weights, but not used.
         self.attn_proj = nn.Conv2d(_N_CHANNELS, 1, 1).requires_grad_(False)
         self.key_proj = nn.Sequential(
             ConvNorm(n_text_channels, 2 * n_text_channels, kernel_size=3, with_relu=True),
@@ -91,9 +92,9 @@ class ConvAttention(nn.Module):
         with torch.autocast(queries.device.type, enabled=False):
             log_probs = -_SCALE * squared_distances(queries.float(), keys.float())
             if self.mask_padding:
-                log_probs = log_probs.masked_fill(~is_token.unsqueeze(1), _NEVER)
+                log_probs = log_probs.masked_fill(~is_token.unsqueeze(1), _MASKED)
             if prior is not None:
-                log_probs = torch.log_softmax(log_probs, 2) + torch.log(prior + _LEAST_PRIOR)
+                log_probs = torch.log_softmax(log_probs, 2) + torch.log(prior + _PRIOR_EPS)
             log_attention = torch.log_softmax(log_probs.masked_fill(~is_token.unsqueeze(1), -torch.inf), 2)
         path = find_path(log_attention, token_lengths, mel_lengths)
         return Alignment(log_probs, log_attention, path, durations_of_path(path, mel_lengths, embedded.size(1)))
@@ -108,14 +109,14 @@ def squared_distances(queries: Tensor, keys: Tensor) -> Tensor:
 def forward_sum_losses(
     log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor, *, blank_log_prob: float = -1.0
 ) -> Tensor:
-    """Minus the log probability of all monotonic ways through each text: log_probs (B, F, L), lengths (B,) -> (B,).
+    """Minus the log probability of all monotonic paths through each text: log_probs (B, F, L), lengths (B,) -> (B,).
 
-    Each is divided by the text's tokens; 0 where there are fewer frames than tokens, and so no way. A blank of
-    ``blank_log_prob``, before normalization, is allowed between tokens. Source: Badlani et al., section 2.1.
+    Each is divided by the number of tokens; 0 where there are fewer frames than tokens, and so no path. CTC's blank has
+    ``blank_log_prob`` before normalization. Source: Badlani et al., section 2.1.
     """
     with_blank = F.pad(log_probs, (1, 0), value=blank_log_prob)
     is_class = mask_from_lengths(token_lengths + 1, with_blank.size(2)).unsqueeze(1)
-    with_blank = torch.log_softmax(with_blank.masked_fill(~is_class, _NEVER), 2)
+    with_blank = torch.log_softmax(with_blank.masked_fill(~is_class, _MASKED), 2)
     tokens = torch.arange(1, with_blank.size(2), device=log_probs.device).expand(log_probs.size(0), -1)
     losses = F.ctc_loss(
         with_blank.transpose(0, 1), tokens, frame_lengths, token_lengths, reduction="none", zero_infinity=True
@@ -124,6 +125,6 @@ def forward_sum_losses(
 
 
 def binarization_sum(alignment: Alignment, frame_lengths: Tensor) -> Tensor:
-    """Minus the log attention that frames pay to the token of their path, a sum over frames (Badlani et al., 2.4)."""
+    """Minus the log attention of frames to the token of their path, a sum over frames (Badlani et al., 2.4)."""
     on_path = alignment.log_attention.gather(2, alignment.path.unsqueeze(2)).squeeze(2)
-    return -(on_path.clamp(min=math.log(_LEAST_ATTENTION)) * mask_from_lengths(frame_lengths, on_path.size(1))).sum()
+    return -(on_path.clamp(min=math.log(_ATTENTION_EPS)) * mask_from_lengths(frame_lengths, on_path.size(1))).sum()

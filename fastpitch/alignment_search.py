@@ -1,6 +1,6 @@
-"""Monotonic alignment search: the likeliest way through a text, a frame after the other, none of its tokens left out.
+"""Monotonic alignment search: the most probable monotonic path through a text that skips none of its tokens.
 
-Source: Kim et al., Glow-TTS (2020), section 3.2; as FastPitch 1.1 uses it, equally good ways leave a token late.
+Source: Kim et al., Glow-TTS (2020), section 3.2; as FastPitch 1.1 uses it, equally probable paths leave a token late.
 """
 
 from collections.abc import Callable
@@ -19,14 +19,12 @@ from common.nn.layers import mask_from_lengths
 def find_path(log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
     """The token of each frame: log_probs (B, F, L), lengths (B,) -> int64 (B, F), 0 after an utterance's end.
 
-    The way begins at the first token, ends at the last, and each frame is at the token of the one before it or at the
-    next; of all such ways it has the greatest sum of ``log_probs``. With fewer frames than tokens there is none: then
-    the frames are at the last tokens. It is found where ``log_probs`` is, on a GPU without waiting for it.
+    The path starts at the first token, ends at the last, and each frame is at the token of the frame before it or at
+    the next; of all such paths it has the greatest sum of ``log_probs``. With fewer frames than tokens there is none:
+    then the frames are at the last tokens. On a GPU it is found there, without a synchronization.
     """
-    log_probs = log_probs.float()
-    if log_probs.device.type == "cpu":
-        return find_path_compiled(log_probs, token_lengths, frame_lengths)
-    return find_path_vectorized(log_probs, token_lengths, frame_lengths)
+    on_cpu = log_probs.device.type == "cpu"
+    return (find_path_compiled if on_cpu else find_path_vectorized)(log_probs.float(), token_lengths, frame_lengths)
 
 
 def durations_of_path(path: Tensor, frame_lengths: Tensor, n_tokens: int) -> Tensor:
@@ -41,10 +39,7 @@ def find_path_compiled(log_probs: Tensor, token_lengths: Tensor, frame_lengths: 
     path = torch.zeros(log_probs.shape[:2], dtype=torch.int64)
     parts = (log_probs.detach().contiguous(), token_lengths, frame_lengths, path)
     n_threads = min(torch.get_num_threads(), len(log_probs))
-    if n_threads == 1:
-        search(*(part.numpy() for part in parts))
-        return path
-    # The compiled code holds no lock of the interpreter's, and an OpenMP of its own would not survive a fork.
+    # The compiled code does not hold the interpreter's lock, and OpenMP of its own would not survive a fork.
     shares = zip(*(part.tensor_split(n_threads) for part in parts))
     with ThreadPoolExecutor(n_threads) as pool:
         list(pool.map(lambda share: search(*(part.numpy() for part in share)), shares))
@@ -53,8 +48,8 @@ def find_path_compiled(log_probs: Tensor, token_lengths: Tensor, frame_lengths: 
 
 @lru_cache(maxsize=1)
 def _compiled_search() -> Callable[..., None]:
-    """`_search` as machine code, kept on the disk for the next process where a folder for it can be written."""
-    import numba  # takes half a second, which inference need not wait
+    """`_search` as machine code, cached on the disk for the next process where a folder for it can be written."""
+    import numba  # takes half a second, which inference does not need
 
     try:
         return numba.njit(nogil=True, cache=True)(_search)
@@ -66,7 +61,7 @@ def _search(log_probs: np.ndarray, token_lengths: np.ndarray, frame_lengths: np.
     """Fill ``path`` (B, F) utterance by utterance; the arrays as `find_path`'s tensors."""
     for item in range(len(log_probs)):
         n_tokens, n_frames = token_lengths[item], frame_lengths[item]
-        moves = np.zeros((n_frames, n_tokens), dtype=np.bool_)  # whether the way comes from the token before
+        moves = np.zeros((n_frames, n_tokens), dtype=np.bool_)  # whether the path comes from the previous token
         best = np.full(n_tokens, -np.inf, dtype=np.float32)
         before = np.empty_like(best)
         best[0] = log_probs[item, 0, 0]
@@ -86,12 +81,12 @@ def _search(log_probs: np.ndarray, token_lengths: np.ndarray, frame_lengths: np.
 def find_path_vectorized(log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
     """As `find_path`, for float32 tensors on any device: all tokens and utterances of a frame at once.
 
-    The way back takes no step a frame: steps are joined to steps of twice the size until one leads to the end.
+    Backtracking takes log2(F) operations: steps back by one frame are composed into steps by 2, 4, 8 frames.
     """
     n_batch, n_frames, n_tokens = log_probs.shape
     device = log_probs.device
     moves = torch.zeros(n_frames, n_batch, n_tokens, dtype=torch.bool, device=device)
-    best = log_probs.new_full((n_batch, n_tokens + 1), -torch.inf)  # behind one that no way comes from
+    best = log_probs.new_full((n_batch, n_tokens + 1), -torch.inf)  # the first column is no token
     best[:, 1] = log_probs[:, 0, 0]
     for frame in range(1, n_frames):
         torch.ge(best[:, :-1], best[:, 1:], out=moves[frame])

@@ -8,14 +8,7 @@ from typing import Any, TypeVar
 from common.audio.arguments import audio_config_from_args, features_config
 from common.audio.pitch import METHODS
 from common.audio.pitch_statistics import PitchStatistics, read_pitch_statistics
-from common.cli import (
-    ArgumentParser,
-    non_negative_float,
-    non_negative_int,
-    option_of,
-    positive_float,
-    positive_int,
-)
+from common.cli import ArgumentParser, non_negative_float, non_negative_int, option_of, positive_float, positive_int
 from common.config import AudioConfig, TextConfig
 from common.data.filelist import FilelistEntry
 from common.errors import InputError, OptionError
@@ -159,7 +152,7 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     audio = _audio_config(args, entries, voice)
     text = text_config_from_args(args, speakers=speaker_names(entries, args.n_speakers, known=known_speakers(voice)))
     options = TrainingOptions(
-        model=_model_config(args, audio, text),
+        architecture=_model_config(args, audio, text),
         losses=LossScales(**_values(args, LossScales)),
         initial_voice=voice,
         entries=entries,
@@ -223,8 +216,8 @@ def model_config(
     speakers share their pitch statistics, as those of published voices do.
     """
     if base is None:
-        return options.model
-    return replace(options.model, pitch_statistics_per_speaker=base.pitch_statistics_per_speaker)
+        return options.architecture
+    return replace(options.architecture, pitch_statistics_per_speaker=base.pitch_statistics_per_speaker)
 
 
 def add_inference_arguments(parser: argparse.ArgumentParser) -> None:

@@ -136,13 +136,13 @@ def build_dataset(
     options: TrainingOptions, filelist: Path, *, audio: AudioConfig, text: TextConfig, training: bool
 ) -> FastPitchDataset:
     """The dataset of a filelist; the training list is parsed already."""
-    learned = options.model.learned_alignment
+    learned = options.architecture.learned_alignment
     entries = options.entries if training else read_list(filelist, learned_alignment=learned)
     return FastPitchDataset(
         entries,
         _source(entries, options.dataset_path, audio, cache=options.pitch_cache, method=options.pitch_method),
         text=text,
-        n_speakers=options.model.n_speakers,
+        n_speakers=options.architecture.n_speakers,
         unknown_symbols=options.unknown_symbols,
         seed=options.seed,
     )
@@ -160,7 +160,7 @@ def compute_statistics(
 
     Lists with durations have normalized pitch. A network with statistics, as that of a resumed training, keeps them.
     """
-    if not options.model.learned_alignment:
+    if not options.architecture.learned_alignment:
         return
     network = networks["fastpitch"]
     measure_pitch(network, training_set.source, training_set.speakers, gather=gather, n_workers=options.num_workers)

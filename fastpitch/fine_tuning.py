@@ -34,14 +34,13 @@ def set_up_networks(
     Raises:
         InputError: no file of statistics is given or found, or it holds none, or the weights do not fit.
     """
-    network, lines = networks["fastpitch"], list[str]()
-    if new and options.initial_voice is not None:
-        speaking = {entry.fields.get("speaker", "") for entry in options.entries}
-        lines = start_from(network, options.initial_voice, text=text, speaking=speaking)
-    if new and (options.pitch_mean_std_file is not None or not options.model.learned_alignment):
-        network.set_pitch_statistics(
-            read_pitch_statistics(options.pitch_mean_std_file or _find_pitch_statistics(options))
-        )
+    if not new:
+        return []
+    network, voice, file = networks["fastpitch"], options.initial_voice, options.pitch_mean_std_file
+    speaking = {entry.fields.get("speaker", "") for entry in options.entries}
+    lines = [] if voice is None else start_from(network, voice, text=text, speaking=speaking)
+    if file is not None or not options.architecture.learned_alignment:
+        network.set_pitch_statistics(read_pitch_statistics(file or _find_pitch_statistics(options)))
     return lines
 
 
@@ -110,9 +109,10 @@ def start_from(network: FastPitch, voice: InitialVoice, *, text: TextConfig, spe
     """
     given = (voice.checkpoint.ema or voice.checkpoint.networks)["fastpitch"]
     new = network.state_dict()
-    absent = [part for part in _OPTIONAL_PARTS if _has(new, part) and not _has(given, part)]
+    parts_given, parts_new = ({key.split(".")[0] for key in weights} for weights in (given, new))
+    absent = [part for part in _OPTIONAL_PARTS if part in parts_new - parts_given]
     lines = [f"{part} is not in {voice.path} and begins with new weights" for part in absent]
-    left_out = [part for part in _OPTIONAL_PARTS if _has(given, part) and not _has(new, part)]
+    left_out = set(_OPTIONAL_PARTS) - parts_new
     state = {key: value for key, value in given.items() if key.split(".")[0] not in left_out}
     state |= {key: value for key, value in new.items() if key.split(".")[0] in absent}
     before, after = TextFrontEnd(voice.text), TextFrontEnd(text)
@@ -134,10 +134,6 @@ def start_from(network: FastPitch, voice: InitialVoice, *, text: TextConfig, spe
                 state[key][place] = given[key][known.index(name) if len(given[key]) > 1 else 0]
     load_weights({"fastpitch": network}, {"fastpitch": state}, where=str(voice.path))
     return lines
-
-
-def _has(state: dict[str, Tensor], part: str) -> bool:
-    return any(key.startswith(f"{part}.") for key in state)
 
 
 def _rows(

@@ -94,7 +94,7 @@ class FastPitchObjective(Objective):
 
 def build_objective(options: TrainingOptions, audio: AudioConfig) -> FastPitchObjective:
     """The objective with the given loss scales, for the parts that the model has."""
-    energy, alignment = options.model.energy_conditioning, options.model.learned_alignment
+    energy, alignment = options.architecture.energy_conditioning, options.architecture.learned_alignment
     return FastPitchObjective(options.losses, energy=energy, alignment=alignment)
 
 

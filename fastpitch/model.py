@@ -25,7 +25,7 @@ from fastpitch.prosody import (
     means_over_tokens,
     regulate_length,
 )
-from fastpitch.transformer import FFTransformer
+from fastpitch.transformer import FFTransformer, TransformerConfig
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class ModelConfig:
     energy_embedding_kernel_size: int = 3
     n_speakers: int = 1
     speaker_emb_weight: float = 1.0
-    pitch_statistics_per_speaker: bool = False  # each speaker's pitch is normalised by its own mean and deviation
+    pitch_statistics_per_speaker: bool = False  # each speaker's pitch is normalized by its own mean and deviation
     mask_convolutions: bool = True  # False: convolutions read what earlier ones left in padding, as the original's
 
     def __post_init__(self) -> None:
@@ -103,7 +103,7 @@ class FastPitchOutput(MelOutput):
     """The output of a training pass, and the targets that it was made with: (B, L), or None where there are none."""
 
     target_durations: Tensor | None = None  # int64, frames
-    target_pitch: Tensor | None = None  # normalised
+    target_pitch: Tensor | None = None  # normalized
     target_energy: Tensor | None = None  # as ``energy``
     alignment: Alignment | None = None  # that the target durations come from, where the model aligned
 
@@ -124,10 +124,10 @@ class FastPitch(nn.Module):
             embedding: nn.Module = nn.Linear(config.n_symbols, width, bias=False)
         else:
             embedding = nn.Embedding(config.n_symbols, width, padding_idx=config.padding_idx)
-        self.encoder = _transformer(config, "in", embedding)
+        self.encoder = FFTransformer(_transformer_config(config, "in"), embedding)
         self.speaker_emb = nn.Embedding(config.n_speakers, width) if config.n_speakers > 1 else None
         self.duration_predictor = _predictor(config, "dur")
-        self.decoder = _transformer(config, "out", None)
+        self.decoder = FFTransformer(_transformer_config(config, "out"))
         self.pitch_predictor = _predictor(config, "pitch")
         self.pitch_emb = _embedding(width, config.pitch_embedding_kernel_size)
         self.energy_predictor: TemporalPredictor | None = None
@@ -155,7 +155,7 @@ class FastPitch(nn.Module):
 
     @torch.jit.export
     def add_pitch(self, encoded: Tensor, token_lengths: Tensor, pitch: Tensor) -> tuple[Tensor, Tensor | None]:
-        """encoded (B, L, C), pitch (B, L) normalised -> encoded (B, L, C), and the energy (B, L) predicted from it."""
+        """encoded (B, L, C), pitch (B, L) normalized -> encoded (B, L, C), and the energy (B, L) predicted from it."""
         mask = mask_from_lengths(token_lengths, pitch.size(1))
         if self.mask_convolutions:
             pitch = pitch * mask
@@ -171,7 +171,7 @@ class FastPitch(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """encoded (B, L, C), energy (B, L), frames (B, L) int64 -> mel (B, n_mels, F), lengths (B,).
 
-        F is ``n_frames``, or the longest utterance's sum of ``frames`` (which waits for the device).
+        F is ``n_frames``, or the longest utterance's sum of ``frames`` (which synchronizes with the device).
         """
         if self.energy_emb is not None and energy is not None:
             if self.mask_convolutions:
@@ -330,9 +330,9 @@ def _infer(network: Any, tokens: Tensor, lengths: Tensor, controls: Controls | N
     return MelOutput(mel, mel_lengths, durations, frames, pitch, energy, log_durations)
 
 
-def _transformer(config: ModelConfig, side: str, embedding: nn.Module | None) -> FFTransformer:
+def _transformer_config(config: ModelConfig, side: str) -> TransformerConfig:
     """The encoder ("in") or decoder ("out") that the fields of its name describe."""
-    return FFTransformer(
+    return TransformerConfig(
         n_layers=getattr(config, f"{side}_fft_n_layers"),
         n_heads=getattr(config, f"{side}_fft_n_heads"),
         n_channels=config.symbols_embedding_dim,
@@ -342,7 +342,6 @@ def _transformer(config: ModelConfig, side: str, embedding: nn.Module | None) ->
         dropout=getattr(config, f"p_{side}_fft_dropout"),
         dropatt=getattr(config, f"p_{side}_fft_dropatt"),
         dropemb=getattr(config, f"p_{side}_fft_dropemb"),
-        embedding=embedding,
         mask_convolutions=config.mask_convolutions,
     )
 

@@ -1,4 +1,4 @@
-"""What a training run of FastPitch is told, parsed once from the command line."""
+"""Options of a FastPitch training, parsed once from the command line."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +43,7 @@ class InitialVoice:
 class TrainingOptions:
     """Options of a training run."""
 
-    model: ModelConfig
+    architecture: ModelConfig
     losses: LossScales
     initial_voice: InitialVoice | None
     dataset_path: Path

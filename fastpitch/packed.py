@@ -1,4 +1,4 @@
-"""A padded batch as one long sequence of its valid rows, so that no padding is computed."""
+"""A padded batch as one long sequence of its valid rows, so that nothing is computed for padding."""
 
 import torch
 import torch.nn.functional as F
@@ -8,12 +8,11 @@ from torch import Tensor
 class Packing:
     """Where the rows of a padded batch (B, L, C) lie in a sequence (1, N, C) of its utterances one after another.
 
-    ``gap`` rows between utterances, at least half a convolution's kernel, keep them apart; kept at zero they are what
-    an utterance alone has around it.
+    ``gap`` rows of zeros follow each utterance, at least half a convolution's kernel: its padding when it is alone.
     """
 
     def __init__(self, mask: Tensor, *, gap: int) -> None:
-        """mask (B, L, 1) bool, True where valid; its lengths are read, which on a GPU would wait for it."""
+        """mask (B, L, 1) bool, True where valid; reading its lengths would synchronize with a GPU."""
         valid = mask.squeeze(2)
         lengths = valid.sum(1)
         ends = (lengths + gap).cumsum(0)

@@ -27,12 +27,7 @@ class _Moments(Dataset):
 
 
 def measure_pitch(
-    network: FastPitch,
-    source: FeatureSource,
-    speakers: Sequence[int | None],
-    *,
-    gather: Gather,
-    n_workers: int | None,
+    network: FastPitch, source: FeatureSource, speakers: Sequence[int | None], *, gather: Gather, n_workers: int | None
 ) -> None:
     """Fill those of the network's statistics that are not known yet (a deviation of 0) from a list's utterances.
 

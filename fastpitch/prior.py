@@ -1,4 +1,4 @@
-"""Where in a text each frame of speech probably is: the beta-binomial prior of a learned alignment.
+"""The beta-binomial prior of a learned alignment: near the diagonal of frames and tokens.
 
 Sources: Shih et al., RAD-TTS (2021), section 2.2; Badlani et al., One TTS Alignment to Rule Them All (2022),
 section 2.3.
@@ -22,11 +22,11 @@ _CACHED_PRIORS = 128  # those of utterances of up to 1000 frames and 200 tokens,
 
 @lru_cache(maxsize=_CACHED_PRIORS)
 def beta_binomial_prior(n_frames: int, n_tokens: int, *, scaling: float = 1.0) -> Tensor:
-    """Probability of each token in each frame: (F, L) float64, shared by all who ask for that size: not to be changed.
+    """Probability of each token in each frame: (F, L) float64, cached, so not to be changed.
 
-    Frame i of F (from 1) draws its token from a beta-binomial distribution of ``n_tokens`` trials with
-    alpha = scaling * i and beta = scaling * (F + 1 - i); the larger ``scaling``, the narrower the diagonal. The last
-    outcome, ``n_tokens`` successes, is no token's, so that a frame's probabilities sum to less than 1.
+    Frame i of F (from 1) has the beta-binomial distribution of ``n_tokens`` trials with alpha = scaling * i and
+    beta = scaling * (F + 1 - i); a larger ``scaling`` makes the diagonal narrower. The last outcome, ``n_tokens``
+    successes, is no token, so that a frame's probabilities sum to less than 1.
     """
     successes = np.arange(n_tokens)
     alpha = scaling * np.arange(1, n_frames + 1)[:, None]
@@ -37,10 +37,9 @@ def beta_binomial_prior(n_frames: int, n_tokens: int, *, scaling: float = 1.0) -
 
 
 def interpolated_prior(n_frames: int, n_tokens: int) -> Tensor:
-    """The prior that training uses, (F, L) float64: that of a rounded size, stretched linearly to this one.
+    """The prior that training uses, (F, L) float64: that of a rounded size, which is cached, interpolated to this one.
 
-    So a few priors, which are cached, serve all utterances. As published, frames and tokens have changed places in
-    it: the rounded prior says of each token in which frame it probably is.
+    As published, frames and tokens are swapped in the rounded prior: it is a distribution over frames for each token.
     """
     rounded = beta_binomial_prior(_round(n_tokens, _ROUND_TOKENS), _round(n_frames, _ROUND_FRAMES)).t()
     return F.interpolate(rounded[None, None], (n_frames, n_tokens), mode="bilinear", align_corners=True)[0, 0]
@@ -55,18 +54,14 @@ def padded_priors(frame_lengths: Sequence[int], token_lengths: Sequence[int]) ->
 
 
 def check_alignable(n_frames: int, n_tokens: int, *, where: str) -> None:
-    """Refuse an utterance that has not a frame for each token; ``where`` names it.
-
-    Raises:
-        InputError: there are fewer frames than tokens.
-    """
+    """Raise InputError for an utterance with fewer frames than tokens; ``where`` names it."""
     if n_frames < n_tokens:
         raise InputError(
             f"{where}: {n_frames} frames for {n_tokens} symbols, expected a frame at least for each symbol; "
-            "check that the transcript is this recording's, or leave the clip out"
+            "check that the transcript belongs to this recording, or leave the clip out"
         )
 
 
 def _round(length: int, to: int) -> int:
-    """The nearest multiple of ``to``, at least one of it; half way is to the even one, as published."""
+    """The nearest positive multiple of ``to``; halfway to the even one, as published."""
     return max(1, round((length + 1) / to)) * to

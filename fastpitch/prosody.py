@@ -1,4 +1,4 @@
-"""Durations, pitch and energy of tokens: predicted from text, averaged over frames, and spread over frames again."""
+"""Durations, pitch and energy of tokens: predicted from text, averaged over frames, and expanded to frames."""
 
 import torch
 import torch.nn.functional as F
@@ -37,7 +37,7 @@ class TemporalPredictor(nn.Module):
             x = layer(x)
             if self.mask_convolutions:
                 x = x * mask
-        # Not a matrix product, which autocast would do in 8 or 11 bits: durations and pitch need more.
+        # Not a matrix product, which autocast would compute in 16 bits: durations and pitch need more.
         value = (x.float() * self.fc.weight[0]).sum(2) + self.fc.bias
         return value * mask.squeeze(2)
 
@@ -60,7 +60,7 @@ def frames_per_token(durations: Tensor, pace: float) -> Tensor:
 def regulate_length(encoded: Tensor, frames: Tensor, n_frames: int | None) -> tuple[Tensor, Tensor]:
     """Repeat each token as often as it has frames: encoded (B, L, C), frames (B, L) -> (B, F, C), lengths (B,).
 
-    F is ``n_frames``, to which longer utterances are cut, or the longest length (which waits for the device).
+    F is ``n_frames``, to which longer utterances are cut, or the longest length (which synchronizes with the device).
     """
     ends = frames.cumsum(1)
     lengths = ends[:, -1]
@@ -74,11 +74,11 @@ def regulate_length(encoded: Tensor, frames: Tensor, n_frames: int | None) -> tu
 
 
 def means_over_tokens(values: Tensor, durations: Tensor) -> Tensor:
-    """Mean over each token's frames but those that are zero: values (B, F), durations (B, L) -> float32 (B, L).
+    """Mean over each token's nonzero frames: values (B, F), durations (B, L) -> float32 (B, L).
 
-    A token without frames, or whose frames are all zero (as pitch where nothing is voiced), has the mean 0.
+    A token without frames, or whose frames are all zero (unvoiced), has the mean 0.
     """
-    # Differences of running sums, in float64, which holds them as exactly as each sum alone in float32.
+    # Differences of cumulative sums, in float64, so that they are as exact as separate sums in float32.
     nonzero = (values != 0).double()
     sums = F.pad(torch.stack([values.double(), nonzero]).cumsum(2), (1, 0))  # (2, B, 1 + F)
     ends = durations.long().cumsum(1).clamp(max=values.size(1))

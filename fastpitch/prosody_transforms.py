@@ -13,14 +13,8 @@ from common.nn.layers import mask_from_lengths
 def pitch_transform_custom(pitch: Tensor, pitch_lens: Tensor) -> Tensor:
     """The transform of ``--pitch-transform-custom``; edit it freely.
 
-    As it stands each utterance rises from half its pitch to one and a half times its pitch.
-
-    Args:
-        pitch: (B, L) in Hz, one value a token; values after an utterance's end are ignored.
-        pitch_lens: (B,) tokens of each utterance.
-
-    Returns:
-        pitch (B, L) in Hz.
+    pitch (B, L) in Hz, one value a token, of which those after an utterance's end are ignored; pitch_lens (B,) tokens
+    -> pitch (B, L) in Hz. This example rises from half the pitch to one and a half times the pitch in each utterance.
     """
     position = torch.arange(pitch.size(1), device=pitch.device) / pitch_lens.unsqueeze(1)
     return pitch * (0.5 + position)
@@ -29,15 +23,9 @@ def pitch_transform_custom(pitch: Tensor, pitch_lens: Tensor) -> Tensor:
 def energy_transform_custom(energy: Tensor, energy_lens: Tensor) -> Tensor:
     """The transform of ``--energy-transform-custom``; edit it freely.
 
-    As it stands each utterance fades: a tenth is added to its energy from its first to its last token, and the norm
-    of a log-mel-spectrogram is the larger the softer the sound.
-
-    Args:
-        energy: (B, L), log(1 + norm) of each token; values after an utterance's end are ignored.
-        energy_lens: (B,) tokens of each utterance.
-
-    Returns:
-        energy (B, L).
+    energy (B, L), log(1 + norm) of each token, of which those after an utterance's end are ignored; energy_lens (B,)
+    tokens -> energy (B, L). This example adds up to a tenth from the first to the last token of each utterance, which
+    fades it: softer frames of a log-mel-spectrogram have larger norms.
     """
     position = torch.arange(energy.size(1), device=energy.device) / energy_lens.unsqueeze(1)
     return energy + 0.1 * position

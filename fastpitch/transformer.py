@@ -1,11 +1,29 @@
 """Feed-forward Transformer blocks: self-attention, then two convolutions over time (FastSpeech, section 3.1)."""
 
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from common.nn.layers import Dropout
 from fastpitch.packed import Packing
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """The architecture of an `FFTransformer`."""
+
+    n_layers: int
+    n_heads: int
+    n_channels: int
+    d_head: int
+    n_filters: int
+    kernel_size: int
+    dropout: float
+    dropatt: float  # of the attention
+    dropemb: float  # of the input
+    mask_convolutions: bool = True
 
 
 class PositionalEmbedding(nn.Module):
@@ -27,20 +45,20 @@ class PositionalEmbedding(nn.Module):
 class MultiHeadAttn(nn.Module):
     """Self-attention with a residual connection and layer norm after it."""
 
-    def __init__(self, n_heads: int, n_channels: int, d_head: int, *, dropout: float, dropatt: float) -> None:
+    def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.n_heads = n_heads
-        self.d_head = d_head
-        self.drop_attention = Dropout(dropatt)
-        self.qkv_net = nn.Linear(n_channels, 3 * n_heads * d_head)
-        self.drop = Dropout(dropout)
-        self.o_net = nn.Linear(n_heads * d_head, n_channels, bias=False)
-        self.layer_norm = nn.LayerNorm(n_channels)
+        self.n_heads, self.d_head = config.n_heads, config.d_head
+        width = config.n_heads * config.d_head
+        self.drop_attention = Dropout(config.dropatt)
+        self.qkv_net = nn.Linear(config.n_channels, 3 * width)
+        self.drop = Dropout(config.dropout)
+        self.o_net = nn.Linear(width, config.n_channels, bias=False)
+        self.layer_norm = nn.LayerNorm(config.n_channels)
 
     def forward(self, x: Tensor, mask: Tensor, pieces: list[int] | None = None) -> Tensor:
         """x (B, L, C), mask (B, L, 1) bool, True where valid -> (B, L, C).
 
-        ``pieces`` says that x (1, N, C) is utterances one after another: their lengths, each followed by its gap's.
+        With ``pieces``, x (1, N, C) is a packed batch: each utterance's length, followed by its gap's.
         """
         qkv = self.qkv_net(x)
         if pieces is None:
@@ -59,7 +77,7 @@ class MultiHeadAttn(nn.Module):
         q, k, v = qkv.view(n_batch, length, 3, self.n_heads, self.d_head).permute(2, 0, 3, 1, 4).unbind()
         dropout_p = self.drop_attention.p if self.training else 0.0
         if mask is None and dropout_p > 0:
-            # What scaled_dot_product_attention does, but it draws its dropout slowly on a CPU.
+            # As scaled_dot_product_attention, whose dropout is slow on a CPU.
             weights = torch.softmax(q @ k.transpose(2, 3) * self.d_head**-0.5, dim=3)
             attended = self.drop_attention(weights).to(v.dtype) @ v
         else:
@@ -71,18 +89,19 @@ class MultiHeadAttn(nn.Module):
 class PositionwiseConvFF(nn.Module):
     """Convolution, ReLU, convolution, with a residual connection and layer norm after it."""
 
-    def __init__(self, n_channels: int, n_filters: int, *, kernel_size: int, dropout: float) -> None:
+    def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
+        size, padding = config.kernel_size, config.kernel_size // 2
         self.CoreNet = nn.Sequential(
-            nn.Conv1d(n_channels, n_filters, kernel_size, padding=kernel_size // 2),
+            nn.Conv1d(config.n_channels, config.n_filters, size, padding=padding),
             nn.ReLU(),
-            nn.Conv1d(n_filters, n_channels, kernel_size, padding=kernel_size // 2),
-            Dropout(dropout),
+            nn.Conv1d(config.n_filters, config.n_channels, size, padding=padding),
+            Dropout(config.dropout),
         )
-        self.layer_norm = nn.LayerNorm(n_channels)
+        self.layer_norm = nn.LayerNorm(config.n_channels)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """x (B, L, C) -> (B, L, C); what the first convolution spills into padding is cut where ``mask`` says so."""
+        """x (B, L, C) -> (B, L, C); with ``mask`` the first convolution's values at padding become zero."""
         hidden = self.CoreNet[0](x.transpose(1, 2))
         if mask is not None:
             hidden = hidden.mul_(mask.transpose(1, 2))
@@ -93,22 +112,11 @@ class PositionwiseConvFF(nn.Module):
 class TransformerLayer(nn.Module):
     """One feed-forward Transformer block."""
 
-    def __init__(
-        self,
-        n_heads: int,
-        n_channels: int,
-        d_head: int,
-        n_filters: int,
-        *,
-        kernel_size: int,
-        dropout: float,
-        dropatt: float,
-        mask_convolutions: bool = True,
-    ) -> None:
+    def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.mask_convolutions = mask_convolutions
-        self.dec_attn = MultiHeadAttn(n_heads, n_channels, d_head, dropout=dropout, dropatt=dropatt)
-        self.pos_ff = PositionwiseConvFF(n_channels, n_filters, kernel_size=kernel_size, dropout=dropout)
+        self.mask_convolutions = config.mask_convolutions
+        self.dec_attn = MultiHeadAttn(config)
+        self.pos_ff = PositionwiseConvFF(config)
 
     def forward(self, x: Tensor, mask: Tensor, pieces: list[int] | None = None) -> Tensor:
         """x (B, L, C), mask (B, L, 1) bool -> (B, L, C), zero at padding; ``pieces`` as in `MultiHeadAttn`."""
@@ -117,46 +125,20 @@ class TransformerLayer(nn.Module):
 
 
 class FFTransformer(nn.Module):
-    """A stack of feed-forward Transformer blocks over positions, with an embedding in front of it if asked for.
+    """A stack of feed-forward Transformer blocks with positional embeddings.
 
-    ``embedding`` turns the input into channels: ``nn.Embedding`` of symbol ids, ``nn.Linear`` of feature vectors, or
-    None where the input has its channels already.
+    ``embedding`` makes channels of the input: ``nn.Embedding`` of symbol ids, ``nn.Linear`` of feature vectors, or None
+    where the input has its channels already.
     """
 
-    def __init__(
-        self,
-        *,
-        n_layers: int,
-        n_heads: int,
-        n_channels: int,
-        d_head: int,
-        n_filters: int,
-        kernel_size: int,
-        dropout: float,
-        dropatt: float,
-        dropemb: float,
-        embedding: nn.Module | None = None,
-        mask_convolutions: bool = True,
-    ) -> None:
+    def __init__(self, config: TransformerConfig, embedding: nn.Module | None = None) -> None:
         super().__init__()
-        self.mask_convolutions = mask_convolutions
-        self.kernel_size = kernel_size
+        self.mask_convolutions = config.mask_convolutions
+        self.kernel_size = config.kernel_size
         self.word_emb = nn.Identity() if embedding is None else embedding
-        self.pos_emb = PositionalEmbedding(n_channels)
-        self.drop = Dropout(dropemb)
-        self.layers = nn.ModuleList(
-            TransformerLayer(
-                n_heads,
-                n_channels,
-                d_head,
-                n_filters,
-                kernel_size=kernel_size,
-                dropout=dropout,
-                dropatt=dropatt,
-                mask_convolutions=mask_convolutions,
-            )
-            for _ in range(n_layers)
-        )
+        self.pos_emb = PositionalEmbedding(config.n_channels)
+        self.drop = Dropout(config.dropemb)
+        self.layers = nn.ModuleList(TransformerLayer(config) for _ in range(config.n_layers))
 
     def forward(self, inputs: Tensor, mask: Tensor, conditioning: Tensor | None = None) -> Tensor:
         """inputs (B, L) ids or (B, L, C), mask (B, L, 1) bool, conditioning (B, 1, C) -> (B, L, C), zero at padding."""
@@ -166,19 +148,19 @@ class FFTransformer(nn.Module):
             x = x + conditioning
         x = self.drop(x * mask)
         if not torch.jit.is_scripting() and self._packs(x):
-            return self._run_packed(x, mask)
+            return self._forward_packed(x, mask)
         for layer in self.layers:
             x = layer(x, mask)
         return x
 
     @torch.jit.unused
     def _packs(self, x: Tensor) -> bool:
-        """Whether to compute valid rows alone: on CPUs, where reading the lengths costs nothing."""
+        """Whether to compute valid rows alone: on CPUs, where reading the lengths needs no synchronization."""
         on_cpu = x.device.type == "cpu" and not torch.compiler.is_compiling()
         return self.mask_convolutions and on_cpu and x.size(0) > 1
 
     @torch.jit.unused
-    def _run_packed(self, x: Tensor, mask: Tensor) -> Tensor:
+    def _forward_packed(self, x: Tensor, mask: Tensor) -> Tensor:
         packing = Packing(mask, gap=self.kernel_size // 2)
         packed = packing.pack(x)
         for layer in self.layers:

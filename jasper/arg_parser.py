@@ -2,15 +2,15 @@
 
 import argparse
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from common.cli import ArgumentParser, non_negative_float, non_negative_int, positive_float
+from common.cli import ArgumentParser, non_negative_float, non_negative_int, option_of, positive_float
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
 from common.training.optim import LR_POLICIES, Optimization, jasper_schedule
 from common.training.settings import Recipe, TrainingSetup
-from jasper.config import JasperSettings, ModelConfig
+from jasper.config import DatasetSettings, JasperSettings, ModelConfig
 from jasper.yaml_config import load_config
 
 RECIPE = Recipe(
@@ -27,10 +27,9 @@ RECIPE = Recipe(
 )
 # The published ones of NovoGrad; Adam, which squares each gradient element, needs a second one above 0.
 _BETAS, _ADAM_BETAS = (0.95, 0.0), (0.9, 0.999)
-_AUDIO_OPTIONS = (
-    *("sampling_rate", "filter_length", "hop_length", "win_length", "n_mel_channels"),
-    *("mel_fmin", "mel_fmax", "framing", "peak"),
-)
+
+
+_DATASET = DatasetSettings(min_duration=0.0, trim_silence=True)  # of inference; the sample rate is the model's
 
 
 @dataclass(frozen=True)
@@ -48,11 +47,8 @@ class TrainingOptions:
 class InferenceOptions:
     """How recordings are prepared for transcription, and which of them are transcribed."""
 
-    trim_silence: bool = True
-    normalize_transcripts: bool = True
+    dataset: DatasetSettings = _DATASET
     pad_leading: int = 0  # frames
-    max_duration: float = math.inf  # s
-    max_utterances: int = 0  # 0: all
 
 
 def add_training_arguments(parser: ArgumentParser) -> None:
@@ -79,19 +75,13 @@ def add_training_arguments(parser: ArgumentParser) -> None:
         metavar="FILE",
         help="manifests, lists or folders to train on in addition to --training-files",
     )
-    group.add_argument(
-        "--max-duration",
-        type=positive_float,
-        help="leave out training utterances of more seconds; if not given, the value in --model-config",
-    )
+    group.add_argument("--max-duration", type=positive_float, help="s of training utterances; else as --model-config")
     group = parser.add_argument_group("learning rate of Jasper")
     group.add_argument("--lr-policy", choices=LR_POLICIES, default="exponential", help="how the learning rate decays")
     group.add_argument("--warmup-epochs", type=non_negative_int, default=2, help="epochs in which it rises")
     group.add_argument("--hold-epochs", type=non_negative_int, default=140, help="epochs in which it then stays")
     group.add_argument("--min-lr", type=non_negative_float, default=1e-5, help="lowest learning rate")
-    group.add_argument(
-        "--lr-exp-gamma", type=positive_float, default=0.981, help="factor of each epoch, for the exponential policy"
-    )
+    group.add_argument("--lr-exp-gamma", type=positive_float, default=0.981, help="exponential policy: factor an epoch")
 
 
 def parse_training(args: argparse.Namespace) -> TrainingSetup:
@@ -101,10 +91,11 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
         OptionError: options of mel-spectrograms are given, which the file describes.
         InputError: the file is missing, or has a key or value that it must not have.
     """
-    for name in _AUDIO_OPTIONS:
+    for field in fields(AudioConfig):
+        name = "n_mel_channels" if field.name == "n_mels" else field.name
         if hasattr(args, name):  # these options have no default
             raise OptionError(
-                f"--{name.replace('_', '-')} is for mel-spectrograms of other models; Jasper's features are described "
+                f"{option_of(name)} is for mel-spectrograms of other models; Jasper's features are described "
                 "in --model-config, see also --override-config"
             )
     overrides = list(args.override_config)
@@ -176,10 +167,11 @@ def add_inference_arguments(parser: ArgumentParser) -> None:
 
 def parse_inference(args: argparse.Namespace) -> InferenceOptions:
     """The options of `add_inference_arguments`, and --max-duration of any recognizer."""
-    return InferenceOptions(
-        trim_silence=args.trim_silence,
-        normalize_transcripts=args.normalize_transcripts,
-        pad_leading=args.pad_leading,
+    dataset = replace(
+        _DATASET,
         max_duration=args.max_duration or math.inf,
-        max_utterances=args.max_utterances,
+        max_utts=args.max_utterances,
+        normalize_transcripts=args.normalize_transcripts,
+        trim_silence=args.trim_silence,
     )
+    return InferenceOptions(dataset, args.pad_leading)

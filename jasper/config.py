@@ -175,6 +175,7 @@ class SpeedPerturbation:
     max_rate: float = 1.15
     discrete: bool = False  # one of min_rate, 1 and max_rate; else any between them
     p: float = 0.1  # probability that an utterance is changed
+    rng: None = None  # in published files, without a meaning
 
     def __post_init__(self) -> None:
         check_range(self, "rate", above=0)
@@ -188,6 +189,7 @@ class GainPerturbation:
     min_gain_dbfs: float = -10
     max_gain_dbfs: float = 10
     p: float = 0.1
+    rng: None = None  # in published files, without a meaning
 
     def __post_init__(self) -> None:
         check_range(self, "gain_dbfs")
@@ -201,6 +203,7 @@ class ShiftPerturbation:
     min_shift_ms: float = -5.0
     max_shift_ms: float = 5.0
     p: float = 0.1
+    rng: None = None  # in published files, without a meaning
 
     def __post_init__(self) -> None:
         check_range(self, "shift_ms")
@@ -222,6 +225,7 @@ class DatasetSettings:
     gain_perturbation: GainPerturbation | None = None
     shift_perturbation: ShiftPerturbation | None = None
     ignore_offline_speed_perturbation: bool = False  # whether of copies at several speeds only the original is used
+    sort_by_duration: bool = False  # of published files
 
     def __post_init__(self) -> None:
         if not 0 <= self.min_duration < self.max_duration:
@@ -229,6 +233,8 @@ class DatasetSettings:
                 f"min_duration {self.min_duration} s and max_duration {self.max_duration} s: "
                 "expected 0 <= min_duration < max_duration"
             )
+        if self.sort_by_duration:
+            raise InputError("sort_by_duration: expected false; batches are length-bucketed anyway")
         if self.pad_to_max_duration and math.isinf(self.max_duration):
             raise InputError("pad_to_max_duration: expected a max_duration too")
 

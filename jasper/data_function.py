@@ -104,7 +104,7 @@ class JasperDataset:
         waves = pad_sequence([item.wave for item in items], batch_first=True)
         if self._padded_length is not None:
             waves = F.pad(waves, (0, max(self._padded_length - waves.size(1), 0)))
-        draws = [item.draws for item in items]
+        draws = [item.draws for item in items if item.draws is not None]
         return JasperBatch(
             names=tuple(item.name for item in items),
             waves=waves,
@@ -112,7 +112,7 @@ class JasperDataset:
             tokens=pad_sequence([item.tokens for item in items], batch_first=True),
             token_lengths=torch.tensor([len(item.tokens) for item in items]),
             hop_length=self._model.features.hop_length,
-            draws=None if None in draws else torch.stack(draws),
+            draws=torch.stack(draws) if draws else None,
         )
 
     @property

@@ -38,6 +38,9 @@ class FeatureExtractor(nn.Module):
     original reflects the padded batch's end; here every utterance is reflected at its own.
     """
 
+    mel_basis: Tensor  # (n_filt, bins)
+    window: Tensor  # (win_length,)
+
     def __init__(self, config: FeatureConfig) -> None:
         super().__init__()
         self.config = config
@@ -47,15 +50,10 @@ class FeatureExtractor(nn.Module):
         basis = mel_filters(
             sr=config.sample_rate, n_fft=n_fft, n_mels=config.n_filt, fmin=config.lowfreq, fmax=config.highfreq
         )
-        window = _WINDOWS[config.window](win_length, periodic=False) if config.window in _WINDOWS else None
-        window = torch.ones(win_length) if window is None else window
-        self.register_buffer("mel_basis", torch.from_numpy(basis), persistent=False)  # (n_filt, bins)
-        self.register_buffer("window", window, persistent=False)  # (win_length,)
-
-    def n_frames(self, n_samples: int | Tensor) -> int | Tensor:
-        """Valid frames of a recording of ``n_samples``."""
-        frames = (n_samples + self.config.hop_length - 1) // self.config.hop_length
-        return (frames + self.config.frame_splicing - 1) // self.config.frame_splicing
+        make_window = _WINDOWS.get(config.window)
+        window = torch.ones(win_length) if make_window is None else make_window(win_length, periodic=False)
+        self.register_buffer("mel_basis", torch.from_numpy(basis), persistent=False)
+        self.register_buffer("window", window, persistent=False)
 
     @torch.no_grad()
     def forward(self, waves: Tensor, lengths: Tensor) -> Features:
@@ -66,11 +64,12 @@ class FeatureExtractor(nn.Module):
         config = self.config
         with torch.autocast(waves.device.type, enabled=False), full_precision_products():
             spectrum = self._spectrum(self._emphasized(waves.float()), lengths)
-        mask = mask_from_lengths((lengths + config.hop_length - 1) // config.hop_length, spectrum.size(2)).unsqueeze(1)
+        n_frames = (lengths + config.hop_length - 1) // config.hop_length
+        mask = mask_from_lengths(n_frames, spectrum.size(2)).unsqueeze(1)
         if config.frame_splicing > 1:
             spectrum = _spliced(spectrum * mask, config.frame_splicing)
-        n_frames = self.n_frames(lengths)
-        mask = mask_from_lengths(n_frames, spectrum.size(2)).unsqueeze(1)
+            n_frames = (n_frames + config.frame_splicing - 1) // config.frame_splicing
+            mask = mask_from_lengths(n_frames, spectrum.size(2)).unsqueeze(1)
         features = self._normalized(spectrum, n_frames, mask)
         if config.pad_align > 0:
             features = F.pad(features, (0, -features.size(2) % config.pad_align))

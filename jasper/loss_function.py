@@ -1,5 +1,7 @@
 """Jasper's loss: connectionist temporal classification, with word and character error rates in validation."""
 
+from typing import cast
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -38,12 +40,13 @@ class JasperObjective(Objective):
         return {"ctc_loss": torch.full((), len(batch.names), device=batch.waves.device)}
 
     def numerators(self, phase: str, networks: Networks, batch: JasperBatch) -> dict[str, Tensor]:
-        inputs = self.features(networks["jasper"], batch)
-        out = networks["jasper"](inputs.features, inputs.lengths)
-        return {"ctc_loss": ctc_losses(out, batch, blank=networks["jasper"].labels.blank).sum()}
+        network = _jasper(networks)
+        inputs = self.features(network, batch)
+        out = network(inputs.features, inputs.lengths)
+        return {"ctc_loss": ctc_losses(out, batch, blank=network.labels.blank).sum()}
 
     def evaluate(self, networks: Networks, batch: JasperBatch) -> dict[str, Term]:
-        network = networks["jasper"]
+        network = _jasper(networks)
         inputs = self.features(network, batch)
         out = network(inputs.features, inputs.lengths)
         errors = error_counts(_references(network, batch), network.decode(out))
@@ -55,7 +58,7 @@ class JasperObjective(Objective):
         return {"ctc_loss": Term(loss, self.counts("jasper", batch)["ctc_loss"])} | terms
 
     def examples(self, networks: Networks, batch: JasperBatch) -> list[Example]:
-        network = networks["jasper"]
+        network = _jasper(networks)
         inputs = self.features(network, batch)
         recognized = network.decode(network(inputs.features, inputs.lengths))
         return [
@@ -89,6 +92,10 @@ def ctc_losses(out: JasperOutput, batch: JasperBatch, *, blank: int) -> Tensor:
 def build_objective(options: TrainingOptions, audio: AudioConfig) -> JasperObjective:
     """The objective with the augmentation of --model-config."""
     return JasperObjective(options.settings.train.augmentation)
+
+
+def _jasper(networks: Networks) -> Jasper:
+    return cast(Jasper, networks["jasper"])  # `Networks` are of any model
 
 
 def _references(network: Jasper, batch: JasperBatch) -> list[str]:

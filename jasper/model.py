@@ -36,13 +36,13 @@ class RowConv(nn.Conv1d):
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, in_channels, 1, F) -> (B, out_channels, 1, F)."""
-        padding, dilation = (0, self.padding[0]), (1, self.dilation[0])
+        padding, dilation = (0, int(self.padding[0])), (1, self.dilation[0])
         return F.conv2d(x, self.weight.unsqueeze(2), self.bias, (1, self.stride[0]), padding, dilation)
 
     def output_lengths(self, lengths: Tensor) -> Tensor:
         """Frames that come out for ``lengths`` frames."""
         reach = self.dilation[0] * (self.kernel_size[0] - 1) + 1
-        return (lengths + 2 * self.padding[0] - reach).div(self.stride[0], rounding_mode="floor") + 1
+        return (lengths + 2 * int(self.padding[0]) - reach).div(self.stride[0], rounding_mode="floor") + 1
 
 
 class Block(nn.Module):
@@ -71,7 +71,7 @@ class Block(nn.Module):
             if index < config.repeat - 1:
                 self.conv.extend([_ACTIVATIONS[activation](), Dropout(config.dropout)])
         self.res = nn.ModuleList(
-            nn.ModuleList([RowConv(channels, config.filters, 1, bias=False), _norm(config.filters)])
+            nn.Sequential(RowConv(channels, config.filters, 1, bias=False), _norm(config.filters))
             for channels in inputs
         )
         self.out = nn.Sequential(_ACTIVATIONS[activation](), Dropout(config.dropout))
@@ -88,8 +88,8 @@ class Block(nn.Module):
                 lengths = layer.output_lengths(lengths)
             else:
                 x = layer(x)
-        for (conv, norm), residual in zip(self.res, inputs):
-            x = x + norm(conv(residual))
+        for layer, residual in zip(self.res, inputs):
+            x = x + layer(residual)
         return self.out(x), lengths
 
 
@@ -101,12 +101,12 @@ class Encoder(nn.Module):
         self.masks = config.use_conv_masks
         self.dense = tuple(block.residual_dense for block in config.blocks)
         self.layers = nn.ModuleList()
-        channels, dense = config.features.n_features, ()
+        channels = config.features.n_features
+        dense: tuple[int, ...] = ()
         for block in config.blocks:
             if block.residual_dense:
-                dense = inputs = (*dense, channels)
-            else:
-                inputs = (channels,) if block.residual else ()
+                dense = (*dense, channels)
+            inputs = dense if block.residual_dense else (channels,) if block.residual else ()
             self.layers.append(Block(block, in_channels=channels, inputs=inputs, activation=config.activation))
             channels = block.filters
 
@@ -179,8 +179,8 @@ class Jasper(nn.Module):
     def prepare_for_inference(self) -> None:
         """Fold batch norm into the convolutions before it, after which the network is no longer trained."""
         self.eval()
-        for block in self.encoder.layers:
-            for layers in (block.conv, *block.res):
+        for layers in list(self.encoder.modules()):
+            if isinstance(layers, nn.ModuleList | nn.Sequential):
                 for index, layer in enumerate(layers):
                     if isinstance(layer, nn.BatchNorm2d):
                         _fold(layer, into=layers[index - 1])
@@ -215,7 +215,8 @@ def _norm(n_channels: int) -> nn.BatchNorm2d:
 
 
 @torch.no_grad()
-def _fold(norm: nn.BatchNorm2d, *, into: RowConv) -> None:
+def _fold(norm: nn.BatchNorm2d, *, into: nn.Module) -> None:
+    assert isinstance(into, RowConv) and norm.running_mean is not None and norm.running_var is not None
     scale = norm.weight / torch.sqrt(norm.running_var + norm.eps)
     into.weight.mul_(scale[:, None, None])
     into.bias = nn.Parameter(norm.bias - norm.running_mean * scale)

@@ -50,10 +50,6 @@ class JasperRecordings:
     def __len__(self) -> int:
         return len(self.entries)
 
-    def name(self, index: int) -> str:
-        """Path of the original recording."""
-        return str(self.entries[index].original.path)
-
     def transcript(self, index: int) -> str | None:
         """The transcript, normalized if the settings say so; None where the source has none."""
         text = self.entries[index].transcript

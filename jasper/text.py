@@ -4,11 +4,11 @@ import re
 import string
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from unidecode import unidecode
 
-from common.text.cleaners import collapse_blanks
+from common.text.cleaners import collapse_spaces
 from common.text.normalization.published.abbreviations import ABBREVIATIONS
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _TRANSLITERATED = str.maketrans({"€": "e", "£": ""})
 # Those that the published networks were trained with.
 _KNOWN = "mrs mr dr st co jr maj gen drs rev lt hon sgt capt esq ltd col ft".split()
 _ABBREVIATION = re.compile(rf"\b({'|'.join(_KNOWN)})\.")
-_SPOKEN_MARKS = {"&": " and ", "+": " plus "}
+_SPOKEN_MARKS = str.maketrans({"&": " and ", "+": " plus "})
 _COMMAS = re.compile(r"[0-9][0-9,]+[0-9]")
 _DOLLARS = re.compile(r"\$([0-9.,]*[0-9]+)")
 _DECIMAL = re.compile(r"([0-9]+)\.([0-9]+)")
@@ -57,9 +57,9 @@ def normalize_transcript(text: str, labels: tuple[str, ...]) -> str:
     """
     text = unidecode(text.translate(_TRANSLITERATED)).lower()
     text = _ABBREVIATION.sub(lambda match: ABBREVIATIONS[match[1]], _with_numbers(text))
-    marks = {mark: " " for mark in string.punctuation if mark not in labels} | _SPOKEN_MARKS
-    text = collapse_blanks(text.translate(str.maketrans(marks)))
-    return collapse_blanks("".join(character for character in text if character in labels)).strip()
+    spaces = str.maketrans({mark: " " for mark in string.punctuation if mark not in labels})
+    text = collapse_spaces(text.translate(spaces | _SPOKEN_MARKS))
+    return collapse_spaces("".join(character for character in text if character in labels)).strip()
 
 
 def _with_numbers(text: str) -> str:
@@ -81,22 +81,26 @@ def _amount(match: re.Match) -> str:
 
 
 def _ordinal(match: re.Match) -> str:
-    return match[0] if len(match[0]) > _MOST_DIGITS else _engine().number_to_words(match[0])
+    return match[0] if len(match[0]) > _MOST_DIGITS else _in_words(match[0])
 
 
 @lru_cache(maxsize=65536)
 def _number(digits: str) -> str:
     """A whole number: years in pairs, others in full; digit by digit those that begin with 0 or are very large."""
-    engine, number = _engine(), int(digits)
+    number = int(digits)
     if digits[0] == "0" or (number > _LONGEST_NUMBER and number % 10000) or len(digits) > _MOST_DIGITS:
-        return engine.number_to_words(digits, andword="", group=1)
+        return _in_words(digits, andword="", group=1)
     if not 1000 < number < 3000 or number == 2000:
-        return engine.number_to_words(number, andword="")
+        return _in_words(digits, andword="")
     if 2000 < number < 2010:
-        return "two thousand " + engine.number_to_words(number % 100)
+        return "two thousand " + _in_words(str(number % 100))
     if number % 100 == 0:
-        return engine.number_to_words(number // 100) + " hundred"
-    return engine.number_to_words(number, andword="", zero="oh", group=2)
+        return _in_words(str(number // 100)) + " hundred"
+    return _in_words(digits, andword="", zero="oh", group=2)
+
+
+def _in_words(number: str, **options: Any) -> str:
+    return str(_engine().number_to_words(number, **options))
 
 
 @lru_cache(maxsize=1)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from common.audio.resampling import resample
 from common.audio.wav import load_wav
-from jasper.config import DatasetSettings, GainPerturbation, ShiftPerturbation, SpeedPerturbation
+from jasper.config import DatasetSettings, SpeedPerturbation
 
 _FRAME, _HOP = 2048, 512  # samples over which loudness is measured when silence is trimmed
 _SILENCE = 1e-6  # mean square relative to the loudest frame's: -60 dB
@@ -61,11 +61,17 @@ def perturb(wave: Tensor, settings: DatasetSettings, random: Generator, *, longe
     if settings.speed_perturbation is not None:
         speed = draw_speed(settings.speed_perturbation, random)
         wave = change_speed(wave, speed if longest is None else max(speed, min(len(wave) / longest, 1.0)))
-    if settings.gain_perturbation is not None:
-        wave = wave * draw_gain(settings.gain_perturbation, random)
-    if settings.shift_perturbation is not None:
-        wave = shift(wave, draw_shift(settings.shift_perturbation, random, sampling_rate=settings.sample_rate))
+    if (gain := settings.gain_perturbation) is not None:
+        wave = wave * 10 ** (_draw(gain.p, gain.min_gain_dbfs, gain.max_gain_dbfs, random) / 20)
+    if (moved := settings.shift_perturbation) is not None:
+        milliseconds = _draw(moved.p, moved.min_shift_ms, moved.max_shift_ms, random)
+        wave = shift(wave, math.floor(milliseconds * settings.sample_rate / 1000))
     return wave
+
+
+def _draw(p: float, low: float, high: float, random: Generator) -> float:
+    """A number from a range with probability ``p``, else 0."""
+    return float(random.uniform(low, high)) if random.random() < p else 0.0
 
 
 def draw_speed(settings: SpeedPerturbation, random: Generator) -> float:
@@ -75,20 +81,6 @@ def draw_speed(settings: SpeedPerturbation, random: Generator) -> float:
     if settings.discrete:
         return float(random.choice([settings.min_rate, 1.0, settings.max_rate]))
     return float(random.uniform(settings.min_rate, settings.max_rate))
-
-
-def draw_gain(settings: GainPerturbation, random: Generator) -> float:
-    """A factor from a range of decibels."""
-    if random.random() >= settings.p:
-        return 1.0
-    return 10 ** (float(random.uniform(settings.min_gain_dbfs, settings.max_gain_dbfs)) / 20)
-
-
-def draw_shift(settings: ShiftPerturbation, random: Generator, *, sampling_rate: int) -> int:
-    """Samples to shift by, from a range of milliseconds, rounded down."""
-    if random.random() >= settings.p:
-        return 0
-    return math.floor(float(random.uniform(settings.min_shift_ms, settings.max_shift_ms)) * sampling_rate / 1000)
 
 
 def shift(wave: Tensor, n_samples: int) -> Tensor:

@@ -5,9 +5,7 @@
 #   bash scripts/align_accuracy.sh --help    the options
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
-
 ensure_venv
 # One thread is nearly as fast for so small a network, wastes no time waiting, and gives the same sums on any machine.
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
-exec "$PYTHON" -m scripts.demos.align_accuracy "$@"
+run_module scripts.demos.align_accuracy "$@"

@@ -3,6 +3,4 @@
 #   bash scripts/benchmark_extract.sh [--dataset-path FOLDER] [--repeat N] [--num-workers N]
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-use_python
-cd "$ROOT"
-exec "$PYTHON" -m scripts.benchmarks.extract "$@"
+run_module scripts.benchmarks.extract "$@"

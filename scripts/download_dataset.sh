@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Downloads LJSpeech-1.1 (public domain, 2.6 GB) into ./LJSpeech-1.1; an interrupted download goes on.
+# Downloads LJSpeech-1.1 (public domain, 2.6 GB) into ./LJSpeech-1.1; an interrupted download resumes.
 #   DATASET_ARCHIVE=/data/LJSpeech-1.1.tar.bz2 bash scripts/download_dataset.sh    from a copy that you have
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -10,12 +10,12 @@ cd "$ROOT"
 : "${DATASET_PATH:=LJSpeech-1.1}"
 
 if [ -f "$DATASET_PATH/metadata.csv" ]; then
-    echo "$DATASET_PATH is there already"
+    echo "$DATASET_PATH exists already"
     exit 0
 fi
 ensure_venv
 archive="$DATASET_PATH.tar.bz2"
-# Unpacked beside and then renamed, so that the folder is whole or absent.
+# Unpacked elsewhere and then renamed, so that the folder is complete or absent.
 unpacked="$DATASET_PATH.unpacking"
 rm -rf "$unpacked"
 "$PYTHON" -m scripts.datasets.download "$DATASET_ARCHIVE" -o "$archive" ${DATASET_SHA256:+--sha256 "$DATASET_SHA256"} \

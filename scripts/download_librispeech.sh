@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Downloads LibriSpeech (CC BY 4.0; about 60 GB) into ./LibriSpeech; an interrupted download goes on.
+# Downloads LibriSpeech (CC BY 4.0; about 60 GB) into ./LibriSpeech; an interrupted download resumes.
 #   SUBSETS="train-clean-100 dev-clean" bash scripts/download_librispeech.sh
 #   LIBRISPEECH_SOURCE=/data/archives bash scripts/download_librispeech.sh      from archives that you have
 set -euo pipefail
@@ -27,11 +27,11 @@ done
 use_python
 for subset in $SUBSETS; do
     if [ -d "$DATASET_PATH/$subset" ]; then
-        echo "$DATASET_PATH/$subset is there already"
+        echo "$DATASET_PATH/$subset exists already"
         continue
     fi
     archive="$DATASET_PATH/$subset.tar.gz"
-    # Unpacked beside and then renamed, so that the folder is whole or absent.
+    # Unpacked elsewhere and then renamed, so that the folder is complete or absent.
     unpacked="$DATASET_PATH/$subset.unpacking"
     rm -rf "$unpacked"
     command=("$PYTHON" -m scripts.datasets.download "$LIBRISPEECH_SOURCE/$subset.tar.gz" -o "$archive" --unpack "$unpacked")

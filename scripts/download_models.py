@@ -21,12 +21,11 @@ from pathlib import Path
 from common.checkpoints.checkpoint import Checkpoint, load_checkpoint
 from common.cli import ArgumentParser, run
 from common.errors import CheckpointError, InputError, OptionError
-from common.registry import GENERATORS, VOCODERS
-from common.synthesis.arguments import checkpoint_option
+from common.registry import available_models, get_model
 from scripts.datasets.download import TIMEOUT, fetch, is_archive, unpack
 
-MODELS = {checkpoint_option(name): name for name in (*GENERATORS, *VOCODERS, "Jasper")}
-# What lies beside checkpoints without being one.
+MODELS = {get_model(name).option: name for name in available_models()}
+# Files next to checkpoints that are none.
 NO_CHECKPOINT = (".json", ".sha256", ".txt", ".md", ".yaml", ".yml")
 
 
@@ -60,7 +59,7 @@ def download(sources: Sequence[str], folder: Path, *, model: str, sha256: str | 
         CheckpointError: none of the files is a checkpoint of ``model``.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    parts = folder.with_name(f".{folder.name}.download")  # what an interrupted download goes on from
+    parts = folder.with_name(f".{folder.name}.download")  # what an interrupted download resumes from
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as name:
         fresh = Path(name)
         for number, source in enumerate(sources):
@@ -157,14 +156,14 @@ def summary(checkpoint: Checkpoint) -> str:
         f"{audio.sampling_rate} Hz, {audio.n_mels} mels every {audio.hop_length} samples",
     ]
     if checkpoint.ema is not None:
-        words.append("with averaged weights")
+        words.append("with EMA weights")
     if checkpoint.training is not None:
         words.append(f"training state of epoch {checkpoint.training.get('epoch', '?')}")
     return ", ".join(words)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Bring each model, or say what is there already."""
+    """Bring each model, or describe what exists already."""
     args = parse_args(argv)
     for option in args.models:
         model, folder, variable = MODELS[option], args.output / option, option.upper()

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Listens to a voice: speaks a list and reports error rates, distances from recordings, speed, and a page to listen to.
+# Evaluates a voice: speaks a list and reports error rates, distances from recordings, speed, and a page with all sounds.
 #   bash scripts/evaluate_voice.sh GENERATOR VOCODER LIST             arguments after these go to evaluate_voice.py
 #   bash scripts/evaluate_voice.sh voice.pt griffin-lim phrases/devset10.tsv
 #   JASPER=jasper.pt RECORDINGS=LJSpeech-1.1 OUTPUT_DIR=output/ljs_test \
@@ -10,8 +10,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
 use_python
 
-: "${JASPER:=}"      # checkpoint that writes down what it hears; empty: no WER and CER
-: "${RECORDINGS:=}"  # folder with recordings under the utterances' names; the list's column wav needs none
+: "${JASPER:=}"      # checkpoint of a recognizer; empty: no WER and CER
+: "${RECORDINGS:=}"  # folder with recordings under the utterances' names; not needed for the list's column wav
 : "${TRANSCRIPTS:=}" # list with the words of each utterance, where LIST is of phones
 : "${OUTPUT_DIR:=output/evaluation}"
 : "${EMA:=false}"

@@ -16,7 +16,7 @@ use_python
 : "${MANIFESTS:=$(printf "$DATASET_PATH/librispeech-%s-wav.json " $DATASETS)}" # lists or manifests, instead of DATASETS
 : "${BATCH_SIZE:=16}"
 : "${AMP:=false}"
-: "${EMA:=false}" # true: the averaged weights
+: "${EMA:=false}" # true: the EMA weights
 : "${CPU:=false}" # true: on the CPU, even where there is a GPU
 : "${OUTPUT_DIR:=output/evaluation}"
 

@@ -28,7 +28,7 @@ use_python
 require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
 case "$MODEL" in
     Jasper)
-        refuse_variables "MODEL=FastPitch, Tacotron2, HiFi-GAN or WaveGlow" \
+        refuse_variables "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow" \
             FASTPITCH TACOTRON2 HIFIGAN WAVEGLOW DENOISING PHRASES BS_SEQUENCE BATCH_SIZE REPEATS AUDIO TORCHSCRIPT
         : "${JASPER:=}" # checkpoint; empty: random weights for MODEL_CONFIG
         : "${MODEL_CONFIG:=jasper/configs/jasper10x5dr_speedp-online_speca.yaml}"

@@ -54,7 +54,7 @@ make_venv() {
             "$python" -m virtualenv --quiet "$VENV"
             return
         fi
-        # A fresh Debian's python3 has no ensurepip. In a container we are root and can get it; a user is told how.
+        # A fresh Debian's python3 has no ensurepip. In a container we are root and can get it; a user gets the command.
         local package="python$version-venv"
         if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
             die "$python cannot make virtual environments; on Debian: apt-get install $package (or: python3-virtualenv)"
@@ -249,4 +249,11 @@ run_or_print() {
 exec_or_print() {
     [ "${DRY_RUN:-0}" = 1 ] || exec "$@"
     run_or_print "$@"
+}
+
+# run_module MODULE ARGUMENTS...: runs it in this script's place, in the project's folder.
+run_module() {
+    cd "$ROOT"
+    use_python
+    exec "$PYTHON" -m "$@"
 }

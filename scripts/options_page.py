@@ -9,7 +9,7 @@ import importlib
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import NoReturn
@@ -42,11 +42,13 @@ VARIABLES = {
     "EMA": "`true`: use the EMA weights",
     "EPOCHS": "epochs in total",
     "EPOCHS_PER_CHECKPOINT": "epochs between checkpoints",
+    "FEATURES": "`true`: features of FastPitch; `mels`: of Tacotron 2; `false`: lists; `auto`: what can be made",
     "FILELISTS": "folder for the lists",
     "FINE_TUNE_LR_FACTOR": "factor of the learning rate",
     "GRAD_ACCUMULATION": "micro-batches in an update",
     "HOLD_EPOCHS": "epochs at the full learning rate",
     "INPUT_MELS_DIR": "folder with the generator's mel-spectrograms",
+    "LARGEST_BATCH": "`true`: find the largest batch that fits",
     "KL_LOSS_START_EPOCH": "epoch after which the binarization loss begins",
     "KL_LOSS_WARMUP_EPOCHS": "epochs in which its weight rises",
     "LEARNING_RATE": "learning rate",
@@ -79,9 +81,9 @@ VARIABLES = {
 }
 # Ways in which a script names a variable: with a default and perhaps a comment, exported with a default, in a table of
 # options of train.py (a hyphen: set by the script itself) and of the models that have them, or for another script.
-_ASSIGNED = re.compile(r'^: "\$\{(?P<name>\w+):=(?P<default>.*?)\}"(?:\s*#\s*(?P<comment>.*))?$', re.MULTILINE)
+_ASSIGNED = re.compile(r'^ *: "\$\{(?P<name>\w+):=(?P<default>.*?)\}"(?:[ \t]*#\s*(?P<comment>.*))?$', re.MULTILINE)
 _EXPORTED = re.compile(
-    r"^export (?P<name>\w+)=\$\{(?P=name):-(?P<default>[^}]*)\}(?:\s*#\s*(?P<comment>.*))?$", re.MULTILINE
+    r"^export (?P<name>\w+)=\$\{(?P=name):-(?P<default>[^}]*)\}(?:[ \t]*#\s*(?P<comment>.*))?$", re.MULTILINE
 )
 _TABLED = re.compile(r"^(?P<name>[A-Z][A-Z_0-9]+) (?P<option>-|--[a-z-]+)(?P<models>( [A-Z][\w-]+)*)$", re.MULTILINE)
 _PASSED = re.compile(r"(?<=\s)(?P<name>[A-Z][A-Z_]+)=(?P<default>[\w.]+)(?=\s)")
@@ -103,7 +105,10 @@ def _capture(parser: argparse.ArgumentParser, file: object = None) -> NoReturn:
 def parser_of(command: str) -> argparse.ArgumentParser:
     """The parser that `--help` after ``command`` describes: a module and the words that choose its options."""
     module, *words = command.split()
-    with patch.object(ArgumentParser, "print_help", _capture), patch.object(sys, "argv", [module, *words, "--help"]):
+    with (
+        patch.object(argparse.ArgumentParser, "print_help", _capture),
+        patch.object(sys, "argv", [module, *words, "--help"]),
+    ):
         try:
             importlib.import_module(module).main()
         except _Captured as captured:
@@ -124,13 +129,15 @@ class Option:
     """An option as the page shows it."""
 
     names: tuple[str, ...]
+    values: str  # what stands for its values, if it says
     default: str
     meaning: str
     group: str
 
     @property
     def row(self) -> str:
-        return f"| {', '.join(f'`{name}`' for name in self.names)} | {self.default} | {self.meaning} |"
+        names = ", ".join(f"`{name}`" for name in self.names)
+        return f"| {names}{self.values and ' '}{self.values} | {self.default} | {self.meaning} |"
 
 
 def options_of(command: str) -> list[Option]:
@@ -152,7 +159,9 @@ def _option(action: argparse.Action, parser: argparse.ArgumentParser, group: str
     choices = [f"`{choice}`" for choice in action.choices or ()]
     if choices:
         text += f"{': ' if text else ''}{', '.join(choices)}"
-    return Option(tuple(action.option_strings) or (action.dest.upper(),), default, _escape(text), group)
+    values = " ".join([action.metavar] if isinstance(action.metavar, str) else action.metavar or ())
+    names = tuple(action.option_strings) or (action.dest.upper(),)
+    return Option(names, values if action.option_strings else "", default, _escape(text), group)
 
 
 def _default(action: argparse.Action) -> str:
@@ -191,20 +200,19 @@ def _sentence(title: str) -> str:
 def training_section() -> str:
     """Options of train.py: those of all models, defaults that differ, and those that only some models have."""
     by_model = {model: options_of(f"train -m {model}") for model in available_models()}
-    defaults: dict[tuple[tuple[str, ...], str], dict[str, str]] = {}
-    groups: dict[tuple[tuple[str, ...], str], str] = {}
+    alike: dict[tuple[tuple[str, ...], str], dict[str, Option]] = {}  # one option of several models, by model
     for model, options in by_model.items():
         for option in options:
-            defaults.setdefault((option.names, option.meaning), {})[model] = option.default
-            groups.setdefault((option.names, option.meaning), option.group)
+            alike.setdefault((option.names, option.meaning), {})[model] = option
     sections: dict[tuple[str, ...], list[Option]] = {}
     differing: list[tuple[str, dict[str, str]]] = []
-    for (names, meaning), values in defaults.items():
-        same = len({*values.values()}) == 1
-        default = next(iter(values.values())) if same else BY_MODEL
-        sections.setdefault(tuple(values), []).append(Option(names, default, meaning, groups[names, meaning]))
-        if not same:
-            differing.append((max(names, key=len), values))
+    for (names, _), options_by_model in alike.items():
+        first = next(iter(options_by_model.values()))
+        defaults = {model: option.default for model, option in options_by_model.items()}
+        if len({*defaults.values()}) > 1:
+            differing.append((max(names, key=len), defaults))
+            first = replace(first, default=BY_MODEL)
+        sections.setdefault(tuple(options_by_model), []).append(first)
     text = "\n## train.py\n\n`train.py --model MODEL`; the scripts that call it are in [TRAINING.md](TRAINING.md).\n"
     everyone = tuple(by_model)
     for models in sorted(sections, key=lambda models: (-len(models), [everyone.index(model) for model in models])):
@@ -227,20 +235,28 @@ def command_section(title: str, command: str, about: str) -> str:
 def variables_of(script: Path) -> dict[str, tuple[str, str]]:
     """Name -> default and meaning of each environment variable of a script."""
     text = script.read_text(encoding="utf-8")
-    found: dict[str, tuple[str, str]] = {}
-    for pattern in (_ASSIGNED, _EXPORTED):
-        for match in pattern.finditer(text):
-            name, default, comment = match.group("name", "default", "comment")
-            shown = f"`{default}`" if default and "$" not in default else ""
-            found.setdefault(name, (shown, _escape(comment) if comment else VARIABLES.get(name, "")))
+    defaults: dict[str, list[str]] = {}
+    meanings: dict[str, str] = {}
+    for match in (*_ASSIGNED.finditer(text), *_EXPORTED.finditer(text)):
+        name, default, comment = match.group("name", "default", "comment")
+        meaning = _escape(comment) if comment else VARIABLES.get(name, "")
+        if match.re is _EXPORTED and not meaning:  # of the libraries below, not of the script
+            continue
+        known = defaults.setdefault(name, [])
+        if default and "$" not in default and default not in known:  # several: they depend on MODEL
+            known.append(default)
+        meanings[name] = meanings.get(name) or meaning
     for match in _TABLED.finditer(text):
         name, option, models = match.group("name", "option", "models")
         meaning = f"`{option}`" if option != "-" else VARIABLES.get(name, "")
-        found.setdefault(name, ("", f"{meaning} ({', '.join(models.split())})" if models else meaning))
-    for command in re.findall(r"bash scripts/train\.sh ((?:.*\\\n)*.*)", text):
+        meanings[name] = f"{meaning} ({', '.join(models.split())})" if models else meaning
+        defaults.setdefault(name, [])
+    for command in re.findall(r"exec bash scripts/train\.sh ((?:.*\\\n)*.*)", text):
+        of_training = variables_of(ROOT / "scripts" / "train.sh")
         for match in _PASSED.finditer(f" {command} "):
-            found.setdefault(match["name"], (f"`{match['default']}`", VARIABLES.get(match["name"], "")))
-    return found
+            defaults.setdefault(match["name"], [match["default"]])
+            meanings.setdefault(match["name"], of_training[match["name"]][1])
+    return {name: (" or ".join(f"`{value}`" for value in defaults[name]), meanings[name]) for name in defaults}
 
 
 def variables_section() -> str:
@@ -270,6 +286,11 @@ def page() -> str:
         text += command_section(f"inference.py --{option}", f"inference --{option} CHECKPOINT", about)
     for title, command, about in (
         ("extract_mels.py", "extract_mels", "Features of a corpus, and reports on it."),
+        (
+            "extract_mels.py --checkpoint",
+            "extract_mels --checkpoint CHECKPOINT",
+            "Mel-spectrograms that a generator makes teacher-forced, to fine-tune a vocoder on.",
+        ),
         ("scripts/evaluate_voice.sh", module_of("evaluate_voice.sh"), "Quality and speed of a voice."),
         ("scripts/quickstart.sh", module_of("quickstart.sh"), "A first voice in minutes."),
     ):
@@ -284,7 +305,7 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     if args.check:
         if not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != page():
-            raise InputError(f"{PAGE.relative_to(ROOT)}: not as the parsers are; run python -m scripts.options_page")
+            raise InputError(f"{PAGE}: not as the parsers are; run python -m scripts.options_page")
         return 0
     PAGE.write_text(page(), encoding="utf-8")
     return 0

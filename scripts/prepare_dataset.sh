@@ -100,7 +100,7 @@ if [ "$FEATURES" != false ]; then
         columns=mel_dur_pitch_text trainer=scripts/train.sh
     fi
     recordings=() lists=()
-    for split in train val test; do # the first list's pitch statistics normalise all
+    for split in train val test; do # the first list's pitch statistics normalize all
         if [ -f "$(text_list "$split")" ] || [ "${DRY_RUN:-0}" = 1 ]; then
             recordings+=("$(text_list "$split")")
             lists+=("$FILELISTS/${NAME}_${columns}_${split}_filelist.txt")

@@ -3,12 +3,10 @@
 #   bash scripts/quickstart.sh           everything, into output/quickstart (makes .venv at the first call)
 #   bash scripts/quickstart.sh --hifigan CHECKPOINT    speaks through that vocoder instead of Griffin-Lim
 #   bash scripts/quickstart.sh --help    the options
-# Stopped with Ctrl-C, it goes on where it was when it is started again.
+# Run again after a stop (Ctrl-C), it resumes.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
-
 ensure_venv
 # Idle threads sleep soon instead of spinning, or a training step takes many times longer when other programs run.
 export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-1000}
-exec "$PYTHON" -m scripts.demos.quickstart "$@"
+run_module scripts.demos.quickstart "$@"

@@ -9,6 +9,7 @@ cd "$ROOT"
 ensure_venv dev
 # One thread a process: the tests run side by side, and sums come out the same on every machine.
 export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
+export PYTHONWARNINGS=error::FutureWarning # in the commands that the tests run, as in the tests themselves
 
 "$PYTHON" -m ruff check --quiet .
 "$PYTHON" scripts/check_style.py

@@ -32,8 +32,10 @@ done
 require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
 # What the scripts of the original set besides the recipe; BS is what 16 GB hold.
 case "$MODEL-$AMP" in
-    Tacotron2-true) : "${BS:=104}" ;;
-    WaveGlow-true) : "${BS:=10}" "${GRAD_CLIP:=65504}" ;;
+    Tacotron2-true) : "${BS:=104}" "${LOAD_MEL_FROM_DISK:=true}" ;;
+    Tacotron2-*) : "${LOAD_MEL_FROM_DISK:=true}" ;;
+    WaveGlow-true) : "${EPOCHS:=1501}" "${BS:=10}" "${GRAD_CLIP:=65504}" ;;
+    WaveGlow-*) : "${EPOCHS:=1501}" ;;
     Jasper-*) : "${SEED:=0}" ;;
 esac
 need_whole_numbers NUM_GPUS BS BATCH_SIZE GRAD_ACCUMULATION NNODES
@@ -118,7 +120,7 @@ else
     lists=(ljs_audio_train_v3 ljs_audio_val)
     case "$MODEL" in
         FastPitch) columns=$([ "${LEARNED_ALIGNMENT:-false}" = true ] && echo audio || echo mel_dur_pitch) ;;
-        Tacotron2) columns=$([ "${LOAD_MEL_FROM_DISK:=true}" = true ] && echo mel || echo audio) ;;
+        Tacotron2) columns=$([ "$LOAD_MEL_FROM_DISK" = true ] && echo mel || echo audio) ;;
         *) columns="" ;;
     esac
     [ -z "$columns" ] || lists=("ljs_${columns}_text_train_filelist" "ljs_${columns}_text_val_filelist")

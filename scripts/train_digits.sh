@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Trains a small Jasper on the Free Spoken Digit Dataset, in minutes on two CPU cores, and prints its word error rate on
-# the takes 0 to 4, which it has not heard.
+# the takes 0 to 4, which are not in its training data.
 #   DATASET=fsdd bash scripts/train_digits.sh                          the folder that holds recordings/
 #   DATASET=fsdd EPOCHS=10 bash scripts/train_digits.sh --resume
 #   DRY_RUN=1 bash scripts/train_digits.sh                             prints the commands instead of running them
@@ -16,7 +16,7 @@ cd "$ROOT"
 : "${WARMUP_EPOCHS:=2}"
 : "${HOLD_EPOCHS:=8}"
 : "${LEARNING_RATE:=0.02}"
-: "${BATCH_SIZE:=8}"        # recordings of a micro-batch; those of one are of like length
+: "${BATCH_SIZE:=8}"        # recordings of a micro-batch; batches are length-bucketed
 : "${GRAD_ACCUMULATION:=4}" # micro-batches of an update
 : "${SEED:=0}"
 : "${CUDA:=false}"
@@ -48,7 +48,7 @@ training=(
     --ema-decay 0.99
     --seed "$SEED"
 )
-hearing=(
+transcribing=(
     "$PYTHON" inference.py
     --jasper "$OUTPUT_DIR/Jasper_checkpoint_$EPOCHS.pt"
     --dataset-path "$DATASET/recordings"
@@ -57,12 +57,12 @@ hearing=(
     --ema
     --quiet
 )
-[ "$CUDA" != true ] || { training+=(--cuda) && hearing+=(--cuda); }
+[ "$CUDA" != true ] || { training+=(--cuda) && transcribing+=(--cuda); }
 
-# What it took is told in the end, as the figures of each update come between.
+# The time is printed at the end, after the figures of each update.
 took=$(mktemp)
 trap 'rm -f "$took"' EXIT
 TIMEFORMAT="%R s, and %U s of CPU time"
 { time run_or_print "${training[@]}" "$@" 2>&3; } 3>&2 2>"$took" || exit
-run_or_print "${hearing[@]}"
+run_or_print "${transcribing[@]}"
 [ "${DRY_RUN:-0}" = 1 ] || echo "training took $(cat "$took")"

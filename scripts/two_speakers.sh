@@ -4,7 +4,5 @@
 #   bash scripts/two_speakers.sh --help    the options
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
-
 ensure_venv
-exec "$PYTHON" -m scripts.demos.two_speakers "$@"
+run_module scripts.demos.two_speakers "$@"

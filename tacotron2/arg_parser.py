@@ -130,12 +130,15 @@ def add_training_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="start batch norm's weights at 1 instead of random numbers between 0 and 1",
     )
-    architecture = parser.add_argument_group("architecture of Tacotron 2")
+    _add_architecture_arguments(parser.add_argument_group("architecture of Tacotron 2"))
+
+
+def _add_architecture_arguments(group: argparse._ArgumentGroup) -> None:
     for field, description in _ARCHITECTURE.items():
         default = getattr(_DEFAULTS, field)
         kind = positive_int if isinstance(default, int) else float
-        architecture.add_argument("--" + field.replace("_", "-"), type=kind, default=default, help=description)
-    architecture.add_argument(
+        group.add_argument("--" + field.replace("_", "-"), type=kind, default=default, help=description)
+    group.add_argument(
         "--decoder-no-early-stopping", action="store_true", help="always decode --max-decoder-steps frames"
     )
 
@@ -152,15 +155,10 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
         factor = _AMP_FACTOR if args.amp else _FACTOR
     schedule = annealing_schedule(args.learning_rate, steps=args.anneal_steps, factor=factor)
     names = {field.name for field in fields(ModelConfig)} & vars(args).keys() - {"n_mel_channels"}
+    same = {field.name for field in fields(TrainingOptions)} & vars(args).keys()
     options = TrainingOptions(
-        dataset_path=args.dataset_path,
+        **{name: getattr(args, name) for name in same},
         architecture=ModelConfig(**{name: getattr(args, name) for name in names}),
-        load_mel_from_disk=args.load_mel_from_disk,
-        unknown_symbols=args.unknown_symbols,
-        seed=args.seed,
-        attention_warning_epochs=args.attention_warning_epochs,
-        guided_attention_weight=args.guided_attention_weight,
-        guided_attention_sigma=args.guided_attention_sigma,
         uniform_batch_norm=not args.disable_uniform_initialize_bn_weight,
     )
     return TrainingSetup(

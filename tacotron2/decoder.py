@@ -7,8 +7,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from common.nn.layers import Dropout
-from tacotron2.attention import Attention
-from tacotron2.layers import Linear
+from tacotron2.config import ModelConfig
+from tacotron2.layers import Attention, Linear
 from tacotron2.step import StepWeights
 from tacotron2.teacher_forcing import run_loop
 
@@ -79,28 +79,19 @@ class Prenet(nn.Module):
 class Decoder(nn.Module):
     """Prenet, attention LSTM, attention, decoder LSTM, and projections to the next frame and the gate."""
 
-    def __init__(
-        self,
-        *,
-        n_mels: int,
-        memory_dim: int,
-        attention_rnn_dim: int,
-        decoder_rnn_dim: int,
-        prenet_dim: int,
-        attention: Attention,
-        p_attention_dropout: float,
-        p_decoder_dropout: float,
-    ) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.n_mels = n_mels
-        self.prenet = Prenet(n_mels, prenet_dim)
-        self.attention_rnn = nn.LSTMCell(prenet_dim + memory_dim, attention_rnn_dim)
+        self.n_mels, memory_dim = config.n_mel_channels, config.encoder_embedding_dim
+        n_states = config.decoder_rnn_dim + memory_dim
+        attention = Attention(config)  # the first to draw its weights, so that a seed gives the same as ever
+        self.prenet = Prenet(self.n_mels, config.prenet_dim)
+        self.attention_rnn = nn.LSTMCell(config.prenet_dim + memory_dim, config.attention_rnn_dim)
         self.attention_layer = attention
-        self.decoder_rnn = nn.LSTMCell(attention_rnn_dim + memory_dim, decoder_rnn_dim)
-        self.linear_projection = Linear(decoder_rnn_dim + memory_dim, n_mels)
-        self.gate_layer = Linear(decoder_rnn_dim + memory_dim, 1, gain="sigmoid")
-        self.attention_dropout = Dropout(p_attention_dropout)
-        self.decoder_dropout = Dropout(p_decoder_dropout)
+        self.decoder_rnn = nn.LSTMCell(config.attention_rnn_dim + memory_dim, config.decoder_rnn_dim)
+        self.linear_projection = Linear(n_states, self.n_mels)
+        self.gate_layer = Linear(n_states, 1, gain="sigmoid")
+        self.attention_dropout = Dropout(config.p_attention_dropout)
+        self.decoder_dropout = Dropout(config.p_decoder_dropout)
 
     def forward(self, memory: Tensor, padding: Tensor, frames: Tensor, masks: Tensor | None) -> Decoded:
         """Teacher forcing: each step reads the previous one of the true ``frames`` (B, n_mels, F).

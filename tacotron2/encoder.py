@@ -3,17 +3,19 @@
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from tacotron2.config import ModelConfig
 from tacotron2.layers import ConvolutionBlock
 
 
 class Encoder(nn.Module):
     """Convolutions over symbols, then a bidirectional LSTM (Shen et al. 2018, section 2.2)."""
 
-    def __init__(self, n_channels: int, *, n_convolutions: int, kernel_size: int) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
+        n_channels = config.encoder_embedding_dim
         self.convolutions = nn.ModuleList(
-            ConvolutionBlock(n_channels, n_channels, kernel_size=kernel_size, activation="relu")
-            for _ in range(n_convolutions)
+            ConvolutionBlock(n_channels, n_channels, kernel_size=config.encoder_kernel_size, activation="relu")
+            for _ in range(config.encoder_n_convolutions)
         )
         self.lstm = nn.LSTM(n_channels, n_channels // 2, batch_first=True, bidirectional=True)
 
@@ -36,14 +38,17 @@ class Encoder(nn.Module):
 class Postnet(nn.Module):
     """Convolutions that give a residual of the decoder's mels (Shen et al. 2018, section 2.2)."""
 
-    def __init__(self, n_mels: int, *, n_channels: int, n_convolutions: int, kernel_size: int) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        widths = [n_mels, *[n_channels] * (n_convolutions - 1), n_mels]
+        n_mels, n_layers = config.n_mel_channels, config.postnet_n_convolutions
+        widths = [n_mels, *[config.postnet_embedding_dim] * (n_layers - 1), n_mels]
         self.convolutions = nn.ModuleList(
             ConvolutionBlock(
-                *widths[i : i + 2], kernel_size=kernel_size, activation="tanh" if i + 1 < n_convolutions else "linear"
+                *widths[i : i + 2],
+                kernel_size=config.postnet_kernel_size,
+                activation="tanh" if i + 1 < n_layers else "linear",
             )
-            for i in range(n_convolutions)
+            for i in range(n_layers)
         )
 
     def forward(self, mel: Tensor, mask: Tensor | None) -> Tensor:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from common.nn.layers import Dropout
+from tacotron2.config import ModelConfig
 
 _DROPOUT = 0.5  # after each convolution of encoder and postnet
 _Gain = Literal["linear", "relu", "tanh", "sigmoid"]
@@ -70,3 +71,28 @@ class ConvolutionBlock(nn.ModuleList):
         if len(rows) > 1:
             return norm(rows)
         return nn.functional.batch_norm(rows, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps)
+
+
+class LocationLayer(nn.Module):
+    """Features of the last and the summed attention weights: a convolution and a linear layer, applied as one."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        n_filters = config.attention_location_n_filters
+        self.location_conv = Convolution(2, n_filters, kernel_size=config.attention_location_kernel_size, bias=False)
+        self.location_dense = Linear(n_filters, config.attention_dim, bias=False, gain="tanh")
+
+    def folded_weight(self) -> Tensor:
+        """Both layers as one weight, (attention_dim, 2 * kernel_size): no activation lies between them."""
+        return self.location_dense.linear_layer.weight @ self.location_conv.conv.weight.flatten(1)
+
+
+class Attention(nn.Module):
+    """Layers of location-sensitive attention (Chorowski et al. 2015, section 2.2), for `tacotron2.step.Energies`."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.query_layer = Linear(config.attention_rnn_dim, config.attention_dim, bias=False, gain="tanh")
+        self.memory_layer = Linear(config.encoder_embedding_dim, config.attention_dim, bias=False, gain="tanh")
+        self.v = Linear(config.attention_dim, 1, bias=False)
+        self.location_layer = LocationLayer(config)

@@ -1,5 +1,8 @@
 """Tacotron 2's losses: mels before and after the postnet, and the gate; and a warning when attention has not formed."""
 
+from dataclasses import dataclass
+from typing import cast
+
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -17,6 +20,7 @@ FORMED = 0.7  # diagonality of attention that advances through the text; below i
 _EVALUATION_SEED = 0  # of the prenet's dropout, which stays on in evaluation
 
 
+@dataclass(eq=False)
 class Tacotron2Objective(Objective):
     """Squared error of mels without and with the postnet, and cross-entropy of the gate (Shen et al., section 2.2).
 
@@ -39,44 +43,35 @@ class Tacotron2Objective(Objective):
         format="{:>6.3f}",
     )
 
-    def __init__(
-        self,
-        *,
-        mask_padding: bool = True,
-        attention_warning_epochs: int = 50,
-        guided_attention_weight: float = 0.0,
-        guided_attention_sigma: float = 0.2,
-    ) -> None:
-        """``attention_warning_epochs`` 0 never warns; ``guided_attention_sigma`` is a fraction of the text's length."""
-        self._mask_padding = mask_padding
-        self._guide_weight = guided_attention_weight
-        self._guide_sigma = guided_attention_sigma
-        self._attention_warning_epochs = attention_warning_epochs
-        self._warned = False
+    mask_padding: bool = True
+    attention_warning_epochs: int = 50  # after which attention should have formed; 0 never warns
+    guided_attention_weight: float = 0.0
+    guided_attention_sigma: float = 0.2  # distance from the diagonal that is not penalized, as a fraction of the text
+    _warned: bool = False
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
-        guide = {"guided_attention_loss": self._guide_weight} if self._guide_weight else {}
+        guide = {"guided_attention_loss": self.guided_attention_weight} if self.guided_attention_weight else {}
         return {"mel_loss": 1.0, "mel_postnet_loss": 1.0, "gate_loss": 1.0} | guide
 
     def counts(self, phase: str, batch: Tacotron2Batch) -> dict[str, Tensor]:
         n_batch, n_mels, n_frames = batch.mels.shape
-        frames = batch.mel_lengths.sum() if self._mask_padding else batch.mel_lengths.new_tensor(n_batch * n_frames)
-        guide = {"guided_attention_loss": batch.mel_lengths.sum()} if self._guide_weight else {}
+        frames = batch.mel_lengths.sum() if self.mask_padding else batch.mel_lengths.new_tensor(n_batch * n_frames)
+        guide = {"guided_attention_loss": batch.mel_lengths.sum()} if self.guided_attention_weight else {}
         return {"mel_loss": frames * n_mels, "mel_postnet_loss": frames * n_mels, "gate_loss": frames} | guide
 
     def numerators(self, phase: str, networks: Networks, batch: Tacotron2Batch) -> dict[str, Tensor]:
         return self._sums(networks["tacotron2"](**batch.teacher_forcing()), batch)
 
     def _sums(self, out: TrainingOutput, batch: Tacotron2Batch) -> dict[str, Tensor]:
-        sums = sums_of_errors(out, batch, mask_padding=self._mask_padding)
-        if self._guide_weight:
+        sums = sums_of_errors(out, batch, mask_padding=self.mask_padding)
+        if self.guided_attention_weight:
             lengths = batch.token_lengths, batch.mel_lengths
-            away = distance_from_diagonal(out.alignments, *lengths, sigma=self._guide_sigma)
+            away = distance_from_diagonal(out.alignments, *lengths, sigma=self.guided_attention_sigma)
             sums["guided_attention_loss"] = away.sum()
         return sums
 
     def evaluate(self, networks: Networks, batch: Tacotron2Batch) -> dict[str, Term]:
-        out = _forced(networks["tacotron2"], batch)
+        out = _evaluated(networks, batch)
         sums = self._sums(out, batch)
         counts = self.counts(_PHASE, batch)
         terms = {name: Term(total, counts[name]) for name, total in sums.items()}
@@ -88,7 +83,7 @@ class Tacotron2Objective(Objective):
 
     def warnings(self, figures: dict[str, float], *, epoch: int) -> list[str]:
         value = figures.get("attention_diagonality", 1.0)
-        due = 0 < self._attention_warning_epochs <= epoch
+        due = 0 < self.attention_warning_epochs <= epoch
         if self._warned or not due or value >= FORMED:
             return []
         self._warned = True
@@ -100,7 +95,7 @@ class Tacotron2Objective(Objective):
         ]
 
     def examples(self, networks: Networks, batch: Tacotron2Batch) -> list[Example]:
-        out = _forced(networks["tacotron2"], batch)
+        out = _evaluated(networks, batch)
         return [_example(out, batch, index) for index in range(min(_N_EXAMPLES, len(batch.names)))]
 
 
@@ -114,8 +109,9 @@ def build_objective(options: TrainingOptions, audio: AudioConfig) -> Tacotron2Ob
     )
 
 
-def _forced(network: Tacotron2, batch: Tacotron2Batch) -> TrainingOutput:
+def _evaluated(networks: Networks, batch: Tacotron2Batch) -> TrainingOutput:
     """A pass in evaluation mode, with the same dropout of the prenet each time."""
+    network = cast(Tacotron2, networks["tacotron2"])  # `Networks` are of any model
     masks = network.prenet_masks(batch.mels.size(2), seed=_EVALUATION_SEED)
     return network(**batch.teacher_forcing(), prenet_masks=masks)
 

@@ -10,7 +10,6 @@ from common.errors import InputError
 from common.nn.layers import mask_from_lengths
 from common.synthesis.controls import Controls, MelOutput
 from common.text.front_end import TextFrontEnd
-from tacotron2.attention import Attention
 from tacotron2.config import ModelConfig
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.decoder import Decoder, PrenetMasks
@@ -36,36 +35,12 @@ class Tacotron2(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
-        width = config.encoder_embedding_dim
         self.embedding = nn.Embedding(config.n_symbols, config.symbols_embedding_dim)
         bound = (6 / (config.n_symbols + config.symbols_embedding_dim)) ** 0.5
         nn.init.uniform_(self.embedding.weight, -bound, bound)
-        self.encoder = Encoder(
-            width, n_convolutions=config.encoder_n_convolutions, kernel_size=config.encoder_kernel_size
-        )
-        attention = Attention(
-            config.attention_rnn_dim,
-            width,
-            config.attention_dim,
-            location_n_filters=config.attention_location_n_filters,
-            location_kernel_size=config.attention_location_kernel_size,
-        )
-        self.decoder = Decoder(
-            n_mels=config.n_mel_channels,
-            memory_dim=width,
-            attention_rnn_dim=config.attention_rnn_dim,
-            decoder_rnn_dim=config.decoder_rnn_dim,
-            prenet_dim=config.prenet_dim,
-            attention=attention,
-            p_attention_dropout=config.p_attention_dropout,
-            p_decoder_dropout=config.p_decoder_dropout,
-        )
-        self.postnet = Postnet(
-            config.n_mel_channels,
-            n_channels=config.postnet_embedding_dim,
-            n_convolutions=config.postnet_n_convolutions,
-            kernel_size=config.postnet_kernel_size,
-        )
+        self.encoder = Encoder(config)
+        self.decoder = Decoder(config)
+        self.postnet = Postnet(config)
 
     def encode(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """tokens (B, L), lengths (B,) -> memory (B, L, C), zero at padding, and padding (B, L) bool."""

@@ -44,6 +44,7 @@ def make_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callab
         with (root / f"shared_{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # another worker may be making it
             if not done.exists():
+                folder.mkdir()
                 make(folder)
                 done.touch()
         return folder
@@ -52,23 +53,28 @@ def make_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callab
 
 
 @pytest.fixture(scope="session")
-def sung_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run in which a tiny Jasper learnt three sung words; the corpus is its folder ``corpus``."""
+def corpora(make_once) -> Path:
+    """The corpora of all tiny models."""
+    from tiny_models import make_corpora
+
+    return make_once("corpora", make_corpora)
+
+
+@pytest.fixture(scope="session")
+def sung_run(make_once) -> Path:
+    """A run in which a tiny Jasper learned three sung words; the corpus is its folder ``corpus``."""
     from sung_words import make_sung_corpus, training_options
+    from tiny_models import without_samples
 
     import train
 
-    output = tmp_path_factory.mktemp("sung_run")
-    corpus = make_sung_corpus(output / "corpus")
-    assert (
-        train.main(
-            training_options(
-                corpus, output, "--epochs", "40", "--epochs-per-checkpoint", "40", "--validation-interval", "40"
-            )
-        )
-        == 0
-    )
-    return output
+    def make(output: Path) -> None:
+        corpus = make_sung_corpus(output / "corpus")
+        words = "--epochs 40 --epochs-per-checkpoint 40 --validation-interval 40".split()
+        with without_samples():
+            assert train.main(training_options(corpus, output, *words)) == 0
+
+    return make_once("sung_run", make)
 
 
 @pytest.fixture

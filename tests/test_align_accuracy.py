@@ -20,6 +20,7 @@ from common.text.espeak import Interval, Speaker
 from common.text.front_end import TextFrontEnd
 from fastpitch.aligner import Alignment, ConvAttention
 from fastpitch.model import ModelConfig, build_networks
+from scripts.datasets.make_corpus import SENTENCES, make_corpus, read_sentences
 from scripts.demos import align_accuracy
 from scripts.demos.align_accuracy import (
     SETS,
@@ -34,7 +35,6 @@ from scripts.demos.align_accuracy import (
     prepare,
     report,
 )
-from scripts.datasets.make_corpus import SENTENCES, make_corpus, read_sentences
 from scripts.demos.quickstart import Folders
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -252,7 +252,7 @@ def test_a_bad_or_slow_one_fails(planted_run: list[str]):
 def test_an_earlier_run_is_removed_only_when_told(planted_run: list[str], tmp_path: Path):
     align_accuracy.main(planted_run)
     (tmp_path / "run" / "corpus" / "old.txt").write_text("of the earlier run")
-    with pytest.raises(InputError, match=r"corpus is there already; add --fresh to remove it"):
+    with pytest.raises(InputError, match=r"corpus exists already; add --fresh to remove it"):
         align_accuracy.main(planted_run)
     assert (tmp_path / "run" / "corpus" / "old.txt").is_file()
     align_accuracy.main([*planted_run, "--fresh"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from common.errors import InputError
-from common.text import espeak
+from common.text import espeak, espeak_library
 from common.text.espeak import Speaker, Speech, symbols_of
 
 TEXT = "She told the curious children about a measured voyage, and then they jumped; was it the end?"
@@ -151,6 +151,6 @@ def test_a_missing_package_is_one_line_that_says_what_to_install(monkeypatch):
         return real_import(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    monkeypatch.setattr(espeak, "_machine", espeak._Machine)
+    monkeypatch.setattr(espeak, "library", espeak_library.Library)
     with pytest.raises(InputError, match="pip install espeakng-loader"):
         Speaker().speak("Hello.")

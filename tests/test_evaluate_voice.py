@@ -102,7 +102,7 @@ def read_page(tmp_path: Path) -> PageReader:
 
 
 def test_each_utterance_is_heard_compared_and_timed(evaluate, tmp_path, tiny, capsys):
-    assert evaluate("--jasper", tiny.ear) == 0
+    assert evaluate("--jasper", tiny.recognizer) == 0
     found = results(tmp_path)
     first, second, third = found["utterances"]
     assert [one["name"] for one in (first, second, third)] == ["a.wav", "b.wav", "sub/c.wav"]
@@ -132,7 +132,7 @@ def test_each_utterance_is_heard_compared_and_timed(evaluate, tmp_path, tiny, ca
 
 
 def test_the_page_holds_all_that_is_to_be_heard_and_seen(evaluate, tmp_path, tiny):
-    assert evaluate("--jasper", tiny.ear) == 0
+    assert evaluate("--jasper", tiny.recognizer) == 0
     reader = read_page(tmp_path)
     assert (len(reader.sources["audio"]), len(reader.sources["img"])) == (5, 3)
     assert all(source.startswith("data:audio/flac;base64,") for source in reader.sources["audio"])
@@ -143,7 +143,7 @@ def test_the_page_holds_all_that_is_to_be_heard_and_seen(evaluate, tmp_path, tin
     assert rate == 22050 and np.array_equal(samples, expected)
     picture = base64.b64decode(reader.sources["img"][0].partition(",")[2])
     assert picture == (tmp_path / "out/plots/a.png").read_bytes()
-    assert "Not so long." in reader.text and "synthesised" in reader.text
+    assert "Not so long." in reader.text and "synthesized" in reader.text
 
 
 def test_a_page_that_would_be_too_large_refers_to_files_beside_it(evaluate, tmp_path, monkeypatch):
@@ -172,7 +172,7 @@ def test_words_that_were_heard_wrongly_are_marked():
     assert page.marked(None, "a b") is None
 
 
-def test_without_a_recogniser_or_recordings_their_columns_are_missing(evaluate, tmp_path, capsys):
+def test_without_a_recognizer_or_recordings_their_columns_are_missing(evaluate, tmp_path, capsys):
     assert evaluate(lines=("Go on.",)) == 0
     (found,) = results(tmp_path)["utterances"]
     assert found["heard"] is found["wer"] is found["mcd_db"] is None and found["rtf"] > 0
@@ -193,9 +193,9 @@ def test_a_tacotron_2_speaks_through_a_waveglow_and_what_was_cut_is_said(evaluat
     (found,) = results(tmp_path)["utterances"]
     assert found["cut"] and found["duration"] == pytest.approx(40 * 256 / 22050) and found["mcd_db"] > 0
     assert "did not end it" in read_page(tmp_path).text
-    with pytest.raises(OptionError, match="--pace is for FastPitch"):
+    with pytest.raises(OptionError, match="--pace is for FastPitch and not supported by Tacotron2"):
         evaluate("--pace", "2", voice=voice, vocoder=vocoder)
-    with pytest.raises(InputError, match="columns pitch and duration are for FastPitch, not for Tacotron2"):
+    with pytest.raises(InputError, match="Tacotron2 does not support its columns pitch and duration"):
         evaluate(voice=voice, vocoder=vocoder, lines=("text\tpitch", "Go on.\tp.pt"))
 
 
@@ -215,7 +215,7 @@ def test_a_voice_against_its_own_sound_is_at_no_distance(evaluate, tmp_path, opt
 @pytest.mark.usefixtures("blank_pictures")
 def test_recordings_of_other_rates_are_brought_to_the_lower_of_both(evaluate, tmp_path, tiny, rate):
     write_recordings(tmp_path, ["a.wav"], rate=rate)
-    assert evaluate("--jasper", tiny.ear, lines=LINES[:2]) == 0
+    assert evaluate("--jasper", tiny.recognizer, lines=LINES[:2]) == 0
     (found,) = results(tmp_path)["utterances"]
     assert found["mcd_db"] > 0 and found["heard_recording"] is not None
     assert soundfile.info(tmp_path / "out/recorded/a.wav").samplerate == rate
@@ -223,7 +223,7 @@ def test_recordings_of_other_rates_are_brought_to_the_lower_of_both(evaluate, tm
 
 @pytest.mark.usefixtures("blank_pictures")
 def test_words_become_phones_for_a_voice_of_phones_and_stay_what_is_to_be_heard(evaluate, tmp_path, tiny, capsys):
-    assert evaluate("--jasper", tiny.ear, voice=tiny.phone_voice) == 0
+    assert evaluate("--jasper", tiny.recognizer, voice=tiny.phone_voice) == 0
     assert "eSpeak" in capsys.readouterr().out
     assert results(tmp_path)["utterances"][1]["reference"] == "not so long"
 
@@ -232,10 +232,10 @@ def test_words_become_phones_for_a_voice_of_phones_and_stay_what_is_to_be_heard(
 def test_a_list_of_phones_is_spoken_as_it_is_and_its_words_come_from_another(evaluate, tmp_path, tiny, capsys):
     (tmp_path / "words.txt").write_text("a.wav|Go on.\n")
     lines = ("output\ttext", "a.wav\tsil ɡ əʊ sil", "b.wav\tsil ɒ n sil")
-    assert evaluate("--jasper", tiny.ear, voice=tiny.phone_voice, lines=lines) == 0
+    assert evaluate("--jasper", tiny.recognizer, voice=tiny.phone_voice, lines=lines) == 0
     said = capsys.readouterr().out
     assert "eSpeak" not in said and "--transcripts" in said and "WER" not in said
-    options = ("--jasper", tiny.ear, "--transcripts", tmp_path / "words.txt")
+    options = ("--jasper", tiny.recognizer, "--transcripts", tmp_path / "words.txt")
     assert evaluate(*options, voice=tiny.phone_voice, lines=lines) == 0
     first, second = results(tmp_path)["utterances"]
     assert first["reference"] == "go on" and first["wer"] is not None
@@ -247,14 +247,14 @@ def test_a_recording_that_is_broken_within_costs_its_own_figures_alone(evaluate,
     wave, rate = soundfile.read(tmp_path / "a.wav")
     wave[1000] = np.nan
     soundfile.write(tmp_path / "a.wav", wave, rate, subtype="FLOAT")
-    assert evaluate("--jasper", tiny.ear) == 1
+    assert evaluate("--jasper", tiny.recognizer) == 1
     first, second, third = results(tmp_path)["utterances"]
     assert "a.wav: sample 1000 is not a finite number" in first["error"] and first["wer"] is not None
     assert second["mcd_db"] > 0 and second["error"] is third["error"] is None
     assert "1 of 3 utterances could not be evaluated" in capsys.readouterr().out
     assert "sample 1000" in read_page(tmp_path).text
     write_recordings(tmp_path, ["a.wav"])
-    assert evaluate("--jasper", tiny.ear) == 0  # tried again
+    assert evaluate("--jasper", tiny.recognizer) == 0  # tried again
     assert "2 of 3 utterances are from an earlier run" in capsys.readouterr().out
 
 
@@ -270,9 +270,9 @@ def test_a_clip_too_long_to_align_is_refused_before_memory_ends(evaluate, tmp_pa
 @pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.parametrize("precision", [("--no-tf32",), ("--amp",)])
 def test_a_gpu_measures_the_same(evaluate, tmp_path, tiny, precision):
-    assert evaluate("--jasper", tiny.ear) == 0
+    assert evaluate("--jasper", tiny.recognizer) == 0
     expected = results(tmp_path)["utterances"]
-    assert evaluate("--jasper", tiny.ear, "--cuda", *precision) == 0
+    assert evaluate("--jasper", tiny.recognizer, "--cuda", *precision) == 0
     for one, other in zip(results(tmp_path)["utterances"], expected):
         assert one["duration"] == pytest.approx(other["duration"], rel=0.02) and one["heard"] is not None
         if "--amp" not in precision and one["mcd_db"] is not None:
@@ -384,7 +384,7 @@ def test_a_denoiser_is_for_networks(evaluate):
         (("z.wav|Go on.",), ("--recordings", "."), r"holds no recording of any of the 1 utterances"),
         (("z.wav|Go on.",), ("--transcripts", "list"), r"has no words of any of the 1 utterances"),
         (("Go on.",), ("--speaker", "carl"), r"--speaker: speaker 'carl', expected .* one of ann, bob"),
-        (("Go on.",), ("--ema",), r"no averaged weights; leave out --ema"),
+        (("Go on.",), ("--ema",), r"no EMA weights; leave out --ema"),
     ],
 )
 def test_mistakes_in_the_list_show_before_any_work(evaluate, tmp_path, monkeypatch, lines, options, message):

@@ -53,7 +53,7 @@ def test_a_note_so_many_cents_away_is_so_many_cents_away(cents, f0):
 
 def test_pairs_and_frames_are_those_that_the_distance_is_of():
     comparison = compare_speech_frames(vowels(140), vowels(150, seconds=1.5), sampling_rate=RATE)
-    left, right, pairs = comparison.reference, comparison.synthesised, comparison.pairs
+    left, right, pairs = comparison.reference, comparison.synthesized, comparison.pairs
     total, cents, differ = 0.0, [], 0
     first, second = mel_cepstrum(left.log_mel), mel_cepstrum(right.log_mel)
     for i, j in pairs:
@@ -88,7 +88,7 @@ def test_the_partner_of_several_is_the_middle_one():
     assert partners(comparison).tolist() == [1, 3, 3, -1, 4, -1]
 
 
-def test_the_picture_shows_the_difference_in_decibels_on_the_synthesised_time():
+def test_the_picture_shows_the_difference_in_decibels_on_the_synthesized_time():
     loud = SpeechFrames(np.full((80, 6), 6 / DB_PER_NEPER), np.zeros(6), 0.01)
     pairs = np.array([[0, 1], [1, 2], [2, 3]])
     figure = plot_comparison(SpeechComparison(still(4), loud, pairs, SpeechDistance(0.0, 0.0, 0.0, 0.0, 3)))

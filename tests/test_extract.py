@@ -347,7 +347,7 @@ def test_silence_alone_ends_in_a_clear_line(tmp_path: Path, extract):
     make_corpus(tmp_path, 1)
     soundfile.write(tmp_path / "wavs" / "c000.wav", np.zeros(RATE), RATE)
     status, _, errors = extract(tmp_path, *ALL)
-    assert status == 1 and "no statistics to normalise by; is it speech?" in errors
+    assert status == 1 and "no statistics to normalize by; is it speech?" in errors
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -45,7 +45,7 @@ def parse(folder: Path, *argv: str) -> Namespace:
 
 
 def model_of(folder: Path, *argv: str) -> ModelConfig:
-    return parse_training(parse(folder, *argv)).options.model
+    return parse_training(parse(folder, *argv)).options.architecture
 
 
 def test_without_options_the_published_model_is_built(goldens: Path, tmp_path: Path):

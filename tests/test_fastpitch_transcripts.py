@@ -17,12 +17,13 @@ from common.data.batch import Draw, ErrorsAsItems
 from common.distributed import Ranks
 from common.errors import InputError
 from common.files import save_tensor, write_json, write_text
-from fastpitch.data_function import FastPitchDataset, build_dataset, compute_statistics
+from fastpitch.data_function import FastPitchDataset, build_dataset, compute_statistics, teacher_forced_dataset
 from fastpitch.model import FastPitch, ModelConfig
 from fastpitch.options import LossScales, TrainingOptions
 from fastpitch.prior import padded_priors
 
 RATE = 22050
+ALONE = Ranks().gather_over
 TINY = ModelConfig(
     symbols_embedding_dim=8,
     in_fft_output_size=8,
@@ -57,7 +58,7 @@ def write_recordings(folder: Path, *, speakers: bool = False) -> Path:
 
 def options(folder: Path, *, n_speakers: int = 1, learned_alignment: bool = True, **changes: Any) -> TrainingOptions:
     values = {
-        "model": replace(TINY, n_speakers=n_speakers, learned_alignment=learned_alignment),
+        "architecture": replace(TINY, n_speakers=n_speakers, learned_alignment=learned_alignment),
         "losses": LossScales(),
         "initial_voice": None,
         "dataset_path": folder,
@@ -82,9 +83,7 @@ def network(n: int = 1) -> FastPitch:
     return FastPitch(replace(TINY, n_speakers=n, pitch_statistics_per_speaker=n > 1))
 
 
-def measure(
-    data: FastPitchDataset, voice: FastPitch, folder: Path, *, gather: Any = Ranks().gather_over, **changes: Any
-):
+def measure(data: FastPitchDataset, voice: FastPitch, folder: Path, *, gather: Any = ALONE, **changes: Any) -> None:
     chosen = options(folder, **changes)
     compute_statistics({"fastpitch": voice}, chosen, training_set=data, validation_set=data, gather=gather)
 
@@ -209,6 +208,31 @@ def test_statistics_do_not_depend_on_how_the_list_is_shared(tmp_path: Path):
     assert asked == [(3, "measuring pitch", [2, 1])]
     assert torch.equal(alone.pitch_mean, voice.pitch_mean)
     assert torch.equal(alone.pitch_std, voice.pitch_std)
+
+
+def test_teacher_forcing_reads_lists_with_and_without_durations(tmp_path: Path):
+    write_recordings(tmp_path)
+    data, voice = measured(tmp_path)
+    config = replace(TINY, learned_alignment=True)
+    lines = []
+    for index, (name, text) in enumerate(TEXTS.items()):
+        features = data.source.load(index)
+        durations = torch.full((len(text),), features.mel.size(1) // len(text))
+        durations[0] += features.mel.size(1) - durations.sum()
+        save_tensor(tmp_path / f"mels/{name}.pt", features.mel)
+        save_tensor(tmp_path / f"durations/{name}.pt", durations)
+        save_tensor(tmp_path / f"pitch_char/{name}.pt", torch.full((len(text),), 0.5))
+        lines.append(f"mels/{name}.pt|durations/{name}.pt|pitch_char/{name}.pt|{text}\n")
+    write_text(tmp_path / "with_durations.txt", "".join(lines))
+    given = {"config": config, "audio": AudioConfig(), "text": TEXT, "unknown_symbols": "error"}
+    for known in (voice, network()):  # the second has no statistics: they are measured over the list
+        ours = teacher_forced_dataset(tmp_path, tmp_path / "list.txt", networks={"fastpitch": known}, **given)
+        assert torch.equal(ours[1].pitch_frames, data[1].pitch_frames)
+        assert ours[1].durations is None
+    path = tmp_path / "with_durations.txt"
+    for chosen in (config, TINY):
+        own = teacher_forced_dataset(tmp_path, path, networks={"fastpitch": voice}, **given | {"config": chosen})
+        assert own.collate([own[0], own[2]]).durations.sum(1).tolist() == [data.lengths[0], data.lengths[2]]
 
 
 def test_words_are_drawn_in_each_epoch_and_the_same_in_each_process(tmp_path: Path):

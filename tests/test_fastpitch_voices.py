@@ -9,6 +9,7 @@ import torch
 from test_train import assert_same_weights
 from tiny import TINY_OPTIONS
 
+import extract_mels
 import inference
 import train
 from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
@@ -25,7 +26,6 @@ from fastpitch.fine_tuning import read_voice, start_from
 from fastpitch.model import ModelConfig, build_networks
 from fastpitch.prosody_transforms import EnergyTransform, PitchTransform, energy_transform_custom
 from fastpitch.training_list import speaker_names
-from scripts import extract_fine_tune_mels
 from scripts.datasets.make_corpus import make_corpus
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -387,7 +387,7 @@ def test_a_voice_without_durations_makes_the_mels_that_a_vocoder_is_fine_tuned_o
     corpus: Path, voice: Path, tmp_path: Path
 ):
     words = ["--checkpoint", voice, "-d", corpus, "-o", tmp_path, "--filelist", corpus / "val.txt"]
-    assert extract_fine_tune_mels.main([str(word) for word in words]) == 0
+    assert extract_mels.main([str(word) for word in words]) == 0
     mels = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.pt"))
     assert len(mels) == 2
     assert all(load_tensor(tmp_path / mel).shape[0] == 80 for mel in mels)

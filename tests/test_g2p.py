@@ -9,7 +9,7 @@ import pytest
 from common.cli import ArgumentParser
 from common.config import TextConfig
 from common.errors import InputError, OptionError
-from common.text import espeak
+from common.text import espeak_library
 from common.text.arguments import NO_G2P, add_phoneme_overrides, add_text_arguments, override_phonemes
 from common.text.arguments import text_config_from_args as config_of
 from common.text.espeak import Speaker
@@ -153,12 +153,12 @@ def test_a_missing_library_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    espeak._machine.cache_clear()
+    espeak_library.library.cache_clear()
     try:
         with pytest.raises(InputError, match="pip install espeakng-loader"):
             front_end().encode("Hund")
     finally:
-        espeak._machine.cache_clear()
+        espeak_library.library.cache_clear()
 
 
 def test_a_list_of_text_is_a_list_of_text(tmp_path: Path) -> None:

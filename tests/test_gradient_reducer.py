@@ -111,7 +111,9 @@ def test_two_processes_have_the_gradients_and_weights_of_one(of_ranks: list, nam
         else:
             assert set(found) == set(expected)
         for key, value in expected.items():
-            torch.testing.assert_close(found[key], value, atol=1e-6, rtol=1e-4, msg=lambda text, key=key: f"{key}: {text}")
+            torch.testing.assert_close(
+                found[key], value, atol=1e-6, rtol=1e-4, msg=lambda text, key=key: f"{key}: {text}"
+            )
 
 
 _TRAFFIC = """

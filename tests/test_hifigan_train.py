@@ -1,12 +1,6 @@
-"""HiFi-GAN's training from the command line: logs, exact resume, one update however it is cut, fine-tuning."""
+"""HiFi-GAN trained by train.py: mels from the disk, fine-tuning, samples, and real speech."""
 
 import json
-import os
-import re
-import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,22 +9,20 @@ import pytest
 import soundfile
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from test_engine import run_ranks
+from tiny_models import MODELS, Runs, logged, words_of_cut
 from tiny_vocoder import ALIGNED, TINY, TINY_OPTIONS, make_recordings, train_options
 
 import train
 from common.audio.mel import MelExtractor
 from common.audio.wav import load_wav
-from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints.checkpoint import load_checkpoint, save_checkpoint
 from common.config import AudioConfig, from_plain, to_plain
 from common.errors import CheckpointError, InputError, OptionError
-from common.logger import read_log
 from hifigan.loss_function import HifiganObjective
 from hifigan.model import ModelConfig, build_networks
 
 EXAMPLES = HifiganObjective.examples
-ROOT = Path(__file__).resolve().parents[1]
-RUN = ("--epochs", "3", "--ema-decay", "0.9")  # 4 updates an epoch
+HIFIGAN = next(model for model in MODELS if model.name == "HiFi-GAN")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -41,132 +33,24 @@ def without_pictures() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_recordings(tmp_path_factory.mktemp("recordings") / "data")
+@pytest.fixture
+def corpus(corpora: Path) -> Path:
+    return corpora / "recordings"
+
+
+@pytest.fixture
+def runs(make_once, corpora: Path) -> Runs:
+    return Runs(make_once, corpora, HIFIGAN)
 
 
 def run_train(corpus: Path, output: Path, *extra: str) -> int:
     return train.main(train_options(corpus, output, *extra))
 
 
-@pytest.fixture(scope="module")
-def whole_run(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def whole_run(runs: Runs) -> Path:
     """The last checkpoint of a run of 3 epochs that nothing interrupts."""
-    output = tmp_path_factory.mktemp("whole")
-    assert run_train(corpus, output, *RUN) == 0
-    return output / "HiFi-GAN_checkpoint_3.pt"
-
-
-def figures(folder: Path, key: str) -> list[float]:
-    """Every value that was logged under ``key``, in order."""
-    records = [record for record in read_log(folder / "nvlog.json") if record["type"] == "LOG"]
-    return [record["data"][key] for record in records if key in record["data"]]
-
-
-def assert_same_state(first: Path, second: Path) -> None:
-    """Weights, buffers, averages and optimizers are equal bit for bit, and so are the random states."""
-    ours, theirs = load_checkpoint(first), load_checkpoint(second)
-    assert ours.training["iteration"] == theirs.training["iteration"]
-    assert set(ours.networks) == set(theirs.networks) == {"generator", "mpd", "msd"}
-    flat = [_flatten([c.networks, c.ema, c.training["optimizers"], c.training["random"]]) for c in (ours, theirs)]
-    assert set(flat[0]) == set(flat[1])
-    assert any(key.endswith("weight_u") for key in flat[0])
-    for key, value in flat[0].items():
-        assert torch.equal(torch.as_tensor(value), torch.as_tensor(flat[1][key])), key
-
-
-def _flatten(value: object, name: str = "") -> dict[str, object]:
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else None
-    if items is None:
-        return {} if value is None or isinstance(value, str) else {name: value}
-    return {key: leaf for part, inner in items for key, leaf in _flatten(inner, f"{name}.{part}").items()}
-
-
-def test_log_lines_and_json_read_as_documented(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture):
-    assert run_train(corpus, tmp_path, "--epochs", "2", "--lr-decay", "0.5", "--validation-interval", "1") == 0
-    lines = capsys.readouterr().out.splitlines()
-    number = r"\d+\.\d\d\d"
-    first, second = (
-        rf"DLL \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{{6}} - epoch    {epoch} \| iter   1/  4 \| d loss +{number} \| "
-        rf"g loss +{number} \| mel loss +{number} \| \d+\.\d\d frames/s \| took \d+\.\d\d s \| "
-        rf"g lr {rate} \| d lr {rate}"
-        for epoch, rate in ((1, "3.00e-04"), (2, "1.50e-04"))
-    )
-    iterations = [line for line in lines if "| iter " in line]
-    assert len(iterations) == 8
-    assert re.fullmatch(first, iterations[0])
-    assert re.fullmatch(second, iterations[4])
-    assert any(re.search(rf"epoch    2 \| val mel loss +{number} \| took", line) for line in lines)
-    records = [record for record in read_log(tmp_path / "nvlog.json") if record["type"] == "LOG"]
-    step = next(record["data"] for record in records if record["step"] == [2, 3, 4])
-    assert {"train_d_loss", "train_g_loss", "train_mel_loss", "train_adversarial_loss"} <= set(step)
-    assert step["train_feature_loss"] > 0
-    assert step["train_lrate_generator"] == step["train_lrate_discriminator"] == 1.5e-4
-    # Mel frames: 4 segments of 2048 samples are 4 x 8 of them.
-    assert step["train_frames/s"] * step["train_took"] == pytest.approx(32, rel=1e-6)
-    epoch = {key: value for record in records if record["step"] == [2] for key, value in record["data"].items()}
-    assert epoch["avg_train_frames/s"] * epoch["avg_train_took"] == pytest.approx(128, rel=1e-6)
-    assert {"avg_train_d_loss", "avg_train_g_loss", "val_mel_loss"} <= set(epoch)
-    of_epoch = [record["data"]["train_d_loss"] for record in records if len(record["step"]) == 3][4:]
-    assert epoch["avg_train_d_loss"] == pytest.approx(sum(of_epoch) / 4, rel=1e-6)
-
-
-def start_train(corpus: Path, output: Path, *extra: str) -> subprocess.Popen:
-    return subprocess.Popen(
-        [sys.executable, str(ROOT / "train.py"), *train_options(corpus, output, *extra)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-
-
-def wait_for_line(process: subprocess.Popen, text: str) -> None:
-    for line in process.stdout:
-        if text in line:
-            return
-    pytest.fail(f"the run ended before {text!r}: {process.stderr.read()}")
-
-
-def test_a_killed_run_goes_on_bit_for_bit(corpus: Path, whole_run: Path, tmp_path: Path):
-    process = start_train(corpus, tmp_path, *RUN, "--steps-per-checkpoint", "3")
-    wait_for_line(process, "epoch    2 | iter   3")  # saved after iteration 6, within the epoch
-    process.kill()
-    process.communicate()
-    assert list(tmp_path.glob("*_iter*.pt"))
-    assert run_train(corpus, tmp_path, *RUN, "--resume") == 0
-    assert_same_state(whole_run, tmp_path / whole_run.name)
-
-
-def test_sigterm_saves_and_the_run_goes_on_bit_for_bit(corpus: Path, whole_run: Path, tmp_path: Path):
-    process = start_train(corpus, tmp_path, *RUN)
-    wait_for_line(process, "epoch    1 | iter   2")
-    process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (128 + signal.SIGTERM, "")
-    assert "stopped by SIGTERM; add --resume to go on" in out
-    assert run_train(corpus, tmp_path, *RUN, "--resume", "--num-workers", "1") == 0  # loader processes change nothing
-    assert_same_state(whole_run, tmp_path / whole_run.name)
-    assert figures(tmp_path, "avg_train_d_loss") == figures(whole_run.parent, "avg_train_d_loss")
-
-
-def test_jobs_of_a_few_epochs_make_one_run(corpus: Path, whole_run: Path, tmp_path: Path):
-    part = (*RUN, "--epochs-this-job")
-    assert run_train(corpus, tmp_path, *part, "2") == 0
-    assert sorted(path.name for path in tmp_path.glob("*.pt")) == ["HiFi-GAN_checkpoint_2.pt"]
-    assert run_train(corpus, tmp_path, *part, "2", "--resume") == 0  # what is left is less than that
-    assert_same_state(whole_run, tmp_path / whole_run.name)
-    assert figures(tmp_path, "train_d_loss") == figures(whole_run.parent, "train_d_loss")
-
-
-def test_milestones_and_the_last_two_checkpoints_stay(corpus: Path, tmp_path: Path):
-    options = ("--checkpoint-interval", "1", "--keep-milestones", "2", "3", "--training-files", str(tmp_path / "l.txt"))
-    (tmp_path / "l.txt").write_text("".join((corpus / "train.txt").read_text().splitlines(keepends=True)[:4]))
-    assert run_train(corpus, tmp_path, *options, "--epochs", "4") == 0
-    assert {path.name for path in tmp_path.glob("*.pt")} == {f"HiFi-GAN_checkpoint_{n}.pt" for n in (2, 3, 4)}
-    assert run_train(corpus, tmp_path, *options, "--epochs", "6", "--resume") == 0
-    assert {path.name for path in tmp_path.glob("*.pt")} == {f"HiFi-GAN_checkpoint_{n}.pt" for n in (2, 3, 5, 6)}
+    return HIFIGAN.checkpoint(runs.plain, 3)
 
 
 def test_samples_are_shown_at_their_interval(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -185,51 +69,9 @@ def test_samples_are_shown_at_their_interval(corpus: Path, tmp_path: Path, monke
         assert [event.step for event in board.Scalars("mel_loss")] == [6]
 
 
-_TRAIN_RANK = """
-import sys
-import torch
-torch.set_num_threads(1)
-import train
-sys.exit(train.main(OPTIONS))
-"""
-
-
-def test_one_global_batch_is_one_update_however_it_is_cut(corpus: Path, tmp_path: Path):
-    common = ("--epochs", "2")
-    for name, size, accumulation in (("whole", "8", "1"), ("accumulated", "4", "2")):
-        assert run_train(corpus, tmp_path / name, *common, "-bs", size, "--grad-accumulation", accumulation) == 0
-    options = train_options(corpus, tmp_path / "ranks", *common, "-bs", "2", "--grad-accumulation", "2")
-    run_ranks(_TRAIN_RANK.replace("OPTIONS", repr(options)), tmp_path)
-    states = {
-        name: load_checkpoint(tmp_path / name / "HiFi-GAN_checkpoint_2.pt").networks
-        for name in ("whole", "accumulated", "ranks")
-    }
-    for name in ("accumulated", "ranks"):
-        for key in ("train_d_loss", "train_g_loss", "train_mel_loss", "val_mel_loss"):
-            expected = figures(tmp_path / "whole", key)
-            assert len(expected) == (1 if key.startswith("val") else 4)
-            assert figures(tmp_path / name, key) == pytest.approx(expected, rel=5e-5)
-        for network, state in states["whole"].items():
-            for key, value in state.items():
-                torch.testing.assert_close(states[name][network][key], value, atol=5e-5, rtol=1e-4)
-
-
 def initial_networks(seed: int = 1234) -> dict[str, torch.nn.Module]:
     torch.manual_seed(seed)
     return build_networks(TINY, ALIGNED, None)
-
-
-def test_the_average_starts_as_a_copy_and_is_validated(corpus: Path, tmp_path: Path):
-    """It hardly moves here, so it must still be what training began with, and score the same in every epoch."""
-    options = ("--epochs", "2", "--ema-decay", "0.9999999", "--validation-interval", "1", "-lr", "1e-2")
-    assert run_train(corpus, tmp_path, *options) == 0
-    checkpoint = load_checkpoint(tmp_path / "HiFi-GAN_checkpoint_2.pt")
-    for name, network in initial_networks().items():
-        for key, value in network.state_dict().items():
-            torch.testing.assert_close(checkpoint.ema[name][key], value, atol=1e-5, rtol=0)
-    current, averaged = figures(tmp_path, "val_mel_loss"), figures(tmp_path, "val_ema_mel_loss")
-    assert averaged[0] == pytest.approx(averaged[1], rel=1e-4)
-    assert current[1] < 0.99 * averaged[1]
 
 
 def write_mels(corpus: Path, folder: Path, audio: AudioConfig) -> Path:
@@ -249,28 +91,28 @@ def test_training_on_mels_from_the_disk_equals_training_on_the_fly(corpus: Path,
     options = ("--epochs", "1", "--validation-interval", "1", "-lr", "1e-12", "--weight-decay", "0")
     assert run_train(corpus, tmp_path / "disk", *options, "--input-mels-dir", str(mels)) == 0
     assert run_train(corpus, tmp_path / "fly", *options) == 0
-    on_disk, on_the_fly = (figures(tmp_path / name, "val_mel_loss") for name in ("disk", "fly"))
+    on_disk, on_the_fly = (logged(tmp_path / name, "val_mel_loss") for name in ("disk", "fly"))
     assert on_disk == pytest.approx(on_the_fly, rel=1e-3)
     assert load_checkpoint(tmp_path / "disk" / "HiFi-GAN_checkpoint_1.pt").audio == ALIGNED
 
 
-@pytest.fixture(scope="module")
-def centered_mels(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def centered_mels(corpus: Path, tmp_path: Path) -> Path:
     """Mels as a generator makes them: centered, of recordings as they are."""
-    return write_mels(corpus, tmp_path_factory.mktemp("mels") / "centered", AudioConfig())
+    return write_mels(corpus, tmp_path / "centered", AudioConfig())
 
 
-def test_fine_tuning_goes_on_from_a_trained_vocoder(
+def test_fine_tuning_resumes_from_a_trained_vocoder(
     corpus: Path, whole_run: Path, centered_mels: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ):
-    """Its epochs and its schedule go on; framing and peak become those of the mels."""
+    """Its epochs and its schedule continue; framing and peak become those of the mels."""
     words = ("--fine_tuning", "--input_mels_dir", str(centered_mels), "--checkpoint-path", str(whole_run))
     assert run_train(corpus, tmp_path, *words, "--fine_tune_lr_factor", "3", "--epochs", "4") == 0
     assert "HiFi-GAN_checkpoint_3.pt: epoch 3, iteration 12" in capsys.readouterr().out
     checkpoint = load_checkpoint(tmp_path / "HiFi-GAN_checkpoint_4.pt")
     assert checkpoint.training["iteration"] == 16
     assert checkpoint.audio == AudioConfig()
-    rates = figures(tmp_path, "train_lrate_generator")
+    rates = logged(tmp_path, "train_lrate_generator")
     assert rates == pytest.approx([9e-4 * 0.9998**3] * 4, rel=1e-9)
     assert run_train(corpus, tmp_path, *words[:3], "--resume", "--epochs", "5") == 0
 
@@ -291,7 +133,7 @@ def test_fine_tuning_of_a_generator_alone_begins_new_discriminators_and_says_so(
     assert run_train(corpus, tmp_path / "out", *words, "--epochs", "1", "-lr", "1e-9", "--weight-decay", "0") == 0
     out = capsys.readouterr().out
     assert "published.pt holds the generator alone: mpd and msd begin with new weights" in out
-    assert "starting anew from the weights of" in out
+    assert "from the weights of" in out
     tuned, given = load_checkpoint(tmp_path / "out" / "HiFi-GAN_checkpoint_1.pt"), load_checkpoint(generator_only)
     for key, value in given.networks["generator"].items():
         torch.testing.assert_close(tuned.networks["generator"][key], value, atol=1e-6, rtol=0)
@@ -335,19 +177,6 @@ def test_a_checkpoint_brings_its_architecture(corpus: Path, whole_run: Path, tmp
     assert from_plain(ModelConfig, load_checkpoint(tmp_path / "HiFi-GAN_checkpoint_4.pt").config, where="") == TINY
 
 
-def test_an_architecture_that_differs_from_the_checkpoints_is_listed(corpus: Path, whole_run: Path, tmp_path: Path):
-    words = ("--checkpoint-path", str(whole_run), "--epochs", "9", "--mpd-periods", "2", "5")
-    with pytest.raises(CheckpointError, match=r"mpd_periods: \(2, 3\) .*\(2, 5\)"):
-        run_train(corpus, tmp_path, *words)
-
-
-def test_a_checkpoint_of_another_model_is_refused(corpus: Path, tmp_path: Path):
-    path = tmp_path / "voice.pt"
-    save_checkpoint(path, Checkpoint("FastPitch", {}, AudioConfig(), None, networks={}))
-    with pytest.raises(CheckpointError, match=r"voice\.pt: a checkpoint of FastPitch, expected one of HiFi-GAN"):
-        run_train(corpus, tmp_path / "out", "--checkpoint-path", str(path), "--epochs", "1")
-
-
 @pytest.mark.parametrize("rate", [16000, 44100])
 def test_recordings_of_other_sampling_rates_train_by_that_option_alone(rate: int, tmp_path: Path):
     folder = tmp_path / "data"
@@ -364,16 +193,14 @@ def test_recordings_of_other_sampling_rates_train_by_that_option_alone(rate: int
     assert train.main([*words, "--sampling-rate", str(rate)]) == 0
     checkpoint = load_checkpoint(tmp_path / "out" / "HiFi-GAN_checkpoint_1.pt")
     assert checkpoint.audio.sampling_rate == rate
-    assert figures(tmp_path / "out", "val_mel_loss")[0] > 0
+    assert logged(tmp_path / "out", "val_mel_loss")[0] > 0
 
 
-@pytest.mark.parametrize("words", [("--amp",), ("--amp", "--no_amp_grouped_conv", "--concat_fwd")])
-def test_mixed_precision_trains_on_the_cpu_nearly_as_float32(
-    words: tuple[str, ...], corpus: Path, whole_run: Path, tmp_path: Path
-):
-    assert run_train(corpus, tmp_path, *RUN, *words, "--amp-dtype", "bfloat16", "--epochs", "1") == 0
-    for key, tolerance in (("train_d_loss", 0.03), ("train_mel_loss", 0.1)):  # rounding is heard where it is quiet
-        full, half = figures(whole_run.parent, key)[:4], figures(tmp_path, key)
+def test_other_ways_to_compute_mixed_precision_train_nearly_as_float32(runs: Runs, corpora: Path, tmp_path: Path):
+    words = "--amp --amp-dtype bfloat16 --no_amp_grouped_conv --concat_fwd --epochs 2".split()
+    assert HIFIGAN.train(corpora, tmp_path, *words_of_cut(HIFIGAN, "accumulated"), *words) == 0
+    for key, tolerance in (("train_d_loss", 0.03), ("train_mel_loss", 0.1)):  # rounding shows where it is quiet
+        full, half = logged(runs.cut("accumulated"), key)[:2], logged(tmp_path, key)
         assert half == pytest.approx(full, rel=tolerance)
         assert half != full
 
@@ -399,23 +226,21 @@ def test_a_validation_recording_too_short_for_a_mel_is_named(tmp_path: Path):
     edit_list(folder, "train.txt", "wavs/blip.wav\n")  # where silence follows it
     with pytest.raises(InputError, match=r"blip\.wav: 400 samples, too short to validate on.*val\.txt:1"):
         run_train(folder, tmp_path / "out", "--epochs", "1")
-    assert len(figures(tmp_path / "out", "train_d_loss")) == 1
+    assert len(logged(tmp_path / "out", "train_d_loss")) == 1
 
 
-def test_bad_data_met_by_a_loader_process_is_one_line_without_traceback(tmp_path: Path):
+def test_bad_data_met_by_a_loader_process_is_one_line(tmp_path: Path):
     folder = make_recordings(tmp_path / "data", count=8)
     mels = write_mels(folder, tmp_path / "mels", AudioConfig(framing="aligned"))
     torch.save(torch.zeros(80, 3), mels / "r05.pt")
     words = ("--epochs", "1", "--input-mels-dir", str(mels), "--num-workers", "1")
-    process = start_train(folder, tmp_path / "out", *words)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert len(err.strip().splitlines()) == 1
-    assert "r05.pt: shape (80, 3), expected (80, 30)" in err and "train.txt:2" in err
+    with pytest.raises(InputError, match=r"r05\.pt: shape \(80, 3\), expected \(80, 30\).*train\.txt:2") as caught:
+        run_train(folder, tmp_path / "out", *words)
+    assert len(str(caught.value).splitlines()) == 1
 
 
 def test_no_vocoder_to_fine_tune_is_status_2(corpus: Path, tmp_path: Path):
-    with pytest.raises(OptionError, match="--fine-tuning goes on from a trained vocoder"):
+    with pytest.raises(OptionError, match="--fine-tuning resumes from a trained vocoder"):
         run_train(corpus, tmp_path, "--epochs", "1", "--fine-tuning", "--input-mels-dir", str(tmp_path))
 
 
@@ -429,7 +254,7 @@ _N_EPOCHS = 20  # of 19 updates
 
 
 def test_a_small_vocoder_learns_real_speech_and_its_discriminators_stay_awake(shared_data: Path, tmp_path: Path):
-    """80 clips, 380 updates: the validation mel loss falls by half, and the run can be resumed exactly."""
+    """80 clips, 380 updates: the validation mel loss falls by half."""
     folder = shared_data / "LJSpeech-sample"
     clips = [f"wavs/{path.name}\n" for path in sorted((folder / "wavs").glob("*.wav"))]
     assert len(clips) == 80
@@ -443,23 +268,14 @@ def test_a_small_vocoder_learns_real_speech_and_its_discriminators_stay_awake(sh
         return tmp_path / name
 
     untrained = run("untrained", "few", "--epochs", "1", "-lr", "1e-12")  # one update that changes nothing
-    last = ("--epochs", str(_N_EPOCHS), "-lr", "5e-3", "--checkpoint-interval", str(_N_EPOCHS - 1))
-    trained = run("trained", "train", *last)
-    before, after = (figures(path, "val_mel_loss")[0] for path in (untrained, trained))
+    trained = run("trained", "train", "--epochs", str(_N_EPOCHS), "-lr", "5e-3")
+    before, after = (logged(path, "val_mel_loss")[0] for path in (untrained, trained))
     assert after < 0.5 * before
-
-    resumed = tmp_path / "resumed"
-    resumed.mkdir()
-    shutil.copy(trained / f"HiFi-GAN_checkpoint_{_N_EPOCHS - 1}.pt", resumed)
-    run("resumed", "train", *last, "--resume")
-    name = f"HiFi-GAN_checkpoint_{_N_EPOCHS}.pt"
-    assert_same_state(trained / name, resumed / name)
-    assert figures(resumed, "val_mel_loss") == [after]
 
     # Of five discriminators that cannot tell, each loses 0.5 and makes the generator lose 0.25; of five that always
     # can, 0 and 1.
-    of_discriminators = figures(trained, "avg_train_d_loss")
-    of_generator = figures(trained, "avg_train_adversarial_loss")
+    of_discriminators = logged(trained, "avg_train_d_loss")
+    of_generator = logged(trained, "avg_train_adversarial_loss")
     assert len(of_discriminators) == _N_EPOCHS
     assert all(1.0 < loss < 3.0 for loss in of_discriminators[1:])
     assert all(1.0 < loss < 3.5 for loss in of_generator[1:])

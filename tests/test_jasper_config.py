@@ -112,7 +112,7 @@ def test_other_values_take_the_place_of_the_files():
         ("input_val.filterbank_features.dither=-1", "input_val.filterbank_features: dither -1"),
         ("input_val.audio_dataset.speed_perturbation.rng=1", "rng 1: expected null"),
         ("labels=[ab]", r"labels \['ab'\]: expected single characters"),
-        ("labels=ab", "labels 'ab': expected a list of characters"),
+        ("labels=ab", "labels 'ab': expected a list"),
         ("jasper.encoder=null", "jasper.encoder is missing"),
         ("jasper.decoder={}", "jasper.decoder.in_feats is missing"),
         ("jasper.encoder.blocks=[]", "blocks: expected at least one"),

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from fastpitch.transformer import (
     MultiHeadAttn,
     PositionalEmbedding,
     PositionwiseConvFF,
+    TransformerConfig,
     TransformerLayer,
 )
 
@@ -27,25 +29,27 @@ def _column(mask: Tensor) -> Tensor:
     return mask.bool().view(mask.size(0), -1, 1)
 
 
-def _attention(kwargs: dict, given: dict) -> tuple[nn.Module, tuple]:
-    layer = MultiHeadAttn(
-        kwargs["n_head"], kwargs["d_model"], kwargs["d_head"], dropout=kwargs["dropout"], dropatt=kwargs["dropatt"]
+def _config(kwargs: dict) -> TransformerConfig:
+    """The published names as ours, of those that a layer has."""
+    ours = {"n_layer": "n_layers", "n_head": "n_heads", "d_model": "n_channels", "d_inner": "n_filters"}
+    renamed = {ours.get(name, name): value for name, value in kwargs.items()}
+    absent = dict.fromkeys(("n_layers", "n_heads", "d_head", "n_filters", "kernel_size", "dropatt", "dropemb"), 1)
+    names = [field.name for field in fields(TransformerConfig)]
+    return TransformerConfig(
+        **{name: value for name, value in (absent | renamed).items() if name in names}, mask_convolutions=False
     )
-    return layer, (given["inp"], _column(given["mask"]))
+
+
+def _attention(kwargs: dict, given: dict) -> tuple[nn.Module, tuple]:
+    return MultiHeadAttn(_config(kwargs)), (given["inp"], _column(given["mask"]))
 
 
 def _feed_forward(kwargs: dict, given: dict) -> tuple[nn.Module, tuple]:
-    layer = PositionwiseConvFF(
-        kwargs["d_model"], kwargs["d_inner"], kernel_size=kwargs["kernel_size"], dropout=kwargs["dropout"]
-    )
-    return layer, (given["inp"], None)
+    return PositionwiseConvFF(_config(kwargs)), (given["inp"], None)
 
 
 def _block(kwargs: dict, given: dict) -> tuple[nn.Module, tuple]:
-    names = ("n_head", "d_model", "d_head", "d_inner")
-    rest = {key: value for key, value in kwargs.items() if key not in names}
-    layer = TransformerLayer(*(kwargs[name] for name in names), **rest, mask_convolutions=False)
-    return layer, (given["inp"], _column(given["mask"]))
+    return TransformerLayer(_config(kwargs)), (given["inp"], _column(given["mask"]))
 
 
 def _transformer(kwargs: dict, given: dict) -> tuple[nn.Module, tuple]:
@@ -55,19 +59,7 @@ def _transformer(kwargs: dict, given: dict) -> tuple[nn.Module, tuple]:
         lengths = (given["dec_inp"] != kwargs["padding_idx"]).sum(1)
     else:
         lengths = given["seq_lens"]
-    layer = FFTransformer(
-        n_layers=kwargs["n_layer"],
-        n_heads=kwargs["n_head"],
-        n_channels=kwargs["d_model"],
-        d_head=kwargs["d_head"],
-        n_filters=kwargs["d_inner"],
-        kernel_size=kwargs["kernel_size"],
-        dropout=kwargs["dropout"],
-        dropatt=kwargs["dropatt"],
-        dropemb=kwargs["dropemb"],
-        embedding=embedding,
-        mask_convolutions=False,
-    )
+    layer = FFTransformer(_config(kwargs), embedding)
     mask = mask_from_lengths(lengths, given["dec_inp"].size(1)).unsqueeze(2)
     return layer, (given["dec_inp"], mask, given.get("conditioning"))
 
@@ -203,7 +195,8 @@ def test_dropout_does_nothing_in_evaluation_or_at_probability_zero():
 
 def test_attention_with_dropout_is_attention_where_nothing_is_dropped():
     torch.manual_seed(0)
-    layer = MultiHeadAttn(2, 16, 8, dropout=0.0, dropatt=1e-9)  # so rare that no bits draw it
+    sizes = {"n_head": 2, "d_model": 16, "d_head": 8}
+    layer = MultiHeadAttn(_config(sizes | {"dropout": 0.0, "dropatt": 1e-9}))  # so rare that nothing is dropped
     x = torch.randn(1, 13, 16)
     pieces = [6, 1, 5, 1]
     mask = torch.ones(1, 13, 1, dtype=torch.bool)

@@ -11,7 +11,7 @@ from common.data.filelist import read_filelist
 from common.errors import InputError
 from common.extraction.textgrid import fit, read_alignment
 from common.text.espeak import Speaker
-from scripts.datasets.make_corpus import SENTENCES, Corpus, main, make_corpus, normalise, read_sentences
+from scripts.datasets.make_corpus import SENTENCES, Corpus, main, make_corpus, normalize, read_sentences
 
 TEXTS = ["A narrow path climbs.", "Stop at 7!", "The end is near, said the clerk; nobody listened to him."]
 
@@ -31,20 +31,20 @@ def test_wavs_are_16_bit_mono_at_22050_hz(corpus):
 
 
 def test_numbers_are_read_as_words():
-    assert normalise(TEXTS[1]) == "stop at seven!"
+    assert normalize(TEXTS[1]) == "stop at seven!"
 
 
 def test_the_metadata_and_the_lists_have_each_text_once(corpus):
     with (corpus.folder / "metadata.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file, delimiter="|", quoting=csv.QUOTE_NONE))
-    assert rows == [[f"EM-{i:04d}", text, normalise(text)] for i, text in enumerate(TEXTS, start=1)]
+    assert rows == [[f"EM-{i:04d}", text, normalize(text)] for i, text in enumerate(TEXTS, start=1)]
     lists = [read_filelist(path, columns=("wav", "text")) for path in (corpus.training_list, corpus.validation_list)]
     assert [len(entries) for entries in lists] == [2, 1]
-    assert sorted(entry.fields["text"] for entries in lists for entry in entries) == sorted(map(normalise, TEXTS))
+    assert sorted(entry.fields["text"] for entries in lists for entry in entries) == sorted(map(normalize, TEXTS))
 
 
 def test_textgrids_hold_the_phones_of_the_text_to_the_end_of_the_wav(corpus):
-    for i, text in enumerate(map(normalise, TEXTS), start=1):
+    for i, text in enumerate(map(normalize, TEXTS), start=1):
         grid = tgt.read_textgrid(str(corpus.folder / "TextGrid" / f"EM-{i:04d}.TextGrid"), encoding="utf-8")
         phones = grid.get_tier_by_name("phones")
         assert [interval.text for interval in phones] == Speaker().phones(text)
@@ -56,7 +56,7 @@ def test_textgrids_hold_the_phones_of_the_text_to_the_end_of_the_wav(corpus):
 
 def test_durations_from_its_textgrids_fit_its_mels(corpus):
     config = AudioConfig()
-    for i, text in enumerate(map(normalise, TEXTS), start=1):
+    for i, text in enumerate(map(normalize, TEXTS), start=1):
         path = corpus.folder / "TextGrid" / f"EM-{i:04d}.TextGrid"
         n_frames = 1 + soundfile.info(corpus.folder / "wavs" / f"EM-{i:04d}.wav").frames // config.hop_length
         alignment = fit(read_alignment(path, config), n_frames, path=path, config=config)

@@ -1,4 +1,4 @@
-"""The quickstart: a voice that has not learnt to speak fails it, and a run that was stopped goes on."""
+"""The quickstart: a voice that has not learned to speak fails it, and a run that was stopped resumes."""
 
 import math
 import os
@@ -17,8 +17,8 @@ from common.errors import InputError
 from common.evaluation.metrics import SpeechDistance
 from common.synthesis.phrases import read_phrases
 from hifigan.model import ModelConfig, build_networks
-from scripts.demos import quickstart
 from scripts.datasets.make_corpus import SENTENCES, read_sentences
+from scripts.demos import quickstart
 from scripts.demos.quickstart import CommandError, Folders, call, check_settings, report
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,7 +38,7 @@ def test_the_report_has_a_line_for_each_phrase_and_the_mean(capsys):
     assert "5.0 Hz (  50 cents)" in lines[-1], "a phrase without pitch must not spoil the mean"
 
 
-def test_a_run_with_other_settings_is_not_gone_on_with(tmp_path):
+def test_a_run_with_other_settings_is_not_resumed(tmp_path):
     folders = Folders(tmp_path)
     check_settings(folders, {"seed": 1, "architecture": {"layers": 4}})
     check_settings(folders, {"seed": 1, "architecture": {"layers": 4}})
@@ -66,7 +66,7 @@ def test_a_killed_command_gives_the_status_that_a_shell_gives(tmp_path):
 
 @pytest.fixture
 def tiny(monkeypatch, tmp_path) -> list[str]:
-    """Options of a run that is over in seconds and cannot have learnt to speak."""
+    """Options of a run that is over in seconds and cannot have learned to speak."""
     small = {name: 32 for name in quickstart.ARCHITECTURE if name.endswith(("dim", "output-size", "filter-size"))}
     small |= {name: 1 for name in quickstart.ARCHITECTURE if name.endswith("n-layers")}
     monkeypatch.setattr(quickstart, "ARCHITECTURE", quickstart.ARCHITECTURE | small)
@@ -82,7 +82,7 @@ def tiny(monkeypatch, tmp_path) -> list[str]:
 
 @pytest.mark.slow
 def test_an_untrained_voice_goes_all_the_way_and_fails_at_the_bound(tiny, tmp_path, capfd):
-    with pytest.raises(InputError, match=r"mean distortion, .* dB, is above .* dB: the voice has not learnt"):
+    with pytest.raises(InputError, match=r"mean distortion, .* dB, is above .* dB: the voice has not learned"):
         quickstart.main(tiny)
     for name in ("first", "second"):
         samples, rate = soundfile.read(tmp_path / "q" / f"{name}.wav")

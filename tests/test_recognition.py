@@ -19,7 +19,7 @@ from common.logger import read_log
 from common.precision import Precision
 from common.recognition.arguments import wants_recognition
 from common.recognition.command import time_figures
-from common.recognition.recognizer import Recognizer, load_recognizer
+from common.recognition.recognizer import Recognizer, SpeechRecordings, load_recognizer
 from common.registry import RecognizerSpec
 
 
@@ -91,32 +91,20 @@ def test_only_measuring_hears_as_many_batches_as_it_is_told(hear, tmp_path: Path
     assert set(figures) == {f"{name}_latency" for name in ("avg", "90%", "95%", "99%")} | {"avg_sequences/s", "avg_RTF"}
 
 
-class MadeUpSpeech:
-    """Utterances of known lengths, whose samples tell their place."""
-
-    sampling_rate = RATE
-
-    def __init__(self, n_samples: list[int]) -> None:
-        self.durations = [count / RATE for count in n_samples]
-        self._n_samples = n_samples
-
-    def __len__(self) -> int:
-        return len(self.durations)
-
-    def name(self, index: int) -> str:
-        return f"{index}.wav"
-
-    def transcript(self, index: int) -> None:
-        return None
-
-    def load(self, index: int) -> Tensor:
-        return torch.full((self._n_samples[index],), float(index))
+def made_up_speech(lengths: list[int]) -> SpeechRecordings:
+    """Recordings of so many samples that hold their number."""
+    return SpeechRecordings(
+        names=[f"{index}.wav" for index in range(len(lengths))],
+        durations=[length / 100 for length in lengths],
+        transcripts=[None] * len(lengths),
+        load=lambda index: torch.full((lengths[index],), float(index)),
+    )
 
 
 def made_up_recognizer(transcribe: Callable[[Tensor, Tensor], list[str]], **settings: Any) -> Recognizer:
     spec = RecognizerSpec(
         parse=lambda args: None,
-        open_speech=lambda options, config, *, sources, folder: MadeUpSpeech([]),
+        open_speech=lambda options, config, *, sources, folder: made_up_speech([]),
         transcriber=lambda network, options: network,
         normalize=lambda text, config: text,
         sampling_rate=lambda config: RATE,
@@ -150,13 +138,13 @@ def test_batches_are_length_bucketed_and_texts_come_in_the_lists_order():
 
     recognizer = made_up_recognizer(transcribe, batch_size=2, padded_duration=7 / RATE)
     seconds, shown = [], []
-    results = recognizer.transcribe(MadeUpSpeech(lengths), on_result=shown.append, on_batch=seconds.append)
+    results = recognizer.transcribe(made_up_speech(lengths), on_result=shown.append, on_batch=seconds.append)
     assert results == shown
     assert [one.text for one in results] == [str(index) for index in range(100)]
     assert [one.wav for one in results] == [f"{index}.wav" for index in range(100)]
     assert len(seconds) == len(seen) == 50
     assert sum(high - low for low, high in seen) < 300  # 1650 and more in any order
-    measured, heard = recognizer.measure(MadeUpSpeech(lengths[:5]), iterations=7, warmup_steps=2)
+    measured, heard = recognizer.measure(made_up_speech(lengths[:5]), iterations=7, warmup_steps=2)
     assert len(measured) == 7 and len(seen) == 50 + 9 and len(heard) in (12, 13)
 
 
@@ -185,7 +173,7 @@ def test_options_that_do_not_fit_are_refused(options: str, message: str):
 def test_a_checkpoint_of_another_kind_or_without_averages_is_refused(sung_run: Path, tmp_path: Path):
     path = sung_run / "Jasper_checkpoint_40.pt"
     words = ["-i", str(sung_run / "corpus/0.wav")]
-    with pytest.raises(CheckpointError, match="holds no EMA weights; leave out --ema"):
+    with pytest.raises(CheckpointError, match="no EMA weights; leave out --ema"):
         inference.main(["--jasper", str(path), *words, "--ema"])
     other = load_checkpoint(path)
     save_checkpoint(tmp_path / "other.pt", type(other)(**{**vars(other), "model": "WaveGlow"}))

@@ -50,17 +50,17 @@ def test_epochs_differ_and_repeat_by_seed():
     assert updates(8, 1, 1, epoch=2) == updates(8, 1, 1, epoch=2)
 
 
-def test_going_on_within_an_epoch_gives_the_rest_of_it():
+def test_resuming_within_an_epoch_gives_the_rest_of_it():
     assert updates(4, 2, 2, step=3) == updates(4, 2, 2)[3:]
 
 
-def test_micro_batches_hold_utterances_of_like_length():
+def test_micro_batches_are_length_bucketed():
     for update in updates(4, 4, 1):
         spans = [[LENGTHS[index] for index in batch] for step in update for batch in step]
         assert all(max(first) <= min(second) for first, second in itertools.pairwise(spans))
 
 
-def test_processes_get_neighbouring_lengths_in_each_accumulation_step():
+def test_processes_get_neighboring_lengths_in_each_accumulation_step():
     for update in updates(4, 2, 2):
         for first, second in itertools.pairwise(update):
             longest = max(LENGTHS[index] for batch in first for index in batch)

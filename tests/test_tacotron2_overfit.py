@@ -9,9 +9,9 @@ import torch
 from tiny import TINY_OPTIONS as TINY_FASTPITCH
 
 import extract_mels
-import models
 import train
 from common.checkpoints.checkpoint import load_checkpoint
+from common.checkpoints.loading import load_networks
 from common.files import load_tensor
 from common.logger import read_log
 from common.nn.alignment_metrics import diagonality, focus_rate
@@ -47,7 +47,7 @@ def options(folder: Path, output: Path, filelist: str) -> list[str]:
 def attention_figures(folder: Path, path: Path) -> tuple[torch.Tensor, torch.Tensor]:
     """Diagonality and focus of every sentence."""
     checkpoint = load_checkpoint(path)
-    networks, _ = models.load_networks(checkpoint, device=torch.device("cpu"))
+    networks, _ = load_networks(checkpoint, device=torch.device("cpu"))
     dataset = Tacotron2Dataset(
         folder, folder / "train.txt", audio=checkpoint.audio, text=checkpoint.text, unknown_symbols="drop"
     )

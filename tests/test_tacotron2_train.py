@@ -1,19 +1,16 @@
-"""Tacotron 2 from the command line: options and defaults, logs, exact resume, and errors in one line."""
+"""Tacotron 2 from the command line: options and defaults, logs of attention, and errors in one line."""
 
 from pathlib import Path
 
 import pytest
-import torch
+from tiny_models import logged, without_samples
 from tiny_tacotron2 import TINY_OPTIONS, make_mels, make_wavs, mels_options
 
-import models
 import train
-from common.checkpoints.checkpoint import load_checkpoint
 from common.config import AudioConfig
 from common.errors import OptionError
-from common.logger import read_log
-from tacotron2.arg_parser import annealing_schedule, config_from_args, set_up_networks, settings_from_args
-from tacotron2.model import ModelConfig
+from tacotron2.arg_parser import annealing_schedule, model_config, set_up_networks
+from tacotron2.model import ModelConfig, build_networks
 
 
 @pytest.fixture(scope="module")
@@ -23,17 +20,19 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def parse(*extra: str):
     lists = ["--training-files", "a", "--validation-files", "b"]
-    return train.parse_args(["-m", "Tacotron2", "-o", "out", *lists, *extra])
+    """Arguments and what training takes of them."""
+    args, spec = train.parse_args(["-m", "Tacotron2", "-o", "out", *lists, *extra])
+    return args, spec.training.parse(args)
 
 
 def test_options_default_to_the_published_model_and_recipe():
-    args = parse()
-    assert config_from_args(args, AudioConfig()) == ModelConfig()
+    args, setup = parse()
+    assert model_config(setup.options, AudioConfig(), setup.text) == ModelConfig()
     assert (args.optimizer, args.learning_rate, args.weight_decay) == ("adam", 1e-3, 1e-6)
     assert (args.grad_clip_thresh, args.epochs, args.epochs_per_checkpoint, args.batch_size) == (1.0, 1501, 50, 48)
-    optimization = settings_from_args(args).optimization
+    optimization = setup.optimization
     assert (optimization.betas, optimization.eps) == ((0.9, 0.999), 1e-8)
-    assert settings_from_args(args).audio == AudioConfig()
+    assert setup.audio == AudioConfig()
 
 
 def test_every_option_of_the_architecture_reaches_the_model():
@@ -58,7 +57,8 @@ def test_every_option_of_the_architecture_reaches_the_model():
     }
     options = [word for name, value in wanted.items() for word in ("--" + name.replace("_", "-"), str(value))]
     flags = ["--decoder-no-early-stopping", "--no-mask-padding", "--no-mask-convolutions"]
-    config = config_from_args(parse(*options, *flags), AudioConfig(n_mels=40))
+    setup = parse(*options, *flags)[1]
+    config = model_config(setup.options, AudioConfig(n_mels=40), setup.text)
     assert {name: getattr(config, name) for name in wanted} == wanted
     assert config.decoder_no_early_stopping
     assert not config.mask_padding
@@ -77,7 +77,7 @@ def test_the_rate_falls_after_the_annealing_steps(factor: float, rates: list[flo
 
 def test_the_factor_follows_the_precision():
     def late(*extra: str) -> float:
-        return settings_from_args(parse(*extra)).optimization.schedule(1, 501)
+        return parse(*extra)[1].optimization.schedule(1, 501)
 
     assert late() == pytest.approx(1e-4)
     assert late("--amp") == pytest.approx(3e-4)
@@ -87,56 +87,37 @@ def test_the_factor_follows_the_precision():
 
 def test_batch_norm_starts_between_0_and_1_unless_disabled():
     for extra, uniform in (([], True), (["--disable-uniform-initialize-bn-weight"], False)):
-        args = parse(*TINY_OPTIONS, *extra)
-        settings = settings_from_args(args)
-        networks = models.build_networks("Tacotron2", config_from_args(args, settings.audio), settings.audio, None)
-        set_up_networks(networks, args, new=True)
+        setup = parse(*TINY_OPTIONS, *extra)[1]
+        config = model_config(setup.options, setup.audio, setup.text)
+        networks = build_networks(config, setup.audio, setup.text)
+        set_up_networks(networks, setup.options, text=setup.text, new=True)
         weight = networks["tacotron2"].encoder.convolutions[0][1].weight.detach()
         assert bool(((weight >= 0) & (weight < 1)).all()) is uniform
         assert bool((weight == 1).all()) is not uniform
 
 
-def test_training_falls_logs_attention_and_resumes_bit_for_bit(
-    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-):
-    options = ("--epochs", "6", "--samples-interval", "50", "--attention-warning-epochs", "4", "-lr", "0.01")
-    assert train.main(mels_options(corpus, tmp_path / "whole", *options)) == 0
-    out = capsys.readouterr().out
-    assert out.count("warning: attention has not formed after 4 epochs") == 1
-    records = read_log(tmp_path / "whole" / "nvlog.json")
-    losses = [r["data"]["avg_train_mel_loss"] for r in records if "avg_train_mel_loss" in r.get("data", {})]
-    assert losses[-1] < 0.8 * losses[0]
-    validated = [r["data"] for r in records if "val_attention_diagonality" in r.get("data", {})]
-    assert len(validated) == 6
-    assert {"val_mel_postnet_loss", "val_gate_loss", "val_attention_focus"} <= set(validated[0])
-
-    assert train.main(mels_options(corpus, tmp_path / "parts", *options, "--epochs-this-job", "2")) == 0
-    assert train.main(mels_options(corpus, tmp_path / "parts", *options, "--resume")) == 0
-    whole, parts = (load_checkpoint(tmp_path / name / "Tacotron2_checkpoint_6.pt") for name in ("whole", "parts"))
-    assert whole.config["mask_padding"]
-    for name, value in whole.networks["tacotron2"].items():
-        assert torch.equal(value, parts.networks["tacotron2"][name]), name
-
-
-def test_alignments_are_drawn_at_each_validation(corpus: Path, tmp_path: Path):
+def test_attention_is_logged_drawn_and_warned_of(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    assert train.main(mels_options(corpus, tmp_path, "--epochs", "1")) == 0
+    options = ("--epochs", "6", "--samples-interval", "50", "--attention-warning-epochs", "4", "-lr", "0.01")
+    assert train.main(mels_options(corpus, tmp_path, *options)) == 0
+    assert capsys.readouterr().out.count("warning: attention has not formed after 4 epochs") == 1
+    losses = logged(tmp_path, "avg_train_mel_loss")
+    assert losses[-1] < 0.8 * losses[0]
+    assert len(logged(tmp_path, "val_attention_diagonality")) == len(logged(tmp_path, "val_attention_focus")) == 6
     board = EventAccumulator(str(tmp_path / "val"))
     board.Reload()
-    tags = board.Tags()
-    assert "attention_diagonality" in tags["scalars"]
-    assert len([tag for tag in tags["images"] if tag.startswith("alignment/")]) == 2
+    assert len([tag for tag in board.Tags()["images"] if tag.startswith("alignment/")]) == 2
 
 
-@pytest.mark.parametrize("precision", [(), ("--amp",), ("--amp", "--amp-dtype", "float16")])
+@pytest.mark.parametrize("precision", [(), ("--amp", "--amp-dtype", "float16")])
 def test_a_list_of_recordings_trains_in_any_precision(tmp_path: Path, precision: tuple[str, ...]):
     folder = make_wavs(tmp_path / "data")
     lists = ["--training-files", str(folder / "train.txt"), "--validation-files", str(folder / "train.txt")]
     options = ["-o", str(tmp_path / "out"), "-d", str(folder), *lists, *TINY_OPTIONS, "-bs", "3"]
-    assert train.main([*options, "--epochs", "1", "--gradient-accumulation-steps", "1", *precision]) == 0
-    records = read_log(tmp_path / "out" / "nvlog.json")
-    assert any(r["data"].get("train_loss", 0) > 0 for r in records if r["type"] == "LOG")
+    with without_samples():
+        assert train.main([*options, "--epochs", "1", "--gradient-accumulation-steps", "1", *precision]) == 0
+    assert logged(tmp_path / "out", "train_loss")[0] > 0
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,13 @@ def test_new_models_are_measured(checkpoints: dict[str, Path], tmp_path: Path):
 
 def test_options_of_a_new_model_are_refused_without_its_checkpoint(checkpoints: dict[str, Path], tmp_path: Path):
     (tmp_path / "phrases.txt").write_text("Go on.\n")
-    words = ["-i", str(tmp_path / "phrases.txt"), "-o", str(tmp_path / "out"), "--toyvoice", str(checkpoints["ToyVoice"])]
+    words = [
+        "-i",
+        str(tmp_path / "phrases.txt"),
+        "-o",
+        str(tmp_path / "out"),
+        "--toyvoice",
+        str(checkpoints["ToyVoice"]),
+    ]
     with pytest.raises(registry.OptionError, match="--toy-gain is for Toy-Vocoder; give --toyvocoder"):
         inference.main([*words, "--toy-gain", "0.5"])

@@ -1,83 +1,36 @@
-"""What `train.py` promises for every model: exact resume, one update however a batch is cut, precision, EMA and logs."""
+"""What `train.py` promises of every model: exact resume, one update however it is cut, precision, EMA and logs."""
 
-import os
 import re
 import signal
-import socket
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from ranks import free_port, run_ranks
 from tiny_models import (
+    DECAY,
+    EPOCHS,
     MODELS,
-    ROOT,
+    RUN,
     KilledError,
+    Runs,
     TinyModel,
     assert_same_state,
     at_iteration,
     logged,
-    make_corpora,
     of_every_model,
     start,
     wait_for_line,
     without_dropout,
     without_samples,
+    words_of_cut,
 )
 
 import train
 from common.checkpoints.checkpoint import load_checkpoint, save_checkpoint
 from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
-
-EPOCHS = 3
-RUN = f"--epochs {EPOCHS} --ema-decay 0.9 --epochs-per-checkpoint 1 --validation-interval 2".split()
-CUTS = {"whole": ("16", "1"), "accumulated": ("4", "4"), "processes": ("4", "2")}  # batch size and accumulation
-DECAY = 0.9
-RUN_OF_CUTS = f"--epochs 3 --ema-decay {DECAY} --epochs-per-checkpoint 1 --validation-interval 1".split()
-
-
-@pytest.fixture(scope="session")
-def corpora(make_once) -> Path:
-    return make_once("corpora", make_corpora)
-
-
-class Runs:
-    """Runs of a model that nothing interrupts, each trained when a test first asks for it."""
-
-    def __init__(self, make_once, corpora: Path, model: TinyModel) -> None:
-        self._make_once, self._corpora, self._model = make_once, corpora, model
-
-    def _train(self, name: str, *words: str, samples: bool = False) -> Path:
-        def make(folder: Path) -> None:
-            with without_samples(not samples):
-                assert self._model.train(self._corpora, folder, *words) == 0
-
-        return self._make_once(f"{self._model.name}_{name}", make)
-
-    @property
-    def plain(self) -> Path:
-        """Three epochs, with a checkpoint each."""
-        return self._train("plain", *RUN)
-
-    @property
-    def untrained(self) -> Path:
-        """One update that changes nothing, and samples in TensorBoard."""
-        words = "--epochs 1 -lr 1e-12 --min-lr 0" if self._model.name == "Jasper" else "--epochs 1 -lr 1e-12"
-        return self._train("untrained", *words.split(), "--weight-decay", "0", "-bs", "16", samples=True)
-
-    def cut(self, name: str, *words: str) -> Path:
-        """Three updates of 16 utterances each, computed by one process in such micro-batches."""
-        with without_dropout(self._model):
-            return self._train("_".join([name, *words]), *_words_of_cut(self._model, name), *words)
-
-
-def _words_of_cut(model: TinyModel, name: str) -> list[str]:
-    size, accumulation = CUTS[name]
-    cut = ["-bs", size, "--gradient-accumulation-steps", accumulation]
-    return [*RUN_OF_CUTS, *model.without_dropout.split(), *cut]
 
 
 @pytest.fixture
@@ -201,55 +154,30 @@ def test_a_damaged_last_checkpoint_falls_back_to_the_one_before(
     assert all(torch.equal(v, theirs[name][key]) for name, state in ours.items() for key, v in state.items())
 
 
-_PROCESS = """
+_PROGRAM = """
 import os, sys
+from pathlib import Path
 import torch
 torch.set_num_threads(1)
-from tiny_models import MODELS, without_dropout, without_samples
+from tiny_models import MODELS, without_dropout, without_samples, words_of_cut
 import train
-for model, (port, words) in zip(MODELS, RUNS):
+for model, port in zip(MODELS, PORTS):
     os.environ["MASTER_PORT"] = str(port)
     with without_samples(), without_dropout(model):
-        assert train.main(words) == 0
+        folder = Path(sys.argv[1]) / model.name
+        assert train.main(model.words(Path("CORPORA"), folder, *words_of_cut(model, "processes"))) == 0
 """
 
 
 @pytest.fixture(scope="session")
 def processes(make_once, corpora: Path) -> Path:
     """A folder a model: its run of cut batches in two processes, which train all models one after the other."""
-
-    def make(folder: Path) -> None:
-        folder.mkdir()
-        runs = []
-        for model in MODELS:
-            words = model.words(corpora, folder / model.name, *_words_of_cut(model, "processes"))
-            runs.append((_free_port(), words))
-        environment = os.environ | {
-            "MASTER_ADDR": "127.0.0.1",
-            "WORLD_SIZE": "2",
-            "OMP_NUM_THREADS": "1",
-            "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}",
-        }
-        program = [sys.executable, "-c", _PROCESS.replace("RUNS", repr(runs))]
-        ranks = [
-            subprocess.Popen(program, env=environment | {"RANK": rank, "LOCAL_RANK": rank}, stdout=subprocess.DEVNULL)
-            for rank in ("0", "1")
-        ]
-        assert [rank.wait(timeout=240) for rank in ranks] == [0, 0]
-
-    return make_once("processes", make)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    program = _PROGRAM.replace("CORPORA", str(corpora)).replace("PORTS", str([free_port() for _ in MODELS]))
+    return make_once("processes", lambda folder: run_ranks(program, folder))
 
 
 @of_every_model
-def test_one_global_batch_is_one_update_however_it_is_cut(
-    model: TinyModel, runs: Runs, processes: Path
-):
+def test_one_global_batch_is_one_update_however_it_is_cut(model: TinyModel, runs: Runs, processes: Path):
     accumulated = runs.cut("accumulated")
     # Batch norm's statistics are those of a micro-batch: it is the same one in whatever process, but not in a whole.
     others = [processes / model.name, *([] if model.batch_norm else [runs.cut("whole")])]
@@ -272,6 +200,8 @@ def test_one_global_batch_is_one_update_however_it_is_cut(
 def _assert_close(key: str, found: torch.Tensor, expected: torch.Tensor) -> None:
     if "running_" in key or "num_batches" in key:
         return  # of the first process's micro-batches
+    if key.endswith(("convolutions.0.0.conv.bias", "convolutions.1.0.conv.bias")):
+        return  # batch norm subtracts it again: its gradient is rounding alone, which Adam scales up to a step
     if key.endswith("qkv_net.bias"):
         # Softmax does not see the keys' bias: its gradient is rounding alone, which LAMB scales up to a step.
         expected, found = (torch.cat([bias.chunk(3)[0], bias.chunk(3)[2]]) for bias in (expected, found))
@@ -304,7 +234,7 @@ def test_bfloat16_trains_nearly_as_float32_and_resumes_bit_for_bit(
     name = model.followed_loss
     full_losses, half_losses = logged(runs.cut("accumulated"), name), logged(half, name)
     assert half_losses == pytest.approx(full_losses, rel=model.bfloat16) and half_losses != full_losses
-    words = [*_words_of_cut(model, "accumulated"), "--amp", "--amp-dtype", "bfloat16", "--resume"]
+    words = [*words_of_cut(model, "accumulated"), "--amp", "--amp-dtype", "bfloat16", "--resume"]
     model.checkpoint(tmp_path, 2).write_bytes(model.checkpoint(half, 2).read_bytes())
     with without_samples(), without_dropout(model):
         assert model.train(corpora, tmp_path, *words) == 0

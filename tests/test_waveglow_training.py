@@ -1,4 +1,4 @@
-"""WaveGlow trains: real clips, one update however the batch is cut, exact resume, segments, options."""
+"""WaveGlow trains: real clips, one update however the batch is cut, segments, options."""
 
 import json
 from dataclasses import replace
@@ -8,23 +8,22 @@ import numpy as np
 import pytest
 import soundfile
 import torch
-from test_engine import run_ranks
+from tiny_models import logged, without_samples
 from tiny_waveglow import OPTIONS, TINY_AUDIO, cut, real_lists, segments, small_network, tiny_engine, tiny_networks
 from torch import Tensor
 
-import models
 import train
 from common.audio.mel import MelExtractor
 from common.audio.wav import load_wav
 from common.checkpoints.checkpoint import load_checkpoint
+from common.checkpoints.loading import load_networks
 from common.config import AudioConfig
 from common.data.recordings import input_mel_extractor
 from common.errors import CheckpointError, InputError, OptionError
-from common.logger import read_log
 from common.training.engine import Engine
 from waveglow.data_function import WaveGlowDataset
 from waveglow.loss_function import WaveGlowObjective, likelihood_sum
-from waveglow.model import FlowOutput, ModelConfig
+from waveglow.model import FlowOutput, ModelConfig, build_networks
 
 CPU = torch.device("cpu")
 RATE = 22050  # Hz
@@ -36,13 +35,9 @@ def lists(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> list[s
 
 
 def run_train(lists: list[str], output: Path, *extra: str) -> int:
-    rest = ["-bs", "3", "-lr", "2e-3", "--samples-interval", "99"]
-    return train.main(["-o", str(output), *lists, *OPTIONS, *rest, *extra])
-
-
-def logged(output: Path, name: str) -> list[float]:
-    records = [record for record in read_log(output / "nvlog.json") if record["type"] == "LOG"]
-    return [record["data"][name] for record in records if name in record["data"]]
+    rest = ["-bs", "3", "-lr", "2e-3", "--n-mel-channels", "20"]
+    with without_samples():
+        return train.main(["-o", str(output), *lists, *OPTIONS, *rest, *extra])
 
 
 @pytest.fixture(scope="module")
@@ -61,11 +56,11 @@ def test_the_loss_on_real_clips_falls(run: Path):
 
 
 def test_a_trained_network_returns_a_real_clip_from_its_noise(run: Path, lists: list[str]):
-    networks, config = models.load_networks(load_checkpoint(run / "WaveGlow_checkpoint_6.pt"), device=CPU)
-    assert config == ModelConfig(n_flows=4, n_early_every=2, wn_layers=2, wn_channels=16)
+    networks, config = load_networks(load_checkpoint(run / "WaveGlow_checkpoint_6.pt"), device=CPU)
+    assert config == ModelConfig(n_mel_channels=20, n_flows=4, n_early_every=2, wn_layers=2, wn_channels=16)
     clip = next((Path(lists[1]) / "wavs").glob("*.wav"))
     audio = load_wav(clip, sampling_rate=RATE, n_samples=128 * 256)[None]
-    mel = input_mel_extractor(AudioConfig())(audio)[:, :, :128]
+    mel = input_mel_extractor(AudioConfig(n_mels=20))(audio)[:, :, :128]
     for prepares in (False, True):
         if prepares:
             networks["waveglow"].prepare_for_inference()
@@ -76,35 +71,8 @@ def test_a_trained_network_returns_a_real_clip_from_its_noise(run: Path, lists: 
             torch.testing.assert_close(back, audio, atol=1e-4, rtol=0)
 
 
-class KilledError(Exception):
-    pass
-
-
-def test_a_run_that_is_killed_within_an_epoch_goes_on_bit_for_bit(
-    run: Path, lists: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    options = ("--epochs", "6", "--steps-per-checkpoint", "3")
-    step = Engine.step
-
-    def step_or_die(engine: Engine, *args, **kwargs):
-        if engine.iteration == 9:
-            raise KilledError
-        return step(engine, *args, **kwargs)
-
-    monkeypatch.setattr(Engine, "step", step_or_die)
-    with pytest.raises(KilledError):
-        run_train(lists, tmp_path, *options)
-    monkeypatch.undo()
-    assert (tmp_path / "WaveGlow_checkpoint_5_iter9.pt").is_file()
-    assert run_train(lists, tmp_path, *options, "--resume") == 0
-    first, second = (load_checkpoint(folder / "WaveGlow_checkpoint_6.pt") for folder in (run, tmp_path))
-    for key, value in first.networks["waveglow"].items():
-        assert torch.equal(value, second.networks["waveglow"][key]), key
-    assert logged(run, "val_loss")[-1] == logged(tmp_path, "val_loss")[-1]
-
-
-def test_going_on_needs_no_options_of_the_architecture_and_refuses_another(run: Path, lists: list[str], tmp_path: Path):
-    common = ["-m", "WaveGlow", *lists, "--segment-length", "1200", "--checkpoint-path"]
+def test_resuming_needs_no_options_of_the_architecture_and_refuses_another(run: Path, lists: list[str], tmp_path: Path):
+    common = ["-m", "WaveGlow", *lists, "--segment-length", "1200", "--n-mel-channels", "20", "--checkpoint-path"]
     with pytest.raises(CheckpointError, match=r"wn_channels: 16 .*, 8 "):
         path = run / "WaveGlow_checkpoint_6.pt"
         train.main(["-o", str(tmp_path), *common, str(path), "--epochs", "7", "--wn-channels", "8"])
@@ -145,36 +113,6 @@ def test_a_steps_loss_is_the_published_one_of_its_batch():
     with torch.enable_grad():
         _, losses = learn((2, 2))
     assert losses[0] == pytest.approx(float(total / out.z.numel()), rel=1e-5)
-
-
-_RANK_PROGRAM = """
-import sys, torch
-from tiny_waveglow import cut, segments, tiny_engine, tiny_networks
-from common import distributed
-torch.set_num_threads(1)
-ranks = distributed.start(cuda=False)
-engine = tiny_engine(tiny_networks(seed=ranks.rank), ranks=ranks)
-losses = []
-for step in range(3):
-    own = cut(segments(4, seed=step), (2, 2))[ranks.rank]
-    losses.append(engine.step([own], epoch=1).terms["likelihood_loss"])
-torch.save({"weights": engine.networks["waveglow"].state_dict(), "losses": losses}, f"{sys.argv[1]}/{ranks.rank}.pt")
-distributed.stop()
-"""
-
-
-def test_two_processes_learn_what_one_learns(tmp_path: Path):
-    run_ranks(_RANK_PROGRAM, tmp_path)
-    one = learn((4,))
-    for rank in range(2):
-        saved = torch.load(tmp_path / f"{rank}.pt", weights_only=True)
-        assert_same(one, (saved["weights"], saved["losses"]))
-
-
-def test_mixed_precision_learns_nearly_the_same():
-    engine = tiny_engine(tiny_networks(), amp_dtype=torch.bfloat16)
-    losses = [engine.step([segments(4, seed=step)], epoch=1).terms["likelihood_loss"] for step in range(3)]
-    assert losses == pytest.approx(learn((4,))[1], abs=0.02)
 
 
 def test_sigma_weighs_the_noise_alone():
@@ -233,7 +171,7 @@ def test_segments_come_from_seed_epoch_and_index_alone(tmp_path: Path):
     assert len({int(segment[0] * 32768) for segment in draws.values()}) == 6
 
 
-def test_validation_hears_the_same_segment_each_time_and_keeps_the_recording(tmp_path: Path):
+def test_validation_reads_the_same_segment_each_time_and_keeps_the_recording(tmp_path: Path):
     data = dataset(tmp_path, [9000])
     first, second = data[0], data[0]
     assert torch.equal(first.segment, second.segment)
@@ -274,7 +212,7 @@ def test_examples_are_whole_recordings_and_what_the_network_makes_of_their_mels(
     data = dataset(tmp_path, [3000, 5000, 4000])
     batch = data.collate([data[index] for index in range(3)])
     config = ModelConfig(n_flows=2, wn_layers=2, wn_channels=8)
-    networks = models.build_networks("WaveGlow", config, AudioConfig(), None)
+    networks = build_networks(config, AudioConfig(), None)
     examples = WaveGlowObjective(AudioConfig()).examples(networks, batch)
     assert [len(example.audio["generated"]) for example in examples] == [3000, 5000]
     assert torch.equal(examples[1].audio["recorded"], data[1].recording)
@@ -286,39 +224,38 @@ def test_examples_are_whole_recordings_and_what_the_network_makes_of_their_mels(
 
 def parse(*options: str):
     lists = ["--training-files", "a", "--validation-files", "b"]
-    return train.parse_args(["-m", "WaveGlow", "-o", "out", *lists, *options])
+    """Arguments and what training takes of them."""
+    args, spec = train.parse_args(["-m", "WaveGlow", "-o", "out", *lists, *options])
+    return args, spec.training.parse(args)
 
 
 def test_the_defaults_are_the_published_recipe(goldens: Path):
-    from waveglow.arg_parser import config_from_args, settings_from_args
+    from waveglow.arg_parser import model_config
 
-    args = parse()
+    args, settings = parse()
     assert (args.epochs, args.batch_size, args.epochs_per_checkpoint) == (1001, 4, 50)
     assert (args.segment_length, args.sigma) == (8000, 1.0)
     assert (args.optimizer, args.learning_rate, args.weight_decay) == ("adam", 1e-4, 0.0)
     assert args.grad_clip_thresh == float("inf")
-    settings = settings_from_args(args)
     assert settings.audio == AudioConfig()
     assert (settings.optimization.betas, settings.optimization.eps) == ((0.9, 0.999), 1e-8)
     assert {settings.optimization.schedule(*when) for when in ((1, 1), (100000, 999))} == {1e-4}
     published = json.loads((goldens / "waveglow" / "full_size_state_dicts.json").read_text())["wn_channels_512"]
-    assert config_from_args(args, settings.audio).wn_channels == published["config"]["WN_config"]["n_channels"]
+    assert model_config(settings.options, settings.audio).wn_channels == published["config"]["WN_config"]["n_channels"]
 
 
 def test_options_say_the_architecture_and_leave_a_checkpoints_where_they_are_silent():
-    from waveglow.arg_parser import config_from_args
+    from waveglow.arg_parser import model_config
 
     given = "--flows 6 --groups 16 --early-every 3 --early-size 4 --wn-channels 256 --wn-kernel-size 5 --wn-layers 7"
     expected = ModelConfig(80, 6, 16, 3, 4, 7, 5, 256)
-    assert config_from_args(parse(*given.split()), AudioConfig()) == expected
-    args = parse("--wn-layers", "4")
-    assert config_from_args(args, AudioConfig(n_mels=20), base=expected) == replace(
+    assert model_config(parse(*given.split())[1].options, AudioConfig()) == expected
+    options = parse("--wn-layers", "4")[1].options
+    assert model_config(options, AudioConfig(n_mels=20), base=expected) == replace(
         expected, wn_layers=4, n_mel_channels=20
     )
 
 
 def test_a_segment_too_short_for_a_mel_is_refused():
-    from waveglow.arg_parser import settings_from_args
-
     with pytest.raises(OptionError, match=r"^--segment-length 512: a mel needs at least 513 samples$"):
-        settings_from_args(parse("--segment-length", "512"))
+        parse("--segment-length", "512")

@@ -43,6 +43,7 @@ def gradients(layer: nn.Module, x: Tensor) -> dict[str, Tensor]:
     return {name: parameter.grad for name, parameter in layer.named_parameters()}
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.nn.utils.weight_norm:FutureWarning")  # PyTorch's older one
 @pytest.mark.parametrize("case", CASES)
 def test_weight_norm_has_the_values_gradients_and_names_of_the_older_one(case: str):
     kind, plain, shape, options = CASES[case]

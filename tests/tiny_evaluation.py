@@ -1,4 +1,4 @@
-"""Tiny checkpoints of a voice, a vocoder and a recogniser, and recordings, for tests of evaluation."""
+"""Tiny checkpoints of a voice, a vocoder and a recognizer, and recordings, for tests of evaluation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ VOICE = FastPitchConfig(
     pitch_predictor_filter_size=8,
     n_speakers=2,
 )
-EAR = JasperConfig(
+RECOGNIZER = JasperConfig(
     blocks=(BlockConfig(filters=16, repeat=1, stride=2, residual=False),), features=FeatureConfig(sample_rate=8000)
 )
 
@@ -51,7 +51,7 @@ class Tiny:
     voice: Path
     phone_voice: Path
     vocoder: Path
-    ear: Path
+    recognizer: Path
 
 
 def make_checkpoints(folder: Path) -> Tiny:
@@ -60,7 +60,7 @@ def make_checkpoints(folder: Path) -> Tiny:
         _save_voice(folder / "voice.pt", TextConfig(speakers=("ann", "bob"))),
         _save_voice(folder / "phones.pt", TextConfig(input_type="phone", symbol_set="ipa", cleaners=())),
         save_vocoder(folder / "vocoder.pt", AUDIO),
-        _save_ear(folder / "ear.pt"),
+        _save_recognizer(folder / "recognizer.pt"),
     )
 
 
@@ -103,10 +103,10 @@ def save_vocoder(path: Path, audio: AudioConfig) -> Path:
     return path
 
 
-def _save_ear(path: Path) -> Path:
+def _save_recognizer(path: Path) -> Path:
     torch.manual_seed(0)
-    networks = {"jasper": build_jasper(EAR, EAR.features.audio, None)["jasper"].state_dict()}
-    save_checkpoint(path, Checkpoint("Jasper", to_plain(EAR), EAR.features.audio, None, networks))
+    networks = {"jasper": build_jasper(RECOGNIZER, RECOGNIZER.features.audio, None)["jasper"].state_dict()}
+    save_checkpoint(path, Checkpoint("Jasper", to_plain(RECOGNIZER), RECOGNIZER.features.audio, None, networks))
     return path
 
 

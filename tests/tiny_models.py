@@ -1,4 +1,4 @@
-"""Tiny models of all packages, and how to train them by ``train.py``: the table of the tests in ``test_training_*.py``."""
+"""Tiny models of all packages, and how ``train.py`` trains them: the table of the tests of training."""
 
 import contextlib
 import os
@@ -22,6 +22,12 @@ from common.training.engine import Engine
 from common.training.trainer import Trainer
 
 ROOT = Path(__file__).resolve().parents[1]
+EPOCHS = 3
+KEPT = "--epochs-per-checkpoint 1 --keep-milestones 1 2 3"
+RUN = f"--epochs {EPOCHS} --ema-decay 0.9 {KEPT} --validation-interval 2".split()
+CUTS = {"whole": ("16", "1"), "accumulated": ("4", "4"), "processes": ("4", "2")}  # batch size and accumulation
+DECAY = 0.9
+RUN_OF_CUTS = f"--epochs 3 --ema-decay {DECAY} {KEPT} --validation-interval 1".split()
 NUMBER = r"\d+\.\d+"
 
 
@@ -106,7 +112,7 @@ MODELS = (
         architecture=" ".join(tiny_vocoder.TINY_OPTIONS[2:-2]),
         other_architecture="--mpd-periods 2 5",
         difference=r"mpd_periods: \(2, 3\) .*\(2, 5\)",
-        options="--segment-size 2048 --keep-milestones 1 2 3",
+        options="--segment-size 2048",
         log_line=(
             rf"d loss +{NUMBER} \| g loss +{NUMBER} \| mel loss +{NUMBER} \| {NUMBER} frames/s \| took {NUMBER} s \| "
             r"g lr 3\.00e-04 \| d lr 3\.00e-04"
@@ -137,7 +143,7 @@ MODELS = (
         difference="prenet_dim: 16 .*, 8 ",
         options="--load-mel-from-disk --gradient-accumulation-steps 1",
         without_dropout="--p-attention-dropout 0 --p-decoder-dropout 0",
-        dropout=("tacotron2.decoder.PRENET_DROPOUT",),
+        dropout=("tacotron2.decoder.PRENET_DROPOUT", "tacotron2.layers._DROPOUT"),
         batch_norm=True,
         log_line=(
             rf"loss +{NUMBER} \| mel loss +{NUMBER} \| postnet loss +{NUMBER} \| gate loss +{NUMBER} \| "
@@ -161,10 +167,50 @@ MODELS = (
         logged=("ctc_loss", "loss"),
         validated=("loss", "wer", "cer"),
         images=("mel",),
+        sounds=("audio_recorded",),
         texts=" recogni[sz]ed: ",
     ),
 )
 of_every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+
+
+class Runs:
+    """Runs of a model that nothing interrupts, each trained when a test first asks for it."""
+
+    def __init__(
+        self, make_once: Callable[[str, Callable[[Path], None]], Path], corpora: Path, model: TinyModel
+    ) -> None:
+        self._make_once, self._corpora, self._model = make_once, corpora, model
+
+    def _train(self, name: str, *words: str, samples: bool = False) -> Path:
+        def make(folder: Path) -> None:
+            with without_samples(not samples):
+                assert self._model.train(self._corpora, folder, *words) == 0
+
+        return self._make_once(f"{self._model.name}_{name}", make)
+
+    @property
+    def plain(self) -> Path:
+        """Three epochs, with a checkpoint each."""
+        return self._train("plain", *RUN)
+
+    @property
+    def untrained(self) -> Path:
+        """One update that changes nothing, and samples in TensorBoard."""
+        words = "--epochs 1 -lr 1e-12 --min-lr 0" if self._model.name == "Jasper" else "--epochs 1 -lr 1e-12"
+        return self._train("untrained", *words.split(), "--weight-decay", "0", "-bs", "16", samples=True)
+
+    def cut(self, name: str, *words: str) -> Path:
+        """Three updates of 16 utterances each, computed by one process in such micro-batches."""
+        with without_dropout(self._model):
+            return self._train("_".join([name, *words]), *words_of_cut(self._model, name), *words)
+
+
+def words_of_cut(model: TinyModel, name: str) -> list[str]:
+    """Options of one of ``CUTS``."""
+    size, accumulation = CUTS[name]
+    cut = ["-bs", size, "--gradient-accumulation-steps", accumulation]
+    return [*RUN_OF_CUTS, *model.without_dropout.split(), *cut]
 
 
 def logged(output: Path, name: str) -> list[float]:

@@ -58,6 +58,6 @@ def audio_config_from_args(args: argparse.Namespace, *, base: AudioConfig | None
 
 
 def features_config(folder: Path) -> AudioConfig | None:
-    """What the mels in ``folder`` are, as extract_mels.py left it beside them; None where it did not."""
+    """What the mels in ``folder`` are, by the audio.json that extract_mels.py wrote there; None without one."""
     path = folder / "audio.json"
     return from_plain(AudioConfig, read_json(path), where=str(path)) if path.is_file() else None

@@ -36,21 +36,18 @@ class Denoiser:
         window = torch.hann_window(audio.win_length, periodic=True, device=noise.device)
         self._window = F.pad(window, (before, after))  # (filter_length,)
         self._strength = strength
-        self.bias = self._spectrum(noise.float()[None], self._lengths(noise[None], None))[0, 0].abs()  # (bins,)
+        self.bias = self._spectrum(noise.float()[None], _full_lengths(noise[None]))[0, 0].abs()  # (bins,)
 
     @torch.no_grad()
     def __call__(self, waves: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """waves (B, T), lengths (B,) samples -> (B, T // hop * hop) float32, zero past an utterance's whole hops."""
-        lengths = self._lengths(waves, lengths)
+        """waves (B, T), lengths (B,) samples -> (B, T // hop * hop) float32, zero past an utterance's complete hops."""
+        lengths = _full_lengths(waves) if lengths is None else lengths
         spectrum = self._spectrum(waves.float(), lengths)
         magnitude = spectrum.abs()
         quieter = (magnitude - self._strength * self.bias).clamp(min=0)
         spectrum = torch.where(magnitude > 0, spectrum * (quieter / magnitude.clamp(min=1e-30)), 0)
         n_frames = lengths // self._hop + 1
         return self._sound(spectrum, n_frames)
-
-    def _lengths(self, waves: Tensor, lengths: Tensor | None) -> Tensor:
-        return torch.full((len(waves),), waves.size(1), device=waves.device) if lengths is None else lengths
 
     def _spectrum(self, waves: Tensor, lengths: Tensor) -> Tensor:
         """waves (B, T) -> (B, T // hop + 1, bins) complex; every utterance is reflected at its own ends."""
@@ -79,3 +76,7 @@ class Denoiser:
         n_samples = (frames.size(1) - 1) * self._hop + self._size
         columns = frames.transpose(1, 2)
         return F.fold(columns, (1, n_samples), (1, self._size), stride=(1, self._hop))[:, 0, 0]
+
+
+def _full_lengths(waves: Tensor) -> Tensor:
+    return torch.full((len(waves),), waves.size(1), device=waves.device)

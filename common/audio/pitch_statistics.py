@@ -1,4 +1,4 @@
-"""A voice's pitch statistics, and the file that keeps them beside its features."""
+"""A voice's pitch statistics, and the file that keeps them with its features."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ class PitchStatistics:
 
 
 def read_pitch_statistics(path: Path) -> PitchStatistics:
-    """The statistics in the JSON file that extract_mels.py writes beside ``pitch_char/``.
+    """The statistics in the JSON file that extract_mels.py writes next to ``pitch_char/``.
 
     Raises:
         InputError: the file is missing or malformed, or the numbers are no statistics of a voice.

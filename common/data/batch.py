@@ -1,7 +1,8 @@
 """What every dataset and batch offers to the training loop."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 
@@ -26,25 +27,23 @@ class Batch:
 
     def to(self: B, device: torch.device) -> B:
         """The same batch with every tensor on ``device`` (asynchronously from pinned memory)."""
-        moved = {
-            field.name: value.to(device, non_blocking=True)
-            for field in fields(self)
-            if isinstance(value := getattr(self, field.name), torch.Tensor)
-        }
-        return replace(self, **moved)
+        return self._with_tensors(lambda tensor: tensor.to(device, non_blocking=True))
 
     def pin_memory(self: B) -> B:
         """The same batch in page-locked memory; the data loader calls this when it feeds a GPU."""
-        pinned = {
-            field.name: value.pin_memory()
-            for field in fields(self)
-            if isinstance(value := getattr(self, field.name), torch.Tensor)
+        return self._with_tensors(torch.Tensor.pin_memory)
+
+    def _with_tensors(self: B, change: Callable[[torch.Tensor], torch.Tensor]) -> B:
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        changed: dict[str, Any] = {
+            name: change(value) for name, value in values.items() if isinstance(value, torch.Tensor)
         }
-        return replace(self, **pinned)
+        return replace(self, **changed)
 
 
-class Draw(NamedTuple):
-    """An utterance as it is drawn in one epoch, for datasets that give another part of it each time."""
+@dataclass(frozen=True)
+class Draw:
+    """An utterance in one epoch, for datasets that give another part of it each time."""
 
     index: int
     epoch: int
@@ -53,21 +52,23 @@ class Draw(NamedTuple):
 class Dataset(Protocol):
     """A map-style dataset whose utterances can be compared by length before they are loaded.
 
-    One that gives random parts of utterances also has ``draw(index, *, epoch)``, whose randomness comes from its two
-    arguments and a seed alone: training calls it instead of ``__getitem__``, in any process and order.
+    Training takes utterances by ``draw``, in any process and order: what is random in it comes from its two arguments
+    and the dataset's seed alone. Validation takes them by ``__getitem__``, always the same.
     """
 
     lengths: list[int]  # relative lengths, any unit: only their order matters
 
     def __len__(self) -> int: ...
 
-    def __getitem__(self, index: int) -> object: ...
+    def __getitem__(self, index: int) -> Any: ...
+
+    def draw(self, index: int, *, epoch: int) -> Any: ...
 
     def collate(self, items: list) -> Batch: ...
 
 
 class ErrorsAsItems:
-    """A dataset whose user errors travel through loader processes as values, to be raised where they are one line.
+    """A dataset that gives user errors as items, to be raised in the main process, where they are one line.
 
     The loader would otherwise raise them with the worker's traceback in their text.
     """

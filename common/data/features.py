@@ -6,12 +6,13 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from common.audio.arguments import features_config
 from common.audio.mel import MelExtractor
 from common.audio.wav import check_wav
-from common.config import AudioConfig, differences, from_plain
+from common.config import AudioConfig, differences
 from common.data.filelist import FilelistEntry
 from common.errors import InputError
-from common.files import load_tensor, read_json
+from common.files import load_tensor
 
 
 def load_feature(folder: Path, entry: FilelistEntry, column: str) -> Tensor:
@@ -65,24 +66,22 @@ def check_made_with(folder: Path, audio: AudioConfig, *, name: str) -> None:
     Raises:
         InputError: the features, called ``name``, were made otherwise than ``audio`` says; lists what differs.
     """
-    path = folder / "audio.json"
-    if not path.is_file():
-        return
-    made_with = from_plain(AudioConfig, read_json(path), where=str(path))
-    if lines := differences(made_with, audio, names=(f"the {name}", "the options")):
+    made_with = features_config(folder)
+    if made_with and (lines := differences(made_with, audio, names=(f"the {name}", "the options"))):
         verb = "was" if name == "pitch" else "were"
-        raise InputError(f"{path}: the {name} {verb} made with other audio settings: {'; '.join(lines)}")
+        raise InputError(
+            f"{folder / 'audio.json'}: the {name} {verb} made with other audio settings: {'; '.join(lines)}"
+        )
 
 
 def recorded_samples(folder: Path, entry: FilelistEntry, extractor: MelExtractor) -> int:
     """Samples of a line's recording, by its header alone.
 
     Raises:
-        InputError: it is missing, not as ``extractor`` hears, or too short for a mel.
+        InputError: it is missing, not as ``extractor`` reads, or too short for a mel.
     """
     path = folder / entry.fields["wav"]
     n_samples = check_wav(path, sampling_rate=extractor.config.sampling_rate, where=entry.where).n_samples
     if n_samples < extractor.min_samples:
-        wanted = extractor.min_samples
-        raise InputError(f"{path}: {n_samples} samples, a mel needs at least {wanted} ({entry.where})")
+        raise InputError(f"{path}: {n_samples} samples, a mel needs at least {extractor.min_samples} ({entry.where})")
     return n_samples

@@ -27,7 +27,7 @@ def read_filelist(
 ) -> list[FilelistEntry]:
     """Read ``columns``, then as many of ``optional`` as the list has, from each line of a UTF-8 file.
 
-    Blank lines are skipped. Every column but ``text`` and ``speaker`` is a path, which must stay inside the dataset
+    Empty lines are skipped. Every column but ``text`` and ``speaker`` is a path, which must stay inside the dataset
     (what is computed from it goes to the same place of another folder) unless it may be ``anywhere``. A missing or
     empty list, undecodable bytes, a wrong number of columns and an empty field (unless its column is in
     ``may_be_empty``) are InputErrors that name the line.
@@ -56,7 +56,7 @@ def read_filelist(
 
 
 def first_fields(path: Path) -> list[str]:
-    """Fields of the first line that is not blank, to see what a list holds before it is read in earnest.
+    """Fields of the first line that is not empty: peek at what a list holds.
 
     One empty field where the list is empty or cannot be read, which `read_filelist` explains.
     """

@@ -1,4 +1,4 @@
-"""What vocoders train on: recordings of a list, read whole or in part, and where their random segments begin."""
+"""What vocoders train on: recordings of a list, read completely or in part, and where their random segments begin."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -45,9 +45,9 @@ class Recordings:
         if index in self._peaks:
             part = load_wav(path, sampling_rate=rate, where=entry.where, start=start, n_samples=n_samples)
         else:
-            whole = load_wav(path, sampling_rate=rate, where=entry.where)
-            self._peaks[index] = float(whole.abs().max()) or 1.0  # silence stays silent
-            part = whole[start : start + n_samples].clone()
+            wave = load_wav(path, sampling_rate=rate, where=entry.where)
+            self._peaks[index] = float(wave.abs().max()) or 1.0  # silence stays silent
+            part = wave[start : start + n_samples].clone()
         return part / self._peaks[index] * self._audio.peak
 
     def _check_wav(self, entry: FilelistEntry) -> int:

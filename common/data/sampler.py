@@ -13,7 +13,7 @@ class GlobalBatchSampler:
     """Draws the utterances of each update from seed and epoch alone, whatever the number of processes.
 
     The global batch (processes x accumulation steps x batch size) is drawn first; then it is sorted by length and
-    cut into micro-batches of like length. In each accumulation step all processes get neighbouring pieces, so that
+    cut into length-bucketed micro-batches. In each accumulation step all processes get neighboring pieces, so that
     none waits for a longer one. Utterances that do not fill a last global batch are left out of that epoch.
 
     Iterating gives this process's micro-batches, lists of utterance indices, ``accumulation`` of them an update.
@@ -62,7 +62,7 @@ class GlobalBatchSampler:
 
 
 class EpochDraws:
-    """The same micro-batches as a sampler's, of utterances that know their epoch."""
+    """The micro-batches of a sampler as `Draw`s: utterances with their epoch."""
 
     def __init__(self, sampler: GlobalBatchSampler) -> None:
         self._sampler = sampler
@@ -77,7 +77,7 @@ class EpochDraws:
 
 
 class ValidationSampler:
-    """This process's share of a validation set in batches of like length, each utterance once."""
+    """This process's share of a validation set in length-bucketed batches, each utterance once."""
 
     def __init__(self, lengths: Sequence[int], *, batch_size: int, ranks: Ranks) -> None:
         order = sorted(range(len(lengths)), key=lambda index: (lengths[index], index))

@@ -215,7 +215,7 @@ def _extremes(wave: np.ndarray) -> tuple[float, int, float, int]:
 
 
 def _flat_samples(wave: np.ndarray, extreme: float) -> int:
-    """Samples that stand at the extreme with as many neighbours as a recorded wave's crest never has there."""
+    """Samples that stand at the extreme with as many neighbors as a recorded wave's crest never has there."""
     runs = _runs(wave >= extreme - FLAT_TOLERANCE * abs(extreme))
     return sum(end - start for start, end in runs if end - start >= FLAT_TOP)
 

@@ -15,6 +15,7 @@ from common.data_report.arguments import Limits
 from common.data_report.clip import Clip, measured
 from common.extraction.corpus import refuse_duplicates
 from common.extraction.features import Utterance
+from common.text.symbols import name_symbol
 
 REFUSED, SUSPICIOUS = "refused", "suspicious"
 LEAST_VOICED = 0.05  # of the values of pitch
@@ -256,8 +257,3 @@ def _outliers(clips: Sequence[Clip], limits: Limits) -> Iterator[Finding]:
             distance = abs(value - median) / deviation
             if distance > limits.outlier:
                 yield _finding(clip, kind, f"{words.format(shown(value), shown(median))} ({distance:.0f} deviations)")
-
-
-def name_symbol(symbol: str) -> str:
-    """A symbol with its code points, since many look alike."""
-    return f"{symbol!r} ({' '.join(f'U+{ord(character):04X}' for character in symbol)})"

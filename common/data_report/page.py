@@ -58,7 +58,7 @@ def page(report: DataReport, charts: Sequence[Chart]) -> str:
         "<h3>Speakers</h3>",
         _table(speaker_rows(report)),
         "<h3>Files</h3>",
-        _table([("samples", "clips"), *((name, str(count)) for name, count in report.formats)]),
+        _table([("samples", "clips"), *((name, str(count)) for name, count in report.formats.items())]),
     ]
     for heading, characters in (
         (f"Characters that {report.text.symbol_set} lacks", report.unknown),

@@ -11,15 +11,7 @@ from common.data_report.charts import draw
 from common.data_report.clip import measure, measured
 from common.data_report.findings import find_issues
 from common.data_report.page import page
-from common.data_report.summary import (
-    DataReport,
-    characters,
-    distributions,
-    formats,
-    notes,
-    summarize_speakers,
-    to_json,
-)
+from common.data_report.summary import DataReport, to_json
 from common.errors import InputError
 from common.extraction.corpus import read_lists
 from common.extraction.features import ExtractionPlan
@@ -53,22 +45,8 @@ def analyze_corpus(
     clips.sort(key=lambda clip: clip.utterance.index)
     rates = Counter(sound.sampling_rate for _, sound in measured(clips))
     audio = audio_of(rates.most_common(1)[0][0] if rates else None)
-    speakers = summarize_speakers(clips)
-    return DataReport(
-        dataset=dataset,
-        lists=tuple(lists),
-        audio=audio,
-        text=text,
-        limits=limits,
-        clips=tuple(clips),
-        findings=tuple(find_issues(clips, audio=audio, limits=limits, max_wav_value=max_wav_value)),
-        speakers=speakers,
-        distributions=distributions(clips),
-        formats=formats(clips),
-        unknown=characters(clips, before_cleaning=False),
-        rewritten=characters(clips, before_cleaning=True),
-        notes=notes(clips, speakers, audio, lists),
-    )
+    findings = find_issues(clips, audio=audio, limits=limits, max_wav_value=max_wav_value)
+    return DataReport(dataset, tuple(lists), audio, text, limits, tuple(clips), tuple(findings))
 
 
 def open_output(folder: Path) -> None:

@@ -1,8 +1,9 @@
 """What a corpus is like: distributions, speakers, file formats, characters, and the JSON of all figures."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,29 +12,29 @@ import numpy as np
 from common.audio.pitch import statistics
 from common.config import AudioConfig, TextConfig, to_plain
 from common.data_report.arguments import Limits
-from common.data_report.clip import PITCH_EDGES, Clip, measured, quantile
+from common.data_report.clip import PITCH_EDGES, Clip, Sound, measured, quantile
 from common.data_report.findings import KINDS, SMALLEST_GROUP, Finding
 from common.errors import InputError
 
 PLACES = 5  # lines named for a character
 FEW_CLIPS = 20  # of a speaker: too few to learn a voice from
 
-# name -> unit, and how many digits after the point it is shown with
-FIGURES = {
-    "duration": ("s", 2),
-    "speaking rate": ("symbols/s", 1),
-    "leading silence": ("s", 2),
-    "trailing silence": ("s", 2),
-    "longest pause": ("s", 2),
-    "speech level": ("dBFS", 1),
-    "peak": ("dBFS", 1),
-    "noise": ("dBFS", 1),
-    "clipped samples": ("%", 4),
-    "DC offset": ("of full scale", 5),
-    "pitch, 5 %": ("Hz", 0),
-    "pitch, median": ("Hz", 0),
-    "pitch, 95 %": ("Hz", 0),
-    "voiced": ("%", 0),
+# name -> unit, how many digits after the point it is shown with, and its value for a clip; None: the clip has none
+FIGURES: dict[str, tuple[str, int, Callable[[Clip, Sound], float | None]]] = {
+    "duration": ("s", 2, lambda clip, sound: sound.seconds),
+    "speaking rate": ("symbols/s", 1, lambda clip, sound: clip.speaking_rate),
+    "leading silence": ("s", 2, lambda clip, sound: sound.leading),
+    "trailing silence": ("s", 2, lambda clip, sound: sound.trailing),
+    "longest pause": ("s", 2, lambda clip, sound: sound.pause),
+    "speech level": ("dBFS", 1, lambda clip, sound: sound.level),
+    "peak": ("dBFS", 1, lambda clip, sound: sound.peak),
+    "noise": ("dBFS", 1, lambda clip, sound: sound.noise),
+    "clipped samples": ("%", 4, lambda clip, sound: 100 * sound.clipping),
+    "DC offset": ("of full scale", 5, lambda clip, sound: sound.dc_offset),
+    "pitch, 5 %": ("Hz", 0, lambda clip, sound: sound.pitch_below(0.05)),
+    "pitch, median": ("Hz", 0, lambda clip, sound: sound.pitch_below(0.5)),
+    "pitch, 95 %": ("Hz", 0, lambda clip, sound: sound.pitch_below(0.95)),
+    "voiced": ("%", 0, lambda clip, sound: 100 * sound.voiced),
 }
 
 
@@ -85,12 +86,51 @@ class DataReport:
     limits: Limits
     clips: tuple[Clip, ...]
     findings: tuple[Finding, ...]
-    speakers: tuple[SpeakerSummary, ...]
-    distributions: dict[str, Distribution]
-    formats: tuple[tuple[str, int], ...]  # "WAV PCM_16, 22050 Hz, 1 channel" -> clips
-    unknown: tuple[Character, ...]
-    rewritten: tuple[Character, ...]
-    notes: tuple[str, ...]
+
+    @cached_property
+    def speakers(self) -> tuple[SpeakerSummary, ...]:
+        """Each speaker of the lists, by name."""
+        groups = defaultdict(list)
+        for clip in self.clips:
+            groups[clip.utterance.speaker or ""].append(clip)
+        return tuple(_summarize(name, groups[name]) for name in sorted(groups))
+
+    @cached_property
+    def distributions(self) -> dict[str, Distribution]:
+        """FIGURES over the clips."""
+        values = defaultdict(list)
+        for clip, sound in measured(self.clips):
+            for name, value in figures(clip, sound).items():
+                values[name].append(value)
+        return {
+            name: Distribution(*map(float, np.percentile(values[name], (0, 5, 50, 95, 100))))
+            for name in FIGURES
+            if name in values
+        }
+
+    @cached_property
+    def formats(self) -> dict[str, int]:
+        """What the files are ("WAV PCM_16, 22050 Hz, 1 channel") -> clips, the most frequent first."""
+        counts: Counter[str] = Counter()
+        for _, sound in measured(self.clips):
+            channels = f"{sound.n_channels} channel{'s' if sound.n_channels != 1 else ''}"
+            counts[f"{sound.container} {sound.subtype}, {sound.sampling_rate} Hz, {channels}"] += 1
+        return dict(counts.most_common())
+
+    @property
+    def unknown(self) -> tuple[Character, ...]:
+        """Characters of cleaned transcripts that the symbol set lacks."""
+        return _characters((clip.utterance.where, clip.transcript.unknown) for clip in self.clips)
+
+    @property
+    def rewritten(self) -> tuple[Character, ...]:
+        """Characters that the symbol set lacks and the cleaners rewrite."""
+        return _characters((clip.utterance.where, clip.transcript.rewritten) for clip in self.clips)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What concerns the corpus, not single clips."""
+        return tuple(_notes(self))
 
     @property
     def seconds(self) -> float:
@@ -110,49 +150,10 @@ class DataReport:
         return groups
 
 
-def figures(clip: Clip) -> dict[str, float]:
+def figures(clip: Clip, sound: Sound) -> dict[str, float]:
     """FIGURES of one clip, those that it has."""
-    if (sound := clip.sound) is None:
-        return {}
-    values = {
-        "duration": sound.seconds,
-        "leading silence": sound.leading,
-        "trailing silence": sound.trailing,
-        "longest pause": sound.pause,
-        "speech level": sound.level,
-        "peak": sound.peak,
-        "noise": sound.noise,
-        "clipped samples": 100 * sound.clipping,
-        "DC offset": sound.dc_offset,
-        "voiced": 100 * sound.voiced,
-    }
-    if (rate := clip.speaking_rate) is not None:
-        values["speaking rate"] = rate
-    for name, part in (("5 %", 0.05), ("median", 0.5), ("95 %", 0.95)):
-        if (pitch := sound.pitch_below(part)) is not None:
-            values[f"pitch, {name}"] = pitch
-    return values
-
-
-def distributions(clips: Iterable[Clip]) -> dict[str, Distribution]:
-    """FIGURES over the clips."""
-    values = defaultdict(list)
-    for clip in clips:
-        for name, value in figures(clip).items():
-            values[name].append(value)
-    return {
-        name: Distribution(*map(float, np.percentile(values[name], (0, 5, 50, 95, 100))))
-        for name in FIGURES
-        if name in values
-    }
-
-
-def summarize_speakers(clips: Iterable[Clip]) -> tuple[SpeakerSummary, ...]:
-    """Each speaker of the lists, by name."""
-    groups = defaultdict(list)
-    for clip in clips:
-        groups[clip.utterance.speaker or ""].append(clip)
-    return tuple(_summarize(name, groups[name]) for name in sorted(groups))
+    values = {name: value(clip, sound) for name, (_, _, value) in FIGURES.items()}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _summarize(name: str, clips: Sequence[Clip]) -> SpeakerSummary:
@@ -181,51 +182,35 @@ def _summarize(name: str, clips: Sequence[Clip]) -> SpeakerSummary:
     )
 
 
-def formats(clips: Iterable[Clip]) -> tuple[tuple[str, int], ...]:
-    """What the files are, the most frequent first."""
-    counts: Counter[str] = Counter()
-    for _, sound in measured(clips):
-        channels = f"{sound.n_channels} channel{'s' if sound.n_channels != 1 else ''}"
-        counts[f"{sound.container} {sound.subtype}, {sound.sampling_rate} Hz, {channels}"] += 1
-    return tuple(counts.most_common())
-
-
-def characters(clips: Iterable[Clip], *, before_cleaning: bool) -> tuple[Character, ...]:
-    """Characters that the symbol set lacks, the most frequent first."""
+def _characters(found: Iterable[tuple[str, dict[str, int]]]) -> tuple[Character, ...]:
+    """Lines and the characters found in them -> each character, the most frequent first."""
     counts: Counter[str] = Counter()
     places = defaultdict(list)
-    for clip in clips:
-        found = clip.transcript.rewritten if before_cleaning else clip.transcript.unknown
-        counts.update(found)
-        for symbol in found:
-            places[symbol].append(clip.utterance.where)
+    for where, characters in found:
+        counts.update(characters)
+        for symbol in characters:
+            places[symbol].append(where)
     return tuple(
         Character(symbol, count, len(places[symbol]), tuple(places[symbol][:PLACES]))
         for symbol, count in counts.most_common()
     )
 
 
-def notes(
-    clips: Sequence[Clip], speakers: Sequence[SpeakerSummary], audio: AudioConfig, lists: Sequence[Path]
-) -> tuple[str, ...]:
-    """What concerns the corpus, not single clips."""
-    lines = []
-    if audio.sampling_rate != AudioConfig().sampling_rate:
-        rate = audio.sampling_rate
-        lines.append(f"pass --sampling-rate {rate} to the extraction too; its default is {AudioConfig().sampling_rate}")
-    if len(clips) < SMALLEST_GROUP:
-        lines.append(f"fewer than {SMALLEST_GROUP} clips: too few to tell which rate, level or pitch is odd")
-    if len(speakers) > 1:
-        few = [f"{speaker.name} ({speaker.n_clips})" for speaker in speakers if speaker.n_clips < FEW_CLIPS]
-        if few:
-            lines.append(f"speakers of fewer than {FEW_CLIPS} clips: {', '.join(few)}")
-    first = {clip.utterance.speaker for clip in clips if clip.utterance.list_index == 0}
-    for index, path in enumerate(lists[1:], start=1):
-        others = {clip.utterance.speaker for clip in clips if clip.utterance.list_index == index} - first
-        if others:
-            names = ", ".join(sorted(name or "none" for name in others))
-            lines.append(f"{path} has speakers that {lists[0]} lacks: {names}")
-    return tuple(lines)
+def _notes(report: DataReport) -> Iterator[str]:
+    rate, usual = report.audio.sampling_rate, AudioConfig().sampling_rate
+    if rate != usual:
+        yield f"pass --sampling-rate {rate} to the extraction too; its default is {usual}"
+    if len(report.clips) < SMALLEST_GROUP:
+        yield f"fewer than {SMALLEST_GROUP} clips: too few to say which rate, level or pitch is odd"
+    few = [f"{speaker.name} ({speaker.n_clips})" for speaker in report.speakers if speaker.n_clips < FEW_CLIPS]
+    if few and len(report.speakers) > 1:
+        yield f"speakers of fewer than {FEW_CLIPS} clips: {', '.join(few)}"
+    by_list = defaultdict(set)
+    for clip in report.clips:
+        by_list[clip.utterance.list_index].add(clip.utterance.speaker or "none")
+    for index, path in enumerate(report.lists[1:], start=1):
+        if others := sorted(by_list[index] - by_list[0]):
+            yield f"{path} has speakers that {report.lists[0]} lacks: {', '.join(others)}"
 
 
 def to_json(report: DataReport) -> dict[str, Any]:
@@ -244,7 +229,7 @@ def to_json(report: DataReport) -> dict[str, Any]:
             name: {"unit": FIGURES[name][0], **asdict(values)} for name, values in report.distributions.items()
         },
         "speakers": [asdict(speaker) for speaker in report.speakers],
-        "formats": dict(report.formats),
+        "formats": report.formats,
         "unknown_symbols": [asdict(character) for character in report.unknown],
         "rewritten_characters": [asdict(character) for character in report.rewritten],
         "notes": list(report.notes),
@@ -258,7 +243,8 @@ def _clip_to_plain(clip: Clip) -> dict[str, Any]:
     item = clip.utterance
     plain: dict[str, Any] = {"where": item.where, "wav": item.wav, "speaker": item.speaker}
     plain |= {"n_symbols": clip.transcript.n_tokens, "cleaned_text": clip.transcript.cleaned}
-    if clip.sound is not None:
+    if (sound := clip.sound) is not None:
         names = ("sampling_rate", "n_channels", "container", "subtype", "n_samples")
-        plain |= {name: getattr(clip.sound, name) for name in names} | {"samples_blake2b": clip.sound.digest}
-    return plain | figures(clip)
+        plain |= {name: getattr(sound, name) for name in names} | {"samples_blake2b": sound.digest}
+        plain |= figures(clip, sound)
+    return plain

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from common.data_report.clip import measured
-from common.data_report.findings import KINDS, REFUSED, name_symbol
+from common.data_report.findings import KINDS, REFUSED
 from common.data_report.summary import FIGURES, Character, DataReport
+from common.text.symbols import name_symbol
 
 SHOWN = 10  # findings of a kind on the terminal; the page has them all
 SHOWN_SPEAKERS = 20
@@ -30,7 +31,7 @@ def distribution_rows(report: DataReport) -> Rows:
     """A heading and a row for each figure."""
     rows: Rows = [("", "minimum", "5 %", "median", "95 %", "maximum", "unit")]
     for name, values in report.distributions.items():
-        unit, digits = FIGURES[name]
+        unit, digits, _ = FIGURES[name]
         shown = (values.minimum, values.low, values.median, values.high, values.maximum)
         rows.append((name, *(f"{value:.{digits}f}" for value in shown), unit))
     return rows
@@ -72,7 +73,7 @@ def terminal(report: DataReport) -> str:
     lines = [headline(report)]
     if len(report.lists) > 1:
         lines += columns(list_rows(report))
-    lines += [f"  {name}: {count}" for name, count in report.formats]
+    lines += [f"  {name}: {count}" for name, count in report.formats.items()]
     lines += columns(distribution_rows(report))
     if len(report.speakers) > 1:
         rows = speaker_rows(report)

@@ -1,1 +1,1 @@
-"""Listening to a voice: what it says, how far it is from recordings, how fast it is, and a report of all that."""
+"""How good a voice is: error rates, distance from recordings, speed, and a report of them."""

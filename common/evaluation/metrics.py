@@ -1,6 +1,6 @@
-"""How far synthesised speech is from a reference saying the same: mel-cepstral distortion and F0 error.
+"""How far synthesized speech is from a reference recording: mel-cepstral distortion and F0 error.
 
-Both are measured after alignment by dynamic time warping, so neither counts a different pace.
+Both are measured after alignment by dynamic time warping, so a different pace does not count.
 """
 
 import math
@@ -14,8 +14,8 @@ from scipy.fft import dct
 from common.errors import AudioError
 
 N_COEFFICIENTS = 13  # of the mel-cepstrum, without c0 (the loudness)
-DB_PER_NEPER = 10 * math.sqrt(2) / math.log(10)  # dB a unit of cepstral distance, see mel_cepstral_distortion
-FLOOR_DB = 60.0  # dB below the utterance's loudest mel value: what is weaker is as silent as silence
+DB_PER_NEPER = 10 * math.sqrt(2) / math.log(10)  # dB a unit of cepstral distance, see mean_distortion
+FLOOR_DB = 60.0  # dB below the utterance's loudest mel value: weaker values are raised to it
 SILENCE_DB = 50.0  # dB below it: frames without a band louder than this are silence
 
 N_MELS = 80
@@ -26,7 +26,7 @@ F0_MIN, F0_MAX = 60.0, 500.0  # Hz, where Praat looks for F0
 
 @dataclass(frozen=True)
 class SpeechDistance:
-    """What ``compare_speech`` measures, over aligned pairs of frames of which at least one is no silence."""
+    """Figures of `compare_speech`, over aligned pairs of frames that are not both silence."""
 
     mcd_db: float  # mel-cepstral distortion
     f0_rmse_hz: float  # over pairs voiced in both; NaN if there are none
@@ -37,7 +37,7 @@ class SpeechDistance:
 
 @dataclass(frozen=True)
 class SpeechFrames:
-    """A wave as it is compared: frames ``hop_s`` apart from 0 s."""
+    """Frames of a wave, ``hop_s`` apart from 0 s."""
 
     log_mel: np.ndarray  # (N_MELS, F) natural log, 0 at its largest value, floored
     f0: np.ndarray  # (F,) Hz, 0 where unvoiced
@@ -46,33 +46,33 @@ class SpeechFrames:
 
 @dataclass(frozen=True)
 class SpeechComparison:
-    """Two waves, which of their frames belong together, and how far these are from each other."""
+    """Two waves, their aligned frames, and the distance of these."""
 
     reference: SpeechFrames
-    synthesised: SpeechFrames
-    pairs: np.ndarray  # (P, 2) frames of the reference and of the synthesised wave
+    synthesized: SpeechFrames
+    pairs: np.ndarray  # (P, 2) frames of the reference and of the synthesized wave
     distance: SpeechDistance
 
 
-def compare_speech(reference: np.ndarray, synthesised: np.ndarray, *, sampling_rate: int) -> SpeechDistance:
-    """The distance of wave ``synthesised`` (T2,) from wave ``reference`` (T1,), both of ``sampling_rate`` Hz.
+def compare_speech(reference: np.ndarray, synthesized: np.ndarray, *, sampling_rate: int) -> SpeechDistance:
+    """The distance of wave ``synthesized`` (T2,) from wave ``reference`` (T1,), both of ``sampling_rate`` Hz.
 
-    Loudness does not count: each wave is seen relative to its own loudest moment. Raises AudioError for a wave
+    Loudness does not count: each wave is measured relative to its own loudest moment. Raises AudioError for a wave
     that is empty, silent or not finite.
     """
-    return compare_speech_frames(reference, synthesised, sampling_rate=sampling_rate).distance
+    return compare_speech_frames(reference, synthesized, sampling_rate=sampling_rate).distance
 
 
-def compare_speech_frames(reference: np.ndarray, synthesised: np.ndarray, *, sampling_rate: int) -> SpeechComparison:
-    """As ``compare_speech``, with all that the distance is computed from."""
-    left, right = (speech_frames(wave, sampling_rate=sampling_rate) for wave in (reference, synthesised))
-    pairs = _speech_pairs(left.log_mel, right.log_mel)
+def compare_speech_frames(reference: np.ndarray, synthesized: np.ndarray, *, sampling_rate: int) -> SpeechComparison:
+    """`compare_speech` with the frames and pairs that it is computed from."""
+    left, right = (speech_frames(wave, sampling_rate=sampling_rate) for wave in (reference, synthesized))
+    pairs = speech_pairs(left.log_mel, right.log_mel)
     first, second = left.f0[pairs[:, 0]], right.f0[pairs[:, 1]]
     both = (first > 0) & (second > 0)
     hz = first[both] - second[both]
     cents = 1200 * np.log2(first[both] / second[both])
     distance = SpeechDistance(
-        mcd_db=_mean_distortion(left.log_mel, right.log_mel, pairs),
+        mcd_db=mean_distortion(left.log_mel, right.log_mel, pairs),
         f0_rmse_hz=_root_mean_square(hz),
         f0_rmse_cents=_root_mean_square(cents),
         voicing_error=float(np.mean((first > 0) != (second > 0))),
@@ -88,18 +88,6 @@ def speech_frames(wave: np.ndarray, *, sampling_rate: int) -> SpeechFrames:
     return SpeechFrames(floored(log_mel), f0, _hop_length(sampling_rate) / sampling_rate)
 
 
-def mel_cepstral_distortion(reference: np.ndarray, synthesised: np.ndarray) -> float:
-    """Mel-cepstral distortion in dB of two log-mel-spectrograms (n_mels, F1) and (n_mels, F2), after alignment.
-
-    Natural logarithms of amplitudes. With the mel-cepstrum as the cosine series of the log amplitude,
-    10 sqrt(2) / ln 10 times the distance of two cepstra is the root mean square over the mel axis of the
-    difference of the two smoothed spectra in dB (Kubichek 1993), whatever the number of mel channels. The mean
-    runs over aligned pairs in which at least one frame is not silence.
-    """
-    left, right = floored(reference), floored(synthesised)
-    return _mean_distortion(left, right, _speech_pairs(left, right))
-
-
 def mel_cepstrum(log_mel: np.ndarray, *, n_coefficients: int = N_COEFFICIENTS) -> np.ndarray:
     """Coefficients 1 to ``n_coefficients`` of the cosine series of each frame: (n_mels, F) -> (F, n_coefficients)."""
     n_mels = log_mel.shape[0]
@@ -112,9 +100,9 @@ def floored(log_mel: np.ndarray) -> np.ndarray:
     return np.maximum(log_mel - log_mel.max(), -FLOOR_DB * math.log(10) / 20)
 
 
-def align(reference: np.ndarray, synthesised: np.ndarray) -> np.ndarray:
+def align(reference: np.ndarray, synthesized: np.ndarray) -> np.ndarray:
     """Pairs of frames (P, 2) on the cheapest monotonic path between two cepstra (F1, C) and (F2, C)."""
-    _, path = librosa.sequence.dtw(reference.T, synthesised.T, metric="euclidean")
+    _, path = librosa.sequence.dtw(reference.T, synthesized.T, metric="euclidean")
     return path[::-1]
 
 
@@ -157,21 +145,27 @@ def _log_mel(wave: np.ndarray, *, sampling_rate: int) -> np.ndarray:
     return np.log(np.maximum(mel, np.finfo(np.float32).tiny))
 
 
-def _speech_pairs(reference: np.ndarray, synthesised: np.ndarray) -> np.ndarray:
+def speech_pairs(reference: np.ndarray, synthesized: np.ndarray) -> np.ndarray:
     """Aligned pairs (P, 2) of two floored log-mels, without those in which both frames are silence.
 
-    What is before the first and after the last frame of speech is left out first, or a longer silence in one
-    would have to be paired with speech in the other.
+    Silence before the first and after the last frame of speech is left out first; otherwise a longer one would be
+    paired with speech.
     """
-    spoken = [log_mel.max(axis=0) > -SILENCE_DB * math.log(10) / 20 for log_mel in (reference, synthesised)]
+    spoken = [log_mel.max(axis=0) > -SILENCE_DB * math.log(10) / 20 for log_mel in (reference, synthesized)]
     (first, end), (second, second_end) = ((frames.argmax(), len(frames) - frames[::-1].argmax()) for frames in spoken)
-    pairs = align(mel_cepstrum(reference[:, first:end]), mel_cepstrum(synthesised[:, second:second_end]))
+    pairs = align(mel_cepstrum(reference[:, first:end]), mel_cepstrum(synthesized[:, second:second_end]))
     pairs = pairs + np.array([first, second])
     return pairs[spoken[0][pairs[:, 0]] | spoken[1][pairs[:, 1]]]
 
 
-def _mean_distortion(reference: np.ndarray, synthesised: np.ndarray, pairs: np.ndarray) -> float:
-    difference = mel_cepstrum(reference)[pairs[:, 0]] - mel_cepstrum(synthesised)[pairs[:, 1]]
+def mean_distortion(reference: np.ndarray, synthesized: np.ndarray, pairs: np.ndarray) -> float:
+    """Mel-cepstral distortion in dB of two floored log-mels (n_mels, F1) and (n_mels, F2), over aligned pairs.
+
+    Natural logarithms of amplitudes. With the mel-cepstrum as the cosine series of the log amplitude,
+    10 sqrt(2) / ln 10 times the distance of two cepstra is the root mean square over the mel axis of the
+    difference of the two smoothed spectra in dB (Kubichek 1993), whatever the number of mel channels.
+    """
+    difference = mel_cepstrum(reference)[pairs[:, 0]] - mel_cepstrum(synthesized)[pairs[:, 1]]
     return float(DB_PER_NEPER * np.linalg.norm(difference, axis=1).mean())
 
 

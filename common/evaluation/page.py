@@ -1,4 +1,4 @@
-"""An evaluation as one HTML page: a table, and of each utterance players, transcripts and pictures."""
+"""An evaluation as one HTML page: a table, and for each utterance players, transcripts and a plot."""
 
 import base64
 import difflib
@@ -11,11 +11,18 @@ from urllib.parse import quote
 import soundfile
 
 from common.errors import InputError
-from common.evaluation.evaluator import Folder
-from common.evaluation.results import Column, Result, averages, columns_with_values
+from common.evaluation.results import (
+    PAGE,
+    Column,
+    EvaluationFolder,
+    Result,
+    averages,
+    columns_with_values,
+    writing,
+)
 from common.files import write_text
 
-EMBEDDED_BYTES = 48 * 2**20  # pages that would be larger with everything in them refer to the files beside them
+EMBEDDED_BYTES = 48 * 2**20  # larger pages refer to the files in their folder instead of holding them
 BASE64_GROWTH = 4 / 3
 
 _STYLE = """
@@ -35,79 +42,58 @@ mark { background: #ffd2c2; }
 """
 
 
-def save_page(folder: Folder, results: Sequence[Result], *, title: str, settings: dict[str, str]) -> None:
-    """Write the page; sounds and pictures are inside it, or beside it where that would make it too large.
+def save_page(folder: EvaluationFolder, results: Sequence[Result], *, title: str, facts: dict[str, str]) -> None:
+    """Write the page, with sounds and plots in it, or links to their files where it would be too large.
 
     Raises:
-        InputError: it, or a file that belongs into it, cannot be written or read.
+        InputError: it cannot be written, or a file for it cannot be read.
     """
-    media = _Media(folder, embed=_size(folder, results) <= EMBEDDED_BYTES)
+    # FLAC is smaller than the files that are counted here.
+    size = sum(path.stat().st_size for result in results for path in folder.files(result) if path.is_file())
+    media = _Media(folder, embed=BASE64_GROWTH * size <= EMBEDDED_BYTES)
     columns = columns_with_values(results)
     parts = [
         "<!DOCTYPE html>",
         f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style></head>',
         f"<body><h1>{escape(title)}</h1>",
-        _definitions({name: escape(value) for name, value in settings.items()}),
+        _definitions({name: escape(value) for name, value in facts.items()}),
         _table(results, columns),
         *(_section(result, columns, media, number) for number, result in enumerate(results)),
         "</body></html>\n",
     ]
-    try:
-        write_text(folder.page, "\n".join(parts))
-    except OSError as error:
-        raise InputError(f"{folder.page}: cannot be written ({error.strerror})") from error
+    with writing(path := folder.path / PAGE):
+        write_text(path, "\n".join(parts))
 
 
 class _Media:
-    """Addresses of sounds and pictures: the data themselves, or the way from the page to their files."""
+    """Addresses of sounds and pictures: data URLs, or paths from the page to their files."""
 
-    def __init__(self, folder: Folder, *, embed: bool) -> None:
+    def __init__(self, folder: EvaluationFolder, *, embed: bool) -> None:
         self.folder = folder
         self._embed = embed
 
-    def sound(self, path: Path) -> str | None:
+    def address(self, path: Path) -> str | None:
         """None where there is no such file."""
         if not path.is_file():
             return None
-        return _data("audio/flac", _flac(path)) if self._embed else self._beside(path)
-
-    def picture(self, path: Path) -> str | None:
-        """None where there is no such file."""
-        if not path.is_file():
-            return None
-        return _data("image/png", path.read_bytes()) if self._embed else self._beside(path)
-
-    def _beside(self, path: Path) -> str:
-        return quote(path.relative_to(self.folder.path).as_posix())
-
-
-def _size(folder: Folder, results: Sequence[Result]) -> float:
-    """About what the page would weigh with everything in it; FLAC is smaller than the files counted here."""
-    paths = [path for result in results for path in _files(folder, result)]
-    return BASE64_GROWTH * sum(path.stat().st_size for path in paths if path.is_file())
-
-
-def _files(folder: Folder, result: Result) -> list[Path]:
-    paths = [folder.synthesised(result.name), folder.plot(result.name)]
-    return paths if result.recording is None else [*paths, folder.recorded(result.name)]
+        if not self._embed:
+            return quote(path.relative_to(self.folder.path).as_posix())
+        kind, content = ("image/png", path.read_bytes()) if path.suffix == ".png" else ("audio/flac", _flac(path))
+        return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 
 def _flac(path: Path) -> bytes:
     try:
         samples, rate = soundfile.read(path, dtype="int16")
     except soundfile.LibsndfileError as error:
-        raise InputError(f"{path}: cannot be read again; run the evaluation with --fresh") from error
+        raise InputError(f"{path}: cannot be read; run the evaluation with --fresh") from error
     file = io.BytesIO()
     soundfile.write(file, samples, rate, format="FLAC", subtype="PCM_16")
     return file.getvalue()
 
 
-def _data(kind: str, content: bytes) -> str:
-    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
-
-
 def _definitions(entries: dict[str, str]) -> str:
-    """A list of names and what is in them, as HTML already."""
+    """A list of names and their contents, which are HTML."""
     rows = "".join(f"<dt>{escape(name)}</dt><dd>{content}</dd>" for name, content in entries.items())
     return f"<dl>{rows}</dl>" if entries else ""
 
@@ -137,38 +123,38 @@ def _section(result: Result, columns: Sequence[Column], media: _Media, number: i
         parts.append(f'<p class="error">{escape(result.error)}</p>')
     if result.cut:
         parts.append('<p class="error">The voice did not end it, and was stopped.</p>')
-    sounds = {"synthesised": folder.synthesised(result.name)}
+    sounds = {"synthesized": folder.synthesized(result.name)}
     if result.recording is not None:
         sounds["recorded"] = folder.recorded(result.name)
     for caption, path in sounds.items():
-        if address := media.sound(path):
+        if address := media.address(path):
             player = f'<audio controls preload="none" src="{address}"></audio>'
             parts.append(f"<figure>{player}<figcaption>{caption}</figcaption></figure>")
     figures = {c.title: f"{c.shown(c.value(result))} {c.unit}" for c in columns if c.value(result) is not None}
     parts.append("<p>" + escape(", ".join(f"{name} {value}" for name, value in figures.items())) + "</p>")
     parts.append(_transcripts(result))
-    if address := media.picture(folder.plot(result.name)):
+    if address := media.address(folder.plot(result.name)):
         parts.append(f'<img loading="lazy" alt="spectrograms and pitch of {escape(result.name)}" src="{address}">')
     return "\n".join([*parts, "</section>"])
 
 
 def _transcripts(result: Result) -> str:
-    """What was to be heard and what was, with the words that differ marked."""
-    lines = {"to be heard": None if result.reference is None else escape(result.reference)}
-    lines["heard"] = marked(result.heard, result.reference)
-    lines["heard in the recording"] = marked(result.heard_recording, result.reference)
+    """Reference and transcripts, with the words that differ marked."""
+    lines = {"reference": None if result.reference is None else escape(result.reference)}
+    lines["recognized"] = marked(result.heard, result.reference)
+    lines["recognized in the recording"] = marked(result.heard_recording, result.reference)
     return _definitions({name: line or "(nothing)" for name, line in lines.items() if line is not None})
 
 
-def marked(heard: str | None, reference: str | None) -> str | None:
-    """The heard words as HTML, those marked that stand in no order of the reference."""
-    if heard is None or reference is None:
-        return heard and escape(heard)
-    words = heard.split()
+def marked(text: str | None, reference: str | None) -> str | None:
+    """A transcript as HTML, with the words marked that differ from the reference."""
+    if text is None or reference is None:
+        return text and escape(text)
+    words = text.split()
     matcher = difflib.SequenceMatcher(None, reference.split(), words, autojunk=False)
     pieces = []
     for kind, _, _, start, end in matcher.get_opcodes():
-        text = escape(" ".join(words[start:end]))
-        if text:
-            pieces.append(text if kind == "equal" else f"<mark>{text}</mark>")
+        piece = escape(" ".join(words[start:end]))
+        if piece:
+            pieces.append(piece if kind == "equal" else f"<mark>{piece}</mark>")
     return " ".join(pieces)

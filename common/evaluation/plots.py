@@ -1,6 +1,7 @@
-"""Pictures of an utterance beside its recording: spectrograms, their difference, pitch, and which moments match."""
+"""Plots of an utterance and its recording: spectrograms, their difference, pitch, and the alignment."""
 
 import io
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,40 +15,38 @@ SIZE = (11.0, 8.6)  # inches
 SIZE_ALONE = (11.0, 4.6)  # inches, of an utterance without a recording
 DB_PER_NEPER = 20 / np.log(10)  # dB of a factor e between amplitudes
 F0_TICKS = (60, 70, 80, 90, 100, 110, 120, 135, 150, 165, 180, 200, 220, 250, 280, 320, 360, 400, 450, 500)  # Hz
-LARGEST_DIFFERENCE = 30.0  # dB, the ends of the colours
-SYNTHESISED, RECORDED = "tab:orange", "tab:blue"
+LARGEST_DIFFERENCE = 30.0  # dB, the ends of the colors
+SYNTHESIZED, RECORDED = "tab:orange", "tab:blue"
 
 
 def plot_comparison(comparison: SpeechComparison) -> Figure:
-    """Both spectrograms, each on its own time; on the synthesised one's time their difference and both pitches; and
-    the path that pairs their moments.
-    """
-    reference, synthesised = comparison.reference, comparison.synthesised
+    """Both spectrograms; on the synthesized one's time axis, their difference and both pitches; the alignment path."""
+    reference, synthesized = comparison.reference, comparison.synthesized
     figure = _new_figure(SIZE)
     axes = figure.subplot_mosaic(
-        [["synthesised", "path"], ["recorded", "path"], ["difference", "difference"], ["pitch", "pitch"]],
+        [["synthesized", "path"], ["recorded", "path"], ["difference", "difference"], ["pitch", "pitch"]],
         width_ratios=(2.2, 1.0),
         height_ratios=(1, 1, 1, 1.1),
     )
-    for name, frames in (("synthesised", synthesised), ("recorded", reference)):
+    for name, frames in (("synthesized", synthesized), ("recorded", reference)):
         _draw_mel(axes[name], frames, title=name)
     partner = partners(comparison)
-    heard = partner >= 0
-    difference = np.full(synthesised.log_mel.shape, np.nan)
-    difference[:, heard] = synthesised.log_mel[:, heard] - reference.log_mel[:, partner[heard]]
+    paired = partner >= 0
+    difference = np.full(synthesized.log_mel.shape, np.nan)
+    difference[:, paired] = synthesized.log_mel[:, paired] - reference.log_mel[:, partner[paired]]
     image = axes["difference"].imshow(
         difference * DB_PER_NEPER,
-        extent=_extent(synthesised),
+        extent=_extent(synthesized),
         vmin=-LARGEST_DIFFERENCE,
         vmax=LARGEST_DIFFERENCE,
         cmap="RdBu_r",
         **_IMAGE,
     )
-    axes["difference"].set_facecolor("lightgray")  # silence in both, which does not count
-    _label(axes["difference"], "synthesised less recorded, aligned")
+    axes["difference"].set_facecolor("lightgray")  # silence in both, which is not compared
+    _label(axes["difference"], "synthesized less recorded, aligned")
     figure.colorbar(image, ax=axes["difference"], label="dB", pad=0.01)
-    warped = np.where(heard, reference.f0[np.maximum(partner, 0)], 0.0)
-    _draw_pitch(axes["pitch"], {"synthesised": synthesised.f0, "recorded, aligned": warped}, hop_s=synthesised.hop_s)
+    warped = np.where(paired, reference.f0[np.maximum(partner, 0)], 0.0)
+    _draw_pitch(axes["pitch"], {"synthesized": synthesized.f0, "recorded, aligned": warped}, hop_s=synthesized.hop_s)
     _draw_path(axes["path"], comparison)
     return figure
 
@@ -56,14 +55,14 @@ def plot_alone(frames: SpeechFrames) -> Figure:
     """The spectrogram and pitch of an utterance without a recording."""
     figure = _new_figure(SIZE_ALONE)
     mel, pitch = figure.subplots(2, 1)
-    _draw_mel(mel, frames, title="synthesised")
-    _draw_pitch(pitch, {"synthesised": frames.f0}, hop_s=frames.hop_s)
+    _draw_mel(mel, frames, title="synthesized")
+    _draw_pitch(pitch, {"synthesized": frames.f0}, hop_s=frames.hop_s)
     return figure
 
 
 def partners(comparison: SpeechComparison) -> np.ndarray:
-    """For each synthesised frame (F2,) the frame of the reference paired with it, the middle one of several, or -1."""
-    found = np.full(len(comparison.synthesised.f0), -1)
+    """For each synthesized frame (F2,) the frame of the reference paired with it, the middle one of several, or -1."""
+    found = np.full(len(comparison.synthesized.f0), -1)
     pairs = comparison.pairs[np.argsort(comparison.pairs[:, 1], kind="stable")]
     frames, starts, counts = np.unique(pairs[:, 1], return_index=True, return_counts=True)
     found[frames] = pairs[starts + counts // 2, 0]
@@ -71,14 +70,13 @@ def partners(comparison: SpeechComparison) -> np.ndarray:
 
 
 def to_png(figure: Figure) -> bytes:
-    """The drawn figure as a PNG file."""
+    """The figure as a PNG file."""
     file = io.BytesIO()
-    FigureCanvasAgg(figure)
     figure.savefig(file, format="png")
     return file.getvalue()
 
 
-_IMAGE = {"aspect": "auto", "origin": "lower", "interpolation": "none"}
+_IMAGE: dict[str, Any] = {"aspect": "auto", "origin": "lower", "interpolation": "none"}
 
 
 def _new_figure(size: tuple[float, float]) -> Figure:
@@ -88,7 +86,7 @@ def _new_figure(size: tuple[float, float]) -> Figure:
 
 
 def _extent(frames: SpeechFrames) -> tuple[float, float, float, float]:
-    """Frame i is centred at i hops."""
+    """Frame i is centered at i hops."""
     n_mels, n_frames = frames.log_mel.shape
     return -frames.hop_s / 2, (n_frames - 0.5) * frames.hop_s, 0, n_mels
 
@@ -108,8 +106,8 @@ def _label(axis: Axes, title: str) -> None:
 def _draw_pitch(axis: Axes, curves: dict[str, np.ndarray], *, hop_s: float) -> None:
     """Curves in Hz on a scale of equal intervals; unvoiced frames are gaps."""
     longest = 0
-    for (name, f0), colour in zip(curves.items(), (SYNTHESISED, RECORDED)):
-        axis.plot(np.arange(len(f0)) * hop_s, np.where(f0 > 0, f0, np.nan), color=colour, label=name, linewidth=1.5)
+    for (name, f0), color in zip(curves.items(), (SYNTHESIZED, RECORDED)):
+        axis.plot(np.arange(len(f0)) * hop_s, np.where(f0 > 0, f0, np.nan), color=color, label=name, linewidth=1.5)
         longest = max(longest, len(f0))
     axis.set_xlim(-hop_s / 2, (longest - 0.5) * hop_s)
     voiced = np.concatenate([f0[f0 > 0] for f0 in curves.values()])
@@ -128,12 +126,12 @@ def _draw_pitch(axis: Axes, curves: dict[str, np.ndarray], *, hop_s: float) -> N
 
 
 def _draw_path(axis: Axes, comparison: SpeechComparison) -> None:
-    """The pairs, and the line on which they would lie at one steady pace."""
-    hops = np.array([comparison.reference.hop_s, comparison.synthesised.hop_s])
+    """The pairs of frames, and the line on which they would lie at a constant pace."""
+    hops = np.array([comparison.reference.hop_s, comparison.synthesized.hop_s])
     times = comparison.pairs * hops
     axis.plot(times[:, 1], times[:, 0], ".", color="black", markersize=2.5)
     axis.plot(times[[0, -1], 1], times[[0, -1], 0], color="gray", linewidth=0.8, linestyle="--", zorder=0)
-    axis.set_xlabel("synthesised (s)")
+    axis.set_xlabel("synthesized (s)")
     axis.set_ylabel("recorded (s)")
     axis.set_title("alignment", loc="left", fontsize="medium")
     axis.grid(alpha=0.3)

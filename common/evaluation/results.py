@@ -1,8 +1,9 @@
-"""What is measured of each utterance and of all of them, as JSON and as a table."""
+"""Figures of each utterance and of all of them: files, a table, and a journal of the results so far."""
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,27 +15,65 @@ from common.evaluation.metrics import SpeechDistance
 from common.files import write_json, write_text
 from common.recognition.error_rates import ErrorCounts
 
+JOURNAL, RESULTS, PAGE = "utterances.jsonl", "evaluation.json", "index.html"  # files of an evaluation
 _NAME_WIDTH = 24  # characters of an utterance's name in a table on the terminal
+
+
+@contextmanager
+def writing(path: Path, hint: str = "") -> Iterator[None]:
+    """Name the file that cannot be written, in one InputError."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror}){hint}") from error
+
+
+@dataclass(frozen=True)
+class EvaluationFolder:
+    """Where an evaluation's files are."""
+
+    path: Path
+
+    @property
+    def synthesized_waves(self) -> Path:
+        return self.path / "synthesised"  # as in folders of earlier versions, which are resumed
+
+    def synthesized(self, name: str) -> Path:
+        """The synthesized sound of an utterance."""
+        return self.synthesized_waves / name
+
+    def recorded(self, name: str) -> Path:
+        """The recording, copied for the page."""
+        return self.path / "recorded" / name
+
+    def plot(self, name: str) -> Path:
+        """The plot of an utterance."""
+        return (self.path / "plots" / name).with_suffix(".png")
+
+    def files(self, result: "Result") -> list[Path]:
+        """All files of a result."""
+        paths = [self.synthesized(result.name), self.plot(result.name)]
+        return paths if result.recording is None else [*paths, self.recorded(result.name)]
 
 
 @dataclass(frozen=True)
 class Result:
-    """One utterance; None stands where something could not be measured, as nothing was given to measure it by."""
+    """The figures of one utterance; None where one could not be measured, as what it needs was not given."""
 
     name: str  # of its files, "a/b.wav"
     text: str  # as the list has it
-    key: str = ""  # what tells it from an utterance of the same name in another list
-    reference: str | None = None  # the words to be heard, as the recogniser writes them
-    heard: str | None = None  # in the synthesised sound
+    key: str = ""  # digest of its inputs, `EvaluationItem.key`
+    reference: str | None = None  # the words to recognize, as the recognizer writes them
+    heard: str | None = None  # transcript of the synthesized sound
     errors: ErrorCounts | None = None
     recording: str | None = None  # path of the recorded clip
-    heard_recording: str | None = None
+    heard_recording: str | None = None  # its transcript
     recording_errors: ErrorCounts | None = None
     distance: SpeechDistance | None = None  # from the recorded clip
-    duration: float | None = None  # s of synthesised sound
+    duration: float | None = None  # s of synthesized sound
     work: float | None = None  # s of work, from symbols to sound
     cut: bool = False  # the voice did not end it and was stopped
-    error: str | None = None  # why something is missing that should be there
+    error: str | None = None  # why a figure is missing
 
     @property
     def speed(self) -> float | None:
@@ -51,63 +90,53 @@ class Result:
 
 @dataclass(frozen=True)
 class Column:
-    """One figure of an utterance, and how people see it."""
+    """One figure of an utterance, and how it is shown."""
 
     key: str  # in the JSON
     title: str
     unit: str
-    value: Callable[[Result], float | None]  # in that unit
+    attribute: str  # of `Result`, dotted
     form: str = "{:.1f}"
     scale: float = 1.0  # of the unit: 100 for %, which the JSON does not count in
+    needs: tuple[str, ...] = ()  # out of "words" and "recordings": what it can only be measured with
+
+    def value(self, result: Result) -> float | None:
+        """The figure of an utterance; None where it was not measured, or there was nothing to measure it in (NaN)."""
+        found: Any = result
+        for name in self.attribute.split("."):
+            found = None if found is None else getattr(found, name)
+        return None if found is None or math.isnan(found) else found
 
     def shown(self, value: float | None) -> str:
-        """A value for people; what is not there is a hyphen."""
-        return "-" if _absent(value) else self.form.format(value * self.scale)
+        """A value as text; a hyphen where there is none."""
+        return "-" if value is None else self.form.format(value * self.scale)
 
 
-def _absent(value: float | None) -> bool:
-    return value is None or math.isnan(value)
-
-
-def _distance(name: str) -> Callable[[Result], float | None]:
-    return lambda result: None if result.distance is None else getattr(result.distance, name)
-
-
-def _rate(counts: str, name: str) -> Callable[[Result], float | None]:
-    def value(result: Result) -> float | None:
-        errors = getattr(result, counts)
-        return None if errors is None else getattr(errors, name)
-
-    return value
-
-
+_BOTH = ("words", "recordings")
 COLUMNS = (
-    Column("wer", "WER", "%", _rate("errors", "wer"), scale=100),
-    Column("cer", "CER", "%", _rate("errors", "cer"), scale=100),
-    Column("recording_wer", "WER of recording", "%", _rate("recording_errors", "wer"), scale=100),
-    Column("recording_cer", "CER of recording", "%", _rate("recording_errors", "cer"), scale=100),
-    Column("mcd_db", "MCD", "dB", _distance("mcd_db"), form="{:.2f}"),
-    Column("f0_rmse_cents", "F0 RMSE", "cents", _distance("f0_rmse_cents"), form="{:.0f}"),
-    Column("voicing_error", "voicing error", "%", _distance("voicing_error"), scale=100),
-    Column("rtf", "RTF", "x", lambda result: result.speed),
-    Column("duration", "duration", "s", lambda result: result.duration, form="{:.2f}"),
+    Column("wer", "WER", "%", "errors.wer", scale=100, needs=("words",)),
+    Column("cer", "CER", "%", "errors.cer", scale=100, needs=("words",)),
+    Column("recording_wer", "WER of recording", "%", "recording_errors.wer", scale=100, needs=_BOTH),
+    Column("recording_cer", "CER of recording", "%", "recording_errors.cer", scale=100, needs=_BOTH),
+    Column("mcd_db", "MCD", "dB", "distance.mcd_db", form="{:.2f}", needs=("recordings",)),
+    Column("f0_rmse_cents", "F0 RMSE", "cents", "distance.f0_rmse_cents", form="{:.0f}", needs=("recordings",)),
+    Column("voicing_error", "voicing error", "%", "distance.voicing_error", scale=100, needs=("recordings",)),
+    Column("rtf", "RTF", "x", "speed"),
+    Column("duration", "duration", "s", "duration", form="{:.2f}"),
 )
+_F0_RMSE_HZ = Column("f0_rmse_hz", "F0 RMSE", "Hz", "distance.f0_rmse_hz")  # in the JSON alone
 
 
 def columns_of(*, words: bool, recordings: bool) -> list[Column]:
-    """The columns that can have values: where ``words`` are heard and known, where there are ``recordings``."""
-    left_out = set() if recordings else {"mcd_db", "f0_rmse_cents", "voicing_error"}
-    if not words:
-        left_out |= {"wer", "cer"}
-    if not (words and recordings):
-        left_out |= {"recording_wer", "recording_cer"}
-    return [column for column in COLUMNS if column.key not in left_out]
+    """The columns that can have values: with transcripts of known ``words``, with ``recordings``."""
+    available = {name for name, has in (("words", words), ("recordings", recordings)) if has}
+    return [column for column in COLUMNS if available.issuperset(column.needs)]
 
 
 def columns_with_values(results: Iterable[Result]) -> list[Column]:
     """The columns in which at least one utterance has a value."""
     results = list(results)
-    return [column for column in COLUMNS if any(not _absent(column.value(result)) for result in results)]
+    return [column for column in COLUMNS if any(column.value(result) is not None for result in results)]
 
 
 def averages(results: Sequence[Result]) -> dict[str, float | None]:
@@ -118,16 +147,16 @@ def averages(results: Sequence[Result]) -> dict[str, float | None]:
     """
     means: dict[str, float | None] = {}
     for column in COLUMNS:
-        values = [value for result in results if not _absent(value := column.value(result))]
+        values = [value for result in results if (value := column.value(result)) is not None]
         means[column.key] = float(np.mean(values)) if values else None
     for prefix, counts in (("", "errors"), ("recording_", "recording_errors")):
         known = [getattr(result, counts) for result in results if getattr(result, counts) is not None]
         if known:
             total = sum(known, ErrorCounts())
             means |= {f"{prefix}wer": total.wer, f"{prefix}cer": total.cer}
-    timed = [result for result in results if result.speed is not None]
+    timed = [(result.duration, result.work) for result in results if result.duration and result.work]
     if timed:
-        means["rtf"] = sum(result.duration for result in timed) / sum(result.work for result in timed)
+        means["rtf"] = sum(duration for duration, _ in timed) / sum(work for _, work in timed)
     return means
 
 
@@ -138,16 +167,15 @@ def save_results(path: Path, results: Sequence[Result], *, settings: dict[str, A
         row = asdict(result)
         for hidden in ("errors", "recording_errors", "distance", "key"):
             del row[hidden]
-        figures = {column.key: column.value(result) for column in COLUMNS}
+        row |= {column.key: column.value(result) for column in COLUMNS}
         if result.distance is not None:
-            figures["f0_rmse_hz"] = result.distance.f0_rmse_hz
-        row |= {key: None if _absent(value) else value for key, value in figures.items()}
+            row["f0_rmse_hz"] = _F0_RMSE_HZ.value(result)
         rows.append(row)
     write_json(path, {"settings": settings, "averages": averages(results), "utterances": rows})
 
 
 class Table:
-    """Lines of a table for the terminal, one at a time, as utterances are done."""
+    """Lines of a table for the terminal, one at a time."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._columns = columns
@@ -164,7 +192,7 @@ class Table:
         return f"{line}  {result.error}" if result.error else line
 
     def means(self, results: Sequence[Result]) -> str:
-        """The line of them all."""
+        """The line of all utterances together."""
         return self._line(f"all {len(results)}", averages(results))
 
     def _line(self, name: str, values: dict[str, float | None]) -> str:
@@ -178,9 +206,9 @@ class Table:
 
 
 class Journal:
-    """The results so far on the disk, one a line, so that a run that was stopped can be gone on with.
+    """The results so far in a file, one a line, so that a run that was stopped can be resumed.
 
-    The first line says of which settings they are; a line that a kill cut short ends what counts.
+    The first line holds the settings. Reading ends at a line that a kill has cut short.
     """
 
     def __init__(self, path: Path, *, settings: dict[str, Any]) -> None:
@@ -205,15 +233,10 @@ class Journal:
 
     def start(self, results: Sequence[Result]) -> None:
         """Begin anew with ``results``."""
-        try:
+        with writing(self._path, "; choose another --output"):
             write_text(self._path, "".join(f"{json.dumps(line)}\n" for line in [self._settings, *map(asdict, results)]))
-        except OSError as error:
-            raise InputError(f"{self._path}: cannot be written ({error.strerror}); choose another --output") from error
 
     def add(self, result: Result) -> None:
-        """Keep one more result."""
-        try:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(f"{json.dumps(asdict(result))}\n")
-        except OSError as error:
-            raise InputError(f"{self._path}: cannot be written ({error.strerror})") from error
+        """Append a result."""
+        with writing(self._path), self._path.open("a", encoding="utf-8") as file:
+            file.write(f"{json.dumps(asdict(result))}\n")

@@ -126,10 +126,8 @@ def _add_teacher_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "teacher", "the text-to-mel model whose attention gives durations; mels and text are as its checkpoint says"
     )
-    for spec in _teachers():
-        group.add_argument(
-            f"--{spec.option}-checkpoint", type=Path, help=f"checkpoint of {spec.name}, ours or published"
-        )
+    for name, spec in _teachers().items():
+        group.add_argument(option_of(name), type=Path, help=f"checkpoint of {spec.name}, ours or published")
     group.add_argument("--symbol-set", choices=(*CHARACTER_SETS, *PHONE_SETS), help="instead of the checkpoint's")
     group.add_argument("--text-cleaners", nargs="*", choices=tuple(CLEANERS), help="instead of the checkpoint's")
     group.add_argument(
@@ -140,15 +138,13 @@ def _add_teacher_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _teachers() -> list[ModelSpec]:
-    """The models whose attention gives durations."""
-    specs = specs_of("generator")
-    return [spec for spec in specs if isinstance(spec.inference, GeneratorSpec) and spec.inference.teacher is not None]
-
-
-def _checkpoints(args: argparse.Namespace) -> dict[str, Path | None]:
-    """Destination of each teacher's option -> the checkpoint that it names."""
-    return {name: getattr(args, name) for name in (f"{spec.option}_checkpoint" for spec in _teachers())}
+def _teachers() -> dict[str, ModelSpec]:
+    """The models whose attention gives durations, by the destination of their option."""
+    return {
+        f"{spec.option}_checkpoint": spec
+        for spec in specs_of("generator")
+        if isinstance(spec.inference, GeneratorSpec) and spec.inference.teacher is not None
+    }
 
 
 def check_options(args: argparse.Namespace) -> None:
@@ -191,19 +187,17 @@ def check_dataset(args: argparse.Namespace) -> None:
 
 
 def _check_teacher(args: argparse.Namespace) -> None:
-    checkpoints = _checkpoints(args)
+    teachers = _teachers()
     if not _needs_teacher(args):
-        given = [name for name in (*checkpoints, "symbol_set", "text_cleaners") if getattr(args, name) is not None]
+        given = [name for name in (*teachers, "symbol_set", "text_cleaners") if getattr(args, name) is not None]
         given += ["unknown_symbols"] * (args.unknown_symbols != "error")
         if given:
             raise OptionError(f"{option_of(given[0])} is only used by {', '.join(map(option_of, _TAUGHT))}")
         return
     wanted = next(option_of(name) for name in _TAUGHT if getattr(args, name))
-    n_given = sum(path is not None for path in checkpoints.values())
-    if n_given != 1:
-        instead = "; or use --extract-durs-from-textgrids" if args.extract_durations and n_given == 0 else ""
-        one_of = "one of " if n_given else ""
-        raise OptionError(f"{wanted} needs {one_of}{' or '.join(map(option_of, checkpoints))}{instead}")
+    if sum(getattr(args, name) is not None for name in teachers) != 1:
+        instead = "; or use --extract-durs-from-textgrids" if args.extract_durations else ""
+        raise OptionError(f"{wanted} needs {' or '.join(map(option_of, teachers))}{instead}")
     if args.extract_durations and args.extract_durs_from_textgrids:
         raise OptionError("--extract-durations and --extract-durs-from-textgrids: give one of them")
     if args.trim_silence is not None:
@@ -223,15 +217,11 @@ def open_teacher(args: argparse.Namespace) -> LoadedCheckpoint | None:
     """The teacher's checkpoint with the text front end of the options, where a teacher is needed."""
     if not _needs_teacher(args):
         return None
-    path = next(path for path in _checkpoints(args).values() if path is not None)
-    spec = next(spec for spec in _teachers() if getattr(args, f"{spec.option}_checkpoint") == path)
-    loaded = open_checkpoint(path, model=spec.name, ema=False)
+    name = next(name for name in _teachers() if getattr(args, name) is not None)
+    loaded = open_checkpoint(getattr(args, name), model=_teachers()[name].name, ema=False)
     text = loaded.checkpoint.text or TextConfig()
-    text = replace(
-        text,
-        symbol_set=args.symbol_set or text.symbol_set,
-        cleaners=text.cleaners if args.text_cleaners is None else tuple(args.text_cleaners),
-    )
+    cleaners = text.cleaners if args.text_cleaners is None else tuple(args.text_cleaners)
+    text = replace(text, symbol_set=args.symbol_set or text.symbol_set, cleaners=cleaners)
     return replace(loaded, checkpoint=replace(loaded.checkpoint, text=text))
 
 
@@ -263,25 +253,22 @@ def plan_from_args(args: argparse.Namespace, teacher: LoadedCheckpoint | None) -
         durations_from = FROM_TEXTGRIDS
     elif any(kind != "pitch_mel" for kind in kinds):
         durations_from = FROM_FILES
-    info = None
+    identity = None
     if teacher is not None:
         assert teacher.checkpoint.text is not None
-        info = Teacher(teacher.spec.name, sha256(teacher.path), teacher.checkpoint.text, args.unknown_symbols)
+        identity = Teacher(teacher.spec.name, sha256(teacher.path), teacher.checkpoint.text, args.unknown_symbols)
+    same = ("dataset_path", "pitch_method", "trim_silence", "max_wav_value", "resume")
     return ExtractionPlan(
-        dataset_path=args.dataset_path,
+        **{name: getattr(args, name) for name in same},
         audio=audio_from_args(args, teacher),
         mels=args.extract_mels,
         pitch=kinds,
         frame_pitch=args.extract_pitch,
-        pitch_method=args.pitch_method,
         durations_from=durations_from,
         symbols_are_characters=args.input_type == "char",
-        trim_silence=args.trim_silence,
-        max_wav_value=args.max_wav_value,
-        resume=args.resume,
         attentions=args.extract_attentions,
         mels_teacher=args.extract_mels_teacher,
-        teacher=info,
+        teacher=identity,
     )
 
 
@@ -325,12 +312,7 @@ def parse_teacher_forcing_args(argv: Sequence[str] | None) -> argparse.Namespace
 
 def teacher_forcing_from_args(args: argparse.Namespace) -> TeacherForcing:
     """What the options of ``extract_mels.py --checkpoint`` ask for."""
-    return TeacherForcing(
-        dataset_path=args.dataset_path,
-        filelists=tuple(args.filelist),
-        output=args.output,
-        resume=args.resume,
-        batch_size=args.batch_size,
-        num_workers=args.num_workers if args.num_workers is not None else 4 * args.cuda,
-        unknown_symbols=args.unknown_symbols,
-    )
+    same = ("dataset_path", "output", "resume", "batch_size", "unknown_symbols")
+    num_workers = 4 * args.cuda if args.num_workers is None else args.num_workers
+    options = {name: getattr(args, name) for name in same}
+    return TeacherForcing(**options, filelists=tuple(args.filelist), num_workers=num_workers)

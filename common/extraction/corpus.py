@@ -55,33 +55,19 @@ class FailedElsewhereError(Exception):
     """Another rank has failed and reports why; this one only has to end."""
 
 
-@dataclass(frozen=True)
-class Part:
-    """The results of one rank's share."""
-
-    outcomes: list[Outcome]
-    refusals: dict[int, str]  # utterance's index -> reason
-    texts: dict[int, str]  # index of each utterance that was made -> its text in the meta file
-
-
 def read_lists(paths: Sequence[Path]) -> list[Utterance]:
     """The utterances of all lists, ``wavs/a.wav|text`` with a speaker's column where there is one."""
-    utterances: list[Utterance] = []
-    for list_index, path in enumerate(paths):
-        entries = read_filelist(path, columns=("wav", "text"), optional=("speaker",), may_be_empty=("text",))
-        for entry in entries:
-            fields = entry.fields
-            utterances.append(
-                Utterance(
-                    index=len(utterances),
-                    list_index=list_index,
-                    wav=fields["wav"],
-                    text=fields["text"],
-                    speaker=fields.get("speaker"),
-                    where=entry.where,
-                )
-            )
-    return utterances
+    numbered = [
+        (list_index, entry)
+        for list_index, path in enumerate(paths)
+        for entry in read_filelist(path, columns=("wav", "text"), optional=("speaker",), may_be_empty=("text",))
+    ]
+    return [
+        Utterance(
+            index, list_index, entry.fields["wav"], entry.fields["text"], entry.fields.get("speaker"), entry.where
+        )
+        for index, (list_index, entry) in enumerate(numbered)
+    ]
 
 
 def refuse_duplicates(utterances: Sequence[Utterance]) -> dict[int, str]:
@@ -118,18 +104,24 @@ def extract_corpus(
     own = [item for item in utterances[ranks.rank :: ranks.world_size] if item.index not in duplicates]
     with WorkerPool(plan, n_workers=max(1, min(n_workers, len(own)))) as pool:
         started = time.monotonic()
-        parts = _together(ranks, lambda: _extract_own(own, plan, pool=pool, teacher=teacher, ranks=ranks))
-        outcomes = sorted((outcome for part in parts for outcome in part.outcomes), key=lambda outcome: outcome.index)
-        refusals = duplicates | {index: text for part in parts for index, text in part.refusals.items()}
-        texts = {index: text for part in parts for index, text in part.texts.items()}
-        by = _statistics(plan, outcomes, utterances, given)
-        names = [item.name for item in own if item.index in texts]
-        _together(ranks, lambda: _normalize_own(names, plan, by=by, pool=pool, ranks=ranks))
-    report = _report(plan, utterances, outcomes, refusals)
-    report.statistics = by
+        work = _Work(plan, pool, teacher, ranks)
+        parts = _together(ranks, lambda: work.extract(own))
+        outcomes = [Outcome(utterances[index], refusal=reason) for index, reason in duplicates.items()]
+        outcomes += [outcome for part in parts for outcome in part]
+        outcomes.sort(key=lambda outcome: outcome.utterance.index)
+        good = [outcome for outcome in outcomes if outcome.refusal is None]
+        by = _statistics(plan, good) if given is None else dict.fromkeys(plan.pitch, given)
+        own_good = [outcome.utterance.name for outcome in parts[ranks.rank] if outcome.refusal is None]
+        _together(ranks, lambda: work.normalize(own_good, by=by))
+    report = Report(n_utterances=len(utterances), statistics=by)
+    for outcome in good:
+        report.made.update((*outcome.made, *plan.pitch))
+        report.kept.update(outcome.kept)
+        report.speech_seconds += outcome.seconds
+    report.refused = [(one.utterance.where, one.refusal) for one in outcomes if one.refusal is not None]
     if ranks.is_main:
-        report.written = _write_statistics(plan, by, lists[0], given)
-        report.written += _write_meta_files(plan, utterances, texts, meta_files)
+        report.written = _write_statistics(plan, by, lists[0]) if given is None else []
+        report.written += _write_meta_files(plan, good, meta_files)
     report.elapsed_seconds = time.monotonic() - started
     return report
 
@@ -155,118 +147,79 @@ def _open_corpus(plan: ExtractionPlan, lists: Sequence[Path]) -> list[Utterance]
     return utterances
 
 
-def _extract_own(
-    own: Sequence[Utterance],
-    plan: ExtractionPlan,
-    *,
-    pool: WorkerPool,
-    teacher: TeacherModel | None,
-    ranks: Ranks,
-) -> Part:
-    """Check this rank's utterances, then make the features that do not depend on other ranks."""
-    prepared = list(_watch(pool.map(prepare, own), len(own), "checking", ranks))
-    if teacher is not None:
-        prepared = _add_taught(prepared, plan, teacher, ranks)
-    refusals = {item.utterance.index: item.refusal for item in prepared if item.refusal is not None}
-    good = [item for item in prepared if item.refusal is None]
-    outcomes = list(_watch(pool.map(extract, good), len(good), "extracting", ranks))
-    if not plan.mels_by_workers:
-        outcomes = _add_mels(outcomes, good, plan, ranks)
-    refusals |= {outcome.index: outcome.refusal for outcome in outcomes if outcome.refusal is not None}
-    texts = {item.utterance.index: item.text for item in good if item.utterance.index not in refusals}
-    return Part(outcomes=outcomes, refusals=refusals, texts=texts)
+@dataclass(frozen=True)
+class _Work:
+    """One rank's share of an extraction."""
+
+    plan: ExtractionPlan
+    pool: WorkerPool
+    teacher: TeacherModel | None
+    ranks: Ranks
+
+    def extract(self, own: Sequence[Utterance]) -> list[Outcome]:
+        """Check utterances, then make the features that do not depend on other ranks."""
+        prepared = list(self._watch(self.pool.map(prepare, own), len(own), "checking"))
+        if self.teacher is not None:
+            prepared = self._add_taught(prepared, self.teacher)
+        refused = [Outcome(item.utterance, refusal=item.refusal) for item in prepared if item.refusal is not None]
+        good = [item for item in prepared if item.refusal is None]
+        outcomes = list(self._watch(self.pool.map(extract, good), len(good), "extracting"))
+        if not self.plan.mels_by_workers:
+            outcomes = self._add_mels(outcomes, good)
+        return refused + outcomes
+
+    def normalize(self, names: Sequence[str], *, by: dict[str, PitchStatistics]) -> None:
+        """Write the normalized pitch of utterances."""
+        if self.plan.pitch:
+            done = self.pool.map(functools.partial(normalize_pitch, by=by), names)
+            for _ in self._watch(done, len(names), "normalizing pitch"):
+                pass
+
+    def _watch(self, items: Iterable[T], total: int, description: str) -> Iterable[T]:
+        return progress(items, total=total, desc=description, unit="utterances", enabled=self.ranks.is_main)
+
+    def _add_taught(self, prepared: Sequence[Prepared], teacher: TeacherModel) -> list[Prepared]:
+        """The utterances with what the teacher, in this process, makes of them; their pitch needs its durations."""
+        taught = set(self.plan.taught)
+        missing = [item for item in prepared if item.refusal is None and taught - set(item.teacher_kept)]
+        made = run_teacher(missing, self.plan, model=teacher, device=self.ranks.device)
+        by_index = {item.utterance.index: item for item in prepared}
+        for item in self._watch(made, len(missing), f"{teacher_of(self.plan).model}, teacher-forced"):
+            by_index[item.utterance.index] = item
+        warn_dropped(prepared, self.plan)
+        return list(by_index.values())
+
+    def _add_mels(self, outcomes: Sequence[Outcome], good: Sequence[Prepared]) -> list[Outcome]:
+        """The outcomes with the mels that this process's GPU makes."""
+        by_index = {outcome.utterance.index: outcome for outcome in outcomes}
+        missing = [item for item in good if mels_are_missing(by_index[item.utterance.index], self.plan)]
+        made = mels_on_device(missing, self.plan, device=self.ranks.device)
+        for item, refusal in self._watch(made, len(missing), "mels on the GPU"):
+            index = item.utterance.index
+            with_mels = replace(by_index[index], made=(*by_index[index].made, "mels"))
+            by_index[index] = with_mels if refusal is None else Outcome(item.utterance, refusal=refusal)
+        return list(by_index.values())
 
 
-def _watch(items: Iterable[T], total: int, description: str, ranks: Ranks) -> Iterable[T]:
-    return progress(items, total=total, desc=description, unit="utterances", enabled=ranks.is_main)
-
-
-def _add_taught(
-    prepared: Sequence[Prepared], plan: ExtractionPlan, teacher: TeacherModel, ranks: Ranks
-) -> list[Prepared]:
-    """The utterances with what the teacher, in this process, makes of them; their pitch needs its durations."""
-    missing = [item for item in prepared if item.refusal is None and set(plan.taught) - set(item.teacher_kept)]
-    made = run_teacher(missing, plan, model=teacher, device=ranks.device)
-    by_index = {item.utterance.index: item for item in prepared}
-    for item in _watch(made, len(missing), f"{teacher_of(plan).model}, teacher-forced", ranks):
-        by_index[item.utterance.index] = item
-    warn_dropped(prepared, plan)
-    return list(by_index.values())
-
-
-def _normalize_own(
-    names: Sequence[str], plan: ExtractionPlan, *, by: dict[str, PitchStatistics], pool: WorkerPool, ranks: Ranks
-) -> None:
-    if not plan.pitch:
-        return
-    done = pool.map(functools.partial(normalize_pitch, by=by), names)
-    for _ in _watch(done, len(names), "normalizing pitch", ranks):
-        pass
-
-
-def _add_mels(
-    outcomes: Sequence[Outcome], good: Sequence[Prepared], plan: ExtractionPlan, ranks: Ranks
-) -> list[Outcome]:
-    """The outcomes with the mels that this process's GPU makes."""
-    by_index = {outcome.index: outcome for outcome in outcomes}
-    missing = [item for item in good if mels_are_missing(by_index[item.utterance.index], plan)]
-    made = mels_on_device(missing, plan, device=ranks.device)
-    for item, refusal in _watch(made, len(missing), "mels on the GPU", ranks):
-        outcome = by_index[item.utterance.index]
-        if refusal is not None:
-            by_index[outcome.index] = Outcome(index=outcome.index, refusal=refusal)
-        else:
-            by_index[outcome.index] = replace(outcome, made=(*outcome.made, "mels"))
-    return list(by_index.values())
-
-
-def _statistics(
-    plan: ExtractionPlan,
-    outcomes: Sequence[Outcome],
-    utterances: Sequence[Utterance],
-    given: PitchStatistics | None,
-) -> dict[str, PitchStatistics]:
-    """Statistics that normalize each kind of pitch: the given ones, or those of the first list."""
-    if given is not None:
-        return dict.fromkeys(plan.pitch, given)
-    training = [
-        outcome for outcome in outcomes if outcome.refusal is None and utterances[outcome.index].list_index == 0
-    ]
-    if plan.pitch and not training and any(outcome.refusal is None for outcome in outcomes):
+def _statistics(plan: ExtractionPlan, good: Sequence[Outcome]) -> dict[str, PitchStatistics]:
+    """Statistics of each kind of pitch over the first list."""
+    training = [outcome for outcome in good if outcome.utterance.list_index == 0]
+    if plan.pitch and good and not training:
         raise InputError("no utterance of the first list is left to take the pitch statistics from")
-    if not training:
-        return {}
-    return {kind: statistics(outcome.moments[kind] for outcome in training) for kind in plan.pitch}
+    return {kind: statistics(outcome.moments[kind] for outcome in training) for kind in plan.pitch if training}
 
 
-def _report(
-    plan: ExtractionPlan, utterances: Sequence[Utterance], outcomes: Sequence[Outcome], refusals: dict[int, str]
-) -> Report:
-    report = Report(n_utterances=len(utterances))
-    for outcome in outcomes:
-        if outcome.refusal is None:
-            report.made.update(outcome.made)
-            report.made.update(plan.pitch)
-            report.kept.update(outcome.kept)
-            report.speech_seconds += outcome.seconds
-    report.refused = [(utterances[index].where, refusals[index]) for index in sorted(refusals)]
-    return report
-
-
-def _write_statistics(
-    plan: ExtractionPlan, by: dict[str, PitchStatistics], first_list: Path, given: PitchStatistics | None
-) -> list[tuple[Path, str]]:
+def _write_statistics(plan: ExtractionPlan, by: dict[str, PitchStatistics], first_list: Path) -> list[tuple[Path, str]]:
     written = []
     for kind, values in by.items():
-        if given is None:
-            path = plan.dataset_path / f"{kind}_stats__{first_list.stem}.json"
-            write_json(path, {"mean": values.mean, "std": values.std})
-            written.append((path, f"mean {values.mean:.2f} Hz, std {values.std:.2f} Hz"))
+        path = plan.dataset_path / f"{kind}_stats__{first_list.stem}.json"
+        write_json(path, {"mean": values.mean, "std": values.std})
+        written.append((path, f"mean {values.mean:.2f} Hz, std {values.std:.2f} Hz"))
     return written
 
 
 def _write_meta_files(
-    plan: ExtractionPlan, utterances: Sequence[Utterance], texts: dict[int, str], meta_files: Sequence[Path]
+    plan: ExtractionPlan, good: Sequence[Outcome], meta_files: Sequence[Path]
 ) -> list[tuple[Path, str]]:
     """``mels/a.pt|durations/a.pt|pitch_char/a.pt|text[|speaker]``, with the columns that there are."""
     columns = ["mels"] * plan.mels + ["durations"] * (plan.durations_from is not None)
@@ -274,9 +227,9 @@ def _write_meta_files(
     written = []
     for list_index, path in enumerate(meta_files):
         lines = []
-        for utterance in utterances:
-            if utterance.list_index == list_index and utterance.index in texts:
-                fields = [f"{folder}/{utterance.name}.pt" for folder in columns] + [texts[utterance.index]]
+        for utterance, text in [(outcome.utterance, outcome.text) for outcome in good]:
+            if utterance.list_index == list_index:
+                fields = [*(f"{folder}/{utterance.name}.pt" for folder in columns), text]
                 fields += [utterance.speaker] if utterance.speaker is not None else []
                 lines.append("|".join(fields) + "\n")
         if lines:

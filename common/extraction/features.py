@@ -1,4 +1,4 @@
-"""The features of one utterance: what extract_mels.py checks, makes, keeps and normalises for each line of a list."""
+"""The features of one utterance: what extract_mels.py checks, makes, keeps and normalizes for each line of a list."""
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -44,7 +44,7 @@ class Teacher:
     unknown_symbols: str = "error"  # in a transcript: it is refused, or "drop"
 
     def to_plain(self) -> dict[str, object]:
-        """What is stored beside the files that it made."""
+        """What is stored with the files that it made."""
         return {"model": self.model, "sha256": self.sha256, "text": to_plain(self.text)}
 
 
@@ -125,7 +125,8 @@ class Prepared:
 class Outcome:
     """What was made of an utterance."""
 
-    index: int
+    utterance: Utterance
+    text: str = ""  # for the new list
     made: tuple[str, ...] = ()  # folders
     kept: tuple[str, ...] = ()  # folders whose file was complete already
     moments: dict[str, PitchMoments] = field(default_factory=dict)  # kind of pitch ->
@@ -133,10 +134,7 @@ class Outcome:
     refusal: str | None = None
 
 
-@lru_cache(maxsize=1)
-def mel_extractor(config: AudioConfig) -> MelExtractor:
-    """This process's extractor."""
-    return MelExtractor(config)
+mel_extractor = lru_cache(maxsize=1)(MelExtractor)  # this process's
 
 
 @lru_cache(maxsize=1)
@@ -179,6 +177,7 @@ def _prepare(utterance: Utterance, plan: ExtractionPlan) -> Prepared:
 
 def _with_tokens(item: Prepared, plan: ExtractionPlan) -> Prepared:
     """With the ids of the transcript, and what an earlier run of the teacher made of them."""
+    assert plan.teacher is not None
     front_end = text_front_end(plan.teacher.text, plan.teacher.unknown_symbols)
     front_end.dropped.clear()
     tokens = tuple(front_end.encode(item.text))
@@ -210,7 +209,7 @@ def _with_alignment(item: Prepared, alignment: TextGridAlignment, plan: Extracti
     if plan.trim_silence is not None:
         trimmed = trim_silence(alignment, plan.trim_silence, plan.audio)
         kept = trimmed.alignment
-        symbols, frames = (trimmed.first_phone, trimmed.last_phone), (trimmed.first_frame, trimmed.last_frame)
+        symbols, frames = trimmed.phones, trimmed.frames
     if kept.n_frames == 0:
         raise InputError(f"{path}: no frame is left without the silence at its ends")
     if plan.symbols_are_characters and len(kept.phones) != len(item.text):
@@ -249,7 +248,7 @@ def extract(item: Prepared, plan: ExtractionPlan) -> Outcome:
         with torch.inference_mode():
             return _extract(item, plan)
     except InputError as error:
-        return Outcome(index=item.utterance.index, refusal=reason(error, plan))
+        return Outcome(item.utterance, refusal=reason(error, plan))
 
 
 def _extract(item: Prepared, plan: ExtractionPlan) -> Outcome:
@@ -273,7 +272,8 @@ def _extract(item: Prepared, plan: ExtractionPlan) -> Outcome:
         save_tensor(plan.path(folder, name), tensor, durable=False)
     pitches = {kind: (new if kind in kinds else kept)[kind + HERTZ] for kind in plan.pitch}
     return Outcome(
-        index=item.utterance.index,
+        item.utterance,
+        text=item.text,
         made=(*item.teacher_made, *new),
         kept=(*item.teacher_kept, *kept),
         moments={kind: moments(values.numpy()) for kind, values in pitches.items()},

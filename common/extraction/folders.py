@@ -1,4 +1,4 @@
-"""What is stored beside features: the settings they were made with, and the model that made them."""
+"""What is stored with features: the settings they were made with, and the model that made them."""
 
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
@@ -17,7 +17,7 @@ TEACHER = "follower.json"  # the teacher that made the files, with its weights a
 
 
 def prepare_output_folders(plan: ExtractionPlan, utterances: Sequence[Utterance]) -> None:
-    """Refuse to mix features of different settings in one folder; write the settings beside the features.
+    """Refuse to mix features of different settings in one folder; write the settings next to the features.
 
     Raises:
         InputError: a folder holds features of other settings or of another model.

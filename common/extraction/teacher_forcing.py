@@ -26,11 +26,11 @@ from common.errors import InputError
 from common.extraction.features import read_complete, write_feature
 from common.files import read_json, sha256, write_json
 from common.precision import Precision
-from common.progress import progress
+from common.progress import Progress, progress
 from common.registry import GeneratorSpec
 from common.signals import StopSignals
 
-SETTINGS, GENERATOR = "audio.json", "generator.json"  # beside the mels: what they are, and the model that made them
+SETTINGS, GENERATOR = "audio.json", "generator.json"  # stored with the mels: what they are, and which model made them
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,8 @@ def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcing, 
     _prepare_output(options.output, loaded)
     report = ForcingReport()
     clips = _plan(datasets, options, audio, report)
-    with StopSignals() as signals, progress(total=sum(map(len, clips.values())), desc="mels", unit="clip") as bar:
+    bar: Progress[None] = progress(total=sum(map(len, clips.values())), desc="mels", unit="clip")
+    with StopSignals() as signals, bar:
         for filelist, dataset in datasets.items():
             for n_clips in _make_mels(dataset, clips[filelist], network, options, precision, report):
                 bar.update(n_clips)
@@ -118,7 +119,7 @@ def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcing, 
 
 
 def _prepare_output(folder: Path, loaded: LoadedCheckpoint) -> None:
-    """Store beside the mels what they are; refuse a folder with those of another or of an unknown model."""
+    """Store with the mels what they are; refuse a folder with those of another or of an unknown model."""
     maker = {"model": loaded.spec.name, "sha256": sha256(loaded.path), "ema": loaded.ema}
     stored = {SETTINGS: to_plain(loaded.checkpoint.audio), GENERATOR: maker}
     is_new = not folder.is_dir() or next(folder.rglob("*.pt"), None) is None

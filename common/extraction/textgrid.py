@@ -30,13 +30,11 @@ class TextGridAlignment:
 
 @dataclass(frozen=True)
 class Trimmed:
-    """An alignment without long silences at its ends, and what remains of the original."""
+    """An alignment without long silences at its ends, and what remains of the original: first, one past the last."""
 
     alignment: TextGridAlignment
-    first_phone: int  # of the original alignment that is kept
-    last_phone: int  # one past the last that is kept
-    first_frame: int  # of the original mel-spectrogram that is kept
-    last_frame: int  # one past the last that is kept
+    phones: tuple[int, int]
+    frames: tuple[int, int]  # of the mel-spectrogram
 
 
 def read_alignment(path: Path, config: AudioConfig) -> TextGridAlignment:
@@ -107,13 +105,8 @@ def trim_silence(alignment: TextGridAlignment, seconds: float, config: AudioConf
         durations[-1] = min(durations[-1], keep)
         last_phone -= 1 if keep == 0 else 0
     kept = slice(first_phone, last_phone)
-    return Trimmed(
-        alignment=TextGridAlignment(phones=alignment.phones[kept], durations=tuple(durations[kept])),
-        first_phone=first_phone,
-        last_phone=last_phone,
-        first_frame=first_frame,
-        last_frame=last_frame,
-    )
+    trimmed = TextGridAlignment(phones=alignment.phones[kept], durations=tuple(durations[kept]))
+    return Trimmed(trimmed, (first_phone, last_phone), (first_frame, last_frame))
 
 
 def _name_silences(labels: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Figures that say whether an attention has formed: is it a diagonal, and how sharp is it."""
+"""Measures of an alignment: whether attention is a diagonal, and how sharp it is."""
 
 import torch
 from torch import Tensor
@@ -12,13 +12,13 @@ def diagonality(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor
     Each frame's weights over tokens sum to 1, so over frames that count alike they are a distribution of pairs
     (frame, token); this is Pearson's correlation of the two under it. It is 1 for a straight sharp diagonal and near
     to it at a speaker's uneven pace, 0 where attention is uniform, shuffled or stays at one token, -1 for reading
-    backwards. Blur shrinks it: with a spread s within frames and S of their centres by S / sqrt(S^2 + s^2). A text of
+    backwards. Blur shrinks it: with a spread s within frames and S of their centers by S / sqrt(S^2 + s^2). A text of
     one token, or speech of one frame, has no direction; it counts as 1.
     """
     weights = _valid(alignments, token_lengths, frame_lengths)
     frames, tokens = weights.sum(2), weights.sum(1)  # (B, F), (B, L): marginal distributions
-    frame = _centred(frames)
-    token = _centred(tokens)
+    frame = _centered(frames)
+    token = _centered(tokens)
     covariance = torch.einsum("bfl,bf,bl->b", weights, frame, token)
     variances = (frames * frame.square()).sum(1) * (tokens * token.square()).sum(1)
     correlation = covariance / variances.clamp(min=1e-12).sqrt()
@@ -36,7 +36,7 @@ def focus_rate(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor)
 
 
 def distance_from_diagonal(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor, *, sigma: float) -> Tensor:
-    """How far each frame looks from where an even pace would: `diagonality`'s arguments -> (B, F) float32, 0 to 1.
+    """How far each frame's attention is from that of an even pace: `diagonality`'s arguments -> (B, F) float32, 0 to 1.
 
     A weight counts 1 - exp(-d^2 / (2 sigma^2)), with d between its token and its frame, each a share of its utterance;
     0 past the ends. Gradients flow to ``alignments``.
@@ -54,12 +54,12 @@ def distance_from_diagonal(alignments: Tensor, token_lengths: Tensor, frame_leng
 def unattended_tokens(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
     """Tokens that no frame attends to more than to any other, as `diagonality`'s arguments -> int64 (B,).
 
-    Were each frame the token's that it attends to most, these tokens would have no frames. A monotonic alignment
-    hides them: it gives each token one.
+    They would have no frames if each frame went to the token it attends to most; a monotonic alignment hides them by
+    giving each token one.
     """
-    favourites = _valid(alignments, token_lengths, frame_lengths).argmax(2)
+    most_attended = _valid(alignments, token_lengths, frame_lengths).argmax(2)
     is_frame = mask_from_lengths(frame_lengths, alignments.size(1)).long()
-    n_frames = is_frame.new_zeros(len(alignments), alignments.size(2)).scatter_add(1, favourites, is_frame)
+    n_frames = is_frame.new_zeros(len(alignments), alignments.size(2)).scatter_add(1, most_attended, is_frame)
     return ((n_frames == 0) & mask_from_lengths(token_lengths, alignments.size(2))).sum(1)
 
 
@@ -70,7 +70,7 @@ def _valid(alignments: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> 
     return alignments.double() * frames * tokens / frame_lengths.view(-1, 1, 1)
 
 
-def _centred(distribution: Tensor) -> Tensor:
+def _centered(distribution: Tensor) -> Tensor:
     """Positions (B, N) minus their mean under ``distribution`` (B, N)."""
     position = torch.arange(distribution.size(1), device=distribution.device, dtype=distribution.dtype)
     return position - (distribution * position).sum(1, keepdim=True)

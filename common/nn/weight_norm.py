@@ -4,6 +4,8 @@ PyTorch's own are not used: the ones with these names are deprecated and hooked 
 copied, and the ones that replace them have other names.
 """
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -18,10 +20,14 @@ class _WeightNorm(nn.Module):
     one. Initial weights are those of the plain layer: weight_g starts as the norm of weight_v.
     """
 
-    def _split_weight(self) -> None:
-        weight = self.weight.detach()
+    weight: Tensor
+    weight_g: nn.Parameter
+    weight_v: nn.Parameter
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)  # of the layer that a subclass puts behind this one
+        weight_g, weight_v = split_weight(self.weight.detach())
         del self.weight
-        weight_g, weight_v = split_weight(weight)
         self.weight_g = nn.Parameter(weight_g)
         self.weight_v = nn.Parameter(weight_v)
 
@@ -44,10 +50,6 @@ class _WeightNorm(nn.Module):
 class WeightNormConv1d(_WeightNorm, nn.Conv1d):
     """nn.Conv1d under weight norm."""
 
-    def __init__(self, *args, **kwargs) -> None:
-        super().__init__(*args, **kwargs)
-        self._split_weight()
-
     def forward(self, x: Tensor) -> Tensor:
         """x (B, in_channels, T) -> (B, out_channels, T)."""
         return self._conv_forward(x, self.normed_weight(), self.bias)
@@ -55,10 +57,6 @@ class WeightNormConv1d(_WeightNorm, nn.Conv1d):
 
 class WeightNormConv2d(_WeightNorm, nn.Conv2d):
     """nn.Conv2d under weight norm."""
-
-    def __init__(self, *args, **kwargs) -> None:
-        super().__init__(*args, **kwargs)
-        self._split_weight()
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, in_channels, H, W) -> (B, out_channels, H, W)."""
@@ -68,9 +66,7 @@ class WeightNormConv2d(_WeightNorm, nn.Conv2d):
 class WeightNormConvTranspose1d(_WeightNorm, nn.ConvTranspose1d):
     """nn.ConvTranspose1d under weight norm."""
 
-    def __init__(self, *args, **kwargs) -> None:
-        super().__init__(*args, **kwargs)
-        self._split_weight()
+    padding: tuple[int, ...]  # never a word, which a transposed convolution does not take
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, in_channels, T) -> (B, out_channels, T * stride, as the padding says)."""
@@ -94,7 +90,7 @@ def split_weight(weight: Tensor) -> tuple[Tensor, Tensor]:
 def fold_weight_norm(network: nn.Module) -> None:
     """Give every layer under weight norm within ``network`` the plain weight that computes the same.
 
-    What is left is quicker and can be compiled; it is no longer trained as published.
+    The network is then faster and can be compiled, but no longer trains as published.
     """
     for module in network.modules():
         if isinstance(module, _WeightNorm):
@@ -109,7 +105,10 @@ class SpectralNormConv1d(nn.Conv1d):
     one iteration.
     """
 
-    def __init__(self, *args, **kwargs) -> None:
+    weight_u: Tensor
+    weight_v: Tensor
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         weight = self.weight.detach()
         del self.weight
@@ -120,7 +119,7 @@ class SpectralNormConv1d(nn.Conv1d):
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, in_channels, T) -> (B, out_channels, T)."""
-        with torch.autocast(x.device.type, enabled=False):  # a few bits would not do for a norm
+        with torch.autocast(x.device.type, enabled=False):  # a norm needs float32
             sigma = torch.dot(self.weight_u, torch.mv(self.weight_orig.flatten(1), self.weight_v))
             weight = self.weight_orig / sigma
         return self._conv_forward(x, weight, self.bias)

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from common.checkpoints.loading import open_checkpoint
 from common.cli import (
     ArgumentParser,
     add_precision_arguments,
@@ -19,7 +20,9 @@ from common.cli import (
 from common.errors import OptionError
 from common.precision import Precision
 from common.recognition.recognizer import Recognizer, load_recognizer
-from common.registry import ModelSpec, available_models, get_model
+from common.registry import ModelSpec
+from common.synthesis.arguments import parse_model_options, specs_of
+from common.synthesis.voice import check_ema
 
 OUTPUTS = (".json", ".tsv")
 
@@ -40,11 +43,6 @@ class RecognitionRequest:
     parameters: dict[str, Any]  # every option, for the log
 
 
-def recognizers() -> list[ModelSpec]:
-    """The speech-to-text models."""
-    return [get_model(name) for name in available_models("recognizer")]
-
-
 def wants_recognition(argv: Sequence[str] | None) -> bool:
     """Whether a command line gives the checkpoint of a recognizer."""
     return _chosen(argv) is not None
@@ -52,7 +50,7 @@ def wants_recognition(argv: Sequence[str] | None) -> bool:
 
 def _chosen(argv: Sequence[str] | None) -> ModelSpec | None:
     given = {word.partition("=")[0] for word in (sys.argv[1:] if argv is None else argv)}
-    return next((spec for spec in recognizers() if f"--{spec.option}" in given), None)
+    return next((spec for spec in specs_of("recognizer") if f"--{spec.option}" in given), None)
 
 
 def build_parser(spec: ModelSpec) -> ArgumentParser:
@@ -115,17 +113,23 @@ def parse_recognition_args(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def parse_recognition(argv: Sequence[str] | None) -> RecognitionRequest:
-    """What a command line asks for; raises OptionError as `parse_recognition_args`."""
+    """What a command line asks for.
+
+    Raises:
+        OptionError: as `parse_recognition_args`.
+        CheckpointError: the checkpoint cannot be read, is of another model, or has no EMA weights for ``--ema``.
+    """
     args = parse_recognition_args(argv)
     parameters = dict(vars(args))
     spec = parameters.pop("spec")
     precision = precision_from_args(args)
+    checkpoint = open_checkpoint(getattr(args, spec.option), model=spec.name, ema=args.ema)
+    if args.ema:
+        check_ema([checkpoint])
     load = partial(
         load_recognizer,
-        getattr(args, spec.option),
-        model=spec.name,
-        options=None if spec.inference.parse is None else spec.inference.parse(args),
-        ema=args.ema,
+        checkpoint,
+        options=parse_model_options(args, spec),
         precision=precision,
         batch_size=args.batch_size,
         padded_duration=args.max_duration if args.pad_to_max_duration else 0.0,

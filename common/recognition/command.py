@@ -43,7 +43,7 @@ def recognize(argv: Sequence[str] | None) -> int:
             )
         else:
             transcripts = recognizer.transcribe(recordings, on_result=show, on_batch=times.append)
-            measured = list(range(len(recordings)))
+            measured = list(range(len(recordings.durations)))
         rates = error_rates(transcripts)
         duration = sum(recordings.durations[index] for index in measured)
         figures = time_figures(times, n_utterances=len(measured), duration=duration)

@@ -1,7 +1,7 @@
 """Word and character error rates of transcripts, over a whole corpus."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import jiwer
 
@@ -18,12 +18,7 @@ class ErrorCounts:
     n_chars: int = 0  # of the references, spaces included
 
     def __add__(self, other: "ErrorCounts") -> "ErrorCounts":
-        return ErrorCounts(
-            self.word_errors + other.word_errors,
-            self.n_words + other.n_words,
-            self.char_errors + other.char_errors,
-            self.n_chars + other.n_chars,
-        )
+        return ErrorCounts(*(one + another for one, another in zip(astuple(self), astuple(other))))
 
     @property
     def wer(self) -> float:

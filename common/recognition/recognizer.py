@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -12,8 +12,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from common.audio.resampling import resample
-from common.checkpoints.loading import NO_EMA, load_for_inference, open_checkpoint
-from common.errors import CheckpointError
+from common.checkpoints.loading import LoadedCheckpoint, load_for_inference, open_checkpoint
 from common.precision import Precision
 from common.recognition.error_rates import ErrorCounts, error_counts
 from common.registry import RecognizerSpec
@@ -22,46 +21,14 @@ from common.timing import Stopwatch
 _BATCHES_PER_WINDOW = 16  # utterances are sorted by length within so many batches; results keep the list's order
 
 
-class SpeechRecordings(Protocol):
-    """Utterances to transcribe."""
-
-    durations: list[float]  # s
-
-    def __len__(self) -> int: ...
-
-    def name(self, index: int) -> str:
-        """What results call it: the path of its recording."""
-
-    def transcript(self, index: int) -> str | None:
-        """Its reference transcript, where one is known."""
-
-    def load(self, index: int) -> Tensor:
-        """Its samples (T,) float32 at the recognizer's rate, prepared."""
-
-
 @dataclass(frozen=True)
-class _Waves:
-    """Waves that are in memory."""
+class SpeechRecordings:
+    """Utterances to transcribe; each field has one entry per utterance."""
 
-    waves: Sequence[Tensor]  # (T,) float32
-    sampling_rate: int  # Hz, of all of them
-    prepare: Callable[[Tensor, int], Tensor]
-
-    @property
-    def durations(self) -> list[float]:
-        return [len(wave) / self.sampling_rate for wave in self.waves]
-
-    def __len__(self) -> int:
-        return len(self.waves)
-
-    def name(self, index: int) -> str:
-        return f"wave {index + 1}"
-
-    def transcript(self, index: int) -> str | None:
-        return None
-
-    def load(self, index: int) -> Tensor:
-        return self.prepare(self.waves[index], self.sampling_rate)
+    names: Sequence[str]  # in results: paths of recordings
+    durations: Sequence[float]  # s
+    transcripts: Sequence[str | None]  # references, where they are known
+    load: Callable[[int], Tensor]  # index -> samples (T,) float32 at the recognizer's rate, prepared
 
 
 @dataclass(frozen=True)
@@ -141,8 +108,8 @@ class Recognizer:
                 if on_batch is not None:
                     on_batch(seconds)
             for index in sorted(texts):
-                reference, duration = recordings.transcript(index), recordings.durations[index]
-                transcripts.append(Transcript(recordings.name(index), texts[index], reference, duration))
+                reference, duration = recordings.transcripts[index], recordings.durations[index]
+                transcripts.append(Transcript(recordings.names[index], texts[index], reference, duration))
                 if on_result is not None:
                     on_result(transcripts[-1])
         return transcripts
@@ -162,13 +129,18 @@ class Recognizer:
         return times, measured
 
     def _recordings(self, speech: Any, sampling_rate: int | None) -> SpeechRecordings:
-        if isinstance(speech, str | Path | Tensor):
-            speech = [speech]
-        if not isinstance(speech, list | tuple):
+        if isinstance(speech, SpeechRecordings):
             return speech
-        if speech and isinstance(speech[0], Tensor):
-            return _Waves(speech, sampling_rate or self.sampling_rate, self._prepare)
-        return self.open([Path(path) for path in speech])
+        items: list[Any] = [speech] if isinstance(speech, str | Path | Tensor) else list(speech)
+        if not all(isinstance(item, Tensor) for item in items):
+            return self.open([Path(path) for path in items])
+        rate = sampling_rate or self.sampling_rate
+        return SpeechRecordings(
+            names=[f"wave {number}" for number in range(1, len(items) + 1)],
+            durations=[len(wave) / rate for wave in items],
+            transcripts=[None] * len(items),
+            load=lambda index: self._prepare(items[index], rate),
+        )
 
     def _prepare(self, wave: Tensor, sampling_rate: int) -> Tensor:
         """wave (T,) of any rate as the network reads it."""
@@ -178,8 +150,8 @@ class Recognizer:
     def _windows(self, recordings: SpeechRecordings) -> Iterator[list[list[int]]]:
         """Windows of utterances in the list's order, each cut into length-bucketed batches."""
         size = self._batch_size * _BATCHES_PER_WINDOW
-        for first in range(0, len(recordings), size):
-            indices = range(first, min(first + size, len(recordings)))
+        for first in range(0, len(recordings.durations), size):
+            indices = range(first, min(first + size, len(recordings.durations)))
             window = sorted(indices, key=lambda index: recordings.durations[index])
             yield [window[start : start + self._batch_size] for start in range(0, len(window), self._batch_size)]
 
@@ -197,29 +169,24 @@ class Recognizer:
 
 
 def load_recognizer(
-    path: Path | str,
+    checkpoint: LoadedCheckpoint | Path | str,
     *,
-    model: str | None = None,
     options: Any = None,
-    ema: bool = False,
     precision: Precision | None = None,
     batch_size: int = 16,
     padded_duration: float = 0.0,
 ) -> Recognizer:
-    """The recognizer of a checkpoint, which must be of ``model`` if that is given.
-
-    ``options`` are the model's own, by default those of a command line that gives none; ``ema`` takes the EMA weights.
+    """The recognizer of a checkpoint; ``options`` are the model's own (`RecognizerSpec.parse`), or its defaults.
 
     Raises:
-        CheckpointError: it cannot be read, is of another model, or has no EMA weights.
+        CheckpointError: it cannot be read, or is of a model that does another job.
     """
     precision = precision or Precision()
-    loaded = open_checkpoint(Path(path), model=model, role="recognizer", ema=ema)
-    if ema and not loaded.ema:
-        raise CheckpointError(f"{path}: holds {NO_EMA}")
-    inference = loaded.spec.inference
+    if not isinstance(checkpoint, LoadedCheckpoint):
+        checkpoint = open_checkpoint(Path(checkpoint), role="recognizer", ema=False)
+    inference = checkpoint.spec.inference
     assert isinstance(inference, RecognizerSpec)
-    network, config = load_for_inference(loaded, device=precision.device)
+    network, config = load_for_inference(checkpoint, device=precision.device)
     return Recognizer(
         inference,
         network,

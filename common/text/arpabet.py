@@ -1,19 +1,19 @@
 """Words as ARPAbet phones of a pronouncing dictionary, all of them or a share that is drawn.
 
 As FastPitch 1.1 reads: a word that the dictionary does not know, that it pronounces in several ways, or that is
-spelt like another word (a heteronym: "lead", "tear") stays letters, so a voice has to know both.
+spelled like another word (a heteronym: "lead", "tear") stays letters, so a voice has to know both.
 """
 
 import random
 import re
 from collections.abc import Callable
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
 from common.errors import InputError
 from common.text.symbols import ARPABET
 
-Draw = Callable[[], float]  # gives numbers from 0 up to, not including, 1
+RandomNumbers = Callable[[], float]  # gives numbers from 0 up to, not including, 1
 
 ARPABET_BY = ("word", "sentence")
 ARPABET_AMBIGUOUS = ("ignore", "first")
@@ -24,15 +24,15 @@ _BRACES_OR_WORD = re.compile(r"\{[^}]*\}|[^\W\d_]+(?:'[^\W\d_]+)*")
 _VARIANT = re.compile(r"\(\d+\)$")  # "READ(1)", a further pronunciation
 
 
-def utterance_draws(*, seed: int, epoch: int, index: int) -> Draw:
-    """Draws for one utterance in one epoch: the same in any process and order, others in the next epoch."""
+def utterance_draws(*, seed: int, epoch: int, index: int) -> RandomNumbers:
+    """Random numbers for one utterance in one epoch: the same in any process and order, others in the next epoch."""
     return random.Random(f"{seed}/{epoch}/{index}").random
 
 
 def read_dictionary(text: str, *, where: str) -> dict[str, tuple[str, ...]]:
     """Pronunciations by lower-case word, of a dictionary in CMUdict's format.
 
-    A line is a word, blanks and its phones; ``WORD(1)`` gives a further pronunciation. Lines that begin with ``;;;``,
+    A line is a word, spaces and its phones; ``WORD(1)`` gives a further pronunciation. Lines that begin with ``;;;``,
     what follows a ``#`` after the phones, and entries with phones that are none of ARPAbet's are skipped.
 
     Raises:
@@ -108,7 +108,7 @@ def _read(path: str, what: str, option: str) -> str:
 class Pronouncer:
     """Writes words as phones in curly braces: ``the cat`` -> ``the {K AE1 T}``.
 
-    ``by`` says whether each word is drawn or a sentence as a whole, ``ambiguous`` what becomes of words with several
+    ``by`` says whether each word is drawn or a complete sentence, ``ambiguous`` what becomes of words with several
     pronunciations. Dictionary and heteronyms are loaded with the first word.
     """
 
@@ -128,25 +128,18 @@ class Pronouncer:
         self._probability = probability
         self._by = by
         self._first = ambiguous == "first"
-        self._paths = (dictionary, heteronyms)
+        self._dictionary = dictionary
+        self._heteronyms = heteronyms
         self._known = lru_cache(maxsize=50_000)(self._look_up)
 
-    @cached_property
-    def _dictionary(self) -> dict[str, tuple[str, ...]]:
-        return load_dictionary(self._paths[0])
-
-    @cached_property
-    def _heteronyms(self) -> frozenset[str]:
-        return load_heteronyms(self._paths[1])
-
     def phones_of(self, word: str) -> str | None:
-        """Phones with blanks between, ``"K AE1 T"``, or None for a word that stays letters."""
+        """Phones separated by spaces, ``"K AE1 T"``, or None for a word that stays letters."""
         return self._known(word.lower())
 
     def _look_up(self, word: str) -> str | None:
-        if word in self._heteronyms:
+        if word in load_heteronyms(self._heteronyms):
             return None
-        ways = self._dictionary.get(word)
+        ways = load_dictionary(self._dictionary).get(word)
         if ways is not None:
             return ways[0] if len(ways) == 1 or self._first else None
         stem = word.removesuffix("s").removesuffix("'")
@@ -155,7 +148,7 @@ class Pronouncer:
         phones = self._look_up(stem)
         return None if phones is None else f"{phones} {_PLURAL}"
 
-    def pronounce(self, text: str, *, draw: Draw | None = None) -> str:
+    def pronounce(self, text: str, *, draw: RandomNumbers | None = None) -> str:
         """The text with words as phones; what stands in curly braces stays.
 
         ``draw`` is asked once a word, or once a sentence, and gives phones where it is below the probability.
@@ -164,7 +157,7 @@ class Pronouncer:
         chance = draw if draw is None or self._by == "word" else _constant(draw())
         parts: list[str] = []
         end = 0  # of what parts hold
-        spelt = -1  # where a letter that became phones ended: "v" of "t.v.s"
+        spelled = -1  # where a letter that became phones ended: "v" of "t.v.s"
         for match in _BRACES_OR_WORD.finditer(text):
             word = match.group()
             if word[0] == "{":
@@ -172,21 +165,21 @@ class Pronouncer:
             drawn = chance is None or chance() < self._probability
             if _is_plural_of_letters(text, match.start(), match.end()):
                 # "f.b.i.'s": alone, "s" would be read as the letter's name.
-                phones = _PLURAL if spelt >= 0 and text[spelt : match.start()] in (".", ".'") else None
+                phones = _PLURAL if spelled >= 0 and text[spelled : match.start()] in (".", ".'") else None
             else:
                 phones = self.phones_of(word)
             if drawn and phones is not None:
                 parts += [text[end : match.start()], "{", phones, "}"]
                 end = match.end()
-                spelt = end if len(word) == 1 else -1
+                spelled = end if len(word) == 1 else -1
         return "".join([*parts, text[end:]])
 
 
-def _constant(value: float) -> Draw:
+def _constant(value: float) -> RandomNumbers:
     return lambda: value
 
 
 def _is_plural_of_letters(text: str, start: int, end: int) -> bool:
-    """Whether an "s" ends letters that are spelt ("t.v.s", "g.p.u.'s") and is none of them ("u.s.")."""
+    """Whether an "s" ends letters that are spelled ("t.v.s", "g.p.u.'s") and is none of them ("u.s.")."""
     before = text[max(start - 2, 0) : start].removesuffix("'")
     return text[start:end] == "s" and before.endswith(".") and text[end : end + 1] != "."

@@ -12,39 +12,39 @@ from common.text.normalization.published.letters import expand_letters_and_numbe
 from common.text.normalization.published.numbers import expand_numbers
 from common.text.normalization.published.times import expand_times
 
-_BLANKS = re.compile(r"\s+")
+_SPACES = re.compile(r"\s+")
 _SLASHES = re.compile(r"/+")
 
 
-def collapse_blanks(text: str) -> str:
-    """Every run of blanks, tabs and line ends becomes one blank."""
-    return _BLANKS.sub(" ", text)
+def collapse_spaces(text: str) -> str:
+    """Every run of spaces, tabs and line ends becomes one space."""
+    return _SPACES.sub(" ", text)
 
 
 def basic_cleaners(text: str) -> str:
-    """Lower case and single blanks, nothing else (published)."""
-    return collapse_blanks(text.lower())
+    """Lower case and single spaces, nothing else (published)."""
+    return collapse_spaces(text.lower())
 
 
 def transliteration_cleaners(text: str) -> str:
-    """ASCII by Unidecode, lower case, single blanks (published)."""
-    return collapse_blanks(unidecode(text).lower())
+    """ASCII by Unidecode, lower case, single spaces (published)."""
+    return collapse_spaces(unidecode(text).lower())
 
 
 def english_cleaners(text: str) -> str:
     """Numbers and abbreviations written out after lower-casing (published, exactly, faults included)."""
-    return collapse_blanks(expand_abbreviations(expand_numbers(unidecode(text).lower())))
+    return collapse_spaces(expand_abbreviations(expand_numbers(unidecode(text).lower())))
 
 
 def english_cleaners_v2(text: str) -> str:
     """As ``english_cleaners``, also times, units, letters with digits, and acronyms (published, exactly)."""
     text = expand_letters_and_numbers(expand_times(unidecode(text)))
     text = expand_abbreviations(expand_numbers(text))
-    return _SLASHES.sub(" ", collapse_blanks(spell_acronyms(text).lower()))
+    return _SLASHES.sub(" ", collapse_spaces(spell_acronyms(text).lower()))
 
 
 def english_cleaners_v3(text: str) -> str:
-    """Text as it is read aloud, by this project's own rules over the whole sentence; for new voices."""
+    """Text as it is read aloud, by this project's own rules for complete sentences; for new voices."""
     return read_english(text)
 
 

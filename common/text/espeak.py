@@ -1,24 +1,16 @@
-"""An embedded speaker: eSpeak NG through ctypes, which says a text and tells where each phone begins and ends.
+"""An embedded speaker, eSpeak NG: speech of a text with the times of its phones and words, and a text's phones."""
 
-The library and its data come with the PyPI package ``espeakng-loader``. Speaker's samples depend on the text and
-the settings alone: the voice's flutter and roughness, whose phases run on from one utterance to the next, are off.
-"""
-
-import ctypes
 import itertools
 import re
 import string
-import tempfile
-import threading
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from common.errors import InputError
+from common.text.espeak_library import Clause, Event, library
 from common.text.symbols import EDGE_SILENCE, PAUSE
 
 # eSpeak's phone names that are not one symbol, or another one, in the toolkit's phone set `ipa`.
@@ -27,15 +19,6 @@ _STRESS = "ˈˌ"
 _LONG = "ː"
 _PUNCTUATION = string.punctuation + "“”‘’–—…"
 _TIE = "\u0361"
-
-# Constants of eSpeak NG's speak_lib.h.
-_SYNCHRONOUS = 2
-_PHONEME_EVENTS, _PHONEME_IPA, _DONT_EXIT = 0x1, 0x2, 0x8000
-_UTF8, _END_PAUSE = 0x1, 0x1000
-_RATE, _PITCH, _RANGE = 1, 3, 4
-_EVENT_WORD, _EVENT_PHONEME = 1, 7
-_UTF8_TEXT, _NAMES_IPA = 0x1, 0x2  # of espeak_TextToPhonemes
-_BETWEEN = "|"  # between the names of phones
 
 _LATE_S = 0.035  # s; a final l's event closer than this to the next phone's came after the sound
 _CLOSURE_S = 0.001  # s; shorter runs of zeros are zero crossings, not closures
@@ -57,7 +40,7 @@ class Speech:
     samples: np.ndarray
     sampling_rate: int  # Hz
     phones: tuple[Interval, ...]  # symbols of the set `ipa`; silences at the edges are `sil`, pauses `sp`
-    words: tuple[Interval, ...]  # as spelt in the text; no intervals for pauses
+    words: tuple[Interval, ...]  # as spelled in the text; no intervals for pauses
 
     @property
     def duration_s(self) -> float:
@@ -73,7 +56,7 @@ class Speech:
 class Speaker:
     """A voice of the embedded speaker; the same text always gives the same samples.
 
-    eSpeak NG is one machine per process: speakers take turns (a lock), and set their voice when theirs comes.
+    eSpeak NG's library keeps one state a process: speakers take turns (a lock), each with its own settings.
     """
 
     voice: str = "en-us"  # a language tag of eSpeak NG
@@ -85,20 +68,22 @@ class Speaker:
     @property
     def sampling_rate(self) -> int:
         """Hz; the library's own, 22050."""
-        return _machine().sampling_rate
+        return library().sampling_rate
 
     def speak(self, text: str) -> Speech:
         """Say ``text``. Raises InputError if nothing in it can be said, or the library is missing."""
-        machine = _machine()
-        with machine.lock:
-            machine.use(self)
-            samples, events = machine.say(text)
+        espeak = library()
+        with espeak.lock:
+            espeak.use(
+                self.voice, words_per_minute=self.words_per_minute, pitch=self.pitch, pitch_range=self.pitch_range
+            )
+            samples, events = espeak.say(text)
         spans = _absorb_links(_spans(events, len(samples)), samples)
-        spans = _split_late_phones(spans, sampling_rate=machine.sampling_rate)
+        spans = _split_late_phones(spans, sampling_rate=espeak.sampling_rate)
         if not any(span.symbols for span in spans):
             raise InputError(f"eSpeak NG finds nothing to say in {text!r}")
-        spans = _claim_closures(spans, samples, sampling_rate=machine.sampling_rate)
-        return self._trimmed(text, samples, [span for span in spans if span.symbols], machine.sampling_rate)
+        spans = _begin_at_closures(spans, samples, sampling_rate=espeak.sampling_rate)
+        return self._trimmed(text, samples, [span for span in spans if span.symbols], espeak.sampling_rate)
 
     def phones(self, text: str) -> list[str]:
         """The symbols that ``speak(text)`` says, `sil` and `sp` included: what a voice trained on it reads."""
@@ -110,7 +95,7 @@ class Speaker:
         first, last = spans[0].start, spans[-1].end
         silence = np.zeros(edge, dtype=np.int16)
         trimmed = np.concatenate([silence, samples[first:last], silence])
-        moved = [span.moved(edge - first) for span in spans]
+        moved = [replace(span, start=span.start + edge - first, end=span.end + edge - first) for span in spans]
         intervals = [Interval(EDGE_SILENCE, 0.0, edge / rate)] if edge else []
         end = edge
         for span in moved:
@@ -123,34 +108,23 @@ class Speaker:
         return Speech(trimmed, rate, tuple(intervals), tuple(_words(text, moved, rate)))
 
 
-@dataclass(frozen=True)
-class Clause:
-    """What eSpeak reads in one breath: its text, and each word's phones by their names, stress and length included.
-
-    A phone without a name is a pause or a link to the next one.
-    """
-
-    text: str
-    words: tuple[tuple[str, ...], ...]
-
-
 def transcribe(text: str, *, language: str) -> list[Clause]:
     """How ``text`` is said in a language (a tag such as "de"), without saying it.
 
     Raises:
         InputError: eSpeak NG has no such language, or its library is missing.
     """
-    machine = _machine()
-    with machine.lock:
-        machine.use(Speaker(voice=language))
-        return list(machine.read(text))
+    espeak = library()
+    with espeak.lock:
+        espeak.use(language)
+        return list(espeak.read(text))
 
 
 def check_language(language: str) -> None:
-    """Raises InputError when eSpeak NG has no such language, naming those that come near, or cannot be loaded."""
-    machine = _machine()
-    with machine.lock:
-        machine.use(Speaker(voice=language))
+    """Raises InputError when eSpeak NG has no such language, naming similar ones, or cannot be loaded."""
+    espeak = library()
+    with espeak.lock:
+        espeak.use(language)
 
 
 def unlinked(name: str) -> str:
@@ -163,7 +137,7 @@ def unlinked(name: str) -> str:
 def symbols_of(name: str) -> tuple[tuple[str, int], ...]:
     """eSpeak's name of a phone as symbols of the set `ipa`, each with its share of the phone's duration.
 
-    Stress is dropped; diphthongs, r-coloured vowels and syllabic consonants come apart; a long vowel keeps one
+    Stress is dropped; diphthongs, r-colored vowels and syllabic consonants are split; a long vowel keeps one
     symbol and counts twice: ``ˈɑːɹ`` -> (("ɑ", 2), ("ɹ", 1)).
     """
     name = unlinked(name)
@@ -179,15 +153,6 @@ def symbols_of(name: str) -> tuple[tuple[str, int], ...]:
 
 
 @dataclass(frozen=True)
-class _Event:
-    """One of eSpeak's events: a word begins, or a phone (an empty name is a pause)."""
-
-    sample: int
-    name: str | None = None  # None: a word
-    position: int = 0  # of a word's first character in the text, from 0
-
-
-@dataclass(frozen=True)
 class _Span:
     """Samples [start, end) in which the symbols of one of eSpeak's phones sound; no symbols: a pause."""
 
@@ -195,9 +160,6 @@ class _Span:
     start: int
     end: int
     word: int  # position in the text of the word it belongs to
-
-    def moved(self, by: int) -> "_Span":
-        return _Span(self.symbols, self.start + by, self.end + by, self.word)
 
     def intervals(self, rate: int) -> list[Interval]:
         """One interval a symbol, in proportion to their shares."""
@@ -209,12 +171,12 @@ class _Span:
         return [Interval(symbol, bounds[i] / rate, bounds[i + 1] / rate) for i, (symbol, _) in enumerate(self.symbols)]
 
 
-def _spans(events: Iterable[_Event], n_samples: int) -> list[_Span]:
+def _spans(events: Iterable[Event], n_samples: int) -> list[_Span]:
     """Each phone and pause from its event to the next one's; pauses in a row are one."""
     spans: list[_Span] = []
     word = 0
     begun: tuple[tuple[tuple[str, int], ...], int, int] | None = None
-    for event in [*events, _Event(n_samples, "")]:
+    for event in [*events, Event(n_samples, "")]:
         if event.name is None:
             word = event.position
             continue
@@ -249,7 +211,7 @@ def _absorb_links(spans: list[_Span], samples: np.ndarray) -> list[_Span]:
         sounds = not span.symbols and np.count_nonzero(samples[span.start : span.end]) > (span.end - span.start) / 2
         if sounds and kept and kept[-1].symbols:
             vowel = kept.pop()
-            span = _Span(vowel.symbols, vowel.start, span.end, vowel.word)
+            span = replace(vowel, end=span.end)
         kept.append(span)
     return kept
 
@@ -257,7 +219,7 @@ def _absorb_links(spans: list[_Span], samples: np.ndarray) -> list[_Span]:
 def _split_late_phones(spans: list[_Span], *, sampling_rate: int) -> list[_Span]:
     """Give a final ``l`` its part of the vowel before it.
 
-    The library makes a vowel and the ``l`` that closes its syllable in one go and reports the ``l`` at the end.
+    The library makes a vowel and the ``l`` that closes its syllable together and reports the ``l`` at the end.
     """
     shared: list[_Span] = []
     for span in spans:
@@ -270,11 +232,11 @@ def _split_late_phones(spans: list[_Span], *, sampling_rate: int) -> list[_Span]
     return shared
 
 
-def _claim_closures(spans: list[_Span], samples: np.ndarray, *, sampling_rate: int) -> list[_Span]:
+def _begin_at_closures(spans: list[_Span], samples: np.ndarray, *, sampling_rate: int) -> list[_Span]:
     """Begin each stop at its closure: the library reports it at the burst, after the zeros it puts before it."""
-    claimed = list(spans)
-    for i in range(1, len(claimed)):
-        before, span = claimed[i - 1], claimed[i]
+    moved = list(spans)
+    for i in range(1, len(moved)):
+        before, span = moved[i - 1], moved[i]
         if not (before.symbols and span.symbols):
             continue
         sounding = np.flatnonzero(samples[before.start : span.start])
@@ -282,142 +244,5 @@ def _claim_closures(spans: list[_Span], samples: np.ndarray, *, sampling_rate: i
             continue
         closure = before.start + int(sounding[-1]) + 1
         if span.start - closure >= _CLOSURE_S * sampling_rate:
-            claimed[i - 1] = _Span(before.symbols, before.start, closure, before.word)
-            claimed[i] = _Span(span.symbols, closure, span.end, span.word)
-    return claimed
-
-
-class _EventId(ctypes.Union):
-    _fields_ = (("number", ctypes.c_int), ("name", ctypes.c_char_p), ("string", ctypes.c_char * 8))
-
-
-class _CEvent(ctypes.Structure):
-    """espeak_EVENT."""
-
-    _fields_ = (
-        ("type", ctypes.c_int),
-        ("unique_identifier", ctypes.c_uint),
-        ("text_position", ctypes.c_int),  # characters, from 1
-        ("length", ctypes.c_int),  # characters
-        ("audio_position", ctypes.c_int),  # ms
-        ("sample", ctypes.c_int),
-        ("user_data", ctypes.c_void_p),
-        ("id", _EventId),
-    )
-
-
-_SynthCallback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_CEvent))
-
-
-class _Machine:
-    """The library, initialised once a process, with the samples and events of the utterance it is making."""
-
-    def __init__(self) -> None:
-        try:
-            import espeakng_loader
-        except ImportError as error:
-            raise InputError(
-                "the embedded speaker needs the package espeakng-loader: pip install espeakng-loader"
-            ) from error
-        try:
-            self._library = ctypes.CDLL(espeakng_loader.get_library_path())
-        except OSError as error:
-            raise InputError(f"eSpeak NG's library cannot be loaded on this machine: {error}") from error
-        self._data = Path(espeakng_loader.get_data_path())
-        flags = _PHONEME_EVENTS | _PHONEME_IPA | _DONT_EXIT
-        self.sampling_rate: int = self._library.espeak_Initialize(_SYNCHRONOUS, 0, str(self._data).encode(), flags)
-        if self.sampling_rate <= 0:
-            raise InputError(f"eSpeak NG cannot read its data in {self._data}; reinstall espeakng-loader")
-        self.lock = threading.Lock()
-        self._speaker: Speaker | None = None
-        self._chunks: list[np.ndarray] = []
-        self._events: list[_Event] = []
-        self._callback = _SynthCallback(self._collect)  # the library keeps only a pointer to it
-        self._library.espeak_SetSynthCallback(self._callback)
-        self._library.espeak_TextToPhonemes.restype = ctypes.c_char_p
-
-    def use(self, speaker: Speaker) -> None:
-        """Speak as ``speaker`` from now on."""
-        if speaker == self._speaker:
-            return
-        self._speaker = None
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "steady"
-            path.write_text(self._voice_file(speaker.voice) + "\nflutter 0\nroughness 0\n", encoding="utf-8")
-            status = self._library.espeak_SetVoiceByFile(str(path).encode())
-        if status != 0:
-            raise InputError(f"eSpeak NG cannot use its voice {speaker.voice!r} (status {status})")
-        for parameter, value in (
-            (_RATE, speaker.words_per_minute),
-            (_PITCH, speaker.pitch),
-            (_RANGE, speaker.pitch_range),
-        ):
-            self._library.espeak_SetParameter(parameter, value, 0)
-        self._speaker = speaker
-
-    def say(self, text: str) -> tuple[np.ndarray, list[_Event]]:
-        """Samples (T,) int16 and events of ``text``; a text ends where a zero character stands, so none may."""
-        encoded = text.replace("\0", " ").encode("utf-8")
-        self._chunks, self._events = [], []
-        status = self._library.espeak_Synth(
-            encoded, ctypes.c_size_t(len(encoded) + 1), 0, 1, 0, _UTF8 | _END_PAUSE, None, None
-        )
-        self._library.espeak_Synchronize()
-        if status != 0:
-            raise InputError(f"eSpeak NG cannot speak {text!r} (status {status})")
-        return np.concatenate(self._chunks or [np.zeros(0, dtype=np.int16)]), self._events
-
-    def read(self, text: str) -> Iterable[Clause]:
-        """The clauses of ``text``; the library moves a pointer to where the next one begins, one letter ahead."""
-        encoded = text.replace("\0", " ").encode("utf-8")
-        buffer = ctypes.create_string_buffer(encoded)
-        start = ctypes.addressof(buffer)
-        pointer = ctypes.c_void_p(start)
-        done = 0
-        while pointer.value:
-            names = self._library.espeak_TextToPhonemes(
-                ctypes.byref(pointer), _UTF8_TEXT, _NAMES_IPA | ord(_BETWEEN) << 8
-            )
-            end = pointer.value - start if pointer.value else len(encoded)
-            words = (names or b"").decode("utf-8", errors="ignore").split()
-            yield Clause(
-                encoded[done:end].decode("utf-8", errors="ignore"), tuple(tuple(word.split(_BETWEEN)) for word in words)
-            )
-            done = end
-
-    def _collect(self, wave, n_samples: int, events) -> int:
-        if wave and n_samples > 0:
-            self._chunks.append(np.ctypeslib.as_array(wave, (n_samples,)).copy())
-        i = 0
-        while events[i].type != 0:
-            event = events[i]
-            if event.type == _EVENT_WORD:
-                self._events.append(_Event(event.sample, position=event.text_position - 1))
-            elif event.type == _EVENT_PHONEME:
-                # Eight bytes at most, with no zero at the end when all are used, and a letter may be cut off.
-                name = bytes(event.id.string).decode("utf-8", errors="ignore")
-                self._events.append(_Event(event.sample, name))
-            i += 1
-        return 0
-
-    def _voices(self) -> dict[str, str]:
-        """The definition of each voice by its language tags."""
-        definitions: dict[str, str] = {}
-        for path in sorted(path for path in (self._data / "lang").rglob("*") if path.is_file()):
-            definition = path.read_text(encoding="utf-8")
-            for tag in (path.name, *re.findall(r"^language\s+(\S+)", definition, flags=re.MULTILINE)):
-                definitions.setdefault(tag.lower(), definition)
-        return definitions
-
-    def _voice_file(self, voice: str) -> str:
-        """The definition of the voice whose language tag is ``voice``."""
-        definitions = self._voices()
-        if voice.lower() not in definitions:
-            near = [tag for tag in sorted(definitions) if tag.split("-")[0] == voice.lower().split("-")[0]]
-            raise InputError(f"eSpeak NG has no voice {voice!r}; it has {', '.join(near or sorted(definitions))}")
-        return definitions[voice.lower()]
-
-
-@lru_cache(maxsize=1)
-def _machine() -> _Machine:
-    return _Machine()
+            moved[i - 1], moved[i] = replace(before, end=closure), replace(span, start=closure)
+    return moved

@@ -3,15 +3,15 @@
 import re
 import sys
 from collections import Counter
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from common.config import TextConfig
 from common.errors import InputError, at
-from common.text.arpabet import Draw, Pronouncer
-from common.text.cleaners import PUBLISHED_CLEANERS, collapse_blanks, get_cleaner
+from common.text.arpabet import Pronouncer, RandomNumbers
+from common.text.cleaners import PUBLISHED_CLEANERS, collapse_spaces, get_cleaner
 from common.text.g2p import phones_of_text
 from common.text.normalization.published.numbers import expand_currency
-from common.text.symbols import PADDING, canonical_phone, get_symbol_table
+from common.text.symbols import PADDING, canonical_phone, get_symbol_table, name_symbol
 
 UNKNOWN_SYMBOLS = ("error", "drop")
 _LONGEST_QUOTE = 80  # characters of a transcript shown in an error
@@ -83,7 +83,8 @@ class TextFrontEnd:
         return 0 < self.config.p_arpabet < 1
 
     def __reduce__(self) -> tuple:
-        return _rebuild, (self.config, "drop" if self._drop else "error")  # caches stay in their process
+        rebuild = partial(TextFrontEnd, unknown_symbols="drop" if self._drop else "error")
+        return rebuild, (self.config,)  # caches stay in their process
 
     def _apply_cleaners(self, text: str) -> str:
         for cleaner in self._cleaners:
@@ -91,11 +92,11 @@ class TextFrontEnd:
         return text
 
     def clean(self, text: str) -> str:
-        """The text as it will be encoded: written out by the cleaners (characters), or single blanks (phones).
+        """The text as it will be encoded: written out by the cleaners (characters), or single spaces (phones).
 
-        With published cleaners, currency is written out first and then every blank-separated word is cleaned on
+        With published cleaners, currency is written out first and then every space-separated word is cleaned on
         its own, words in curly braces not at all. Published voices were trained so; it is why "5 pm" stays
-        "five pm" there. ``english_cleaners_v3`` reads the whole text. With ``g2p`` a text becomes phones here.
+        "five pm" there. ``english_cleaners_v3`` reads all of the text. With ``g2p`` a text becomes phones here.
         """
         if self.config.g2p is not None:
             return phones_of_text(self._written_out(text), language=self.config.g2p_language, table=self._table)
@@ -104,14 +105,14 @@ class TextFrontEnd:
         if not self._per_word:
             return self._apply_cleaners(text).strip()
         words = _BRACES_OR_WORD.findall(expand_currency(text))
-        return collapse_blanks(" ".join(word if word[0] == "{" else self._clean_word(word) for word in words))
+        return collapse_spaces(" ".join(word if word[0] == "{" else self._clean_word(word) for word in words))
 
     def _written_out(self, text: str) -> str:
         """The text by the cleaners, except for phones in curly braces."""
         parts = re.split(r"(\{[^}]*\})", text)  # odd parts are in braces
         return "".join(part if index % 2 else self._apply_cleaners(part) for index, part in enumerate(parts))
 
-    def encode(self, text: str, *, where: str = "", draw: Draw | None = None) -> list[int]:
+    def encode(self, text: str, *, where: str = "", draw: RandomNumbers | None = None) -> list[int]:
         """Ids (L,) of a transcript; ``where`` names its source in errors, for example ``"train.txt:7"``.
 
         With ``p_arpabet`` every word becomes phones; or, with ``draw`` (numbers from 0 to 1, one a word), those for
@@ -122,11 +123,11 @@ class TextFrontEnd:
         """
         return self._encode(self.clean(text), text=text, where=where, draw=draw)
 
-    def encode_cleaned(self, cleaned: str, *, where: str = "", draw: Draw | None = None) -> list[int]:
+    def encode_cleaned(self, cleaned: str, *, where: str = "", draw: RandomNumbers | None = None) -> list[int]:
         """Ids (L,) of what ``clean`` gave; else as ``encode``."""
         return self._encode(cleaned, text=cleaned, where=where, draw=draw)
 
-    def _encode(self, cleaned: str, *, text: str, where: str, draw: Draw | None) -> list[int]:
+    def _encode(self, cleaned: str, *, text: str, where: str, draw: RandomNumbers | None) -> list[int]:
         if self.config.p_arpabet > 0:
             cleaned = self._pronouncer.pronounce(cleaned, draw=draw)
         symbols = self._split_phones(cleaned) if self._phones else self._split_characters(cleaned)
@@ -137,8 +138,8 @@ class TextFrontEnd:
         ids = [self._table.id_of(symbol) for symbol in symbols if symbol in self._table]
         if not any(not self._table.symbols[index].isspace() for index in ids):
             raise InputError(f"empty transcript {_quote(text)}: nothing to speak is left after cleaning{at(where)}")
-        blank = [self._table.id_of(" ")] if self.config.prepend_space or self.config.append_space else []
-        return blank * self.config.prepend_space + ids + blank * self.config.append_space
+        space = [self._table.id_of(" ")] if self.config.prepend_space or self.config.append_space else []
+        return space * self.config.prepend_space + ids + space * self.config.append_space
 
     def _split_characters(self, text: str) -> list[str]:
         """Single characters, and "@HH" for each ARPAbet phone in curly braces."""
@@ -148,14 +149,14 @@ class TextFrontEnd:
         return symbols
 
     def _split_phones(self, text: str) -> list[str]:
-        """Blank-separated phones; a word that is no phone is cut into the longest phones of the set: "kæt"."""
+        """Space-separated phones; a word that is no phone is cut into the longest phones of the set: "kæt"."""
         symbols: list[str] = []
         for word in text.split():
             symbols += [word] if word in self._table else self._phone.findall(word)
         return symbols
 
     def _describe_unknown(self, unknown: Counter, *, text: str, where: str) -> str:
-        named = ", ".join(_name(symbol) for symbol in unknown)
+        named = ", ".join(name_symbol(symbol) for symbol in unknown)
         advice = "use --unknown-symbols drop, other --text-cleaners or another --symbol-set"
         if self._phones:
             advice = "use --unknown-symbols drop or another --symbol-set"
@@ -166,14 +167,14 @@ class TextFrontEnd:
     def warn_dropped(self) -> None:
         """One warning line on stderr that counts the symbols dropped so far; nothing when there were none."""
         if self.dropped:
-            counts = ", ".join(f"{_name(symbol)} {count}x" for symbol, count in self.dropped.most_common())
+            counts = ", ".join(f"{name_symbol(symbol)} {count}x" for symbol, count in self.dropped.most_common())
             print(
                 f"warning: dropped {self.dropped.total()} symbols not in symbol set {self.config.symbol_set}: {counts}",
                 file=sys.stderr,
             )
 
     def decode(self, ids: list[int]) -> str:
-        """Text of ids: characters with ARPAbet in curly braces, or phones with blanks between."""
+        """Text of ids: characters with ARPAbet in curly braces, or phones separated by spaces."""
         symbols = [self._table.symbols[index] for index in ids]
         if self._phones:
             return " ".join(symbols)
@@ -181,20 +182,11 @@ class TextFrontEnd:
         return text.replace("}{", " ")
 
 
-def _rebuild(config: TextConfig, unknown_symbols: str) -> TextFrontEnd:
-    return TextFrontEnd(config, unknown_symbols=unknown_symbols)
-
-
 def _quote(text: str) -> str:
     return repr(text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 3] + "...")
 
 
-def _name(symbol: str) -> str:
-    """A symbol with its code points, since many look alike: ``'’' (U+2019)``."""
-    return f"{symbol!r} ({' '.join(f'U+{ord(character):04X}' for character in symbol)})"
-
-
 def _looks_like_phones(text: str) -> bool:
-    """Whether a transcript is mostly one or two characters between blanks, as phones are."""
+    """Whether a transcript is mostly one or two characters between spaces, as phones are."""
     words = text.split()
     return len(words) > 3 and sum(len(word) <= 2 for word in words) > 0.7 * len(words)

@@ -19,7 +19,7 @@ _REWRITES = (
     *(("S", "ʃ"), ("Z", "ʒ"), ("N", "ŋ"), ("A", "ɑ"), ("X", "χ"), ("ε", "ɛ"), ("ʦ", "t͡s")),
 )
 _BRACES = re.compile(r"\{([^}]*)\}")
-# The marks that end a clause; after them stand quotes and blanks, and the letter up to which eSpeak has looked ahead.
+# The marks that end a clause; after them stand quotes and spaces, and the letter up to which eSpeak has looked ahead.
 _ENDS = ",.;:!?…—"
 _END = re.compile(rf"([{_ENDS}])[{_ENDS}]*[^\w{_ENDS}]*\w?$")
 _BEGIN = re.compile(rf"\W*?([{_ENDS}])")
@@ -27,7 +27,7 @@ _ENDS_ELSEWHERE = str.maketrans("、，。！？；：।॥؟،؛·–", ",,.!?
 
 
 def phones_of_text(text: str, *, language: str, table: SymbolTable) -> str:
-    """Phones with blanks between, as eSpeak NG would say ``text``; nothing for a text of which nothing is said.
+    """Phones separated by spaces, as eSpeak NG would say ``text``; nothing for a text of which nothing is said.
 
     Silence (`sil`) stands at both ends. Marks that end clauses are kept, `#` stands between words and `sp` for a pause
     within a clause; a set without `#` and marks (`ipa`) has `sp` for every pause. Phones in curly braces stay as they
@@ -70,7 +70,7 @@ def _in_set(name: str, table: SymbolTable) -> str:
 
 
 def _mark(clause: Clause) -> str:
-    """The punctuation that ends a clause, or nothing but a boundary where it just goes on."""
+    """The punctuation that ends a clause, or nothing but a boundary where it continues."""
     found = _END.search(_usual(clause.text))
     return found[1] if found else _BOUNDARY
 

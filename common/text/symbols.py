@@ -70,6 +70,11 @@ def canonical_phone(text: str) -> str:
     return unicodedata.normalize("NFD", text)
 
 
+def name_symbol(symbol: str) -> str:
+    """A symbol with its code points, since many look the same: ``'’' (U+2019)``."""
+    return f"{symbol!r} ({' '.join(f'U+{ord(character):04X}' for character in symbol)})"
+
+
 @dataclass(frozen=True)
 class SymbolTable:
     """An ordered set of symbols; a symbol's id is its place, the last one where a symbol stands twice."""

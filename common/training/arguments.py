@@ -29,9 +29,9 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     setup.add_argument(
         "--keep-milestones",
         type=positive_int,
-        nargs="+",
+        nargs="*",
         metavar="EPOCH",
-        help="keep the checkpoints of these epochs and the last two, instead of all",
+        help="keep the checkpoints of these epochs and the last two; of none: all",
     )
     setup.add_argument("--steps-per-checkpoint", type=non_negative_int, default=0, help="also within epochs; 0: never")
     setup.add_argument("--validation-interval", type=positive_int, help="epochs between validations")
@@ -78,6 +78,6 @@ def run_options_from_args(args: argparse.Namespace) -> RunOptions:
         steps_per_checkpoint=args.steps_per_checkpoint,
         validation_interval=args.validation_interval,
         samples_interval=args.samples_interval,
-        milestones=None if args.keep_milestones is None else tuple(args.keep_milestones),
+        milestones=tuple(args.keep_milestones) if args.keep_milestones else None,
         epochs_this_job=args.epochs_this_job,
     )

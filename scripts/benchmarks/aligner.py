@@ -1,4 +1,4 @@
-"""Measures what FastPitch's aligner needs for one update, beside the naive form of its distances: memory and time.
+"""Measures what FastPitch's aligner needs for one update, compared with the naive form of its distances.
 
 The naive form subtracts each token from each frame, in a tensor of (channels x frames x tokens). Both go forward
 through convolutions, distances, prior, search and the alignment's two losses, and backward. Memory is what lives
@@ -22,7 +22,7 @@ from common.cli import ArgumentParser, positive_int, run
 from common.errors import OptionError
 from common.precision import check_cuda
 from fastpitch import aligner
-from fastpitch.aligner import ConvAttention, binarisation_sum, forward_sum_losses
+from fastpitch.aligner import ConvAttention, binarization_sum, forward_sum_losses
 from fastpitch.model import ModelConfig
 from fastpitch.prior import padded_priors
 
@@ -117,7 +117,7 @@ def _update(network: ConvAttention, given: dict[str, Tensor]) -> None:
 def _loss(network: ConvAttention, given: dict[str, Tensor]) -> Tensor:
     alignment = network(**given)
     losses = forward_sum_losses(alignment.log_probs, given["token_lengths"], given["mel_lengths"])
-    return losses.mean() + binarisation_sum(alignment, given["mel_lengths"]) / given["mel_lengths"].sum()
+    return losses.mean() + binarization_sum(alignment, given["mel_lengths"]) / given["mel_lengths"].sum()
 
 
 def make_inputs(*, batch_size: int, n_frames: int, n_tokens: int, device: torch.device) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""What the training benchmarks train: any model, full-size as published, on a corpus of noise that its dataset reads."""
+"""What the training benchmarks train: any model, as published, on a corpus of noise that its dataset reads."""
 
 import argparse
 from collections.abc import Mapping, Sequence

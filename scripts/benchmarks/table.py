@@ -96,7 +96,7 @@ def read_sequences(path: Path, processes: int) -> Run:
     return Run(options, {"sequences/s": global_batch * len(steady) / sum(steady)}, processes)
 
 
-def read_inference(path: Path, _processes: int = 1) -> Run:
+def read_inference(path: Path) -> Run:
     """The last run of inference or recognition that a log holds.
 
     Raises:
@@ -202,7 +202,7 @@ class Kind:
     """A kind of table."""
 
     header: tuple[str, ...]
-    read: Callable[[Path, int], Run]
+    read: Callable[..., Run]  # of a log and, with ``has_processes``, their number
     cells: Callable[[Run, list[Run]], tuple[str, ...]]
     has_processes: bool = False  # whether runs are given as processes=log
 
@@ -252,14 +252,12 @@ def main() -> None:
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="|".join(KINDS))
     for name, kind in KINDS.items():
         own = kinds.add_parser(name)
-        form, read = (
-            ("processes=log", processes_and_log) if kind.has_processes else ("log", lambda text: (Path(text), 1))
-        )
+        read, form = (processes_and_log, "processes=log") if kind.has_processes else (Path, "log")
         own.add_argument("runs", nargs="+", type=read, metavar=form, help="logs that train.py or inference.py wrote")
     args = parser.parse_args()
     kind = KINDS[args.kind]
-    for line in kind.table([kind.read(*given) for given in args.runs]):
-        print(line)
+    runs = [kind.read(*given) if kind.has_processes else kind.read(given) for given in args.runs]
+    print(*kind.table(runs), sep="\n")
 
 
 if __name__ == "__main__":

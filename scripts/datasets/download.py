@@ -1,4 +1,4 @@
-"""Fetches one file from a URL or a local path: interrupted downloads go on, and the checksum is verified.
+"""Fetches one file from a URL or a local path: interrupted downloads resume, and the checksum is verified.
 
 python -m scripts.datasets.download https://example.org/corpus.tar.bz2 -o corpus.tar.bz2 --sha256 be1a...
 """
@@ -22,9 +22,9 @@ TIMEOUT = 60  # s without any data
 
 
 def fetch(source: str, target: Path, *, sha256: str | None = None) -> None:
-    """Make ``target`` the file that ``source`` (URL or path) holds; nothing is done if it is there already.
+    """Make ``target`` the file that ``source`` (URL or path) holds; nothing is done if that exists.
 
-    What has arrived stands in ``<target>.part`` and is kept when the connection breaks; the next call goes on from
+    What has arrived stands in ``<target>.part`` and is kept when the connection breaks; the next call resumes
     there. Raises InputError if the source cannot be read or has another checksum than ``sha256`` (hexadecimal).
     """
     if target.is_file():
@@ -41,7 +41,7 @@ def fetch(source: str, target: Path, *, sha256: str | None = None) -> None:
     try:
         _verify(part, sha256)
     except InputError:
-        part.unlink()  # going on from broken data would never help
+        part.unlink()  # resuming from broken data would never help
         raise
     part.replace(target)
 
@@ -51,7 +51,7 @@ def _download(url: str, part: Path) -> None:
     request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
-            if response.status != http.client.PARTIAL_CONTENT:  # the server starts anew
+            if response.status != http.client.PARTIAL_CONTENT:  # the server sends the complete file
                 done = 0
             size = response.headers.get("Content-Length")
             total = done + int(size) if size else None
@@ -63,16 +63,16 @@ def _download(url: str, part: Path) -> None:
                     bar.update()
     except urllib.error.HTTPError as error:
         if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE and done:
-            return  # the part is whole already; its checksum decides
+            return  # the part is complete already; its checksum decides
         raise InputError(f"{url}: the server answers {error.code} {error.reason}") from error
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise InputError(
-            f"{url}: cannot be downloaded ({reason}); is this machine offline? Run again to go on, or fetch the file "
+            f"{url}: cannot be downloaded ({reason}); is this machine offline? Run again to resume, or fetch the file "
             "elsewhere and give its path instead"
         ) from error
     if total is not None and part.stat().st_size < total:
-        raise InputError(f"{url}: the connection broke at {part.stat().st_size} of {total} bytes; run again to go on")
+        raise InputError(f"{url}: the connection broke at {part.stat().st_size} of {total} bytes; run again to resume")
 
 
 def _verify(path: Path, sha256: str | None) -> None:

@@ -2,7 +2,7 @@
 
     python -m scripts.datasets.make_corpus -o output/corpus
 
-Beside `wavs/` and `metadata.csv` it writes `TextGrid/` with the true boundaries of words and phones, and two
+Besides `wavs/` and `metadata.csv` it writes `TextGrid/` with the true boundaries of words and phones, and two
 filelists, `train.txt` and `val.txt`, of lines `wavs/EM-0001.wav|transcript`. With `--speakers low=20 high=90` several
 voices, each with its own pitch, read all sentences, and the lists have a column of their names.
 """
@@ -38,7 +38,7 @@ class Corpus:
     duration_s: float
 
     @staticmethod
-    def is_whole(folder: Path, sentences: list[str]) -> bool:
+    def is_complete(folder: Path, sentences: list[str]) -> bool:
         """Whether ``folder`` holds the corpus of ``sentences``: its metadata is written when all else is there."""
         try:
             return (folder / METADATA).read_text(encoding="utf-8") == _metadata(sentences)
@@ -57,7 +57,7 @@ class Corpus:
 def read_sentences(path: Path) -> list[str]:
     """Sentences, one a line; blank lines and lines that begin with ``#`` are left out.
 
-    Raises InputError for a missing or empty file, and for a line with ``|``, which parts columns of a filelist.
+    Raises InputError for a missing or empty file, and for a line with ``|``, which separates columns of a filelist.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -66,7 +66,7 @@ def read_sentences(path: Path) -> list[str]:
     sentences = []
     for number, line in enumerate(lines, start=1):
         if "|" in line:
-            raise InputError(f"{path}:{number}: a sentence with |, which parts the columns of a filelist")
+            raise InputError(f"{path}:{number}: a sentence with |, which separates the columns of a filelist")
         if line.strip() and not line.startswith("#"):
             sentences.append(line.strip())
     if not sentences:
@@ -74,7 +74,7 @@ def read_sentences(path: Path) -> list[str]:
     return sentences
 
 
-def normalise(text: str) -> str:
+def normalize(text: str) -> str:
     """A text as the embedded speaker gets it to read: numbers and abbreviations in words."""
     return get_cleaner("english_cleaners_v3")(text)
 
@@ -97,7 +97,7 @@ def make_corpus(
     (folder / METADATA).unlink(missing_ok=True)
     readings = [(voice, number) for voice in speakers for number in range(len(sentences))]
     for voice, number in progress(readings, desc="corpus", unit="clip"):
-        name, text = _name(number + 1), normalise(sentences[number])
+        name, text = _name(number + 1), normalize(sentences[number])
         if voice:
             name = f"{voice}/{name}"
         speech = speakers[voice].speak(text)
@@ -116,10 +116,10 @@ def _name(number: int) -> str:
 
 
 def _metadata(sentences: list[str], voice: str = "") -> str:
-    """LJSpeech's table: clip, transcript, normalised transcript."""
+    """LJSpeech's table: clip, transcript, normalized transcript."""
     folder = f"{voice}/" if voice else ""
     rows = enumerate(sentences, start=1)
-    return "".join(f"{folder}{_name(number)}|{text}|{normalise(text)}\n" for number, text in rows)
+    return "".join(f"{folder}{_name(number)}|{text}|{normalize(text)}\n" for number, text in rows)
 
 
 def write_clip(folder: Path, name: str, speech: Speech) -> None:

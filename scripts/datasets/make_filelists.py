@@ -2,7 +2,7 @@
 
     python -m scripts.datasets.make_filelists -d LJSpeech-1.1 -o filelists --name ljs --n-val 100 --n-test 500
 
-A list of texts has lines ``wavs/<clip>.wav|<transcript>``, with the normalised transcript where the corpus has one; a
+A list of texts has lines ``wavs/<clip>.wav|<transcript>``, with the normalized transcript where the corpus has one; a
 list of recordings has the first column alone, which is all that a vocoder needs. A folder of recordings without
 ``metadata.csv`` gets the latter kind only.
 """
@@ -22,7 +22,7 @@ SUFFIXES = (".wav", ".flac")
 
 
 def read_metadata(path: Path) -> dict[str, str]:
-    """Clip -> transcript of a ``metadata.csv`` with lines ``clip|transcript[|normalised transcript]``.
+    """Clip -> transcript of a ``metadata.csv`` with lines ``clip|transcript[|normalized transcript]``.
 
     Raises InputError, naming the line, for another number of columns, an empty field or a clip listed twice.
     """
@@ -33,7 +33,7 @@ def read_metadata(path: Path) -> dict[str, str]:
         where = f"{path}:{number}"
         fields = [field.strip() for field in line.split("|")]
         if len(fields) not in (2, 3):
-            raise InputError(f"{where}: {len(fields)} columns, expected clip|transcript[|normalised transcript]")
+            raise InputError(f"{where}: {len(fields)} columns, expected clip|transcript[|normalized transcript]")
         if not fields[0] or not fields[-1]:
             raise InputError(f"{where}: the {'transcript' if fields[0] else 'clip'} is empty")
         if fields[0] in transcripts:

@@ -2,8 +2,8 @@
 
     python -m scripts.datasets.preprocess_librispeech LibriSpeech --subsets train-clean-100 dev-clean --speeds 0.9 1.1
 
-writes ``LibriSpeech/train-clean-100-wav/`` with ``<id>.wav``, ``<id>-0.9.wav`` and ``<id>-1.1.wav`` beside each other,
-and ``LibriSpeech/librispeech-train-clean-100-wav.json``. Run again, it goes on: files that are there stay. Copies of
+writes ``LibriSpeech/train-clean-100-wav/`` with ``<id>.wav``, ``<id>-0.9.wav`` and ``<id>-1.1.wav`` next to each other,
+and ``LibriSpeech/librispeech-train-clean-100-wav.json``. Run again, it resumes: existing files stay. Copies of
 other speeds are made of training subsets alone.
 """
 
@@ -76,7 +76,7 @@ def find_jobs(folder: Path, subset: str, *, speeds: Sequence[float], sampling_ra
         for name, transcript, where in _transcripts(path):
             source = path.with_name(f"{name}.flac")
             if not source.is_file():
-                raise InputError(f"{source}: no such file ({where}); is the download whole?")
+                raise InputError(f"{source}: no such file ({where}); is the download complete?")
             target = (folder / f"{subset}-wav" / source.relative_to(root)).with_suffix(".wav")
             jobs.append(Job(source, target, transcript, where, copies, sampling_rate))
     if not jobs:
@@ -84,7 +84,7 @@ def find_jobs(folder: Path, subset: str, *, speeds: Sequence[float], sampling_ra
     known = {job.source for job in jobs}
     for path in sorted(root.rglob("*.flac")):
         if path not in known:
-            raise InputError(f"{path}: no transcript of it in {path.parent}; is the download whole?")
+            raise InputError(f"{path}: no transcript of it in {path.parent}; is the download complete?")
     return jobs
 
 
@@ -100,7 +100,7 @@ def _transcripts(path: Path) -> Iterator[tuple[str, str, str]]:
 def convert(job: Job) -> dict[str, Any] | str:
     """Write what is missing of an utterance's wav files; its entry of the manifest, or what is wrong.
 
-    Files are written whole or not at all, so that one that is there need not be made again.
+    Files are written completely or not at all, so that existing ones need not be made again.
     """
     torch.set_num_threads(1)
     try:

@@ -2,7 +2,7 @@
 
     python -m scripts.demos.align_accuracy
 
-The embedded speaker reads the quickstart's corpus, and tells where each phone ends. A small FastPitch is trained by
+The embedded speaker reads the quickstart's corpus, which gives the end of each phone. A small FastPitch is trained by
 train.py --learned-alignment on wavs and phones alone; the durations that it then finds in each recording are compared
 with the truth. The seed is fixed: the same machine gives the same figures.
 
@@ -16,26 +16,24 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
-from common.audio.pitch_cache import PitchCache
-from common.checkpoints.checkpoint import Checkpoint, checkpoint_path, load_checkpoint
+from common.checkpoints.checkpoint import load_checkpoint
+from common.checkpoints.loading import load_networks, open_checkpoint
 from common.cli import ArgumentParser, non_negative_int, positive_float, positive_int, run
-from common.config import AudioConfig, from_plain
+from common.config import AudioConfig
 from common.data.filelist import read_filelist
 from common.errors import InputError
 from common.files import write_json, write_text
 from common.nn.alignment_metrics import diagonality, unattended_tokens
 from common.progress import progress
+from common.registry import GeneratorSpec
 from common.text.espeak import Interval, Speaker
-from fastpitch.data_function import PITCH_CACHE, UnalignedDataset
-from fastpitch.frames import RECORDED
-from fastpitch.model import FastPitch, ModelConfig, build_networks
-from fastpitch.voice_pitch import VoicePitch
 from scripts.datasets.make_corpus import READER, SENTENCES, make_corpus, read_sentences
-from scripts.demos.quickstart import N_VALIDATION, NO_DROPOUT, CommandError, Folders, call, cpu_seconds, stage
+from scripts.demos.quickstart import N_VALIDATION, NO_DROPOUT, CommandError, Folders, cpu_seconds, stage, train_voice
 
 EPOCHS = 20  # of 33 updates
 KL_LOSS_START_EPOCH, KL_LOSS_WARMUP_EPOCHS = 4, 4  # published: 250 and 100, of 1500
@@ -67,6 +65,7 @@ OPTIMIZATION = {
     "kl-loss-start-epoch": KL_LOSS_START_EPOCH,
     "kl-loss-warmup-epochs": KL_LOSS_WARMUP_EPOCHS,
 }
+COLUMNS = ("wav", "text")
 SETS = {"training": "train", "held out": "val"}  # clips, and how their lists are named
 VOWELS = frozenset("aeiouyæøœɐɑɒɔəɛɜɤɨɪɯɵɶʉʊʌʏ")
 STOPS = frozenset(("p", "b", "t", "d", "k", "ɡ", "q", "ʔ", "c", "ɟ", "t͡ʃ", "d͡ʒ"))
@@ -76,7 +75,7 @@ SILENCES = frozenset(("sil", "sp"))
 
 @dataclass(frozen=True)
 class Found:
-    """The alignment of one clip beside the truth."""
+    """The alignment of one clip, and the true boundaries."""
 
     phones: tuple[str, ...]  # (L,)
     times: np.ndarray  # (L - 1,) s, where all phones but the last end in the alignment
@@ -174,7 +173,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
 
 
 def clear(folders: Folders, *, fresh: bool) -> None:
-    """Begin with an empty folder, as the figures are of a whole run.
+    """Begin with an empty folder, as the figures are of a complete run.
 
     Raises:
         InputError: an earlier run's files are there, which may be removed only if ``fresh``.
@@ -183,7 +182,7 @@ def clear(folders: Folders, *, fresh: bool) -> None:
         folders.clear()
     there = [folder for folder in (folders.corpus, folders.voice) if folder.exists()]
     if there:
-        raise InputError(f"{there[0]} is there already; add --fresh to remove it, or choose another --output")
+        raise InputError(f"{there[0]} exists already; add --fresh to remove it, or choose another --output")
 
 
 def prepare(folders: Folders, sentences: list[str], speaker: Speaker) -> dict[str, tuple[Interval, ...]]:
@@ -193,9 +192,9 @@ def prepare(folders: Folders, sentences: list[str], speaker: Speaker) -> dict[st
     """
     corpus = make_corpus(folders.corpus, sentences=sentences, speaker=speaker, n_validation=N_VALIDATION)
     shutil.rmtree(folders.corpus / "TextGrid")
-    truth = {}
+    truth: dict[str, tuple[Interval, ...]] = {}
     for path in (corpus.training_list, corpus.validation_list):
-        entries = read_filelist(path, columns=RECORDED)
+        entries = read_filelist(path, columns=COLUMNS)
         spoken = {entry.fields["wav"]: speaker.speak(entry.fields["text"]).phones for entry in entries}
         lines = [f"{wav}|{' '.join(phone.label for phone in phones)}\n" for wav, phones in spoken.items()]
         write_text(phones_list(folders, path.stem), "".join(lines))
@@ -211,11 +210,11 @@ def phones_list(folders: Folders, name: str) -> Path:
 
 def train(folders: Folders, *, epochs: int, seed: int) -> Path:
     """Train a voice on wavs and phones for ``epochs`` epochs; gives its last checkpoint."""
-    call(
-        "train.py",
-        *("--output", folders.voice, "--dataset-path", folders.corpus, "--learned-alignment"),
-        training_files=phones_list(folders, "train"),
-        validation_files=phones_list(folders, "val"),
+    return train_voice(
+        folders.voice,
+        folders.corpus,
+        (phones_list(folders, "train"), phones_list(folders, "val")),
+        "--learned-alignment",
         input_type="phone",
         symbol_set="ipa",
         epochs=epochs,
@@ -226,27 +225,22 @@ def train(folders: Folders, *, epochs: int, seed: int) -> Path:
         **ARCHITECTURE,
         **OPTIMIZATION,
     )
-    return checkpoint_path(folders.voice, "FastPitch", epoch=epochs)
-
-
-def load_voice(checkpoint: Checkpoint, *, where: Path) -> FastPitch:
-    """The network of a checkpoint, for evaluation."""
-    config = from_plain(ModelConfig, checkpoint.config, where=str(where))
-    network = build_networks(config, checkpoint.audio, checkpoint.text)["fastpitch"]
-    network.load_state_dict(checkpoint.networks["fastpitch"])
-    return network.eval()
 
 
 @torch.no_grad()
 def align(path: Path, *, corpus: Path, filelist: Path, truth: dict[str, tuple[Interval, ...]]) -> list[Found]:
-    """Let the voice of a checkpoint find the phones of a list's clips, each alone, as it does while it is trained."""
-    checkpoint = load_checkpoint(path, training=False)
-    network, audio = load_voice(checkpoint, where=path), checkpoint.audio
-    cache = PitchCache(corpus / PITCH_CACHE, audio)
-    dataset = UnalignedDataset(corpus, filelist, audio=audio, text=checkpoint.text, cache=cache)
-    dataset.voice = VoicePitch(network.pitch_mean, network.pitch_std)
+    """The alignment by a checkpoint of each clip of a list, alone, as it is computed in training."""
+    loaded = open_checkpoint(path, model="FastPitch", ema=False)
+    checkpoint, inference = loaded.checkpoint, loaded.spec.inference
+    networks, config = load_networks(checkpoint, device=torch.device("cpu"), where=str(path))
+    assert isinstance(inference, GeneratorSpec) and inference.teacher_forced_dataset is not None
+    audio, text = checkpoint.audio, checkpoint.text
+    dataset = inference.teacher_forced_dataset(
+        corpus, filelist, config=config, audio=audio, text=text, unknown_symbols="error", networks=networks
+    )
+    network: Any = networks["fastpitch"]
     clips = []
-    entries = read_filelist(filelist, columns=RECORDED)
+    entries = read_filelist(filelist, columns=COLUMNS)
     for index, entry in enumerate(progress(entries, desc="aligning", unit="clip")):
         batch = dataset.collate([dataset[index]])
         alignment = network.teacher_forced(batch).alignment
@@ -329,7 +323,7 @@ def main(argv: list[str] | None = None) -> int:
             truth = prepare(folders, sentences, READER)
         with stage("2/3 training on wavs and phones (the long part)"):
             path = train(folders, epochs=args.epochs, seed=args.seed)
-        with stage("3/3 the alignment beside the truth"):
+        with stage("3/3 the alignment compared with the truth"):
             found = {
                 name: align(path, corpus=folders.corpus, filelist=phones_list(folders, stem), truth=truth)
                 for name, stem in SETS.items()

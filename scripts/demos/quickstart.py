@@ -2,8 +2,8 @@
 
     python -m scripts.demos.quickstart
 
-The corpus is spoken by the embedded speaker, so the new voice can be compared with the speaker it learnt from on
-sentences that are not in the corpus. A run that was stopped goes on where it was when it is started again.
+The corpus is spoken by the embedded speaker, so the new voice can be compared with the speaker it learned from on
+sentences that are not in the corpus. Run again after a stop, it resumes.
 """
 
 import argparse
@@ -22,17 +22,18 @@ import numpy as np
 import torch
 
 from common.audio.wav import load_wav, save_wav
-from common.checkpoints.checkpoint import load_checkpoint
+from common.checkpoints.checkpoint import checkpoint_path
+from common.checkpoints.loading import open_checkpoint
 from common.cli import ArgumentParser, non_negative_int, positive_float, positive_int, run
 from common.config import AudioConfig
-from common.errors import CheckpointError, InputError, OptionError
+from common.errors import InputError, OptionError
 from common.evaluation.metrics import SpeechDistance, compare_speech, frame_f0
 from common.files import load_tensor, read_json, write_json, write_text
 from common.plots import plot_utterance, save_png
 from common.synthesis.phrases import Phrase, read_phrases
 from common.synthesis.vocoder import ACCEPTABLE_DIFFERENCES, AudioContract
 from common.text.espeak import Speaker
-from scripts.datasets.make_corpus import READER, SENTENCES, Corpus, make_corpus, normalise, read_sentences
+from scripts.datasets.make_corpus import READER, SENTENCES, Corpus, make_corpus, normalize, read_sentences
 
 ROOT = Path(__file__).resolve().parents[2]
 AUDIO = AudioConfig()
@@ -68,6 +69,8 @@ OPTIMIZATION = {
     "ema-decay": 0.98,
     "batch-size": BATCH_SIZE,
 }
+
+INTERVALS = {"epochs-per-checkpoint": 10, "validation-interval": 10}
 
 
 class CommandError(Exception):
@@ -105,7 +108,7 @@ class Folders:
         return self.output / "phones.tsv"
 
     def clear(self) -> None:
-        """Remove what an earlier run left and this one would go on from."""
+        """Remove what an earlier run left and this one would resume from."""
         for folder in (self.corpus, self.voice, self.reference):
             shutil.rmtree(folder, ignore_errors=True)
         self.settings.unlink(missing_ok=True)
@@ -117,7 +120,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("-o", "--output", type=Path, default=Path("output/quickstart"), help="folder for everything")
     parser.add_argument("--epochs", type=positive_int, default=EPOCHS, help="rounds of the corpus to train for")
     parser.add_argument("--seed", type=non_negative_int, default=1234, help="of the weights and of the data's order")
-    parser.add_argument("--fresh", action="store_true", help="begin anew instead of going on from an earlier run")
+    parser.add_argument("--fresh", action="store_true", help="start anew instead of resuming an earlier run")
     parser.add_argument(
         "--max-distortion", type=positive_float, default=MAX_DISTORTION_DB, help="dB; fail when the mean is above it"
     )
@@ -146,7 +149,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
 
 
 def vocoder_options(args: argparse.Namespace) -> list[str]:
-    """What inference.py is told of the vocoder, which is compared with the corpus to be made before any work starts.
+    """Options of inference.py for the vocoder, which is compared with the corpus to be made before any work starts.
 
     Raises:
         InputError: it is no checkpoint of a HiFi-GAN, or reads other mels than the voice will make.
@@ -154,9 +157,7 @@ def vocoder_options(args: argparse.Namespace) -> list[str]:
     if args.hifigan is None:
         return []
     path = args.hifigan.resolve()
-    checkpoint = load_checkpoint(path)
-    if checkpoint.model != "HiFi-GAN":
-        raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of HiFi-GAN")
+    checkpoint = open_checkpoint(path, model="HiFi-GAN", ema=False).checkpoint
     accepted = tuple(args.accept_audio_differences)
     AudioContract(checkpoint.audio, str(path), checkpoint.assumed, accepted).check(AUDIO, owner="the quickstart")
     return ["--hifigan", str(path), *(["--accept-audio-differences", *accepted] if accepted else [])]
@@ -201,13 +202,13 @@ def call(script: str, *words: object, **options: object) -> None:
 
 
 def check_settings(folders: Folders, settings: dict[str, object]) -> None:
-    """Refuse to go on from a run that was started with other settings; remember this one's."""
+    """Refuse to resume a run that was started with other settings; remember this one's."""
     if folders.settings.is_file():
         found = read_json(folders.settings)
         changed = [name for name, value in settings.items() if found.get(name) != value]
         if changed:
             raise InputError(
-                f"{folders.output}: made with another {' and '.join(changed)}; add --fresh to begin anew, or choose "
+                f"{folders.output}: made with another {' and '.join(changed)}; add --fresh to start anew, or choose "
                 "another --output"
             )
     write_json(folders.settings, settings)
@@ -216,7 +217,7 @@ def check_settings(folders: Folders, settings: dict[str, object]) -> None:
 def prepare_corpus(folders: Folders, sentences: list[str], speaker: Speaker) -> None:
     """Speak the corpus, unless it is there."""
     folder = folders.corpus
-    if Corpus.is_whole(folder, sentences):
+    if Corpus.is_complete(folder, sentences):
         print(f"{folder}: all {len(sentences)} clips are there")
         return
     corpus = make_corpus(folder, sentences=sentences, speaker=speaker, n_validation=N_VALIDATION)
@@ -234,22 +235,36 @@ def extract(folders: Folders) -> None:
     )
 
 
-def train(folders: Folders, *, epochs: int, seed: int, bfloat16: bool) -> None:
-    """Train the voice, or go on training it, to ``epochs`` epochs."""
-    corpus = folders.corpus
+def train_voice(
+    output: Path, dataset: Path, lists: tuple[Path, Path], *words: str, epochs: int, seed: int, **options: object
+) -> Path:
+    """Train a FastPitch on these lists for training and validation, further options by name; gives its checkpoint."""
     call(
         "train.py",
-        *("--output", folders.voice, "--dataset-path", corpus, "--resume"),
-        *(("--amp", "--amp-dtype", "bfloat16") if bfloat16 else ()),
-        training_files=corpus / "train_features.txt",
-        validation_files=corpus / "val_features.txt",
+        *("--output", output, "--dataset-path", dataset, *words),
+        training_files=lists[0],
+        validation_files=lists[1],
+        epochs=epochs,
+        seed=seed,
+        **options,
+    )
+    return checkpoint_path(output, "FastPitch", epoch=epochs)
+
+
+def train(folders: Folders, *, epochs: int, seed: int, bfloat16: bool) -> Path:
+    """Train the voice, or resume its training, to ``epochs`` epochs; gives its checkpoint."""
+    corpus = folders.corpus
+    return train_voice(
+        folders.voice,
+        corpus,
+        (corpus / "train_features.txt", corpus / "val_features.txt"),
+        *("--resume", *(("--amp", "--amp-dtype", "bfloat16") if bfloat16 else ())),
         pitch_mean_std_file=corpus / "pitch_char_stats__train.json",
         input_type="phone",
         symbol_set="ipa",
         epochs=epochs,
-        epochs_per_checkpoint=10,
-        validation_interval=10,
         seed=seed,
+        **INTERVALS,
         **ARCHITECTURE,
         **OPTIMIZATION,
     )
@@ -272,17 +287,17 @@ def bfloat16_is_faster() -> bool:
 
 
 def speak(
-    folders: Folders, phrases: list[Phrase], speaker: Speaker, *, epochs: int, vocoder_options: Sequence[str]
+    folders: Folders, phrases: list[Phrase], speaker: Speaker, *, checkpoint: Path, vocoder_options: Sequence[str]
 ) -> None:
     """Turn each phrase into phones, as the speaker reads it, and let the new voice say them."""
-    lines = [f"{phrase.output}\t{' '.join(speaker.phones(normalise(phrase.text)))}\n" for phrase in phrases]
+    lines = [f"{phrase.output}\t{' '.join(speaker.phones(normalize(phrase.text)))}\n" for phrase in phrases]
     write_text(folders.phones, "output\ttext\n" + "".join(lines))
     call(
         "inference.py",
         *("--save-mels", "--ema", *vocoder_options),
         input=folders.phones,
         output=folders.output,
-        fastpitch=folders.voice / f"FastPitch_checkpoint_{epochs}.pt",
+        fastpitch=checkpoint,
     )
 
 
@@ -299,7 +314,7 @@ def compare(folders: Folders, phrases: list[Phrase], speaker: Speaker) -> list[S
             mel, pitch=torch.from_numpy(f0), hop_length=AUDIO.hop_length, sampling_rate=rate, title=phrase.text
         )
         save_png(figure, path.with_suffix(".png"))
-        reference = speaker.speak(normalise(phrase.text)).wave
+        reference = speaker.speak(normalize(phrase.text)).wave
         save_wav(folders.reference / phrase.output, torch.from_numpy(reference), sampling_rate=rate)
         distances.append(compare_speech(reference, wave, sampling_rate=rate))
     return distances
@@ -337,19 +352,19 @@ def main(argv: list[str] | None = None) -> int:
         with stage("2/5 mel-spectrograms, durations and pitch"):
             extract(folders)
         with stage("3/5 training (the long part)"):
-            train(folders, epochs=args.epochs, seed=args.seed, bfloat16=bfloat16)
+            checkpoint = train(folders, epochs=args.epochs, seed=args.seed, bfloat16=bfloat16)
         with stage("4/5 the new voice speaks"):
-            speak(folders, phrases, speaker, epochs=args.epochs, vocoder_options=vocoder)
+            speak(folders, phrases, speaker, checkpoint=checkpoint, vocoder_options=vocoder)
         with stage("5/5 the new voice against the embedded speaker's own"):
             mean = report(phrases, compare(folders, phrases, speaker))
     except CommandError as failed:
         if failed.status in (128 + signal.SIGINT, 128 + signal.SIGTERM):
-            print("stopped; start the quickstart again to go on")
+            print("stopped; start the quickstart again to resume")
         return failed.status
     print(f"\nin all {time.monotonic() - started:.0f} s; listen to {folders.output}/*.wav (compare: reference/*.wav)")
     if mean > args.max_distortion:
         raise InputError(
-            f"the mean distortion, {mean:.2f} dB, is above {args.max_distortion:.2f} dB: the voice has not learnt to "
+            f"the mean distortion, {mean:.2f} dB, is above {args.max_distortion:.2f} dB: the voice has not learned to "
             f"speak{', or the vocoder does not suit it' if vocoder else ''}; train it for more --epochs"
         )
     return 0

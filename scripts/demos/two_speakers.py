@@ -1,9 +1,9 @@
-"""Two voices in one: trains a small FastPitch on a corpus of two embedded speakers, and tells them apart by pitch.
+"""Two voices in one: trains a small FastPitch on a corpus of two embedded speakers, and distinguishes them by pitch.
 
     python -m scripts.demos.two_speakers
 
 The voice is trained from recordings and transcripts alone. Then both speakers say the same sentences, and the mean
-pitch of each is compared with that of the recordings it learnt from. A run that was stopped goes on where it was.
+pitch of each is compared with that of the recordings it learned from. Run again after a stop, it resumes.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from common.config import AudioConfig
 from common.errors import InputError
 from common.files import write_text
 from scripts.datasets.make_corpus import READER, SENTENCES, Corpus, make_corpus, read_sentences
-from scripts.demos.quickstart import ARCHITECTURE, OPTIMIZATION, CommandError, call, stage
+from scripts.demos.quickstart import ARCHITECTURE, INTERVALS, OPTIMIZATION, CommandError, call, stage, train_voice
 
 PITCHES = {"low": 60, "high": 99}  # of the embedded speaker's 0 to 99; below 50 its voice is creaky and half unvoiced
 AUDIO = AudioConfig()
@@ -29,7 +29,7 @@ AUDIO = AudioConfig()
 
 def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     """The options."""
-    parser = ArgumentParser(description="Train a voice of two speakers and tell them apart", prog="two_speakers.sh")
+    parser = ArgumentParser(description="Train a voice of two speakers and compare their pitch", prog="two_speakers.sh")
     parser.add_argument("-o", "--output", type=Path, default=Path("output/two_speakers"), help="folder for everything")
     parser.add_argument("--epochs", type=positive_int, default=30, help="rounds of the corpus to train for")
     parser.add_argument("--n-sentences", type=positive_int, default=40, help="that each of the two reads")
@@ -69,21 +69,19 @@ def prepare_corpus(folder: Path, *, n_sentences: int) -> list[str]:
 
 
 def train(output: Path, *, epochs: int, seed: int) -> Path:
-    """Train, or go on training, from recordings and transcripts alone; returns the checkpoint."""
+    """Train, or resume training, from recordings and transcripts alone; returns the checkpoint."""
     corpus = Corpus(output / "corpus", 0, 0.0)
-    call(
-        "train.py",
-        *("--output", output / "voice", "--dataset-path", corpus.folder, "--resume", "--learned-alignment"),
-        training_files=corpus.training_list,
-        validation_files=corpus.validation_list,
+    return train_voice(
+        output / "voice",
+        corpus.folder,
+        (corpus.training_list, corpus.validation_list),
+        *("--resume", "--learned-alignment"),
         epochs=epochs,
-        epochs_per_checkpoint=10,
-        validation_interval=10,
         seed=seed,
+        **INTERVALS,
         **ARCHITECTURE,
         **OPTIMIZATION,
     )
-    return output / "voice" / f"FastPitch_checkpoint_{epochs}.pt"
 
 
 def speak(output: Path, checkpoint: Path, phrases: Sequence[str]) -> None:
@@ -94,7 +92,7 @@ def speak(output: Path, checkpoint: Path, phrases: Sequence[str]) -> None:
 
 
 def compare(output: Path, checkpoint: Path) -> dict[str, tuple[float, float]]:
-    """Mean pitch (Hz) of each speaker: in the recordings, as the checkpoint knows it, and as it speaks."""
+    """Mean pitch (Hz) of each speaker: in the recordings, stored in the checkpoint, and in its speech."""
     held = load_checkpoint(checkpoint)
     known = dict(zip(held.text.speakers, held.networks["fastpitch"]["pitch_mean"].tolist()))
     pitches = {name: (known[name], mean_pitch(sorted((output / "spoken" / name).glob("*.wav")))) for name in PITCHES}
@@ -106,7 +104,7 @@ def compare(output: Path, checkpoint: Path) -> dict[str, tuple[float, float]]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """All stages in order; exit status 1 if the speakers cannot be told apart."""
+    """All stages in order; exit status 1 if the pitch of a speaker is too far off."""
     args = parse_args(argv)
     output = args.output.resolve()
     try:

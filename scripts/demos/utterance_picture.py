@@ -1,6 +1,6 @@
 """Draw a sentence of the embedded speaker, with its words and pitch over the mel-spectrogram: README's picture.
 
-    python -m scripts.demos.utterance_picture "Speech is a river of sound." --output docs/images/utterance.png
+python -m scripts.demos.utterance_picture "Speech is a river of sound." --output docs/images/utterance.png
 """
 
 from pathlib import Path

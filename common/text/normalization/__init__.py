@@ -1,1 +1,1 @@
-"""Text as it is written into words as they are said: numbers, money, dates, abbreviations."""
+"""Written text as spoken words: numbers, money, dates, abbreviations."""

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
-from toy_vocoder.arg_parser import TrainingOptions
 
 from common.config import AudioConfig, TextConfig
 from common.data.batch import Batch
 from common.data.recordings import Recordings, input_mel_extractor, random_start
+from toy_vocoder.arg_parser import TrainingOptions
 
 
 @dataclass(frozen=True)

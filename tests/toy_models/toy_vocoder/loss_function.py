@@ -2,11 +2,11 @@
 
 import torch
 from torch import Tensor
-from toy_vocoder.arg_parser import TrainingOptions
-from toy_vocoder.data_function import ToyBatch
 
 from common.config import AudioConfig
 from common.training.objective import LogStyle, Networks, Objective, Phase, Term
+from toy_vocoder.arg_parser import TrainingOptions
+from toy_vocoder.data_function import ToyBatch
 
 
 class ToyObjective(Objective):

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from toy_vocoder.arg_parser import InferenceOptions, TrainingOptions
 from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig
 from common.synthesis.vocoder import VocoderSettings
+from toy_vocoder.arg_parser import InferenceOptions, TrainingOptions
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
-from toy_voice.arg_parser import TrainingOptions
 
 from common.audio.mel import MelExtractor
 from common.audio.wav import load_wav
@@ -14,6 +13,7 @@ from common.config import AudioConfig, TextConfig
 from common.data.batch import Batch
 from common.data.filelist import read_filelist
 from common.data.transcripts import Transcripts
+from toy_voice.arg_parser import TrainingOptions
 
 
 @dataclass(frozen=True)

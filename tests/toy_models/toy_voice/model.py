@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torch import Tensor, nn
-from toy_voice.arg_parser import InferenceOptions, TrainingOptions
 
 from common.config import AudioConfig, TextConfig
 from common.nn.layers import mask_from_lengths
 from common.synthesis.controls import Controls, MelOutput
 from common.text.front_end import TextFrontEnd
+from toy_voice.arg_parser import InferenceOptions, TrainingOptions
 
 
 @dataclass(frozen=True)

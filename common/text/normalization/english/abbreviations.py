@@ -86,7 +86,7 @@ def _day_name(short: str) -> str:
 
 
 def expand_labels(text: str) -> str:
-    """Abbreviations that stand before numbers and in dates, so that the rules for these see whole words."""
+    """Abbreviations that stand before numbers and in dates, so that the rules for these see complete words."""
     text = _NUMBER_SIGN.sub("number ", text)
     text = _LABEL.sub(lambda match: _BEFORE_NUMBER[match[1].lower()] + " ", text)
     text = _BARE_LABEL.sub(lambda match: _BEFORE_NUMBER[match[0].strip().lower()] + " ", text)

@@ -5,43 +5,35 @@ import unicodedata
 
 from unidecode import unidecode
 
+from common.text.normalization.english.tables import word_table
+
 _PLAIN = {
     **dict.fromkeys("‘’‚‛′ʼ`´", "'"),
     **dict.fromkeys("“”„‟″«»", '"'),
     **dict.fromkeys("‐‑‒−﹣－", "-"),
-    "—": " - ",
-    "―": " - ",
+    **dict.fromkeys("®™·", " "),
     "…": "...",
     "⁄": "/",
     "∕": "/",
     "[": "(",
     "]": ")",
-    "×": " x ",
-    "÷": " divided by ",
-    "±": " plus or minus ",
-    "≤": " is less than or equal to ",
-    "≥": " is greater than or equal to ",
-    "≠": " is not equal to ",
-    "≈": " about ",
-    "√": " the square root of ",
-    "∞": " infinity ",
-    "π": " pi ",
     "µ": "u",
     "μ": "u",
-    "©": " copyright ",
-    "®": " ",
-    "™": " ",
-    "§": " section ",
-    "¶": " paragraph ",
     "•": ", ",
-    "·": " ",
     "\u00ad": "",  # soft hyphen
+}
+_PLAIN |= {
+    sign: f" {words} "
+    for sign, words in word_table("""
+        — -, ― -, × x, ÷ divided by, ± plus or minus, ≤ is less than or equal to, ≥ is greater than or equal to
+        ≠ is not equal to, ≈ about, √ the square root of, ∞ infinity, π pi, © copyright, § section, ¶ paragraph
+        """).items()
 }
 # Signs that later rules read, and that Unidecode would turn into letters.
 KEPT_SIGNS = "£€¥₩₹¢°"
-_DEGREE_SIGNS = {"℃": "°C", "℉": "°F", "º": "°", "￥": "¥", "￡": "£", "￦": "₩", "€": "€"}
-_SUPERSCRIPTS = {"⁰": "0", "¹": "1", "²": "2", "³": "3", "⁴": "4", "⁵": "5", "⁶": "6", "⁷": "7", "⁸": "8", "⁹": "9"}
-_SUPERSCRIPT = re.compile(f"[{''.join(_SUPERSCRIPTS)}]+")
+_PLAIN |= {"℃": "°C", "℉": "°F", "º": "°", "￥": "¥", "￡": "£", "￦": "₩"}
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+_SUPERSCRIPT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _EN_DASH = re.compile(r"(?<=\d)\s?–\s?(?=\d)")
 _UNUSUAL = re.compile(rf"[^\x00-\x7f{KEPT_SIGNS}]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -51,15 +43,9 @@ def _plain_character(match: re.Match) -> str:
     character = match[0]
     if character in _PLAIN:
         return _PLAIN[character]
-    if character in _DEGREE_SIGNS:
-        return _DEGREE_SIGNS[character]
     if unicodedata.category(character) == "No" and "⁄" in unicodedata.normalize("NFKC", character):
         return " " + unicodedata.normalize("NFKC", character).replace("⁄", "/")  # ½ -> 1/2
     return unidecode(character)
-
-
-def _superscript(match: re.Match) -> str:
-    return "^" + "".join(_SUPERSCRIPTS[character] for character in match[0])
 
 
 def plain_characters(text: str) -> str:
@@ -69,22 +55,22 @@ def plain_characters(text: str) -> str:
         return text
     text = unicodedata.normalize("NFC", _SURROGATE.sub("", text))
     text = _EN_DASH.sub("-", text).replace("–", " - ")
-    text = _SUPERSCRIPT.sub(_superscript, text)
+    text = _SUPERSCRIPT.sub(lambda match: "^" + match[0].translate(_SUPERSCRIPTS), text)
     return _UNUSUAL.sub(_plain_character, text)
 
 
 _ILLEGAL = re.compile(r"[^a-z\-!'(),.:;? ]+")
 _EMPTY_BRACKETS = re.compile(r"\(\s*\)")
-_BLANK_BEFORE_MARK = re.compile(r" +(?=[,.;:?!)])")
-_BLANK_AFTER_BRACKET = re.compile(r"(?<=\() +")
+_SPACE_BEFORE_MARK = re.compile(r" +(?=[,.;:?!)])")
+_SPACE_AFTER_BRACKET = re.compile(r"(?<=\() +")
 _DASHES = re.compile(r"(?:(?<=\s)|^)-{2,}(?=\s|$)|-{2,}")
 _JOINED_MARK = re.compile(r"(?<=[a-z])([,;:?!])(?=[a-z])")
 _REPEATED_MARK = re.compile(r"([,;:])(?:\s*[,;:])+")
 
 
 def tidy(text: str) -> str:
-    """Lower case, only letters, blanks and ``-!'(),.:;?``, no blank before a mark, single blanks, none at the ends."""
+    """Lower case, only letters, spaces and ``-!'(),.:;?``, no space before a mark, single spaces, none at the ends."""
     text = _DASHES.sub(" - ", _ILLEGAL.sub(" ", text.lower()))
     text = " ".join(_EMPTY_BRACKETS.sub(" ", text).split())
-    text = _REPEATED_MARK.sub(r"\1", _BLANK_BEFORE_MARK.sub("", text))
-    return _JOINED_MARK.sub(r"\1 ", _BLANK_AFTER_BRACKET.sub("", text)).strip()
+    text = _REPEATED_MARK.sub(r"\1", _SPACE_BEFORE_MARK.sub("", text))
+    return _JOINED_MARK.sub(r"\1 ", _SPACE_AFTER_BRACKET.sub("", text)).strip()

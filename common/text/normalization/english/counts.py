@@ -141,7 +141,7 @@ def _read_mixed(match: re.Match) -> str:
 
 
 def _read_plain(match: re.Match) -> str:
-    """A number's words, with blanks where they would touch letters: "100-meter" keeps its hyphen."""
+    """A number's words, with spaces where they would touch letters: "100-meter" keeps its hyphen."""
     before, after = match.string[: match.start()][-1:], match.string[match.end() :][:1]
     left, right = " " if before.isalnum() else "", " " if after.isalnum() or after == "(" else ""
     return f"{left}{number_words(match[0])}{right}"

@@ -45,10 +45,6 @@ def _year_words(comma: str | None, number: str | None) -> str:
     return f"{comma or ''} {year(int(number))}" if number else ""
 
 
-def _read_iso(match: re.Match) -> str:
-    return f"{MONTHS[int(match[3]) - 1]} {ordinal(int(match[4]))} {year(int(match[1]))}"
-
-
 def _read_numeric(match: re.Match) -> str:
     """3/4/2021 is March the fourth (month first), unless only the other order is a date: 25/12/2020."""
     month, day, number = int(match[1]), int(match[3]), match[4]
@@ -59,25 +55,12 @@ def _read_numeric(match: re.Match) -> str:
     return f"{MONTHS[month - 1]} {ordinal(day)} {year(int(number)) if len(number) == 4 else short_year(number)}"
 
 
-def _read_month_first(match: re.Match) -> str:
-    return f"{match[1].lower()} {_day_words(match[2], match[3])}{_year_words(match[4], match[5])}"
-
-
-def _read_day_first(match: re.Match) -> str:
-    """ "5 March 1999" -> "the fifth of march nineteen ninety nine"."""
-    return f"the {_day_words(match[2], match[3])} of {match[4].lower()}{_year_words(match[5], match[6])}"
-
-
 def short_year(text: str) -> str:
     """A year of two digits: "05" -> "oh five", "99" -> "ninety nine"."""
     number = int(text)
     if number == 0:
         return "hundred"
     return f"oh {cardinal(number)}" if number < 10 else cardinal(number)
-
-
-def _read_decade(match: re.Match) -> str:
-    return plural(year(int(match[1]))) if match[1] else plural(cardinal(int(match[2])))
 
 
 def _read_span(match: re.Match) -> str:
@@ -117,17 +100,17 @@ def _read_bare_year(match: re.Match) -> str:
 
 def read_dates(text: str) -> str:
     """Write out dates, years, spans of years and decades."""
-    text = _ISO.sub(_read_iso, text)
+    text = _ISO.sub(lambda m: f"{MONTHS[int(m[3]) - 1]} {ordinal(int(m[4]))} {year(int(m[1]))}", text)
     text = _NUMERIC.sub(_read_numeric, text)
     text = _SEASON.sub(_read_season, text)
-    text = _MONTH_FIRST.sub(_read_month_first, text)
-    text = _DAY_FIRST.sub(_read_day_first, text)
+    text = _MONTH_FIRST.sub(lambda m: f"{m[1].lower()} {_day_words(m[2], m[3])}{_year_words(m[4], m[5])}", text)
+    text = _DAY_FIRST.sub(lambda m: f"the {_day_words(m[2], m[3])} of {m[4].lower()}{_year_words(m[5], m[6])}", text)
     return _MONTH_YEAR.sub(lambda match: f"{match[1].lower()}{match[2]}{year(int(match[3]))}", text)
 
 
 def read_years(text: str) -> str:
     """Write out decades, spans of years, eras and bare years; after everything else that may hold four digits."""
-    text = _DECADE.sub(_read_decade, text)
+    text = _DECADE.sub(lambda m: plural(year(int(m[1])) if m[1] else cardinal(int(m[2]))), text)
     text = _SHORT_YEAR.sub(lambda match: short_year(match[1]), text)
     text = _AD.sub(lambda match: match[1] + year(int(match[2])), text)
     text = _ERA.sub(lambda match: year(int(match[1])) + " ", text)

@@ -46,7 +46,7 @@ def _read(text: str) -> str:
 def read_english(text: str) -> str:
     """The text as words, lower case, with ``-!'(),.:;?`` as the only marks; ARPAbet in curly braces stays verbatim.
 
-    The whole text is read at once, since a word's reading depends on its neighbours: "St. James St.", "May 5",
+    All of the text is read at once, since a word's reading depends on its neighbors: "St. James St.", "May 5",
     "1905 people". Reading the result again changes nothing.
     """
     for _ in range(_MOST_PASSES):

@@ -20,8 +20,8 @@ def spell(letters: str) -> str:
     return ".".join(letters.lower()) + "."
 
 
-def _has_capital_neighbour(text: str, start: int, end: int) -> bool:
-    """Whether the word before or after is in capitals too, as where a whole phrase is shouted."""
+def _has_capital_neighbor(text: str, start: int, end: int) -> bool:
+    """Whether the word before or after is in capitals too, as in a phrase of capitals."""
     before, after = re.findall(r"[A-Za-z]+", text[max(0, start - 30) : start]), re.match(r"\W*([A-Za-z]+)", text[end:])
     words = [*before[-1:], *([after[1]] if after else [])]
     return any(len(word) > 1 and word.isupper() and not is_spelled(word) for word in words)
@@ -33,7 +33,7 @@ def _read_capitals(match: re.Match) -> str:
         return match[0].lower()
     if word == "US" and _AFTER_THE.search(match.string[: match.start()]):
         return spell(word) + ending + (stop if ending else "")
-    if word in AMBIGUOUS and _has_capital_neighbour(match.string, match.start(), match.end()):
+    if word in AMBIGUOUS and _has_capital_neighbor(match.string, match.start(), match.end()):
         return match[0].lower()
     if ending:
         return spell(word) + ending + stop
@@ -41,9 +41,7 @@ def _read_capitals(match: re.Match) -> str:
 
 
 def _read_degree(match: re.Match) -> str:
-    return spell("".join(character for character in match[0].removesuffix("s") if character.isalpha())) + (
-        match[1] or ""
-    )
+    return spell(re.sub("[^A-Za-z]", "", match[0].removesuffix("s"))) + (match[1] or "")
 
 
 def _read_dotted(match: re.Match) -> str:

@@ -5,7 +5,7 @@ import re
 from common.text.normalization.english.numbers import NUMBER, cardinal, number_words, year
 from common.text.normalization.english.tables import word_table
 
-# One of each, exactly as written: capitals tell units apart (Mb and MB, mW and MW).
+# One of each, exactly as written: capitals distinguish units (Mb and MB, mW and MW).
 _UNITS = word_table("""
     mm millimeter, cm centimeter, dm decimeter, m meter, km kilometer, kms kilometer, nm nanometer, um micrometer
     mi mile, ft foot, yd yard, yds yard, g gram, kg kilogram, kgs kilogram, mg milligram, ug microgram, lb pound

@@ -1,7 +1,7 @@
 """Amounts of money: "£3.50", "$3.5 million", "£2bn", "€5-10", "99p", "USD 20"."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from common.text.normalization.english.numbers import NUMBER, cardinal, number_words
 from common.text.normalization.english.tables import word_table
@@ -14,38 +14,23 @@ class _Currency:
     hundredth: str = ""  # "" for a currency without a smaller unit
     hundredths: str = ""
 
+    def of(self, country: str) -> "_Currency":
+        """The currency as a country's own: "australian dollar"."""
+        return replace(self, one=f"{country} {self.one}", several=f"{country} {self.several}")
+
 
 _DOLLAR = _Currency("dollar", "dollars", "cent", "cents")
 _POUND = _Currency("pound", "pounds", "penny", "pence")
 _EURO = _Currency("euro", "euros", "cent", "cents")
 _YEN = _Currency("yen", "yen")
-_SIGNS = {
-    "$": _DOLLAR,
-    "£": _POUND,
-    "€": _EURO,
-    "¥": _YEN,
-    "₩": _Currency("won", "won"),
-    "₹": _Currency("rupee", "rupees", "paisa", "paise"),
-}
-_COUNTRIES = {
-    "US": "u.s. ",
-    "A": "australian ",
-    "AU": "australian ",
-    "C": "canadian ",
-    "CA": "canadian ",
-    "NZ": "new zealand ",
-    "HK": "hong kong ",
-}
-_CODES = {
-    "USD": _Currency("u.s. dollar", "u.s. dollars", "cent", "cents"),
-    "EUR": _EURO,
-    "GBP": _POUND,
-    "JPY": _YEN,
-    "CHF": _Currency("swiss franc", "swiss francs", "centime", "centimes"),
-    "CAD": _Currency("canadian dollar", "canadian dollars", "cent", "cents"),
-    "AUD": _Currency("australian dollar", "australian dollars", "cent", "cents"),
-    "INR": _Currency("rupee", "rupees", "paisa", "paise"),
-}
+_RUPEE = _Currency("rupee", "rupees", "paisa", "paise")
+_SIGNS = {"$": _DOLLAR, "£": _POUND, "€": _EURO, "¥": _YEN, "₩": _Currency("won", "won"), "₹": _RUPEE}
+_COUNTRIES = word_table("""
+    US u.s., A australian, AU australian, C canadian, CA canadian, NZ new zealand, HK hong kong
+    """)
+_CODES = {"EUR": _EURO, "GBP": _POUND, "JPY": _YEN, "INR": _RUPEE}
+_CODES |= {f"{code}D": _DOLLAR.of(_COUNTRIES[code]) for code in ("US", "CA", "AU")}
+_CODES["CHF"] = _Currency("swiss franc", "swiss francs", "centime", "centimes")
 _MAGNITUDES = word_table("""
     hundred hundred, thousand thousand, million million, billion billion, trillion trillion, k thousand, m million
     mn million, mln million, mil million, b billion, bn billion, bln billion, t trillion, tn trillion, trn trillion
@@ -97,11 +82,8 @@ def _amount(quantity: str, magnitude: str | None, currency: _Currency, *, singul
 def _read_signed(match: re.Match) -> str:
     minus, country, sign, quantity, sign_2, quantity_2, magnitude, per = match.groups()
     currency = _SIGNS[sign]
-    prefix = _COUNTRIES.get((country or "").upper(), "") if sign == "$" else ""
-    if country and not prefix:
-        prefix = country + " "
-    if prefix:
-        currency = _Currency(prefix + currency.one, prefix + currency.several, currency.hundredth, currency.hundredths)
+    if country:
+        currency = currency.of(_COUNTRIES.get(country.upper(), country) if sign == "$" else country)
     after = match.string[match.end() :]
     singular = bool(_ARTICLE_BEFORE.search(match.string[: match.start()]) and _NOUN_AFTER.match(after))
     if quantity_2 is None:

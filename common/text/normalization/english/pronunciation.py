@@ -21,7 +21,7 @@ _SPOKEN = word_set("""
     AM AN AS AT AX BE BY DO EH GO HA HE HI HO IF IN IS LO MA ME MY NO OF OH ON OR OX PA SO TO UP WE YO
     MR MRS MS DR ST JR SR VS ETC HMM SHH PSST BRR
     """)
-# Initialisms that are common words too: words when their neighbours are in capitals as well ("GIVE IT TO US").
+# Initialisms that are common words too: words when their neighbors are in capitals as well ("GIVE IT TO US").
 AMBIGUOUS = frozenset({"IT", "US", "WHO", "ERA", "LED", "MOD", "RIP", "COB", "SEC"})
 
 _ONSETS = word_set("""

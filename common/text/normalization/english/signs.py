@@ -1,9 +1,13 @@
 """Signs between words: &, @, +, =, <, >, %, / and the rest of the keyboard."""
 
 import re
+from collections.abc import Callable
+
+from common.text.normalization.english.tables import word_table
 
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]*(?:\s[^<>]*)?/?>")
-_WORDS = (
+_CURRENCIES = word_table("$ dollar, £ pound, € euro, ¥ yen, ₩ won, ₹ rupee, ¢ cents")
+_WORDS: tuple[tuple[re.Pattern, str | Callable[[re.Match], str]], ...] = (
     (re.compile(r"(?<=\b[A-G])#"), " sharp "),
     (re.compile(r"\s*&\s*"), " and "),
     (re.compile(r"\s*<=\s*"), " is less than or equal to "),
@@ -18,13 +22,7 @@ _WORDS = (
     (re.compile(r"\s*%"), " percent "),
     (re.compile(r"\s*@\s*"), " at "),
     (re.compile(r"°"), " degrees "),
-    (re.compile(r"\$+"), " dollar "),
-    (re.compile(r"£"), " pound "),
-    (re.compile(r"€"), " euro "),
-    (re.compile(r"¥"), " yen "),
-    (re.compile(r"₩"), " won "),
-    (re.compile(r"₹"), " rupee "),
-    (re.compile(r"¢"), " cents "),
+    (re.compile(r"\$+|[£€¥₩₹¢]"), lambda match: f" {_CURRENCIES[match[0][0]]} "),
     (re.compile(r"(?<=\w)\+\+"), " plus plus "),
     (re.compile(r"(?<=\w)\+"), " plus "),
 )
@@ -37,7 +35,7 @@ def drop_tags(text: str) -> str:
 
 
 def read_signs(text: str) -> str:
-    """Write out the signs that are spoken; those that are not become blanks when the text is tidied."""
+    """Write out the signs that are spoken; those that are not become spaces when the text is tidied."""
     if _SIGN.search(text):
         for pattern, words in _WORDS:
             text = pattern.sub(words, text)

@@ -1,4 +1,4 @@
-"""Times of day: "5 pm", "5:30 p.m.", "12:00", "17:45", and ratios and verses that look like them."""
+"""Times of day: "5 pm", "5:30 p.m.", "12:00", "17:45", and ratios and verses of the same form."""
 
 import re
 
@@ -43,26 +43,18 @@ def _half_day_time(hours: str, minutes: str | None, half: str | None) -> str:
     return f"{words} {half.lower()}.m." if half else words
 
 
-def _read_half_day(match: re.Match) -> str:
-    return _half_day_time(match[1], match[2], match[3])
-
-
-def _read_half_day_range(match: re.Match) -> str:
-    first = _half_day_time(match[1], match[2], match[3])
-    return f"{first} to {_half_day_time(match[4], match[5], match[6])}"
-
-
 def _read_clock(match: re.Match) -> str:
-    words = _clock(match[1], match[2])
     if match[3]:
-        words = f"{cardinal(int(match[1]))} {_minutes(match[2])} and {cardinal(int(match[3]))} seconds"
-    return words
+        return f"{cardinal(int(match[1]))} {_minutes(match[2])} and {cardinal(int(match[3]))} seconds"
+    return _clock(match[1], match[2])
 
 
 def read_times(text: str) -> str:
     """Write out times of day, then ratios: "12:00" -> "twelve o'clock", "5:30 p.m." -> "five thirty p.m."."""
-    text = _HALF_DAY_RANGE.sub(_read_half_day_range, text)
-    text = _HALF_DAY.sub(_read_half_day, text)
+    text = _HALF_DAY_RANGE.sub(
+        lambda m: f"{_half_day_time(*m.group(1, 2, 3))} to {_half_day_time(*m.group(4, 5, 6))}", text
+    )
+    text = _HALF_DAY.sub(lambda match: _half_day_time(*match.groups()), text)
     if ":" not in text:
         return text
     text = re.sub(r"(:[0-5][0-9])\s+o'?clock\b", r"\1", text)

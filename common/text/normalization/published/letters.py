@@ -47,7 +47,7 @@ def _pairs(digits: str) -> list[str]:
 
 
 def _expand_mixed(match: re.Match) -> str:
-    """Part "H264" -> "H 2 64", "B2B" -> "B 2 B"; ordinals and decades ("1st", "1990s") stay whole."""
+    """Part "H264" -> "H 2 64", "B2B" -> "B 2 B"; ordinals and decades ("1st", "1990s") stay as they are."""
     parts = [part for part in re.split(r"(\d+)", match[0]) if part]
     if parts[-1] in _ENDINGS and parts[-2].isdigit():
         parts[-2:] = [parts[-2] + parts[-1]]

@@ -2,7 +2,7 @@
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import inflect
@@ -34,8 +34,9 @@ def _engine() -> "inflect.engine":
 
 
 @lru_cache(maxsize=65536)
-def _words(number: int | str) -> str:
-    return _engine().number_to_words(number)
+def _words(number: int | str, **form: Any) -> str:
+    """inflect's words of a number; ``form`` are its options."""
+    return cast(str, _engine().number_to_words(cast(Any, number), **form))  # its types: also lists, no int
 
 
 def _reads_in_hundreds(number: float) -> bool:
@@ -91,8 +92,7 @@ def _cardinal(number: int) -> str:
             return "two thousand"
         if 2000 < number < 2010:
             return "two thousand " + _words(number % 100)
-        pairs = _engine().number_to_words(number, andword="", zero="oh", group=2)
-        return pairs.replace(", ", " ").replace("-", " ")
+        return _words(number, andword="", zero="oh", group=2).replace(", ", " ").replace("-", " ")
     return _words(number).replace("-", " ").replace(",", "")
 
 

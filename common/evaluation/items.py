@@ -1,0 +1,155 @@
+"""The utterances of an evaluation: what the voice says, the words to recognize in it, and recordings of the same."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from common.audio.wav import check_wav
+from common.errors import InputError, OptionError
+from common.synthesis.phrases import Phrase, read_phrases
+from common.synthesis.synthesizer import SynthesisInput
+from common.synthesis.voice import Voice
+from common.text.cleaners import get_cleaner
+from common.text.espeak import Speaker
+from common.text.front_end import TextFrontEnd
+
+READERS = ("auto", "espeak", "none")
+_ESPEAK_SYMBOLS = "ipa"  # the symbol set of eSpeak's phones
+_ESPEAK = Speaker(pitch=95)  # that of the quickstart's corpus
+
+
+@dataclass(frozen=True)
+class ListOptions:
+    """The list to speak, and what belongs to its utterances."""
+
+    path: Path
+    dataset_path: Path  # that the list's columns start from; Path() if not given
+    recordings: Path | None  # folder with recordings under the utterances' names
+    transcripts: Path | None  # list with the words of each utterance, where the list is of phones
+    reader: str  # one of READERS
+    speaker: str  # where the list has no such column
+    seed: int | None  # of the words that become phones; None: all that the front end knows
+    needs_words: bool  # whether there is a recognizer
+
+
+@dataclass(frozen=True)
+class EvaluationItem:
+    """An utterance to synthesize, and what it is compared with."""
+
+    input: SynthesisInput
+    text: str  # as in the list
+    words: str | None = None  # to be recognized; None: not known, as the text is phones
+    recording: Path | None = None  # of the same words
+
+    @property
+    def name(self) -> str:
+        """Of its files."""
+        return str(self.input.phrase.output)
+
+    @property
+    def where(self) -> str:
+        """Its line in the list, for messages."""
+        return self.input.phrase.where
+
+    @property
+    def key(self) -> str:
+        """A digest of what its results depend on besides the models."""
+        tensors = (self.input.tokens, self.input.pitch, self.input.durations)
+        facts = [self.text, self.words, self.input.speaker, *(None if one is None else one.tolist() for one in tensors)]
+        if self.recording is not None:
+            state = self.recording.stat()
+            facts += [str(self.recording), state.st_size, state.st_mtime_ns]
+        return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+
+def read_items(options: ListOptions, voice: Voice) -> list[EvaluationItem]:
+    """The list's utterances, all checked, with what each is compared with.
+
+    Raises:
+        InputError: the list, or what belongs to one of its lines, cannot be used; names the line.
+    """
+    phrases = _read_texts(options.path)
+    texts = {one.output: one.text or "" for one in phrases}
+    unread = {"pitch", "duration"} - set(voice.phrase_columns)
+    if any(getattr(phrases[0], column) is not None for column in unread):
+        raise InputError(f"{options.path}: {voice.spec.name} does not support its columns pitch and duration")
+    uses_espeak = _uses_espeak(options.reader, voice.front_end, texts.values())
+    spoken = phrases
+    if uses_espeak:
+        print("note: eSpeak turns the list's words into phones, as in the quickstart (--reader)")
+        clean = get_cleaner("english_cleaners_v3")
+        spoken = [replace(one, text=" ".join(_ESPEAK.phones(clean(texts[one.output])))) for one in phrases]
+    inputs = voice.encode(spoken, dataset_path=options.dataset_path, speaker=options.speaker, seed=options.seed)
+    words = texts if uses_espeak or voice.front_end.config.input_type != "phone" else {}
+    words = words | _read_transcripts(options.transcripts, phrases)
+    folder = _recordings_folder(options) if any(phrase.wav is None for phrase in phrases) else None
+    items = [
+        EvaluationItem(one, texts[phrase.output], words.get(phrase.output), _find_recording(phrase, folder, options))
+        for one, phrase in zip(inputs, phrases)
+    ]
+    for item in items:
+        if item.recording is not None:  # its header alone
+            check_wav(item.recording, sampling_rate=None, where=item.where)
+    if options.recordings is not None and all(item.recording is None for item in items):
+        raise InputError(
+            f"{options.recordings}: holds no recording of any of the {len(items)} utterances; expected files such as "
+            f"{options.recordings / items[0].name} (--recordings)"
+        )
+    if options.needs_words and all(item.words is None for item in items):
+        print("note: the list is of phones, so there are no words to compare transcripts with; see --transcripts")
+    return items
+
+
+def _read_texts(path: Path) -> list[Phrase]:
+    phrases = read_phrases(path, optional=("wav",))
+    if phrases[0].text is None:
+        raise InputError(f"{phrases[0].where}: no text column, which an evaluation needs")
+    return phrases
+
+
+def _uses_espeak(reader: str, front_end: TextFrontEnd, texts: Iterable[str]) -> bool:
+    """Whether eSpeak gives the voice its phones; raises OptionError if it is asked to and the voice reads others."""
+    kind = front_end.config.symbol_set
+    if reader == "espeak" and kind != _ESPEAK_SYMBOLS:
+        raise OptionError(f"--reader espeak gives phones of the set {_ESPEAK_SYMBOLS}, and the voice reads {kind}")
+    if reader != "auto":
+        return reader == "espeak"
+    symbols = set(front_end.symbols)
+    return kind == _ESPEAK_SYMBOLS and not any(set(front_end.clean(text).split()) <= symbols for text in texts)
+
+
+def _read_transcripts(path: Path | None, phrases: Sequence[Phrase]) -> dict[PurePosixPath, str]:
+    """Words by the utterances' names; raises InputError if the list has words of none of ``phrases``."""
+    if path is None:
+        return {}
+    words = {one.output: one.text or "" for one in _read_texts(path)}
+    if words.keys().isdisjoint(one.output for one in phrases):
+        raise InputError(
+            f"{path}: has no words of any of the {len(phrases)} utterances, the first of which is "
+            f"{phrases[0].output} (--transcripts)"
+        )
+    return words
+
+
+def _recordings_folder(options: ListOptions) -> Path | None:
+    """The folder searched for recordings by the utterances' names: ``--recordings``, else ``--dataset-path``.
+
+    None where neither is given: the current folder may hold unrelated recordings of these names.
+    """
+    folder, option = options.recordings, "--recordings"
+    if folder is None and options.dataset_path != Path():
+        folder, option = options.dataset_path, "--dataset-path"
+    if folder is not None and not folder.is_dir():
+        raise InputError(f"{folder}: no such folder ({option})")
+    return folder
+
+
+def _find_recording(phrase: Phrase, folder: Path | None, options: ListOptions) -> Path | None:
+    """The recording that the list names, else that of the utterance's name in ``folder``."""
+    if phrase.wav is not None:
+        return options.dataset_path / phrase.wav
+    if folder is None:
+        return None
+    paths = (folder / phrase.output.with_suffix(suffix) for suffix in (phrase.output.suffix, ".flac"))
+    return next((path for path in paths if path.is_file()), None)

@@ -1,0 +1,442 @@
+"""The benchmark scripts run what their settings say, and their tables are computed rightly."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from shell import ROOT, dry_run, n_processes, run_bash, training_options
+from sung_words import make_sung_corpus
+
+import inference
+from common.data.filelist import read_filelist
+from common.errors import InputError, OptionError
+from common.logger import Logger
+from common.recognition.arguments import parse_recognition_args
+from scripts.benchmarks import largest_batch, random_vocoder
+from scripts.benchmarks.subjects import durations
+from scripts.benchmarks.table import KINDS, Run
+from scripts.benchmarks.train import Figures
+
+
+def cells(kind: str, runs: list[Run]) -> list[list[str]]:
+    """Those of each line of a table."""
+    return [line.strip("|").split("|") for line in KINDS[kind].table(runs)[2:]]
+
+
+# Training
+
+
+@pytest.mark.parametrize(
+    ("model", "sizes", "n_gpus", "global_batch", "epochs"),
+    [("HiFi-GAN", "BS", "NUM_GPUS", 128, 10), ("Jasper", "BATCH_SIZE_SEQ", "NUM_GPUS_SEQ", None, 2)],
+)
+def test_the_training_benchmark_runs_each_combination(
+    tmp_path: Path, model: str, sizes: str, n_gpus: str, global_batch: int | None, epochs: int
+):
+    (tmp_path / "m.json").touch()
+    variables: dict[str, str | Path] = {sizes: "2 16", n_gpus: "0 4", "OUTPUT_DIR": tmp_path, "MODEL": model}
+    variables |= {"TRAIN_MANIFEST": tmp_path / "m.json"} if model == "Jasper" else {"DATASET_PATH": tmp_path}
+    *runs, table = dry_run("scripts/train_benchmark.sh", "--seed", "4", **variables)
+    found = []
+    for words in runs:
+        args = training_options(words)
+        product = n_processes(words) * args.batch_size * args.gradient_accumulation_steps
+        assert product == global_batch if global_batch else args.gradient_accumulation_steps == 1
+        assert (args.model, args.epochs, args.validation_interval, args.seed) == (model, epochs, epochs + 1, 4)
+        assert (args.epochs_per_checkpoint, args.samples_interval) == (epochs + 1, epochs + 1)
+        if model == "Jasper":
+            assert (args.ema_decay, args.cudnn_benchmark) == (0, args.cuda)
+            assert "train-benchmark" in str(args.model_config)
+        found.append((args.batch_size, n_processes(words), args.cuda, args.amp))
+    assert found == [(size, n, n > 1, amp) for size in (2, 16) for n in (1, 4) for amp in (False, True)]
+    assert table[1:4] == ["-m", "scripts.benchmarks.table", "sequences" if model == "Jasper" else "training"]
+    logs = [word.rpartition("/")[0].partition("=") for word in table[4:]]
+    assert [(processes, Path(path).parent) for processes, _, path in logs] == [(n, tmp_path) for n in "1144" * 2]
+
+
+@pytest.mark.parametrize("model", ["FastPitch", "Tacotron2", "WaveGlow"])
+def test_the_training_benchmark_makes_speech_where_there_is_no_corpus(tmp_path: Path, model: str):
+    making, words, _ = dry_run(
+        "scripts/train_benchmark.sh", MODEL=model, OUTPUT_DIR=tmp_path, NUM_GPUS="0", AMP="false"
+    )
+    assert making[2] == "scripts.datasets.make_corpus"
+    args = training_options(words)
+    assert (args.model, args.dataset_path) == (model, tmp_path / "corpus")
+    assert args.training_files == tmp_path / "corpus/train.txt"
+    if model == "FastPitch":
+        assert args.learned_alignment
+    if model == "Tacotron2":
+        assert not args.load_mel_from_disk
+
+
+def test_the_training_benchmark_of_jasper_makes_noise_where_there_is_no_corpus(tmp_path: Path):
+    script = "scripts/train_benchmark_jasper.sh"
+    making, words, *_ = dry_run(script, OUTPUT_DIR=tmp_path, NUM_GPUS_SEQ="1", MAX_DURATION="3")
+    wanted = f"{tmp_path}/noise --no-checkpoint --count 768 --max-duration 3"
+    wanted += " --model-config jasper/configs/jasper10x5dr_speedp-online_train-benchmark.yaml"
+    assert making[2:] == ["scripts.benchmarks.random_recognizer", *wanted.split()]
+    args = training_options(words)
+    assert args.training_files == args.validation_files == tmp_path / "noise/list.txt"
+    assert args.max_duration == 3.0
+    absent = run_bash(ROOT / script, PYTHON="py", DATASET_PATH="/absent")
+    assert absent.returncode == 1 and "/absent/librispeech-train-clean-100-wav.json: no such manifest" in absent.stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "variables", "owner"),
+    [
+        ("train_benchmark.sh", {"BATCH_SIZE_SEQ": "1"}, "MODEL=Jasper"),
+        ("train_benchmark.sh", {"NUM_GPUS_SEQ": "1"}, "MODEL=Jasper"),
+        ("train_benchmark_jasper.sh", {"CLIPS": "1"}, "MODEL=HiFi-GAN, WaveGlow, FastPitch, Tacotron2"),
+        ("inference_benchmark.sh", {"MAX_DURATION_SEQ": "1"}, "MODEL=Jasper"),
+        ("inference_benchmark_jasper.sh", {"REPEATS": "1"}, "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow"),
+    ],
+)
+def test_a_benchmark_names_the_model_of_a_variable_that_is_not_its_own(
+    script: str, variables: dict[str, str], owner: str
+):
+    result = run_bash(ROOT / "scripts" / script, PYTHON="py", **variables)
+    assert result.returncode == 2
+    assert result.stderr.startswith(f"error: {next(iter(variables))}=1: not a variable of MODEL=")
+    assert result.stderr.endswith(f"but of {owner}; leave it out\n")
+
+
+def training_log(path: Path, *, amp: bool, batch_size: int, took: list[list[float]]) -> Path:
+    """A log of epochs, each with the seconds of its updates; 1000 frames a second in each."""
+    logger = Logger(path, stdout=False)
+    logger.parameter(batch_size=batch_size, gradient_accumulation_steps=2, amp=amp, amp_dtype="auto")
+    for epoch, updates in enumerate(took, 1):
+        for number, seconds in enumerate(updates, 1):
+            logger.log((epoch, number, len(updates)), {"train_took": seconds, "train_frames/s": 1.0})
+        speed = 1000 * len(updates) / sum(updates)
+        logger.log((epoch,), {"avg_train_frames/s": speed, "avg_train_took": sum(updates)})
+    logger.close()
+    return path
+
+
+def test_the_table_of_training_runs_leaves_out_the_first_epoch_and_compares_like_runs(tmp_path: Path):
+    read = KINDS["training"].read
+    runs = [
+        read(training_log(tmp_path / "a", amp=False, batch_size=16, took=[[1000.0], [1.0], [0.8]]), 1),
+        read(training_log(tmp_path / "b", amp=True, batch_size=16, took=[[1000.0], [0.5]]), 1),
+        read(training_log(tmp_path / "c", amp=True, batch_size=4, took=[[0.2, 0.2]]), 4),
+    ]
+    rows = cells("training", runs)
+    assert rows[0] == ["16", "2", "1", "full", "1,125", "0.90", "-", "1.00"]
+    assert rows[1] == ["16", "2", "1", "mixed (auto)", "2,000", "0.50", "1.78", "1.00"]
+    assert rows[2] == ["4", "2", "4", "mixed (auto)", "5,000", "0.40", "-", "2.50"]
+    with pytest.raises(InputError, match="no finished epoch of training"):
+        read(training_log(tmp_path / "d", amp=False, batch_size=16, took=[]), 1)
+
+
+def test_sequences_are_counted_in_the_steady_state_and_compared_with_like_runs(tmp_path: Path):
+    read = KINDS["sequences"].read
+    runs = [
+        read(training_log(tmp_path / "a", amp=False, batch_size=8, took=[[9.0, 9.0], [2.0, 2.0]]), 1),
+        read(training_log(tmp_path / "b", amp=True, batch_size=8, took=[[9.0, 9.0], [1.0, 1.0]]), 1),
+        read(training_log(tmp_path / "c", amp=True, batch_size=8, took=[[9.0] + [2.0] * 9]), 4),
+        read(training_log(tmp_path / "d", amp=True, batch_size=4, took=[[4.0]]), 4),
+    ]
+    rows = cells("sequences", runs)
+    assert rows[0] == ["8", "2", "1", "full", "8.00", "-", "1.00"]
+    assert rows[1] == ["8", "2", "1", "mixed", "16.00", "2.00", "1.00"]
+    assert rows[2] == ["8", "2", "4", "mixed", "32.00", "-", "2.00"]
+    assert rows[3] == ["4", "2", "4", "mixed", "8.00", "-", "1.00"]
+    (tmp_path / "empty").touch()
+    with pytest.raises(InputError, match="no updates of training"):
+        read(tmp_path / "empty", 1)
+
+
+def test_the_program_prints_the_table_of_a_kind(tmp_path: Path):
+    log = training_log(tmp_path / "log", amp=False, batch_size=8, took=[[2.0]])
+    program = [sys.executable, "-m", "scripts.benchmarks.table"]
+    done = subprocess.run([*program, "sequences", f"1={log}"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[1:] == ["|" + "---:|" * 7, "|8|2|1|full|8.00|-|1.00|"]
+    wrong = subprocess.run([*program, "training", str(log)], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert wrong.returncode == 2 and "expected processes=log, such as 8=output/nvlog.json" in wrong.stderr
+
+
+@pytest.mark.slow
+def test_the_training_benchmark_makes_its_own_corpus_on_a_cpu(tmp_path: Path):
+    small = "--preset v3 --upsample-initial-channel 8 --mpd-channels 2 4 4 4 4 --msd-channels 2 2 4 4 4 4 4"
+    small += " --msd-groups 1 1 1 1 1 1 1"
+    variables = {"NUM_GPUS": "0", "AMP": "false", "BS": "2", "GRAD_ACCUMULATION": "1", "EPOCHS": "2", "CLIPS": "6"}
+    variables |= {"OUTPUT_DIR": str(tmp_path), "PYTHON": sys.executable, "OMP_NUM_THREADS": "1"}
+    result = run_bash(ROOT / "scripts/train_benchmark.sh", *small.split(), **variables)
+    assert result.returncode == 0, result.stderr
+    row = result.stdout.splitlines()[-1].strip("|").split("|")
+    assert row[:4] == ["2", "1", "1", "full"]
+    assert float(row[4].replace(",", "")) > 0
+
+
+def figures_up_to(limit: int, tried: list[int]) -> Callable[[int], Figures | None]:
+    def attempt(size: int) -> Figures | None:
+        tried.append(size)
+        return Figures(10.0 * size, 2560.0 * size, 0.5, 1.5, 0.1 * size) if size <= limit else None
+
+    return attempt
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 5, 8, 37])
+@pytest.mark.parametrize("smallest", [1, 3, 8])
+def test_the_largest_batch_that_fits_is_found_in_few_tries(limit: int, smallest: int):
+    tried: list[int] = []
+    found, too_large = largest_batch.search(figures_up_to(limit, tried), smallest=smallest, largest=None)
+    assert (max(found, default=0), too_large) == (limit, limit + 1)
+    assert sorted(found) == sorted(size for size in tried if size <= limit)
+    assert len(tried) == len(set(tried)) <= 12
+
+
+def test_the_search_for_the_largest_batch_stops_where_it_is_told_to():
+    tried: list[int] = []
+    assert max(largest_batch.search(figures_up_to(100, tried), smallest=3, largest=20)[0]) == 20
+    assert tried == [3, 6, 12, 20]
+    found, too_large = largest_batch.search(figures_up_to(9, tried), smallest=3, largest=20)
+    assert (max(found), too_large) == (9, 10)
+
+
+def test_the_table_of_batch_sizes_says_which_is_the_largest():
+    found = {2: Figures(20.0, 5120.0, 0.5, 1.5, 0.2), 1: Figures(1234.5, None, 0.25, None, 9.0)}
+    first, second = (list(row) for row in largest_batch.rows("fp32", found, 3))
+    assert first == ["1", "fp32", "1,234", "-", "0.250", "-", ""]
+    assert second == ["2", "fp32", "20", "5,120", "0.500", "1.5", "yes"]
+    assert largest_batch.rows("fp32", found, None)[-1][-1] == "not reached"
+
+
+@pytest.mark.parametrize("model", ["WaveGlow", "Tacotron2"])
+def test_the_waveglow_benchmark_searches_for_the_largest_batch_of_a_model(model: str):
+    variables = {"MODEL": model, "NUM_GPUS": "1", "BATCH_SIZE": "2", "PRECISIONS": "fp32 float16", "WN_CHANNELS": "256"}
+    script = "scripts/train_benchmark_waveglow.sh"
+    (words,) = dry_run(script, "--compile", **variables)
+    assert words[:3] == ["py", "-m", "scripts.benchmarks.largest_batch"]
+    args, further = largest_batch.parse_args(words[3:])
+    assert (args.model, args.smallest, args.largest, args.cuda, args.compile) == (model, 2, None, True, True)
+    assert args.settings == ["fp32", "float16"]
+    assert further == (["--wn-channels", "256"] if model == "WaveGlow" else [])
+    (words,) = dry_run(script, NUM_GPUS="0")
+    args, _ = largest_batch.parse_args(words[3:])
+    assert (args.model, args.largest, args.cuda, args.settings) == ("WaveGlow", 8, False, ["fp32", "bfloat16"])
+    assert run_bash(ROOT / script, NUM_GPUS="2", PYTHON="py").stderr.startswith("error: NUM_GPUS=2: expected 0 or 1")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "--largest: give the batch size to stop at"),
+        (["--smallest", "4", "--largest", "2"], "--largest 2 is below --smallest 4"),
+        (["--largest", "2", "--settings", "float16"], "--settings 'float16': expected some of 'fp32', 'bfloat16'"),
+    ],
+)
+def test_the_search_for_the_largest_batch_refuses_what_cannot_be(options: list[str], message: str):
+    with pytest.raises(OptionError, match=re.escape(message)):
+        largest_batch.parse_args(options)
+
+
+def test_a_batch_is_tried_in_a_process_of_its_own_whose_memory_may_end(monkeypatch: pytest.MonkeyPatch):
+    args, _ = largest_batch.parse_args(["--largest", "2"])
+    outcomes = {3: None, -9: None, 1: "error: broken"}
+    for status, message in outcomes.items():
+        done = subprocess.CompletedProcess([], status, "", "a warning\nerror: broken\n")
+        monkeypatch.setattr("subprocess.run", lambda *_, done=done, **__: done)
+        if message is None:
+            assert largest_batch.measure("fp32", 2, args) is None
+        else:
+            with pytest.raises(InputError, match="fp32, batch size 2: exit status 1: error: broken"):
+                largest_batch.measure("fp32", 2, args)
+
+
+@pytest.mark.slow
+def test_waveglow_is_measured_by_batch_size_on_a_cpu():
+    variables = {"NUM_GPUS": "0", "MAX_BATCH_SIZE": "2", "WN_CHANNELS": "8", "STEPS": "1", "PRECISIONS": "fp32"}
+    variables |= {"PYTHON": sys.executable, "OMP_NUM_THREADS": "1"}
+    result = run_bash(ROOT / "scripts/train_benchmark_waveglow.sh", "--segment-length", "1024", **variables)
+    assert result.returncode == 0, result.stderr
+    rows = [line.strip("|").split("|") for line in result.stdout.splitlines()[2:4]]
+    assert [row[0] for row in rows] == ["1", "2"]
+    for size, row in enumerate(rows, start=1):
+        frames, samples, seconds = (float(cell.replace(",", "")) for cell in row[2:5])
+        assert samples == pytest.approx(1024 * size / seconds, rel=0.01)
+        assert frames == pytest.approx(samples / 256, abs=1)
+    assert result.stdout.splitlines()[-1] == "fp32: 2 fits, where the search stops"
+
+
+# Inference
+
+
+def test_the_inference_benchmark_measures_each_shape_in_each_precision(tmp_path: Path):
+    variables = {"BATCH_SIZE_SEQ": "1 4", "MAX_DURATION_SEQ": "2 16.7", "OUTPUT_DIR": tmp_path, "ITERATIONS": "9"}
+    lines = dry_run("scripts/inference_benchmark_jasper.sh", "--no-trim-silence", CPU="true", **variables)
+    making = [words for words in lines if "scripts.benchmarks.random_recognizer" in words]
+    assert len(making) == 1 + 4 and "--no-checkpoint" not in making[0]
+    found = []
+    for words in lines:
+        if "inference.py" in words:
+            args = parse_recognition_args(words[2:])
+            assert (args.iterations, args.warmup_steps, args.pad_to_max_duration, args.trim_silence) == (
+                9,
+                2,
+                True,
+                False,
+            )
+            found.append((args.max_duration, args.batch_size, args.amp))
+    assert found == [(seconds, size, amp) for seconds in (2.0, 16.7) for size in (1, 4) for amp in (False, True)]
+
+
+def test_latencies_become_a_table_in_milliseconds(tmp_path: Path):
+    for name, amp, latency in (("a", False, 0.1), ("b", True, 0.05)):
+        logger = Logger(tmp_path / name, stdout=False)
+        logger.parameter(batch_size=4, max_duration=16.7, amp=amp, precision="BF16" if amp else "FP32")
+        figures = {f"{percent}%_latency": latency + percent / 1e5 for percent in (90, 95, 99)}
+        logger.log((), {"avg_latency": latency, **figures, "avg_sequences/s": 4 / latency, "avg_RTF": 60.0})
+        logger.close()
+    rows = cells("recognition", [KINDS["recognition"].read(tmp_path / name) for name in "ab"])
+    assert rows[0] == "4|16.7|FP32|100.90|100.95|100.99|100.00|40.00|60.0|-".split("|")
+    assert rows[1] == "4|16.7|BF16|50.90|50.95|50.99|50.00|80.00|60.0|2.00".split("|")
+
+
+def test_made_up_durations_are_mostly_long():
+    drawn = durations(2000, 16.7, np.random.default_rng(0))
+    assert max(drawn) == drawn[0] == 16.7 and min(drawn) > 1.4
+    assert 10.5 < sum(drawn) / len(drawn) < 12.5
+
+
+def test_random_weights_hear_noise(tmp_path: Path):
+    config = make_sung_corpus(tmp_path / "corpus") / "config.yaml"
+    variables = {"MODEL_CONFIG": config, "BATCH_SIZE_SEQ": "2", "MAX_DURATION_SEQ": "0.5", "ITERATIONS": "3"}
+    variables |= {
+        "CPU": "true",
+        "OUTPUT_DIR": tmp_path,
+        "PYTHON": sys.executable,
+        "OMP_NUM_THREADS": "1",
+        "WARMUP": "1",
+    }
+    result = run_bash(ROOT / "scripts/inference_benchmark_jasper.sh", AMP="false", **variables)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[-1].startswith("|2|0.5|FP32|")
+    entries = read_filelist(tmp_path / "noise_0.5s/list.txt", columns=("wav", "text"))
+    assert [soundfile.info(tmp_path / "noise_0.5s" / entry.fields["wav"]).duration for entry in entries] == [0.5, 0.5]
+    log = [json.loads(line.removeprefix("DLLL ")) for line in (tmp_path / "nvlog_fp32_bs2_0.5s.json").open()]
+    assert log[-1]["data"]["avg_latency"] > 0
+
+
+def synthesis(**variables: str | Path) -> list[list[str]]:
+    """The commands of the inference benchmark on a CPU."""
+    return dry_run("scripts/inference_benchmark.sh", CPU="true", **variables)
+
+
+def follows(words: list[str], *parts: str) -> bool:
+    """Whether those words stand in a command, one after the other."""
+    return any(words[start : start + len(parts)] == list(parts) for start in range(len(words)))
+
+
+def test_the_benchmark_runs_every_batch_size_in_every_precision():
+    lines = synthesis(FASTPITCH="v.pt", AMP="both", BS_SEQUENCE="1 4", REPEATS="7")
+    found = [(follows(words, "--batch-size", "4"), "--amp" in words) for words in lines]
+    assert found == [(False, False), (True, False), (False, True), (True, True)]
+    for words in lines:
+        assert follows(words, "--repeats", "7") and follows(words, "--input", "phrases/benchmark_8_128.tsv")
+    assert run_bash(ROOT / "scripts/inference_benchmark.sh", FASTPITCH="v.pt", AMP="perhaps").returncode == 2
+
+
+def test_the_benchmark_takes_one_batch_size_and_a_vocoder():
+    options = {"FASTPITCH": "v.pt", "HIFIGAN": "h.pt", "BATCH_SIZE": "2", "DENOISING": "0.1"}
+    (words,) = synthesis(**options)
+    assert follows(words, "--hifigan", "h.pt", "--denoising-strength", "0.1")
+    assert follows(words, "--batch-size", "2")
+    (words,) = synthesis(AUDIO="false", **options)
+    assert "--no-audio" in words and not {"--hifigan", "--denoising-strength"} & set(words)
+    (words,) = synthesis(TACOTRON2="t.pt", WAVEGLOW="w.pt", BATCH_SIZE="2")
+    assert follows(words, "--tacotron2", "t.pt", "--waveglow", "w.pt", "--denoising-strength", "0")
+    assert "--fastpitch" not in words
+
+
+@pytest.mark.parametrize(
+    ("variables", "model", "kind"),
+    [
+        ({"HIFIGAN": "random-v3"}, "HiFi-GAN", "v3"),
+        ({"MODEL": "HiFi-GAN"}, "HiFi-GAN", "v1"),
+        ({"WAVEGLOW": "random-256"}, "WaveGlow", "256"),
+        ({"MODEL": "WaveGlow", "WAVEGLOW": "random-512"}, "WaveGlow", "512"),
+    ],
+)
+def test_the_benchmark_of_a_random_vocoder_makes_it_and_random_mels(
+    tmp_path: Path, variables: dict[str, str], model: str, kind: str
+):
+    made, *runs = synthesis(AMP="both", BS_SEQUENCE="1 3", OUTPUT_DIR=tmp_path, **variables)
+    wanted = f"-m scripts.benchmarks.random_vocoder {kind} {tmp_path} --model {model} --count 3"
+    assert made[1:] == wanted.split()
+    assert len(runs) == 4
+    option = "--hifigan" if model == "HiFi-GAN" else "--waveglow"
+    for words in runs:
+        assert follows(words, option, f"{tmp_path}/{model}_{kind}.pt")
+        assert follows(words, "--input", f"{tmp_path}/random_mels.tsv")
+        assert "--fastpitch" not in words
+
+
+def test_a_random_vocoder_speaks_its_mels_and_the_table_shows_how_fast(tmp_path):
+    random_vocoder.make("v3", tmp_path, count=1)
+    options = ["-i", str(tmp_path / "random_mels.tsv"), "--hifigan", str(tmp_path / "HiFi-GAN_v3.pt"), "-bs", "1"]
+    runs = []
+    for name, precision in (("fp32", []), ("amp", ["--amp"])):
+        inference.main([*options, "--log-file", str(tmp_path / name), *precision])
+        runs.append(KINDS["inference"].read(tmp_path / name))
+    first, second = (dict(zip(KINDS["inference"].header, row)) for row in cells("inference", runs))
+    assert (first["Precision"], second["Precision"]) == ("FP32", "BF16")
+    assert first["Frames/s of the text-to-mel model"] == first["Vocoder's speed-up"] == "-"
+    frames = [float(row["Vocoder's frames/s"].replace(",", "")) for row in (first, second)]
+    assert frames[0] == pytest.approx(693 / runs[0].latency, abs=1)
+    assert float(second["Vocoder's speed-up"]) == pytest.approx(frames[1] / frames[0], abs=0.01)
+    assert float(first["Vocoder's RTF"]) == pytest.approx(693 * 256 / 22050 / runs[0].latency, abs=0.01)
+    assert first["Avg latency (s)"] == first["Vocoder's latency (s)"]
+
+
+def test_a_random_vocoder_is_of_a_kind_that_was_published(tmp_path: Path):
+    with pytest.raises(OptionError, match="WaveGlow 'v1': expected one of 256, 512"):
+        random_vocoder.make("v1", tmp_path, count=1, model="WaveGlow")
+    assert list(tmp_path.iterdir()) == []
+
+
+def write_log(path: Path, *, amp: bool, latency: float, audio: bool = True) -> Path:
+    """A log as inference.py leaves it after an earlier, slower run of the same name."""
+    for factor in (9, 1):
+        logger = Logger(path, stdout=False)
+        logger.parameter(batch_size=4, amp=amp, precision="BF16" if amp else "FP32")
+        figures = {"avg_generator_frames/s": 5000.0, "avg_samples/s": 1280000.4}
+        figures |= {"avg_hifigan_frames/s": 1200.0 / latency, "avg_hifigan_samples/s": 999.0}
+        for stage in ("", "generator_", "hifigan_"):
+            figures |= {f"avg_{stage}latency": factor * latency, f"avg_{stage}RTF": 2.5}
+            figures |= {f"{name}_{stage}latency": factor * (latency + 0.1) for name in ("90%", "95%", "99%")}
+        if not audio:
+            figures = {key: value for key, value in figures.items() if "generator" in key}
+        for name, value in figures.items():
+            logger.log((), {name: value})
+        logger.close()
+    return path
+
+
+def test_the_table_has_a_line_for_each_run_with_the_speed_up_of_mixed_precision(tmp_path: Path):
+    read = KINDS["inference"].read
+    runs = [
+        read(write_log(tmp_path / "fp32.json", amp=False, latency=0.6)),
+        read(write_log(tmp_path / "amp.json", amp=True, latency=0.2)),
+        read(write_log(tmp_path / "mels.json", amp=True, latency=0.2, audio=False)),
+    ]
+    rows = cells("inference", runs)
+    samples = "5,000|1,280,000"
+    assert "|".join(rows[0]) == f"4|FP32|0.600|0.700|0.700|0.700|{samples}|-|2.50|2,000|0.600|2.50|-"
+    assert "|".join(rows[1]) == f"4|BF16|0.200|0.300|0.300|0.300|{samples}|3.00|2.50|6,000|0.200|2.50|3.00"
+    assert rows[2][7] == "-" and rows[2][10:] == ["-"] * 4
+
+
+def test_the_log_of_a_run_that_was_cut_short_is_named(tmp_path):
+    logger = Logger(tmp_path / "log.json", stdout=False)
+    logger.parameter(batch_size=4)
+    logger.close()
+    with pytest.raises(InputError, match=r"log\.json: no averages .* cut short"):
+        KINDS["inference"].read(tmp_path / "log.json")

@@ -1,0 +1,251 @@
+"""Corpora become lists and features: what the scripts run, and what the small programs write."""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from shell import ROOT, dry_run, run_bash
+
+import extract_mels
+from common.errors import InputError
+from scripts.datasets.make_digits_lists import main as make_digits_lists
+from scripts.datasets.make_filelists import main as make_filelists
+from scripts.datasets.make_filelists import split_clips
+
+
+def make_corpus(folder: Path, clips: int = 12) -> Path:
+    (folder / "wavs").mkdir(parents=True)
+    lines = []
+    for number in range(clips):
+        (folder / "wavs" / f"c{number:02}.wav").touch()
+        lines.append(f"c{number:02}|It is No. {number}.|It is number {number}.\n")
+    (folder / "metadata.csv").write_text("".join(lines))
+    return folder
+
+
+def make_lists(monkeypatch: pytest.MonkeyPatch, *words: str | Path) -> None:
+    monkeypatch.setattr(sys, "argv", ["make_filelists", *map(str, words)])
+    assert make_filelists() == 0
+
+
+def test_a_corpus_is_split_without_overlap_and_the_same_way_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    corpus = make_corpus(tmp_path / "corpus")
+    for folder in ("a", "b"):
+        options = ("--name", "my", "--n-val", "3", "--n-test", "2")
+        make_lists(monkeypatch, "-d", corpus, "-o", tmp_path / folder, *options)
+    texts = {}
+    for split, size in (("train", 7), ("val", 3), ("test", 2)):
+        name = f"my_audio_text_{split}_filelist.txt"
+        texts[split] = (tmp_path / "a" / name).read_text().splitlines()
+        assert texts[split] == (tmp_path / "b" / name).read_text().splitlines()
+        assert len(texts[split]) == size
+    lines = [line for split in texts.values() for line in split]
+    assert sorted(lines) == [f"wavs/c{n:02}.wav|It is number {n}." for n in range(12)]
+    assert lines != sorted(lines)
+
+
+def test_named_clips_go_where_they_are_put_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    corpus = make_corpus(tmp_path / "corpus")
+    (corpus / "wavs" / "c05.wav").rename(corpus / "wavs" / "c05.flac")
+    (tmp_path / "val").write_text("c07\nc02\n")
+    (tmp_path / "train").write_text("c05\nc01\n")
+    options = ("--train-ids", tmp_path / "train", "--val-ids", tmp_path / "val", "--n-test", "0")
+    make_lists(monkeypatch, "-d", corpus, "-o", tmp_path, *options)
+    train_list = (tmp_path / "ljs_audio_text_train_filelist.txt").read_text()
+    assert train_list == "wavs/c05.flac|It is number 5.\nwavs/c01.wav|It is number 1.\n"
+    assert [line[5:8] for line in (tmp_path / "ljs_audio_text_val_filelist.txt").read_text().splitlines()] == [
+        "c07",
+        "c02",
+    ]
+    assert not (tmp_path / "ljs_audio_text_test_filelist.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ("", r"metadata\.csv: lists no clips"),
+        ("a|b|c|d\n", r"metadata\.csv:1: 4 columns, expected clip\|transcript"),
+        ("c00|hello\nc01|\n", r"metadata\.csv:2: the transcript is empty"),
+        ("c00|hello\n\nc00|hello\n", r"metadata\.csv:3: c00 is listed twice"),
+        ("c00|hello\nx|hello\n", r"wavs/x\.wav: no such file, but metadata\.csv lists it"),
+    ],
+)
+def test_a_faulty_corpus_is_refused_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, metadata: str, message: str
+):
+    corpus = make_corpus(tmp_path / "corpus")
+    (corpus / "metadata.csv").write_text(metadata)
+    with pytest.raises(InputError, match=message):
+        make_lists(monkeypatch, "-d", corpus, "-o", tmp_path, "--n-val", "0", "--n-test", "0")
+    assert list(tmp_path.glob("*.txt")) == []
+
+
+def test_unknown_or_repeated_clips_and_an_empty_training_set_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    corpus = make_corpus(tmp_path / "corpus")
+    (tmp_path / "ids").write_text("c01\nc99\n")
+    with pytest.raises(InputError, match=r"ids:2: c99 is not in the corpus$"):
+        make_lists(monkeypatch, "-d", corpus, "-o", tmp_path, "--val-ids", tmp_path / "ids")
+    (tmp_path / "ids").write_text("c01\nc01\n")
+    with pytest.raises(InputError, match=r"ids:2: c01 stands already in .*ids:1"):
+        make_lists(monkeypatch, "-d", corpus, "-o", tmp_path, "--val-ids", tmp_path / "ids")
+    with pytest.raises(InputError, match="no clips are left to train on: 2 go to validation and 1 to testing"):
+        split_clips("abc", chosen={}, n_val=2, n_test=5, seed=0)
+
+
+def test_prepare_dataset_extracts_all_lists_at_once(tmp_path: Path):
+    corpus = make_corpus(tmp_path / "corpus")
+    (corpus / "TextGrid").mkdir()
+    (corpus / "TextGrid" / "c00.TextGrid").touch()
+    variables = {"DRY_RUN": "1", "PYTHON": "py", "DATASET_PATH": corpus, "FILELISTS": tmp_path, "NAME": "my"}
+    result = run_bash(ROOT / "scripts/prepare_dataset.sh", "--resume", N_VAL="3", N_TEST="2", **variables)
+    split, extract, following, vocoder = result.stdout.splitlines()
+    assert shlex.split(split)[:3] == ["py", "-m", "scripts.datasets.make_filelists"]
+    args = extract_mels.build_parser().parse_args(shlex.split(extract)[2:])
+    extract_mels.check_options(args)
+    assert [path.name for path in args.wav_text_filelist] == [
+        f"my_audio_text_{split}_filelist.txt" for split in ("train", "val", "test")
+    ]
+    assert [path.name for path in args.output_meta_file] == [
+        f"my_mel_dur_pitch_text_{split}_filelist.txt" for split in ("train", "val", "test")
+    ]
+    assert args.extract_durs_from_textgrids
+    assert args.extract_pitch_char
+    assert args.resume
+    assert "INPUT_TYPE=phone" in following
+    assert f"TRAIN_FILELIST={tmp_path}/my_audio_train.txt VAL_FILELIST={tmp_path}/my_audio_val.txt" in vocoder
+
+
+def test_prepare_dataset_makes_what_tacotron_2_learns_from_without_durations(tmp_path: Path):
+    corpus = make_corpus(tmp_path / "corpus")
+    variables = {"DRY_RUN": "1", "PYTHON": "py", "DATASET_PATH": corpus, "FILELISTS": tmp_path, "NAME": "my"}
+    result = run_bash(ROOT / "scripts/prepare_dataset.sh", FEATURES="mels", **variables)
+    assert (result.returncode, result.stderr) == (0, "")
+    _, extract, following, _ = result.stdout.splitlines()
+    args = extract_mels.build_parser().parse_args(shlex.split(extract)[2:])
+    extract_mels.check_options(args)
+    assert (args.extract_mels, args.extract_pitch_char, args.extract_durations) == (True, False, False)
+    assert [path.name for path in args.output_meta_file][:2] == [
+        "my_mel_text_train_filelist.txt",
+        "my_mel_text_val_filelist.txt",
+    ]
+    train_list = f"TRAIN_FILELIST={tmp_path}/my_mel_text_train_filelist.txt"
+    assert train_list in following and following.endswith("bash scripts/train_tacotron2.sh")
+    refused = run_bash(ROOT / "scripts/prepare_dataset.sh", FEATURES="mels", TACOTRON2_CHECKPOINT="t.pt", **variables)
+    assert refused.stderr.startswith("error: FEATURES=mels makes no durations")
+
+
+def test_prepare_dataset_takes_durations_from_a_tacotron_2_that_is_given(tmp_path: Path):
+    corpus = make_corpus(tmp_path / "corpus")
+    (corpus / "TextGrid").mkdir()
+    (corpus / "TextGrid" / "c00.TextGrid").touch()  # not asked for: the checkpoint is
+    variables = {"DRY_RUN": "1", "PYTHON": "py", "DATASET_PATH": corpus, "FILELISTS": tmp_path, "NAME": "my"}
+    result = run_bash(ROOT / "scripts/prepare_dataset.sh", TACOTRON2_CHECKPOINT="t.pt", CUDA="true", **variables)
+    _, extract, following, _ = result.stdout.splitlines()
+    args = extract_mels.build_parser().parse_args(shlex.split(extract)[2:])
+    assert (args.extract_durations, args.tacotron2_checkpoint, args.cuda) == (True, Path("t.pt"), True)
+    assert (args.extract_durs_from_textgrids, args.extract_mels, args.extract_pitch_char) == (False, True, True)
+    assert "TEXT_CLEANERS=<" in following and following.endswith("bash scripts/train.sh")
+
+
+def prepare(corpus: Path, lists: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    settings = {"PYTHON": sys.executable, "USE_SYSTEM_PYTHON": "1", "DATASET_PATH": corpus, "FILELISTS": lists}
+    return run_bash(ROOT / "scripts/prepare_dataset.sh", **settings, **variables)
+
+
+def test_a_corpus_without_durations_gets_the_lists_that_a_vocoder_trains_on(tmp_path: Path):
+    corpus = make_corpus(tmp_path / "corpus")
+    result = prepare(corpus, tmp_path, NAME="my", N_VAL="2", N_TEST="1")
+    assert result.returncode == 0, result.stderr
+    assert "no durations" in result.stderr and "a vocoder trains on recordings alone" in result.stderr
+    recordings, texts = (tmp_path / "my_audio_train.txt", tmp_path / "my_audio_text_train_filelist.txt")
+    assert recordings.read_text().splitlines() == [line.split("|")[0] for line in texts.read_text().splitlines()]
+    assert len(recordings.read_text().splitlines()) == 9
+    recordings.unlink()  # as a corpus that was prepared before there were vocoders
+    texts.write_text("wavs/c03.wav|text\n")
+    assert prepare(corpus, tmp_path, NAME="my").returncode == 0
+    assert recordings.read_text() == "wavs/c03.wav\n", "a split that is there stays"
+
+
+def test_recordings_alone_are_enough_for_a_vocoder(tmp_path: Path):
+    for name in ("a.wav", "anna/b.flac", "anna/c.wav"):
+        (tmp_path / "corpus" / "wavs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "corpus" / "wavs" / name).touch()
+    result = prepare(tmp_path / "corpus", tmp_path, NAME="my", N_VAL="1", N_TEST="0", FEATURES="false")
+    assert (result.returncode, result.stderr) == (0, "")
+    lines = [(tmp_path / f"my_audio_{split}.txt").read_text().splitlines() for split in ("train", "val")]
+    assert [len(names) for names in lines] == [2, 1]
+    assert sorted(lines[0] + lines[1]) == ["wavs/a.wav", "wavs/anna/b.flac", "wavs/anna/c.wav"]
+    assert {path.name for path in tmp_path.iterdir()} == {"corpus", "my_audio_train.txt", "my_audio_val.txt"}
+
+
+def test_ljspeech_is_split_as_it_was_for_published_voices(tmp_path: Path):
+    ids = {split: (ROOT / f"filelists/ljs_{split}_ids.txt").read_text().split() for split in ("train", "val", "test")}
+    assert {split: len(clips) for split, clips in ids.items()} == {"train": 12500, "val": 100, "test": 500}
+    assert len(set().union(*ids.values())) == 13100
+    part = ids["train"][:30] + ids["val"][5:7] + ids["test"][9:10]
+    (tmp_path / "corpus" / "wavs").mkdir(parents=True)
+    for clip in part:
+        (tmp_path / "corpus" / "wavs" / f"{clip}.wav").touch()
+    (tmp_path / "corpus" / "metadata.csv").write_text("".join(f"{clip}|text\n" for clip in part))
+    result = prepare(tmp_path / "corpus", tmp_path)
+    assert "ljs_train_ids.txt names 12500 clips, and the corpus has 30 of them" in result.stdout
+    for name, clips in (("train_v3", part[:30]), ("val", part[30:32]), ("test", part[32:])):
+        found = (tmp_path / f"ljs_audio_{name}.txt").read_text().splitlines()
+        assert found == [f"wavs/{clip}.wav" for clip in clips]
+
+
+def test_a_part_of_ljspeech_without_its_validation_clips_validates_on_training_clips(tmp_path: Path):
+    part = (ROOT / "filelists/ljs_train_ids.txt").read_text().split()[:30]
+    (tmp_path / "wavs").mkdir(parents=True)
+    for clip in part:
+        (tmp_path / "wavs" / f"{clip}.wav").touch()
+    result = prepare(tmp_path, tmp_path)
+    assert "none of the clips to validate on is there; 3 of the training clips take their place" in result.stdout
+    lists = [(tmp_path / f"ljs_audio_{name}.txt").read_text().splitlines() for name in ("train_v3", "val")]
+    assert lists == [[f"wavs/{clip}.wav" for clip in clips] for clips in (part[:27], part[27:])]
+
+
+@pytest.mark.parametrize(
+    ("folder", "words", "variables", "status", "message"),
+    [
+        ("absent", [], {}, 1, "no such folder"),
+        ("corpus", [], {"FEATURES": "true"}, 1, "no durations: put TextGrids"),
+        ("corpus", ["--resume"], {}, 1, "no durations: put TextGrids"),
+        ("corpus", ["--resume"], {"FEATURES": "false"}, 2, "--resume: for extract_mels.py, which FEATURES=false"),
+        ("corpus", [], {"FEATURES": "maybe"}, 2, "FEATURES=maybe: expected true, mels, false or auto"),
+    ],
+)
+def test_prepare_dataset_says_what_is_missing(
+    tmp_path: Path, folder: str, words: list[str], variables: dict[str, str], status: int, message: str
+):
+    make_corpus(tmp_path / "corpus")
+    result = run_bash(ROOT / "scripts/prepare_dataset.sh", *words, DATASET_PATH=tmp_path / folder, **variables)
+    assert result.returncode == status
+    assert result.stderr.startswith("error: ")
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_digits_are_split_by_take(tmp_path: Path):
+    recordings = tmp_path / "recordings"
+    recordings.mkdir()
+    for take in (0, 4, 5, 49):
+        (recordings / f"7_george_{take}.wav").touch()
+    make_digits_lists([str(tmp_path), str(tmp_path / "out")])
+    lines = {name: (tmp_path / "out" / f"{name}.txt").read_text().splitlines() for name in ("train", "test")}
+    assert lines["test"] == ["7_george_0.wav|seven", "7_george_4.wav|seven"]
+    assert lines["train"] == ["7_george_49.wav|seven", "7_george_5.wav|seven"]
+    (recordings / "seven.wav").touch()
+    with pytest.raises(InputError, match=r"seven\.wav: expected a name like 7_george_12\.wav"):
+        make_digits_lists([str(tmp_path), str(tmp_path / "out")])
+
+
+def test_preprocessing_takes_its_settings_from_the_environment():
+    variables = {"DATASET_PATH": "d", "SUBSETS": "a b", "SPEEDS": "0.9 1.1", "N_WORKERS": "3"}
+    (words,) = dry_run("scripts/preprocess_librispeech.sh", "--sampling-rate", "8000", **variables)
+    rest = "d --n-workers 3 --subsets a b --speeds 0.9 1.1 --sampling-rate 8000"
+    assert words == ["py", "-m", "scripts.datasets.preprocess_librispeech", *rest.split()]

@@ -1,0 +1,248 @@
+"""README.md and docs/ say what the code does: commands, options, variables, messages, paths and links."""
+
+import re
+import shlex
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from common.data_report.findings import KINDS
+from common.errors import InputError
+from common.registry import available_models
+from scripts import options_page
+from scripts.demos import utterance_picture
+from scripts.options_page import module_of, options_of
+
+ROOT = Path(__file__).resolve().parents[1]
+OPTIONS = "docs/OPTIONS.md"  # is generated
+DOCUMENTS = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")))
+}
+README = DOCUMENTS["README.md"]
+README_LINES = 250
+PICTURE_BYTES = 150_000
+# What the arguments of a shell script go to, where it is not the one module of scripts/ that the script runs.
+PROGRAM_OF = {
+    "train.sh": "train",
+    "slurm_train.sh": "train",
+    "finetune_voice.sh": "train",
+    "fine_tune.sh": "train -m HiFi-GAN",
+    "train_lj22khz.sh": "train -m HiFi-GAN",
+    "train_benchmark.sh": "train -m HiFi-GAN",
+    "train_tacotron2.sh": "train -m Tacotron2",
+    "train_waveglow.sh": "train -m WaveGlow",
+    "train_jasper.sh": "train -m Jasper",
+    "train_digits.sh": "train -m Jasper",
+    "prepare_dataset.sh": "extract_mels",
+    "extract_fine_tune_mels.sh": "extract_mels --checkpoint x",
+    "inference_example.sh": "inference",
+    "inference_benchmark.sh": "inference",
+    "evaluation.sh": "inference --jasper x",
+}
+TAKES_NO_OPTIONS = ("train_benchmark_jasper.sh", "train_benchmark_waveglow.sh", "inference_benchmark_jasper.sh")
+PROGRAMS_OF_OTHERS = ("docker", "tensorboard.main")
+USERS_SCRIPTS = sorted(path.name for path in (ROOT / "scripts").glob("*.sh") if path.name != "lib.sh")
+FOLDERS = ("scripts", "common", "platform", "phrases", "filelists", "docs", "tests")
+PACKAGES = tuple(re.sub(r"\W", "", model).lower() for model in available_models())
+# Made by scripts, not in the repository; and lists of a corpus that a reader has.
+MADE = re.compile(r"filelists/(ljs|my_voice)_(audio|mel)_\S+\.txt")
+
+
+def bash_blocks(text: str) -> list[str]:
+    """The fenced blocks of shell commands, without the indentation of a list they are in."""
+    found = re.findall(r"^( *)```bash\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)
+    return ["".join(line[len(indent) :] for line in block.splitlines(True)) for indent, block in found]
+
+
+def commands() -> list[str]:
+    """Every command line of the documents, continued lines joined, with those that are inline code."""
+    lines = []
+    for name, text in DOCUMENTS.items():
+        for block in bash_blocks(text):
+            lines += block.replace("\\\n", " ").splitlines()
+        if name != OPTIONS:
+            lines += re.findall(r"`((?:\w+=(?:\"[^\"`]*\"|\S+) )*(?:bash|sbatch|\.venv/bin/python) [^`]*)`", text)
+    return sorted({" ".join(shlex.split(line, comments=True)) and line.strip() for line in lines if line.strip()})
+
+
+def words_of(command: str) -> tuple[dict[str, str], list[str]]:
+    """The variables set before a command, and its words."""
+    words = shlex.split(command)
+    variables = {}
+    while words and re.fullmatch(r"[A-Z_0-9]+=.*", words[0], re.DOTALL):
+        name, _, variables[name] = words.pop(0).partition("=")
+    return variables, words
+
+
+def program_of(script: str, variables: dict[str, str]) -> str:
+    """The command that the arguments of a file of ``scripts/`` or ``platform/`` go to."""
+    if "MODEL" in variables and script.startswith(("train", "slurm")):
+        return f"train -m {variables['MODEL']}"
+    if "TRAIN_SCRIPT" in variables:
+        return program_of(Path(variables["TRAIN_SCRIPT"]).name, {})
+    return PROGRAM_OF.get(script) or module_of(script)
+
+
+@cache
+def option_names(program: str) -> set[str]:
+    return {name for option in options_of(program) for name in option.names}
+
+
+@cache
+def text_of(script: Path) -> str:
+    """The code of a script and of all that it calls, without comment lines."""
+    texts: dict[Path, str] = {}
+    waiting = [script]
+    while waiting:
+        path = waiting.pop()
+        if path not in texts and path.is_file():
+            texts[path] = re.sub(r"(?m)^#.*", "", path.read_text(encoding="utf-8"))
+            waiting += [ROOT / "scripts" / name for name in re.findall(r"\w+\.sh\b", texts[path])]
+    return "".join(texts.values())
+
+
+def knows(script: Path, variable: str) -> bool:
+    """Whether a script reads an environment variable."""
+    if variable == "OMP_NUM_THREADS":  # PyTorch's own
+        return True
+    if script.name == "download_models.sh" and variable.endswith(("_SOURCE", "_SHA256")):  # read in Python, by model
+        return True
+    return re.search(rf"\b{variable}\b", text_of(script)) is not None
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors that GitHub gives to the headings of a document."""
+    found: set[str] = set()
+    for heading in re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE):
+        anchor = re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+        number = 1
+        while (unique := anchor if number == 1 else f"{anchor}-{number - 1}") in found:
+            number += 1
+        found.add(unique)
+    return found
+
+
+def test_the_readme_is_short_and_its_commands_are_commands():
+    assert len(README.splitlines()) <= README_LINES
+    assert len(commands()) > 100
+    assert not any("<<" in command for command in commands())  # programs belong into files
+
+
+@pytest.mark.parametrize("command", commands())
+def test_each_command_has_its_file_options_and_variables(command: str):
+    variables, words = words_of(command)
+    if any(program in words for program in PROGRAMS_OF_OTHERS):
+        return
+    if words[1] == "-m":
+        program, following = words[2], words[3:]
+        assert (ROOT / f"{program.replace('.', '/')}.py").is_file()
+    else:
+        script = next(word for word in words if word.endswith((".sh", ".py")))
+        path = ROOT / script
+        assert path.is_file()
+        if script == "scripts/test.sh":  # whose arguments are pytest's
+            return
+        assert [name for name in variables if not knows(path, name)] == []
+        following = words[words.index(script) + 1 :]
+        if script.startswith("platform/") or path.name in TAKES_NO_OPTIONS:
+            assert following == []
+            return
+        program = path.stem if path.suffix == ".py" else ""
+    options = {word.partition("=")[0].replace("_", "-") for word in following if re.match(r"--?[a-z]", word)}
+    if program == "train":
+        program += "".join(f" -m {following[i + 1]}" for i, word in enumerate(following) if word in ("-m", "--model"))
+    elif program == "inference" and "--jasper" in options:
+        program += " --jasper x"
+    elif not program and options:
+        program = program_of(path.name, variables)
+    assert not options or options - {"--help"} <= option_names(program)
+
+
+@pytest.mark.parametrize("name", [name for name in DOCUMENTS if name != OPTIONS])
+def test_each_option_named_in_a_document_exists(name: str):
+    text = re.sub(r"```bash\n.*?```", "", DOCUMENTS[name], flags=re.DOTALL)
+    named = {option.replace("_", "-") for option in re.findall(r"`(--[a-z][a-z0-9_-]*)", text)}
+    programs = {*PROGRAM_OF.values(), *(f"train -m {model}" for model in available_models())}
+    programs |= {module_of(script) for script in ("evaluate_voice.sh", "download_models.sh", "benchmark_train.sh")}
+    assert named - set().union(*map(option_names, programs)) - {"--help"} == set()
+
+
+def test_the_page_of_options_is_fresh():
+    assert DOCUMENTS[OPTIONS] == options_page.page(), "docs/OPTIONS.md is stale: run python -m scripts.options_page"
+
+
+def test_a_stale_page_of_options_is_refused_and_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    stale = tmp_path / "OPTIONS.md"
+    stale.write_text("old")
+    monkeypatch.setattr(options_page, "PAGE", stale)
+    monkeypatch.setattr(options_page, "page", lambda: "new")
+    with pytest.raises(InputError, match="run python -m scripts"):
+        options_page.main(["--check"])
+    assert options_page.main([]) == options_page.main(["--check"]) == 0
+    assert stale.read_text() == "new"
+
+
+def test_the_defaults_in_the_table_of_text_options_are_the_real_ones():
+    real = {name: option.default for option in options_of("train") for name in option.names}
+    rows = re.findall(r"^\| (`--[^|]*) \| .* \| ([^|]*) ?\|$", DOCUMENTS["docs/TEXT.md"], re.MULTILINE)
+    assert len(rows) > 8
+    for names, default in rows:
+        for name in re.findall(r"`(--[a-z0-9-]+)`", names):
+            assert (name, default.strip()) == (name, real[name])
+
+
+def test_the_kinds_of_findings_in_the_table_are_those_of_the_data_report():
+    rows = re.findall(r"^\| `([a-z_]+)` \| (refused|suspicious) \|", DOCUMENTS["docs/DATA.md"], re.MULTILINE)
+    assert rows == [(name, kind.level) for name, kind in KINDS.items()]
+
+
+def test_each_script_is_named_in_a_document_and_each_named_one_exists():
+    text = "\n".join(text for name, text in DOCUMENTS.items() if name not in (OPTIONS, "docs/BENCHMARKS.md"))
+    assert [name for name in USERS_SCRIPTS if f"scripts/{name}" not in text] == []
+    assert [name for name in set(re.findall(r"scripts/(\w+\.sh)", text)) if name not in USERS_SCRIPTS] == []
+
+
+def test_each_message_of_the_troubleshooting_is_one_that_the_code_prints():
+    messages = re.findall(r"^\| `([^`]+)` \|", DOCUMENTS["docs/TROUBLESHOOTING.md"], re.MULTILINE)
+    assert len(messages) > 25
+    paths = [path for part in (*PACKAGES, "common", "scripts") for path in ROOT.glob(f"{part}/**/*.py")]
+    source = "\n".join(path.read_text() for path in (*paths, *ROOT.glob("*.py"), *ROOT.glob("scripts/*.sh")))
+    joined = re.sub(r'"\s*\n\s*f?"', "", source)  # string literals that continue in the next line
+    assert [message for message in messages if message not in joined] == []
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_each_file_link_and_anchor_of_a_document_exists(name: str):
+    text = re.sub(r"```text\n.*?```", "", DOCUMENTS[name], flags=re.DOTALL)
+    paths = set(re.findall(rf"(?<![\w/.])((?:{'|'.join((*FOLDERS, *PACKAGES))})/[\w./-]*\w)", text))
+    assert [path for path in sorted(paths) if not (ROOT / path).exists() and not MADE.match(path)] == []
+    wrong = []
+    for link, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)]+))?\)", text):
+        target = (ROOT / name).parent.joinpath(link).resolve() if link else ROOT / name
+        if not target.exists():
+            wrong.append(link)
+        elif anchor and anchor not in anchors(target.read_text(encoding="utf-8")):
+            wrong.append(f"{link}#{anchor}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_each_table_has_as_many_cells_in_every_row_as_in_its_head(name: str):
+    text = re.sub(r"```.*?```", "", DOCUMENTS[name], flags=re.DOTALL)
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        head, rule, *rows = table.splitlines()
+        assert re.fullmatch(r"\|(?: -+:? \|)+", rule), f"a row apart from its table: {head}"
+        cells = [len(re.sub(r"\\\|", "", row).split("|")) for row in (head, rule, *rows)]
+        assert set(cells) == {cells[0]}, head
+
+
+def test_the_picture_is_small_and_made_by_its_command(tmp_path: Path):
+    picture = ROOT / "docs" / "images" / "utterance.png"
+    assert picture.stat().st_size < PICTURE_BYTES
+    command = next(command for command in commands() if "utterance_picture" in command)
+    text = words_of(command)[1][-1]
+    assert utterance_picture.main([text, "--output", str(tmp_path / "made.png")]) == 0
+    header = slice(0, 24)  # signature, width and height
+    assert (tmp_path / "made.png").read_bytes()[header] == picture.read_bytes()[header]

@@ -1,0 +1,221 @@
+"""Corpora and models come whole or not at all, from a server, an archive or a folder."""
+
+import http.server
+import io
+import sys
+import tarfile
+import threading
+import zipfile
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+import torch
+from shell import ROOT, run_bash
+
+from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
+from common.config import AudioConfig, TextConfig, to_plain
+from common.errors import CheckpointError, InputError, OptionError
+from fastpitch.model import ModelConfig
+from scripts.datasets.download import fetch, unpack
+from scripts.download_models import main as download_models
+
+
+class RangeServer(http.server.BaseHTTPRequestHandler):
+    """Serves ``content``, ranges included, and breaks each connection after ``limit`` bytes."""
+
+    content = bytes(range(256)) * 4000
+    limit = 10**9
+    requests: ClassVar[list[str | None]] = []
+
+    def do_GET(self) -> None:
+        wanted = self.headers.get("Range")
+        self.requests.append(wanted)
+        start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted else 0
+        if self.path != "/file" or start >= len(self.content):
+            self.send_error(404 if self.path != "/file" else 416)
+            return
+        self.send_response(206 if wanted else 200)
+        self.send_header("Content-Length", str(len(self.content) - start))
+        self.end_headers()
+        self.wfile.write(self.content[start : start + self.limit])
+
+    def log_message(self, *args: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[str, type[RangeServer]]]:
+    handler = type("Handler", (RangeServer,), {"requests": []})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
+        thread = threading.Thread(target=running.serve_forever, args=(0.02,))
+        thread.start()
+        yield f"http://127.0.0.1:{running.server_port}", handler
+        running.shutdown()
+        thread.join()
+
+
+def test_an_interrupted_download_resumes_where_it_broke(tmp_path: Path, server: tuple[str, type[RangeServer]]):
+    url, handler = server
+    target, digest = tmp_path / "new" / "file", sha256(RangeServer.content).hexdigest()
+    handler.limit = 600_000
+    with pytest.raises(InputError, match="run again to resume"):
+        fetch(f"{url}/file", target, sha256=digest)
+    assert not target.exists()
+    fetch(f"{url}/file", target, sha256=digest)
+    assert target.read_bytes() == RangeServer.content
+    assert handler.requests == [None, "bytes=600000-"]
+    fetch(f"{url}/file", target, sha256=digest)
+    assert len(handler.requests) == 2  # it exists already
+
+
+def test_a_download_with_another_checksum_is_refused_and_not_kept(
+    tmp_path: Path, server: tuple[str, type[RangeServer]]
+):
+    with pytest.raises(InputError, match=r"file\.part: SHA-256 is [0-9a-f]{64}, expected abcd"):
+        fetch(f"{server[0]}/file", tmp_path / "file", sha256="abcd")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_source_that_cannot_be_reached_is_one_clear_line(tmp_path: Path, server: tuple[str, type[RangeServer]]):
+    with pytest.raises(InputError, match="/other: the server answers 404"):
+        fetch(f"{server[0]}/other", tmp_path / "file")
+    with pytest.raises(InputError, match=r"cannot be downloaded \(.*is this machine offline\?"):
+        fetch("http://127.0.0.1:1/file", tmp_path / "file")
+    with pytest.raises(InputError, match=r"absent\.tar: no such file"):
+        fetch(str(tmp_path / "absent.tar"), tmp_path / "file")
+
+
+def test_an_archive_is_unpacked_and_a_broken_one_refused(tmp_path: Path):
+    archive = tmp_path / "corpus.tar.bz2"
+    with tarfile.open(archive, "w:bz2") as tar:
+        member = tarfile.TarInfo("LJSpeech-1.1/metadata.csv")
+        member.size = 4
+        tar.addfile(member, io.BytesIO(b"a|b\n"))
+    unpack(archive, tmp_path / "out")
+    assert (tmp_path / "out" / "LJSpeech-1.1" / "metadata.csv").read_text() == "a|b\n"
+    archive.write_bytes(archive.read_bytes()[:40])
+    with pytest.raises(InputError, match=r"corpus\.tar\.bz2: cannot be unpacked"):
+        unpack(archive, tmp_path / "out")
+
+
+def write_zip(path: Path, files: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_a_zip_is_unpacked_but_not_out_of_its_folder(tmp_path: Path):
+    unpack(write_zip(tmp_path / "a.zip", {"deep/b.pt": b"b"}), tmp_path / "out")
+    assert (tmp_path / "out" / "deep" / "b.pt").read_bytes() == b"b"
+    with pytest.raises(InputError, match=r"a\.zip: cannot be unpacked \(\.\./b leads out of the folder\)"):
+        unpack(write_zip(tmp_path / "a.zip", {"../b": b"b"}), tmp_path / "out")
+    assert not (tmp_path / "b").exists()
+    (tmp_path / "a.zip").write_bytes(b"PK nothing")
+    with pytest.raises(InputError, match=r"a\.zip: cannot be unpacked"):
+        unpack(tmp_path / "a.zip", tmp_path / "out")
+
+
+@pytest.fixture
+def voice(tmp_path: Path) -> Path:
+    """A checkpoint of a tiny FastPitch."""
+    config = ModelConfig(symbols_embedding_dim=8, in_fft_output_size=8, out_fft_output_size=8)
+    networks = {"fastpitch": {"proj.bias": torch.zeros(80)}}
+    checkpoint = Checkpoint("FastPitch", to_plain(config), AudioConfig(), TextConfig(), networks)
+    save_checkpoint(tmp_path / "from" / "voice.pt", checkpoint)
+    return tmp_path / "from" / "voice.pt"
+
+
+def test_a_model_is_copied_unpacked_verified_and_described(
+    tmp_path: Path, voice: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    output = tmp_path / "models"
+    archive = write_zip(tmp_path / "voice.zip", {"v1/voice.pt": voice.read_bytes(), "v1/LICENSE.txt": b"free"})
+    digest = sha256(archive.read_bytes()).hexdigest()
+    assert download_models(["fastpitch", "--source", str(archive), "--sha256", digest, "-o", str(output)]) == 0
+    assert (output / "fastpitch" / "v1" / "voice.pt").read_bytes() == voice.read_bytes()
+    line = f"{output}/fastpitch/v1/voice.pt: FastPitch (fastpitch), 0.0 M weights, 22050 Hz, 80 mels every 256 samples"
+    assert capsys.readouterr().out.splitlines() == [line]
+    assert [path.name for path in output.iterdir()] == ["fastpitch"], "nothing else stays"
+    assert download_models(["fastpitch", "-o", str(output)]) == 0  # there already
+    assert capsys.readouterr().out.splitlines() == [line]
+    monkeypatch.setenv("FASTPITCH_SOURCE", str(voice))
+    assert download_models(["fastpitch", "-o", str(output)]) == 0
+    out = capsys.readouterr().out
+    assert "voice.pt comes without a checksum" in out and "not verified" in out
+    assert (output / "fastpitch" / "voice.pt").is_file()
+
+
+def test_a_checksum_beside_the_source_is_verified(
+    tmp_path: Path, voice: Path, server: tuple[str, type[RangeServer]], monkeypatch: pytest.MonkeyPatch
+):
+    beside = voice.with_name("voice.pt.sha256")
+    beside.write_text(f"{sha256(voice.read_bytes()).hexdigest()}  voice.pt\n")
+    assert download_models(["fastpitch", "--source", str(voice), "-o", str(tmp_path / "a")]) == 0
+    beside.write_text("0" * 64 + "  voice.pt\n")
+    with pytest.raises(InputError, match=r"SHA-256 is [0-9a-f]{64}, expected 0000"):
+        download_models(["fastpitch", "--source", str(voice), "-o", str(tmp_path / "b")])
+    assert not (tmp_path / "b" / "fastpitch").exists()
+    beside.write_text("see our page")
+    with pytest.raises(InputError, match="holds no SHA-256, expected 64"):
+        download_models(["fastpitch", "--source", str(voice), "-o", str(tmp_path / "b")])
+
+
+def test_a_model_is_downloaded_and_a_broken_connection_is_resumed(
+    tmp_path: Path, voice: Path, server: tuple[str, type[RangeServer]]
+):
+    url, handler = server
+    handler.content = voice.read_bytes()
+    handler.limit = len(handler.content) // 2 + 10
+    command = ["fastpitch", "--source", f"{url}/file", "-o", str(tmp_path / "models")]
+    command += ["--sha256", sha256(handler.content).hexdigest()]
+    with pytest.raises(InputError, match="run again to resume"):
+        download_models(command)
+    assert not (tmp_path / "models" / "fastpitch").exists()
+    assert download_models(command) == 0
+    assert (tmp_path / "models" / "fastpitch" / "file").read_bytes() == handler.content
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "message"),
+    [
+        (["hifigan"], OptionError, "hifigan: say where its checkpoint is, by --source or HIFIGAN_SOURCE"),
+        (["hifigan", "fastpitch", "--source", "a"], OptionError, "--source gives one model"),
+        (["hifigan", "--source", "{voice}"], CheckpointError, r"hifigan: no checkpoint of HiFi-GAN"),
+        (["hifigan", "--source", "{voice}", "--sha256", "12"], InputError, "SHA-256 is [0-9a-f]{{64}}, expected 12"),
+        (["fastpitch", "--source", "/absent.pt"], InputError, r"/absent\.pt: no such file"),
+        (["fastpitch", "--source", "http://127.0.0.1:1/a.pt"], InputError, r"is this machine offline\?"),
+    ],
+)
+def test_a_model_that_cannot_be_had_is_one_clear_line_and_leaves_nothing_behind(
+    tmp_path: Path, voice: Path, words: list[str], error: type[InputError], message: str
+):
+    with pytest.raises(error, match=message.replace("{{", "{").replace("}}", "}")):
+        download_models([word.format(voice=voice) for word in words] + ["-o", str(tmp_path / "models")])
+    assert not list((tmp_path / "models").glob("[!.]*"))
+
+
+def test_librispeech_comes_from_archives_at_hand_and_an_absent_one_is_named(tmp_path: Path):
+    source, target = tmp_path / "archives", tmp_path / "target"
+    chapter = tmp_path / "LibriSpeech/dev-clean/1/2"
+    chapter.mkdir(parents=True)
+    (chapter / "1-2.trans.txt").write_text("1-2-0000 YES\n")
+    source.mkdir()
+    with tarfile.open(source / "dev-clean.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "LibriSpeech", "LibriSpeech")
+    variables = {"LIBRISPEECH_SOURCE": source, "DATASET_PATH": target, "PYTHON": sys.executable}
+    script = ROOT / "scripts/download_librispeech.sh"
+    wrong = run_bash(script, SUBSETS="dev-clean", **variables)
+    assert wrong.returncode == 1 and "SHA-256 is" in wrong.stderr and len(wrong.stderr.splitlines()) == 1
+    done = run_bash(script, SUBSETS="dev-clean", VERIFY="false", **variables)
+    assert done.returncode == 0, done.stderr
+    assert (target / "dev-clean/1/2/1-2.trans.txt").is_file()
+    assert [path.name for path in target.iterdir()] == ["dev-clean"]
+    assert "exists already" in run_bash(script, SUBSETS="dev-clean", **variables).stdout
+    absent = run_bash(script, SUBSETS="test-clean", **variables)
+    assert absent.returncode == 1 and absent.stderr.startswith(f"error: {source}/test-clean.tar.gz: no such file")
+    unknown = run_bash(script, SUBSETS="dev", **variables)
+    assert unknown.returncode == 2 and unknown.stderr.startswith("error: SUBSETS: dev is none of")

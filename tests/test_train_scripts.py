@@ -1,0 +1,410 @@
+"""The shell scripts that train build the commands of the published runs, and take settings from the environment."""
+
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from shell import ROOT, dry_run, n_processes, run_bash, training_options
+
+import train
+
+CALLERS = {"HiFi-GAN": "lj22khz", "Tacotron2": "tacotron2", "WaveGlow": "waveglow", "Jasper": "jasper"}
+MODELS = ("FastPitch", *CALLERS)
+PLATFORMS = sorted(ROOT.glob("platform/*.sh"))
+# What a run of train.sh without settings is, as options of train.py, and what mixed precision changes in it.
+LJSPEECH = "-o ./output -d LJSpeech-1.1 --cuda"
+LJSPEECH += " --training-files filelists/ljs_{0}.txt --validation-files filelists/ljs_{1}.txt"
+LIBRISPEECH = "LibriSpeech/librispeech-{}-wav.json"
+PUBLISHED = {
+    "FastPitch": (
+        LJSPEECH.format("mel_dur_pitch_text_train_filelist", "mel_dur_pitch_text_val_filelist")
+        + " --epochs 1500 -bs 32 --gradient-accumulation-steps 1 --optimizer lamb -lr 0.1 --warmup-steps 1000"
+        " --weight-decay 1e-6 --epochs-per-checkpoint 50 --seed 1234 --n-speakers 1"
+        " --pitch-mean-std-file LJSpeech-1.1/pitch_char_stats__ljs_audio_text_train_filelist.json",
+        "",
+    ),
+    "HiFi-GAN": (
+        LJSPEECH.format("audio_train_v3", "audio_val")
+        + " --epochs 6500 -bs 16 --gradient-accumulation-steps 1 --optimizer adamw -lr 3e-4 --lr-decay 0.9998"
+        " --weight-decay 0.01 --epochs-per-checkpoint 10 --validation-interval 10"
+        " --samples-interval 100",
+        "",
+    ),
+    "Tacotron2": (
+        LJSPEECH.format("mel_text_train_filelist", "mel_text_val_filelist")
+        + " --epochs 1501 -bs 48 --gradient-accumulation-steps 1 --optimizer adam -lr 1e-3 --weight-decay 1e-6"
+        " --grad-clip-thresh 1 --epochs-per-checkpoint 50 --anneal-steps 500 1000 1500 --load-mel-from-disk",
+        "-bs 104",
+    ),
+    "WaveGlow": (
+        LJSPEECH.format("audio_train_v3", "audio_val")
+        + " --epochs 1501 -bs 4 --gradient-accumulation-steps 1 --optimizer adam -lr 1e-4 --weight-decay 0"
+        " --segment-length 8000 --grad-clip-thresh inf --cudnn-benchmark",
+        "-bs 10 --grad-clip-thresh 65504",
+    ),
+    "Jasper": (
+        "-o ./output -d LibriSpeech --cuda --epochs 440 -bs 32 --gradient-accumulation-steps 2 --optimizer novograd"
+        " -lr 0.01 --weight-decay 1e-3 --ema-decay 0.999 --lr-policy exponential --lr-exp-gamma 0.981 --min-lr 1e-5"
+        " --warmup-epochs 2 --hold-epochs 140 --seed 0 --epochs-per-checkpoint 10"
+        f" --training-files {LIBRISPEECH.format('train-clean-100')} --more-training-files"
+        f" {LIBRISPEECH.format('train-clean-360')} {LIBRISPEECH.format('train-other-500')}"
+        f" --validation-files {LIBRISPEECH.format('dev-clean')}",
+        "",
+    ),
+}
+# Variables of every model, and of one, with the option of train.py that each sets.
+COMMON = {
+    "NUM_GPUS=1": "--cuda",
+    "AMP=true": "--amp",
+    "BS=64": "-bs 64",
+    "GRAD_ACCUMULATION=3": "--gradient-accumulation-steps 3",
+    "OUTPUT_DIR=my output": "-o 'my output'",
+    "DATASET_PATH=voice": "-d voice",
+    "EPOCHS=10": "--epochs 10",
+    "EPOCHS_PER_CHECKPOINT=5": "--epochs-per-checkpoint 5",
+    "VALIDATION_INTERVAL=2": "--validation-interval 2",
+    "SAMPLES_INTERVAL=4": "--samples-interval 4",
+    "LEARNING_RATE=0.05": "-lr 0.05",
+    "WEIGHT_DECAY=0": "--weight-decay 0",
+    "GRAD_CLIP=5": "--grad-clip-thresh 5",
+    "EMA=0.9": "--ema-decay 0.9",
+    "SEED=3": "--seed 3",
+}
+LISTS = {"TRAIN_FILELIST=a.txt": "--training-files a.txt", "VAL_FILELIST=b.txt": "--validation-files b.txt"}
+TEXT = {
+    "INPUT_TYPE=phone": "--input-type phone",
+    "SYMBOL_SET=ipa": "--symbol-set ipa",
+    "UNKNOWN_SYMBOLS=drop": "--unknown-symbols drop",
+    "TEXT_CLEANERS=basic_cleaners english_cleaners": "--text-cleaners basic_cleaners english_cleaners",
+}
+OWN = {
+    "FastPitch": {
+        **LISTS,
+        **TEXT,
+        "WARMUP_STEPS=7": "--warmup-steps 7",
+        "NUM_SPEAKERS=2": "--n-speakers 2",
+        "ENERGY=true": "--energy-conditioning",
+        "PITCH_METHOD=pyin": "--pitch-method pyin",
+        "PITCH_MEAN_STD=s.json": "--pitch-mean-std-file s.json",
+    },
+    "HiFi-GAN": {
+        **LISTS,
+        "BATCH_SIZE=32": "-bs 32",
+        "CHECKPOINT_INTERVAL=6": "--epochs-per-checkpoint 6",
+        "LR_DECAY=0.999": "--lr-decay 0.999",
+    },
+    "Tacotron2": {
+        **LISTS,
+        **TEXT,
+        "BATCH_SIZE=32": "-bs 32",
+        "ANNEAL_STEPS=none": "--anneal-steps",
+        "ANNEAL_FACTOR=0.5": "--anneal-factor 0.5",
+        "LOAD_MEL_FROM_DISK=false": "",
+    },
+    "WaveGlow": {
+        **LISTS,
+        "BATCH_SIZE=32": "-bs 32",
+        "GRAD_CLIP=none": "--grad-clip-thresh inf --cudnn-benchmark",
+        "SEGMENT_LENGTH=4000": "--segment-length 4000",
+    },
+    "Jasper": {
+        "BATCH_SIZE=32": "-bs 32",
+        "KEEP_MILESTONES=": "--keep-milestones",
+        "MIN_LEARNING_RATE=1e-4": "--min-lr 1e-4",
+        "LR_POLICY=polynomial": "--lr-policy polynomial",
+        "LR_EXP_GAMMA=0.9": "--lr-exp-gamma 0.9",
+        "WARMUP_EPOCHS=1": "--warmup-epochs 1",
+        "HOLD_EPOCHS=4": "--hold-epochs 4",
+        "MODEL_CONFIG=m.yaml": "--model-config m.yaml",
+        "TRAIN_MANIFESTS=a.json": "--training-files a.json",
+        "VAL_MANIFEST=b.json": "--validation-files b.json",
+    },
+}
+
+
+def parsed(model: str, options: str) -> dict[str, Any]:
+    """What train.py makes of these options."""
+    return vars(train.parse_args(["-m", model, *shlex.split(options)])[0])
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_train_sh_without_settings_is_the_published_run_on_eight_gpus(model: str):
+    (words,) = dry_run("scripts/train.sh", MODEL=model)
+    assert words[:7] == ["py", *"-m torch.distributed.run --nproc-per-node 8 --standalone train.py".split()]
+    plain, mixed = PUBLISHED[model]
+    assert vars(training_options(words)) == parsed(model, plain)
+    (words,) = dry_run("scripts/train.sh", MODEL=model, AMP="true")
+    assert vars(training_options(words)) == parsed(model, f"{plain} --amp {mixed}")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_train_sh_takes_every_setting_from_the_environment(model: str):
+    settings = COMMON | OWN[model]
+    variables = dict(setting.split("=", 1) for setting in settings)
+    (words,) = dry_run("scripts/train.sh", "--resume", MODEL=model, **variables)
+    assert vars(training_options(words)) == parsed(model, " ".join([*settings.values(), "--resume"]))
+
+
+@pytest.mark.parametrize(("model", "name"), CALLERS.items())
+def test_each_models_own_script_is_train_sh_for_that_model(model: str, name: str):
+    variables = {"NUM_GPUS": "0", "BS": "2"}
+    own = dry_run(f"scripts/train_{name}.sh", "--seed", "5", **variables)
+    assert own == dry_run("scripts/train.sh", "--seed", "5", MODEL=model, **variables)
+    assert own[0][-2:] == ["--seed", "5"]
+
+
+def test_phones_are_arpabet_and_statistics_those_of_the_list_unless_the_environment_says_so():
+    variables = {"INPUT_TYPE": "phone", "DATASET_PATH": "voice", "TRAIN_FILELIST": "a/x_mel_dur_pitch_text_train.txt"}
+    args = training_options(dry_run("scripts/train.sh", **variables)[0])
+    assert args.symbol_set == "arpabet"
+    assert args.pitch_mean_std_file == Path("voice/pitch_char_stats__x_audio_text_train.json")
+
+
+def test_train_sh_trains_without_durations_when_it_is_asked_to():
+    variables = {"LEARNED_ALIGNMENT": "true", "ENERGY": "true", "PITCH_METHOD": "pyin", "NUM_SPEAKERS": "auto"}
+    args = training_options(dry_run("scripts/train.sh", **variables)[0])
+    assert (args.learned_alignment, args.energy_conditioning, args.pitch_method) == (True, True, "pyin")
+    assert (args.n_speakers, args.pitch_mean_std_file) == (None, None)
+    assert args.training_files == Path("filelists/ljs_audio_text_train_filelist.txt")
+    assert args.validation_files == Path("filelists/ljs_audio_text_val_filelist.txt")
+
+
+@pytest.mark.parametrize(
+    ("variables", "launcher"),
+    [
+        ({"NUM_GPUS": "0"}, ""),
+        ({"NUM_GPUS": "1"}, ""),
+        ({"NUM_GPUS": "4", "PORT": "7"}, "-m torch.distributed.run --nproc-per-node 4 --master-port 7"),
+        (
+            {"NNODES": "2", "MASTER_ADDR": "a", "RUN_ID": "x"},
+            "-m torch.distributed.run --nnodes 2 --nproc-per-node 8 "
+            "--rdzv-backend c10d --rdzv-id x --rdzv-endpoint a:29500",
+        ),
+        (
+            {"NNODES": "2", "MASTER_ADDR": "a", "NODE_RANK": "1", "NUM_GPUS": "0"},
+            "-m torch.distributed.run --nnodes 2 --nproc-per-node 1 --node-rank 1 --master-addr a --master-port 29500",
+        ),
+        ({"WORLD_SIZE": "16", "RANK": "3"}, ""),
+    ],
+)
+def test_training_starts_processes_as_the_machines_ask(variables: dict[str, str], launcher: str):
+    (words,) = dry_run("scripts/train.sh", **variables)
+    assert words[: words.index("train.py")] == ["py", *launcher.split()]
+    assert ("--cuda" in words) == (variables.get("NUM_GPUS") != "0")
+
+
+def test_train_sh_says_when_the_global_batch_is_not_the_published_one():
+    def note(**variables: str) -> str:
+        return run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", PYTHON="py", **variables).stderr
+
+    assert note(NUM_GPUS="4", BS="16").startswith("note: the global batch is 64 utterances (")
+    assert "accumulated: 4 x 16 x 1); the published settings are for 256\n" in note(NUM_GPUS="4", BS="16")
+    assert note(NUM_GPUS="4", BS="64") == note(NUM_GPUS="4", BS="32", GRAD_ACCUMULATION="2") == ""
+    assert "is 64 utterances" in note(MODEL="HiFi-GAN", NUM_GPUS="4")
+    assert note(MODEL="HiFi-GAN", NUM_GPUS="4", GRAD_ACCUMULATION="2") == ""
+    assert "is 128 utterances" in note(MODEL="Jasper", NUM_GPUS="2")
+    for model, few, published in (("Tacotron2", "5", "48 to 1024"), ("WaveGlow", "1", "4 to 80")):
+        assert note(MODEL=model, NUM_GPUS="4") == "", "several were published"
+        assert note(MODEL=model, NUM_GPUS="3", BS=few).endswith(f"the published settings are for {published}\n")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_train_sh_without_gpus_says_how_to_train_on_the_cpu():
+    result = run_bash(ROOT / "scripts/train.sh", PYTHON=sys.executable)
+    assert result.returncode == 1 and len(result.stderr.splitlines()) == 1
+    assert "NUM_GPUS=8, but PyTorch sees 0 GPUs here" in result.stderr and "NUM_GPUS=0 for the CPU" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"BS": "many"}, "BS=many: expected a whole number"),
+        ({"NNODES": "2"}, "NNODES=2 needs MASTER_ADDR, the host name of the first machine"),
+        ({"MODEL": "Bark"}, "MODEL=Bark: expected one of FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper"),
+        (
+            {"BATCH_SIZE": "8"},
+            "BATCH_SIZE=8: not a variable of MODEL=FastPitch, but of MODEL=Tacotron2, HiFi-GAN, WaveGlow, Jasper; "
+            "leave it out",
+        ),
+        (
+            {"MODEL": "HiFi-GAN", "LR_POLICY": "legacy"},
+            "LR_POLICY=legacy: not a variable of MODEL=HiFi-GAN, but of MODEL=Jasper; leave it out",
+        ),
+        (
+            {"MODEL": "Jasper", "TEXT_CLEANERS": "basic_cleaners"},
+            "TEXT_CLEANERS=basic_cleaners: not a variable of MODEL=Jasper, but of MODEL=FastPitch, Tacotron2; "
+            "leave it out",
+        ),
+    ],
+)
+def test_train_sh_refuses_settings_in_one_line(variables: dict[str, str], message: str):
+    result = run_bash(ROOT / "scripts/train.sh", PYTHON=sys.executable, **variables)
+    assert (result.returncode, result.stderr.strip()) == (2, f"error: {message}")
+
+
+@pytest.mark.parametrize("path", PLATFORMS, ids=lambda path: path.stem)
+def test_each_platform_file_trains_with_the_published_batches(path: Path):
+    machine, model, precision, size = path.stem.split("_")
+    (words,) = dry_run(path, "--seed", "5", EPOCHS="10")
+    args, n_gpus = training_options(words), int(size.removesuffix("GPU"))
+    assert n_processes(words) == n_gpus
+    assert (args.model, args.amp, args.cuda, args.seed, args.epochs) == (model, precision == "AMP", True, 5, 10)
+    if model in ("Tacotron2", "WaveGlow"):  # published by the batch of one GPU
+        tacotron2 = 128 if machine == "DGXA100" else {"AMP": 104, "FP32": 48}[precision]
+        batch = tacotron2 if model == "Tacotron2" else {"AMP": 10}.get(precision, 4)
+        assert (args.batch_size, args.gradient_accumulation_steps) == (batch, 1)
+    else:
+        global_batch = {"FastPitch": 256, "HiFi-GAN": 128, "Jasper": 512}[model]
+        assert n_gpus * args.batch_size * args.gradient_accumulation_steps == global_batch
+    if model == "Jasper":
+        largest = {"DGX1-16GB": 16, "DGXA100": 64}.get(machine, 64 if precision == "AMP" else 32)
+        assert args.batch_size <= largest
+    if model == "HiFi-GAN":
+        assert args.no_amp_grouped_conv == (machine == "DGXA100" and args.amp)
+    if model == "WaveGlow":
+        assert training_options(dry_run(path)[0]).epochs == 1001
+
+
+def test_the_environment_overrides_a_platform_file():
+    (words,) = dry_run("platform/DGX1_HiFi-GAN_AMP_4GPU.sh", NUM_GPUS="2", BS="8", AMP="false", MODEL="Jasper")
+    args = training_options(words)
+    assert (n_processes(words), args.batch_size, args.amp, args.model) == (2, 8, False, "HiFi-GAN")
+
+
+def test_all_machines_settings_and_sizes_have_their_platform_file():
+    sizes = {"DGXA100": (1, 4, 8), "DGX1": (1, 4, 8), "T4": (1, 4, 8)}
+    jasper = {"DGX1-16GB": (1, 4, 8), "DGX1-32GB": (1, 4, 8), "DGX2": (1, 4, 8, 16), "DGXA100": (1, 4, 8)}
+    wanted = {
+        f"{machine}_{model}_{precision}_{n}GPU"
+        for model in MODELS
+        for machine, numbers in (jasper if model == "Jasper" else sizes).items()
+        for n in numbers
+        for precision in ("AMP", "TF32" if machine == "DGXA100" else "FP32")
+    }
+    assert {path.stem for path in PLATFORMS} == wanted
+
+
+def test_fine_tune_continues_from_the_given_vocoder_and_then_from_its_own_checkpoint(tmp_path: Path):
+    variables = {"HIFIGAN": "voc.pt", "INPUT_MELS_DIR": "my mels", "OUTPUT_DIR": tmp_path, "GRAD_ACCUMULATION": "4"}
+    (words,) = dry_run("scripts/fine_tune.sh", "--seed", "9", NUM_GPUS="2", **variables)
+    args = training_options(words)
+    assert n_processes(words) == 2
+    assert (args.model, args.epochs, args.fine_tuning, args.fine_tune_lr_factor) == ("HiFi-GAN", 10000, True, 3.0)
+    assert (args.checkpoint_path, args.input_mels_dir, args.resume) == (Path("voc.pt"), Path("my mels"), False)
+    assert (args.output, args.seed, args.gradient_accumulation_steps, args.batch_size) == (tmp_path, 9, 4, 16)
+    (tmp_path / "HiFi-GAN_checkpoint_6510.pt").touch()
+    args = training_options(dry_run("scripts/fine_tune.sh", EPOCHS="7000", **variables)[0])
+    assert (args.checkpoint_path, args.resume, args.epochs) == (None, True, 7000)
+
+
+@pytest.mark.parametrize(
+    ("variables", "status", "message"),
+    [
+        ({"INPUT_MELS_DIR": "/absent"}, 1, "/absent: no such folder; scripts/extract_fine_tune_mels.sh makes it"),
+        ({"INPUT_MELS_DIR": "/", "HIFIGAN": "a.pt", "BATCH_SIZE": "x"}, 2, "BATCH_SIZE=x: expected a whole number"),
+    ],
+)
+def test_fine_tune_says_what_is_missing_in_one_line(variables: dict[str, str], status: int, message: str):
+    result = run_bash(ROOT / "scripts/fine_tune.sh", PYTHON=sys.executable, OUTPUT_DIR="/absent", **variables)
+    assert result.returncode == status
+    assert result.stderr.startswith(f"error: {message}")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_finetune_voice_sh_starts_a_new_training_from_the_checkpoint():
+    arguments = ("voice.pt", "my/anna/", "--text-cleaners", "english_cleaners")
+    lists, words = dry_run("scripts/finetune_voice.sh", *arguments)
+    assert lists[:3] == ["py", "-m", "scripts.datasets.make_filelists"]
+    assert lists[lists.index("--speaker") + 1] == "anna"
+    assert lists[lists.index("--output") + 1] == "./output/anna/filelists"
+    wanted = "--from-checkpoint voice.pt --dataset-path my/anna --output ./output/anna --epochs 200 --ema-decay 0.98"
+    wanted += " --training-files ./output/anna/filelists/anna_audio_text_train_filelist.txt --learning-rate 0.05"
+    wanted += " --validation-files ./output/anna/filelists/anna_audio_text_val_filelist.txt --warmup-steps 50"
+    wanted += " --text-cleaners english_cleaners --batch-size 16 --unknown-symbols drop --kl-loss-start-epoch 20"
+    for option, value in re.findall(r"(\S+) (\S+)", wanted):
+        assert words[words.index(option) + 1] == value
+    assert {"--resume", "--learned-alignment", "--cuda"} <= set(words)
+    assert not {"--n-speakers", "--symbol-set", "--pitch-mean-std-file"} & set(words), "as the checkpoint and list say"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "status", "message"),
+    [
+        (["voice.pt"], {}, 2, "expected: bash scripts/finetune_voice.sh CHECKPOINT DATASET"),
+        (["no.pt", "tests"], {}, 1, "no.pt: no such checkpoint"),
+        (["README.md", "no_folder"], {}, 1, "no_folder: no such folder"),
+        (["README.md", "tests"], {"NUM_GPUS": "0"}, 1, "tests/metadata.csv: no such file; it lists clip|transcript"),
+        (["README.md", "tests"], {"VAL_FILELIST": "a", "NUM_GPUS": "0"}, 2, "VAL_FILELIST needs TRAIN_FILELIST too"),
+        (["README.md", "tests"], {"BS": "many"}, 2, "BS=many: expected a whole number"),
+    ],
+)
+def test_finetune_voice_sh_refuses_in_one_line(
+    arguments: list[str], variables: dict[str, str], status: int, message: str
+):
+    result = run_bash(ROOT / "scripts/finetune_voice.sh", *arguments, PYTHON="python3", **variables)
+    assert result.returncode == status
+    assert len(result.stderr.splitlines()) == 1
+    assert message in result.stderr
+
+
+def fake_slurm(folder: Path, status: int) -> dict[str, str]:
+    """Programs that stand in for Slurm's: ``srun`` starts task 5 of 16 only, ``scontrol`` notes its arguments."""
+    srun = f"""#!/bin/bash
+echo "$@" > {folder}/srun.txt
+while [[ $1 == --* ]]; do shift; done
+export SLURM_PROCID=5 SLURM_LOCALID=5 SLURM_NTASKS=16
+"$@" > {folder}/task.txt 2>&1
+exit {status}
+"""
+    scontrol = f"""#!/bin/bash
+if [ "$1" = show ]; then printf 'first\\nsecond\\n'; else echo "$@" > {folder}/scontrol.txt; fi
+"""
+    for name, text in (("srun", srun), ("scontrol", scontrol)):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    variables = {"PATH": f"{folder}:{os.environ['PATH']}", "SLURM_SUBMIT_DIR": str(ROOT), "SLURM_JOB_ID": "77"}
+    return variables | {"SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_NUM_NODES": "2", "DRY_RUN": "1", "PYTHON": "py"}
+
+
+@pytest.mark.parametrize(("status", "requeued"), [(143, True), (0, False), (1, False)])
+def test_slurm_starts_one_task_a_gpu_and_requeues_what_was_stopped_early(tmp_path: Path, status: int, requeued: bool):
+    variables = fake_slurm(tmp_path, status)
+    result = run_bash(ROOT / "scripts/slurm_train.sh", "--epochs", "3", **variables)
+    assert result.returncode == status
+    assert "--ntasks-per-node=8 --ntasks=16" in (tmp_path / "srun.txt").read_text()
+    words = (tmp_path / "task.txt").read_text().split()
+    assert words[:2] == ["py", "train.py"]  # each task is one process, there is no launcher between
+    assert words[-3:] == ["--resume", "--epochs", "3"]
+    assert 16 * training_options(words).batch_size == 256
+    assert (tmp_path / "scontrol.txt").exists() == requeued
+    if requeued:
+        assert (tmp_path / "scontrol.txt").read_text() == "requeue 77\n"
+
+
+@pytest.mark.parametrize(
+    ("variables", "model", "batch"),
+    [
+        *(({"TRAIN_SCRIPT": "scripts/train_lj22khz.sh"}, "HiFi-GAN", 8), ({"MODEL": "HiFi-GAN"}, "HiFi-GAN", 8)),
+        *(({"TRAIN_SCRIPT": "scripts/train_tacotron2.sh"}, "Tacotron2", 48), ({"MODEL": "WaveGlow"}, "WaveGlow", 4)),
+        ({"TRAIN_SCRIPT": "scripts/train_jasper.sh", "GRAD_ACCUMULATION": "2"}, "Jasper", 16),
+    ],
+)
+def test_slurm_trains_another_model_where_it_is_asked_to(
+    tmp_path: Path, variables: dict[str, str], model: str, batch: int
+):
+    assert run_bash(ROOT / "scripts/slurm_train.sh", **fake_slurm(tmp_path, 0), **variables).returncode == 0
+    lines = (tmp_path / "task.txt").read_text().splitlines()
+    args = training_options(lines[-1].split())
+    assert (args.model, args.batch_size, args.resume) == (model, batch, True)
+
+
+def test_slurm_refuses_a_script_that_does_not_train(tmp_path: Path):
+    variables = fake_slurm(tmp_path, 0) | {"TRAIN_SCRIPT": "train.py"}
+    result = run_bash(ROOT / "scripts/slurm_train.sh", **variables)
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: TRAIN_SCRIPT=train.py: expected a training script")
