@@ -115,7 +115,7 @@ def test_a_file_of_format_1_as_it_was_first_written_is_read(tmp_path: Path):
     loaded = load_checkpoint(tmp_path / "a.pt")
     assert (loaded.model, loaded.config, loaded.ema) == ("FastPitch", {"n_symbols": 148}, None)
     assert loaded.audio == AudioConfig(framing="aligned", peak=0.95)
-    assert loaded.text == TextConfig(speakers=("ann",))
+    assert loaded.text == TextConfig(cleaners=("english_cleaners_v3",), speakers=("ann",))
     assert torch.equal(loaded.networks["fastpitch"]["w"], torch.ones(2))
     assert {key: value for key, value in loaded.training.items() if key != "random"} == {
         key: value for key, value in training.items() if key != "random"
