@@ -22,10 +22,7 @@ _SCHEME = re.compile(r"^(?:https?|ftp)://")
 _HASHTAG = re.compile(r"(?<![\w&])#(?=[A-Za-z])")
 _HANDLE = re.compile(r"(?<![\w.])@(?=\w)")
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^A-Za-z0-9]")
-_SIGNS = word_table("""
-    . dot, / slash, - dash, _ underscore, : colon, ? question mark, = equals, & and, # hash, + plus, % percent
-    ~ tilde, @ at
-    """)
+_SIGNS = word_table("address_signs")
 
 
 def _read_part(part: str, *, is_domain: bool) -> str:
