@@ -5,7 +5,7 @@ import unicodedata
 
 from unidecode import unidecode
 
-from common.text.normalization.english.tables import word_table
+from common.text.normalization.tables import word_table
 
 _PLAIN = {
     **dict.fromkeys("‘’‚‛′ʼ`´", "'"),

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 
 from common.text.normalization.english.numbers import NUMBER, cardinal, number_words
-from common.text.normalization.english.tables import word_table
+from common.text.normalization.tables import word_table
 
 
 @dataclass(frozen=True)

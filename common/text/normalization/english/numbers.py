@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from common.text.normalization.english.tables import word_table
+from common.text.normalization.tables import word_table
 
 _BELOW_20 = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "

@@ -3,7 +3,7 @@
 import re
 
 from common.text.normalization.english.numbers import cardinal, ordinal, year
-from common.text.normalization.english.tables import word_pattern
+from common.text.normalization.tables import word_pattern
 
 _VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 _VALID = r"(?=[MDCLXVI])M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from common.text.normalization.english.tables import word_table
+from common.text.normalization.tables import word_table
 
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]*(?:\s[^<>]*)?/?>")
 _CURRENCIES = word_table("currency_signs")

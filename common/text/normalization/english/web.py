@@ -4,7 +4,7 @@ import re
 
 from common.text.normalization.english.numbers import cardinal, digits
 from common.text.normalization.english.pronunciation import is_spelled_in_lower_case
-from common.text.normalization.english.tables import word_table
+from common.text.normalization.tables import word_table
 
 _DOMAINS = "com|org|net|edu|gov|mil|info|biz|int|io|ai|tv|dev|app|co|uk|de|fr|eu|au|ca|jp|ch|nl|ie|nz|us"
 _FILES = (
