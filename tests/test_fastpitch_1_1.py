@@ -15,7 +15,7 @@ from common.nn.layers import mask_from_lengths
 from common.synthesis.controls import Controls
 from fastpitch.aligner import binarization_sum, forward_sum_losses
 from fastpitch.batch import FastPitchBatch
-from fastpitch.model import FastPitch, FastPitchOutput, ModelConfig, ScriptedFastPitch
+from fastpitch.model import FastPitch, FastPitchOutput, ModelConfig, to_torchscript
 from fastpitch.prior import padded_priors
 from fastpitch.prosody_transforms import PitchTransform
 
@@ -38,17 +38,17 @@ def published(folder: Path, name: str, *, mask_convolutions: bool = False) -> tu
 
 def run_forward(network: FastPitch, given: dict[str, Tensor], case: dict) -> FastPitchOutput:
     kwargs = dict(case.get("kwargs") or {})
-    return network(
+    batch = FastPitchBatch(
+        ("",),
         given["in.text"],
         given["in.text_lens"],
-        speakers=given.get("in.speaker"),
+        given["in.mel_tgt"],
+        given["in.mel_lens"],
         pitch_frames=given["in.pitch_dense"][:, 0] if kwargs.pop("use_gt_pitch", True) else None,
-        mels=given["in.mel_tgt"],
-        mel_lengths=given["in.mel_lens"],
         prior=given["in.attn_prior"] if case.get("attn_prior", True) else None,
-        n_frames=given["in.mel_tgt"].size(2),
-        **kwargs,
+        speakers=given.get("in.speaker"),
     )
+    return network(batch, **kwargs)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -235,7 +235,7 @@ def test_a_voice_without_energy_refuses_it(controls: Controls):
 @pytest.mark.parametrize("energy", [True, False])
 def test_torchscript_speaks_the_same(energy: bool):
     network = small(energy_conditioning=energy)
-    scripted = ScriptedFastPitch(network)
+    scripted = to_torchscript(network)
     for lengths in [(9, 5), (1,)]:
         for controls in (Controls(speaker=1), Controls(pace=0.7, pitch_transform=PitchTransform(shift=30.0))):
             expected = network.infer(*texts(*lengths), controls)
