@@ -44,10 +44,7 @@ def speaker_names(
 
     ``n_speakers`` None takes each different value of the column as a speaker's name, numbers among them. With a
     number, a column of numbers gives the ids themselves, and 1 ignores the column. ``known`` names, those of the
-    voice to start from, come first, whether the list has them or not.
-
-    Raises:
-        InputError: there are more names than ``n_speakers``.
+    voice to start from, come first, whether the list has them or not. Raises InputError for more than ``n_speakers``.
     """
     values = {entry.fields["speaker"] for entry in entries if "speaker" in entry.fields}
     if n_speakers is not None and not known and (n_speakers == 1 or all(value.isdecimal() for value in values)):
