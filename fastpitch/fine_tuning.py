@@ -20,7 +20,6 @@ from fastpitch.training_list import shown
 _SYMBOLS = "encoder.word_emb.weight"
 _SPEAKERS = "speaker_emb.weight"
 _OPTIONAL_PARTS = ("attention", "energy_predictor", "energy_emb")  # all others are in every FastPitch
-_MOST_SHOWN = 6  # names in a message
 
 
 def set_up_networks(
@@ -132,4 +131,4 @@ def _rows(
     mean = table[[place for place in range(len(table)) if place != leave_out]].double().mean(0).to(table.dtype)
     rows = torch.stack([table[places[name]] if name in places else mean for name in names])
     new = [repr(name) for name in names if name and name not in places]
-    return rows, [f"new {what}, from the mean of the others: {shown(new, most=_MOST_SHOWN)}"] if new else []
+    return rows, [f"new {what}, from the mean of the others: {shown(new, most=6)}"] if new else []

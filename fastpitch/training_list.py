@@ -9,7 +9,6 @@ from common.errors import InputError
 WITH_DURATIONS = ("mel", "durations", "pitch", "text")
 FEATURES = ("mel", "pitch", "text")  # pitch of each frame, Hz
 RECORDINGS = ("wav", "text")
-_LONGEST_LIST = 12  # names shown in a message
 
 
 def read_list(filelist: Path, *, learned_alignment: bool) -> list[FilelistEntry]:
@@ -80,7 +79,7 @@ def speaker_id(entry: FilelistEntry, *, names: Sequence[str], n_speakers: int) -
     return int(value)
 
 
-def shown(names: Sequence[str], *, most: int = _LONGEST_LIST) -> str:
+def shown(names: Sequence[str], *, most: int = 12) -> str:
     """Names for a message, all of them unless they are more than ``most``."""
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + rest

@@ -79,9 +79,9 @@ def test_training_passes_give_the_published_numbers(folder: Path, name: str):
         assert torch.equal(hard, expected["out.attn_hard"][:, 0].long())
         lengths = given["in.text_lens"], given["in.mel_lens"]
         forward_sum = forward_sum_losses(out.alignment.log_probs, *lengths).mean()
-        binarisation = binarization_sum(out.alignment, lengths[1]) / lengths[1].sum()
+        binarization = binarization_sum(out.alignment, lengths[1]) / lengths[1].sum()
         assert forward_sum.item() == pytest.approx(case["attention_ctc_loss_float64"], rel=3e-6)
-        assert binarisation.item() == pytest.approx(case["attention_binarization_loss_float64"], rel=3e-6)
+        assert binarization.item() == pytest.approx(case["attention_binarization_loss_float64"], rel=3e-6)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -277,7 +277,7 @@ def part(batch: FastPitchBatch, item: int) -> FastPitchBatch:
     )
 
 
-def test_an_utterance_alone_is_aligned_and_followed_as_in_any_batch():
+def test_an_utterance_alone_is_aligned_and_predicted_as_in_any_batch():
     network, batch = small(), recordings((9, 1, 23, 4), (40, 7, 90, 4))
     together = network.teacher_forced(batch)
     assert torch.equal(together.lengths, batch.mel_lengths)
@@ -306,7 +306,7 @@ def test_pitch_and_energy_are_averages_over_the_frames_that_the_alignment_gives_
             start += n_frames
 
 
-def test_durations_that_are_given_are_followed_and_nothing_is_aligned():
+def test_given_durations_are_used_and_nothing_is_aligned():
     network, batch = small(), recordings((3,), (12,))
     given = replace(batch, durations=torch.tensor([[2, 0, 10]]), pitch=torch.zeros(1, 3), pitch_frames=None, prior=None)
     out = network.teacher_forced(given)
