@@ -154,7 +154,7 @@ class HifiganDataset:
                     f"{path}: no such file, for {entry.fields['wav']} ({entry.where}); "
                     "make the mels with scripts/extract_fine_tune_mels.sh or extract_mels.py"
                 )
-        check_made_with(folder, self._audio, name="mels")  # the peak says how recordings are scaled, here as there
+        check_made_with(folder, self._audio, name="mels")  # the peak included: it is that of the recordings
 
 
 def _mel_path(folder: Path, entry: FilelistEntry) -> Path:

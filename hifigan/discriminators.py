@@ -28,8 +28,8 @@ class _Discriminator(nn.Module):
     convs: nn.ModuleList
     conv_post: nn.Module
 
-    def features(self, x: Tensor, *, amp_grouped_conv: bool = True) -> list[Tensor]:
-        """Every convolution's output, the scores' last; grouped ones in float32 unless ``amp_grouped_conv``."""
+    def forward(self, x: Tensor, *, amp_grouped_conv: bool = True) -> list[Tensor]:
+        """x (B, 1, ...) -> features (B, C, ...), the scores last; see `MultiScaleDiscriminator`."""
         features = []
         for conv in self.convs:
             assert isinstance(conv, nn.Conv1d | nn.Conv2d)
@@ -57,10 +57,10 @@ class PeriodDiscriminator(_Discriminator):
             n_channels = width
         self.conv_post = WeightNormConv2d(n_channels, 1, (3, 1), padding=(1, 0))
 
-    def forward(self, wave: Tensor) -> list[Tensor]:
+    def forward(self, x: Tensor, *, amp_grouped_conv: bool = True) -> list[Tensor]:
         """wave (B, 1, T) -> features (B, C, rows, period)."""
-        missing = -wave.size(2) % self.period
-        return self.features(F.pad(wave, (0, missing), "reflect").unflatten(2, (-1, self.period)))
+        missing = -x.size(2) % self.period
+        return super().forward(F.pad(x, (0, missing), "reflect").unflatten(2, (-1, self.period)))
 
 
 class MultiPeriodDiscriminator(nn.Module):
@@ -86,10 +86,6 @@ class ScaleDiscriminator(_Discriminator):
             self.convs.append(norm(n_channels, width, size, stride, padding=size // 2, groups=n_groups))
             n_channels = width
         self.conv_post = norm(n_channels, 1, 3, padding=1)
-
-    def forward(self, wave: Tensor, *, amp_grouped_conv: bool) -> list[Tensor]:
-        """wave (B, 1, T) -> features (B, C, T')."""
-        return self.features(wave, amp_grouped_conv=amp_grouped_conv)
 
 
 class MultiScaleDiscriminator(nn.Module):

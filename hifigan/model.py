@@ -52,7 +52,8 @@ class RowConvTranspose(WeightNormConvTranspose1d):
     others (measured with PyTorch 2.13; compare pytorch/pytorch#169688). The published v1 and v3 have no such layers.
     """
 
-    def forward(self, x: Tensor) -> Tensor:  # type: ignore[override] # no output_size: it is always T * stride
+    # No output_size: it is always T * stride. (TorchScript accepts a "type: ignore" at the line's end alone.)
+    def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
         """x (B, in_channels, 1, T) -> (B, out_channels, 1, T * stride)."""
         if torch.jit.is_scripting():  # as in LastConv
             return self.convolve(x)

@@ -75,7 +75,7 @@ def add_training_arguments(parser: ArgumentParser) -> None:
         metavar="FILE",
         help="manifests, lists or folders to train on in addition to --training-files",
     )
-    group.add_argument("--max-duration", type=positive_float, help="s of training utterances; else as --model-config")
+    group.add_argument("--max-duration", type=positive_float, help="s; longer training utterances are left out")
     group = parser.add_argument_group("learning rate of Jasper")
     group.add_argument("--lr-policy", choices=LR_POLICIES, default="exponential", help="how the learning rate decays")
     group.add_argument("--warmup-epochs", type=non_negative_int, default=2, help="epochs in which it rises")

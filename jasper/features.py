@@ -22,7 +22,7 @@ _WINDOWS = {
 
 
 @dataclass(frozen=True)
-class Features:
+class JasperFeatures:
     """Input of the network; float32, 0 past an utterance's end."""
 
     features: Tensor  # (B, C, F)
@@ -56,8 +56,8 @@ class FeatureExtractor(nn.Module):
         self.register_buffer("window", window, persistent=False)
 
     @torch.no_grad()
-    def forward(self, waves: Tensor, lengths: Tensor) -> Features:
-        """waves (B, T) float32 in [-1, 1], lengths (B,) samples, at least 1 -> `Features`.
+    def forward(self, waves: Tensor, lengths: Tensor) -> JasperFeatures:
+        """waves (B, T) float32 in [-1, 1], lengths (B,) samples, at least 1 -> `JasperFeatures`.
 
         F is as long as the longest that T samples can have, up to a multiple of ``config.pad_align``.
         """
@@ -73,7 +73,7 @@ class FeatureExtractor(nn.Module):
         features = self._normalized(spectrum, n_frames, mask)
         if config.pad_align > 0:
             features = F.pad(features, (0, -features.size(2) % config.pad_align))
-        return Features(features, n_frames)
+        return JasperFeatures(features, n_frames)
 
     def _emphasized(self, waves: Tensor) -> Tensor:
         """waves (B, T) -> (B, T), with a share of the previous sample subtracted."""

@@ -12,7 +12,7 @@ from common.training.objective import Example, LogStyle, Networks, Objective, Ph
 from jasper.arg_parser import TrainingOptions
 from jasper.augmentation import Augmentation
 from jasper.data_function import JasperBatch
-from jasper.features import Features
+from jasper.features import JasperFeatures
 from jasper.model import Jasper, JasperOutput
 
 _N_EXAMPLES = 3
@@ -40,15 +40,11 @@ class JasperObjective(Objective):
         return {"ctc_loss": torch.full((), len(batch.names), device=batch.waves.device)}
 
     def numerators(self, phase: str, networks: Networks, batch: JasperBatch) -> dict[str, Tensor]:
-        network = _jasper(networks)
-        inputs = self.features(network, batch)
-        out = network(inputs.features, inputs.lengths)
+        network, _, out = self._forward(networks, batch)
         return {"ctc_loss": ctc_losses(out, batch, blank=network.labels.blank).sum()}
 
     def evaluate(self, networks: Networks, batch: JasperBatch) -> dict[str, Term]:
-        network = _jasper(networks)
-        inputs = self.features(network, batch)
-        out = network(inputs.features, inputs.lengths)
+        network, _, out = self._forward(networks, batch)
         errors = error_counts(_references(network, batch), network.decode(out))
         loss = ctc_losses(out, batch, blank=network.labels.blank).sum()
         rates = {"wer": (errors.word_errors, errors.n_words), "cer": (errors.char_errors, errors.n_chars)}
@@ -58,9 +54,8 @@ class JasperObjective(Objective):
         return {"ctc_loss": Term(loss, self.counts("jasper", batch)["ctc_loss"])} | terms
 
     def examples(self, networks: Networks, batch: JasperBatch) -> list[Example]:
-        network = _jasper(networks)
-        inputs = self.features(network, batch)
-        recognized = network.decode(network(inputs.features, inputs.lengths))
+        network, inputs, out = self._forward(networks, batch)
+        recognized = network.decode(out)
         return [
             Example(
                 batch.names[index],
@@ -71,13 +66,18 @@ class JasperObjective(Objective):
             for index, reference in enumerate(_references(network, batch)[:_N_EXAMPLES])
         ]
 
-    def features(self, network: Jasper, batch: JasperBatch) -> Features:
+    def _forward(self, networks: Networks, batch: JasperBatch) -> tuple[Jasper, JasperFeatures, JasperOutput]:
+        network = cast(Jasper, networks["jasper"])  # `Networks` are of any model
+        inputs = self.features(network, batch)
+        return network, inputs, network(inputs.features, inputs.lengths)
+
+    def features(self, network: Jasper, batch: JasperBatch) -> JasperFeatures:
         """The network's input of a batch, augmented if the batch has draws."""
         if batch.draws is None:
             return network.features(batch.waves, batch.wave_lengths)
         inputs = network.features(self._augmentation.dithered(batch.waves, batch.draws), batch.wave_lengths)
         masked = self._augmentation.masked(inputs.features, inputs.lengths, batch.draws)
-        return Features(masked, inputs.lengths)
+        return JasperFeatures(masked, inputs.lengths)
 
 
 def ctc_losses(out: JasperOutput, batch: JasperBatch, *, blank: int) -> Tensor:
@@ -92,10 +92,6 @@ def ctc_losses(out: JasperOutput, batch: JasperBatch, *, blank: int) -> Tensor:
 def build_objective(options: TrainingOptions, audio: AudioConfig) -> JasperObjective:
     """The objective with the augmentation of --model-config."""
     return JasperObjective(options.settings.train.augmentation)
-
-
-def _jasper(networks: Networks) -> Jasper:
-    return cast(Jasper, networks["jasper"])  # `Networks` are of any model
 
 
 def _references(network: Jasper, batch: JasperBatch) -> list[str]:

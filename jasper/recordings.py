@@ -64,11 +64,8 @@ class JasperRecordings:
             AudioError: it cannot be read; names the entry.
         """
         entry = self.entries[index]
-        path = (recording or entry.original).path
-        rate = check_wav(path, sampling_rate=None, where=entry.where).sampling_rate
         return load_recording(
-            path,
-            own_rate=rate,
+            (recording or entry.original).path,
             sampling_rate=self._settings.sample_rate,
             trim=self._settings.trim_silence if trim is None else trim,
             where=entry.where,

@@ -8,4 +8,4 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 ensure_venv
 # One thread is nearly as fast for so small a network, wastes no time waiting, and gives the same sums on any machine.
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
-run_module scripts.demos.align_accuracy "$@"
+run_python -m scripts.demos.align_accuracy "$@"

@@ -3,4 +3,4 @@
 #   bash scripts/benchmark_aligner.sh [--batch-size N] [--frames N] [--tokens N] [--cuda]
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-run_module scripts.benchmarks.aligner "$@"
+run_python -m scripts.benchmarks.aligner "$@"

@@ -3,4 +3,4 @@
 #   bash scripts/benchmark_extract.sh [--dataset-path FOLDER] [--repeat N] [--num-workers N]
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-run_module scripts.benchmarks.extract "$@"
+run_python -m scripts.benchmarks.extract "$@"

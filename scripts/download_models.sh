@@ -5,4 +5,4 @@
 # No address of models is named here: their owners say where they are. A checksum in <source>.sha256 is verified too.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-run_module scripts.download_models "$@"
+run_python -m scripts.download_models "$@"

@@ -251,9 +251,9 @@ exec_or_print() {
     run_or_print "$@"
 }
 
-# run_module MODULE ARGUMENTS...: runs it in this script's place, in the project's folder.
-run_module() {
+# run_python -m MODULE ARGUMENTS...: runs it in this script's place, in the project's folder.
+run_python() {
     cd "$ROOT"
     use_python
-    exec "$PYTHON" -m "$@"
+    exec "$PYTHON" "$@"
 }

@@ -9,4 +9,4 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 ensure_venv
 # Idle threads sleep soon instead of spinning, or a training step takes many times longer when other programs run.
 export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-1000}
-run_module scripts.demos.quickstart "$@"
+run_python -m scripts.demos.quickstart "$@"

@@ -34,8 +34,7 @@ require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
 case "$MODEL-$AMP" in
     Tacotron2-true) : "${BS:=104}" "${LOAD_MEL_FROM_DISK:=true}" ;;
     Tacotron2-*) : "${LOAD_MEL_FROM_DISK:=true}" ;;
-    WaveGlow-true) : "${EPOCHS:=1501}" "${BS:=10}" "${GRAD_CLIP:=65504}" ;;
-    WaveGlow-*) : "${EPOCHS:=1501}" ;;
+    WaveGlow-true) : "${BS:=10}" "${GRAD_CLIP:=65504}" ;;
     Jasper-*) : "${SEED:=0}" ;;
 esac
 need_whole_numbers NUM_GPUS BS BATCH_SIZE GRAD_ACCUMULATION NNODES

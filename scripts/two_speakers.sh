@@ -5,4 +5,4 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 ensure_venv
-run_module scripts.demos.two_speakers "$@"
+run_python -m scripts.demos.two_speakers "$@"

@@ -171,7 +171,7 @@ def test_loader_processes_draw_the_same_segments(tmp_path: Path):
     assert not torch.equal(alone[0], alone[3])
 
 
-def test_a_segment_is_scaled_as_the_whole_recording_is(tmp_path: Path):
+def test_a_segment_is_scaled_as_the_complete_recording(tmp_path: Path):
     samples = write_ramp(tmp_path / "a.wav", 9001, top=20000)
     data = dataset(tmp_path, ["a.wav"])
     scaled = torch.from_numpy(samples / 20000 * 0.95).float()

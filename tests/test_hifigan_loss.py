@@ -163,7 +163,7 @@ class Forgetful(HifiganObjective):
     """Computes the generator's pass anew in its own phase."""
 
     def _generator_losses(self, networks: Networks, batch: HifiganBatch, real: Tensor) -> dict[str, Tensor]:
-        self._generated = None
+        self._kept = None
         return super()._generator_losses(networks, batch, real)
 
 
@@ -201,7 +201,7 @@ def test_the_generators_pass_of_the_first_phase_serves_the_second_and_changes_no
 
 
 def test_a_kept_pass_is_not_taken_for_another_batch():
-    """What is left of a phase that ended early must not be judged as the sound of the next batch."""
+    """What is left of a phase that ended early must not be output as the sound of the next batch."""
     objective, networks = HifiganObjective(ALIGNED), tiny_networks()
     first, second = segments(4, seed=1), segments(4, seed=2)
     objective.begin_step(networks)
@@ -210,7 +210,7 @@ def test_a_kept_pass_is_not_taken_for_another_batch():
     torch.testing.assert_close(objective.numerators("generator", networks, second), expected)
 
 
-def test_discriminators_may_judge_both_sounds_in_one_pass():
+def test_discriminators_can_score_both_sounds_in_one_pass():
     apart, together = (trained(HifiganObjective(ALIGNED, concat_fwd=concat), (8,)) for concat in (False, True))
     for ours, theirs in zip(apart[1], together[1]):
         assert ours == pytest.approx(theirs, rel=1e-4)
@@ -303,7 +303,7 @@ def test_the_engine_computes_grouped_convolutions_in_float32_where_asked(in_amp:
     assert half != full
 
 
-def test_the_mel_loss_hears_the_whole_band_unless_told_otherwise():
+def test_the_mel_loss_covers_the_full_band_by_default():
     hiss = segments(1, size=8192)
     above = torch.fft.rfft(torch.randn(8192, generator=torch.Generator().manual_seed(0)))
     above[: int(9000 / 22050 * 8192)] = 0  # only above 9 kHz
@@ -328,7 +328,7 @@ def joined(batches: list[HifiganBatch]) -> HifiganBatch:
     )
 
 
-def test_validation_takes_whole_recordings_and_does_not_depend_on_batches():
+def test_validation_takes_complete_recordings_and_does_not_depend_on_batches():
     networks = tiny_networks()
     engine = vocoder_engine(networks)
     alone, batches = engine.evaluate(whole_recordings()), whole_recordings()

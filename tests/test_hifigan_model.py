@@ -137,12 +137,12 @@ def test_small_discriminators_equal_the_published_ones(folder: Path):
     for name, network in zip(("mpd", "msd"), narrow(1)):
         network.load_state_dict(group(tensors, f"{name}_state_dict"))
         for wave, suffix in (("y", "r"), ("y_hat", "g")):
-            judged = network(tensors[f"input.{wave}"])
+            output = network(tensors[f"input.{wave}"])
             expected = group(tensors, f"output.{name}")
-            scores = {f"y_d_{suffix}.{part}": value for part, value in enumerate(judged.scores)}
+            scores = {f"y_d_{suffix}.{part}": value for part, value in enumerate(output.scores)}
             features = {
                 f"fmap_{suffix}.{part}.{layer}": value
-                for part, values in enumerate(judged.features)
+                for part, values in enumerate(output.features)
                 for layer, value in enumerate(values)
             }
             found = scores | features
@@ -169,9 +169,9 @@ def load_full(folder: Path, name: str, case: str) -> tuple[nn.Module, dict, dict
     return network.eval(), published, tensors
 
 
-def check_statistics(judged: DiscriminatorOutput, expected: list[list[dict]]) -> None:
-    assert [len(part) for part in judged.features] == [len(part) for part in expected]
-    for part, part_expected in zip(judged.features, expected):
+def check_statistics(output: DiscriminatorOutput, expected: list[list[dict]]) -> None:
+    assert [len(part) for part in output.features] == [len(part) for part in expected]
+    for part, part_expected in zip(output.features, expected):
         for value, statistics in zip(part, part_expected):
             assert list(value.shape) == statistics["shape"]
             found = [value.mean(), value.std(unbiased=False), value.abs().mean()]
@@ -184,12 +184,12 @@ def check_statistics(judged: DiscriminatorOutput, expected: list[list[dict]]) ->
 
 def check_full(network: nn.Module, published: dict, tensors: dict[str, Tensor], case: str) -> None:
     for wave, suffix in (("y", "r"), ("y_hat", "g")):
-        judged = network(tensors[f"input.{wave}"])
+        output = network(tensors[f"input.{wave}"])
         expected = group(tensors, f"output.{case}.y_d_{suffix}")
-        assert len(judged.scores) == len(expected)
-        for part, scores in enumerate(judged.scores):
+        assert len(output.scores) == len(expected)
+        for part, scores in enumerate(output.scores):
             torch.testing.assert_close(scores, expected[str(part)], atol=1e-5, rtol=0)
-        check_statistics(judged, published[case][f"fmap_{suffix}"])
+        check_statistics(output, published[case][f"fmap_{suffix}"])
 
 
 @torch.inference_mode()
@@ -220,7 +220,7 @@ def test_advancing_spectral_norm_equals_what_the_published_one_does_in_its_forwa
     torch.testing.assert_close(buffers, group(tensors, "spectral_after_train_forward"), atol=1e-5, rtol=0)
 
 
-def test_discriminators_judge_recorded_and_generated_waves_together_as_they_do_apart():
+def test_discriminators_score_recorded_and_generated_waves_together_as_separately():
     """The published multi-scale discriminator did not: it pooled joined waves wrongly."""
     torch.manual_seed(2)
     first, second = torch.randn(2, 2, 1, 600, generator=torch.Generator().manual_seed(1))
@@ -228,9 +228,9 @@ def test_discriminators_judge_recorded_and_generated_waves_together_as_they_do_a
         network.train()
         together, apart = network(torch.cat([first, second])), (network(first), network(second))
         for part, scores in enumerate(together.scores):
-            torch.testing.assert_close(scores, torch.cat([judged.scores[part] for judged in apart]))
+            torch.testing.assert_close(scores, torch.cat([output.scores[part] for output in apart]))
             for layer, value in enumerate(together.features[part]):
-                torch.testing.assert_close(value, torch.cat([judged.features[part][layer] for judged in apart]))
+                torch.testing.assert_close(value, torch.cat([output.features[part][layer] for output in apart]))
 
 
 def test_grouped_convolutions_stay_in_float32_where_they_are_asked_to():
@@ -239,8 +239,8 @@ def test_grouped_convolutions_stay_in_float32_where_they_are_asked_to():
     for amp_grouped_conv, expected in ((True, torch.bfloat16), (False, torch.float32)):
         network.amp_grouped_conv = amp_grouped_conv
         with torch.autocast("cpu", torch.bfloat16):
-            judged = network(wave)
-        for features in judged.features:
+            output = network(wave)
+        for features in output.features:
             grouped = [value.dtype for value, n in zip(features, NARROW["msd_groups"]) if n > 1]
             assert grouped == [expected] * 4
             assert features[0].dtype == torch.bfloat16

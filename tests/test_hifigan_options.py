@@ -330,7 +330,7 @@ def test_the_mel_loss_has_its_own_upper_end():
     assert objective("--mel-fmax-loss", "9000")._loss_mel.config.mel_fmax == 9000.0
 
 
-def test_one_pass_for_both_sounds_is_what_a_gpu_does_unless_told():
+def test_one_pass_for_both_sounds_is_the_default_on_a_gpu():
     """Options of a machine with a GPU cannot be parsed on one without, so the flag is set by hand."""
     for words, cuda, expected in (
         ((), False, False),
@@ -344,7 +344,7 @@ def test_one_pass_for_both_sounds_is_what_a_gpu_does_unless_told():
 
 
 @pytest.mark.parametrize(("words", "expected"), [((), True), (("--amp", "--no-amp-grouped-conv"), False)])
-def test_grouped_convolutions_are_in_amp_unless_told(words: tuple[str, ...], expected: bool):
+def test_grouped_convolutions_are_in_amp_by_default(words: tuple[str, ...], expected: bool):
     options = settings(*words).options
     networks = build_networks(replace(PRESETS["v3"], mpd_channels=(4,), msd_channels=(16,) * 7), AudioConfig(), None)
     assert set_up_networks(networks, options, text=None, new=True) == []

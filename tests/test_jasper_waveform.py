@@ -103,5 +103,5 @@ def test_silence_and_short_sounds_are_not_trimmed_away(n_samples: int):
 def test_a_recording_of_another_rate_is_read_at_the_wanted_one(tmp_path: Path):
     path = tmp_path / "a.wav"
     save_wav(path, tone(4000, rate=8000), sampling_rate=8000)
-    wave = load_recording(path, own_rate=8000, sampling_rate=RATE, trim=False)
+    wave = load_recording(path, sampling_rate=RATE, trim=False)
     torch.testing.assert_close(wave[500:-500], tone(8000)[500:-500], rtol=0, atol=1e-3)

@@ -312,9 +312,9 @@ def test_averaged_weights_speak_where_there_are_some(tmp_path, mels, capsys):
     (tmp_path / "list.tsv").write_text("a.wav|Go on.\n")
     wave = spoken(tmp_path, "--hifigan", vocoder, "--fastpitch", voice, "--ema", "--save-mels")["a"]
     close(wave, alone(ready(1), torch.load(tmp_path / "out" / "mels" / "a.pt")))
-    assert capsys.readouterr().out.count(f"note: {voice} holds no averaged weights") == 1
+    assert capsys.readouterr().out.count(f"note: {voice} holds no EMA weights") == 1
     vocoder_checkpoint(tmp_path / "v.pt", ema=None)
-    with pytest.raises(CheckpointError, match=r"voice\.pt and .*v\.pt: holds no averaged weights; leave out --ema"):
+    with pytest.raises(CheckpointError, match=r"voice\.pt and .*v\.pt: no EMA weights; leave out --ema"):
         spoken(tmp_path, "--hifigan", vocoder, "--fastpitch", voice, "--ema")
 
 

@@ -152,7 +152,7 @@ def test_full_size_checkpoints_fit_the_networks_of_their_configuration(folder: P
     assert {key: value.shape for key, value in checkpoint.networks["waveglow"].items()} == own
 
 
-def test_training_can_go_on_from_a_published_checkpoint(folder: Path):
+def test_training_can_resume_from_a_published_checkpoint(folder: Path):
     path = folder / "checkpoints" / "checkpoint_WaveGlow_50.pt"
     payload = torch.load(path, weights_only=True)
     training = load_checkpoint(path).training

@@ -205,7 +205,7 @@ def test_an_utterance_sounds_as_if_it_were_alone(chunk_frames: int | None):
         assert not waves[row, len(alone) :].any()
 
 
-def test_chunks_of_any_size_give_the_whole_utterance():
+def test_chunks_of_any_size_give_the_complete_utterance():
     network = small_network(wn_layers=4)  # each flow sees 15 positions, four frames, on either side
     mel = torch.randn(2, 6, 23, generator=torch.Generator().manual_seed(2))
     whole = network.infer(mel)

@@ -1,4 +1,4 @@
-"""WaveGlow's published checkpoints: those of training, and those that hold the whole network."""
+"""WaveGlow's published checkpoints: those of training, and those that hold the complete network."""
 
 import re
 from pathlib import Path

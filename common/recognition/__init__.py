@@ -1,5 +1,5 @@
 """Speech to text: transcribing recordings, and error rates."""
 
-from common.recognition.recognizer import Recognizer, Transcript, load_recognizer
+from common.recognition.recognizer import Recognizer, Transcription, load_recognizer
 
-__all__ = ["Recognizer", "Transcript", "load_recognizer"]
+__all__ = ["Recognizer", "Transcription", "load_recognizer"]

@@ -11,7 +11,7 @@ from common.logger import Logger
 from common.progress import print_line
 from common.recognition.arguments import parse_recognition
 from common.recognition.error_rates import error_counts
-from common.recognition.recognizer import Transcript
+from common.recognition.recognizer import Transcription
 
 PERCENTILES = (90, 95, 99)
 
@@ -27,10 +27,10 @@ def recognize(argv: Sequence[str] | None) -> int:
     request.precision.prepare_process()
     recognizer = request.load()
     recordings = recognizer.open(request.sources, folder=request.folder)
-    transcripts: list[Transcript] = []
+    transcripts: list[Transcription] = []
     times: list[float] = []
 
-    def show(one: Transcript) -> None:
+    def show(one: Transcription) -> None:
         if not request.quiet:
             print_line(f"{one.wav}|{one.text}")
 
@@ -69,7 +69,7 @@ def time_figures(seconds: Sequence[float], *, n_utterances: int, duration: float
     return figures
 
 
-def error_rates(transcripts: Sequence[Transcript]) -> dict[str, float]:
+def error_rates(transcripts: Sequence[Transcription]) -> dict[str, float]:
     """``wer`` and ``cer`` over all that have a reference, and of how many utterances, words and characters; or {}."""
     pairs = [(one.reference, one.text) for one in transcripts if one.reference is not None]
     if not pairs:
@@ -95,7 +95,7 @@ def summary(rates: dict[str, float], times: dict[str, float]) -> list[str]:
     return lines
 
 
-def save_transcripts(path: Path, transcripts: Sequence[Transcript], rates: dict[str, float]) -> None:
+def save_transcripts(path: Path, transcripts: Sequence[Transcription], rates: dict[str, float]) -> None:
     """Write transcripts as JSON (with the figures of all), or as a table with tabs between its columns."""
     rows = []
     for one in transcripts:

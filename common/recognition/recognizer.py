@@ -32,7 +32,7 @@ class SpeechRecordings:
 
 
 @dataclass(frozen=True)
-class Transcript:
+class Transcription:
     """The transcript of one recording."""
 
     wav: str
@@ -87,9 +87,9 @@ class Recognizer:
         speech: str | Path | Tensor | Sequence[Path] | Sequence[Tensor] | SpeechRecordings,
         *,
         sampling_rate: int | None = None,
-        on_result: Callable[[Transcript], None] | None = None,
+        on_result: Callable[[Transcription], None] | None = None,
         on_batch: Callable[[float], None] | None = None,
-    ) -> list[Transcript]:
+    ) -> list[Transcription]:
         """Transcribe a recording, folder or list by its path, several of them, waves (T,), or what `open` gave.
 
         Waves are float32 in [-1, 1] at ``sampling_rate`` Hz, by default the network's. ``on_result`` is given each
@@ -109,7 +109,7 @@ class Recognizer:
                     on_batch(seconds)
             for index in sorted(texts):
                 reference, duration = recordings.transcripts[index], recordings.durations[index]
-                transcripts.append(Transcript(recordings.names[index], texts[index], reference, duration))
+                transcripts.append(Transcription(recordings.names[index], texts[index], reference, duration))
                 if on_result is not None:
                     on_result(transcripts[-1])
         return transcripts

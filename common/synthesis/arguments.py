@@ -191,7 +191,7 @@ def check_roles(
         instead = generator if spec.role == "generator" else vocoder
         if (instead is None or instead.name != name) and (option := first_of(owned)):
             raise OptionError(
-                f"{option} is for {name}; give --{spec.option}"
+                f"{option} is for {name}; give a checkpoint of it"
                 if instead is None
                 else f"{option} is for {name} and not supported by {instead.name}; leave it out"
             )

@@ -15,7 +15,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -81,31 +80,13 @@ class CommandError(Exception):
         self.status = status
 
 
-@dataclass(frozen=True)
 class Folders:
     """Where everything lies under the output folder; the sound and its pictures are in the folder itself."""
 
-    output: Path
-
-    @property
-    def corpus(self) -> Path:
-        return self.output / "corpus"
-
-    @property
-    def voice(self) -> Path:
-        return self.output / "voice"
-
-    @property
-    def reference(self) -> Path:
-        return self.output / "reference"
-
-    @property
-    def settings(self) -> Path:
-        return self.output / "settings.json"
-
-    @property
-    def phones(self) -> Path:
-        return self.output / "phones.tsv"
+    def __init__(self, output: Path) -> None:
+        self.output = output
+        self.corpus, self.voice, self.reference = output / "corpus", output / "voice", output / "reference"
+        self.settings, self.phones = output / "settings.json", output / "phones.tsv"
 
     def clear(self) -> None:
         """Remove what an earlier run left and this one would resume from."""

@@ -85,7 +85,7 @@ def test_a_published_generator_speaks_as_its_authors_code(folder: Path, expected
     _assert_speaks(load_checkpoint(folder / file, training=False), expected, name)
 
 
-def test_averaged_weights_speak_as_stored(folder: Path, expected):
+def test_ema_weights_speak_as_stored(folder: Path, expected):
     checkpoint = load_checkpoint(folder / NVIDIA)
     assert set(checkpoint.ema) == {"generator", "mpd", "msd"}
     _assert_speaks(checkpoint, expected, "nvidia_gen_ema", ema=True)
@@ -107,7 +107,7 @@ def test_networks_without_averaged_weights_have_none(folder: Path, tmp_path: Pat
 
 @pytest.mark.parametrize(("file", "layout"), [(NVIDIA, "nvidia"), (AUTHORS, "jik876")])
 @torch.no_grad()
-def test_published_discriminators_judge_as_their_authors_code(
+def test_published_discriminators_score_as_their_authors_code(
     goldens: Path, folder: Path, expected, file: str, layout: str
 ):
     check = json.loads((goldens / "hifigan" / "checkpoints.json").read_text())[f"{layout}_discriminator_check"]
@@ -208,7 +208,7 @@ def test_what_a_checkpoint_for_inference_does_not_record_is_assumed(folder: Path
 
 
 @pytest.mark.parametrize(("file", "position"), [(NVIDIA, (20, 40)), (AUTHORS, (6, 5000))])
-def test_training_goes_on_where_the_original_would(folder: Path, file: str, position: tuple[int, int]):
+def test_training_resumes_where_the_original_would(folder: Path, file: str, position: tuple[int, int]):
     # NVIDIA saves at the end of an epoch counted from 1; the authors repeat theirs, counted from 0: 6 are finished.
     training = load_checkpoint(folder / file).training
     assert (training["epoch"], training["iteration"]) == position
