@@ -11,8 +11,8 @@ cd "$ROOT"
 use_python
 
 : "${NUM_GPUS:=0}" # 0 measures the CPU
-: "${BS:=16}"
-: "${GRAD_ACCUMULATION:=4}"
+: "${BS:=16}" # utterances in a micro-batch of one process
+: "${GRAD_ACCUMULATION:=4}" # micro-batches in an update
 
 require_gpus "$NUM_GPUS"
 command=("$PYTHON")

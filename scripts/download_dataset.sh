@@ -7,7 +7,7 @@ cd "$ROOT"
 
 : "${DATASET_ARCHIVE:=https://data.keithito.com/data/speech/LJSpeech-1.1.tar.bz2}" # URL or path
 : "${DATASET_SHA256=be1a30453f28eb8dd26af4101ae40cbf2c50413b1bb21936cbcdc6fae3de8aa5}" # empty: not verified
-: "${DATASET_PATH:=LJSpeech-1.1}"
+: "${DATASET_PATH:=LJSpeech-1.1}" # folder of the corpus
 
 if [ -f "$DATASET_PATH/metadata.csv" ]; then
     echo "$DATASET_PATH exists already"

@@ -8,7 +8,7 @@ cd "$ROOT"
 
 : "${LIBRISPEECH_SOURCE:=https://www.openslr.org/resources/12}" # URL or folder that <subset>.tar.gz are in
 : "${SUBSETS:=train-clean-100 train-clean-360 train-other-500 dev-clean dev-other test-clean test-other}"
-: "${DATASET_PATH:=LibriSpeech}"
+: "${DATASET_PATH:=LibriSpeech}" # folder of the corpus
 : "${VERIFY:=true}" # false: checksums do not matter
 
 declare -A checksums=( # SHA-256

@@ -19,11 +19,11 @@ use_python
 
 : "${SPEAKER:=$(basename "$dataset")}" # the new voice's name
 : "${TRAIN_FILELIST:=}" # empty: made of metadata.csv
-: "${VAL_FILELIST:=}"
+: "${VAL_FILELIST:=}" # list to validate on
 : "${N_VAL:=5}" # clips set aside for validation then
-: "${KL_LOSS_START_EPOCH:=20}"
-: "${KL_LOSS_WARMUP_EPOCHS:=20}"
-: "${OUTPUT_DIR:=./output/$SPEAKER}"
+: "${KL_LOSS_START_EPOCH:=20}" # epoch after which the binarization loss begins
+: "${KL_LOSS_WARMUP_EPOCHS:=20}" # epochs in which its weight rises
+: "${OUTPUT_DIR:=./output/$SPEAKER}" # folder for the results
 
 [ -f "$checkpoint" ] || [ "${DRY_RUN:-0}" = 1 ] || die "$checkpoint: no such checkpoint"
 [ -d "$dataset" ] || [ "${DRY_RUN:-0}" = 1 ] || die "$dataset: no such folder"

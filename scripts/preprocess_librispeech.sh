@@ -10,10 +10,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
 use_python
 
-: "${DATASET_PATH:=LibriSpeech}"
+: "${DATASET_PATH:=LibriSpeech}" # folder of the corpus
 : "${SUBSETS:=}" # empty: all that are there
 : "${SPEEDS:=}"  # of copies of the training subsets
-: "${N_WORKERS:=$(nproc)}"
+: "${N_WORKERS:=$(nproc)}" # processes
 
 need_whole_numbers N_WORKERS
 read -r -a subsets <<<"$SUBSETS"
