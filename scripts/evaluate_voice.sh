@@ -5,9 +5,7 @@
 #   JASPER=jasper.pt RECORDINGS=LJSpeech-1.1 OUTPUT_DIR=output/ljs_test \
 #       bash scripts/evaluate_voice.sh voice.pt hifigan.pt filelists/ljs_audio_text_test_filelist.txt
 #   DRY_RUN=1 bash scripts/evaluate_voice.sh ...                      prints the command instead of running it
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 use_python
 
 : "${JASPER:=}"      # checkpoint of a recognizer; empty: no WER and CER

@@ -5,9 +5,7 @@
 #   MANIFESTS=my_voice/list.txt DATASET_PATH=my_voice bash scripts/evaluation.sh --no-trim-silence
 #   DRY_RUN=1 bash scripts/evaluation.sh             prints the commands instead of running them
 # Arguments go to inference.py --jasper. Transcripts go to OUTPUT_DIR/<list>.json.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 use_python
 
 : "${JASPER:=}" # checkpoint; empty: the newest in ./output

@@ -7,9 +7,7 @@
 #   DRY_RUN=1 bash scripts/extract_fine_tune_mels.sh    prints the command instead of running it
 # The lists are those that FastPitch was trained with: durations and pitch come from there. Started again, it keeps what
 # an earlier run has made. Next: scripts/fine_tune.sh.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 use_python
 
 : "${FASTPITCH:=}" # checkpoint; empty: the newest

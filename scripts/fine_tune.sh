@@ -6,9 +6,7 @@
 #   DRY_RUN=1 bash scripts/fine_tune.sh             prints the command instead of running it
 # The variables of scripts/train.sh apply. EPOCHS counts from the beginning of the vocoder's first training.
 # Run again after a stop, it resumes.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 
 : "${HIFIGAN:=}" # checkpoint to continue; empty: the newest in ./output
 : "${INPUT_MELS_DIR:=data/mels-fastpitch-ljs22khz}" # folder with the generator's mel-spectrograms

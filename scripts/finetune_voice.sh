@@ -7,9 +7,7 @@
 # and metadata.csv), or any folder with TRAIN_FILELIST and VAL_FILELIST, lists of wavs/a.wav|text[|speaker], named.
 # Symbols and speakers keep their embeddings by name; those of new ones start as the mean of the others.
 # Paths are relative to the project's folder. Run again after a stop, it resumes. Other variables of scripts/train.sh apply.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 if [ $# -lt 2 ]; then
     wrong_option "expected: bash scripts/finetune_voice.sh CHECKPOINT DATASET [options of train.py]"
 fi

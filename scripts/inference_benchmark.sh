@@ -17,9 +17,7 @@
 #   DRY_RUN=1 bash scripts/inference_benchmark.sh                  prints the commands instead of running them
 # Arguments go to inference.py. Without a vocoder's checkpoint Griffin-Lim makes the sound. Without a checkpoint of Jasper
 # (JASPER) random weights are measured, and without LibriSpeech noise: both take the same time.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 use_python
 
 : "${MODEL:=FastPitch}" # model

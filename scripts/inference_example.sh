@@ -6,9 +6,7 @@
 #   HIFIGAN=vocoder.pt PHRASES=mels.tsv bash scripts/inference_example.sh  mels or recordings of a list, without a voice
 #   DRY_RUN=1 bash scripts/inference_example.sh                            prints the command instead of running it
 # Without a vocoder's checkpoint the sound is made by Griffin-Lim.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 use_python
 
 : "${FASTPITCH:=}" # checkpoint; empty: the newest in ./output, or none for a list with the column mel or wav

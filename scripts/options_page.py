@@ -27,8 +27,8 @@ INTRODUCTION = """# Options
 Written by `python -m scripts.options_page`; do not edit. Hyphens and underscores in options are alike; options cannot
 be abbreviated, and unknown ones are refused.
 """
-# Ways in which a script names a variable: with a default, in a table of options of train.py (a hyphen: set by the script
-# itself) and of the models that have them, or for another script. What it means is a comment beside it.
+# Ways in which a script names a variable: with a default, in a table of options of train.py (a hyphen: set by the
+# script itself) and of the models that have them, or for another script. A comment beside it says what it means.
 _ASSIGNED = re.compile(r'^ *: "\$\{(?P<name>\w+):=(?P<default>.*?)\}"(?:[ \t]*#\s*(?P<meaning>.*))?$', re.MULTILINE)
 _TABLED = re.compile(r"^([A-Z][A-Z_0-9]+) (-|--[a-z-]+)((?: [A-Z][\w-]+)*)(?: # (.*))?$", re.MULTILINE)
 _PASSED = re.compile(r"(?<=\s)([A-Z][A-Z_]+)=([\w.]+)(?=\s)")
@@ -44,6 +44,7 @@ def parser_of(command: str) -> argparse.ArgumentParser:
         suppress(SystemExit),
     ):
         importlib.import_module(module).main()
+    assert print_help.called, f"{command}: --help shows no options"
     return print_help.call_args.args[0]
 
 
@@ -94,6 +95,8 @@ def _default(value: Any) -> str:
         return "on" if value else "off"
     if value is None or value == [] or value == argparse.SUPPRESS:
         return ""
+    if isinstance(value, Path) and value.is_relative_to(ROOT):
+        value = value.relative_to(ROOT)
     words = value if isinstance(value, list | tuple) else [value]
     return f"`{' '.join(','.join(map(str, word)) if isinstance(word, tuple) else str(word) for word in words)}`"
 
@@ -110,11 +113,11 @@ def tables(options: Iterable[Option], *, level: int) -> str:
     for names, values, default, meaning, group in options:
         row = f"| {', '.join(f'`{name}`' for name in names)}{values} | {default} | {meaning} |\n"
         by_group[group] = by_group.get(group, "") + row
-    heads = {group: f"\n{'#' * level} {group[:1].upper()}{group[1:]}\n" if group else "" for group in by_group}
-    return "".join(
-        f"{heads[group]}\n| option | default | meaning |\n| --- | --- | --- |\n{rows}"
-        for group, rows in by_group.items()
-    )
+    text = ""
+    for group, rows in by_group.items():
+        text += f"\n{'#' * level} {group[:1].upper()}{group[1:]}\n" if group else ""
+        text += f"\n| option | default | meaning |\n| --- | --- | --- |\n{rows}"
+    return text
 
 
 def training_section() -> str:
@@ -152,7 +155,7 @@ def variables_of(script: Path) -> dict[str, tuple[str, str]]:
     meanings: dict[str, str] = {}
     for name, default, meaning in _ASSIGNED.findall(text):
         known = defaults.setdefault(name, [])
-        if default and "$" not in default and default not in known:  # several: they depend on MODEL
+        if default and "$" not in default and f"`{default}`" not in known:  # several: they depend on MODEL
             known.append(f"`{default}`")
         meanings[name] = meanings.get(name) or _escape(meaning)
     for name, option, models, comment in _TABLED.findall(text):
@@ -187,12 +190,12 @@ that in `.venv`.
 def page() -> str:
     """The page as the code wants it."""
     text = INTRODUCTION + training_section()
-    recognizers = [(f"inference.py --{model.lower()}", model) for model in available_models("recognizer")]
+    recognizers = {model: f"inference.py --{model.lower()}" for model in available_models("recognizer")}
     for title, command, about in (
         ("inference.py", "inference", "Text to speech, and mel-spectrograms to sound."),
         *(
             (title, f"{title.replace('.py', '')} CHECKPOINT", f"Speech to text with {model}.")
-            for title, model in recognizers
+            for model, title in recognizers.items()
         ),
         ("extract_mels.py", "extract_mels", "Features of a corpus, and reports on it."),
         (

@@ -8,9 +8,7 @@
 # Arguments go to extract_mels.py. Durations come from the Tacotron 2 in TACOTRON2_CHECKPOINT if it is given, else from
 # DATASET_PATH/TextGrid/*.TextGrid if there are any, else from DATASET_PATH/durations/*.pt made elsewhere. A vocoder
 # needs none of that: without durations, and with FEATURES=false, the lists of recordings are all that is made.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 
 : "${DATASET_PATH:=LJSpeech-1.1}" # folder of the corpus
 : "${NAME:=ljs}" # first part of the lists' names; ljs means the customary split of LJSpeech-1.1

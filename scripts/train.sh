@@ -11,9 +11,7 @@
 # Variables change the published recipe, which train.py holds; words NAME=value before the arguments are defaults for
 # them, as platform/*.sh pass. Paths are relative to the project's folder. For several machines, run it on each with
 # NNODES and MASTER_ADDR (host of the first) set, and NODE_RANK if they cannot agree on who is first by themselves.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 use_python
 while [[ "${1:-}" =~ ^[A-Z_]+= ]]; do
     name=${1%%=*}

@@ -14,9 +14,7 @@
 # LJSpeech-1.1 (DATASET_PATH) the embedded speaker makes a small corpus; its epochs are short, so read its figures with
 # care. Without LibriSpeech Jasper trains on noise. LARGEST_BATCH needs no corpus, and its arguments go to
 # scripts/benchmarks/largest_batch.py.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 use_python
 
 : "${MODEL:=HiFi-GAN}" # model

@@ -5,9 +5,7 @@
 #   DATASET=fsdd EPOCHS=10 bash scripts/train_digits.sh --resume
 #   DRY_RUN=1 bash scripts/train_digits.sh                             prints the commands instead of running them
 # Arguments go to train.py.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 
 : "${DATASET:=../shared/data/fsdd}" # is read where it lies
 : "${OUTPUT_DIR:=output/digits}" # folder for the results
