@@ -2,9 +2,7 @@
 # Checks everything: style, layers and types, then the tests; arguments go to pytest.
 #   bash scripts/test.sh                        all of it (makes .venv at the first call)
 #   bash scripts/test.sh tests/test_text.py -x  one file, stopping at the first failure
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 
 ensure_venv dev
 # One thread a process: the tests run side by side, and sums come out the same on every machine.
