@@ -18,7 +18,7 @@ from common.data.filelist import read_filelist
 from common.errors import InputError, OptionError
 from common.logger import Logger
 from common.recognition.arguments import parse_recognition_args
-from scripts.benchmarks import largest_batch, random_vocoder
+from scripts.benchmarks import largest_batch, random_models
 from scripts.benchmarks.subjects import durations
 from scripts.benchmarks.table import KINDS, Run
 from scripts.benchmarks.train import Figures
@@ -78,9 +78,9 @@ def test_the_training_benchmark_makes_speech_where_there_is_no_corpus(tmp_path: 
 def test_the_training_benchmark_of_jasper_makes_noise_where_there_is_no_corpus(tmp_path: Path):
     script = "scripts/train_benchmark_jasper.sh"
     making, words, *_ = dry_run(script, OUTPUT_DIR=tmp_path, NUM_GPUS_SEQ="1", MAX_DURATION="3")
-    wanted = f"{tmp_path}/noise --no-checkpoint --count 768 --max-duration 3"
+    wanted = f"{tmp_path}/noise --model Jasper --no-checkpoint --count 768 --max-duration 3"
     wanted += " --model-config jasper/configs/jasper10x5dr_speedp-online_train-benchmark.yaml"
-    assert making[2:] == ["scripts.benchmarks.random_recognizer", *wanted.split()]
+    assert making[2:] == ["scripts.benchmarks.random_models", *wanted.split()]
     args = training_options(words)
     assert args.training_files == args.validation_files == tmp_path / "noise/list.txt"
     assert args.max_duration == 3.0
@@ -272,7 +272,7 @@ def test_waveglow_is_measured_by_batch_size_on_a_cpu():
 def test_the_inference_benchmark_measures_each_shape_in_each_precision(tmp_path: Path):
     variables = {"BATCH_SIZE_SEQ": "1 4", "MAX_DURATION_SEQ": "2 16.7", "OUTPUT_DIR": tmp_path, "ITERATIONS": "9"}
     lines = dry_run("scripts/inference_benchmark_jasper.sh", "--no-trim-silence", CPU="true", **variables)
-    making = [words for words in lines if "scripts.benchmarks.random_recognizer" in words]
+    making = [words for words in lines if "scripts.benchmarks.random_models" in words]
     assert len(making) == 1 + 4 and "--no-checkpoint" not in making[0]
     found = []
     for words in lines:
@@ -369,7 +369,7 @@ def test_the_benchmark_of_a_random_vocoder_makes_it_and_random_mels(
     tmp_path: Path, variables: dict[str, str], model: str, kind: str
 ):
     made, *runs = synthesis(AMP="both", BS_SEQUENCE="1 3", OUTPUT_DIR=tmp_path, **variables)
-    wanted = f"-m scripts.benchmarks.random_vocoder {kind} {tmp_path} --model {model} --count 3"
+    wanted = f"-m scripts.benchmarks.random_models {tmp_path} --model {model} --kind {kind} --count 3"
     assert made[1:] == wanted.split()
     assert len(runs) == 4
     option = "--hifigan" if model == "HiFi-GAN" else "--waveglow"
@@ -380,7 +380,7 @@ def test_the_benchmark_of_a_random_vocoder_makes_it_and_random_mels(
 
 
 def test_a_random_vocoder_speaks_its_mels_and_the_table_shows_how_fast(tmp_path):
-    random_vocoder.make("v3", tmp_path, count=1)
+    random_models.make_vocoder(tmp_path, "HiFi-GAN", "v3", count=1)
     options = ["-i", str(tmp_path / "random_mels.tsv"), "--hifigan", str(tmp_path / "HiFi-GAN_v3.pt"), "-bs", "1"]
     runs = []
     for name, precision in (("fp32", []), ("amp", ["--amp"])):
@@ -398,7 +398,7 @@ def test_a_random_vocoder_speaks_its_mels_and_the_table_shows_how_fast(tmp_path)
 
 def test_a_random_vocoder_is_of_a_kind_that_was_published(tmp_path: Path):
     with pytest.raises(OptionError, match="WaveGlow 'v1': expected one of 256, 512"):
-        random_vocoder.make("v1", tmp_path, count=1, model="WaveGlow")
+        random_models.make_vocoder(tmp_path, "WaveGlow", "v1", count=1)
     assert list(tmp_path.iterdir()) == []
 
 

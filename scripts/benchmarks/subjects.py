@@ -10,9 +10,8 @@ import numpy as np
 import torch
 
 from common.audio.wav import save_wav
-from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.cli import positive_int
-from common.config import AudioConfig, to_plain
+from common.config import AudioConfig
 from common.distributed import Ranks
 from common.files import save_tensor, write_json, write_text
 from common.registry import RecognizerSpec, available_models, get_model
@@ -113,14 +112,6 @@ def configure(model: str, words: Sequence[str]) -> tuple[Any, AudioConfig]:
     required = ["--output", "-", "--training-files", "-", "--validation-files", "-"]
     setup = spec.training.parse(build_training_parser(spec).parse_args([*required, *words]))
     return spec.training.model_config(setup.options, setup.audio, None, base=None), setup.audio
-
-
-def save_random(path: Path, model: str, config: Any, audio: AudioConfig, *, assumed: tuple[str, ...] = ()) -> None:
-    """Write a checkpoint for inference with random weights, the same every time; ``assumed`` as in `Checkpoint`."""
-    torch.manual_seed(0)
-    networks = get_model(model).build_networks(config, audio, None, inference=True)
-    weights = {name: network.state_dict() for name, network in networks.items()}
-    save_checkpoint(path, Checkpoint(model, to_plain(config), audio, None, weights, assumed=assumed))
 
 
 def draw_lengths(count: int, args: argparse.Namespace, further: Sequence[str]) -> tuple[list[int], int]:

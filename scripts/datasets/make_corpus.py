@@ -17,7 +17,7 @@ import tgt
 
 from common.cli import ArgumentParser, non_negative_int, positive_int, run
 from common.errors import InputError
-from common.files import write_atomically, write_text
+from common.files import read_lines, write_atomically, write_text
 from common.progress import progress
 from common.text.cleaners import get_cleaner
 from common.text.espeak import Interval, Speaker, Speech
@@ -62,12 +62,8 @@ def read_sentences(path: Path) -> list[str]:
 
     Raises InputError for a missing or empty file, and for a line with ``|``, which separates columns of a filelist.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from error
     sentences = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         if "|" in line:
             raise InputError(f"{path}:{number}: a sentence with |, which separates the columns of a filelist")
         if line.strip() and not line.startswith("#"):
@@ -144,8 +140,15 @@ def _tier(name: str, intervals: tuple[Interval, ...], *, duration_s: float) -> t
     return tier
 
 
-def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    """The options."""
+def _named_pitch(text: str) -> tuple[str, int]:
+    name, _, pitch = text.partition("=")
+    if not name.isidentifier() or not pitch.isdecimal() or int(pitch) > 99:
+        raise argparse.ArgumentTypeError(f"{text}: expected a name and a pitch from 0 to 99, as low=20")
+    return name, int(pitch)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Make the corpus and say how much speech it holds."""
     parser = ArgumentParser(description="Make a corpus with the embedded speaker", prog="make_corpus.py")
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the corpus")
     parser.add_argument("--sentences", type=Path, default=SENTENCES, help="sentences to read, one a line")
@@ -160,19 +163,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
         metavar="NAME=PITCH",
         help="several voices, each reading all sentences; --pitch is theirs then",
     )
-    return parser.parse_args(argv)
-
-
-def _named_pitch(text: str) -> tuple[str, int]:
-    name, _, pitch = text.partition("=")
-    if not name.isidentifier() or not pitch.isdecimal() or int(pitch) > 99:
-        raise argparse.ArgumentTypeError(f"{text}: expected a name and a pitch from 0 to 99, as low=20")
-    return name, int(pitch)
-
-
-def main(argv: list[str] | None = None) -> None:
-    """Make the corpus and say how much speech it holds."""
-    args = parse_args(argv)
+    args = parser.parse_args(argv)
     speaker = Speaker(voice=args.voice, words_per_minute=args.words_per_minute, pitch=args.pitch)
     if args.speakers is not None:
         speaker = {name: replace(speaker, pitch=pitch) for name, pitch in args.speakers}

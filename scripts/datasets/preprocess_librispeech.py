@@ -7,7 +7,6 @@ and ``LibriSpeech/librispeech-train-clean-100-wav.json``. Run again, it resumes:
 other speeds are made of training subsets alone.
 """
 
-import argparse
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -48,19 +47,6 @@ class Job:
         stem = self.target.stem
         copies = [(speed, self.target.with_name(f"{stem}-{speed:g}.wav")) for speed in self.speeds]
         return [(1.0, self.target), *copies]
-
-
-def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """The options."""
-    parser = ArgumentParser(prog="preprocess_librispeech", description="make wav files and manifests of LibriSpeech")
-    parser.add_argument("folder", type=Path, help="that holds LibriSpeech's subsets")
-    parser.add_argument("--subsets", nargs="+", help="folders to convert; if not given, those of LibriSpeech in it")
-    parser.add_argument(
-        "--speeds", type=positive_float, nargs="*", default=[], metavar="RATE", help="of copies: 1.1 is faster"
-    )
-    parser.add_argument("--sampling-rate", type=positive_int, default=16000, help="of the wav files, Hz")
-    parser.add_argument("--n-workers", type=positive_int, default=os.cpu_count(), help="processes")
-    return parser.parse_args(argv)
 
 
 def find_jobs(folder: Path, subset: str, *, speeds: Sequence[float], sampling_rate: int) -> list[Job]:
@@ -135,7 +121,15 @@ def _entry(job: Job) -> dict[str, Any]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Convert each subset and write its manifest."""
-    args = parse_args(argv)
+    parser = ArgumentParser(prog="preprocess_librispeech", description="make wav files and manifests of LibriSpeech")
+    parser.add_argument("folder", type=Path, help="that holds LibriSpeech's subsets")
+    parser.add_argument("--subsets", nargs="+", help="folders to convert; if not given, those of LibriSpeech in it")
+    parser.add_argument(
+        "--speeds", type=positive_float, nargs="*", default=[], metavar="RATE", help="of copies: 1.1 is faster"
+    )
+    parser.add_argument("--sampling-rate", type=positive_int, default=16000, help="of the wav files, Hz")
+    parser.add_argument("--n-workers", type=positive_int, default=os.cpu_count(), help="processes")
+    args = parser.parse_args(argv)
     subsets = args.subsets or [name for name in SUBSETS if (args.folder / name).is_dir()]
     if not subsets:
         raise InputError(f"{args.folder}: holds none of {', '.join(SUBSETS)}; scripts/download_librispeech.sh does")

@@ -6,7 +6,6 @@ The voice is trained from recordings and transcripts alone. Then both speakers s
 pitch of each is compared with that of the recordings it learned from. Run again after a stop, it resumes.
 """
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,19 +24,6 @@ from scripts.demos.quickstart import ARCHITECTURE, INTERVALS, OPTIMIZATION, call
 
 PITCHES = {"low": 60, "high": 99}  # of the embedded speaker's 0 to 99; below 50 its voice is creaky and half unvoiced
 AUDIO = AudioConfig()
-
-
-def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The options."""
-    parser = ArgumentParser(description="Train a voice of two speakers and compare their pitch", prog="two_speakers.sh")
-    parser.add_argument("-o", "--output", type=Path, default=Path("output/two_speakers"), help="folder for everything")
-    parser.add_argument("--epochs", type=positive_int, default=30, help="rounds of the corpus to train for")
-    parser.add_argument("--n-sentences", type=positive_int, default=40, help="that each of the two reads")
-    parser.add_argument("--n-phrases", type=positive_int, default=4, help="that each of them says in the end")
-    parser.add_argument("--seed", type=non_negative_int, default=1234, help="of the weights and of the data's order")
-    limit = "%% that a speaker's mean pitch may be off; else fail"
-    parser.add_argument("--max-error", type=positive_float, default=10.0, help=limit)
-    return parser.parse_args(argv)
 
 
 def mean_pitch(paths: Sequence[Path]) -> float:
@@ -104,7 +90,15 @@ def compare(output: Path, checkpoint: Path) -> dict[str, tuple[float, float]]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """All stages in order; exit status 1 if the pitch of a speaker is too far off."""
-    args = parse_args(argv)
+    parser = ArgumentParser(description="Train a voice of two speakers and compare their pitch", prog="two_speakers.sh")
+    parser.add_argument("-o", "--output", type=Path, default=Path("output/two_speakers"), help="folder for everything")
+    parser.add_argument("--epochs", type=positive_int, default=30, help="rounds of the corpus to train for")
+    parser.add_argument("--n-sentences", type=positive_int, default=40, help="that each of the two reads")
+    parser.add_argument("--n-phrases", type=positive_int, default=4, help="that each of them says in the end")
+    parser.add_argument("--seed", type=non_negative_int, default=1234, help="of the weights and of the data's order")
+    limit = "%% that a speaker's mean pitch may be off; else fail"
+    parser.add_argument("--max-error", type=positive_float, default=10.0, help=limit)
+    args = parser.parse_args(argv)
     output = args.output.resolve()
     with stage("1/3 a corpus of two embedded speakers"):
         others = prepare_corpus(output / "corpus", n_sentences=args.n_sentences)
