@@ -20,13 +20,13 @@ from common.logger import Logger
 from common.recognition.arguments import parse_recognition_args
 from scripts.benchmarks import largest_batch, random_models
 from scripts.benchmarks.subjects import durations
-from scripts.benchmarks.table import KINDS, Run
+from scripts.benchmarks.table import KINDS, Run, markdown
 from scripts.benchmarks.train import Figures
 
 
 def cells(kind: str, runs: list[Run]) -> list[list[str]]:
     """Those of each line of a table."""
-    return [line.strip("|").split("|") for line in KINDS[kind].table(runs)[2:]]
+    return [line.strip("|").split("|") for line in markdown([KINDS[kind][1](run, runs) for run in runs])[2:]]
 
 
 # Training
@@ -121,7 +121,7 @@ def training_log(path: Path, *, amp: bool, batch_size: int, took: list[list[floa
 
 
 def test_the_table_of_training_runs_leaves_out_the_first_epoch_and_compares_like_runs(tmp_path: Path):
-    read = KINDS["training"].read
+    read = KINDS["training"][0]
     runs = [
         read(training_log(tmp_path / "a", amp=False, batch_size=16, took=[[1000.0], [1.0], [0.8]]), 1),
         read(training_log(tmp_path / "b", amp=True, batch_size=16, took=[[1000.0], [0.5]]), 1),
@@ -136,7 +136,7 @@ def test_the_table_of_training_runs_leaves_out_the_first_epoch_and_compares_like
 
 
 def test_sequences_are_counted_in_the_steady_state_and_compared_with_like_runs(tmp_path: Path):
-    read = KINDS["sequences"].read
+    read = KINDS["sequences"][0]
     runs = [
         read(training_log(tmp_path / "a", amp=False, batch_size=8, took=[[9.0, 9.0], [2.0, 2.0]]), 1),
         read(training_log(tmp_path / "b", amp=True, batch_size=8, took=[[9.0, 9.0], [1.0, 1.0]]), 1),
@@ -203,10 +203,10 @@ def test_the_search_for_the_largest_batch_stops_where_it_is_told_to():
 
 def test_the_table_of_batch_sizes_says_which_is_the_largest():
     found = {2: Figures(20.0, 5120.0, 0.5, 1.5, 0.2), 1: Figures(1234.5, None, 0.25, None, 9.0)}
-    first, second = (list(row) for row in largest_batch.rows("fp32", found, 3))
+    first, second = (list(row.values()) for row in largest_batch.rows("fp32", found, 3))
     assert first == ["1", "fp32", "1,234", "-", "0.250", "-", ""]
     assert second == ["2", "fp32", "20", "5,120", "0.500", "1.5", "yes"]
-    assert largest_batch.rows("fp32", found, None)[-1][-1] == "not reached"
+    assert largest_batch.rows("fp32", found, None)[-1]["Largest that fits"] == "not reached"
 
 
 @pytest.mark.parametrize("model", ["WaveGlow", "Tacotron2"])
@@ -295,7 +295,7 @@ def test_latencies_become_a_table_in_milliseconds(tmp_path: Path):
         figures = {f"{percent}%_latency": latency + percent / 1e5 for percent in (90, 95, 99)}
         logger.log((), {"avg_latency": latency, **figures, "avg_sequences/s": 4 / latency, "avg_RTF": 60.0})
         logger.close()
-    rows = cells("recognition", [KINDS["recognition"].read(tmp_path / name) for name in "ab"])
+    rows = cells("recognition", [KINDS["recognition"][0](tmp_path / name) for name in "ab"])
     assert rows[0] == "4|16.7|FP32|100.90|100.95|100.99|100.00|40.00|60.0|-".split("|")
     assert rows[1] == "4|16.7|BF16|50.90|50.95|50.99|50.00|80.00|60.0|2.00".split("|")
 
@@ -385,8 +385,8 @@ def test_a_random_vocoder_speaks_its_mels_and_the_table_shows_how_fast(tmp_path)
     runs = []
     for name, precision in (("fp32", []), ("amp", ["--amp"])):
         inference.main([*options, "--log-file", str(tmp_path / name), *precision])
-        runs.append(KINDS["inference"].read(tmp_path / name))
-    first, second = (dict(zip(KINDS["inference"].header, row)) for row in cells("inference", runs))
+        runs.append(KINDS["inference"][0](tmp_path / name))
+    first, second = (KINDS["inference"][1](run, runs) for run in runs)
     assert (first["Precision"], second["Precision"]) == ("FP32", "BF16")
     assert first["Frames/s of the text-to-mel model"] == first["Vocoder's speed-up"] == "-"
     frames = [float(row["Vocoder's frames/s"].replace(",", "")) for row in (first, second)]
@@ -421,7 +421,7 @@ def write_log(path: Path, *, amp: bool, latency: float, audio: bool = True) -> P
 
 
 def test_the_table_has_a_line_for_each_run_with_the_speed_up_of_mixed_precision(tmp_path: Path):
-    read = KINDS["inference"].read
+    read = KINDS["inference"][0]
     runs = [
         read(write_log(tmp_path / "fp32.json", amp=False, latency=0.6)),
         read(write_log(tmp_path / "amp.json", amp=True, latency=0.2)),
@@ -439,4 +439,4 @@ def test_the_log_of_a_run_that_was_cut_short_is_named(tmp_path):
     logger.parameter(batch_size=4)
     logger.close()
     with pytest.raises(InputError, match=r"log\.json: no averages .* cut short"):
-        KINDS["inference"].read(tmp_path / "log.json")
+        KINDS["inference"][0](tmp_path / "log.json")

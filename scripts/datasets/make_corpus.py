@@ -20,7 +20,7 @@ from common.errors import InputError
 from common.files import read_lines, write_atomically, write_text
 from common.progress import progress
 from common.text.cleaners import get_cleaner
-from common.text.espeak import Interval, Speaker, Speech
+from common.text.espeak import Speaker, Speech
 
 SENTENCES = Path(__file__).with_name("corpus_sentences.txt")
 # Higher than the library's own: Griffin-Lim finds the phases of harmonics 160 Hz apart far better than of 100 Hz.
@@ -128,16 +128,10 @@ def write_clip(folder: Path, name: str, speech: Speech) -> None:
     write_atomically(folder / "wavs" / f"{name}.wav", lambda file: file.write(wav.getbuffer()), durable=False)
     grid = tgt.TextGrid()
     for tier, intervals in (("words", speech.words), ("phones", speech.phones)):
-        grid.add_tier(_tier(tier, intervals, duration_s=speech.duration_s))
+        objects = [tgt.Interval(one.start_s, one.end_s, one.label) for one in intervals]
+        grid.add_tier(tgt.IntervalTier(0, speech.duration_s, tier, objects))
     text = tgt.io.export_to_long_textgrid(grid).encode("utf-8")
     write_atomically(folder / "TextGrid" / f"{name}.TextGrid", lambda file: file.write(text), durable=False)
-
-
-def _tier(name: str, intervals: tuple[Interval, ...], *, duration_s: float) -> tgt.IntervalTier:
-    tier = tgt.IntervalTier(start_time=0, end_time=duration_s, name=name)
-    for interval in intervals:
-        tier.add_interval(tgt.Interval(interval.start_s, interval.end_s, interval.label))
-    return tier
 
 
 def _named_pitch(text: str) -> tuple[str, int]:

@@ -35,6 +35,7 @@ _CHUNK = 16  # utterances handed to a process at a time
 class Job:
     """One utterance to convert."""
 
+    folder: Path  # of all subsets, which paths in the manifest are relative to
     source: Path  # FLAC
     target: Path  # wav of natural speed
     transcript: str
@@ -64,7 +65,7 @@ def find_jobs(folder: Path, subset: str, *, speeds: Sequence[float], sampling_ra
             if not source.is_file():
                 raise InputError(f"{source}: no such file ({where}); is the download complete?")
             target = (folder / f"{subset}-wav" / source.relative_to(root)).with_suffix(".wav")
-            jobs.append(Job(source, target, transcript, where, copies, sampling_rate))
+            jobs.append(Job(folder, source, target, transcript, where, copies, sampling_rate))
     if not jobs:
         raise InputError(f"{root}: holds no transcripts (*.trans.txt); scripts/download_librispeech.sh brings them")
     known = {job.source for job in jobs}
@@ -105,13 +106,10 @@ def convert(job: Job) -> dict[str, Any] | str:
 
 
 def _entry(job: Job) -> dict[str, Any]:
-    folder = job.target
-    while not folder.name.endswith("-wav"):
-        folder = folder.parent
     files = []
     for speed, path in job.files():
         info = check_wav(path, sampling_rate=job.sampling_rate, where=job.where)
-        file = {"fname": path.relative_to(folder.parent).as_posix(), "speed": speed, "channels": 1, "bitdepth": 16}
+        file = {"fname": path.relative_to(job.folder).as_posix(), "speed": speed, "channels": 1, "bitdepth": 16}
         file |= {"sample_rate": info.sampling_rate, "num_samples": info.n_samples}
         files.append(file | {"duration": info.n_samples / info.sampling_rate})
     original = files[0]

@@ -43,30 +43,14 @@ def mean_pitch(paths: Sequence[Path]) -> float:
     return float(values.mean())
 
 
-def prepare_corpus(folder: Path, *, n_sentences: int) -> list[str]:
-    """Let both speakers read, unless they have; returns the sentences that are not in the corpus."""
+def prepare_corpus(folder: Path, *, n_sentences: int) -> tuple[Corpus, list[str]]:
+    """Let both speakers read; also returns the sentences that are not in the corpus."""
     everything = read_sentences(SENTENCES)
     sentences, others = everything[:n_sentences], everything[n_sentences:]
     speakers = {name: replace(READER, pitch=pitch) for name, pitch in PITCHES.items()}
     corpus = make_corpus(folder, sentences=sentences, speaker=speakers, n_validation=max(1, n_sentences // 10))
     print(corpus)
-    return others
-
-
-def train(output: Path, *, epochs: int, seed: int) -> Path:
-    """Train, or resume training, from recordings and transcripts alone; returns the checkpoint."""
-    corpus = Corpus(output / "corpus", 0, 0.0)
-    return train_voice(
-        output / "voice",
-        corpus.folder,
-        (corpus.training_list, corpus.validation_list),
-        *("--resume", "--learned-alignment"),
-        epochs=epochs,
-        seed=seed,
-        **INTERVALS,
-        **ARCHITECTURE,
-        **OPTIMIZATION,
-    )
+    return corpus, others
 
 
 def speak(output: Path, checkpoint: Path, phrases: Sequence[str]) -> None:
@@ -101,9 +85,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     output = args.output.resolve()
     with stage("1/3 a corpus of two embedded speakers"):
-        others = prepare_corpus(output / "corpus", n_sentences=args.n_sentences)
+        corpus, others = prepare_corpus(output / "corpus", n_sentences=args.n_sentences)
     with stage("2/3 training from recordings and transcripts alone"):
-        checkpoint = train(output, epochs=args.epochs, seed=args.seed)
+        checkpoint = train_voice(
+            output / "voice",
+            corpus.folder,
+            (corpus.training_list, corpus.validation_list),
+            *("--resume", "--learned-alignment"),
+            epochs=args.epochs,
+            seed=args.seed,
+            **INTERVALS,
+            **ARCHITECTURE,
+            **OPTIMIZATION,
+        )
     with stage("3/3 both speakers say the same"):
         speak(output, checkpoint, others[: args.n_phrases])
         pitches = compare(output, checkpoint)
