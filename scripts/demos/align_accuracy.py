@@ -240,7 +240,7 @@ def accuracies(found: dict[str, list[Found]]) -> dict[str, dict[str, float]]:
     return rows
 
 
-def report(found: dict[str, list[Found]], audio: AudioConfig) -> dict[str, object]:
+def report(found: dict[str, list[Found]], audio: AudioConfig) -> dict[str, Any]:
     """Print all figures as a table; gives them as plain types."""
     rows = accuracies(found)
     header = ("number", "mean", "median", "95 %", "bias", "< 20 ms", "< 50 ms")

@@ -102,7 +102,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         speak(output, checkpoint, others[: args.n_phrases])
         pitches = compare(output, checkpoint)
     off = {name: 100 * abs(spoken / recorded - 1) for name, (recorded, spoken) in pitches.items()}
-    worst = max(off, key=off.get)
+    worst = max(off, key=off.__getitem__)
     if off[worst] > args.max_error:
         raise InputError(
             f"{worst} is {off[worst]:.1f} % off the mean pitch of its recordings, more than {args.max_error:g} % "
