@@ -10,7 +10,6 @@ export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THRE
 export PYTHONWARNINGS=error::FutureWarning # in the commands that the tests run, as in the tests themselves
 
 "$PYTHON" -m ruff check --quiet .
-"$PYTHON" scripts/check_style.py
 report=$("$PYTHON" -c 'from importlinter.cli import lint_imports_command; lint_imports_command()' --no-logo) ||
     die "imports break the layers of pyproject.toml: $report"
 "$PYTHON" -m mypy --no-error-summary
