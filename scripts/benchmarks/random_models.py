@@ -19,7 +19,7 @@ from common.cli import ArgumentParser, positive_float, positive_int, run
 from common.config import AudioConfig, to_plain
 from common.errors import OptionError
 from common.files import save_tensor, write_json, write_text
-from common.registry import RecognizerSpec, get_model
+from common.registry import get_model
 from scripts.benchmarks.subjects import configure, durations, make_corpus
 
 # The option of train.py that chooses a vocoder's kind, and the published ones.
@@ -51,10 +51,8 @@ def make_vocoder(folder: Path, model: str, kind: str | None, *, count: int) -> N
 
 def make_recognizer(folder: Path, args: argparse.Namespace) -> None:
     """Write recordings, and the checkpoint unless the options leave it out."""
-    inference, longest = get_model(RECOGNIZER).inference, args.max_duration
-    assert isinstance(inference, RecognizerSpec)
     config, audio = configure(RECOGNIZER, ["--model-config", args.model_config] if args.model_config else [])
-    rate = inference.sampling_rate(config)
+    rate, longest = audio.sampling_rate, args.max_duration
     seconds = [longest] * args.count if args.all_longest else durations(args.count, longest, np.random.default_rng(0))
     make_corpus(folder, [round(rate * value) for value in seconds], ("wav", "text"), sampling_rate=rate, seed=0)
     if not args.no_checkpoint:

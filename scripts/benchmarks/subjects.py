@@ -14,7 +14,7 @@ from common.cli import positive_int
 from common.config import AudioConfig
 from common.distributed import Ranks
 from common.files import save_tensor, write_json, write_text
-from common.registry import RecognizerSpec, available_models, get_model
+from common.registry import available_models, get_model
 from common.training.arguments import build_training_parser
 from common.training.engine import Engine, EngineOptions, build_engine
 
@@ -120,8 +120,8 @@ def draw_lengths(count: int, args: argparse.Namespace, further: Sequence[str]) -
     Lengths are uniform as LJSpeech's; of a recognizer they are spread as LibriSpeech's, and a vocoder's are segments.
     """
     spec, audio, segment = get_model(args.model), AudioConfig(), segment_length(args)
-    if isinstance(spec.inference, RecognizerSpec):
-        rate = spec.inference.sampling_rate(configure(args.model, further)[0])
+    if spec.role == "recognizer":
+        rate = configure(args.model, further)[1].sampling_rate
         seconds = durations(count, args.max_duration, np.random.default_rng(args.seed))
         return [round(value * rate) for value in seconds], rate
     if segment is not None:
