@@ -15,10 +15,9 @@ from common.synthesis.voice import check_ema, contract_of
 
 GRIFFIN_LIM = "griffin-lim"
 # Options that the results do not depend on, or whose files they depend on.
-_NOT_SETTINGS = {
-    *("generator", "vocoder", "list", "output", "fresh", "recordings", "transcripts", "dataset_path"),
-    "model_destinations",
-}
+_NOT_SETTINGS = set(
+    "generator vocoder list output fresh recordings transcripts dataset_path model_destinations".split()
+)
 
 
 def build_parser() -> ArgumentParser:
@@ -32,33 +31,26 @@ def build_parser() -> ArgumentParser:
     generators, vocoders = (" or ".join(available_models(role)) for role in ("generator", "vocoder"))
     parser.add_argument("generator", type=Path, help=f"text-to-mel checkpoint: {generators}")
     parser.add_argument("vocoder", help=f"{GRIFFIN_LIM}, or a mel-to-sound checkpoint: {vocoders}")
-    phrases = "phrases, as inference.py reads them; a column wav names a recording of each"
-    parser.add_argument("list", type=Path, help=phrases)
+    text = "phrases, as inference.py reads them; a column wav names a recording of each"
+    parser.add_argument("list", type=Path, help=text)
     parser.add_argument("-o", "--output", type=Path, default=Path("output/evaluation"), help="folder for everything")
     parser.add_argument("--fresh", action="store_true", help="begin anew instead of resuming an earlier run")
     parser.add_argument("--seed", type=int, default=1234, help="of everything random, the same for every phrase")
     group = parser.add_argument_group("comparison")
     for spec in specs_of("recognizer"):
         group.add_argument(f"--{spec.option}", type=Path, help="checkpoint of the recognizer, for WER and CER")
-    for option, default, text in (
-        (
-            "--dataset-path",
-            Path(),
-            "folder that the columns wav, pitch and duration start from, and that is searched for recordings where "
-            "--recordings is not given",
-        ),
-        ("--recordings", None, "folder with recordings under the utterances' names; some may be missing"),
-        ("--transcripts", None, "list with the words of each utterance, where the list to speak is of phones"),
-    ):
-        group.add_argument(option, type=Path, default=default, help=text)
+    text = "folder that the columns wav, pitch and duration start from, and that is searched for recordings where"
+    group.add_argument("--dataset-path", type=Path, default=Path(), help=f"{text} --recordings is not given")
+    text = "folder with recordings under the utterances' names; some may be missing"
+    group.add_argument("--recordings", type=Path, help=text)
+    text = "list with the words of each utterance, where the list to speak is of phones"
+    group.add_argument("--transcripts", type=Path, help=text)
     group = parser.add_argument_group("speaking")
-    group.add_argument(
-        "--reader",
-        choices=READERS,
-        default="auto",
-        help="what turns words into phones for a voice of IPA phones: eSpeak, as for the quickstart's; none speaks the "
-        "list as it is; auto: eSpeak unless the list holds phones",
+    text = (
+        "what turns words into phones for a voice of IPA phones: eSpeak, as for the quickstart's; none speaks the list "
     )
+    text += "as it is; auto: eSpeak unless the list holds phones"
+    group.add_argument("--reader", choices=READERS, default="auto", help=text)
     add_speaking_arguments(parser, group)
     add_precision_arguments(parser.add_argument_group("computing"))
     return parser

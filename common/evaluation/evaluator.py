@@ -141,7 +141,10 @@ def run_evaluation(
     """
     folder = evaluator.folder
     journal = Journal(folder / JOURNAL, settings=settings)
-    kept = {} if fresh else {one.name: one for one in _reusable(journal.read(), items, folder)}
+    # Results of an earlier run without an error, of the same items, whose files are there.
+    keys = {item.name: item.key for item in items}
+    earlier = [] if fresh else [one for one in journal.read() if one.error is None and keys.get(one.name) == one.key]
+    kept = {one.name: one for one in earlier if all(path.is_file() for path in one.files(folder))}
     journal.start(list(kept.values()))
     if kept:
         print(f"{len(kept)} of {len(items)} utterances are from an earlier run; --fresh measures them again")
@@ -179,13 +182,3 @@ def run_evaluation(
         print_line(f"stopped after {len(results)} of {len(items)} utterances; start it again to resume")
         return 128 + int(signals.received)
     return 1 if n_failed else 0
-
-
-def _reusable(results: Sequence[Result], items: Sequence[EvaluationItem], folder: Path) -> list[Result]:
-    """The results without an error that are of these items, and whose files are there."""
-    keys = {item.name: item.key for item in items}
-    return [
-        one
-        for one in results
-        if keys.get(one.name) == one.key and one.error is None and all(path.is_file() for path in one.files(folder))
-    ]
