@@ -57,13 +57,15 @@ def add_training_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--override-config", action="append", default=[], metavar="KEY=VALUE", help=text)
     text = "manifests, lists or folders to train on in addition to --training-files"
     group.add_argument("--more-training-files", type=Path, nargs="+", default=[], metavar="FILE", help=text)
-    group.add_argument("--max-duration", type=positive_float, help="s; longer training utterances are left out")
+    text = "leave out training utterances of more seconds; if not given, the value in --model-config"
+    group.add_argument("--max-duration", type=positive_float, help=text)
     group = parser.add_argument_group("learning rate of Jasper")
     group.add_argument("--lr-policy", choices=LR_POLICIES, default="exponential", help="how the learning rate decays")
     group.add_argument("--warmup-epochs", type=non_negative_int, default=2, help="epochs in which it rises")
     group.add_argument("--hold-epochs", type=non_negative_int, default=140, help="epochs in which it then stays")
     group.add_argument("--min-lr", type=non_negative_float, default=1e-5, help="lowest learning rate")
-    group.add_argument("--lr-exp-gamma", type=positive_float, default=0.981, help="exponential policy: factor an epoch")
+    text = "factor of each epoch, for the exponential policy"
+    group.add_argument("--lr-exp-gamma", type=positive_float, default=0.981, help=text)
 
 
 def parse_training(args: argparse.Namespace) -> TrainingSetup:

@@ -174,21 +174,21 @@ def table_row(columns: Sequence[Column], name: str, values: dict[str, float | No
     return "  ".join([f"{name:<{_NAME_WIDTH}}", *cells])
 
 
+@dataclass(frozen=True)
 class Journal:
     """The results so far in a file, one a line, so that a run that was stopped can be resumed.
 
     The first line holds the settings. Reading ends at a line that a kill has cut short.
     """
 
-    def __init__(self, path: Path, *, settings: dict[str, Any]) -> None:
-        self._path = path
-        self._settings = settings
+    path: Path
+    settings: dict[str, Any]
 
     def read(self) -> list[Result]:
         """The results of an earlier run of the same settings; none if there is no such run."""
         try:
-            lines = self._path.read_text(encoding="utf-8").splitlines()
-            if not lines or json.loads(lines[0]) != json.loads(json.dumps(self._settings)):
+            lines = self.path.read_text(encoding="utf-8").splitlines()
+            if not lines or json.loads(lines[0]) != json.loads(json.dumps(self.settings)):
                 return []
         except (OSError, UnicodeDecodeError, json.JSONDecodeError):
             return []
@@ -202,10 +202,10 @@ class Journal:
 
     def start(self, results: Sequence[Result]) -> None:
         """Begin anew with ``results``."""
-        with writing(self._path, "; choose another --output"):
-            write_text(self._path, "".join(f"{json.dumps(line)}\n" for line in [self._settings, *map(asdict, results)]))
+        with writing(self.path, "; choose another --output"):
+            write_text(self.path, "".join(f"{json.dumps(line)}\n" for line in [self.settings, *map(asdict, results)]))
 
     def add(self, result: Result) -> None:
         """Append a result."""
-        with writing(self._path), self._path.open("a", encoding="utf-8") as file:
+        with writing(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write(f"{json.dumps(asdict(result))}\n")
