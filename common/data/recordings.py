@@ -11,7 +11,7 @@ from torch import Tensor
 from common.audio.mel import MelExtractor
 from common.audio.wav import check_wav, load_wav
 from common.config import AudioConfig
-from common.data.filelist import read_filelist
+from common.data.filelist import FilelistEntry, read_filelist
 
 
 class RecordingDataset:
@@ -29,12 +29,11 @@ class RecordingDataset:
         self._peaks: dict[int, float] = {}  # largest absolute sample of the recordings that were read so far
         self.audio = audio
         self.entries = read_filelist(filelist, columns=("wav",), optional=("text", "speaker"), may_be_empty=("text",))
-        self.lengths = [
-            check_wav(
-                self._folder / entry.fields["wav"], sampling_rate=audio.sampling_rate, where=entry.where
-            ).n_samples
-            for entry in self.entries
-        ]  # samples
+        self.lengths = [self._check_wav(entry) for entry in self.entries]  # samples
+
+    def _check_wav(self, entry: FilelistEntry) -> int:
+        path = self._folder / entry.fields["wav"]
+        return check_wav(path, sampling_rate=self.audio.sampling_rate, where=entry.where).n_samples
 
     def __len__(self) -> int:
         return len(self.entries)
