@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -44,6 +45,7 @@ def make_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callab
         with (root / f"shared_{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # another worker may be making it
             if not done.exists():
+                shutil.rmtree(folder, ignore_errors=True)  # of an attempt that failed
                 folder.mkdir()
                 make(folder)
                 done.touch()
