@@ -121,13 +121,14 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     segment_size = args.segment_size or SEGMENT_SIZE // hop * hop
     if segment_size % hop:
         raise OptionError(f"--segment-size {segment_size}: expected a multiple of the hop length, {hop} samples")
+    given = {name: getattr(args, name) for name in vars(ModelConfig()) if hasattr(args, name)}
     options = TrainingOptions(
         dataset_path=args.dataset_path,
         segment_size=segment_size,
         seed=args.seed,
         mels_folder=args.input_mels_dir,
         preset=args.preset,
-        architecture={name: _tuple(getattr(args, name)) for name in vars(ModelConfig()) if hasattr(args, name)},
+        architecture={name: tuple(value) if isinstance(value, list) else value for name, value in given.items()},
         amp_grouped_conv=not args.no_amp_grouped_conv,
         # On a GPU one large pass beats two small ones; a CPU only loses the locality of the small ones.
         concat_fwd=args.cuda if args.concat_fwd is None else args.concat_fwd,
@@ -136,8 +137,8 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     rate = args.learning_rate * (args.fine_tune_lr_factor if args.fine_tuning else 1)
     schedule = exponential_schedule(rate, decay=args.lr_decay)
     return TrainingSetup(
-        options=options,
-        audio=audio,
+        options,
+        audio,
         text=None,
         optimization=Optimization(schedule, betas=tuple(args.adam_betas), eps=1e-8),
         same_shapes=True,
@@ -198,7 +199,3 @@ def fitting_rates(hop_length: int, preset: tuple[int, ...]) -> tuple[int, ...]:
 
 def _dilations(text: str) -> tuple[int, ...]:
     return tuple(positive_int(word) for word in text.split(","))
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
