@@ -154,7 +154,7 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     if factor is None:
         factor = _AMP_FACTOR if args.amp else _FACTOR
     schedule = annealing_schedule(args.learning_rate, steps=args.anneal_steps, factor=factor)
-    names = {field.name for field in fields(ModelConfig)} & vars(args).keys() - {"n_mel_channels"}
+    names = {field.name for field in fields(ModelConfig)} & vars(args).keys()
     same = {field.name for field in fields(TrainingOptions)} & vars(args).keys()
     options = TrainingOptions(
         **{name: getattr(args, name) for name in same},
