@@ -10,14 +10,8 @@ from tacotron2.data_function import Tacotron2Dataset, Tacotron2Utterance
 from tacotron2.model import Tacotron2
 
 
-class Tacotron2Teacher:
-    """`common.extraction.teacher.TeacherModel` of a network in evaluation mode, on the device of its mels."""
-
-    def __init__(self, network: Tacotron2) -> None:
-        self._network = network
-
-    @torch.inference_mode()
-    def __call__(self, tokens: Sequence[Tensor], mels: Sequence[Tensor]) -> MelOutput:
-        """tokens (L,) and mels (n_mels, F) of utterances -> `Tacotron2.teacher_forced`."""
-        items = [Tacotron2Utterance(str(row), *pair) for row, pair in enumerate(zip(tokens, mels))]
-        return self._network.teacher_forced(Tacotron2Dataset.collate(items).to(mels[0].device))
+@torch.inference_mode()
+def teach(network: Tacotron2, tokens: Sequence[Tensor], mels: Sequence[Tensor]) -> MelOutput:
+    """`Tacotron2.teacher_forced` of utterances, tokens (L,) and mels (n_mels, F), in evaluation mode."""
+    items = [Tacotron2Utterance(str(row), *pair) for row, pair in enumerate(zip(tokens, mels))]
+    return network.teacher_forced(Tacotron2Dataset.collate(items).to(mels[0].device))
