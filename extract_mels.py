@@ -80,14 +80,15 @@ def extract(args: argparse.Namespace) -> int:
     check_options(args)
     teacher = open_teacher(args)
     plan = plan_from_args(args, teacher)
+    given = None if args.pitch_mean_std_file is None else read_pitch_statistics(args.pitch_mean_std_file)
     ranks = distributed.start(cuda=args.cuda)
     try:
         report = extract_corpus(
             plan,
             lists=args.wav_text_filelist,
             meta_files=args.output_meta_file,
-            given=args.pitch_mean_std_file and read_pitch_statistics(args.pitch_mean_std_file),
-            teacher=teacher and load_teacher(teacher, ranks),
+            given=given,
+            teacher=None if teacher is None else load_teacher(teacher, ranks),
             ranks=ranks,
             n_workers=args.num_workers or distributed.own_cores(),
         )

@@ -5,9 +5,8 @@ from tacotron2 import arg_parser
 from tacotron2.config import ModelConfig
 from tacotron2.data_function import build_dataset, teacher_forced_dataset
 from tacotron2.loss_function import build_objective
-from tacotron2.model import build_networks
+from tacotron2.model import build_networks, teach
 from tacotron2.published_checkpoints import read_published
-from tacotron2.teacher import teach
 
 MODEL = ModelSpec(
     name="Tacotron2",

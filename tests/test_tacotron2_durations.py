@@ -30,8 +30,7 @@ from common.logger import read_log
 from common.synthesis.controls import MelOutput
 from common.text.front_end import TextFrontEnd
 from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset
-from tacotron2.model import Tacotron2
-from tacotron2.teacher import teach
+from tacotron2.model import Tacotron2, teach
 
 ROOT = Path(__file__).resolve().parents[1]
 OPTIONS = {"n_mel_channels": 80, "n_symbols": 148}

@@ -13,7 +13,7 @@ from common.audio.mel import MelExtractor
 from common.audio.pitch import SHORTEST, TRICHAR_PARTS, PitchMoments, moments, normalize, pitch_by, pitch_of_kind
 from common.audio.pitch_statistics import PitchStatistics
 from common.audio.wav import check_wav, load_wav
-from common.config import AudioConfig, TextConfig, to_plain
+from common.config import AudioConfig, TextConfig
 from common.errors import AudioError, InputError
 from common.extraction.textgrid import fit, read_alignment, trim_silence
 from common.files import load_tensor, save_tensor
@@ -35,10 +35,6 @@ class Teacher:
     sha256: str  # of its checkpoint
     text: TextConfig
     unknown_symbols: str = "error"  # in a transcript: it is refused, or "drop"
-
-    def to_plain(self) -> dict[str, object]:
-        """What is stored with the files that it made."""
-        return {"model": self.model, "sha256": self.sha256, "text": to_plain(self.text)}
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,9 @@ def _stored(path: Path) -> dict[str, Any]:
 
 def _teacher(name: str, plan: ExtractionPlan) -> dict[str, Any]:
     """The teacher that makes the files of the feature ``name``, as it is stored; {} for none."""
-    return plan.teacher.to_plain() if plan.teacher and name in plan.taught else {}
+    if plan.teacher is None or name not in plan.taught:
+        return {}
+    return {"model": plan.teacher.model, "sha256": plan.teacher.sha256, "text": to_plain(plan.teacher.text)}
 
 
 def _holds_pitch(name: str) -> bool:
