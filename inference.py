@@ -11,8 +11,7 @@ from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.logger import Logger
 from common.precision import Precision
-from common.recognition.arguments import wants_recognition
-from common.recognition.command import recognize
+from common.recognition.arguments import chosen_recognizer, recognize
 from common.synthesis.arguments import (
     add_inference_arguments,
     check_options,
@@ -146,8 +145,8 @@ def speak(args: argparse.Namespace, items: list[SynthesisInput], synthesizer: Sy
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Speak the list; every mistake in it or in the options shows before the first phrase is synthesized."""
-    if wants_recognition(argv):
-        return recognize(argv)
+    if recognizer := chosen_recognizer(argv):
+        return recognize(argv, recognizer)
     parser = build_parser()
     args = parser.parse_args(argv)
     check_options(args)

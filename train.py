@@ -9,7 +9,6 @@ from typing import Any
 import torch
 
 from common import distributed
-from common.audio.arguments import add_audio_arguments
 from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, load_last_checkpoint, saved_checkpoints
 from common.checkpoints.loading import load_weights
 from common.cli import ArgumentParser, precision_from_args, run
@@ -18,24 +17,11 @@ from common.distributed import Ranks
 from common.errors import CheckpointError, OptionError
 from common.logger import Logger
 from common.progress import print_line
-from common.training.arguments import add_optimization_arguments, add_run_arguments, run_options_from_args
-from common.training.engine import Engine, EngineOptions
-from common.training.objective import Networks, Objective
-from common.training.optim import build_optimizer, schedule_over
-from common.training.settings import TrainingSetup
+from common.training.arguments import build_training_parser, run_options_from_args
+from common.training.engine import EngineOptions, build_engine
+from common.training.objective import Networks
 from common.training.trainer import Trainer
 from models import ModelSpec, available_models, get_model
-
-
-def build_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] = ()) -> ArgumentParser:
-    """All options: those of every model, with the recipe of ``spec`` as defaults, and its own."""
-    parser = ArgumentParser(description="Train a model.", parents=list(parents), prog="train.py")
-    add_run_arguments(parser)
-    add_optimization_arguments(parser)
-    add_audio_arguments(parser)
-    parser.set_defaults(**vars(spec.training.recipe))
-    spec.training.add_arguments(parser)
-    return parser
 
 
 def parse_args(argv: Sequence[str] | None = None) -> tuple[argparse.Namespace, ModelSpec]:
@@ -44,7 +30,7 @@ def parse_args(argv: Sequence[str] | None = None) -> tuple[argparse.Namespace, M
     first.add_argument("-m", "--model", default="FastPitch", choices=available_models(), help="what to train")
     chosen, _ = first.parse_known_args(argv)
     spec = get_model(chosen.model)
-    args = build_parser(spec, parents=[first]).parse_args(argv)
+    args = build_training_parser(spec, parents=[first]).parse_args(argv)
     if args.checkpoint_path is not None and args.resume:
         raise OptionError("--checkpoint-path and --resume both say where to resume from; give one of them")
     return args, spec
@@ -87,7 +73,19 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
         training.compute_statistics(networks, options, **datasets, gather=ranks.gather_over)
     objective = training.build_objective(options, audio)
     n_steps = len(datasets["training_set"]) // (args.batch_size * args.gradient_accumulation_steps * ranks.world_size)
-    engine = _build_engine(args, networks, objective, setup, ranks, n_steps=n_steps, amp_dtype=amp_dtype)
+    engine = build_engine(
+        networks,
+        objective,
+        setup.optimization,
+        optimizer=args.optimizer,
+        learning_rate=args.learning_rate,
+        weight_decay=args.weight_decay,
+        steps_per_epoch=n_steps,
+        ranks=ranks,
+        options=EngineOptions(amp_dtype=amp_dtype, grad_clip=args.grad_clip_thresh, ema_decay=args.ema_decay),
+        compile_networks=args.compile,
+        same_shapes=setup.same_shapes,
+    )
     args.output.mkdir(parents=True, exist_ok=True)
     logger = Logger(args.log_file or args.output / "nvlog.json", enabled=ranks.is_main)
     logger.parameter(**{name: str(value) if isinstance(value, Path) else value for name, value in vars(args).items()})
@@ -159,36 +157,6 @@ def _load_weights(networks: Networks, found: Checkpoint, *, where: Path, ranks: 
     load_weights(present, found.networks, where=str(where))
     if absent:
         _print_once(f"{where} holds the {inferring} alone: {' and '.join(absent)} begin with new weights", ranks)
-
-
-def _build_engine(
-    args: argparse.Namespace,
-    networks: Networks,
-    objective: Objective,
-    setup: TrainingSetup,
-    ranks: Ranks,
-    *,
-    n_steps: int,
-    amp_dtype: torch.dtype | None,
-) -> Engine:
-    for network in networks.values():
-        network.to(ranks.device).train()
-        if args.compile:
-            # Batches of one shape need no code for others, which the compiler cannot always make.
-            network.compile(dynamic=None if setup.same_shapes else True)
-    optimizers, schedules = {}, {}
-    for phase in objective.phases:
-        optimizers[phase.name] = build_optimizer(
-            args.optimizer,
-            [parameter for name in phase.trains for parameter in networks[name].parameters()],
-            learning_rate=args.learning_rate,
-            weight_decay=args.weight_decay,
-            betas=setup.optimization.betas,
-            eps=setup.optimization.eps,
-        )
-        schedules[phase.name] = schedule_over(setup.optimization.schedule, steps_per_epoch=n_steps)
-    options = EngineOptions(amp_dtype=amp_dtype, grad_clip=args.grad_clip_thresh, ema_decay=args.ema_decay)
-    return Engine(networks, objective, optimizers, schedules=schedules, ranks=ranks, options=options)
 
 
 def _resume(trainer: Trainer, path: Path, checkpoint: Checkpoint, *, ranks: Ranks) -> None:

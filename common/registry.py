@@ -80,20 +80,18 @@ class VocoderSpec:
 
 @dataclass(frozen=True)
 class RecognizerSpec:
-    """How a speech-to-text model transcribes. Its network offers ``transcribe(waves, lengths, ...) -> texts``."""
+    """How a speech-to-text model transcribes. Its network offers ``normalize(text)``: the text as it would write it."""
 
     role: ClassVar[str] = "recognizer"
     parse: Callable[..., Any]
-    # (options, config, *, sources, folder) -> common.recognition.recognizer.SpeechRecordings
+    default_options: Any  # what ``parse`` gives where no option is given
+    # (options, network, *, sources, folder) -> list of common.recognition.recognizer.SpeechItem
     open_speech: Callable[..., Any]
-    # (network, options) -> (waves (B, T), lengths (B,)) -> texts
-    transcriber: Callable[..., Any]
-    normalize: Callable[..., str]  # (text, config) -> the text as the network would write it
-    sampling_rate: Callable[..., int]  # (config) -> Hz of the waves it takes
-    default_options: Any = None  # what ``parse`` gives where no option is given
-    # (wave (T,), options) -> the part of it to transcribe, such as between silences at the ends; None: all of it
-    prepare: Callable[..., Any] | None = None
-    add_arguments: Callable[..., None] | None = None
+    # (wave (T,), options) -> the part of it to transcribe, such as between silences at the ends
+    prepare: Callable[..., Any]
+    # (network, waves (B, T), lengths (B,), options) -> texts
+    transcribe: Callable[..., list[str]]
+    add_arguments: Callable[..., None]
 
 
 @dataclass(frozen=True)

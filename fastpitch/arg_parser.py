@@ -1,7 +1,9 @@
 """FastPitch's options on the command line, of training and of inference."""
 
 import argparse
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +20,7 @@ from common.text.front_end import TextFrontEnd
 from common.training.optim import Optimization, inverse_sqrt_schedule
 from common.training.settings import Recipe, TrainingSetup
 from fastpitch.data_function import PITCH_CACHE
-from fastpitch.fine_tuning import check_audio, known_speakers, read_voice
+from fastpitch.fine_tuning import check_audio, read_voice
 from fastpitch.model import FastPitch, ModelConfig
 from fastpitch.options import InitialVoice, LossScales, TrainingOptions
 from fastpitch.prosody_transforms import EnergyTransform, PitchTransform
@@ -33,13 +35,8 @@ RECIPE = Recipe(
     grad_clip_thresh=1000.0,
     epochs_per_checkpoint=50,
 )
-_DEFAULTS = ModelConfig()
-# Fields of ModelConfig that follow from the data or from other options.
-_DERIVED = (
-    *("n_mel_channels", "symbol_type", "n_symbols", "padding_idx"),
-    *("n_speakers", "pitch_statistics_per_speaker"),
-)
 _RECORDING_OPTIONS = {"pitch_method": "praat", "pitch_cache": None}  # and their defaults
+Number = Callable[[str], float]  # reads one
 Transform = TypeVar("Transform", PitchTransform, EnergyTransform)
 
 
@@ -48,31 +45,32 @@ def add_training_arguments(parser: ArgumentParser) -> None:
     add_text_arguments(parser)
     group = parser.add_argument_group("FastPitch")
     group.add_argument("--warmup-steps", type=non_negative_int, default=1000, help="updates of rising rate; 0: none")
-    _add(group, "symbols_embedding_dim", "channels of encoder and decoder")
+    add = partial(_add, group, defaults=ModelConfig(), whole=positive_int, real=float)
+    add("symbols_embedding_dim", "channels of encoder and decoder")
     for side, network in (("in", "encoder"), ("out", "decoder")):
-        _add(group, f"{side}_fft_n_layers", f"Transformer blocks of the {network}")
-        _add(group, f"{side}_fft_n_heads", f"attention heads of the {network}")
-        _add(group, f"{side}_fft_d_head", f"channels of an attention head of the {network}")
-        _add(group, f"{side}_fft_conv1d_kernel_size", f"kernel size of the {network}'s convolutions")
-        _add(group, f"{side}_fft_conv1d_filter_size", f"filters between the {network}'s convolutions")
-        _add(group, f"{side}_fft_output_size", f"output channels of the {network}; as --symbols-embedding-dim")
-        _add(group, f"p_{side}_fft_dropout", f"dropout in the {network}")
-        _add(group, f"p_{side}_fft_dropatt", f"dropout of the {network}'s attention")
-        _add(group, f"p_{side}_fft_dropemb", f"dropout of the {network}'s input")
+        add(f"{side}_fft_n_layers", f"Transformer blocks of the {network}")
+        add(f"{side}_fft_n_heads", f"attention heads of the {network}")
+        add(f"{side}_fft_d_head", f"channels of an attention head of the {network}")
+        add(f"{side}_fft_conv1d_kernel_size", f"kernel size of the {network}'s convolutions")
+        add(f"{side}_fft_conv1d_filter_size", f"filters between the {network}'s convolutions")
+        add(f"{side}_fft_output_size", f"output channels of the {network}; as --symbols-embedding-dim")
+        add(f"p_{side}_fft_dropout", f"dropout in the {network}")
+        add(f"p_{side}_fft_dropatt", f"dropout of the {network}'s attention")
+        add(f"p_{side}_fft_dropemb", f"dropout of the {network}'s input")
     for name, target in (("dur", "duration"), ("pitch", "pitch"), ("energy", "energy")):
-        _add(group, f"{name}_predictor_kernel_size", f"kernel size of the {target} predictor")
-        _add(group, f"{name}_predictor_filter_size", f"filters of the {target} predictor")
-        _add(group, f"p_{name}_predictor_dropout", f"dropout of the {target} predictor")
-        _add(group, f"{name}_predictor_n_layers", f"convolutions of the {target} predictor")
-    _add(group, "pitch_embedding_kernel_size", "kernel size of the pitch embedding")
-    _add(group, "energy_embedding_kernel_size", "kernel size of the energy embedding")
+        add(f"{name}_predictor_kernel_size", f"kernel size of the {target} predictor")
+        add(f"{name}_predictor_filter_size", f"filters of the {target} predictor")
+        add(f"p_{name}_predictor_dropout", f"dropout of the {target} predictor")
+        add(f"{name}_predictor_n_layers", f"convolutions of the {target} predictor")
+    add("pitch_embedding_kernel_size", "kernel size of the pitch embedding")
+    add("energy_embedding_kernel_size", "kernel size of the energy embedding")
     group.add_argument(
         "--n-speakers",
         type=positive_int,
         help="number of speakers, with a column of their numbers or names in the lists; 1: one voice, whatever the "
         "lists say (default: as many as the training list's column has)",
     )
-    _add(group, "speaker_emb_weight", "scale of the speaker embedding")
+    add("speaker_emb_weight", "scale of the speaker embedding")
     group.add_argument(
         "--pitch-mean-std-file",
         type=Path,
@@ -90,19 +88,20 @@ def add_training_arguments(parser: ArgumentParser) -> None:
     _add_loss_arguments(parser)
 
 
-def _add(group: argparse._ArgumentGroup, field: str, description: str) -> None:
-    default = getattr(_DEFAULTS, field)
-    kind = positive_int if isinstance(default, int) else float
-    group.add_argument(option_of(field), type=kind, default=default, help=description)
+def _add(
+    group: argparse._ArgumentGroup, field: str, text: str, *aliases: str, defaults: Any, whole: Number, real: Number
+) -> None:
+    """The option of a field of ``defaults``, read by ``whole`` if that is an int, else by ``real``."""
+    default = getattr(defaults, field)
+    kind = whole if isinstance(default, int) else real
+    group.add_argument(option_of(field), *aliases, type=kind, default=default, help=text)
 
 
 def _add_alignment_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("FastPitch 1.1", "lists of wavs/a.wav|text or mels/a.pt|pitch/a.pt|text")
-    for option, description in (
-        ("--learned-alignment", "learn the durations, from recordings (or their features) and transcripts alone"),
-        ("--energy-conditioning", "predict the energy of each symbol, and speak with it"),
-    ):
-        group.add_argument(option, action=argparse.BooleanOptionalAction, default=False, help=description)
+    switch = partial(group.add_argument, action=argparse.BooleanOptionalAction, default=False)
+    switch("--learned-alignment", help="learn the durations, from recordings (or their features) and transcripts alone")
+    switch("--energy-conditioning", help="predict the energy of each symbol, and speak with it")
     group.add_argument("--pitch-method", choices=METHODS, default="praat", help="estimates the pitch of recordings")
     group.add_argument(
         "--pitch-cache",
@@ -113,26 +112,21 @@ def _add_alignment_arguments(parser: ArgumentParser) -> None:
 
 def _add_loss_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("FastPitch's losses")
-    defaults = LossScales()
-    for name, description in (
-        ("dur_predictor_loss_scale", "weight of the duration loss"),
-        ("pitch_predictor_loss_scale", "weight of the pitch loss"),
-        ("energy_predictor_loss_scale", "weight of the energy loss"),
-        ("attn_loss_scale", "weight of the alignment's loss"),
-        ("kl_loss_weight", "final weight of the loss between soft and hard alignment"),
-        ("kl_loss_start_epoch", "epoch after which that loss begins"),
-        ("kl_loss_warmup_epochs", "epochs in which its weight rises"),
-    ):
-        default = getattr(defaults, name)
-        options = [option_of(name), *(["--duration-predictor-loss-scale"] if name.startswith("dur_") else [])]
-        kind = non_negative_int if isinstance(default, int) else non_negative_float
-        group.add_argument(*options, type=kind, default=default, help=description)
+    add = partial(_add, group, defaults=LossScales(), whole=non_negative_int, real=non_negative_float)
+    add("dur_predictor_loss_scale", "weight of the duration loss", "--duration-predictor-loss-scale")
+    add("pitch_predictor_loss_scale", "weight of the pitch loss")
+    add("energy_predictor_loss_scale", "weight of the energy loss")
+    add("attn_loss_scale", "weight of the alignment's loss")
+    add("kl_loss_weight", "final weight of the loss between soft and hard alignment")
+    add("kl_loss_start_epoch", "epoch after which that loss begins")
+    add("kl_loss_warmup_epochs", "epochs in which its weight rises")
 
 
 def _options_of_voice(path: Path) -> dict[str, Any]:
     """Architecture and text front end of a checkpoint as defaults of options, by destination."""
     voice = read_voice(path)
-    architecture = {name: value for name, value in vars(voice.config).items() if name not in _DERIVED}
+    of_data = ("n_mel_channels", "n_speakers")
+    architecture = {name: value for name, value in vars(voice.config).items() if name not in of_data}
     return architecture | options_of_text(voice.text)
 
 
@@ -150,7 +144,8 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
         _check_defaults(args, _RECORDING_OPTIONS, "is for lists of recordings; the features of this list have pitch")
     voice = None if args.from_checkpoint is None else read_voice(args.from_checkpoint)
     audio = _audio_config(args, entries, voice)
-    text = text_config_from_args(args, speakers=speaker_names(entries, args.n_speakers, known=known_speakers(voice)))
+    known = () if voice is None else voice.speaker_names
+    text = text_config_from_args(args, speakers=speaker_names(entries, args.n_speakers, known=known))
     options = TrainingOptions(
         architecture=_model_config(args, audio, text),
         losses=LossScales(**_values(args, LossScales)),
@@ -185,10 +180,9 @@ def _check_defaults(args: argparse.Namespace, defaults: dict[str, Any], reason: 
 
 def _audio_config(args: argparse.Namespace, entries: list[FilelistEntry], voice: InitialVoice | None) -> AudioConfig:
     """What the stored mels are; or for recordings, what the voice to start from makes, if there is one."""
+    base = None if voice is None else voice.checkpoint.audio
     if "wav" not in entries[0].fields:
         base = features_config(args.dataset_path / "mels")
-    else:
-        base = None if voice is None else voice.checkpoint.audio
     audio = audio_config_from_args(args, base=base)
     if voice is not None:
         check_audio(voice, audio)
@@ -198,15 +192,15 @@ def _audio_config(args: argparse.Namespace, entries: list[FilelistEntry], voice:
 def _model_config(args: argparse.Namespace, audio: AudioConfig, text: TextConfig) -> ModelConfig:
     front_end = TextFrontEnd(text)
     n_speakers = args.n_speakers or max(1, len(text.speakers))
-    return ModelConfig(
-        **{name: value for name, value in _values(args, ModelConfig).items() if name not in _DERIVED},
-        n_mel_channels=audio.n_mels,
-        symbol_type=text.input_type,
-        n_symbols=front_end.n_symbols,
-        padding_idx=front_end.padding_id,
-        n_speakers=n_speakers,
-        pitch_statistics_per_speaker=args.learned_alignment and n_speakers > 1,
-    )
+    derived = {
+        "n_mel_channels": audio.n_mels,
+        "symbol_type": text.input_type,
+        "n_symbols": front_end.n_symbols,
+        "padding_idx": front_end.padding_id,
+        "n_speakers": n_speakers,
+        "pitch_statistics_per_speaker": args.learned_alignment and n_speakers > 1,
+    }
+    return ModelConfig(**_values(args, ModelConfig) | derived)
 
 
 def model_config(

@@ -1,6 +1,6 @@
 """FastPitch's training data: mels, pitch, text and maybe durations of a list, and batches of them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,9 +13,8 @@ from common.config import AudioConfig, TextConfig
 from common.data.features import shape_error
 from common.data.filelist import FilelistEntry
 from common.data.transcripts import Transcripts
-from common.distributed import Gather, Result
+from common.distributed import Gather, Ranks
 from common.errors import InputError
-from common.progress import progress
 from fastpitch.batch import FastPitchBatch
 from fastpitch.features import FeatureSource, RecordedFeatures, StoredFeatures
 from fastpitch.model import FastPitch, ModelConfig
@@ -84,11 +83,7 @@ class FastPitchDataset:
         return len(self._entries)
 
     def __getitem__(self, index: int) -> FastPitchUtterance:
-        """Load and check one utterance.
-
-        Raises:
-            InputError: a file is missing or broken, or the files do not fit each other or the text.
-        """
+        """Load one utterance; raises InputError where files are broken or do not fit each other or the text."""
         return self._load(index, self._tokens[index])
 
     def draw(self, index: int, *, epoch: int) -> FastPitchUtterance:
@@ -118,15 +113,20 @@ class FastPitchDataset:
         """Pad utterances, in the order they come, into one batch."""
         token_lengths, mel_lengths = [len(item.tokens) for item in items], [item.mel.size(1) for item in items]
         speakers = [item.speaker for item in items if item.speaker is not None]
+
+        def padded(field: str) -> Tensor | None:
+            rows = [getattr(item, field) for item in items]
+            return None if rows[0] is None else pad_sequence(rows, batch_first=True)
+
         return FastPitchBatch(
             names=tuple(item.name for item in items),
             tokens=pad_sequence([item.tokens for item in items], batch_first=True),
             token_lengths=torch.tensor(token_lengths),
             mels=pad_sequence([item.mel.t() for item in items], batch_first=True).transpose(1, 2).contiguous(),
             mel_lengths=torch.tensor(mel_lengths),
-            durations=_padded([item.durations for item in items]),
-            pitch=_padded([item.pitch for item in items]),
-            pitch_frames=_padded([item.pitch_frames for item in items]),
+            durations=padded("durations"),
+            pitch=padded("pitch"),
+            pitch_frames=padded("pitch_frames"),
             prior=padded_priors(mel_lengths, token_lengths) if items[0].durations is None else None,
             speakers=torch.tensor(speakers) if speakers else None,
         )
@@ -189,16 +189,9 @@ def teacher_forced_dataset(
     )
     if "durations" not in entries[0].fields:
         network = networks["fastpitch"]
-        measure_pitch(network, source, dataset.speakers, gather=_gather_alone, n_workers=None)
+        measure_pitch(network, source, dataset.speakers, gather=Ranks().gather_over, n_workers=None)
         dataset.normalize_pitch_as(network)
     return dataset
-
-
-def _gather_alone(
-    n_items: int, compute: Callable[[Sequence[int]], Iterator[Result]], *, description: str
-) -> list[Result]:
-    """`Gather` of one process."""
-    return list(progress(compute(range(n_items)), total=n_items, desc=description, unit="utterances"))
 
 
 def _source(
@@ -208,8 +201,3 @@ def _source(
         return StoredFeatures(folder, entries, audio=audio)
     kept = PitchCache(cache or folder / PITCH_CACHE, audio, method=method)
     return RecordedFeatures(folder, entries, audio=audio, cache=kept)
-
-
-def _padded(rows: list[Tensor | None]) -> Tensor | None:
-    given = [row for row in rows if row is not None]
-    return pad_sequence(given, batch_first=True) if given else None

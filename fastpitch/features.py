@@ -27,10 +27,7 @@ class Features:
 
 class StoredFeatures:
     """Files of a list ``mels/a.pt|pitch/a.pt|text`` or ``mels/a.pt|durations/a.pt|pitch_char/a.pt|text``, as
-    extract_mels.py writes them.
-
-    Raises:
-        InputError: a mel is missing, or the features were made with other audio settings than ``audio``.
+    extract_mels.py writes them. Raises InputError where a mel is missing or made with other settings than ``audio``.
     """
 
     def __init__(self, folder: Path, entries: Sequence[FilelistEntry], *, audio: AudioConfig) -> None:
@@ -74,8 +71,7 @@ class StoredFeatures:
 class RecordedFeatures:
     """Features of a list ``wavs/a.wav|text``: mels are computed each time, pitch is kept in ``cache``.
 
-    Raises:
-        InputError: a recording is missing, too short, or not as ``audio`` says.
+    Raises InputError where a recording is missing, too short, or not as ``audio`` says.
     """
 
     def __init__(

@@ -20,7 +20,6 @@ from fastpitch.training_list import shown
 _SYMBOLS = "encoder.word_emb.weight"
 _SPEAKERS = "speaker_emb.weight"
 _OPTIONAL_PARTS = ("attention", "energy_predictor", "energy_emb")  # all others are in every FastPitch
-_MOST_SHOWN = 6  # names in a message
 
 
 def set_up_networks(
@@ -28,8 +27,7 @@ def set_up_networks(
 ) -> list[str]:
     """Give a ``new`` model the weights of the voice to start from, and the pitch statistics that are given.
 
-    With statistics in the model its pitch can be given in Hz at inference. A learned alignment has them measured
-    where none are given (`fastpitch.data_function.compute_statistics`). Returns lines that say what is new.
+    With a learned alignment, statistics that are not given are measured later. Returns lines that say what is new.
 
     Raises:
         InputError: no file of statistics is given or found, or it holds none, or the weights do not fit.
@@ -75,22 +73,8 @@ def read_voice(path: Path) -> InitialVoice:
     return InitialVoice(path, checkpoint.text, checkpoint, config)
 
 
-def known_speakers(voice: InitialVoice | None) -> tuple[str, ...]:
-    """Names of a voice's speakers in order of their ids; those that had numbers alone are named by these."""
-    if voice is None:
-        return ()
-    names = voice.text.speakers
-    if voice.config.n_speakers == 1:
-        return names[:1]
-    return (*names, *(str(number) for number in range(len(names), voice.config.n_speakers)))
-
-
 def check_audio(voice: InitialVoice, audio: AudioConfig) -> None:
-    """Refuse to start from a voice that makes other mel-spectrograms, listing each field that differs.
-
-    Raises:
-        CheckpointError: they differ in more than what the checkpoint does not record.
-    """
+    """Refuse by CheckpointError a voice whose recorded audio settings differ from ``audio``, listing each of them."""
     recorded = replace(voice.checkpoint.audio, **{name: getattr(audio, name) for name in voice.checkpoint.assumed})
     if lines := differences(recorded, audio, names=(str(voice.path), "these options and data")):
         raise CheckpointError(f"{voice.path} makes other mel-spectrograms: {'; '.join(lines)}")
@@ -102,10 +86,7 @@ def start_from(network: FastPitch, voice: InitialVoice, *, text: TextConfig, spe
     A symbol or speaker that the voice knows keeps its vector, whatever its new id is; a new one starts from the mean
     of the others. Parts that the voice has not keep their new weights. EMA weights are taken where there are any.
     Speakers who are not in ``speaking``, the training list's, keep their pitch statistics; those of the others are
-    left to be measured. Returns lines that say what is new.
-
-    Raises:
-        CheckpointError: its weights do not fit.
+    left to be measured. Returns lines that say what is new; raises CheckpointError where weights do not fit.
     """
     given = (voice.checkpoint.ema or voice.checkpoint.networks)["fastpitch"]
     new = network.state_dict()
@@ -116,14 +97,16 @@ def start_from(network: FastPitch, voice: InitialVoice, *, text: TextConfig, spe
     state = {key: value for key, value in given.items() if key.split(".")[0] not in left_out}
     state |= {key: value for key, value in new.items() if key.split(".")[0] in absent}
     before, after = TextFrontEnd(voice.text), TextFrontEnd(text)
-    state[_SYMBOLS], names = _rows(given[_SYMBOLS], after.symbols, known=before.symbols, leave_out=before.padding_id)
+    state[_SYMBOLS], new_symbols = _rows(
+        given[_SYMBOLS], after.symbols, known=before.symbols, what="symbols", leave_out=before.padding_id
+    )
     state[_SYMBOLS][after.padding_id] = 0.0
-    lines += _new_names("symbols", names)
-    known, table = known_speakers(voice), state.pop(_SPEAKERS, None)
+    lines += new_symbols
+    known, table = voice.speaker_names, state.pop(_SPEAKERS, None)
     if _SPEAKERS in new and table is not None:
         unnamed = [""] * (len(new[_SPEAKERS]) - len(text.speakers))
-        state[_SPEAKERS], names = _rows(table, [*text.speakers, *unnamed], known=known)
-        lines += _new_names("speakers", [name for name in names if name])
+        state[_SPEAKERS], new_speakers = _rows(table, [*text.speakers, *unnamed], known=known, what="speakers")
+        lines += new_speakers
     elif _SPEAKERS in new:  # a voice without a table speaks as with a vector of zeros
         state[_SPEAKERS] = torch.zeros_like(new[_SPEAKERS])
         lines.append(f"a table of {len(new[_SPEAKERS])} speakers begins with zeros")
@@ -137,20 +120,15 @@ def start_from(network: FastPitch, voice: InitialVoice, *, text: TextConfig, spe
 
 
 def _rows(
-    table: Tensor, names: Sequence[str], *, known: Sequence[str], leave_out: int | None = None
+    table: Tensor, names: Sequence[str], *, known: Sequence[str], what: str, leave_out: int | None = None
 ) -> tuple[Tensor, list[str]]:
-    """Rows of ``table`` (N, C), of the ``known`` names, for ``names``: (len(names), C), and the names that are new.
+    """Rows of ``table`` (N, C), of the ``known`` names, for ``names``: (len(names), C), and the line that says ``what``
+    is new, if anything is.
 
-    A new name has the mean of all rows but ``leave_out``.
+    A new name, or an empty one, has the mean of all rows but ``leave_out``.
     """
     places = {name: place for place, name in reversed(list(enumerate(known)))}
-    others = [place for place in range(len(table)) if place != leave_out]
-    mean = table[others].double().mean(0).to(table.dtype)
+    mean = table[[place for place in range(len(table)) if place != leave_out]].double().mean(0).to(table.dtype)
     rows = torch.stack([table[places[name]] if name in places else mean for name in names])
-    return rows, [name for name in names if name not in places]
-
-
-def _new_names(what: str, names: Sequence[str]) -> list[str]:
-    """The line that names what is new, if anything is."""
-    quoted = shown([repr(name) for name in names], most=_MOST_SHOWN)
-    return [f"new {what}, from the mean of the others: {quoted}"] if names else []
+    new = [repr(name) for name in names if name and name not in places]
+    return rows, [f"new {what}, from the mean of the others: {shown(new, most=6)}"] if new else []

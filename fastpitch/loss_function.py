@@ -9,13 +9,25 @@ from common.config import AudioConfig
 from common.nn.alignment_metrics import diagonality, unattended_tokens
 from common.nn.layers import mask_from_lengths
 from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
-from fastpitch.aligner import Alignment, binarization_sum, forward_sum_losses
+from fastpitch.aligner import binarization_sum, forward_sum_losses
 from fastpitch.batch import FastPitchBatch
 from fastpitch.model import FastPitch, FastPitchOutput
 from fastpitch.options import LossScales, TrainingOptions
 
 _PHASE = "fastpitch"
 _N_EXAMPLES = 2
+_LABELS = {  # on stdout
+    "mel_loss": "mel loss",
+    "duration_predictor_loss": "dur loss",
+    "pitch_loss": "pitch loss",
+    "energy_loss": "energy loss",
+    "attn_loss": "attn loss",
+    "kl_loss": "kl loss",
+    "attention_diagonality": "diagonality",
+    "unattended_tokens": "unattended",
+}
+_TERMS_PER_TOKEN = ("duration_predictor_loss", "pitch_loss", "energy_loss", "duration_error", "pitch_error")
+_TERMS_OF_ALIGNMENT = {"attn_loss", "kl_loss", "attention_diagonality", "unattended_tokens"}
 
 
 class FastPitchObjective(Objective):
@@ -32,35 +44,27 @@ class FastPitchObjective(Objective):
 
     def __init__(self, losses: LossScales | None = None, *, energy: bool = False, alignment: bool = False) -> None:
         """``energy`` and ``alignment``: whether the model has energy conditioning and a learned alignment."""
-        self._losses = LossScales() if losses is None else losses
+        self._losses = losses or LossScales()
         self._has_energy, self._has_alignment = energy, alignment
-        shown = {"mel_loss": "mel loss", "duration_predictor_loss": "dur loss", "pitch_loss": "pitch loss"}
-        if energy:
-            shown["energy_loss"] = "energy loss"
-        if alignment:
-            shown |= {"attn_loss": "attn loss", "kl_loss": "kl loss"}
-            shown |= {"attention_diagonality": "diagonality", "unattended_tokens": "unattended"}
-        self.log_style = LogStyle(shown)
+        self._absent = (set() if energy else {"energy_loss"}) | (set() if alignment else _TERMS_OF_ALIGNMENT)
+        self.log_style = LogStyle({term: label for term, label in _LABELS.items() if term not in self._absent})
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
-        losses = self._losses
-        weights = {"mel_loss": 1.0, "duration_predictor_loss": losses.dur_predictor_loss_scale}
-        weights["pitch_loss"] = losses.pitch_predictor_loss_scale
-        if self._has_energy:
-            weights["energy_loss"] = losses.energy_predictor_loss_scale
-        if self._has_alignment:
-            weights |= {"attn_loss": losses.attn_loss_scale, "kl_loss": losses.kl_loss_scale(epoch)}
-        return weights
+        weights = {
+            "mel_loss": 1.0,
+            "duration_predictor_loss": self._losses.dur_predictor_loss_scale,
+            "pitch_loss": self._losses.pitch_predictor_loss_scale,
+            "energy_loss": self._losses.energy_predictor_loss_scale,
+            "attn_loss": self._losses.attn_loss_scale,
+            "kl_loss": self._losses.kl_loss_scale(epoch),
+        }
+        return {term: weight for term, weight in weights.items() if term not in self._absent}
 
     def counts(self, phase: str, batch: FastPitchBatch) -> dict[str, Tensor]:
         n_tokens, n_frames = batch.token_lengths.sum(), batch.mel_lengths.sum()
-        per_token = ("duration_predictor_loss", "pitch_loss", "duration_error", "pitch_error")
-        counts = {"mel_loss": n_frames * batch.mels.size(1)} | dict.fromkeys(per_token, n_tokens)
-        if self._has_energy:
-            counts["energy_loss"] = n_tokens
-        if self._has_alignment:
-            counts |= {"attn_loss": _n_utterances(batch), "kl_loss": n_frames}
-        return counts
+        counts = {"mel_loss": n_frames * batch.mels.size(1), "attn_loss": _n_utterances(batch), "kl_loss": n_frames}
+        counts |= dict.fromkeys(_TERMS_PER_TOKEN, n_tokens)
+        return {term: count for term, count in counts.items() if term not in self._absent}
 
     def numerators(self, phase: str, networks: Networks, batch: FastPitchBatch) -> dict[str, Tensor]:
         return self._sums(_teacher_forced(networks, batch), batch)
@@ -130,29 +134,28 @@ def _n_utterances(batch: FastPitchBatch) -> Tensor:
 
 def _example(out: FastPitchOutput, batch: FastPitchBatch, index: int) -> Example:
     n_frames, n_tokens = int(batch.mel_lengths[index]), int(batch.token_lengths[index])
-    curves = {"pitch": (out.target_pitch, out.pitch), "duration": (out.target_durations, out.durations)}
-    if out.energy is not None:
-        curves["energy"] = (out.target_energy, out.energy)
+    mels = {"target": batch.mels, "predicted": out.mel}
+    curves = {
+        "pitch": {"target": out.target_pitch, "predicted": out.pitch},
+        "duration": {"target": out.target_durations, "predicted": out.durations},
+        "energy": {"target": out.target_energy, "predicted": out.energy},
+    }
+    alignments = {}  # (F, L) weights: the attention of frames, and the path that gives the durations
+    if out.alignment is not None:
+        path = out.alignment.path[index, :n_frames]
+        alignments["soft attention"] = out.alignment.log_attention[index, :n_frames, :n_tokens].float().exp().cpu()
+        alignments["hard alignment"] = torch.nn.functional.one_hot(path, n_tokens).float().cpu()
+
+    def cut(values: Tensor, n: int) -> Tensor:
+        return values[index, ..., :n].float().cpu()
+
     return Example(
-        name=batch.names[index],
-        mels={
-            label: mels[index, :, :n_frames].float().cpu()
-            for label, mels in (("target", batch.mels), ("predicted", out.mel))
-        },
+        batch.names[index],
+        {label: cut(values, n_frames) for label, values in mels.items()},
         curves={
-            name: {
-                label: values[index, :n_tokens].float().cpu()
-                for label, values in zip(("target", "predicted"), pair)
-                if values is not None
-            }
+            name: {label: cut(values, n_tokens) for label, values in pair.items() if values is not None}
             for name, pair in curves.items()
+            if pair["predicted"] is not None
         },
-        alignments={} if out.alignment is None else _alignments(out.alignment, index, n_frames, n_tokens),
+        alignments=alignments,
     )
-
-
-def _alignments(alignment: Alignment, index: int, n_frames: int, n_tokens: int) -> dict[str, Tensor]:
-    """Weights (F, L) of one utterance: the attention of its frames, and the path that gives the durations."""
-    soft = alignment.log_attention[index, :n_frames, :n_tokens].float().exp()
-    hard = torch.nn.functional.one_hot(alignment.path[index, :n_frames], n_tokens)
-    return {"soft attention": soft.cpu(), "hard alignment": hard.float().cpu()}

@@ -3,8 +3,8 @@
 Version 1.1, with a learned alignment and energy, is the same network with two more parts.
 """
 
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -183,47 +183,33 @@ class FastPitch(nn.Module):
         return mel.transpose(1, 2), lengths
 
     @torch.jit.unused
-    def forward(
-        self,
-        tokens: Tensor,
-        token_lengths: Tensor,
-        *,
-        speakers: Tensor | None = None,
-        durations: Tensor | None = None,
-        pitch: Tensor | None = None,
-        pitch_frames: Tensor | None = None,
-        mels: Tensor | None = None,
-        mel_lengths: Tensor | None = None,
-        prior: Tensor | None = None,
-        n_frames: int | None = None,
-        pace: float = 1.0,
-        max_duration: float = 75.0,
-    ) -> FastPitchOutput:
-        """Mels for tokens (B, L), with given ``durations`` and ``pitch`` (B, L) or, where None, predicted ones.
+    def forward(self, batch: FastPitchBatch, *, pace: float = 1.0, max_duration: float = 75.0) -> FastPitchOutput:
+        """Mels (B, n_mels, F) of a batch's texts, padded as its own, with its durations, pitch and energy.
 
-        Where ``durations`` are None and ``mels`` (B, n_mels, F) are given, a model with an aligner aligns the two,
-        with ``prior`` (B, F, L). ``pitch_frames`` (B, F) and the energy of ``mels`` are averaged over each token's
-        frames. ``n_frames`` is the padded length F of the mels to compare with.
+        A model with an aligner aligns a batch without durations; pitch and energy are averaged over each token's
+        frames. What the batch does not give is predicted.
         """
-        encoded, log_durations, predicted_pitch = self.encode(tokens, token_lengths, speakers)
-        predicted = durations_from_logs(log_durations, max_duration)
-        alignment = None
-        if durations is None and mels is not None and self.attention is not None:
-            alignment = self.attention(mels, mel_lengths, self.encoder.word_emb(tokens), token_lengths, prior)
+        encoded, log_durations, predicted_pitch = self.encode(batch.tokens, batch.token_lengths, batch.speakers)
+        predicted_durations = durations_from_logs(log_durations, max_duration)
+        durations, pitch, energy, alignment = batch.durations, batch.pitch, None, None
+        if durations is None and self.attention is not None:
+            embedded = self.encoder.word_emb(batch.tokens)
+            alignment = self.attention(batch.mels, batch.mel_lengths, embedded, batch.token_lengths, batch.prior)
             durations = alignment.durations
-        if pitch is None and pitch_frames is not None and durations is not None:
-            pitch = means_over_tokens(pitch_frames, durations)
-        encoded, predicted_energy = self.add_pitch(encoded, token_lengths, predicted_pitch if pitch is None else pitch)
-        energy = None
-        if self.energy_emb is not None and mels is not None and durations is not None:
-            energy = energies_of_tokens(mels, durations)
-        frames = frames_per_token(predicted if durations is None else durations, pace)
+        if pitch is None and batch.pitch_frames is not None and durations is not None:
+            pitch = means_over_tokens(batch.pitch_frames, durations)
+        if self.energy_emb is not None and durations is not None:
+            energy = energies_of_tokens(batch.mels, durations)
+        encoded, predicted_energy = self.add_pitch(
+            encoded, batch.token_lengths, predicted_pitch if pitch is None else pitch
+        )
+        frames = frames_per_token(predicted_durations if durations is None else durations, pace)
         decoded_energy = predicted_energy if energy is None else energy
-        mel, lengths = self.decode(encoded, token_lengths, decoded_energy, frames, n_frames)
+        mel, lengths = self.decode(encoded, batch.token_lengths, decoded_energy, frames, batch.mels.size(2))
         return FastPitchOutput(
             mel,
             lengths,
-            predicted,
+            predicted_durations,
             frames,
             predicted_pitch,
             predicted_energy,
@@ -236,24 +222,11 @@ class FastPitch(nn.Module):
 
     @torch.jit.unused
     def teacher_forced(self, batch: FastPitchBatch) -> FastPitchOutput:
-        """Mels (B, n_mels, F) of a batch's texts with its own durations, pitch and energy, in step with ``batch.mels``.
-
-        A model with an aligner aligns a batch without durations.
-        """
-        return self(
-            batch.tokens,
-            batch.token_lengths,
-            speakers=batch.speakers,
-            durations=batch.durations,
-            pitch=batch.pitch,
-            pitch_frames=batch.pitch_frames,
-            mels=batch.mels,
-            mel_lengths=batch.mel_lengths,
-            prior=batch.prior,
-            n_frames=batch.mels.size(2),
-        )
+        """As `forward`; what every text-to-mel model offers."""
+        return self(batch)
 
     @torch.jit.unused
+    @torch.no_grad()
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
         """Speak tokens (B, L) of ``lengths`` (B,): each utterance as if it were alone.
 
@@ -261,7 +234,35 @@ class FastPitch(nn.Module):
             InputError: a speaker the model does not have, a pitch transform it has no statistics for, or an energy
                 where it has none.
         """
-        return _infer(self, tokens, lengths, controls)
+        controls = Controls() if controls is None else controls
+        if not controls.pace > 0:
+            raise InputError(f"pace {controls.pace}: expected a number above 0")
+        speakers = self._speakers(controls.speaker, tokens)
+        encoded, log_durations, pitch = self.encode(tokens, lengths, speakers)
+        durations = durations_from_logs(log_durations, controls.max_duration)
+        frames = frames_per_token(durations if controls.durations is None else controls.durations, controls.pace)
+        if controls.pitch_transform is not None:
+            mean, std = self.pitch_mean[0], self.pitch_std[0]
+            if speakers is not None and len(self.pitch_mean) > 1:
+                mean, std = self.pitch_mean[speakers].unsqueeze(1), self.pitch_std[speakers].unsqueeze(1)
+            pitch = controls.pitch_transform(pitch, lengths, mean, std)
+        encoded, energy = self.add_pitch(encoded, lengths, pitch if controls.pitch is None else controls.pitch)
+        if energy is None and (controls.energy is not None or controls.energy_transform is not None):
+            raise InputError("this model predicts no energy (it was trained without --energy-conditioning)")
+        if energy is not None and controls.energy_transform is not None:
+            energy = controls.energy_transform(energy, lengths)
+        decoded_energy = energy if controls.energy is None else controls.energy
+        mel, mel_lengths = self.decode(encoded, lengths, decoded_energy, frames, None)
+        return MelOutput(mel, mel_lengths, durations, frames, pitch, energy, log_durations)
+
+    @torch.jit.unused
+    def _speakers(self, speaker: int | Tensor, tokens: Tensor) -> Tensor | None:
+        """Speaker ids (B,) of a batch, None for a model of one voice."""
+        if isinstance(speaker, int):
+            if not 0 <= speaker < self.n_speakers:
+                raise InputError(f"speaker {speaker}: this checkpoint has speakers 0 to {self.n_speakers - 1}")
+            speaker = torch.full((tokens.size(0),), speaker, device=tokens.device)
+        return None if self.n_speakers == 1 else speaker
 
     @torch.jit.unused
     def prepare_for_inference(self) -> None:
@@ -275,16 +276,12 @@ class FastPitch(nn.Module):
         self.pitch_std.fill_(statistics.std)
 
 
-class ScriptedFastPitch(nn.Module):
-    """FastPitch's ``infer``, for any batch size, length and controls, with the network compiled to TorchScript."""
-
-    def __init__(self, network: FastPitch) -> None:
-        super().__init__()
-        self.script = torch.jit.script(network.eval())
-
-    def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
-        """As `FastPitch.infer`."""
-        return _infer(self.script, tokens, lengths, controls)
+def to_torchscript(network: FastPitch) -> FastPitch:
+    """A FastPitch of the same weights whose ``infer`` calls TorchScript, for any batch size, length and controls."""
+    script, scripted = torch.jit.script(network.eval()), copy(network)
+    for step in ("encode", "add_pitch", "decode"):
+        setattr(scripted, step, getattr(script, step))
+    return scripted
 
 
 def build_networks(
@@ -303,31 +300,6 @@ def build_networks(
                 f"the model reads {config.n_symbols} symbols, symbol set {text.symbol_set} has {n_symbols}"
             )
     return {"fastpitch": FastPitch(config)}
-
-
-@torch.no_grad()
-def _infer(network: Any, tokens: Tensor, lengths: Tensor, controls: Controls | None) -> MelOutput:
-    """Inference with the methods of ``network``, a FastPitch or its TorchScript, which has no type of its own."""
-    controls = Controls() if controls is None else controls
-    if not controls.pace > 0:
-        raise InputError(f"pace {controls.pace}: expected a number above 0")
-    speakers = _speakers(controls.speaker, network.n_speakers, tokens)
-    encoded, log_durations, pitch = network.encode(tokens, lengths, speakers)
-    durations = durations_from_logs(log_durations, controls.max_duration)
-    frames = frames_per_token(durations if controls.durations is None else controls.durations, controls.pace)
-    if controls.pitch_transform is not None:
-        mean, std = network.pitch_mean[0], network.pitch_std[0]
-        if speakers is not None and len(network.pitch_mean) > 1:
-            mean, std = network.pitch_mean[speakers].unsqueeze(1), network.pitch_std[speakers].unsqueeze(1)
-        pitch = controls.pitch_transform(pitch, lengths, mean, std)
-    encoded, energy = network.add_pitch(encoded, lengths, pitch if controls.pitch is None else controls.pitch)
-    if energy is None and (controls.energy is not None or controls.energy_transform is not None):
-        raise InputError("this model predicts no energy (it was trained without --energy-conditioning)")
-    if energy is not None and controls.energy_transform is not None:
-        energy = controls.energy_transform(energy, lengths)
-    decoded_energy = energy if controls.energy is None else controls.energy
-    mel, mel_lengths = network.decode(encoded, lengths, decoded_energy, frames, None)
-    return MelOutput(mel, mel_lengths, durations, frames, pitch, energy, log_durations)
 
 
 def _transformer_config(config: ModelConfig, side: str) -> TransformerConfig:
@@ -361,12 +333,3 @@ def _predictor(config: ModelConfig, name: str) -> TemporalPredictor:
 def _embedding(n_channels: int, kernel_size: int) -> nn.Conv1d:
     """Channels for one value a token."""
     return nn.Conv1d(1, n_channels, kernel_size, padding=kernel_size // 2)
-
-
-def _speakers(speaker: int | Tensor, n_speakers: int, tokens: Tensor) -> Tensor | None:
-    """Speaker ids (B,) of a batch, None for a model of one voice."""
-    if isinstance(speaker, int):
-        if not 0 <= speaker < n_speakers:
-            raise InputError(f"speaker {speaker}: this checkpoint has speakers 0 to {n_speakers - 1}")
-        return None if n_speakers == 1 else torch.full((tokens.size(0),), speaker, device=tokens.device)
-    return None if n_speakers == 1 else speaker

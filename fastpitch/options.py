@@ -38,6 +38,12 @@ class InitialVoice:
     checkpoint: Checkpoint
     config: ModelConfig
 
+    @property
+    def speaker_names(self) -> tuple[str, ...]:
+        """Names of its speakers in order of their ids; those that had numbers alone are named by these."""
+        names, n_speakers = self.text.speakers, self.config.n_speakers
+        return names[:1] if n_speakers == 1 else (*names, *map(str, range(len(names), n_speakers)))
+
 
 @dataclass(frozen=True)
 class TrainingOptions:

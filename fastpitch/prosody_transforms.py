@@ -1,5 +1,6 @@
 """Changes of the predicted pitch and energy: flatten, invert, amplify, shift, or a function of your own."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -48,11 +49,13 @@ class _Transform:
             if value is not None and not abs(value) < float("inf"):
                 raise OptionError(f"--{self.quantity}-transform-{name} {value}: expected a finite number")
 
-    @property
-    def factor(self) -> float:
-        """What the distance from the mean is multiplied by."""
-        amplify = 1.0 if self.amplify is None else self.amplify
-        return (0.0 if self.flatten else 1.0) * (-1.0 if self.invert else 1.0) * amplify
+    def _apply(self, values: Tensor, lengths: Tensor, mean: Tensor, *, custom: Callable[..., Tensor]) -> Tensor:
+        """values (B, L) around ``mean``, lengths (B,) -> values (B, L)."""
+        if self.custom:
+            return custom(values, lengths)
+        factor = (0.0 if self.flatten else 1.0) * (-1.0 if self.invert else 1.0)
+        factor *= 1.0 if self.amplify is None else self.amplify
+        return mean + (values - mean) * factor + (self.shift or 0.0)
 
 
 class PitchTransform(_Transform):
@@ -67,22 +70,16 @@ class PitchTransform(_Transform):
 
     def __call__(self, pitch: Tensor, lengths: Tensor, mean: Tensor, std: Tensor) -> Tensor:
         """pitch (B, L) normalized, lengths (B,), mean and std in Hz, scalars or of each utterance's speaker (B, 1) ->
-        pitch (B, L), zero at padding.
-
-        Raises:
-            InputError: a transform in Hz, and the model has no pitch statistics.
+        pitch (B, L), zero at padding. Raises InputError for a transform in Hz where the model has no statistics.
         """
-        if self.needs_statistics and not (std > 0).all():
+        if not self.needs_statistics:
+            mean, std = torch.zeros_like(mean), torch.ones_like(std)
+        elif not (std > 0).all():
             raise InputError(
                 "this checkpoint holds no pitch statistics, so its pitch has no scale in Hz; train with "
                 "--pitch-mean-std-file, or leave out --pitch-transform-shift and --pitch-transform-custom"
             )
-        if self.custom:
-            pitch = (pitch_transform_custom(pitch * std + mean, lengths) - mean) / std
-        else:
-            pitch = pitch * self.factor
-            if self.shift is not None:
-                pitch = pitch + self.shift / std
+        pitch = (self._apply(pitch * std + mean, lengths, mean, custom=pitch_transform_custom) - mean) / std
         return torch.where(mask_from_lengths(lengths, pitch.size(1)), pitch, 0.0)
 
 
@@ -97,9 +94,5 @@ class EnergyTransform(_Transform):
     def __call__(self, energy: Tensor, lengths: Tensor) -> Tensor:
         """energy (B, L), lengths (B,) -> energy (B, L), zero at padding."""
         mask = mask_from_lengths(lengths, energy.size(1))
-        if self.custom:
-            energy = energy_transform_custom(energy, lengths)
-        else:
-            mean = (energy * mask).sum(1, keepdim=True) / lengths.unsqueeze(1)
-            energy = mean + (energy - mean) * self.factor + (self.shift or 0.0)
-        return torch.where(mask, energy, 0.0)
+        mean = (energy * mask).sum(1, keepdim=True) / lengths.unsqueeze(1)
+        return torch.where(mask, self._apply(energy, lengths, mean, custom=energy_transform_custom), 0.0)

@@ -29,10 +29,8 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
     """Layout of FastPitch's train.py: config, state_dict, ema_state_dict, optimizer, epoch, iteration, scaler; None for
     a file of another layout, by its keys.
 
-    Version 1.1 adds train_setup, the options it was trained with; its keys show the learned alignment.
-
-    Raises:
-        CheckpointError: a part is missing or damaged.
+    Version 1.1 adds train_setup, the options it was trained with; its keys show the learned alignment. Raises
+    CheckpointError where a part is missing or damaged.
     """
     given = payload.get("state_dict")
     if not isinstance(given, dict):

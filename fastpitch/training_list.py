@@ -9,7 +9,6 @@ from common.errors import InputError
 WITH_DURATIONS = ("mel", "durations", "pitch", "text")
 FEATURES = ("mel", "pitch", "text")  # pitch of each frame, Hz
 RECORDINGS = ("wav", "text")
-_LONGEST_LIST = 12  # names shown in a message
 
 
 def read_list(filelist: Path, *, learned_alignment: bool) -> list[FilelistEntry]:
@@ -44,10 +43,7 @@ def speaker_names(
 
     ``n_speakers`` None takes each different value of the column as a speaker's name, numbers among them. With a
     number, a column of numbers gives the ids themselves, and 1 ignores the column. ``known`` names, those of the
-    voice to start from, come first, whether the list has them or not.
-
-    Raises:
-        InputError: there are more names than ``n_speakers``.
+    voice to start from, come first, whether the list has them or not. Raises InputError for more than ``n_speakers``.
     """
     values = {entry.fields["speaker"] for entry in entries if "speaker" in entry.fields}
     if n_speakers is not None and not known and (n_speakers == 1 or all(value.isdecimal() for value in values)):
@@ -83,7 +79,7 @@ def speaker_id(entry: FilelistEntry, *, names: Sequence[str], n_speakers: int) -
     return int(value)
 
 
-def shown(names: Sequence[str], *, most: int = _LONGEST_LIST) -> str:
+def shown(names: Sequence[str], *, most: int = 12) -> str:
     """Names for a message, all of them unless they are more than ``most``."""
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + rest

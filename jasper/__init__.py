@@ -1,38 +1,33 @@
 """Jasper: speech to text by convolutions and connectionist temporal classification (arXiv:1904.03288)."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from torch import Tensor
-
-from common.recognition.recognizer import SpeechRecordings
+from common.recognition.recognizer import SpeechItem
 from common.registry import ModelSpec, RecognizerSpec, TrainingSpec
 from jasper import arg_parser, data_function, loss_function
 from jasper.arg_parser import InferenceOptions
+from jasper.manifest import select_entries
 from jasper.model import Jasper, ModelConfig, build_networks
 from jasper.published_checkpoints import read_published
-from jasper.recordings import JasperRecordings
-from jasper.text import normalize_transcript
-from jasper.waveform import trim_silence
+from jasper.waveform import load_recording, trim_silence
 
 
 def _open_speech(
-    options: InferenceOptions, config: ModelConfig, *, sources: Sequence[Path], folder: Path
-) -> SpeechRecordings:
-    settings = replace(options.dataset, sample_rate=config.features.sample_rate)
-    found = JasperRecordings(sources, folder=folder, settings=settings, labels=config.labels)
-    return SpeechRecordings(
-        names=[str(entry.original.path) for entry in found.entries],
-        durations=found.durations,
-        transcripts=[found.transcript(index) for index in range(len(found.entries))],
-        load=found.load,
-    )
-
-
-def _transcriber(network: Jasper, options: InferenceOptions) -> Callable[[Tensor, Tensor], list[str]]:
-    return partial(network.transcribe, pad_leading=options.pad_leading)
+    options: InferenceOptions, network: Jasper, *, sources: Sequence[Path], folder: Path
+) -> list[SpeechItem]:
+    labels, rate, settings = network.config.labels, network.config.features.sample_rate, options.dataset
+    load = partial(load_recording, sampling_rate=rate, trim=settings.trim_silence)
+    return [
+        SpeechItem(
+            name=str(entry.paths[0]),
+            duration=entry.duration,
+            reference=entry.normalized(settings, labels),
+            load=partial(load, entry.paths[0], where=entry.where),
+        )
+        for entry in select_entries(sources, folder=folder, settings=settings)
+    ]
 
 
 MODEL = ModelSpec(
@@ -50,12 +45,12 @@ MODEL = ModelSpec(
     inference=RecognizerSpec(
         parse=arg_parser.parse_inference,
         add_arguments=arg_parser.add_inference_arguments,
-        open_speech=_open_speech,
-        transcriber=_transcriber,
-        prepare=lambda wave, options: trim_silence(wave) if options.dataset.trim_silence else wave,
         default_options=InferenceOptions(),
-        normalize=lambda text, config: normalize_transcript(text, config.labels),
-        sampling_rate=lambda config: config.features.sample_rate,
+        open_speech=_open_speech,
+        prepare=lambda wave, options: trim_silence(wave) if options.dataset.trim_silence else wave,
+        transcribe=lambda network, waves, lengths, options: network.transcribe(
+            waves, lengths, pad_leading=options.pad_leading
+        ),
     ),
     read_published=read_published,
 )

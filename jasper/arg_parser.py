@@ -119,7 +119,7 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
         audio=settings.model.features.audio,
         text=None,
         optimization=Optimization(schedule, betas=_BETAS if args.optimizer == "novograd" else _ADAM_BETAS, eps=1e-8),
-        same_shapes=settings.train.dataset.pad_to_max_duration,
+        same_shapes=settings.train.audio_dataset.pad_to_max_duration,
     )
 
 

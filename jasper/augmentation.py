@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from jasper.checks import check_minimum, check_range
+from jasper.checks import check_minimum, check_ranges
 
 _STREAM = 1  # keeps these random numbers apart from others of the same seed, epoch and index
 _NOISE_SAMPLES = 2**16  # dither repeats after them; every utterance starts at a random position
@@ -26,8 +26,7 @@ class SpecAugment:
 
     def __post_init__(self) -> None:
         check_minimum(self, 0, *(one.name for one in fields(self)))
-        check_range(self, "freq")
-        check_range(self, "time")
+        check_ranges(self)
 
     @property
     def n_draws(self) -> int:
@@ -54,8 +53,7 @@ class CutoutAugment:
 
     def __post_init__(self) -> None:
         check_minimum(self, 0, *(one.name for one in fields(self)))
-        check_range(self, "freq")
-        check_range(self, "time")
+        check_ranges(self)
 
     @property
     def n_draws(self) -> int:

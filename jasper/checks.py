@@ -1,6 +1,7 @@
 """Checks of configuration values; each names the field, what it holds and what was expected."""
 
 import math
+from dataclasses import fields
 from typing import Any
 
 from common.errors import InputError
@@ -19,15 +20,10 @@ def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
         raise InputError(f"{name} {value!r}: expected one of {', '.join(choices)}")
 
 
-def check_range(config: Any, name: str, *, above: float = -math.inf) -> None:
-    """Raise InputError unless ``min_<name>`` and ``max_<name>`` are in that order and beyond ``above``."""
-    low, high = getattr(config, f"min_{name}"), getattr(config, f"max_{name}")
-    if not above < low <= high:
-        bound = "" if math.isinf(above) else f"{above} < "
-        raise InputError(f"min_{name} {low} and max_{name} {high}: expected {bound}min_{name} <= max_{name}")
-
-
-def check_probability(p: float) -> None:
-    """Raise InputError unless ``p`` lies between 0 and 1."""
-    if not 0 <= p <= 1:
-        raise InputError(f"p {p}: expected a probability, from 0 to 1")
+def check_ranges(config: Any, *, above: float = -math.inf) -> None:
+    """Raise InputError unless each ``min_<name>`` and its ``max_<name>`` are in that order and beyond ``above``."""
+    for name in (field.name.removeprefix("min_") for field in fields(config) if field.name.startswith("min_")):
+        low, high = getattr(config, f"min_{name}"), getattr(config, f"max_{name}")
+        if not above < low <= high:
+            bound = "" if math.isinf(above) else f"{above} < "
+            raise InputError(f"min_{name} {low} and max_{name} {high}: expected {bound}min_{name} <= max_{name}")

@@ -6,12 +6,9 @@ from dataclasses import dataclass, field
 from common.config import AudioConfig, from_plain
 from common.errors import InputError
 from jasper.augmentation import Augmentation
-from jasper.checks import check_choice, check_minimum, check_probability, check_range
+from jasper.checks import check_choice, check_minimum, check_ranges
 
-ACTIVATIONS = ("hardtanh", "relu", "selu")
 INITIALIZATIONS = ("xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal")
-WINDOWS = ("hann", "hamming", "blackman", "bartlett", "none")
-NORMALIZATIONS = ("per_feature", "all_features", "none")
 LABELS = (" ", *"abcdefghijklmnopqrstuvwxyz", "'")
 
 
@@ -38,8 +35,8 @@ class FeatureConfig:
     frame_splicing: int = 1  # neighboring frames that are stacked into one
 
     def __post_init__(self) -> None:
-        check_choice("window", self.window, WINDOWS)
-        check_choice("normalize", self.normalize, NORMALIZATIONS)
+        check_choice("window", self.window, ("hann", "hamming", "blackman", "bartlett", "none"))
+        check_choice("normalize", self.normalize, ("per_feature", "all_features", "none"))
         check_minimum(self, 1, "sample_rate", "n_filt", "frame_splicing")
         check_minimum(self, 0, "pad_align")
         if self.win_length < 2 or self.hop_length < 1:
@@ -145,7 +142,7 @@ class ModelConfig:
             object.__setattr__(self, "features", from_plain(FeatureConfig, self.features, where="features"))
         blocks = (from_plain(BlockConfig, one, where="blocks") if isinstance(one, dict) else one for one in self.blocks)
         object.__setattr__(self, "blocks", tuple(blocks))
-        check_choice("activation", self.activation, ACTIVATIONS)
+        check_choice("activation", self.activation, ("hardtanh", "relu", "selu"))
         check_choice("init", self.init, INITIALIZATIONS)
         check_choice("decoder.init", self.decoder_init, INITIALIZATIONS)
         if not self.blocks:
@@ -167,47 +164,42 @@ class ModelConfig:
         return n_frames
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Perturbation:
+    """A random change of a recording."""
+
+    p: float = 0.1  # probability that an utterance is changed
+    rng: None = None  # in published files, without a meaning
+
+    def __post_init__(self) -> None:
+        check_ranges(self, above=0 if isinstance(self, SpeedPerturbation) else -math.inf)
+        if not 0 <= self.p <= 1:
+            raise InputError(f"p {self.p}: expected a probability, from 0 to 1")
+
+
 @dataclass(frozen=True)
-class SpeedPerturbation:
+class SpeedPerturbation(_Perturbation):
     """Faster or slower speech, tempo and pitch together; a rate above 1 is faster."""
 
     min_rate: float = 0.85
     max_rate: float = 1.15
     discrete: bool = False  # one of min_rate, 1 and max_rate; else any between them
-    p: float = 0.1  # probability that an utterance is changed
-    rng: None = None  # in published files, without a meaning
-
-    def __post_init__(self) -> None:
-        check_range(self, "rate", above=0)
-        check_probability(self.p)
 
 
 @dataclass(frozen=True)
-class GainPerturbation:
+class GainPerturbation(_Perturbation):
     """Louder or softer speech."""
 
     min_gain_dbfs: float = -10
     max_gain_dbfs: float = 10
-    p: float = 0.1
-    rng: None = None  # in published files, without a meaning
-
-    def __post_init__(self) -> None:
-        check_range(self, "gain_dbfs")
-        check_probability(self.p)
 
 
 @dataclass(frozen=True)
-class ShiftPerturbation:
+class ShiftPerturbation(_Perturbation):
     """Earlier (positive) or later speech; the rest is filled with zeros."""
 
     min_shift_ms: float = -5.0
     max_shift_ms: float = 5.0
-    p: float = 0.1
-    rng: None = None  # in published files, without a meaning
-
-    def __post_init__(self) -> None:
-        check_range(self, "shift_ms")
-        check_probability(self.p)
 
 
 @dataclass(frozen=True)
@@ -240,11 +232,27 @@ class DatasetSettings:
 
 
 @dataclass(frozen=True)
-class InputSettings:
-    """One input section: recordings, and the augmentation of their features."""
+class FilterbankSettings(FeatureConfig, Augmentation):
+    """The features of recordings and their augmentation; ``filterbank_features`` in YAML, with published defaults."""
 
-    dataset: DatasetSettings
-    augmentation: Augmentation
+    sample_rate: int = 8000  # Hz
+    window: str = "hamming"
+    n_fft: int | None = None
+    pad_align: int = 8  # frames
+    max_duration: float = math.inf  # s
+    pad_to_max_duration: bool = False
+
+    def __post_init__(self) -> None:
+        FeatureConfig.__post_init__(self)
+        Augmentation.__post_init__(self)
+
+
+@dataclass(frozen=True)
+class InputSettings:
+    """How recordings of training or validation are read; ``input_train`` and ``input_val`` in YAML."""
+
+    audio_dataset: DatasetSettings
+    filterbank_features: FilterbankSettings
 
 
 @dataclass(frozen=True)

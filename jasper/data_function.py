@@ -14,10 +14,11 @@ from common.config import AudioConfig, TextConfig
 from common.data.batch import Batch
 from common.errors import InputError
 from jasper.arg_parser import TrainingOptions
+from jasper.augmentation import Augmentation
 from jasper.config import InputSettings, ModelConfig
-from jasper.recordings import JasperRecordings
+from jasper.manifest import Entry, select_entries
 from jasper.text import Labels
-from jasper.waveform import perturb
+from jasper.waveform import load_recording, perturb
 
 _STREAM = 2  # keeps these random numbers apart from those of the features' augmentation
 
@@ -62,19 +63,23 @@ class JasperDataset:
     def __init__(
         self, sources: Sequence[Path], *, folder: Path, settings: InputSettings, model: ModelConfig, seed: int = 0
     ) -> None:
-        self._settings = settings
+        self._dataset = settings.audio_dataset
+        self._augmentation: Augmentation = settings.filterbank_features
         self._model = model
         self._seed = seed
-        self._recordings = JasperRecordings(sources, folder=folder, settings=settings.dataset, labels=model.labels)
+        self._entries = select_entries(sources, folder=folder, settings=self._dataset)
+        self.lengths = [round(entry.duration * self._dataset.sample_rate) for entry in self._entries]  # samples
         labels = Labels(model.labels)
-        self._tokens = [self._encode(index, labels) for index in range(len(self._recordings))]
-        rate = settings.dataset.sample_rate
-        self.lengths = [round(seconds * rate) for seconds in self._recordings.durations]  # samples
-        for index, n_samples in enumerate(self.lengths):
-            self._check_aligns(index, n_samples)
+        self._tokens = [self._encode(entry, labels) for entry in self._entries]
+        for index, entry in enumerate(self._entries):
+            if not self._aligns(index, self.lengths[index]):
+                raise InputError(
+                    f"{entry.name}: {entry.duration:.2f} s are too short for its transcript {entry.transcript!r}; "
+                    "correct it, or leave the utterance out"
+                )
 
     def __len__(self) -> int:
-        return len(self._recordings)
+        return len(self._entries)
 
     def __getitem__(self, index: int) -> JasperUtterance:
         """The original recording, trimmed.
@@ -82,22 +87,20 @@ class JasperDataset:
         Raises:
             InputError: it is broken, or too short for its transcript.
         """
-        return JasperUtterance(self._name(index), self._original(index), self._tokens[index])
+        return JasperUtterance(self._entries[index].name, self._original(index), self._tokens[index])
 
     def draw(self, index: int, *, epoch: int) -> JasperUtterance:
         """One of the recordings, perturbed; the original where that would be too short for the transcript."""
         random = np.random.default_rng((self._seed, epoch, index, _STREAM))
-        dataset = self._settings.dataset
-        entry = self._recordings.entries[index]
-        recording = entry.original
-        if not dataset.ignore_offline_speed_perturbation:
-            recording = entry.recordings[int(random.integers(len(entry.recordings)))]
-        wave = self._recordings.load(index, recording=recording)
-        wave = perturb(wave, dataset, random, longest=self._padded_length)
+        entry = self._entries[index]
+        ignores_copies = self._dataset.ignore_offline_speed_perturbation
+        path = entry.paths[0 if ignores_copies else int(random.integers(len(entry.paths)))]
+        wave = self._load(path, entry, trim=self._dataset.trim_silence)
+        wave = perturb(wave, self._dataset, random, longest=self._padded_length)
         if not self._aligns(index, len(wave)):
             wave = self._original(index)
-        draws = self._settings.augmentation.draw(seed=self._seed, epoch=epoch, index=index)
-        return JasperUtterance(self._name(index), wave, self._tokens[index], draws)
+        draws = self._augmentation.draw(seed=self._seed, epoch=epoch, index=index)
+        return JasperUtterance(entry.name, wave, self._tokens[index], draws)
 
     def collate(self, items: list[JasperUtterance]) -> JasperBatch:
         """Pad utterances, in the order they come, into one batch."""
@@ -118,14 +121,11 @@ class JasperDataset:
     @property
     def _padded_length(self) -> int | None:
         """Samples that every batch is padded to; None: those of its longest utterance."""
-        dataset = self._settings.dataset
+        dataset = self._dataset
         return round(dataset.max_duration * dataset.sample_rate) if dataset.pad_to_max_duration else None
 
-    def _name(self, index: int) -> str:
-        return self._recordings.entries[index].name
-
-    def _encode(self, index: int, labels: Labels) -> Tensor:
-        transcript, entry = self._recordings.transcript(index), self._recordings.entries[index]
+    def _encode(self, entry: Entry, labels: Labels) -> Tensor:
+        transcript = entry.normalized(self._dataset, self._model.labels)
         if transcript is None:
             raise InputError(f"{entry.name}: no transcript; training and validation need one of every utterance")
         tokens = labels.encode(transcript)
@@ -133,10 +133,14 @@ class JasperDataset:
             raise InputError(f"{entry.name}: its transcript {entry.transcript!r} has none of the model's characters")
         return torch.tensor(tokens)
 
+    def _load(self, path: Path, entry: Entry, *, trim: bool) -> Tensor:
+        return load_recording(path, sampling_rate=self._dataset.sample_rate, trim=trim, where=entry.where)
+
     def _original(self, index: int) -> Tensor:
         """The original recording; untrimmed, where trimming leaves too little of it for its transcript."""
-        wave = self._recordings.load(index)
-        return wave if self._aligns(index, len(wave)) else self._recordings.load(index, trim=False)
+        entry = self._entries[index]
+        wave = self._load(entry.paths[0], entry, trim=self._dataset.trim_silence)
+        return wave if self._aligns(index, len(wave)) else self._load(entry.paths[0], entry, trim=False)
 
     def _aligns(self, index: int, n_samples: int) -> bool:
         """Whether CTC can align the transcript: a frame for each label, and one between two that are the same."""
@@ -144,14 +148,6 @@ class JasperDataset:
         needed = len(tokens) + int((tokens[1:] == tokens[:-1]).sum())
         n_frames = -(-n_samples // self._model.features.hop_length)
         return self._model.n_outputs(n_frames) >= needed
-
-    def _check_aligns(self, index: int, n_samples: int) -> None:
-        if not self._aligns(index, n_samples):
-            entry, seconds = self._recordings.entries[index], self._recordings.durations[index]
-            raise InputError(
-                f"{entry.name}: {seconds:.2f} s are too short for its transcript {entry.transcript!r}; correct it, or "
-                "leave the utterance out"
-            )
 
 
 def build_dataset(

@@ -91,7 +91,7 @@ def ctc_losses(out: JasperOutput, batch: JasperBatch, *, blank: int) -> Tensor:
 
 def build_objective(options: TrainingOptions, audio: AudioConfig) -> JasperObjective:
     """The objective with the augmentation of --model-config."""
-    return JasperObjective(options.settings.train.augmentation)
+    return JasperObjective(options.settings.train.filterbank_features)
 
 
 def _references(network: Jasper, batch: JasperBatch) -> list[str]:

@@ -3,44 +3,72 @@
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from common.audio.wav import check_wav
 from common.data.filelist import check_path, read_filelist
-from common.errors import InputError
+from common.errors import AudioError, InputError
 from common.files import read_json
+from common.progress import print_line
+from jasper.config import DatasetSettings
+from jasper.text import normalize_transcript
 
 RECORDINGS = (".wav", ".flac")
 _WANTED = 'expected {"transcript": "...", "files": [{"fname": "...", "speed": 1}, ...]}'
 
 
 @dataclass(frozen=True)
-class Recording:
-    """One file of an utterance."""
-
-    path: Path
-    speed: float = 1.0  # 1.1: an offline copy that is 1.1 times as fast
-
-
-@dataclass(frozen=True)
 class Entry:
     """One utterance: the same words in one recording or, with copies of other speeds, in several."""
 
-    recordings: tuple[Recording, ...]
+    paths: tuple[Path, ...]  # the original, then its copies
     transcript: str | None  # None: the source has none
     where: str  # "train.json: entry 7" or "list.txt:7", for messages
-    duration: float | None = None  # s, of the original recording, where the source says so
+    duration: float = 0.0  # s, of the original; 0: the source does not say
 
     @property
     def name(self) -> str:
         """The utterance in messages, ``wavs/a.wav (list.txt:7)``."""
-        return f"{self.recordings[0].path} ({self.where})"
+        return f"{self.paths[0]} ({self.where})"
 
-    @property
-    def original(self) -> Recording:
-        """The recording of speed 1; the first one if there is none."""
-        return next((one for one in self.recordings if one.speed == 1), self.recordings[0])
+    def normalized(self, settings: DatasetSettings, labels: tuple[str, ...]) -> str | None:
+        """The transcript, normalized if the settings say so; None where the source has none."""
+        if self.transcript is None or not settings.normalize_transcripts:
+            return self.transcript
+        return normalize_transcript(self.transcript, labels)
+
+
+def select_entries(sources: Sequence[Path], *, folder: Path, settings: DatasetSettings) -> list[Entry]:
+    """The utterances of ``sources``, as `read_entries` reads them, that ``settings`` select, with their durations.
+
+    Where a manifest gives durations, recordings only have to exist; the headers of all others are read at once.
+    Utterances that are too short or too long are left out, and a printed note says how many.
+
+    Raises:
+        InputError: a source or a recording is missing or broken, or nothing is left.
+    """
+    found = [_with_duration(entry) for source in sources for entry in read_entries(source, folder=folder)]
+    shortest, longest = settings.min_duration, settings.max_duration
+    kept = [entry for entry in found if shortest <= entry.duration <= longest]
+    named, limits = ", ".join(map(str, sources)), f"from {shortest:g} to {longest:g} s long"
+    if not kept:
+        raise InputError(f"{named}: none of {len(found)} utterances is {limits}; see --max-duration")
+    if n_left := len(found) - len(kept):
+        print_line(f"note: {named}: {n_left} of {len(found)} utterances are left out, as they are not {limits}")
+    return kept[: settings.max_utts or None]
+
+
+def _with_duration(entry: Entry) -> Entry:
+    """With the seconds of the original, from the manifest, or from the recording itself."""
+    if entry.duration:
+        for path in entry.paths:
+            if not path.is_file():
+                raise AudioError(f"{path}: no such file ({entry.where}); paths start from the folder of --dataset-path")
+        return entry
+    original, *_ = [check_wav(path, sampling_rate=None, where=entry.where) for path in entry.paths]
+    return replace(entry, duration=original.n_samples / original.sampling_rate)
 
 
 def read_entries(source: Path, *, folder: Path = Path()) -> list[Entry]:
@@ -61,36 +89,26 @@ def read_entries(source: Path, *, folder: Path = Path()) -> list[Entry]:
     if source.suffix.lower() in RECORDINGS:
         if not source.is_file():
             raise InputError(f"{source}: no such recording")
-        return [Entry((Recording(source),), None, "the only recording")]
+        return [Entry((source,), None, "the only recording")]
     if source.suffix.lower() == ".json":
         return _read_manifest(source, folder)
     optional = ("text", "speaker")
-    entries = read_filelist(source, columns=("wav",), optional=optional, may_be_empty=("text",), anywhere=True)
-    return [
-        Entry((Recording(folder / entry.fields["wav"]),), entry.fields.get("text"), entry.where) for entry in entries
-    ]
+    lines = read_filelist(source, columns=("wav",), optional=optional, may_be_empty=("text",), anywhere=True)
+    return [Entry((folder / line.fields["wav"],), line.fields.get("text"), line.where) for line in lines]
 
 
 def _read_folder(folder: Path) -> list[Entry]:
     metadata = folder / "metadata.csv"
     if metadata.is_file():
-        rows = _metadata_rows(metadata)
-        return [Entry((Recording(_clip(folder / "wavs", name)),), text, where) for name, text, where in rows]
+        return list(_metadata_entries(metadata))
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in RECORDINGS and path.is_file())
     if not paths:
         raise InputError(f"{folder}: holds no recordings, expected .wav or .flac files, or metadata.csv and wavs/")
-    return [Entry((Recording(path),), None, f"recording {number} of {folder}") for number, path in enumerate(paths, 1)]
+    return [Entry((path,), None, f"recording {number} of {folder}") for number, path in enumerate(paths, 1)]
 
 
-def _clip(folder: Path, name: str) -> Path:
-    """The clip of that name; its wav file where there is none, for the error that names it."""
-    return next(
-        (path for suffix in RECORDINGS if (path := folder / f"{name}{suffix}").is_file()), folder / f"{name}.wav"
-    )
-
-
-def _metadata_rows(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Name, normalized transcript (else the transcript) and place of each clip; LJSpeech's columns are not quoted."""
+def _metadata_entries(path: Path) -> Iterator[Entry]:
+    """Each clip with its normalized transcript, else its transcript; LJSpeech's columns are not quoted."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -104,7 +122,9 @@ def _metadata_rows(path: Path) -> Iterator[tuple[str, str, str]]:
         text = next((value for value in reversed(texts[:2]) if value), "")
         if not name or not text or len(texts) > 2:
             raise InputError(f"{path}:{number}: expected id|transcript|normalized transcript, got {line.strip()!r}")
-        yield name, text, f"{path}:{number}"
+        clips = [path.parent / "wavs" / f"{name}{suffix}" for suffix in RECORDINGS]
+        clip = next((clip for clip in clips if clip.is_file()), clips[0])  # if none is there, an error names the first
+        yield Entry((clip,), text, f"{path}:{number}")
 
 
 def _read_manifest(path: Path, folder: Path) -> list[Entry]:
@@ -126,20 +146,17 @@ def _entry(item: Any, folder: Path, *, where: str) -> Entry:
         raise InputError(f"{where}: its transcript is {_short(transcript)}, expected a string")
     if not isinstance(files, list) or not files:
         raise InputError(f"{where}: its files are {_short(files)}, {_WANTED}")
-    return Entry(
-        recordings=tuple(_recording(file, folder, where=where) for file in files),
-        transcript=transcript,
-        where=where,
-        duration=_positive(item, "original_duration", where=where),
-    )
-
-
-def _recording(file: Any, folder: Path, *, where: str) -> Recording:
-    name = file.get("fname") if isinstance(file, dict) else None
-    if not isinstance(name, str) or not name:
-        raise InputError(f"{where}: {_short(file)} among its files, {_WANTED}")
-    check_path(name, where=where, anywhere=True)
-    return Recording(folder / name, _positive(file, "speed", where=where) or 1.0)
+    found: list[tuple[Path, float]] = []
+    for file in files:
+        name = file.get("fname") if isinstance(file, dict) else None
+        if not isinstance(name, str) or not name:
+            raise InputError(f"{where}: {_short(file)} among its files, {_WANTED}")
+        check_path(name, where=where, anywhere=True)
+        found.append((folder / name, _positive(file, "speed", where=where) or 1.0))
+    paths = [
+        path for path, _ in sorted(found, key=lambda one: one[1] != 1)
+    ]  # the original first, others in their order
+    return Entry(tuple(paths), transcript, where, _positive(item, "original_duration", where=where) or 0.0)
 
 
 def _positive(values: dict[str, Any], name: str, *, where: str) -> float | None:

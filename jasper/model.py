@@ -12,7 +12,7 @@ from common.errors import OptionError
 from common.nn.layers import Dropout, mask_from_lengths
 from jasper.config import BlockConfig, ModelConfig
 from jasper.features import FeatureExtractor
-from jasper.text import Labels
+from jasper.text import Labels, normalize_transcript
 
 _NORM_EPS = 1e-3
 _NORM_MOMENTUM = 0.1
@@ -171,6 +171,10 @@ class Jasper(nn.Module):
         inputs = self.features(waves, wave_lengths)
         out = self.infer(F.pad(inputs.features, (pad_leading, 0)), inputs.lengths + pad_leading)
         return self.decode(out)
+
+    def normalize(self, text: str) -> str:
+        """A text as the network would write it, to compare transcripts with."""
+        return normalize_transcript(text, self.config.labels)
 
     def decode(self, out: JasperOutput) -> list[str]:
         """The likeliest transcript of each utterance."""

@@ -1,9 +1,9 @@
 """Jasper's YAML files in the published format: network, labels, features and augmentation, checked key by key."""
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
+from copy import copy
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_type_hints
@@ -11,55 +11,14 @@ from typing import Any, get_args, get_type_hints
 import yaml
 
 from common.errors import InputError
-from jasper.augmentation import Augmentation, CutoutAugment, SpecAugment
-from jasper.checks import check_minimum
-from jasper.config import BlockConfig, DatasetSettings, FeatureConfig, InputSettings, JasperSettings, ModelConfig
+from jasper.config import BlockConfig, FeatureConfig, InputSettings, JasperSettings, ModelConfig
 
 CONFIGS = Path(__file__).parent / "configs"
-Section = dict[str, Any]
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a word", NoneType: "null"}
-_UNREPEATED = ("kernel_size", "stride", "dilation")  # of a block; the files have them as lists of one
+_IN_LISTS = ("kernel_size", "stride", "dilation")  # of a block; published files have them as lists of one
 
 
-# The sections of a file; defaults are the published ones.
-@dataclass(frozen=True)
-class _Filterbank(FeatureConfig):
-    sample_rate: int = 8000  # Hz
-    window: str = "hamming"
-    n_fft: int | None = None
-    pad_align: int = 8  # frames
-    dither: float = 1e-5
-    spec_augment: SpecAugment | None = None
-    cutout_augment: CutoutAugment | None = None
-    max_duration: float = math.inf  # s
-    pad_to_max_duration: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_minimum(self, 0, "dither")
-
-
-@dataclass(frozen=True)
-class _Input:
-    audio_dataset: DatasetSettings
-    filterbank_features: _Filterbank
-
-    def __post_init__(self) -> None:
-        for key in ("sample_rate", "max_duration", "pad_to_max_duration"):
-            wanted, got = getattr(self.audio_dataset, key), getattr(self.filterbank_features, key)
-            if got != wanted:
-                raise InputError(f"filterbank_features.{key} {got}: expected {wanted}, as audio_dataset.{key}")
-
-    @property
-    def features(self) -> FeatureConfig:
-        return FeatureConfig(**{one.name: getattr(self.filterbank_features, one.name) for one in fields(FeatureConfig)})
-
-    @property
-    def settings(self) -> InputSettings:
-        masks = self.filterbank_features
-        return InputSettings(self.audio_dataset, Augmentation(masks.dither, masks.spec_augment, masks.cutout_augment))
-
-
+# The other sections of a file; defaults are the published ones.
 @dataclass(frozen=True)
 class _Encoder:
     in_feats: int
@@ -85,8 +44,8 @@ class _Network:
 @dataclass(frozen=True)
 class _File:
     labels: tuple[str, ...]
-    input_train: _Input
-    input_val: _Input
+    input_train: InputSettings
+    input_val: InputSettings
     jasper: _Network
     name: str = ""
 
@@ -101,45 +60,9 @@ def load_config(path: Path, *, overrides: Sequence[str] = ()) -> JasperSettings:
             names the file and the key.
     """
     path = _find(path)
-    file = _read_file(path, overrides)
-    encoder, decoder = file.jasper.encoder, file.jasper.decoder
-    features, in_validation = file.input_train.features, file.input_val.features
-    with _named(path):
-        for one in fields(FeatureConfig):
-            wanted, got = getattr(features, one.name), getattr(in_validation, one.name)
-            if got != wanted:
-                key = f"filterbank_features.{one.name}"
-                raise InputError(f"input_val.{key} {got}: expected {wanted}, as input_train.{key}")
-        with _named("jasper.encoder"):
-            model = ModelConfig(
-                blocks=encoder.blocks,
-                activation=encoder.activation,
-                use_conv_masks=encoder.use_conv_masks,
-                init=encoder.init,
-                decoder_init=decoder.init,
-                labels=file.labels,
-                features=features,
-            )
-        expected = {
-            "encoder.in_feats": (encoder.in_feats, features.n_filt, "n_filt of the features"),
-            "encoder.frame_splicing": (encoder.frame_splicing, features.frame_splicing, "one of the features"),
-            "decoder.in_feats": (decoder.in_feats, encoder.blocks[-1].filters, "filters of the last block"),
-        }
-        for key, (got, wanted, reason) in expected.items():
-            if got != wanted:
-                raise InputError(f"jasper.{key} {got}: expected {wanted}, the {reason}")
-    return JasperSettings(model=model, train=file.input_train.settings, val=file.input_val.settings)
-
-
-def read_sections(path: Path, *, overrides: Sequence[str] = ()) -> Section:
-    """The sections of a file with every key, those that it leaves out as published; raises as `load_config`."""
-    return asdict(_read_file(path, overrides))
-
-
-def _read_file(path: Path, overrides: Sequence[str]) -> _File:
     with _named(path):
         try:
-            sections = _unshared(yaml.safe_load(path.read_text(encoding="utf-8")))
+            sections = yaml.safe_load(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"cannot be read as UTF-8 text ({error})") from error
         except yaml.YAMLError as error:
@@ -150,7 +73,39 @@ def _read_file(path: Path, overrides: Sequence[str]) -> _File:
         with _named(f"--override-config {override}"):
             _override(sections, override)
     with _named(path):
-        return _section(_File, sections, "")
+        file: _File = _section(_File, sections, "")
+        encoder = file.jasper.encoder
+        features = {one.name: getattr(file.input_train.filterbank_features, one.name) for one in fields(FeatureConfig)}
+        with _named("jasper.encoder"):
+            model = ModelConfig(
+                blocks=encoder.blocks,
+                activation=encoder.activation,
+                use_conv_masks=encoder.use_conv_masks,
+                init=encoder.init,
+                decoder_init=file.jasper.decoder.init,
+                labels=file.labels,
+                features=FeatureConfig(**features),
+            )
+        for key, got, wanted, reason in _duplicates(file):
+            if got != wanted:
+                raise InputError(f"{key} {got}: expected {wanted}, {reason}")
+    return JasperSettings(model=model, train=file.input_train, val=file.input_val)
+
+
+def _duplicates(file: _File) -> Iterator[tuple[str, Any, Any, str]]:
+    """Values that a file says twice: the second one's key, both values, and where the first one is."""
+    for name, section in (("input_train", file.input_train), ("input_val", file.input_val)):
+        for key in ("sample_rate", "max_duration", "pad_to_max_duration"):
+            got, wanted = getattr(section.filterbank_features, key), getattr(section.audio_dataset, key)
+            yield f"{name}.filterbank_features.{key}", got, wanted, f"as {name}.audio_dataset.{key}"
+    features, in_validation = file.input_train.filterbank_features, file.input_val.filterbank_features
+    for key in (one.name for one in fields(FeatureConfig)):
+        full = f"filterbank_features.{key}"
+        yield f"input_val.{full}", getattr(in_validation, key), getattr(features, key), f"as input_train.{full}"
+    encoder, decoder = file.jasper.encoder, file.jasper.decoder
+    yield "jasper.encoder.in_feats", encoder.in_feats, features.n_filt, "the n_filt of the features"
+    yield "jasper.encoder.frame_splicing", encoder.frame_splicing, features.frame_splicing, "the one of the features"
+    yield "jasper.decoder.in_feats", decoder.in_feats, encoder.blocks[-1].filters, "the filters of the last block"
 
 
 @contextmanager
@@ -172,14 +127,7 @@ def _find(path: Path) -> Path:
     return found
 
 
-def _unshared(value: Any) -> Any:
-    """A copy in which sections that YAML's anchors share are separate, so that one of them can be overridden."""
-    if isinstance(value, dict):
-        return {key: _unshared(item) for key, item in value.items()}
-    return [_unshared(item) for item in value] if isinstance(value, list) else value
-
-
-def _override(sections: Section, override: str) -> None:
+def _override(sections: dict[str, Any], override: str) -> None:
     """Apply ``a.b.0.c=value``; the value is YAML."""
     key, equals, text = override.partition("=")
     if not equals or not key:
@@ -189,8 +137,8 @@ def _override(sections: Section, override: str) -> None:
     try:
         value = yaml.safe_load(text)
         for part in parents:
-            if isinstance(place, dict) and place.get(part) is None:
-                place[part] = {}
+            section = place.get(part) if isinstance(place, dict) else place[part]
+            place[part] = {} if section is None else copy(section)  # YAML's anchors share one section between keys
             place = place[part]
         place[last] = value
     except yaml.YAMLError as error:
@@ -228,7 +176,9 @@ def _value(hint: Any, value: Any, name: str) -> Any:
     if choices:  # a tuple of any length
         if not isinstance(value, list):
             raise InputError(f"{name} {value!r}: expected a list")
-        return tuple(_value(choices[0], _without_lists(item), f"{name}[{index}]") for index, item in enumerate(value))
+        return tuple(_value(choices[0], item, f"{name}[{index}]") for index, item in enumerate(value))
+    if name.rpartition(".")[2] in _IN_LISTS and isinstance(value, list) and len(value) == 1:
+        value = value[0]
     if hint is float and isinstance(value, str):  # YAML reads 1e-5, which has no point, as a word
         with suppress(ValueError):
             value = float(value)
@@ -236,12 +186,3 @@ def _value(hint: Any, value: Any, name: str) -> Any:
     if not fits or value != value:  # NaN
         raise InputError(f"{name} {value!r}: expected {_KINDS[hint]}")
     return value
-
-
-def _without_lists(block: Any) -> Any:
-    if not isinstance(block, dict):
-        return block
-    return {
-        key: value[0] if key in _UNREPEATED and isinstance(value, list) and len(value) == 1 else value
-        for key, value in block.items()
-    }

@@ -1,3 +1,2 @@
-#!/usr/bin/env bash
 # Trains FastPitch on 4 GPUs of NVIDIA DGX A100 (A100 40GB) in mixed precision; arguments go to train.py.
 MODEL=FastPitch exec bash "$(dirname "$0")/../scripts/train.sh" NUM_GPUS=4 BS=64 AMP=true "$@"

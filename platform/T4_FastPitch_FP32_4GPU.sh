@@ -1,3 +1,2 @@
-#!/usr/bin/env bash
 # Trains FastPitch on 4 GPUs of NVIDIA T4 (16GB) in FP32; arguments go to train.py.
 MODEL=FastPitch exec bash "$(dirname "$0")/../scripts/train.sh" NUM_GPUS=4 BS=32 GRAD_ACCUMULATION=2 AMP=false "$@"

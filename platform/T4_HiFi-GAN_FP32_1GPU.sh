@@ -1,3 +1,2 @@
-#!/usr/bin/env bash
 # Trains HiFi-GAN on 1 GPU of NVIDIA T4 (16GB) in FP32; arguments go to train.py.
 MODEL=HiFi-GAN exec bash "$(dirname "$0")/../scripts/train.sh" NUM_GPUS=1 BS=32 GRAD_ACCUMULATION=4 AMP=false "$@"

@@ -1,3 +1,2 @@
-#!/usr/bin/env bash
 # Trains Tacotron 2 on 1 GPU of NVIDIA T4 (16GB) in mixed precision; arguments go to train.py.
 MODEL=Tacotron2 exec bash "$(dirname "$0")/../scripts/train.sh" NUM_GPUS=1 BS=104 AMP=true "$@"

@@ -1,3 +1,2 @@
-#!/usr/bin/env bash
 # Trains Tacotron 2 on 8 GPUs of NVIDIA T4 (16GB) in FP32; arguments go to train.py.
 MODEL=Tacotron2 exec bash "$(dirname "$0")/../scripts/train.sh" NUM_GPUS=8 BS=48 AMP=false "$@"

@@ -1,3 +1,2 @@
-#!/usr/bin/env bash
 # Trains WaveGlow on 8 GPUs of NVIDIA T4 (16GB) in mixed precision; arguments go to train.py.
-MODEL=WaveGlow exec bash "$(dirname "$0")/../scripts/train.sh" NUM_GPUS=8 BS=10 AMP=true EPOCHS=1001 "$@"
+MODEL=WaveGlow exec bash "$(dirname "$0")/../scripts/train.sh" NUM_GPUS=8 BS=10 AMP=true "$@"

@@ -3,7 +3,6 @@
 # small FastPitch on its wavs and phones alone, and compares. Exit status 1 if the mean error is 20 ms or more.
 #   bash scripts/align_accuracy.sh           everything, into output/align_accuracy (makes .venv at the first call)
 #   bash scripts/align_accuracy.sh --help    the options
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 ensure_venv
 # One thread is nearly as fast for so small a network, wastes no time waiting, and gives the same sums on any machine.

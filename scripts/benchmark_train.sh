@@ -5,14 +5,12 @@
 #   NUM_GPUS=1 BS=128 GRAD_ACCUMULATION=1 bash scripts/benchmark_train.sh --model HiFi-GAN
 # Arguments go to scripts/benchmark_train.py (--model, --steps, --compile). To time train.py itself on a corpus, see
 # scripts/train_benchmark.sh.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 use_python
 
 : "${NUM_GPUS:=0}" # 0 measures the CPU
-: "${BS:=16}"
-: "${GRAD_ACCUMULATION:=4}"
+: "${BS:=16}" # utterances in a micro-batch of one process
+: "${GRAD_ACCUMULATION:=4}" # micro-batches in an update
 
 require_gpus "$NUM_GPUS"
 command=("$PYTHON")

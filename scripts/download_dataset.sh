@@ -1,13 +1,11 @@
 #!/usr/bin/env bash
 # Downloads LJSpeech-1.1 (public domain, 2.6 GB) into ./LJSpeech-1.1; an interrupted download resumes.
 #   DATASET_ARCHIVE=/data/LJSpeech-1.1.tar.bz2 bash scripts/download_dataset.sh    from a copy that you have
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 
 : "${DATASET_ARCHIVE:=https://data.keithito.com/data/speech/LJSpeech-1.1.tar.bz2}" # URL or path
 : "${DATASET_SHA256=be1a30453f28eb8dd26af4101ae40cbf2c50413b1bb21936cbcdc6fae3de8aa5}" # empty: not verified
-: "${DATASET_PATH:=LJSpeech-1.1}"
+: "${DATASET_PATH:=LJSpeech-1.1}" # folder of the corpus
 
 if [ -f "$DATASET_PATH/metadata.csv" ]; then
     echo "$DATASET_PATH exists already"

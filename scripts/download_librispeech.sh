@@ -2,13 +2,11 @@
 # Downloads LibriSpeech (CC BY 4.0; about 60 GB) into ./LibriSpeech; an interrupted download resumes.
 #   SUBSETS="train-clean-100 dev-clean" bash scripts/download_librispeech.sh
 #   LIBRISPEECH_SOURCE=/data/archives bash scripts/download_librispeech.sh      from archives that you have
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 
 : "${LIBRISPEECH_SOURCE:=https://www.openslr.org/resources/12}" # URL or folder that <subset>.tar.gz are in
 : "${SUBSETS:=train-clean-100 train-clean-360 train-other-500 dev-clean dev-other test-clean test-other}"
-: "${DATASET_PATH:=LibriSpeech}"
+: "${DATASET_PATH:=LibriSpeech}" # folder of the corpus
 : "${VERIFY:=true}" # false: checksums do not matter
 
 declare -A checksums=( # SHA-256

@@ -3,6 +3,5 @@
 #   bash scripts/download_models.sh hifigan --source /media/stick/hifigan.zip --sha256 0123...
 #   FASTPITCH_SOURCE=voice.pt HIFIGAN_SOURCE=g_02500000 bash scripts/download_models.sh fastpitch hifigan
 # No address of models is named here: their owners say where they are. A checksum in <source>.sha256 is verified too.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 run_python -m scripts.download_models "$@"

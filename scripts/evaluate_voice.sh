@@ -5,17 +5,15 @@
 #   JASPER=jasper.pt RECORDINGS=LJSpeech-1.1 OUTPUT_DIR=output/ljs_test \
 #       bash scripts/evaluate_voice.sh voice.pt hifigan.pt filelists/ljs_audio_text_test_filelist.txt
 #   DRY_RUN=1 bash scripts/evaluate_voice.sh ...                      prints the command instead of running it
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 use_python
 
 : "${JASPER:=}"      # checkpoint of a recognizer; empty: no WER and CER
 : "${RECORDINGS:=}"  # folder with recordings under the utterances' names; not needed for the list's column wav
 : "${TRANSCRIPTS:=}" # list with the words of each utterance, where LIST is of phones
-: "${OUTPUT_DIR:=output/evaluation}"
-: "${EMA:=false}"
-: "${AMP:=false}"
+: "${OUTPUT_DIR:=output/evaluation}" # folder for the results
+: "${EMA:=false}" # `true`: use the EMA weights
+: "${AMP:=false}" # `true`: mixed precision
 : "${CPU:=false}" # true: on the CPU, even where there is a GPU
 
 command=("$PYTHON" -m scripts.evaluate_voice --output "$OUTPUT_DIR")

@@ -5,20 +5,18 @@
 #   MANIFESTS=my_voice/list.txt DATASET_PATH=my_voice bash scripts/evaluation.sh --no-trim-silence
 #   DRY_RUN=1 bash scripts/evaluation.sh             prints the commands instead of running them
 # Arguments go to inference.py --jasper. Transcripts go to OUTPUT_DIR/<list>.json.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 use_python
 
 : "${JASPER:=}" # checkpoint; empty: the newest in ./output
-: "${DATASET_PATH:=LibriSpeech}"
-: "${DATASETS:=dev-clean dev-other test-clean test-other}"
+: "${DATASET_PATH:=LibriSpeech}" # folder of the corpus
+: "${DATASETS:=dev-clean dev-other test-clean test-other}" # subsets of LibriSpeech to evaluate
 : "${MANIFESTS:=$(printf "$DATASET_PATH/librispeech-%s-wav.json " $DATASETS)}" # lists or manifests, instead of DATASETS
-: "${BATCH_SIZE:=16}"
-: "${AMP:=false}"
+: "${BATCH_SIZE:=16}" # batch size
+: "${AMP:=false}" # `true`: mixed precision
 : "${EMA:=false}" # true: the EMA weights
 : "${CPU:=false}" # true: on the CPU, even where there is a GPU
-: "${OUTPUT_DIR:=output/evaluation}"
+: "${OUTPUT_DIR:=output/evaluation}" # folder for the results
 
 find_newest JASPER Jasper scripts/train_jasper.sh
 for manifest in $MANIFESTS; do

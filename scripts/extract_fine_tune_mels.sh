@@ -7,19 +7,17 @@
 #   DRY_RUN=1 bash scripts/extract_fine_tune_mels.sh    prints the command instead of running it
 # The lists are those that FastPitch was trained with: durations and pitch come from there. Started again, it keeps what
 # an earlier run has made. Next: scripts/fine_tune.sh.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 use_python
 
 : "${FASTPITCH:=}" # checkpoint; empty: the newest
-: "${DATASET_PATH:=LJSpeech-1.1}"
-: "${TRAIN_FILELIST:=filelists/ljs_mel_dur_pitch_text_train_filelist.txt}"
-: "${VAL_FILELIST:=filelists/ljs_mel_dur_pitch_text_val_filelist.txt}"
-: "${OUTPUT_DIR:=data/mels-fastpitch-ljs22khz}"
-: "${BATCH_SIZE:=32}"
-: "${AMP:=false}"
-: "${EMA:=false}"
+: "${DATASET_PATH:=LJSpeech-1.1}" # folder of the corpus
+: "${TRAIN_FILELIST:=filelists/ljs_mel_dur_pitch_text_train_filelist.txt}" # list to train on
+: "${VAL_FILELIST:=filelists/ljs_mel_dur_pitch_text_val_filelist.txt}" # list to validate on
+: "${OUTPUT_DIR:=data/mels-fastpitch-ljs22khz}" # folder for the results
+: "${BATCH_SIZE:=32}" # batch size
+: "${AMP:=false}" # `true`: mixed precision
+: "${EMA:=false}" # `true`: use the EMA weights
 : "${CPU:=false}" # true: on the CPU, even where there is a GPU
 
 find_newest FASTPITCH FastPitch scripts/train.sh

@@ -6,15 +6,14 @@
 #   DRY_RUN=1 bash scripts/fine_tune.sh             prints the command instead of running it
 # The variables of scripts/train.sh apply. EPOCHS counts from the beginning of the vocoder's first training.
 # Run again after a stop, it resumes.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 
 : "${HIFIGAN:=}" # checkpoint to continue; empty: the newest in ./output
-: "${INPUT_MELS_DIR:=data/mels-fastpitch-ljs22khz}"
-: "${FINE_TUNE_LR_FACTOR:=3}"
-export OUTPUT_DIR=${OUTPUT_DIR:-./output/fine_tune}
-export EPOCHS=${EPOCHS:-10000} # 3500 more than the vocoder was trained for
+: "${INPUT_MELS_DIR:=data/mels-fastpitch-ljs22khz}" # folder with the generator's mel-spectrograms
+: "${FINE_TUNE_LR_FACTOR:=3}" # factor of the learning rate
+: "${OUTPUT_DIR:=./output/fine_tune}" # folder for the results
+: "${EPOCHS:=10000}" # 3500 more than the vocoder was trained for
+export OUTPUT_DIR EPOCHS
 
 [ -d "$INPUT_MELS_DIR" ] || [ "${DRY_RUN:-0}" = 1 ] ||
     die "$INPUT_MELS_DIR: no such folder; scripts/extract_fine_tune_mels.sh makes it, or set INPUT_MELS_DIR"

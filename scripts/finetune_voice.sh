@@ -7,9 +7,7 @@
 # and metadata.csv), or any folder with TRAIN_FILELIST and VAL_FILELIST, lists of wavs/a.wav|text[|speaker], named.
 # Symbols and speakers keep their embeddings by name; those of new ones start as the mean of the others.
 # Paths are relative to the project's folder. Run again after a stop, it resumes. Other variables of scripts/train.sh apply.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 if [ $# -lt 2 ]; then
     wrong_option "expected: bash scripts/finetune_voice.sh CHECKPOINT DATASET [options of train.py]"
 fi
@@ -19,11 +17,11 @@ use_python
 
 : "${SPEAKER:=$(basename "$dataset")}" # the new voice's name
 : "${TRAIN_FILELIST:=}" # empty: made of metadata.csv
-: "${VAL_FILELIST:=}"
+: "${VAL_FILELIST:=}" # list to validate on
 : "${N_VAL:=5}" # clips set aside for validation then
-: "${KL_LOSS_START_EPOCH:=20}"
-: "${KL_LOSS_WARMUP_EPOCHS:=20}"
-: "${OUTPUT_DIR:=./output/$SPEAKER}"
+: "${KL_LOSS_START_EPOCH:=20}" # epoch after which the binarization loss begins
+: "${KL_LOSS_WARMUP_EPOCHS:=20}" # epochs in which its weight rises
+: "${OUTPUT_DIR:=./output/$SPEAKER}" # folder for the results
 
 [ -f "$checkpoint" ] || [ "${DRY_RUN:-0}" = 1 ] || die "$checkpoint: no such checkpoint"
 [ -d "$dataset" ] || [ "${DRY_RUN:-0}" = 1 ] || die "$dataset: no such folder"

@@ -17,12 +17,10 @@
 #   DRY_RUN=1 bash scripts/inference_benchmark.sh                  prints the commands instead of running them
 # Arguments go to inference.py. Without a vocoder's checkpoint Griffin-Lim makes the sound. Without a checkpoint of Jasper
 # (JASPER) random weights are measured, and without LibriSpeech noise: both take the same time.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 use_python
 
-: "${MODEL:=FastPitch}"
+: "${MODEL:=FastPitch}" # model
 : "${WARMUP:=}"    # batches before measuring; empty: 16 on a GPU, 2 on a CPU
 : "${CPU:=false}"  # true: on the CPU, even where there is a GPU
 require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
@@ -31,14 +29,14 @@ case "$MODEL" in
         refuse_variables "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow" \
             FASTPITCH TACOTRON2 HIFIGAN WAVEGLOW DENOISING PHRASES BS_SEQUENCE BATCH_SIZE REPEATS AUDIO TORCHSCRIPT
         : "${JASPER:=}" # checkpoint; empty: random weights for MODEL_CONFIG
-        : "${MODEL_CONFIG:=jasper/configs/jasper10x5dr_speedp-online_speca.yaml}"
+        : "${MODEL_CONFIG:=jasper/configs/jasper10x5dr_speedp-online_speca.yaml}" # YAML file that configures Jasper
         : "${BATCH_SIZE_SEQ:=1 2 4 8 16}"
         : "${MAX_DURATION_SEQ:=2 7 16.7}" # s
-        : "${DATASET_PATH:=LibriSpeech}"
+        : "${DATASET_PATH:=LibriSpeech}" # folder of the corpus
         : "${MANIFEST:=$DATASET_PATH/librispeech-dev-clean-wav.json}"
         : "${ITERATIONS:=500}" # batches that are measured, about
         : "${AMP:=both}"       # true, false, or both, which adds the speed-up
-        : "${OUTPUT_DIR:=output/benchmark_jasper}"
+        : "${OUTPUT_DIR:=output/benchmark_jasper}" # folder for the results
         ;;
     *)
         refuse_variables MODEL=Jasper JASPER MODEL_CONFIG BATCH_SIZE_SEQ MAX_DURATION_SEQ MANIFEST ITERATIONS
@@ -48,13 +46,13 @@ case "$MODEL" in
         : "${WAVEGLOW:=$([ "$MODEL" != WaveGlow ] || echo random-256)}" # the same, or random-256, random-512
         : "${DENOISING:=0}" # how much of the vocoder's own noise is subtracted
         : "${PHRASES:=}"    # empty: texts of 128 characters, or mels of 8.05 s for a random vocoder without a voice
-        : "${BATCH_SIZE:=1 4 8}"
+        : "${BATCH_SIZE:=1 4 8}" # batch size
         : "${BS_SEQUENCE:=$BATCH_SIZE}" # batch sizes
         : "${REPEATS:=100}"             # times that the list is synthesized
         : "${AMP:=false}"               # true, false, or both, which adds the speed-up
-        : "${AUDIO:=true}"
-        : "${TORCHSCRIPT:=false}"
-        : "${OUTPUT_DIR:=output/benchmark_inference}"
+        : "${AUDIO:=true}" # `false`: measure the text-to-mel model only
+        : "${TORCHSCRIPT:=false}" # `true`: compile the networks to TorchScript
+        : "${OUTPUT_DIR:=output/benchmark_inference}" # folder for the results
         ;;
 esac
 case "$AMP" in
@@ -64,7 +62,7 @@ case "$AMP" in
     *) wrong_option "AMP=$AMP: expected true, false or both" ;;
 esac
 need_whole_numbers REPEATS ITERATIONS WARMUP
-: "${WARMUP:=$(uses_gpu && echo 16 || echo 2)}"
+: "${WARMUP:=$(uses_gpu && echo 16 || echo 2)}" # batches before measuring
 
 logs=()
 # measure LOG PRECISION OPTIONS...: one run of inference.py with the arguments of this script after those options.
@@ -115,7 +113,7 @@ measure_synthesis() {
         printf -v "$name" %s "$OUTPUT_DIR/${model}_$kind.pt"
         [ -n "$FASTPITCH$TACOTRON2$PHRASES" ] || PHRASES="$OUTPUT_DIR/random_mels.tsv"
     done
-    : "${PHRASES:=phrases/benchmark_8_128.tsv}"
+    : "${PHRASES:=phrases/benchmark_8_128.tsv}" # list to speak
     # A list that is made by the commands above is not there to be read in a dry run.
     [ "$PHRASES" = "$OUTPUT_DIR/random_mels.tsv" ] || find_checkpoint
     options=(--input "$PHRASES" --repeats "$REPEATS")

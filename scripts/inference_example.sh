@@ -6,9 +6,7 @@
 #   HIFIGAN=vocoder.pt PHRASES=mels.tsv bash scripts/inference_example.sh  mels or recordings of a list, without a voice
 #   DRY_RUN=1 bash scripts/inference_example.sh                            prints the command instead of running it
 # Without a vocoder's checkpoint the sound is made by Griffin-Lim.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 use_python
 
 : "${FASTPITCH:=}" # checkpoint; empty: the newest in ./output, or none for a list with the column mel or wav
@@ -17,18 +15,18 @@ use_python
 : "${WAVEGLOW:=}"  # the same, instead of HIFIGAN
 : "${SIGMA:=0.9}"  # of WaveGlow's noise
 # How much of the vocoder's own noise is subtracted; 0: none.
-: "${DENOISING:=$([ -n "$WAVEGLOW" ] && echo 0.01 || echo 0.005)}"
-: "${PHRASES:=phrases/devset10.tsv}"
-: "${BATCH_SIZE:=32}"
-: "${AMP:=false}"
+: "${DENOISING:=$([ -n "$WAVEGLOW" ] && echo 0.01 || echo 0.005)}" # strength of the denoiser; 0: none
+: "${PHRASES:=phrases/devset10.tsv}" # list to speak
+: "${BATCH_SIZE:=32}" # batch size
+: "${AMP:=false}" # `true`: mixed precision
 : "${CPU:=false}" # true: on the CPU, even where there is a GPU
-: "${EMA:=false}"
-: "${SPEAKER:=0}"
+: "${EMA:=false}" # `true`: use the EMA weights
+: "${SPEAKER:=0}" # speaker, by name or number
 
 find_checkpoint
 name=$(basename "$PHRASES")
 precision=$([ "$AMP" = true ] && echo amp || echo fp32)
-: "${OUTPUT_DIR:=output/audio_${name%.*}_$precision}"
+: "${OUTPUT_DIR:=output/audio_${name%.*}_$precision}" # folder for the results
 
 command=(
     "$PYTHON" inference.py

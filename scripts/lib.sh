@@ -1,6 +1,8 @@
-# Shell functions that the scripts share; source it: source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-
+# What the scripts share: they stop at the first error, work in the project's folder, and have these functions.
+#   source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$ROOT"
 VENV="$ROOT/.venv"
 
 die() {
@@ -251,9 +253,8 @@ exec_or_print() {
     run_or_print "$@"
 }
 
-# run_python -m MODULE ARGUMENTS...: runs it in this script's place, in the project's folder.
+# run_python -m MODULE ARGUMENTS...: runs it in this script's place.
 run_python() {
-    cd "$ROOT"
     use_python
     exec "$PYTHON" "$@"
 }

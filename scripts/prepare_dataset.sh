@@ -8,22 +8,20 @@
 # Arguments go to extract_mels.py. Durations come from the Tacotron 2 in TACOTRON2_CHECKPOINT if it is given, else from
 # DATASET_PATH/TextGrid/*.TextGrid if there are any, else from DATASET_PATH/durations/*.pt made elsewhere. A vocoder
 # needs none of that: without durations, and with FEATURES=false, the lists of recordings are all that is made.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 
-: "${DATASET_PATH:=LJSpeech-1.1}"
+: "${DATASET_PATH:=LJSpeech-1.1}" # folder of the corpus
 : "${NAME:=ljs}" # first part of the lists' names; ljs means the customary split of LJSpeech-1.1
-: "${FILELISTS:=filelists}"
+: "${FILELISTS:=filelists}" # folder for the lists
 : "${N_VAL:=100}" # clips set aside where the lists are not there yet, and no *_IDS file says which
-: "${N_TEST:=500}"
+: "${N_TEST:=500}" # clips for testing
 : "${TRAIN_IDS:=}" # files with one clip's name on each line
-: "${VAL_IDS:=}"
-: "${TEST_IDS:=}"
+: "${VAL_IDS:=}" # the same for validation
+: "${TEST_IDS:=}" # the same for testing
 # true: extract what FastPitch needs; mels: what Tacotron 2 needs; false: lists alone; auto: true if there are durations
-: "${FEATURES:=auto}"
-: "${TACOTRON2_CHECKPOINT:=}"
-: "${CUDA:=false}"
+: "${FEATURES:=auto}" # `true`: features of FastPitch; `mels`: of Tacotron 2; `false`: lists; `auto`: what can be made
+: "${TACOTRON2_CHECKPOINT:=}" # a Tacotron 2 whose attention gives the durations
+: "${CUDA:=false}" # `true`: use the GPU
 
 [ -d "$DATASET_PATH" ] || die "$DATASET_PATH: no such folder; run scripts/download_dataset.sh, or set DATASET_PATH"
 

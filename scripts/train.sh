@@ -11,9 +11,7 @@
 # Variables change the published recipe, which train.py holds; words NAME=value before the arguments are defaults for
 # them, as platform/*.sh pass. Paths are relative to the project's folder. For several machines, run it on each with
 # NNODES and MASTER_ADDR (host of the first) set, and NODE_RANK if they cannot agree on who is first by themselves.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 use_python
 while [[ "${1:-}" =~ ^[A-Z_]+= ]]; do
     name=${1%%=*}
@@ -21,11 +19,11 @@ while [[ "${1:-}" =~ ^[A-Z_]+= ]]; do
     shift
 done
 
-: "${MODEL:=FastPitch}"
+: "${MODEL:=FastPitch}" # model
 : "${NUM_GPUS:=8}" # on each machine; 0 trains on the CPU
 : "${NNODES:=1}"   # machines
-: "${AMP:=false}"
-: "${OUTPUT_DIR:=./output}"
+: "${AMP:=false}" # `true`: mixed precision
+: "${OUTPUT_DIR:=./output}" # folder for the results
 : "${BS:=}" # utterances, or a vocoder's segments, in a micro-batch of one process; or BATCH_SIZE, except for FastPitch
 : "${GRAD_ACCUMULATION:=}" # micro-batches in an update
 
@@ -42,6 +40,7 @@ need_whole_numbers NUM_GPUS BS BATCH_SIZE GRAD_ACCUMULATION NNODES
 options=()
 # Variable, option of train.py (-: set below), models that have it (none: all). Of a value true the option stays alone.
 while read -r name option models; do
+    models=${models%%#*} models=${models% }
     [ -n "${!name:-}" ] || continue
     [[ -z "$models" || " $models " = *" $MODEL "* ]] || refuse_variables "MODEL=${models// /, }" "$name"
     [ "$option" != - ] || continue
@@ -62,28 +61,28 @@ GRAD_CLIP --grad-clip-thresh
 GRAD_ACCUMULATION --gradient-accumulation-steps
 EMA --ema-decay
 SEED --seed
-BATCH_SIZE - Tacotron2 HiFi-GAN WaveGlow Jasper
-TRAIN_FILELIST - FastPitch Tacotron2 HiFi-GAN WaveGlow
-VAL_FILELIST - FastPitch Tacotron2 HiFi-GAN WaveGlow
+BATCH_SIZE - Tacotron2 HiFi-GAN WaveGlow Jasper # batch size
+TRAIN_FILELIST - FastPitch Tacotron2 HiFi-GAN WaveGlow # list to train on
+VAL_FILELIST - FastPitch Tacotron2 HiFi-GAN WaveGlow # list to validate on
 INPUT_TYPE --input-type FastPitch Tacotron2
-SYMBOL_SET - FastPitch Tacotron2
+SYMBOL_SET - FastPitch Tacotron2 # `ipa` for phones in IPA; by default `arpabet` for phones
 TEXT_CLEANERS --text-cleaners FastPitch Tacotron2
 UNKNOWN_SYMBOLS --unknown-symbols FastPitch Tacotron2
 LEARNED_ALIGNMENT --learned-alignment FastPitch
 ENERGY --energy-conditioning FastPitch
 PITCH_METHOD --pitch-method FastPitch
-PITCH_MEAN_STD - FastPitch
-NUM_SPEAKERS - FastPitch
+PITCH_MEAN_STD - FastPitch # pitch statistics (JSON); by default those of the training list
+NUM_SPEAKERS - FastPitch # speakers; `auto`: as many as the training list names
 WARMUP_STEPS --warmup-steps FastPitch
-LOAD_MEL_FROM_DISK - Tacotron2
+LOAD_MEL_FROM_DISK - Tacotron2 # `false`: the lists hold recordings
 ANNEAL_STEPS --anneal-steps Tacotron2
 ANNEAL_FACTOR --anneal-factor Tacotron2
 CHECKPOINT_INTERVAL --epochs-per-checkpoint HiFi-GAN
 LR_DECAY --lr-decay HiFi-GAN
 SEGMENT_LENGTH --segment-length WaveGlow
-MODEL_CONFIG - Jasper
-TRAIN_MANIFESTS - Jasper
-VAL_MANIFEST - Jasper
+MODEL_CONFIG - Jasper # YAML file that configures Jasper
+TRAIN_MANIFESTS - Jasper # manifests, lists or folders to train on, separated by spaces
+VAL_MANIFEST - Jasper # manifest, list or folder to validate on
 KEEP_MILESTONES --keep-milestones Jasper
 MIN_LEARNING_RATE --min-lr Jasper
 LR_POLICY --lr-policy Jasper
@@ -107,7 +106,7 @@ esac
     note_global_batch "${batch_size:-${published[0]}}" "${GRAD_ACCUMULATION:-${published[1]}}"
 
 if [ "$MODEL" = Jasper ]; then
-    : "${DATASET_PATH:=LibriSpeech}"
+    : "${DATASET_PATH:=LibriSpeech}" # folder of the corpus
     : "${TRAIN_MANIFESTS:=$(printf "$DATASET_PATH/librispeech-%s-wav.json " train-clean-100 train-clean-360 train-other-500)}"
     read -r -a training_files <<<"$TRAIN_MANIFESTS"
     validation_files=${VAL_MANIFEST:-$DATASET_PATH/librispeech-dev-clean-wav.json}
@@ -115,7 +114,7 @@ if [ "$MODEL" = Jasper ]; then
     [ -z "${MODEL_CONFIG:-}" ] || options+=(--model-config "$MODEL_CONFIG")
     [ -n "${KEEP_MILESTONES-unset}" ] || options+=(--keep-milestones) # empty: all checkpoints stay
 else
-    : "${DATASET_PATH:=LJSpeech-1.1}"
+    : "${DATASET_PATH:=LJSpeech-1.1}" # folder of the corpus
     lists=(ljs_audio_train_v3 ljs_audio_val)
     case "$MODEL" in
         FastPitch) columns=$([ "${LEARNED_ALIGNMENT:-false}" = true ] && echo audio || echo mel_dur_pitch) ;;

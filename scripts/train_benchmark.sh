@@ -14,12 +14,10 @@
 # LJSpeech-1.1 (DATASET_PATH) the embedded speaker makes a small corpus; its epochs are short, so read its figures with
 # care. Without LibriSpeech Jasper trains on noise. LARGEST_BATCH needs no corpus, and its arguments go to
 # scripts/benchmarks/largest_batch.py.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 use_python
 
-: "${MODEL:=HiFi-GAN}"
+: "${MODEL:=HiFi-GAN}" # model
 require_model HiFi-GAN WaveGlow FastPitch Tacotron2 Jasper
 if uses_gpu; then n_gpus=$(nvidia-smi -L | wc -l); else n_gpus=0; fi
 
@@ -44,32 +42,32 @@ if [ "${LARGEST_BATCH:-false}" = true ]; then
     exit
 fi
 
-: "${AMP:=false true}"
+: "${AMP:=false true}" # `true`: mixed precision
 options=()
 if [ "$MODEL" = Jasper ]; then
     refuse_variables "MODEL=HiFi-GAN, WaveGlow, FastPitch, Tacotron2" NUM_GPUS BS BATCH_SIZE CLIPS TRAIN_FILELIST VAL_FILELIST
     : "${BATCH_SIZE_SEQ:=32}"  # of one GPU
     : "${NUM_GPUS_SEQ:=1 4 8}" # 0 measures the CPU
-    : "${EPOCHS:=2}"
-    : "${MODEL_CONFIG:=jasper/configs/jasper10x5dr_speedp-online_train-benchmark.yaml}"
-    : "${DATASET_PATH:=LibriSpeech}"
+    : "${EPOCHS:=2}" # epochs in total
+    : "${MODEL_CONFIG:=jasper/configs/jasper10x5dr_speedp-online_train-benchmark.yaml}" # YAML file that configures Jasper
+    : "${DATASET_PATH:=LibriSpeech}" # folder of the corpus
     : "${TRAIN_MANIFEST:=$DATASET_PATH/librispeech-train-clean-100-wav.json}"
-    : "${VAL_MANIFEST:=$DATASET_PATH/librispeech-dev-clean-wav.json}"
+    : "${VAL_MANIFEST:=$DATASET_PATH/librispeech-dev-clean-wav.json}" # manifest, list or folder to validate on
     : "${MAX_DURATION:=}" # s; empty: as MODEL_CONFIG says
     : "${SEQUENCES:=}"    # recordings of noise, where there is no corpus; empty: 24 updates of the largest run
-    : "${OUTPUT_DIR:=output/train_benchmark_jasper}"
+    : "${OUTPUT_DIR:=output/train_benchmark_jasper}" # folder for the results
     NUM_GPUS=$NUM_GPUS_SEQ BS=$BATCH_SIZE_SEQ GRAD_ACCUMULATION=1 table=sequences
     export KEEP_MILESTONES="" EMA=0
     [ -z "$MAX_DURATION" ] || options+=(--max-duration "$MAX_DURATION")
 else
     refuse_variables MODEL=Jasper BATCH_SIZE_SEQ NUM_GPUS_SEQ MODEL_CONFIG TRAIN_MANIFEST VAL_MANIFEST MAX_DURATION
     : "${NUM_GPUS:=$n_gpus}" # 0 measures the CPU
-    : "${BS:=16}"
+    : "${BS:=16}" # utterances in a micro-batch of one process
     : "${GRAD_ACCUMULATION:=}" # empty: what makes the published global batch
-    : "${EPOCHS:=10}"
+    : "${EPOCHS:=10}" # epochs in total
     : "${CLIPS:=160}" # sentences of the corpus that is made where there is none
-    : "${DATASET_PATH:=LJSpeech-1.1}"
-    : "${OUTPUT_DIR:=output/train_benchmark}"
+    : "${DATASET_PATH:=LJSpeech-1.1}" # folder of the corpus
+    : "${OUTPUT_DIR:=output/train_benchmark}" # folder for the results
     table=training
 fi
 for value in $BS $NUM_GPUS $EPOCHS ${SEQUENCES:-} ${CLIPS:-}; do

@@ -5,21 +5,19 @@
 #   DATASET=fsdd EPOCHS=10 bash scripts/train_digits.sh --resume
 #   DRY_RUN=1 bash scripts/train_digits.sh                             prints the commands instead of running them
 # Arguments go to train.py.
-set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-cd "$ROOT"
 
 : "${DATASET:=../shared/data/fsdd}" # is read where it lies
-: "${OUTPUT_DIR:=output/digits}"
-: "${MODEL_CONFIG:=jasper/configs/jasper_digits.yaml}"
-: "${EPOCHS:=28}"
-: "${WARMUP_EPOCHS:=2}"
-: "${HOLD_EPOCHS:=8}"
-: "${LEARNING_RATE:=0.02}"
+: "${OUTPUT_DIR:=output/digits}" # folder for the results
+: "${MODEL_CONFIG:=jasper/configs/jasper_digits.yaml}" # YAML file that configures Jasper
+: "${EPOCHS:=28}" # epochs in total
+: "${WARMUP_EPOCHS:=2}" # epochs in which the learning rate rises
+: "${HOLD_EPOCHS:=8}" # epochs at the full learning rate
+: "${LEARNING_RATE:=0.02}" # learning rate
 : "${BATCH_SIZE:=8}"        # recordings of a micro-batch; batches are length-bucketed
 : "${GRAD_ACCUMULATION:=4}" # micro-batches of an update
-: "${SEED:=0}"
-: "${CUDA:=false}"
+: "${SEED:=0}" # seed of everything random
+: "${CUDA:=false}" # `true`: use the GPU
 
 need_whole_numbers EPOCHS WARMUP_EPOCHS HOLD_EPOCHS BATCH_SIZE GRAD_ACCUMULATION SEED
 [ -d "$DATASET/recordings" ] || [ "${DRY_RUN:-0}" = 1 ] ||

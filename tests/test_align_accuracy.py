@@ -35,7 +35,6 @@ from scripts.demos.align_accuracy import (
     prepare,
     report,
 )
-from scripts.demos.quickstart import Folders
 
 ROOT = Path(__file__).resolve().parents[1]
 AUDIO = AudioConfig()
@@ -138,23 +137,23 @@ def test_durations_of_textgrids_come_back_without_bias(tmp_path: Path):
 
 
 @pytest.fixture(scope="module")
-def spoken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Folders, dict[str, tuple[Interval, ...]]]:
+def spoken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, tuple[Interval, ...]]]:
     """A corpus of three clips, one held out, and the truth."""
-    folders = Folders(tmp_path_factory.mktemp("accuracy"))
+    corpus = tmp_path_factory.mktemp("accuracy") / "corpus"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(align_accuracy, "N_VALIDATION", 1)
-        return folders, prepare(folders, TEXTS, Speaker())
+        return corpus, prepare(corpus, TEXTS, Speaker())
 
 
 def test_training_is_told_wavs_and_phones_alone(spoken):
-    folders, truth = spoken
-    assert not list(folders.corpus.rglob("*TextGrid*"))
-    lines = [line for stem in SETS.values() for line in phones_list(folders, stem).read_text().splitlines()]
+    corpus, truth = spoken
+    assert not list(corpus.rglob("*TextGrid*"))
+    lines = [line for stem in SETS.values() for line in phones_list(corpus, stem).read_text().splitlines()]
     assert len(lines) == len(truth) == 3
     for line in lines:
         wav, phones = line.split("|")
         assert phones.split() == [phone.label for phone in truth[wav]]
-        assert (folders.corpus / wav).is_file()
+        assert (corpus / wav).is_file()
 
 
 @pytest.fixture
@@ -182,9 +181,9 @@ def voice(tmp_path: Path) -> Path:
 
 def test_a_network_that_finds_frames_shifted_has_that_error(spoken, voice: Path, monkeypatch: pytest.MonkeyPatch):
     """The aligner is replaced by one that knows the truth, but gives the first phone two frames of the second's."""
-    folders, truth = spoken
+    corpus, truth = spoken
     stem = SETS["held out"]
-    (phones,) = (truth[line.split("|")[0]] for line in phones_list(folders, stem).read_text().splitlines())
+    (phones,) = (truth[line.split("|")[0]] for line in phones_list(corpus, stem).read_text().splitlines())
     ends = np.ceil(np.array([phone.end_s for phone in phones]) / FRAME_S).astype(int)
 
     def planted(self, mels, mel_lengths, embedded, token_lengths, prior) -> Alignment:
@@ -196,7 +195,7 @@ def test_a_network_that_finds_frames_shifted_has_that_error(spoken, voice: Path,
         return Alignment(one_hot.log(), one_hot.log(), path, durations)
 
     monkeypatch.setattr(ConvAttention, "forward", planted)
-    (clip,) = align(voice, corpus=folders.corpus, filelist=phones_list(folders, stem), truth=truth)
+    (clip,) = align(voice, corpus=corpus, filelist=phones_list(corpus, stem), truth=truth)
     errors = clip.times - clip.true_times
     assert errors[0] == pytest.approx(2 * FRAME_S, abs=0.51 * FRAME_S)
     assert np.abs(errors[1:]).max() < 0.51 * FRAME_S
@@ -205,11 +204,11 @@ def test_a_network_that_finds_frames_shifted_has_that_error(spoken, voice: Path,
 
 
 def test_an_untrained_aligner_is_far_off(spoken, voice: Path):
-    folders, truth = spoken
+    corpus, truth = spoken
     clips = [
         clip
         for stem in SETS.values()
-        for clip in align(voice, corpus=folders.corpus, filelist=phones_list(folders, stem), truth=truth)
+        for clip in align(voice, corpus=corpus, filelist=phones_list(corpus, stem), truth=truth)
     ]
     assert [len(clip.phones) for clip in clips] == [len(phones) for phones in truth.values()]
     assert Accuracy.of(errors_ms(clips)).mean_error > 40
@@ -219,12 +218,12 @@ def test_an_untrained_aligner_is_far_off(spoken, voice: Path):
 def planted_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     """Options of a run whose training and alignment are played: each boundary is found 10 ms late."""
 
-    def play_prepare(folders: Folders, *rest: object) -> dict:
-        folders.corpus.mkdir(parents=True)
+    def play_prepare(corpus: Path, *rest: object) -> dict:
+        corpus.mkdir(parents=True)
         return {}
 
-    def play_training(folders: Folders, *, epochs: int, seed: int) -> Path:
-        path = folders.voice / f"{epochs}-{seed}.pt"
+    def play_training(output: Path, *, epochs: int, seed: int) -> Path:
+        path = output / "voice" / f"{epochs}-{seed}.pt"
         save_checkpoint(path, Checkpoint("FastPitch", {}, AUDIO, None, {}))
         return path
 

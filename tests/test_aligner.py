@@ -58,8 +58,8 @@ def test_losses_of_attention_and_their_gradient_are_as_published(folder: Path, k
     torch.testing.assert_close(other.item(), case["ctc_blank_logprob_-3"], rtol=1e-6, atol=0)
     hard, soft = stored[f"attn_hard.{key}"][:, 0], stored[f"attn_soft.{key}"][:, 0]
     alignment = Alignment(log_probs, soft.log(), hard.argmax(2), hard.sum(1).long())
-    binarisation = binarization_sum(alignment, lengths[1]) / lengths[1].sum()
-    torch.testing.assert_close(binarisation.item(), case["binarization_float64"], rtol=1e-6, atol=0)
+    binarization = binarization_sum(alignment, lengths[1]) / lengths[1].sum()
+    torch.testing.assert_close(binarization.item(), case["binarization_float64"], rtol=1e-6, atol=0)
 
 
 def test_a_text_longer_than_its_speech_loses_nothing_as_published(folder: Path):

@@ -48,11 +48,11 @@ def test_a_prior_of_any_size_leads_from_the_first_token_to_the_last(n_frames: in
     prior = interpolated_prior(n_frames, n_tokens)
     assert prior.shape == (n_frames, n_tokens)
     assert bool((prior > 0).all())
-    favourites = prior.argmax(1)
-    assert bool((favourites.diff() >= 0).all())
-    assert favourites[0] == 0
+    favorites = prior.argmax(1)
+    assert bool((favorites.diff() >= 0).all())
+    assert favorites[0] == 0
     if n_frames > 1:
-        assert favourites[-1] == n_tokens - 1
+        assert favorites[-1] == n_tokens - 1
 
 
 def test_a_batch_of_priors_is_those_of_its_utterances_with_zeros_behind():

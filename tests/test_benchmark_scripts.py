@@ -18,6 +18,7 @@ from common.data.filelist import read_filelist
 from common.errors import InputError, OptionError
 from common.logger import Logger
 from common.recognition.arguments import parse_recognition_args
+from common.registry import get_model
 from scripts.benchmarks import largest_batch, random_vocoder
 from scripts.benchmarks.subjects import durations
 from scripts.benchmarks.table import KINDS, Run
@@ -277,7 +278,7 @@ def test_the_inference_benchmark_measures_each_shape_in_each_precision(tmp_path:
     found = []
     for words in lines:
         if "inference.py" in words:
-            args = parse_recognition_args(words[2:])
+            args = parse_recognition_args(words[2:], get_model("Jasper"))
             assert (args.iterations, args.warmup_steps, args.pad_to_max_duration, args.trim_silence) == (
                 9,
                 2,

@@ -253,18 +253,18 @@ def test_waveglow_speaks_given_mels_and_recordings(speak: Speak, networks: dict[
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("Tacotron2 --pace 2", "--pace is for FastPitch, and Tacotron2 knows nothing of it; leave it out"),
-        ("Tacotron2 --pitch-transform-shift 9", "--pitch-transform-shift is for FastPitch, and Tacotron2"),
-        ("Tacotron2 --pitch-transform-flatten", "--pitch-transform-flatten is for FastPitch, and Tacotron2"),
-        ("Tacotron2 --max-duration 9", "--max-duration is for FastPitch, and Tacotron2"),
-        ("Tacotron2 --speaker 1", "--speaker is for FastPitch, and Tacotron2"),
-        ("FastPitch --max-decoder-steps 9", "--max-decoder-steps is for Tacotron2, and FastPitch knows nothing"),
-        ("FastPitch --gate-threshold 0.9", "--gate-threshold is for Tacotron2, and FastPitch"),
-        ("WaveGlow --gate-threshold 0.9", "--gate-threshold is for Tacotron2; give --tacotron2"),
+        ("Tacotron2 --pace 2", "--pace is for FastPitch and not supported by Tacotron2; leave it out"),
+        ("Tacotron2 --pitch-transform-shift 9", "--pitch-transform-shift is for FastPitch and not"),
+        ("Tacotron2 --pitch-transform-flatten", "--pitch-transform-flatten is for FastPitch and not"),
+        ("Tacotron2 --max-duration 9", "--max-duration is for FastPitch and not supported by Tacotron2"),
+        ("Tacotron2 --speaker 1", "--speaker is not supported by Tacotron2"),
+        ("FastPitch --max-decoder-steps 9", "--max-decoder-steps is for Tacotron2 and not supported by FastPitch"),
+        ("FastPitch --gate-threshold 0.9", "--gate-threshold is for Tacotron2 and not supported by FastPitch"),
+        ("WaveGlow --gate-threshold 0.9", "--gate-threshold is for Tacotron2; give a checkpoint of it"),
         ("Tacotron2 --gate-threshold 1", "--gate-threshold 1.0: expected a probability between 0 and 1"),
-        ("FastPitch --wn-channels 8", "--wn-channels is for WaveGlow; give --waveglow"),
-        ("FastPitch HiFi-GAN --sigma-infer 0.7", "--sigma-infer is for WaveGlow, and HiFi-GAN knows nothing of it"),
-        ("FastPitch HiFi-GAN --chunk-frames 9", "--chunk-frames is for WaveGlow, and HiFi-GAN"),
+        ("FastPitch --wn-channels 8", "--wn-channels is for WaveGlow; give a checkpoint of it"),
+        ("FastPitch HiFi-GAN --sigma-infer 0.7", "--sigma-infer is for WaveGlow and not supported by HiFi-GAN"),
+        ("FastPitch HiFi-GAN --chunk-frames 9", "--chunk-frames is for WaveGlow and not supported by HiFi-GAN"),
         ("FastPitch WaveGlow --wn-channels 512", "WaveGlow_checkpoint_1.pt has 8; leave the option out"),
         ("FastPitch WaveGlow HiFi-GAN", "--hifigan and --waveglow do the same job; give one of them"),
         ("FastPitch Tacotron2", "--fastpitch and --tacotron2 do the same job; give one of them"),
@@ -274,15 +274,15 @@ def test_waveglow_speaks_given_mels_and_recordings(speak: Speak, networks: dict[
         ("FastPitch WaveGlow --cuda-graphs", "--cuda-graphs needs --cuda"),
     ],
 )
-def test_options_that_a_model_knows_nothing_of_are_refused(speak: Speak, words: str, message: str):
+def test_options_that_a_model_does_not_support_are_refused(speak: Speak, words: str, message: str):
     assert message in refused(speak, *words.split())
 
 
 @pytest.mark.parametrize("column", ["pitch", "duration"])
-def test_columns_that_tacotron_2_knows_nothing_of_are_refused(speak: Speak, column: str):
+def test_columns_that_tacotron_2_does_not_support_are_refused(speak: Speak, column: str):
     speak.lines = [f"text\t{column}", "Go on.\ta.pt"]
     message = refused(speak, "Tacotron2", kind=InputError)
-    assert "columns pitch and duration are for FastPitch, and Tacotron2 knows nothing of them" in message
+    assert f"Tacotron2 does not support the columns pitch and duration, and the list has {column};" in message
 
 
 def test_mels_that_waveglow_does_not_read_are_refused(speak: Speak, checkpoints: dict[str, Path], tmp_path: Path):

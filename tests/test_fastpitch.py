@@ -14,7 +14,8 @@ from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OptionError
 from common.nn.layers import mask_from_lengths
 from common.synthesis.controls import Controls, MelOutput
-from fastpitch.model import FastPitch, ModelConfig, ScriptedFastPitch, build_networks
+from fastpitch.batch import FastPitchBatch
+from fastpitch.model import FastPitch, ModelConfig, build_networks, to_torchscript
 from fastpitch.prosody_transforms import PitchTransform, pitch_transform_custom
 
 MODELS = ("single", "multi_speaker", "heads2_batch1", "pf")
@@ -52,17 +53,31 @@ def published(folder: Path, name: str, *, mask_convolutions: bool = False) -> tu
     return network.eval(), model["cases"]
 
 
+def batch_of(
+    tokens: Tensor,
+    lengths: Tensor,
+    *,
+    n_frames: int,
+    durations: Tensor | None = None,
+    pitch: Tensor | None = None,
+    speakers: Tensor | None = None,
+) -> FastPitchBatch:
+    """A batch whose mels, of ``n_frames``, are zeros, as nothing is learned from them."""
+    mels, frame_lengths = torch.zeros(len(tokens), 80, n_frames), torch.full_like(lengths, n_frames)
+    return FastPitchBatch(("",), tokens, lengths, mels, frame_lengths, durations, pitch, speakers=speakers)
+
+
 def run_forward(network: FastPitch, given: dict[str, Tensor], kwargs: dict, n_frames: int) -> MelOutput:
     kwargs = dict(kwargs)
-    return network(
+    batch = batch_of(
         given["in.text"],
         given["in.text_lens"],
-        speakers=given.get("in.speaker"),
+        n_frames=n_frames,
         durations=given["in.dur_tgt"] if kwargs.pop("use_gt_durations") else None,
         pitch=given["in.pitch_tgt"] if kwargs.pop("use_gt_pitch") else None,
-        n_frames=n_frames,
-        **kwargs,
+        speakers=given.get("in.speaker"),
     )
+    return network(batch, **kwargs)
 
 
 def assert_durations_close(actual: Tensor, expected: Tensor) -> None:
@@ -267,11 +282,11 @@ def test_padding_does_not_change_a_training_forward(monkeypatch: pytest.MonkeyPa
     durations = torch.randint(1, 5, tokens.shape) * mask_from_lengths(lengths)
     pitch = torch.randn(tokens.shape)  # what stands after the end must not matter either
     speakers = torch.tensor([1, 2])
-    together = network(tokens, lengths, speakers=speakers, durations=durations, pitch=pitch, n_frames=60)
-    alone = network(
-        tokens[1:, :3], lengths[1:], speakers=speakers[1:], durations=durations[1:, :3], pitch=pitch[1:, :3]
-    )
-    assert_close(together.mel[1:, :, : alone.mel.size(2)], alone.mel)
+    batch = batch_of(tokens, lengths, speakers=speakers, durations=durations, pitch=pitch, n_frames=60)
+    n_frames, own = int(durations[1].sum()), {"durations": durations[1:, :3], "pitch": pitch[1:, :3]}
+    together = network(batch)
+    alone = network(batch_of(tokens[1:, :3], lengths[1:], speakers=speakers[1:], **own, n_frames=n_frames))
+    assert_close(together.mel[1:, :, :n_frames], alone.mel)
     assert_close(together.log_durations[1:, :3], alone.log_durations)
 
 
@@ -288,11 +303,13 @@ def test_packed_rows_give_the_padded_network_and_its_gradients(monkeypatch: pyte
     tokens, lengths = texts(17, 1, 9, 2)
     durations = torch.randint(0, 4, tokens.shape, generator=torch.Generator().manual_seed(1))
     durations = durations.index_fill(1, torch.tensor([0]), 1) * mask_from_lengths(lengths)
+    n_frames = int(durations.sum(1).max())
+    batch = batch_of(tokens, lengths, speakers=torch.tensor([0, 1, 2, 1]), durations=durations, n_frames=n_frames)
     results = []
     for packs in (True, False):
         monkeypatch.setattr("fastpitch.transformer.FFTransformer._packs", lambda self, x, packs=packs: packs)
         network.zero_grad()
-        out = network(tokens, lengths, speakers=torch.tensor([0, 1, 2, 1]), durations=durations)
+        out = network(batch)
         (out.mel.square().sum() + out.pitch.square().sum() + out.log_durations.sum()).backward()
         gradients = {key: p.grad.clone() for key, p in network.named_parameters()}
         results.append((out.mel.detach(), gradients))
@@ -303,11 +320,12 @@ def test_packed_rows_give_the_padded_network_and_its_gradients(monkeypatch: pyte
 def test_bfloat16_training_follows_float32():
     network = small()
     tokens, lengths = texts(17, 5, 9)
+    durations = torch.full_like(tokens, 2) * mask_from_lengths(lengths)
     gradients = []
     for enabled in (False, True):
         network.zero_grad()
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
-            out = network(tokens, lengths, durations=torch.full_like(tokens, 2) * mask_from_lengths(lengths))
+            out = network(batch_of(tokens, lengths, durations=durations, n_frames=34))
         assert out.log_durations.dtype == torch.float32
         out.mel.float().square().mean().backward()
         gradients.append(torch.cat([p.grad.flatten() for p in network.decoder.parameters()]))
@@ -318,7 +336,7 @@ def test_bfloat16_training_follows_float32():
 @pytest.fixture(scope="module")
 def scripted() -> tuple[FastPitch, torch.nn.Module]:
     network = small()
-    return network, ScriptedFastPitch(network)
+    return network, to_torchscript(network)
 
 
 @pytest.mark.parametrize("lengths", [(1,), (12,), (23, 4, 1, 11), (5, 31, 31, 2)])

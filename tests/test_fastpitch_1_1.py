@@ -15,7 +15,7 @@ from common.nn.layers import mask_from_lengths
 from common.synthesis.controls import Controls
 from fastpitch.aligner import binarization_sum, forward_sum_losses
 from fastpitch.batch import FastPitchBatch
-from fastpitch.model import FastPitch, FastPitchOutput, ModelConfig, ScriptedFastPitch
+from fastpitch.model import FastPitch, FastPitchOutput, ModelConfig, to_torchscript
 from fastpitch.prior import padded_priors
 from fastpitch.prosody_transforms import PitchTransform
 
@@ -38,17 +38,17 @@ def published(folder: Path, name: str, *, mask_convolutions: bool = False) -> tu
 
 def run_forward(network: FastPitch, given: dict[str, Tensor], case: dict) -> FastPitchOutput:
     kwargs = dict(case.get("kwargs") or {})
-    return network(
+    batch = FastPitchBatch(
+        ("",),
         given["in.text"],
         given["in.text_lens"],
-        speakers=given.get("in.speaker"),
+        given["in.mel_tgt"],
+        given["in.mel_lens"],
         pitch_frames=given["in.pitch_dense"][:, 0] if kwargs.pop("use_gt_pitch", True) else None,
-        mels=given["in.mel_tgt"],
-        mel_lengths=given["in.mel_lens"],
         prior=given["in.attn_prior"] if case.get("attn_prior", True) else None,
-        n_frames=given["in.mel_tgt"].size(2),
-        **kwargs,
+        speakers=given.get("in.speaker"),
     )
+    return network(batch, **kwargs)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -79,9 +79,9 @@ def test_training_passes_give_the_published_numbers(folder: Path, name: str):
         assert torch.equal(hard, expected["out.attn_hard"][:, 0].long())
         lengths = given["in.text_lens"], given["in.mel_lens"]
         forward_sum = forward_sum_losses(out.alignment.log_probs, *lengths).mean()
-        binarisation = binarization_sum(out.alignment, lengths[1]) / lengths[1].sum()
+        binarization = binarization_sum(out.alignment, lengths[1]) / lengths[1].sum()
         assert forward_sum.item() == pytest.approx(case["attention_ctc_loss_float64"], rel=3e-6)
-        assert binarisation.item() == pytest.approx(case["attention_binarization_loss_float64"], rel=3e-6)
+        assert binarization.item() == pytest.approx(case["attention_binarization_loss_float64"], rel=3e-6)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -235,7 +235,7 @@ def test_a_voice_without_energy_refuses_it(controls: Controls):
 @pytest.mark.parametrize("energy", [True, False])
 def test_torchscript_speaks_the_same(energy: bool):
     network = small(energy_conditioning=energy)
-    scripted = ScriptedFastPitch(network)
+    scripted = to_torchscript(network)
     for lengths in [(9, 5), (1,)]:
         for controls in (Controls(speaker=1), Controls(pace=0.7, pitch_transform=PitchTransform(shift=30.0))):
             expected = network.infer(*texts(*lengths), controls)
@@ -277,7 +277,7 @@ def part(batch: FastPitchBatch, item: int) -> FastPitchBatch:
     )
 
 
-def test_an_utterance_alone_is_aligned_and_followed_as_in_any_batch():
+def test_an_utterance_alone_is_aligned_and_predicted_as_in_any_batch():
     network, batch = small(), recordings((9, 1, 23, 4), (40, 7, 90, 4))
     together = network.teacher_forced(batch)
     assert torch.equal(together.lengths, batch.mel_lengths)
@@ -306,7 +306,7 @@ def test_pitch_and_energy_are_averages_over_the_frames_that_the_alignment_gives_
             start += n_frames
 
 
-def test_durations_that_are_given_are_followed_and_nothing_is_aligned():
+def test_given_durations_are_used_and_nothing_is_aligned():
     network, batch = small(), recordings((3,), (12,))
     given = replace(batch, durations=torch.tensor([[2, 0, 10]]), pitch=torch.zeros(1, 3), pitch_frames=None, prior=None)
     out = network.teacher_forced(given)

@@ -77,7 +77,7 @@ def test_losses_are_the_published_ones_but_for_the_mask(folder: Path, name: str)
             assert value == pytest.approx(factor * (values | {"loss": total})[term], rel=3e-6), term
 
 
-def test_the_weight_of_binarisation_warms_up_as_published(folder: Path):
+def test_the_weight_of_binarization_warms_up_as_published(folder: Path):
     cases = json.loads((folder / "alignment" / "kl_weight_schedule.json").read_text())
     assert len(cases) == 14
     for case in cases:
@@ -85,7 +85,7 @@ def test_the_weight_of_binarisation_warms_up_as_published(folder: Path):
         assert LossScales(**case).kl_loss_scale(epoch) == pytest.approx(expected), (case, epoch)
 
 
-def test_without_warm_up_binarisation_has_its_whole_weight_at_once():
+def test_without_warm_up_binarization_has_its_full_weight_at_once():
     losses = LossScales(kl_loss_start_epoch=3, kl_loss_warmup_epochs=0, kl_loss_weight=0.5)
     assert [losses.kl_loss_scale(epoch) for epoch in (1, 2, 3, 4)] == [0, 0, 0.5, 0.5]
 

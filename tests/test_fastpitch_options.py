@@ -16,12 +16,12 @@ from common.errors import CheckpointError, InputError, OptionError
 from common.files import write_json
 from common.registry import available_models, get_model
 from common.synthesis.controls import Controls
+from common.training.arguments import build_training_parser
 from fastpitch.arg_parser import add_inference_arguments, controls, parse_inference, parse_training
 from fastpitch.fine_tuning import set_up_networks
 from fastpitch.loss_function import build_objective
 from fastpitch.model import FastPitch, ModelConfig
 from fastpitch.prosody_transforms import EnergyTransform, PitchTransform
-from train import build_parser
 
 MEAN, STD = torch.tensor(200.0), torch.tensor(50.0)
 TINY = ModelConfig(
@@ -41,7 +41,7 @@ def parse(folder: Path, *argv: str) -> Namespace:
     """Parsed arguments of a training on a list of one line in ``folder``."""
     (folder / "train.txt").write_text("mels/a.pt|durations/a.pt|pitch_char/a.pt|text\n")
     files = ["--training-files", str(folder / "train.txt"), "--validation-files", str(folder / "val.txt")]
-    return build_parser(get_model("FastPitch")).parse_args(["-o", "out", "-d", str(folder), *files, *argv])
+    return build_training_parser(get_model("FastPitch")).parse_args(["-o", "out", "-d", str(folder), *files, *argv])
 
 
 def model_of(folder: Path, *argv: str) -> ModelConfig:

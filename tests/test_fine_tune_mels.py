@@ -25,6 +25,7 @@ from common.errors import CheckpointError, InputError, OptionError
 from common.files import load_tensor, read_json, write_json
 from common.logger import read_log
 from common.registry import get_model
+from common.synthesis.controls import Controls
 from hifigan.data_function import HifiganDataset
 from tacotron2.data_function import Tacotron2Dataset
 from tests.tiny import make_corpus, train_options
@@ -96,12 +97,8 @@ def slow_mels(voice: tuple[Path, Path], *, ema: bool) -> dict[str, torch.Tensor]
         )
         for item in map(dataset.__getitem__, range(len(dataset))):
             with torch.inference_mode():
-                out = network(
-                    item.tokens.unsqueeze(0),
-                    torch.tensor([len(item.tokens)]),
-                    durations=item.durations.unsqueeze(0),
-                    pitch=item.pitch.unsqueeze(0),
-                )
+                given = Controls(durations=item.durations.unsqueeze(0), pitch=item.pitch.unsqueeze(0))
+                out = network.infer(item.tokens.unsqueeze(0), torch.tensor([len(item.tokens)]), given)
             mels[Path(item.name.split()[0]).stem] = out.mel[0]
     return mels
 

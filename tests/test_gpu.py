@@ -15,6 +15,7 @@ from common.checkpoints.checkpoint import load_checkpoint
 from common.config import AudioConfig
 from common.distributed import Ranks
 from common.logger import read_log
+from common.synthesis.controls import Controls
 from common.training.objective import Networks
 from fastpitch.model import ModelConfig, build_networks
 from hifigan.loss_function import HifiganObjective
@@ -59,10 +60,10 @@ def test_the_padded_network_on_the_gpu_equals_the_packed_one_on_the_cpu():
     durations = torch.randint(0, 5, (4, 23)) * (torch.arange(23) < lengths.unsqueeze(1))
     durations[:, 0] += 1
     with torch.no_grad():
-        ours = network(tokens, lengths, durations=durations)
+        ours = network.infer(tokens, lengths, Controls(durations=durations))
         device = torch.device("cuda")
         network.to(device)
-        theirs = network(tokens.to(device), lengths.to(device), durations=durations.to(device))
+        theirs = network.infer(tokens.to(device), lengths.to(device), Controls(durations=durations.to(device)))
     assert torch.equal(ours.lengths, theirs.lengths.cpu())
     torch.testing.assert_close(theirs.mel.cpu(), ours.mel, atol=1e-4, rtol=1e-4)
     torch.testing.assert_close(theirs.pitch.cpu(), ours.pitch, atol=1e-4, rtol=1e-4)

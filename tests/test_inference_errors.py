@@ -17,7 +17,7 @@ from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import save_tensor, write_json
-from common.synthesis.synthesizer import OutputFolder, Spoken
+from common.synthesis.synthesizer import OutputFolder, SynthesisResult
 from fastpitch.model import ModelConfig, build_networks
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -122,7 +122,7 @@ def test_checkpoints_that_cannot_speak_are_refused(tmp_path, phrases, voice):
     assert "its weights do not fit the model: missing encoder.layers.1" in message()
     make_checkpoint(bad)
     options = ("-i", phrases, "-o", tmp_path / "out", "--fastpitch", bad)
-    assert f"{bad}: holds no averaged weights; leave out --ema" in refused(CheckpointError, *options, "--ema")
+    assert f"{bad}: no EMA weights; leave out --ema" in refused(CheckpointError, *options, "--ema")
     for transform in (["--pitch-transform-shift", "10"], ["--pitch-transform-custom"]):
         assert "no pitch statistics to change pitch by in Hz; give --pitch-mean-std-file" in refused(
             InputError, *options, *transform
@@ -205,7 +205,7 @@ def test_a_signal_ends_the_run_after_the_phrase_that_is_being_spoken(tmp_path, v
     phrases.write_text("Hm?\n" * 20)
     write = OutputFolder.write
 
-    def write_and_be_stopped(self: OutputFolder, spoken: Spoken) -> None:
+    def write_and_be_stopped(self: OutputFolder, spoken: SynthesisResult) -> None:
         if spoken.phrase.output.name == "audio_0003.wav":
             os.kill(os.getpid(), stop)
         write(self, spoken)

@@ -1,6 +1,5 @@
 """A voice that knows phonemes reads as it was trained, unless the options say otherwise; and it trains so."""
 
-import argparse
 import dataclasses
 import wave
 from pathlib import Path
@@ -14,7 +13,7 @@ from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.text.front_end import TextFrontEnd
 from fastpitch.model import ModelConfig, build_networks
-from tacotron2.data_function import Tacotron2Dataset, build_dataset
+from tacotron2.data_function import Tacotron2Dataset
 
 MODEL = ModelConfig(
     n_symbols=148,
@@ -83,8 +82,7 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def dataset(corpus: Path, text: TextConfig, seed: int = 1) -> Tacotron2Dataset:
-    args = argparse.Namespace(dataset_path=corpus, load_mel_from_disk=False, unknown_symbols="error", seed=seed)
-    return build_dataset(args, corpus / "list.txt", audio=AudioConfig(), text=text)
+    return Tacotron2Dataset(corpus, corpus / "list.txt", audio=AudioConfig(), text=text, seed=seed)
 
 
 def test_tacotron2_reads_other_words_as_phones_in_each_epoch(corpus: Path) -> None:

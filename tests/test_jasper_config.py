@@ -1,7 +1,7 @@
 """The YAML files say what the published ones say, and a wrong key is one line that names file and key."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +9,7 @@ import pytest
 from common.errors import InputError
 from jasper.augmentation import SpecAugment
 from jasper.config import LABELS, SpeedPerturbation
-from jasper.yaml_config import CONFIGS, load_config, read_sections
+from jasper.yaml_config import CONFIGS, load_config
 
 SPECA = CONFIGS / "jasper10x5dr_speca.yaml"
 
@@ -23,10 +23,10 @@ def test_all_published_files_have_the_published_inputs(facts: dict):
     published = facts["validated_and_filled_input_sections"]
     assert len(published) == 7
     for name, inputs in published.items():
-        filled = read_sections(CONFIGS / f"{name}.yaml")
+        filled = asdict(load_config(CONFIGS / f"{name}.yaml"))
         for subset, parts in inputs.items():
             for part, values in parts.items():
-                own = filled[f"input_{subset}"][part]
+                own = filled[subset][part]
                 assert {key: "inf" if value == float("inf") else value for key, value in own.items()} == values
 
 
@@ -46,16 +46,18 @@ def test_all_published_files_have_the_published_network(facts: dict):
 
 def test_what_a_file_says_becomes_settings():
     settings = load_config(CONFIGS / "jasper10x5dr_speedp-online_speca.yaml")
-    assert settings.train.dataset.speed_perturbation == SpeedPerturbation(0.85, 1.15)
-    assert settings.train.augmentation.spec_augment == SpecAugment(2, 0, 20, 2, 0, 75)
-    assert settings.val.augmentation.spec_augment is None and settings.val.dataset.speed_perturbation is None
+    assert settings.train.audio_dataset.speed_perturbation == SpeedPerturbation(0.85, 1.15)
+    assert settings.train.filterbank_features.spec_augment == SpecAugment(2, 0, 20, 2, 0, 75)
+    assert (
+        settings.val.filterbank_features.spec_augment is None and settings.val.audio_dataset.speed_perturbation is None
+    )
     audio = settings.model.features.audio
     assert (audio.sampling_rate, audio.hop_length, audio.win_length, audio.n_mels) == (16000, 160, 320, 64)
 
 
 def test_the_benchmark_has_batches_of_one_shape():
     settings = load_config(CONFIGS / "jasper10x5dr_speedp-online_train-benchmark.yaml")
-    assert settings.train.dataset.pad_to_max_duration and not settings.val.dataset.pad_to_max_duration
+    assert settings.train.audio_dataset.pad_to_max_duration and not settings.val.audio_dataset.pad_to_max_duration
     assert settings.model == load_config(SPECA).model
 
 
@@ -79,11 +81,11 @@ def test_other_values_take_the_place_of_the_files():
         ],
     )
     before = load_config(SPECA)
-    assert settings.train.dataset == replace(
-        before.train.dataset, max_duration=10.0, speed_perturbation=SpeedPerturbation(p=1)
+    assert settings.train.audio_dataset == replace(
+        before.train.audio_dataset, max_duration=10.0, speed_perturbation=SpeedPerturbation(p=1)
     )
-    assert settings.val.dataset == before.val.dataset
-    assert settings.train.augmentation.spec_augment is None and settings.model.features.preemph is None
+    assert settings.val.audio_dataset == before.val.audio_dataset
+    assert settings.train.filterbank_features.spec_augment is None and settings.model.features.preemph is None
     assert [block.dropout for block in settings.model.blocks[:3]] == [0.2, 0, 0.2]
 
 

@@ -11,9 +11,8 @@ import torch
 from common.audio.wav import save_wav
 from common.errors import InputError
 from jasper.config import LABELS, DatasetSettings
-from jasper.manifest import Entry, Recording, manifest_bytes, read_entries
-from jasper.recordings import JasperRecordings
-from jasper.waveform import change_speed
+from jasper.manifest import Entry, manifest_bytes, read_entries, select_entries
+from jasper.waveform import change_speed, load_recording
 from scripts.datasets.preprocess_librispeech import main as preprocess
 
 RATE = 16000
@@ -32,12 +31,11 @@ def write_manifest(path: Path, *items: object) -> Path:
 
 
 def test_a_manifest_as_published_is_read(tmp_path: Path):
-    files = [{"fname": "clean-wav/a.wav", "speed": 1}, {"fname": "clean-wav/a-0.9.wav", "speed": 0.9}]
+    files = [{"fname": "clean-wav/a-0.9.wav", "speed": 0.9}, {"fname": "clean-wav/a.wav", "speed": 1}]
     item = {"transcript": "a word", "files": files, "original_duration": 2.5, "original_num_samples": 40000}
     (entry,) = read_entries(write_manifest(tmp_path / "m.json", item), folder=Path("data"))
-    recordings = (Recording(Path("data/clean-wav/a.wav")), Recording(Path("data/clean-wav/a-0.9.wav"), 0.9))
-    assert entry == Entry(recordings, "a word", f"{tmp_path}/m.json: entry 1", 2.5)
-    assert entry.original == recordings[0]
+    paths = (Path("data/clean-wav/a.wav"), Path("data/clean-wav/a-0.9.wav"))
+    assert entry == Entry(paths, "a word", f"{tmp_path}/m.json: entry 1", 2.5)
     assert entry.name == f"data/clean-wav/a.wav ({tmp_path}/m.json: entry 1)"
 
 
@@ -90,7 +88,7 @@ def test_absolute_paths_are_taken_as_they_are(tmp_path: Path):
     listed.write_text("/data/a.wav|a\n")
     for source in (manifest, listed):
         (entry,) = read_entries(source, folder=Path("elsewhere"))
-        assert entry.original == Recording(Path("/data/a.wav"))
+        assert entry.paths == (Path("/data/a.wav"),)
 
 
 def test_lists_folders_and_files_are_read_too(tmp_path: Path):
@@ -98,21 +96,21 @@ def test_lists_folders_and_files_are_read_too(tmp_path: Path):
     for name in ("a", "b"):
         add_wav(corpus / "wavs" / f"{name}.wav")
     (corpus / "metadata.csv").write_text('a|Dr. "X"|doctor x\n\nb|only one\n')
-    found = [(entry.original.path.name, entry.transcript, entry.where) for entry in read_entries(corpus)]
+    found = [(entry.paths[0].name, entry.transcript, entry.where) for entry in read_entries(corpus)]
     assert found == [
         ("a.wav", "doctor x", f"{corpus}/metadata.csv:1"),
         ("b.wav", "only one", f"{corpus}/metadata.csv:3"),
     ]
     (corpus / "wavs/b.wav").rename(corpus / "wavs/b.flac")
-    assert [entry.original.path.name for entry in read_entries(corpus)] == ["a.wav", "b.flac"]
+    assert [entry.paths[0].name for entry in read_entries(corpus)] == ["a.wav", "b.flac"]
     (corpus / "wavs/b.flac").rename(corpus / "wavs/b.wav")
     folder = read_entries(corpus / "wavs")
-    assert [(entry.original.path.name, entry.transcript) for entry in folder] == [("a.wav", None), ("b.wav", None)]
+    assert [(entry.paths[0].name, entry.transcript) for entry in folder] == [("a.wav", None), ("b.wav", None)]
     (one,) = read_entries(corpus / "wavs" / "a.wav")
-    assert (one.original.path, one.transcript) == (corpus / "wavs/a.wav", None)
+    assert (one.paths[0], one.transcript) == (corpus / "wavs/a.wav", None)
     (tmp_path / "list.txt").write_text("wavs/a.wav|hello\n")
     (listed,) = read_entries(tmp_path / "list.txt", folder=corpus)
-    assert (listed.original.path, listed.transcript) == (corpus / "wavs/a.wav", "hello")
+    assert (listed.paths[0], listed.transcript) == (corpus / "wavs/a.wav", "hello")
 
 
 @pytest.mark.parametrize("line", ["a", "|text", "a||", "a|b|c|d"])
@@ -129,34 +127,35 @@ def test_an_empty_folder_and_an_absent_recording_are_named(tmp_path: Path):
         read_entries(tmp_path / "absent.wav")
 
 
-def open_recordings(source: Path, *, folder: Path = Path(), **settings: object) -> JasperRecordings:
-    return JasperRecordings([source], folder=folder, settings=DatasetSettings(**settings), labels=LABELS)
+def select(source: Path, *, folder: Path = Path(), **settings: object) -> list[Entry]:
+    return select_entries([source], folder=folder, settings=DatasetSettings(**settings))
 
 
 def test_utterances_that_are_too_short_or_long_are_left_out_with_a_note(tmp_path: Path, capsys: pytest.CaptureFixture):
     for name, seconds in (("a", 0.05), ("b", 0.5), ("c", 2.0)):
         add_wav(tmp_path / f"{name}.wav", seconds=seconds, rate=8000)
-    recordings = open_recordings(tmp_path, min_duration=0.1, max_duration=1.0, trim_silence=True)
-    assert ([entry.original.path.name for entry in recordings.entries], recordings.durations) == (["b.wav"], [0.5])
+    entries = select(tmp_path, min_duration=0.1, max_duration=1.0)
+    assert [(entry.paths[0].name, entry.duration) for entry in entries] == [("b.wav", 0.5)]
     assert "2 of 3 utterances are left out, as they are not from 0.1 to 1 s long" in capsys.readouterr().out
-    assert len(recordings.load(0)) == RATE // 2
+    assert len(load_recording(entries[0].paths[0], sampling_rate=RATE, trim=True)) == RATE // 2
     with pytest.raises(InputError, match="none of 3 utterances is from 5 to 6 s long"):
-        open_recordings(tmp_path, min_duration=5.0, max_duration=6.0)
+        select(tmp_path, min_duration=5.0, max_duration=6.0)
 
 
 def test_a_manifests_recordings_must_be_there_and_are_looked_into_when_they_are_read(tmp_path: Path):
     item = {"transcript": "A Word!", "files": [{"fname": "a.wav"}], "original_duration": 1.0}
     source = write_manifest(tmp_path / "m.json", item)
     with pytest.raises(InputError, match=r"a\.wav: no such file \(.*m\.json: entry 1\)"):
-        open_recordings(source, folder=tmp_path)
+        select(source, folder=tmp_path)
     (tmp_path / "a.wav").write_bytes(b"RIFF")
-    recordings = open_recordings(source, folder=tmp_path)
-    assert recordings.transcript(0) == "a word"
+    (entry,) = select(source, folder=tmp_path)
+    assert entry.normalized(DatasetSettings(), LABELS) == "a word"
+    assert entry.normalized(DatasetSettings(normalize_transcripts=False), LABELS) == "A Word!"
     with pytest.raises(InputError, match=r"a\.wav: .*\(.*m\.json: entry 1\)"):
-        recordings.load(0)
+        load_recording(entry.paths[0], sampling_rate=RATE, trim=False, where=entry.where)
     del item["original_duration"]
     with pytest.raises(InputError, match=r"a\.wav: .*\(.*m\.json: entry 1\)"):
-        open_recordings(write_manifest(source, item), folder=tmp_path)
+        select(write_manifest(source, item), folder=tmp_path)
 
 
 def make_librispeech(folder: Path) -> None:
@@ -182,18 +181,13 @@ def test_librispeech_becomes_wavs_with_copies_and_manifests_and_goes_on_where_it
     source = tmp_path / "librispeech-train-clean-100-wav.json"
     first, second = read_entries(source, folder=tmp_path)
     assert (first.transcript, second.transcript, first.duration) == ("hello", "good bye", 1.0)
-    assert [(one.path.name, one.speed) for one in second.recordings] == [
-        ("1-2-0001.wav", 1.0),
-        ("1-2-0001-0.9.wav", 0.9),
-        ("1-2-0001-1.1.wav", 1.1),
-    ]
-    recordings = open_recordings(source, folder=tmp_path)
-    original = recordings.load(0)
-    slower = recordings.load(0, recording=first.recordings[1])
+    assert [path.name for path in second.paths] == ["1-2-0001.wav", "1-2-0001-0.9.wav", "1-2-0001-1.1.wav"]
+    assert [file["speed"] for file in json.loads(source.read_text())[1]["files"]] == [1.0, 0.9, 1.1]
+    original, slower = (load_recording(path, sampling_rate=RATE, trim=False) for path in first.paths[:2])
     torch.testing.assert_close(slower, change_speed(original, 0.9), rtol=0, atol=1e-4)
     (dev,) = read_entries(tmp_path / "librispeech-dev-clean-wav.json", folder=tmp_path)
-    assert len(dev.recordings) == 1
-    kept, lost = first.recordings[1].path, second.recordings[2].path
+    assert len(dev.paths) == 1
+    kept, lost = first.paths[1], second.paths[2]
     stamp, manifest = kept.stat().st_mtime_ns, source.read_bytes()
     lost.unlink()
     source.unlink()

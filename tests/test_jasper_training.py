@@ -12,7 +12,7 @@ from tiny_models import logged, without_samples
 import train
 from common.audio.wav import save_wav
 from common.errors import InputError, OptionError
-from jasper.config import InputSettings, JasperSettings
+from jasper.config import JasperSettings
 from jasper.data_function import JasperDataset
 from jasper.yaml_config import load_config
 
@@ -160,8 +160,8 @@ def test_a_short_utterance_that_perturbation_or_trimming_spoils_is_read_as_it_is
     wave[400:480] = 0.5
     save_wav(corpus / "short.wav", wave, sampling_rate=RATE)
     (corpus / "short.txt").write_text("short.wav|do re\n")
-    trimmed = replace(settings.train.dataset, trim_silence=True, speed_perturbation=None)
-    inputs = InputSettings(trimmed, settings.train.augmentation)
+    trimmed = replace(settings.train.audio_dataset, trim_silence=True, speed_perturbation=None)
+    inputs = replace(settings.train, audio_dataset=trimmed)
     data = JasperDataset([corpus / "short.txt"], folder=corpus, settings=inputs, model=settings.model)
     assert len(data[0].wave) == len(data.draw(0, epoch=1).wave) == 880
 

@@ -26,7 +26,7 @@ def test_a_header_names_the_columns_in_any_order(tmp_path):
     assert (first.where, second.where) == (f"{path}:2", f"{path}:4")
 
 
-def test_a_header_may_be_parted_by_bars(tmp_path):
+def test_a_header_may_be_separated_by_bars(tmp_path):
     assert spoken(read_phrases(write(tmp_path, "output|text\na.wav|One.\n"))) == [("a.wav", "One.")]
 
 
@@ -70,7 +70,7 @@ def test_a_byte_order_mark_and_carriage_returns_are_not_text(tmp_path):
         ("a.wav|One.\nb.wav\n", "{path}:2: 1 columns, expected <output wav file name>|<utterance>"),
         ("a.wav|One.|0\n", "{path}:1: 3 columns, expected <output wav file name>|<utterance>"),
         ("ouput\ttext\na.wav\tOne.\n", "{path}:1: unknown column 'ouput'"),
-        ("text\ttext\nOne.\tOne.\n", "{path}:1: column text stands twice"),
+        ("text\ttext\nOne.\tOne.\n", "{path}:1: column text is given twice"),
         ("mel\twav\na.pt\ta.wav\n", "{path}:1: columns mel and wav both give the mel-spectrogram; keep one"),
         ("output\ttext\na.wav\tOne.\nb.wav\t \n", "{path}:3: empty text"),
         ("output\ttext\n\tOne.\n", "{path}:2: empty output"),

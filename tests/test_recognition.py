@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,10 @@ from common.checkpoints.checkpoint import load_checkpoint, save_checkpoint
 from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
 from common.precision import Precision
-from common.recognition.arguments import wants_recognition
+from common.recognition.arguments import chosen_recognizer
 from common.recognition.command import time_figures
-from common.recognition.recognizer import Recognizer, SpeechRecordings, load_recognizer
-from common.registry import RecognizerSpec
+from common.recognition.recognizer import Recognizer, SpeechItem, load_recognizer
+from common.registry import RecognizerSpec, get_model
 
 
 @pytest.fixture
@@ -91,25 +92,24 @@ def test_only_measuring_hears_as_many_batches_as_it_is_told(hear, tmp_path: Path
     assert set(figures) == {f"{name}_latency" for name in ("avg", "90%", "95%", "99%")} | {"avg_sequences/s", "avg_RTF"}
 
 
-def made_up_speech(lengths: list[int]) -> SpeechRecordings:
+def made_up_speech(lengths: list[int]) -> list[SpeechItem]:
     """Recordings of so many samples that hold their number."""
-    return SpeechRecordings(
-        names=[f"{index}.wav" for index in range(len(lengths))],
-        durations=[length / 100 for length in lengths],
-        transcripts=[None] * len(lengths),
-        load=lambda index: torch.full((lengths[index],), float(index)),
-    )
+    return [
+        SpeechItem(f"{index}.wav", length / 100, None, partial(torch.full, (length,), float(index)))
+        for index, length in enumerate(lengths)
+    ]
 
 
 def made_up_recognizer(transcribe: Callable[[Tensor, Tensor], list[str]], **settings: Any) -> Recognizer:
     spec = RecognizerSpec(
         parse=lambda args: None,
-        open_speech=lambda options, config, *, sources, folder: made_up_speech([]),
-        transcriber=lambda network, options: network,
-        normalize=lambda text, config: text,
-        sampling_rate=lambda config: RATE,
+        default_options=None,
+        open_speech=lambda options, network, *, sources, folder: made_up_speech([]),
+        prepare=lambda wave, options: wave,
+        transcribe=lambda network, waves, lengths, options: network(waves, lengths),
+        add_arguments=lambda parser: None,
     )
-    return Recognizer(spec, transcribe, None, options=None, precision=Precision(), **settings)
+    return Recognizer(spec, transcribe, sampling_rate=RATE, options=None, precision=Precision(), **settings)
 
 
 def test_waves_of_any_rate_and_files_are_transcribed_alike(sung_run: Path):
@@ -195,5 +195,6 @@ def test_ema_weights_are_used_when_asked(sung_run: Path, tmp_path: Path, capsys:
 
 
 def test_speaking_and_recognizing_are_told_apart():
-    assert wants_recognition(["--jasper=a"]) and wants_recognition(["-i", "x", "--jasper", "a"])
-    assert not wants_recognition(["--fastpitch", "jasper"])
+    for words in (["--jasper=a"], ["-i", "x", "--jasper", "a"]):
+        assert chosen_recognizer(words) is get_model("Jasper")
+    assert chosen_recognizer(["--fastpitch", "jasper"]) is None

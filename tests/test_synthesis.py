@@ -9,7 +9,7 @@ from common.audio.wav import load_wav
 from common.config import AudioConfig
 from common.errors import InputError
 from common.synthesis.phrases import Phrase
-from common.synthesis.synthesizer import OutputFolder, Spoken, Utterance, fade_out, plan_batches
+from common.synthesis.synthesizer import OutputFolder, SynthesisInput, SynthesisResult, fade_out, plan_batches
 
 AUDIO = AudioConfig(hop_length=64, n_mels=8)
 
@@ -18,9 +18,9 @@ def phrase(name: str = "a.wav") -> Phrase:
     return Phrase(where="list:1", output=PurePosixPath(name), text="x")
 
 
-def test_batches_are_of_like_length_and_hold_every_utterance_once():
+def test_batches_are_length_bucketed_and_hold_every_utterance_once():
     lengths = torch.randint(1, 50, (23,), generator=torch.Generator().manual_seed(0)).tolist()
-    utterances = [Utterance(phrase(f"{i}.wav"), tokens=torch.zeros(n)) for i, n in enumerate(lengths)]
+    utterances = [SynthesisInput(phrase(f"{i}.wav"), tokens=torch.zeros(n)) for i, n in enumerate(lengths)]
     batches = plan_batches(utterances, 5)
     assert [len(batch) for batch in batches] == [5, 5, 5, 5, 3]
     assert [utterance.length for batch in batches for utterance in batch] == sorted(lengths, reverse=True)
@@ -41,7 +41,7 @@ def test_a_wave_beyond_full_scale_is_scaled_and_a_quiet_one_stays_quiet(tmp_path
     folder = OutputFolder(tmp_path, audio=AUDIO, fade_out_frames=0, save_mels=False)
     wave = torch.sin(torch.arange(2000) / 10)
     for name, scale, peak in (("loud.wav", 3.0, 1.0), ("sub/quiet.wav", 0.25, 0.25)):
-        folder.write(Spoken(phrase(name), torch.zeros(8, 4), wave * scale))
+        folder.write(SynthesisResult(phrase(name), torch.zeros(8, 4), wave * scale))
         written = load_wav(tmp_path / name, sampling_rate=22050)
         torch.testing.assert_close(written, wave / wave.abs().max() * peak, rtol=0, atol=2e-4)
     assert folder.n_written == 2

@@ -91,5 +91,5 @@ def test_options_of_a_new_model_are_refused_without_its_checkpoint(checkpoints: 
         "--toyvoice",
         str(checkpoints["ToyVoice"]),
     ]
-    with pytest.raises(registry.OptionError, match="--toy-gain is for Toy-Vocoder; give --toyvocoder"):
+    with pytest.raises(registry.OptionError, match="--toy-gain is for Toy-Vocoder; give a checkpoint of it"):
         inference.main([*words, "--toy-gain", "0.5"])

@@ -341,5 +341,5 @@ def test_a_voice_is_no_vocoder_and_the_other_way_round(tmp_path, mels):
 
 
 def test_options_about_text_are_refused_without_a_voice(tmp_path, mels):
-    with pytest.raises(OptionError, match="--pace is for FastPitch; give --fastpitch"):
+    with pytest.raises(OptionError, match="--pace is for FastPitch; give a checkpoint of it"):
         spoken(tmp_path, "--hifigan", vocoder_checkpoint(tmp_path / "v.pt"), "--pace", "2")

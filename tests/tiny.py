@@ -28,7 +28,7 @@ TINY_OPTIONS = (
 def make_corpus(folder: Path, *, count: int = 24, val: int = 4, seed: int = 0) -> Path:
     """Features of made-up utterances, whose mels depend on their letters, with the lists train.txt and val.txt."""
     generator = torch.Generator().manual_seed(seed)
-    colours = torch.randn(128, 80, generator=generator)
+    colors = torch.randn(128, 80, generator=generator)
     lines = []
     for name in ("mels", "durations", "pitch_char"):
         (folder / name).mkdir(parents=True)
@@ -38,7 +38,7 @@ def make_corpus(folder: Path, *, count: int = 24, val: int = 4, seed: int = 0) -
         codes = torch.tensor([ord(letter) for letter in text])
         durations = torch.randint(0, 4, (len(text),), generator=generator)
         durations[0] = 1
-        mel = colours[codes].repeat_interleave(durations, dim=0).t() - 4.0
+        mel = colors[codes].repeat_interleave(durations, dim=0).t() - 4.0
         noise = 0.1 * torch.randn(mel.shape, generator=generator)
         torch.save((mel + noise).contiguous(), folder / "mels" / f"u{index}.pt")
         torch.save(durations, folder / "durations" / f"u{index}.pt")

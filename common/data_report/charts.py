@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from common.data_report.clip import PITCH_EDGES, QUIETEST, Sound, measured
+from common.data_report.clip import PITCH_EDGES, QUIETEST, measured
 from common.data_report.summary import DataReport, SpeakerSummary
 
 SIZE = (6.4, 3.4)  # inches
@@ -52,37 +52,38 @@ def draw(report: DataReport) -> list[Chart]:
     return charts
 
 
-def _values(report: DataReport, value: Callable[[Sound], float]) -> np.ndarray:
-    return np.array([value(sound) for _, sound in measured(report.clips)])
-
-
-def _histogram(axis: Axes, rows: Sequence[tuple[str, np.ndarray, str]], *, xlabel: str) -> bool:
-    """Histograms over the same bins; one of several is an outline."""
-    rows = [row for row in rows if len(row[1])]
-    if not rows:
+def _histogram(
+    axis: Axes,
+    rows: Sequence[tuple[str, Sequence[float], str]],
+    *,
+    xlabel: str,
+    limits: Sequence[tuple[float, str]] = (),
+) -> bool:
+    """Histograms of (label, values, color) over the same bins, and dashed lines at ``limits`` (value, label)."""
+    filled = [row for row in rows if len(row[1])]
+    if not filled:
         return False
-    every = np.concatenate([values for _, values, _ in rows])
+    every = np.concatenate([values for _, values, _ in filled])
     low, high = float(every.min()), float(every.max())
     margin = max(0.0, LEAST_RANGE * max(1.0, abs(high)) - (high - low))
-    n_bins = MOST_BINS if len(rows) > 1 else int(np.clip(2 * np.sqrt(len(every)), 10, MOST_BINS))
+    n_bins = MOST_BINS if len(filled) > 1 else int(np.clip(2 * np.sqrt(len(every)), 10, MOST_BINS))
     bins = np.linspace(low - margin, high + margin, n_bins + 1).tolist()
-    for label, values, color in rows:
-        opacity = 0.3 if len(rows) > 1 else 0.85
+    for label, values, color in filled:
+        opacity = 0.3 if len(filled) > 1 else 0.85
         axis.hist(values, bins, color=color, label=label, histtype="stepfilled", alpha=opacity)
-        if len(rows) > 1:
+        if len(filled) > 1:
             axis.hist(values, bins, color=color, histtype="step", linewidth=1.4)
     axis.set_xlabel(xlabel)
     axis.set_ylabel("clips")
     axis.yaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
     axis.set_ylim(bottom=0)
+    for value, label in limits:
+        left, right = axis.get_xlim()
+        if left <= value <= right:
+            axis.axvline(value, color=RED, linewidth=1.2, linestyle="--", label=label)
+    if len(rows) > 1:
+        _legend(axis)
     return True
-
-
-def _limit(axis: Axes, value: float, label: str) -> None:
-    """A line where clips become suspicious, if it lies within what is drawn."""
-    low, high = axis.get_xlim()
-    if low <= value <= high:
-        axis.axvline(value, color=RED, linewidth=1.2, linestyle="--", label=label)
 
 
 def _legend(axis: Axes) -> None:
@@ -93,12 +94,9 @@ def _legend(axis: Axes) -> None:
 
 
 def _durations(axis: Axes, report: DataReport) -> bool:
-    values = _values(report, lambda sound: sound.seconds)
-    if not _histogram(axis, [("clips", values, BLUE)], xlabel="duration (s)"):
-        return False
-    _limit(axis, report.limits.max_seconds, "")
-    _limit(axis, report.limits.min_seconds, "")
-    return True
+    values = [sound.seconds for _, sound in measured(report.clips)]
+    limits = [(report.limits.max_seconds, ""), (report.limits.min_seconds, "")]
+    return _histogram(axis, [("clips", values, BLUE)], xlabel="duration (s)", limits=limits)
 
 
 def _text_and_speech(axis: Axes, report: DataReport) -> bool:
@@ -121,35 +119,30 @@ def _text_and_speech(axis: Axes, report: DataReport) -> bool:
 
 
 def _rates(axis: Axes, report: DataReport) -> bool:
-    values = np.array([rate for clip in report.clips if (rate := clip.speaking_rate) is not None])
+    values = [rate for clip in report.clips if (rate := clip.speaking_rate) is not None]
     return _histogram(axis, [("clips", values, BLUE)], xlabel="speaking rate (symbols/s)")
 
 
 def _silences(axis: Axes, report: DataReport) -> bool:
+    sounds = [sound for _, sound in measured(report.clips)]
     rows = [
-        ("at the start", _values(report, lambda sound: sound.leading), BLUE),
-        ("at the end", _values(report, lambda sound: sound.trailing), ORANGE),
-        ("longest pause", _values(report, lambda sound: sound.pause), GREEN),
+        ("at the start", [sound.leading for sound in sounds], BLUE),
+        ("at the end", [sound.trailing for sound in sounds], ORANGE),
+        ("longest pause", [sound.pause for sound in sounds], GREEN),
     ]
-    if not _histogram(axis, rows, xlabel="silence (s)"):
-        return False
-    _limit(axis, report.limits.max_silence, "limit at the ends")
-    _legend(axis)
-    return True
+    limits = [(report.limits.max_silence, "limit at the ends")]
+    return _histogram(axis, rows, xlabel="silence (s)", limits=limits)
 
 
 def _levels(axis: Axes, report: DataReport) -> bool:
+    sounds = [sound for _, sound in measured(report.clips)]
     rows = [
-        ("noise", _values(report, lambda sound: sound.noise), GREY),
-        ("speech", _values(report, lambda sound: sound.level), BLUE),
-        ("peak", _values(report, lambda sound: sound.peak), ORANGE),
+        ("noise", [sound.noise for sound in sounds if sound.noise > QUIETEST], GREY),
+        ("speech", [sound.level for sound in sounds if sound.level > QUIETEST], BLUE),
+        ("peak", [sound.peak for sound in sounds if sound.peak > QUIETEST], ORANGE),
     ]
-    rows = [(label, values[values > QUIETEST], color) for label, values, color in rows]
-    if not _histogram(axis, rows, xlabel="level (dB relative to full scale)"):
-        return False
-    _limit(axis, report.limits.min_level, "least level of speech")
-    _legend(axis)
-    return True
+    limits = [(report.limits.min_level, "least level of speech")]
+    return _histogram(axis, rows, xlabel="level (dB relative to full scale)", limits=limits)
 
 
 def _pitch(axis: Axes, report: DataReport) -> bool:

@@ -16,7 +16,7 @@ from common.audio.pitch import CEILING, FLOOR, SHORTEST, PitchMoments, estimate_
 from common.audio.wav import open_wav
 from common.config import AudioConfig, TextConfig
 from common.errors import AudioError, InputError
-from common.extraction.features import ExtractionPlan, Utterance, reason, text_front_end
+from common.extraction.features import ExtractionPlan, Utterance, text_front_end
 
 BLOCK_SECONDS = 60  # s of a recording that are in memory at a time
 FRAME_SECONDS = 0.01  # s over which a level is taken
@@ -30,14 +30,6 @@ QUIETEST = -120.0  # dBFS, of digital silence
 FLAT_TOP = 3  # samples in a row at the clip's extreme
 FLAT_TOLERANCE = 1e-4  # of the extreme: three steps of 16 bits
 LEAST_EXTREME = 0.05  # of full scale: below, the steps of 16 bits make flat tops of their own
-
-
-@dataclass(frozen=True)
-class Fault:
-    """Why a file cannot be measured, or could not be used if it is."""
-
-    kind: str  # of findings.KINDS
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -100,7 +92,7 @@ class Clip:
     utterance: Utterance
     transcript: Transcript
     sound: Sound | None = None  # None: it cannot be read
-    fault: Fault | None = None
+    fault: tuple[str, str] | None = None  # why it cannot be read: one of findings.KINDS, and the reason
 
     @property
     def speaking_rate(self) -> float | None:
@@ -118,14 +110,12 @@ def measure(utterance: Utterance, plan: ExtractionPlan, *, text: TextConfig) -> 
     transcript = read_transcript(utterance.text, text)
     path = plan.dataset_path / utterance.wav
     if not path.is_file():
-        return Clip(utterance, transcript, fault=Fault("missing", "no such file"))
+        return Clip(utterance, transcript, fault=("missing", "no such file"))
     try:
         with open_wav(path) as file:
-            sound, fault = _analyze(file, path)
+            return Clip(utterance, transcript, sound=_analyze(file, path))
     except AudioError as error:
-        words = reason(error, plan).removeprefix(f"{utterance.wav}: ")
-        return Clip(utterance, transcript, fault=Fault("unreadable", words))
-    return Clip(utterance, transcript, sound=sound, fault=fault)
+        return Clip(utterance, transcript, fault=("unreadable", str(error).removeprefix(f"{path}: ")))
 
 
 def read_transcript(text: str, config: TextConfig) -> Transcript:
@@ -152,7 +142,8 @@ def _is_damage(character: str) -> bool:
     return character == "\ufffd" or (unicodedata.category(character) == "Cc" and character != "\t")
 
 
-def _analyze(file: soundfile.SoundFile, path: Path) -> tuple[Sound | None, Fault | None]:
+def _analyze(file: soundfile.SoundFile, path: Path) -> Sound:
+    """Raises AudioError for samples that are missing or not finite."""
     rate = file.samplerate
     digest, sums, pitches = hashlib.blake2b(digest_size=16), 0.0, []
     extremes: list[tuple[float, int, float, int]] = []
@@ -161,7 +152,7 @@ def _analyze(file: soundfile.SoundFile, path: Path) -> tuple[Sound | None, Fault
     for block in _blocks(file, path):
         if not np.isfinite(block).all():
             bad = n_samples + int(np.flatnonzero(~np.isfinite(block).all(axis=1))[0])
-            return None, Fault("unreadable", f"sample {bad} is not a finite number")
+            raise AudioError(f"{path}: sample {bad} is not a finite number")
         digest.update(block.tobytes())
         n_samples += len(block)
         extremes += [_extremes(channel) for channel in block.T]
@@ -170,14 +161,14 @@ def _analyze(file: soundfile.SoundFile, path: Path) -> tuple[Sound | None, Fault
         levels.append(_frame_levels(mono, rate))
         pitches.append(_pitch(mono, rate))
     if n_samples < file.frames:
-        return None, Fault("unreadable", f"truncated, {n_samples} of {file.frames} samples")
+        raise AudioError(f"{path}: truncated, {n_samples} of {file.frames} samples")
     if n_samples == 0:
-        return None, Fault("unreadable", "no samples")
+        raise AudioError(f"{path}: no samples")
     frames = np.concatenate(levels)
     is_speech = _is_speech(frames)
     leading, trailing, pause = _silences(is_speech)
     pitch = np.concatenate(pitches)
-    sound = Sound(
+    return Sound(
         container=file.format,
         subtype=file.subtype,
         sampling_rate=rate,
@@ -197,7 +188,6 @@ def _analyze(file: soundfile.SoundFile, path: Path) -> tuple[Sound | None, Fault
         pitch=moments(pitch),
         pitch_counts=np.histogram(pitch, PITCH_EDGES)[0],
     )
-    return sound, None
 
 
 def _blocks(file: soundfile.SoundFile, path: Path) -> Iterator[np.ndarray]:

@@ -37,44 +37,45 @@ class Kind:
     advice: str
 
 
-_REFUSED_KINDS = {
-    "missing": ("missing files", "correct the path, or take the line out of the list"),
-    "unreadable": ("unreadable files", "copy or convert the file again; is it complete?"),
-    "empty_text": ("empty transcripts", "write what is said, or take the line out"),
-    "unknown_symbols": (
-        "characters outside the symbol set",
-        "correct the text, or choose other cleaners or another symbol set",
-    ),
-    "format": ("sample formats", "convert to WAV or FLAC of 16 bits, from the original if there is one"),
-    "channels": ("more than one channel", "mix the recording down to mono"),
-    "sampling_rate": ("sampling rates", "resample to the corpus's rate; never only change the header"),
-    "range": ("samples beyond full scale", "scale the float samples down to [-1, 1]"),
-    "same_path": ("the same file twice", "take one of the two lines out, or rename the file"),
-    "too_short": ("too short for a mel-spectrogram or pitch", "take the line out"),
-    "too_few_frames": (
-        "more symbols than mel frames",
-        "the transcript is of another recording, or the recording is cut: no alignment exists",
-    ),
+_KINDS = {
+    REFUSED: """
+    missing | missing files | correct the path, or take the line out of the list
+    unreadable | unreadable files | copy or convert the file again; is it complete?
+    empty_text | empty transcripts | write what is said, or take the line out
+    unknown_symbols | characters outside the symbol set | correct the text, or choose other cleaners or another \
+symbol set
+    format | sample formats | convert to WAV or FLAC of 16 bits, from the original if there is one
+    channels | more than one channel | mix the recording down to mono
+    sampling_rate | sampling rates | resample to the corpus's rate; never only change the header
+    range | samples beyond full scale | scale the float samples down to [-1, 1]
+    same_path | the same file twice | take one of the two lines out, or rename the file
+    too_short | too short for a mel-spectrogram or pitch | take the line out
+    too_few_frames | more symbols than mel frames | the transcript is of another recording, or the recording is \
+cut: no alignment exists
+    """,
+    SUSPICIOUS: """
+    overlap | in more than one list | take it out of one list: a model must not be validated on its training data
+    same_audio | the same sound in several files | keep the one whose transcript is right
+    same_text | the same text twice | listen to both: one may be a copied line or a repeated take
+    damaged_text | characters that a wrong encoding leaves | save the text as UTF-8 from its source again
+    short | short clips | listen: is the recording cut? very short clips teach little
+    long | long clips | cut at a pause, or the batch that holds it needs the most memory of the run
+    speaking_rate | odd speaking rates | compare text and recording: words are missing, or of another line
+    clipping | clipping | record at a lower level, or take it out: the crackle would be learned
+    silence | silence at an end | cut it to a tenth of a second; --trim-silence does it where TextGrids exist
+    pause | long pauses | cut the clip there, or shorten the pause
+    near_silent | near-silent clips | is it speech? else record again or take it out
+    level | odd levels | scale the clip to the level of the others
+    dc_offset | DC offset | filter it out, with a high-pass filter of 20 Hz
+    unvoiced | no voice | listen: is it noise, a whisper or another sound than speech?
+    pitch | odd pitch | listen: is it another speaker, or a sung or shouted line?
+    """,
 }
-_SUSPICIOUS_KINDS = {
-    "overlap": ("in more than one list", "take it out of one list: a model must not be validated on its training data"),
-    "same_audio": ("the same sound in several files", "keep the one whose transcript is right"),
-    "same_text": ("the same text twice", "listen to both: one may be a copied line or a repeated take"),
-    "damaged_text": ("characters that a wrong encoding leaves", "save the text as UTF-8 from its source again"),
-    "short": ("short clips", "listen: is the recording cut? very short clips teach little"),
-    "long": ("long clips", "cut at a pause, or the batch that holds it needs the most memory of the run"),
-    "speaking_rate": ("odd speaking rates", "compare text and recording: words are missing, or of another line"),
-    "clipping": ("clipping", "record at a lower level, or take it out: the crackle would be learned"),
-    "silence": ("silence at an end", "cut it to a tenth of a second; --trim-silence does it where TextGrids exist"),
-    "pause": ("long pauses", "cut the clip there, or shorten the pause"),
-    "near_silent": ("near-silent clips", "is it speech? else record again or take it out"),
-    "level": ("odd levels", "scale the clip to the level of the others"),
-    "dc_offset": ("DC offset", "filter it out, with a high-pass filter of 20 Hz"),
-    "unvoiced": ("no voice", "listen: is it noise, a whisper or another sound than speech?"),
-    "pitch": ("odd pitch", "listen: is it another speaker, or a sung or shouted line?"),
+KINDS = {
+    kind.strip(): Kind(level, title, advice)
+    for level, table in _KINDS.items()
+    for kind, title, advice in (line.split(" | ") for line in table.strip().split("\n"))
 }
-KINDS = {kind: Kind(REFUSED, *words) for kind, words in _REFUSED_KINDS.items()}
-KINDS |= {kind: Kind(SUSPICIOUS, *words) for kind, words in _SUSPICIOUS_KINDS.items()}
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ Found = Iterator[tuple[str, str]]  # kind and reason
 
 def _of_file(clip: Clip, audio: AudioConfig, max_wav_value: float | None) -> Found:
     if clip.fault is not None:
-        yield clip.fault.kind, clip.fault.reason
+        yield clip.fault
     if (sound := clip.sound) is None:
         return
     scale = FULL_SCALE.get(sound.subtype)

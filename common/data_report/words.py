@@ -1,10 +1,10 @@
 """The report in words: rows that the page and the terminal both show, and the terminal's text."""
 
-from collections.abc import Sequence
+from dataclasses import astuple
 
 from common.data_report.clip import measured
 from common.data_report.findings import KINDS, REFUSED
-from common.data_report.summary import FIGURES, Character, DataReport
+from common.data_report.summary import FIGURES, DataReport
 from common.text.symbols import name_symbol
 
 SHOWN = 10  # findings of a kind on the terminal; the page has them all
@@ -32,8 +32,7 @@ def distribution_rows(report: DataReport) -> Rows:
     rows: Rows = [("", "minimum", "5 %", "median", "95 %", "maximum", "unit")]
     for name, values in report.distributions.items():
         unit, digits, _ = FIGURES[name]
-        shown = (values.minimum, values.low, values.median, values.high, values.maximum)
-        rows.append((name, *(f"{value:.{digits}f}" for value in shown), unit))
+        rows.append((name, *(f"{value:.{digits}f}" for value in astuple(values)), unit))
     return rows
 
 
@@ -59,13 +58,20 @@ def list_rows(report: DataReport) -> Rows:
     return rows
 
 
-def character_rows(characters: Sequence[Character]) -> Rows:
-    """A heading and a row for each character."""
-    rows: Rows = [("character", "times", "clips", "where")]
-    for item in characters:
-        more = ", ..." if item.n_clips > len(item.places) else ""
-        rows.append((name_symbol(item.symbol), str(item.count), str(item.n_clips), ", ".join(item.places) + more))
-    return rows
+def character_tables(report: DataReport) -> list[tuple[str, Rows]]:
+    """Characters that the symbol set lacks, and those that the cleaners rewrite: titles and tables that have rows."""
+    tables = []
+    for title, characters in (
+        (f"characters that {report.text.symbol_set} lacks", report.unknown),
+        ("characters that the cleaners rewrite", report.rewritten),
+    ):
+        rows: Rows = [("character", "times", "clips", "where")]
+        for item in characters:
+            where = ", ".join(item.places) + (", ..." if item.n_clips > len(item.places) else "")
+            rows.append((name_symbol(item.symbol), str(item.count), str(item.n_clips), where))
+        if characters:
+            tables.append((title, rows))
+    return tables
 
 
 def terminal(report: DataReport) -> str:
@@ -76,22 +82,21 @@ def terminal(report: DataReport) -> str:
     lines += [f"  {name}: {count}" for name, count in report.formats.items()]
     lines += columns(distribution_rows(report))
     if len(report.speakers) > 1:
-        rows = speaker_rows(report)
-        lines += ["speakers", *columns(rows[: 1 + SHOWN_SPEAKERS])]
-        lines += [f"  ... and {len(rows) - 1 - SHOWN_SPEAKERS} more"] * (len(rows) > 1 + SHOWN_SPEAKERS)
-    for title, characters in (
-        (f"characters that {report.text.symbol_set} lacks", report.unknown),
-        ("characters that the cleaners rewrite", report.rewritten),
-    ):
-        if characters:
-            lines += [title, *columns(character_rows(characters)[: 1 + SHOWN])]
-            lines += [f"  ... and {len(characters) - SHOWN} more"] * (len(characters) > SHOWN)
+        lines += ["speakers", *_first(speaker_rows(report), SHOWN_SPEAKERS)]
+    for title, rows in character_tables(report):
+        lines += [title, *_first(rows, SHOWN)]
     lines += [f"note: {note}" for note in report.notes]
     for kind, found in report.by_kind().items():
         lines.append(f"{KINDS[kind].level}: {KINDS[kind].title} ({len(found)}): {KINDS[kind].advice}")
         lines += columns([(finding.where, finding.wav, finding.reason) for finding in found[:SHOWN]], left=3)
         lines += [f"  ... and {len(found) - SHOWN} more"] * (len(found) > SHOWN)
     return "\n".join(_printable(line) for line in lines)
+
+
+def _first(rows: Rows, n_shown: int) -> list[str]:
+    """A heading and the first rows below it, in columns, and how many more there are."""
+    more = len(rows) - 1 - n_shown
+    return columns(rows[: 1 + n_shown]) + [f"  ... and {more} more"] * (more > 0)
 
 
 def columns(rows: Rows, *, left: int = 1) -> list[str]:

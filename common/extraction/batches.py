@@ -10,8 +10,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from common.audio.mel import MelExtractor
 from common.errors import InputError
-from common.extraction.features import Extraction, ExtractionPlan, load_item, reason
-from common.files import save_tensor
+from common.extraction.features import Extraction, ExtractionPlan, load_item, reason, write_feature
 
 BATCH = 32  # clips
 READERS = 4  # threads
@@ -22,7 +21,7 @@ def mels_on_device(items: Sequence[Extraction], plan: ExtractionPlan, *, device:
     for good, mels, refused in mel_batches(items, plan, device=device, size=BATCH):
         yield from refused
         for item, mel in zip(good, [mel.cpu() for mel in mels]):
-            save_tensor(plan.path("mels", item.utterance.name), mel[:, slice(*item.kept_frames)], durable=False)
+            write_feature(plan.path("mels", item.utterance.name), mel[:, slice(*item.kept_frames)])
             yield replace(item, made=(*item.made, "mels"))
 
 

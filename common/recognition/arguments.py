@@ -2,11 +2,8 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from common.checkpoints.loading import open_checkpoint
 from common.cli import (
@@ -18,37 +15,17 @@ from common.cli import (
     precision_from_args,
 )
 from common.errors import OptionError
-from common.precision import Precision
-from common.recognition.recognizer import Recognizer, load_recognizer
-from common.registry import ModelSpec
+from common.recognition.command import transcribe_all
+from common.recognition.recognizer import load_recognizer
+from common.registry import ModelSpec, RecognizerSpec
 from common.synthesis.arguments import parse_model_options, specs_of
 from common.synthesis.voice import check_ema
 
 OUTPUTS = (".json", ".tsv")
 
 
-@dataclass(frozen=True)
-class RecognitionRequest:
-    """What to transcribe, with which model, and where the results go."""
-
-    load: Callable[[], Recognizer]
-    precision: Precision
-    sources: tuple[Path, ...]
-    folder: Path  # that lists are relative to
-    output: Path | None
-    log_file: Path | None
-    quiet: bool
-    iterations: int | None  # batches to measure; None: transcribe everything
-    warmup_steps: int  # batches
-    parameters: dict[str, Any]  # every option, for the log
-
-
-def wants_recognition(argv: Sequence[str] | None) -> bool:
-    """Whether a command line gives the checkpoint of a recognizer."""
-    return _chosen(argv) is not None
-
-
-def _chosen(argv: Sequence[str] | None) -> ModelSpec | None:
+def chosen_recognizer(argv: Sequence[str] | None) -> ModelSpec | None:
+    """The recognizer whose checkpoint a command line gives, if it gives one."""
     given = {word.partition("=")[0] for word in (sys.argv[1:] if argv is None else argv)}
     return next((spec for spec in specs_of("recognizer") if f"--{spec.option}" in given), None)
 
@@ -61,45 +38,34 @@ def build_parser(spec: ModelSpec) -> ArgumentParser:
         epilog="Exit status: 0 transcribed; 1 bad input; 2 wrong options.",
     )
     parser.add_argument(f"--{spec.option}", type=Path, required=True, metavar="CHECKPOINT", help=f"of {spec.name}")
-    parser.add_argument(
-        "-i",
-        "--input",
-        type=Path,
-        nargs="+",
-        required=True,
-        help="manifests (JSON), lists of wavs/a.wav|transcript, folders, or recordings",
-    )
-    parser.add_argument(
-        "-d", "--dataset-path", type=Path, default=Path(), help="folder that manifests and lists are relative to"
-    )
+    inputs = "manifests (JSON), lists of wavs/a.wav|transcript, folders, or recordings"
+    parser.add_argument("-i", "--input", type=Path, nargs="+", required=True, help=inputs)
+    folder = "folder that manifests and lists are relative to"
+    parser.add_argument("-d", "--dataset-path", type=Path, default=Path(), help=folder)
     parser.add_argument("-o", "--output", type=Path, help="file for transcripts and errors: name.json or name.tsv")
     parser.add_argument("--quiet", action="store_true", help="print the figures alone")
     parser.add_argument("--log-file", type=Path, help="JSON log of the figures")
     parser.add_argument("--ema", action="store_true", help="use the EMA weights")
     parser.add_argument("--max-duration", type=positive_float, help="leave out recordings of more seconds")
-    if spec.inference.add_arguments is not None:
-        spec.inference.add_arguments(parser)
+    assert isinstance(spec.inference, RecognizerSpec)
+    spec.inference.add_arguments(parser)
     group = parser.add_argument_group("computing and measuring")
     add_precision_arguments(group)
     group.add_argument("-bs", "--batch-size", type=positive_int, default=16, help="recordings at once")
-    group.add_argument(
-        "--iterations", type=positive_int, help="measure so many batches, repeating them if need be, and write nothing"
-    )
+    batches = "measure so many batches, repeating them if need be, and write nothing"
+    group.add_argument("--iterations", type=positive_int, help=batches)
     group.add_argument("--warmup-steps", type=non_negative_int, default=0, help="batches before measuring begins")
-    group.add_argument(
-        "--pad-to-max-duration", action="store_true", help="pad all batches to the length of --max-duration"
-    )
+    padding = "pad all batches to the length of --max-duration"
+    group.add_argument("--pad-to-max-duration", action="store_true", help=padding)
     return parser
 
 
-def parse_recognition_args(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The checked options of a command line that `wants_recognition`.
+def parse_recognition_args(argv: Sequence[str] | None, spec: ModelSpec) -> argparse.Namespace:
+    """The checked options of recognition with a model.
 
     Raises:
         OptionError: two options do not fit together.
     """
-    spec = _chosen(argv)
-    assert spec is not None, "see wants_recognition"
     args = build_parser(spec).parse_args(argv)
     if args.pad_to_max_duration and args.max_duration is None:
         raise OptionError("--pad-to-max-duration needs --max-duration")
@@ -109,40 +75,37 @@ def parse_recognition_args(argv: Sequence[str] | None) -> argparse.Namespace:
         raise OptionError("--output needs transcripts, and --iterations only measures; leave one of them out")
     if args.output is not None and args.output.suffix not in OUTPUTS:
         raise OptionError(f"--output {args.output}: expected a file that ends with {' or '.join(OUTPUTS)}")
-    return argparse.Namespace(**vars(args), spec=spec)
+    return args
 
 
-def parse_recognition(argv: Sequence[str] | None) -> RecognitionRequest:
-    """What a command line asks for.
+def recognize(argv: Sequence[str] | None, spec: ModelSpec) -> int:
+    """Transcribe recordings as a command line says; see `common.recognition.command.transcribe_all`.
 
     Raises:
-        OptionError: as `parse_recognition_args`.
+        OptionError: two options do not fit together.
         CheckpointError: the checkpoint cannot be read, is of another model, or has no EMA weights for ``--ema``.
+        InputError: a recording cannot be read.
     """
-    args = parse_recognition_args(argv)
-    parameters = dict(vars(args))
-    spec = parameters.pop("spec")
+    args = parse_recognition_args(argv, spec)
     precision = precision_from_args(args)
     checkpoint = open_checkpoint(getattr(args, spec.option), model=spec.name, ema=args.ema)
     if args.ema:
         check_ema([checkpoint])
-    load = partial(
-        load_recognizer,
+    precision.prepare_process()
+    recognizer = load_recognizer(
         checkpoint,
         options=parse_model_options(args, spec),
         precision=precision,
         batch_size=args.batch_size,
         padded_duration=args.max_duration if args.pad_to_max_duration else 0.0,
     )
-    return RecognitionRequest(
-        load=load,
-        precision=precision,
-        sources=tuple(args.input),
-        folder=args.dataset_path,
+    return transcribe_all(
+        recognizer,
+        recognizer.open(args.input, folder=args.dataset_path),
         output=args.output,
         log_file=args.log_file,
         quiet=args.quiet,
         iterations=args.iterations,
         warmup_steps=args.warmup_steps,
-        parameters=parameters,
+        parameters=vars(args),
     )

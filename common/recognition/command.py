@@ -3,55 +3,58 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from common.files import write_json, write_text
 from common.logger import Logger
 from common.progress import print_line
-from common.recognition.arguments import parse_recognition
 from common.recognition.error_rates import error_counts
-from common.recognition.recognizer import Transcription
+from common.recognition.recognizer import Recognizer, SpeechItem, Transcription
 
 PERCENTILES = (90, 95, 99)
 
 
-def recognize(argv: Sequence[str] | None) -> int:
-    """Transcribe recordings to stdout and into ``--output``; with ``--iterations``, only measure.
+def transcribe_all(
+    recognizer: Recognizer,
+    items: Sequence[SpeechItem],
+    *,
+    output: Path | None,
+    log_file: Path | None,
+    quiet: bool,
+    iterations: int | None,
+    warmup_steps: int,
+    parameters: dict[str, Any],
+) -> int:
+    """Transcribe ``items`` to stdout, unless ``quiet``, and into ``output``; the exit status.
+
+    With ``iterations``, only measure so many batches after ``warmup_steps``. ``parameters`` are logged.
 
     Raises:
-        InputError: a recording or the checkpoint cannot be read.
-        OptionError: two options do not fit together.
+        InputError: a recording cannot be read.
     """
-    request = parse_recognition(argv)
-    request.precision.prepare_process()
-    recognizer = request.load()
-    recordings = recognizer.open(request.sources, folder=request.folder)
     transcripts: list[Transcription] = []
     times: list[float] = []
 
     def show(one: Transcription) -> None:
-        if not request.quiet:
+        if not quiet:
             print_line(f"{one.wav}|{one.text}")
 
-    logger = Logger(request.log_file, stdout=False)
+    logger = Logger(log_file, stdout=False)
     try:
-        logger.parameter(**request.parameters, precision=request.precision.name)
-        if request.iterations is not None:
-            times, measured = recognizer.measure(
-                recordings, iterations=request.iterations, warmup_steps=request.warmup_steps
-            )
+        logger.parameter(**parameters, precision=recognizer.precision.name)
+        if iterations is not None:
+            times, items = recognizer.measure(items, iterations=iterations, warmup_steps=warmup_steps)
         else:
-            transcripts = recognizer.transcribe(recordings, on_result=show, on_batch=times.append)
-            measured = list(range(len(recordings.durations)))
+            transcripts = recognizer.transcribe(items, on_result=show, on_batch=times.append)
         rates = error_rates(transcripts)
-        duration = sum(recordings.durations[index] for index in measured)
-        figures = time_figures(times, n_utterances=len(measured), duration=duration)
+        figures = time_figures(times, n_utterances=len(items), duration=sum(item.duration for item in items))
         logger.log((), rates | figures)
     finally:
         logger.close()
-    if request.output is not None:
-        save_transcripts(request.output, transcripts, rates)
+    if output is not None:
+        save_transcripts(output, transcripts, rates)
     for line in summary(rates, figures):
         print_line(line)
     return 0
@@ -97,10 +100,8 @@ def summary(rates: dict[str, float], times: dict[str, float]) -> list[str]:
 
 def save_transcripts(path: Path, transcripts: Sequence[Transcription], rates: dict[str, float]) -> None:
     """Write transcripts as JSON (with the figures of all), or as a table with tabs between its columns."""
-    rows = []
-    for one in transcripts:
-        errors = one.errors
-        rows.append(asdict(one) | {"wer": errors and errors.wer, "cer": errors and errors.cer})
+    found = [(one, one.errors) for one in transcripts]
+    rows = [asdict(one) | {name: errors and getattr(errors, name) for name in ("wer", "cer")} for one, errors in found]
     if path.suffix == ".json":
         write_json(path, {"figures": rates, "utterances": rows})
         return

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +23,18 @@ _BATCHES_PER_WINDOW = 16  # utterances are sorted by length within so many batch
 
 
 @dataclass(frozen=True)
-class SpeechRecordings:
-    """Utterances to transcribe; each field has one entry per utterance."""
+class SpeechItem:
+    """An utterance to transcribe."""
 
-    names: Sequence[str]  # in results: paths of recordings
-    durations: Sequence[float]  # s
-    transcripts: Sequence[str | None]  # references, where they are known
-    load: Callable[[int], Tensor]  # index -> samples (T,) float32 at the recognizer's rate, prepared
+    name: str  # in results: the path of its recording
+    duration: float  # s
+    reference: str | None  # its transcript, where that is known
+    load: Callable[[], Tensor]  # samples (T,) float32 at the recognizer's rate, prepared
 
 
 @dataclass(frozen=True)
 class Transcription:
-    """The transcript of one recording."""
+    """The transcript of one utterance."""
 
     wav: str
     text: str
@@ -46,45 +47,33 @@ class Transcription:
         return None if self.reference is None else error_counts([self.reference], [self.text])
 
 
+@dataclass(frozen=True)
 class Recognizer:
     """Transcribes speech with a network on its device."""
 
-    def __init__(
-        self,
-        inference: RecognizerSpec,
-        network: Any,
-        config: Any,
-        *,
-        options: Any,
-        precision: Precision,
-        batch_size: int = 16,
-        padded_duration: float = 0.0,
-    ) -> None:
-        """``options`` are the model's own; every batch is padded to at least ``padded_duration`` seconds."""
-        self.sampling_rate = inference.sampling_rate(config)  # Hz, of what the network reads
-        self._inference = inference
-        self._config = config
-        self._options = options
-        self._transcribe = inference.transcriber(network, options)
-        self._precision = precision
-        self._batch_size = batch_size
-        self._min_length = math.ceil(padded_duration * self.sampling_rate)  # samples
+    inference: RecognizerSpec
+    network: Any
+    sampling_rate: int  # Hz, of what the network reads
+    options: Any  # the model's own
+    precision: Precision
+    batch_size: int = 16
+    padded_duration: float = 0.0  # s; every batch is padded to at least this
 
     def normalize(self, text: str) -> str:
         """A text as the network would write it, to compare transcripts with."""
-        return self._inference.normalize(text, self._config)
+        return self.network.normalize(text)
 
-    def open(self, sources: Sequence[Path], *, folder: Path = Path()) -> SpeechRecordings:
+    def open(self, sources: Sequence[Path], *, folder: Path = Path()) -> list[SpeechItem]:
         """The utterances of recordings, folders, lists and manifests, whose relative paths start from ``folder``.
 
         Raises:
             InputError: a source or a recording is missing or broken.
         """
-        return self._inference.open_speech(self._options, self._config, sources=sources, folder=folder)
+        return self.inference.open_speech(self.options, self.network, sources=sources, folder=folder)
 
     def transcribe(
         self,
-        speech: str | Path | Tensor | Sequence[Path] | Sequence[Tensor] | SpeechRecordings,
+        speech: str | Path | Tensor | Sequence[str | Path | Tensor | SpeechItem],
         *,
         sampling_rate: int | None = None,
         on_result: Callable[[Transcription], None] | None = None,
@@ -98,73 +87,71 @@ class Recognizer:
         Raises:
             InputError: a recording cannot be read; names its entry.
         """
-        recordings = self._recordings(speech, sampling_rate)
+        items = self._items(speech, sampling_rate)
         transcripts = []
-        for window in self._windows(recordings):
+        for window in self._windows(items):
             texts: dict[int, str] = {}
             for indices in window:
-                found, seconds = self._run(recordings, indices)
+                found, seconds = self._run([items[index] for index in indices])
                 texts |= dict(zip(indices, found))
                 if on_batch is not None:
                     on_batch(seconds)
-            for index in sorted(texts):
-                reference, duration = recordings.transcripts[index], recordings.durations[index]
-                transcripts.append(Transcription(recordings.names[index], texts[index], reference, duration))
+            for index, text in sorted(texts.items()):
+                item = items[index]
+                transcripts.append(Transcription(item.name, text, item.reference, item.duration))
                 if on_result is not None:
                     on_result(transcripts[-1])
         return transcripts
 
     def measure(
-        self, recordings: SpeechRecordings, *, iterations: int, warmup_steps: int
-    ) -> tuple[list[float], list[int]]:
+        self, items: Sequence[SpeechItem], *, iterations: int, warmup_steps: int
+    ) -> tuple[list[float], list[SpeechItem]]:
         """Seconds of each of ``iterations`` batches after ``warmup_steps`` that do not count, and their utterances."""
-        plan = [indices for window in self._windows(recordings) for indices in window]
+        plan = [indices for window in self._windows(items) for indices in window]
         times, measured = [], []
         for step in range(-warmup_steps, iterations):
-            indices = plan[step % len(plan)]
-            _, seconds = self._run(recordings, indices)
+            batch = [items[index] for index in plan[step % len(plan)]]
+            _, seconds = self._run(batch)
             if step >= 0:
                 times.append(seconds)
-                measured += indices
+                measured += batch
         return times, measured
 
-    def _recordings(self, speech: Any, sampling_rate: int | None) -> SpeechRecordings:
-        if isinstance(speech, SpeechRecordings):
-            return speech
-        items: list[Any] = [speech] if isinstance(speech, str | Path | Tensor) else list(speech)
-        if not all(isinstance(item, Tensor) for item in items):
-            return self.open([Path(path) for path in items])
+    def _items(self, speech: Any, sampling_rate: int | None) -> list[SpeechItem]:
+        parts: list[Any] = [speech] if isinstance(speech, str | Path | Tensor) else list(speech)
+        if all(isinstance(part, SpeechItem) for part in parts):
+            return parts
+        if not all(isinstance(part, Tensor) for part in parts):
+            return self.open([Path(path) for path in parts])
         rate = sampling_rate or self.sampling_rate
-        return SpeechRecordings(
-            names=[f"wave {number}" for number in range(1, len(items) + 1)],
-            durations=[len(wave) / rate for wave in items],
-            transcripts=[None] * len(items),
-            load=lambda index: self._prepare(items[index], rate),
-        )
+        return [
+            SpeechItem(f"wave {number}", len(wave) / rate, None, partial(self._prepared, wave, rate))
+            for number, wave in enumerate(parts, 1)
+        ]
 
-    def _prepare(self, wave: Tensor, sampling_rate: int) -> Tensor:
+    def _prepared(self, wave: Tensor, sampling_rate: int) -> Tensor:
         """wave (T,) of any rate as the network reads it."""
-        wave = resample(wave, ratio=self.sampling_rate / sampling_rate)
-        return wave if self._inference.prepare is None else self._inference.prepare(wave, self._options)
+        return self.inference.prepare(resample(wave, ratio=self.sampling_rate / sampling_rate), self.options)
 
-    def _windows(self, recordings: SpeechRecordings) -> Iterator[list[list[int]]]:
-        """Windows of utterances in the list's order, each cut into length-bucketed batches."""
-        size = self._batch_size * _BATCHES_PER_WINDOW
-        for first in range(0, len(recordings.durations), size):
-            indices = range(first, min(first + size, len(recordings.durations)))
-            window = sorted(indices, key=lambda index: recordings.durations[index])
-            yield [window[start : start + self._batch_size] for start in range(0, len(window), self._batch_size)]
+    def _windows(self, items: Sequence[SpeechItem]) -> Iterator[list[list[int]]]:
+        """Windows of indices in the list's order, each cut into length-bucketed batches."""
+        size = self.batch_size * _BATCHES_PER_WINDOW
+        for first in range(0, len(items), size):
+            indices = range(first, min(first + size, len(items)))
+            window = sorted(indices, key=lambda index: items[index].duration)
+            yield [window[start : start + self.batch_size] for start in range(0, len(window), self.batch_size)]
 
-    def _run(self, recordings: SpeechRecordings, indices: Sequence[int]) -> tuple[list[str], float]:
+    def _run(self, items: Sequence[SpeechItem]) -> tuple[list[str], float]:
         """Texts of a batch, and the seconds from samples in host memory to text."""
-        rows = [recordings.load(index) for index in indices]
+        rows = [item.load() for item in items]
         waves = pad_sequence(rows, batch_first=True)
-        waves = F.pad(waves, (0, max(self._min_length - waves.size(1), 0)))
+        min_length = math.ceil(self.padded_duration * self.sampling_rate)
+        waves = F.pad(waves, (0, max(min_length - waves.size(1), 0)))
         lengths = torch.tensor([len(row) for row in rows])
-        device = self._precision.device
+        device = self.precision.device
         watch = Stopwatch(device)
-        with watch.running(), self._precision.autocast():
-            texts = self._transcribe(waves.to(device), lengths.to(device))
+        with watch.running(), self.precision.autocast():
+            texts = self.inference.transcribe(self.network, waves.to(device), lengths.to(device), self.options)
         return texts, watch.seconds
 
 
@@ -186,11 +173,11 @@ def load_recognizer(
         checkpoint = open_checkpoint(Path(checkpoint), role="recognizer", ema=False)
     inference = checkpoint.spec.inference
     assert isinstance(inference, RecognizerSpec)
-    network, config = load_for_inference(checkpoint, device=precision.device)
+    network, _ = load_for_inference(checkpoint, device=precision.device)
     return Recognizer(
         inference,
         network,
-        config,
+        sampling_rate=checkpoint.checkpoint.audio.sampling_rate,
         options=inference.default_options if options is None else options,
         precision=precision,
         batch_size=batch_size,

@@ -17,7 +17,7 @@ from common.cli import (
 )
 from common.config import TextConfig
 from common.errors import OptionError
-from common.registry import ModelSpec, available_models, get_model
+from common.registry import GeneratorSpec, ModelSpec, available_models, get_model
 from common.synthesis.vocoder import ACCEPTABLE_DIFFERENCES
 from common.text.arguments import add_phoneme_overrides, override_phonemes
 from common.text.cleaners import CLEANERS
@@ -186,6 +186,9 @@ def check_roles(
 
     if generator is None and (option := first_of(_GENERATOR_OPTIONS)):
         raise OptionError(f"{option} is for speaking from text; give a text-to-mel checkpoint")
+    speaks = generator and generator.inference
+    if generator and isinstance(speaks, GeneratorSpec) and speaks.n_speakers is None and first_of(("speaker",)):
+        raise OptionError(f"--speaker is not supported by {generator.name}; leave it out")
     for name, owned in getattr(args, _MODEL_DESTINATIONS).items():
         spec = get_model(name)
         instead = generator if spec.role == "generator" else vocoder

@@ -1,9 +1,12 @@
 """Command-line options of training that all models share, and the RunOptions they describe."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
+from common.audio.arguments import add_audio_arguments
 from common.cli import (
+    ArgumentParser,
     add_precision_arguments,
     non_negative_float,
     non_negative_int,
@@ -11,11 +14,23 @@ from common.cli import (
     positive_int,
     positive_or_inf,
 )
+from common.registry import ModelSpec
 from common.training.optim import OPTIMIZERS
 from common.training.trainer import RunOptions
 
 
-def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+def build_training_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] = ()) -> ArgumentParser:
+    """All options of train.py: those of every model, with the recipe of ``spec`` as defaults, and its own."""
+    parser = ArgumentParser(description="Train a model.", parents=list(parents), prog="train.py")
+    _add_run_arguments(parser)
+    _add_optimization_arguments(parser)
+    add_audio_arguments(parser)
+    parser.set_defaults(**vars(spec.training.recipe))
+    spec.training.add_arguments(parser)
+    return parser
+
+
+def _add_run_arguments(parser: argparse.ArgumentParser) -> None:
     """Add data, duration, checkpoints and precision of a run; the models' recipes set the defaults that are missing."""
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder for checkpoints and logs")
     parser.add_argument("-d", "--dataset-path", type=Path, default=Path(), help="folder that the lists are relative to")
@@ -55,7 +70,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_optimization_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_optimization_arguments(parser: argparse.ArgumentParser) -> None:
     """Add optimizer, learning rate and batch size; the models' recipes set the defaults."""
     group = parser.add_argument_group("optimization setup")
     group.add_argument("--optimizer", choices=OPTIMIZERS, help="algorithm")

@@ -17,7 +17,14 @@ from common.training.ema import ExponentialMovingAverage
 from common.training.gradient_reducer import GradientReducer
 from common.training.loss_scaling import LossScaler
 from common.training.objective import Networks, Objective, Phase
-from common.training.optim import Schedule, load_state_by_name, state_by_name
+from common.training.optim import (
+    Optimization,
+    Schedule,
+    build_optimizer,
+    load_state_by_name,
+    schedule_over,
+    state_by_name,
+)
 
 
 @dataclass(frozen=True)
@@ -257,6 +264,40 @@ class Engine:
         for phase, optimizer in self.optimizers.items():
             if phase in state["optimizers"]:
                 load_state_by_name(optimizer, state["optimizers"][phase], self._parameters[phase], where=where)
+
+
+def build_engine(
+    networks: Networks,
+    objective: Objective,
+    optimization: Optimization,
+    *,
+    optimizer: str,
+    learning_rate: float,
+    weight_decay: float,
+    steps_per_epoch: int,
+    ranks: Ranks,
+    options: EngineOptions,
+    compile_networks: bool = False,
+    same_shapes: bool = False,
+) -> Engine:
+    """An engine with an optimizer and a schedule for each phase; moves the networks to the device of ``ranks``."""
+    for network in networks.values():
+        network.to(ranks.device).train()
+        if compile_networks:
+            # Batches of one shape need no code for others, which the compiler cannot always make.
+            network.compile(dynamic=None if same_shapes else True)
+    optimizers, schedules = {}, {}
+    for phase in objective.phases:
+        optimizers[phase.name] = build_optimizer(
+            optimizer,
+            [parameter for name in phase.trains for parameter in networks[name].parameters()],
+            learning_rate=learning_rate,
+            weight_decay=weight_decay,
+            betas=optimization.betas,
+            eps=optimization.eps,
+        )
+        schedules[phase.name] = schedule_over(optimization.schedule, steps_per_epoch=steps_per_epoch)
+    return Engine(networks, objective, optimizers, schedules=schedules, ranks=ranks, options=options)
 
 
 class evaluation_mode:  # noqa: N801 - reads as a verb phrase in a with statement

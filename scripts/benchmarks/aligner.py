@@ -7,7 +7,6 @@ after each operation; and what is kept for the backward pass.
 """
 
 import argparse
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,11 +19,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from common.cli import ArgumentParser, positive_int, run
 from common.errors import OptionError
-from common.precision import check_cuda
+from common.timing import Stopwatch
 from fastpitch import aligner
 from fastpitch.aligner import ConvAttention, binarization_sum, forward_sum_losses
 from fastpitch.model import ModelConfig
 from fastpitch.prior import padded_priors
+from scripts.benchmarks.machine import choose_device, machine
 
 _MIB = 2**20
 
@@ -73,7 +73,6 @@ def _storages(values: Any) -> list[torch.UntypedStorage]:
 
 def measure(network: ConvAttention, given: dict[str, Tensor], distances: Callable[[Tensor, Tensor], Tensor]) -> Figures:
     """Forward and backward with that form of the distances, three times over: kept, peak, seconds."""
-    device = given["mels"].device
     with mock.patch.object(aligner, "squared_distances", distances):
         _update(network, given)  # compiles the search
         kept: dict[int, int] = {}
@@ -89,11 +88,10 @@ def measure(network: ConvAttention, given: dict[str, Tensor], distances: Callabl
         kept_bytes = sum(size for pointer, size in kept.items() if pointer not in own)
         del loss
         peak = _peak(network, given)
-        _synchronize(device)
-        started = time.perf_counter()
-        _update(network, given)
-        _synchronize(device)
-        return Figures(kept_bytes / _MIB, peak / _MIB, time.perf_counter() - started)
+        stopwatch = Stopwatch(given["mels"].device)
+        with stopwatch.running():
+            _update(network, given)
+        return Figures(kept_bytes / _MIB, peak / _MIB, stopwatch.seconds)
 
 
 def _peak(network: ConvAttention, given: dict[str, Tensor]) -> int:
@@ -151,11 +149,9 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure both forms and print a table of them and their ratio."""
     args = parse_args(argv)
-    if args.cuda:
-        check_cuda()
-    device = torch.device("cuda" if args.cuda else "cpu")
-    name = torch.cuda.get_device_name() if args.cuda else f"CPU, {torch.get_num_threads()} threads"
-    print(f"aligner on {name}: {args.batch_size} x ({args.frames} frames, {args.tokens} tokens), float32")
+    device = choose_device(cuda=args.cuda)
+    sizes = f"{args.batch_size} x ({args.frames} frames, {args.tokens} tokens)"
+    print(f"aligner on {machine(cuda=args.cuda)}: {sizes}, float32")
     torch.manual_seed(0)
     config = ModelConfig()
     network = ConvAttention(config.n_mel_channels, config.symbols_embedding_dim, mask_padding=True).to(device)
@@ -165,14 +161,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"{'distances':<16} {'kept, MiB':>10} {'peak, MiB':>10} {'seconds':>8}")
     for form, figures in (("one by one", naive), ("matrix product", ours)):
         print(f"{form:<16} {figures.kept:>10.1f} {figures.peak:>10.1f} {figures.seconds:>8.3f}")
-    shares = (ours.kept / naive.kept, ours.peak / naive.peak, ours.seconds / naive.seconds)
-    print(f"{'ratio':<16} {shares[0]:>10.3f} {shares[1]:>10.3f} {shares[2]:>8.3f}")
+    kept, peak, seconds = ours.kept / naive.kept, ours.peak / naive.peak, ours.seconds / naive.seconds
+    print(f"{'ratio':<16} {kept:>10.3f} {peak:>10.3f} {seconds:>8.3f}")
     return 0
-
-
-def _synchronize(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
 
 
 if __name__ == "__main__":

@@ -20,8 +20,9 @@ from torch.profiler import profile
 
 from common.cli import ArgumentParser, positive_int, run
 from common.config import AudioConfig
-from common.precision import autocast, check_cuda
+from common.precision import autocast
 from common.synthesis.controls import Controls
+from scripts.benchmarks.machine import choose_device, machine
 from tacotron2.decoder import Decoded, Decoder
 from tacotron2.model import ModelConfig, Tacotron2
 
@@ -150,11 +151,8 @@ def compare_training(args: argparse.Namespace, device: torch.device) -> None:
 def main() -> None:
     """Print the table."""
     args = parse_args()
-    if args.cuda:
-        check_cuda()
-    device = torch.device("cuda" if args.cuda else "cpu")
-    name = torch.cuda.get_device_name() if args.cuda else f"CPU, {torch.get_num_threads()} threads"
-    print(f"{name}; torch {torch.__version__}; {args.steps} steps for {args.symbols} symbols")
+    device = choose_device(cuda=args.cuda)
+    print(f"{machine(cuda=args.cuda)}; torch {torch.__version__}; {args.steps} steps for {args.symbols} symbols")
     if args.training:
         compare_training(args, device)
         return

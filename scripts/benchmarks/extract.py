@@ -7,15 +7,14 @@ Praat's pitch one after the other.
 
 import math
 import os
-import platform
 import shlex
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -30,6 +29,7 @@ from common.errors import InputError
 from common.extraction.corpus import extract_corpus
 from common.extraction.features import ExtractionPlan
 from common.extraction.summary import Report
+from scripts.benchmarks.machine import machine
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT.parent / "shared" / "data" / "LJSpeech-sample"
@@ -81,24 +81,16 @@ def fourier_mel(config: AudioConfig) -> Callable[[Tensor], Tensor]:
     return transform
 
 
-@dataclass(frozen=True)
-class Timing:
-    """Seconds that something took."""
-
-    wall: float
-    cpu: float  # of this process, all threads
-
-
-def clock(work: Callable[[Tensor], object], waves: Sequence[Tensor]) -> Timing:
-    """Time ``work`` on one wave after the other."""
-    wall, cpu = time.monotonic(), time.process_time()
+def clock(work: Callable[[Tensor], object], waves: Sequence[Tensor]) -> np.ndarray:
+    """Seconds (2,) that ``work`` takes on one wave after the other: on the clock, and of all threads."""
+    started = np.array([time.monotonic(), time.process_time()])
     for wave in waves:
         work(wave)
-    return Timing(wall=time.monotonic() - wall, cpu=time.process_time() - cpu)
+    return np.array([time.monotonic(), time.process_time()]) - started
 
 
-def time_original(wavs: Sequence[Path], config: AudioConfig) -> tuple[float, Timing, Timing]:
-    """Seconds of speech, and what its mels by convolution and its pitch, one by one, take."""
+def time_original(wavs: Sequence[Path], config: AudioConfig) -> tuple[float, np.ndarray, np.ndarray]:
+    """Seconds of speech, and what its mels by convolution and its pitch, one by one, take as `clock` has it."""
     torch.set_num_threads(os.cpu_count() or 1)
     waves = [load_wav(path, sampling_rate=config.sampling_rate) for path in wavs]
     transform, extractor = fourier_mel(config), MelExtractor(config)
@@ -111,13 +103,6 @@ def time_original(wavs: Sequence[Path], config: AudioConfig) -> tuple[float, Tim
     return sum(len(wave) for wave in waves) / config.sampling_rate, by_convolution, by_praat
 
 
-def processor() -> str:
-    """The processor's name."""
-    info = Path("/proc/cpuinfo")
-    names = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
-    return names[0] if names else platform.processor()
-
-
 def main() -> None:
     parser = ArgumentParser(description="Time feature extraction.")
     parser.add_argument("-d", "--dataset-path", type=Path, default=SAMPLE, help="folder with wavs/")
@@ -127,7 +112,8 @@ def main() -> None:
     args = parser.parse_args()
     config = AudioConfig(sampling_rate=args.sampling_rate)
     print(f"command: {shlex.join(['scripts/benchmark_extract.sh', *sys.argv[1:]])}")
-    print(f"machine: {processor()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, torch {torch.__version__}")
+    load = os.getloadavg()[0]
+    print(f"machine: {machine(cuda=False)}, {os.cpu_count()} cores, load {load:.1f}, torch {torch.__version__}")
     print(f"corpus: {args.dataset_path}, {args.repeat} times")
     print(
         f"{'what':<12} {'workers':>7} {'utterances/s':>12} {'speech h/min':>12} {'x real time':>11} {'x per CPU s':>11}"
@@ -145,10 +131,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         _, wavs = link_corpus(args.dataset_path, Path(folder), repeat=1)
     seconds, by_convolution, by_praat = time_original(wavs[:COMPARED], config)
-    both = Timing(wall=by_convolution.wall + by_praat.wall, cpu=by_convolution.cpu + by_praat.cpu)
     print("for comparison, in one process with all threads, without files:")
-    for name, timing in (("convolution", by_convolution), ("pitch", by_praat), ("one by one", both)):
-        print(f"{name:<12} {'':>7} {'':>12} {'':>12} {seconds / timing.wall:11.0f} {seconds / timing.cpu:11.0f}")
+    times = {"convolution": by_convolution, "pitch": by_praat, "one by one": by_convolution + by_praat}
+    for name, (wall, cpu) in times.items():
+        print(f"{name:<12} {'':>7} {'':>12} {'':>12} {seconds / wall:11.0f} {seconds / cpu:11.0f}")
 
 
 if __name__ == "__main__":

@@ -19,9 +19,10 @@ from pathlib import Path
 from common.cli import ArgumentParser, positive_int, run
 from common.errors import InputError, OptionError
 from common.files import read_json
+from scripts.benchmarks.machine import machine
 from scripts.benchmarks.subjects import add_arguments
 from scripts.benchmarks.table import cell, markdown
-from scripts.benchmarks.train import OUT_OF_MEMORY, Figures, chosen_settings, machine
+from scripts.benchmarks.train import OUT_OF_MEMORY, Figures, chosen_settings
 
 HEADER = ("Batch size", "Precision", "Mels/s", "Samples/s", "Seconds/update", "GPU memory (GiB)", "Largest that fits")
 
@@ -31,13 +32,9 @@ Try = Callable[[int], Figures | None]  # a batch size -> its figures, None where
 def parse_args(argv: Sequence[str] | None = None) -> tuple[argparse.Namespace, list[str]]:
     """The options of the search, and those that are for train.py."""
     parser = ArgumentParser(prog="largest_batch", description=__doc__.splitlines()[0])
-    add_arguments(parser, model="WaveGlow")
-    parser.add_argument("--cuda", action="store_true", help="measure the GPU")
+    add_arguments(parser, model="WaveGlow", steps=5)
     parser.add_argument("--smallest", type=positive_int, default=1, help="batch size to begin with")
     parser.add_argument("--largest", type=positive_int, help="batch size to stop at; needed on the CPU")
-    parser.add_argument("--settings", nargs="+", help="precisions; fp32 and those of mixed precision if not given")
-    parser.add_argument("--steps", type=positive_int, default=5, help="updates that are timed, for each line")
-    parser.add_argument("--compile", action="store_true", help="compile the network with torch.compile")
     args, further = parser.parse_known_args(argv)
     if args.largest is None and not args.cuda:
         raise OptionError(
@@ -114,7 +111,7 @@ def rows(setting: str, found: dict[int, Figures], too_large: int | None) -> list
 def main() -> int:
     """Search in each precision, then print the table and what was found."""
     args, further = parse_args()
-    print(f"{args.model} on {machine(args)}", file=sys.stderr)
+    print(f"{args.model} on {machine(cuda=args.cuda)}", file=sys.stderr)
     table: list[tuple[str, ...]] = []
     summary: list[str] = []
     for setting in args.settings:

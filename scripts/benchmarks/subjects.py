@@ -8,18 +8,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
-from common.audio.arguments import add_audio_arguments
 from common.audio.wav import save_wav
 from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
-from common.cli import ArgumentParser
+from common.cli import positive_int
 from common.config import AudioConfig, to_plain
+from common.distributed import Ranks
 from common.files import save_tensor, write_json, write_text
-from common.registry import ModelSpec, RecognizerSpec, available_models, get_model
-from common.training.arguments import add_optimization_arguments, add_run_arguments
-from common.training.objective import Objective
-from common.training.settings import TrainingSetup
+from common.registry import RecognizerSpec, available_models, get_model
+from common.training.arguments import build_training_parser
+from common.training.engine import Engine, EngineOptions, build_engine
 
 FRAMES = (150, 860)  # of an utterance, as LJSpeech's
 LETTERS_A_SECOND = 15.1  # 5.7 frames each
@@ -82,22 +80,15 @@ def subject_of(model: str) -> Subject:
     return SUBJECTS.get(model, Subject())
 
 
-@dataclass(frozen=True)
-class Trial:
-    """A new model with what it takes to train it."""
-
-    args: argparse.Namespace  # train.py's
-    setup: TrainingSetup
-    networks: dict[str, nn.Module]
-    objective: Objective
-    dataset: Any
-
-
-def add_arguments(parser: argparse.ArgumentParser, *, model: str) -> None:
-    """Add which model, by default ``model``, and the lengths that it is measured with."""
+def add_arguments(parser: argparse.ArgumentParser, *, model: str, steps: int) -> None:
+    """Add what is measured, by default ``model`` in so many steps, and how."""
     parser.add_argument("-m", "--model", choices=available_models(), default=model, help="what to train")
     parser.add_argument("--segment-length", type=int, help="samples of a vocoder's segment; as published if not given")
     parser.add_argument("--max-duration", type=float, default=16.7, help="of a recognizer's longest utterance, s")
+    parser.add_argument("--cuda", action="store_true", help="measure the GPU")
+    parser.add_argument("--settings", nargs="+", help="lines of the table, such as fp32; all if not given")
+    parser.add_argument("--steps", type=positive_int, default=steps, help="updates that are timed, for each line")
+    parser.add_argument("--compile", action="store_true", help="compile the network with torch.compile")
 
 
 def segment_length(args: argparse.Namespace) -> int | None:
@@ -116,22 +107,11 @@ def durations(count: int, longest: float, random: np.random.Generator) -> list[f
     return [longest, *(float(value) for value in drawn)]
 
 
-def parse_training(spec: ModelSpec, words: Sequence[str]) -> tuple[argparse.Namespace, TrainingSetup]:
-    """Options of train.py, with the model's recipe as defaults, and what the model makes of them."""
-    parser = ArgumentParser(prog="train.py")
-    add_run_arguments(parser)
-    add_optimization_arguments(parser)
-    add_audio_arguments(parser)
-    parser.set_defaults(**vars(spec.training.recipe))
-    spec.training.add_arguments(parser)
-    args = parser.parse_args(words)
-    return args, spec.training.parse(args)
-
-
 def configure(model: str, words: Sequence[str]) -> tuple[Any, AudioConfig]:
     """ModelConfig and audio of a model that needs no training list, by further options of train.py."""
     spec = get_model(model)
-    _, setup = parse_training(spec, ["--output", "-", "--training-files", "-", "--validation-files", "-", *words])
+    required = ["--output", "-", "--training-files", "-", "--validation-files", "-"]
+    setup = spec.training.parse(build_training_parser(spec).parse_args([*required, *words]))
     return spec.training.model_config(setup.options, setup.audio, None, base=None), setup.audio
 
 
@@ -141,16 +121,6 @@ def save_random(path: Path, model: str, config: Any, audio: AudioConfig, *, assu
     networks = get_model(model).build_networks(config, audio, None, inference=True)
     weights = {name: network.state_dict() for name, network in networks.items()}
     save_checkpoint(path, Checkpoint(model, to_plain(config), audio, None, weights, assumed=assumed))
-
-
-def _words(folder: Path, args: argparse.Namespace, further: Sequence[str]) -> list[str]:
-    """Those options for a corpus in ``folder``."""
-    subject, files = subject_of(args.model), str(folder / LIST)
-    words = ["--output", str(folder), "--dataset-path", str(folder), "--training-files", files]
-    words += ["--validation-files", files, *subject.options]
-    if subject.segment is not None:
-        words += [subject.segment[0], str(segment_length(args))]
-    return [*words, *["--cuda"] * args.cuda, *further]
 
 
 def draw_lengths(count: int, args: argparse.Namespace, further: Sequence[str]) -> tuple[list[int], int]:
@@ -170,50 +140,48 @@ def draw_lengths(count: int, args: argparse.Namespace, further: Sequence[str]) -
     return (audio.hop_length * frames).tolist(), audio.sampling_rate
 
 
-def make_corpus(folder: Path, lengths: Sequence[int], columns: Sequence[str], *, sampling_rate: int, seed: int) -> Path:
-    """Write utterances of noise, of ``lengths`` samples, and their list with these columns; gives the list."""
+def make_corpus(folder: Path, lengths: Sequence[int], columns: Sequence[str], *, sampling_rate: int, seed: int) -> None:
+    """Write utterances of noise, of ``lengths`` samples, and their list with these columns."""
     generator, audio, lines = torch.Generator().manual_seed(seed), AudioConfig(), []
-
-    def save(column: str, number: int, text: str, n_samples: int) -> str:
-        n_frames = n_samples // audio.hop_length
-        path = Path(column) / (f"{number}.wav" if column == "wav" else f"{number}.pt")
-        if column == "text":
-            return text
-        if column == "wav":
-            wave = 0.3 * torch.randn(n_samples, generator=generator).clamp(-3, 3)
-            save_wav(folder / path, wave, sampling_rate=sampling_rate, durable=False)
-        elif column == "mel":
-            save_tensor(folder / path, torch.randn(audio.n_mels, n_frames, generator=generator) - 5, durable=False)
-        elif column == "durations":
-            ends = torch.linspace(0, n_frames, len(text) + 1).round().long()
-            save_tensor(folder / path, ends.diff(), durable=False)
-        else:
-            save_tensor(folder / path, torch.randn(len(text), generator=generator), durable=False)
-        return str(path)
-
     for number, n_samples in enumerate(lengths):
-        text = _letters(max(round(LETTERS_A_SECOND * n_samples / sampling_rate), 1), generator)
-        lines.append("|".join(save(column, number, text, n_samples) for column in columns) + "\n")
+        n_frames, n_letters = n_samples // audio.hop_length, max(round(LETTERS_A_SECOND * n_samples / sampling_rate), 1)
+        letters = (torch.randint(26, (n_letters,), generator=generator) + ord("a")).tolist()
+        letters[5:-1:6] = [ord(" ")] * len(letters[5:-1:6])  # words of five
+        fields = {column: f"{column}/{number}.{'wav' if column == 'wav' else 'pt'}" for column in columns}
+        tensors = {}
+        if "wav" in columns:
+            wave = 0.3 * torch.randn(n_samples, generator=generator).clamp(-3, 3)
+            save_wav(folder / fields["wav"], wave, sampling_rate=sampling_rate, durable=False)
+        if "mel" in columns:
+            tensors["mel"] = torch.randn(audio.n_mels, n_frames, generator=generator) - 5
+        if "durations" in columns:
+            tensors["durations"] = torch.linspace(0, n_frames, n_letters + 1).round().long().diff()
+        if "pitch" in columns:
+            tensors["pitch"] = torch.randn(n_letters, generator=generator)
+        for column, tensor in tensors.items():
+            save_tensor(folder / fields[column], tensor, durable=False)
+        if "text" in columns:
+            fields["text"] = bytes(letters).decode()
+        lines.append("|".join(fields.values()) + "\n")
     if "pitch" in columns:
         write_json(folder / f"pitch_char_stats__{Path(LIST).stem}.json", {"mean": 200.0, "std": 50.0})
     write_text(folder / LIST, "".join(lines))
-    return folder / LIST
 
 
-def _letters(count: int, generator: torch.Generator) -> str:
-    """So many letters, in words of five."""
-    letters = "".join(chr(ord("a") + value) for value in torch.randint(26, (count,), generator=generator).tolist())
-    return "".join(" " if place % 6 == 5 and place + 1 < count else letter for place, letter in enumerate(letters))
-
-
-def build(setting: Setting, args: argparse.Namespace, further: Sequence[str], folder: Path) -> Trial:
-    """The model of the options, new, with its losses and the corpus in ``folder``."""
-    spec, subject = get_model(args.model), subject_of(args.model)
-    words = [*_words(folder, args, further), *setting.options, *(subject.plain_options if setting.plain else ())]
+def build(
+    setting: Setting, args: argparse.Namespace, further: Sequence[str], folder: Path, ranks: Ranks
+) -> tuple[Engine, Any]:
+    """An engine of the model of the options, new, and its dataset of the corpus in ``folder``."""
+    spec, subject, files = get_model(args.model), subject_of(args.model), str(folder / LIST)
+    words = ["--output", str(folder), "--dataset-path", str(folder), "--training-files", files]
+    words += ["--validation-files", files, *subject.options, *["--cuda"] * args.cuda]
+    if subject.segment is not None:
+        words += [subject.segment[0], str(segment_length(args))]
+    words += [*further, *setting.options, *(subject.plain_options if setting.plain else ())]
     if setting.amp_dtype is not None:
         words += ["--amp", "--amp-dtype", str(setting.amp_dtype).removeprefix("torch.")]
-    training = spec.training
-    train_args, setup = parse_training(spec, words)
+    train_args, training = build_training_parser(spec).parse_args(words), spec.training
+    setup = training.parse(train_args)
     options, audio, text = setup.options, setup.audio, setup.text
     config = training.model_config(options, audio, text, base=None)
     if setting.plain:
@@ -222,4 +190,17 @@ def build(setting: Setting, args: argparse.Namespace, further: Sequence[str], fo
     if training.set_up_networks is not None:
         training.set_up_networks(networks, options, text=text, new=True)
     dataset = training.build_dataset(options, train_args.training_files, audio=audio, text=text, training=True)
-    return Trial(train_args, setup, networks, training.build_objective(options, audio), dataset)
+    engine = build_engine(
+        networks,
+        training.build_objective(options, audio),
+        setup.optimization,
+        optimizer=train_args.optimizer,
+        learning_rate=train_args.learning_rate,
+        weight_decay=train_args.weight_decay,
+        steps_per_epoch=args.steps,
+        ranks=ranks,
+        options=EngineOptions(amp_dtype=setting.amp_dtype, grad_clip=train_args.grad_clip_thresh),
+        compile_networks=args.compile,
+        same_shapes=setup.same_shapes,
+    )
+    return engine, dataset

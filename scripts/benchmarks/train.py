@@ -16,11 +16,9 @@ A batch that does not fit into memory ends the run in one line with the exit sta
 """
 
 import argparse
-import platform
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -36,11 +34,10 @@ from common.distributed import Ranks
 from common.errors import OptionError
 from common.files import write_json
 from common.precision import Precision
-from common.training.engine import Engine, EngineOptions
-from common.training.optim import build_optimizer, schedule_over
+from common.timing import Stopwatch
+from scripts.benchmarks.machine import machine
 from scripts.benchmarks.subjects import (
     Setting,
-    Trial,
     add_arguments,
     build,
     draw_lengths,
@@ -66,13 +63,9 @@ class Figures:
 def parse_args(argv: Sequence[str] | None = None) -> tuple[argparse.Namespace, list[str]]:
     """The benchmark's options, and those that are for train.py."""
     parser = ArgumentParser(prog="benchmarks.train", description=__doc__.splitlines()[0])
-    add_arguments(parser, model="FastPitch")
-    parser.add_argument("--cuda", action="store_true", help="measure the GPU")
+    add_arguments(parser, model="FastPitch", steps=2)
     parser.add_argument("-bs", "--batch-size", type=positive_int, default=16)
     parser.add_argument("--accumulation", type=positive_int, default=4, help="micro-batches an update")
-    parser.add_argument("--steps", type=positive_int, default=2, help="updates that are timed, for each line")
-    parser.add_argument("--settings", nargs="+", help="lines of the table; all if not given")
-    parser.add_argument("--compile", action="store_true", help="compile the network with torch.compile")
     parser.add_argument("--json", type=Path, help="file for the figures of the last line")
     parser.add_argument("--seed", type=int, default=1234)
     return parser.parse_known_args(argv)
@@ -84,13 +77,15 @@ def main() -> int:
     settings = chosen_settings(args)
     ranks = distributed.start(cuda=args.cuda)
     if ranks.is_main:
-        print(f"{args.model} on {machine(args)}\ntorch {torch.__version__}; {' '.join(sys.argv)}")
+        print(f"{args.model} on {machine(cuda=args.cuda)}\ntorch {torch.__version__}; {' '.join(sys.argv)}")
         print(f"global batch {ranks.world_size} x {args.accumulation} x {args.batch_size}, {args.steps} updates a line")
         print(f"{'setting':<28} {'frames/s':>10} {'sequences/s':>12} {'ratio':>6} {'s/update':>9} {'memory':>9}")
     plain = None
     with tempfile.TemporaryDirectory() as folder:
         corpus = Path(folder)
-        lengths, rate = draw_lengths(_n_utterances(args, ranks), args, further)
+        n_updates = args.steps + 1  # one before measuring
+        count = args.batch_size * args.accumulation * ranks.world_size * n_updates
+        lengths, rate = draw_lengths(count, args, further)
         make_corpus(corpus, lengths, subject_of(args.model).columns, sampling_rate=rate, seed=args.seed)
         for setting in settings:
             try:
@@ -115,11 +110,6 @@ def _print_line(setting: Setting, figures: Figures, plain: float) -> None:
         f"{setting.name:<28} {figures.frames_per_second:>10.0f} {figures.sequences_per_second:>12.2f} "
         f"{figures.frames_per_second / plain:>6.2f} {figures.seconds:>9.3f} {memory:>9}"
     )
-
-
-def _n_utterances(args: argparse.Namespace, ranks: Ranks) -> int:
-    """Of all updates and processes, the update before measuring included."""
-    return args.batch_size * args.accumulation * ranks.world_size * (args.steps + 1)
 
 
 def chosen_settings(args: argparse.Namespace) -> list[Setting]:
@@ -151,49 +141,26 @@ def chosen_settings(args: argparse.Namespace) -> list[Setting]:
 def measure(setting: Setting, args: argparse.Namespace, further: Sequence[str], corpus: Path, ranks: Ranks) -> Figures:
     """Train a new model for one update that is not timed and ``args.steps`` that are."""
     torch.manual_seed(args.seed)
-    trial = build(setting, args, further, corpus)
     cudnn_benchmark = args.cuda and subject_of(args.model).cudnn_benchmark
     Precision(args.cuda, setting.amp_dtype, setting.tf32, cudnn_benchmark).prepare_process()
-    engine = _engine(setting, trial, args, ranks)
-    steps = _steps(setting, trial.dataset, args, ranks)
+    engine, dataset = build(setting, args, further, corpus, ranks)
+    steps = _steps(setting, dataset, args, ranks)
     engine.step(next(steps), epoch=1)  # warm-up: allocations, choice of algorithms, compilation
     if args.cuda:
         torch.cuda.reset_peak_memory_stats(ranks.device)
     times, frames = [], 0
     for _ in range(args.steps):
-        micro_batches = next(steps)
-        _synchronize(ranks)
-        started = time.perf_counter()
-        frames += engine.step(micro_batches, epoch=1).n_frames
-        _synchronize(ranks)
-        times.append(time.perf_counter() - started)
+        micro_batches, stopwatch = next(steps), Stopwatch(ranks.device)
+        ranks.barrier()
+        with stopwatch.running():
+            frames += engine.step(micro_batches, epoch=1).n_frames
+            ranks.barrier()
+        times.append(stopwatch.seconds)
     sequences = args.batch_size * args.accumulation * ranks.world_size * args.steps
     memory = torch.cuda.max_memory_allocated(ranks.device) / 2**30 if args.cuda else None
     spent, segment = sum(times), segment_length(args)
     samples = None if segment is None else segment * sequences / spent
     return Figures(frames / spent, samples, statistics.median(times), memory, sequences / spent)
-
-
-def _engine(setting: Setting, trial: Trial, args: argparse.Namespace, ranks: Ranks) -> Engine:
-    for network in trial.networks.values():
-        network.to(ranks.device).train()
-        if args.compile:
-            network.compile(dynamic=True)
-    options, optimization = trial.args, trial.setup.optimization
-    optimizers = {
-        phase.name: build_optimizer(
-            options.optimizer,
-            [parameter for name in phase.trains for parameter in trial.networks[name].parameters()],
-            learning_rate=options.learning_rate,
-            weight_decay=options.weight_decay,
-            betas=optimization.betas,
-            eps=optimization.eps,
-        )
-        for phase in trial.objective.phases
-    }
-    schedules = dict.fromkeys(optimizers, schedule_over(optimization.schedule, steps_per_epoch=args.steps))
-    engine_options = EngineOptions(amp_dtype=setting.amp_dtype, grad_clip=options.grad_clip_thresh)
-    return Engine(trial.networks, trial.objective, optimizers, schedules=schedules, ranks=ranks, options=engine_options)
 
 
 def _steps(setting: Setting, dataset: Any, args: argparse.Namespace, ranks: Ranks) -> Iterator[list[Batch]]:
@@ -217,19 +184,6 @@ def _steps(setting: Setting, dataset: Any, args: argparse.Namespace, ranks: Rank
 def _is_out_of_memory(error: Exception) -> bool:
     """Whether an error says that memory is exhausted; PyTorch has no class of its own for that on CPUs."""
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error)
-
-
-def _synchronize(ranks: Ranks) -> None:
-    if ranks.device.type == "cuda":
-        torch.cuda.synchronize(ranks.device)
-    ranks.barrier()
-
-
-def machine(args: argparse.Namespace) -> str:
-    """What is measured, for people."""
-    if args.cuda:
-        return torch.cuda.get_device_name()
-    return f"{platform.machine()} CPU, {torch.get_num_threads()} threads"
 
 
 if __name__ == "__main__":

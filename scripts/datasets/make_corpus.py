@@ -45,6 +45,9 @@ class Corpus:
         except (OSError, UnicodeDecodeError):
             return False
 
+    def __str__(self) -> str:
+        return f"{self.folder}: {self.n_clips} clips, {self.duration_s / 60:.1f} minutes of speech"
+
     @property
     def training_list(self) -> Path:
         return self.folder / TRAIN
@@ -174,8 +177,7 @@ def main(argv: list[str] | None = None) -> None:
     if args.speakers is not None:
         speaker = {name: replace(speaker, pitch=pitch) for name, pitch in args.speakers}
     sentences = read_sentences(args.sentences)
-    corpus = make_corpus(args.output, sentences=sentences, speaker=speaker, n_validation=args.n_validation)
-    print(f"{corpus.folder}: {corpus.n_clips} clips, {corpus.duration_s / 60:.1f} minutes of speech")
+    print(make_corpus(args.output, sentences=sentences, speaker=speaker, n_validation=args.n_validation))
 
 
 if __name__ == "__main__":

@@ -28,12 +28,12 @@ from common.config import AudioConfig
 from common.data.filelist import read_filelist
 from common.errors import InputError
 from common.files import write_json, write_text
-from common.nn.alignment_metrics import diagonality, unattended_tokens
+from common.nn import alignment_metrics
 from common.progress import progress
 from common.registry import GeneratorSpec
 from common.text.espeak import Interval, Speaker
 from scripts.datasets.make_corpus import READER, SENTENCES, make_corpus, read_sentences
-from scripts.demos.quickstart import N_VALIDATION, NO_DROPOUT, CommandError, Folders, cpu_seconds, stage, train_voice
+from scripts.demos.quickstart import N_VALIDATION, NO_DROPOUT, clear, cpu_seconds, stage, train_voice
 
 EPOCHS = 20  # of 33 updates
 KL_LOSS_START_EPOCH, KL_LOSS_WARMUP_EPOCHS = 4, 4  # published: 250 and 100, of 1500
@@ -42,18 +42,11 @@ MAX_CPU_MINUTES = 15.0
 CLOSE_MS, FAR_MS = 20.0, 50.0
 COMMON = 0.01  # share of all boundaries from which on a kind of them has a line of its own
 # The aligner as published; around it as little of a voice as there can be.
+_SIZES = ("in-fft-output-size", "out-fft-output-size", "in-fft-conv1d-filter-size", "out-fft-conv1d-filter-size")
+_PREDICTORS = ("dur-predictor", "pitch-predictor")
 ARCHITECTURE = {
-    "symbols-embedding-dim": 64,
-    "in-fft-output-size": 64,
-    "out-fft-output-size": 64,
-    "in-fft-n-layers": 1,
-    "out-fft-n-layers": 1,
-    "in-fft-conv1d-filter-size": 64,
-    "out-fft-conv1d-filter-size": 64,
-    "dur-predictor-filter-size": 64,
-    "pitch-predictor-filter-size": 64,
-    "dur-predictor-n-layers": 1,
-    "pitch-predictor-n-layers": 1,
+    **dict.fromkeys(("symbols-embedding-dim", *_SIZES, *(f"{name}-filter-size" for name in _PREDICTORS)), 64),
+    **dict.fromkeys(("in-fft-n-layers", "out-fft-n-layers", *(f"{name}-n-layers" for name in _PREDICTORS)), 1),
     **NO_DROPOUT,
 }
 OPTIMIZATION = {
@@ -66,11 +59,14 @@ OPTIMIZATION = {
     "kl-loss-warmup-epochs": KL_LOSS_WARMUP_EPOCHS,
 }
 COLUMNS = ("wav", "text")
+RESULTS = "align_accuracy.json"
 SETS = {"training": "train", "held out": "val"}  # clips, and how their lists are named
-VOWELS = frozenset("aeiouyæøœɐɑɒɔəɛɜɤɨɪɯɵɶʉʊʌʏ")
-STOPS = frozenset(("p", "b", "t", "d", "k", "ɡ", "q", "ʔ", "c", "ɟ", "t͡ʃ", "d͡ʒ"))
-FRICATIVES = frozenset("fvθðszʃʒhɦxɣçʝχʁɸβ")
-SILENCES = frozenset(("sil", "sp"))
+KINDS = {
+    "silence": ("sil", "sp"),
+    "stop": ("p", "b", "t", "d", "k", "ɡ", "q", "ʔ", "c", "ɟ", "t͡ʃ", "d͡ʒ"),
+    "vowel": tuple("aeiouyæøœɐɑɒɔəɛɜɤɨɪɯɵɶʉʊʌʏ"),
+    "fricative": tuple("fvθðszʃʒhɦxɣçʝχʁɸβ"),
+}
 
 
 @dataclass(frozen=True)
@@ -120,13 +116,7 @@ class Accuracy:
 
 def kind_of(phone: str) -> str:
     """The kind of sound that a phone of the set `ipa` is."""
-    if phone in SILENCES:
-        return "silence"
-    if phone in STOPS:
-        return "stop"
-    if phone in VOWELS:
-        return "vowel"
-    return "fricative" if phone in FRICATIVES else "sonorant"
+    return next((kind for kind, phones in KINDS.items() if phone in phones), "sonorant")
 
 
 def boundary_times(durations: Sequence[int] | np.ndarray, audio: AudioConfig) -> np.ndarray:
@@ -156,64 +146,49 @@ def errors_ms(clips: Sequence[Found]) -> np.ndarray:
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
     """The options."""
     parser = ArgumentParser(description="Compare a learned alignment with the truth", prog="align_accuracy.sh")
-    parser.add_argument(
-        "-o", "--output", type=Path, default=Path("output/align_accuracy"), help="folder for everything"
-    )
+    parser.add_argument("-o", "--output", type=Path, default=Path("output/align_accuracy"), help="for everything")
     parser.add_argument("--fresh", action="store_true", help="remove an earlier run's files from that folder first")
     parser.add_argument("--epochs", type=positive_int, default=EPOCHS, help="rounds of the corpus to train for")
     parser.add_argument("--seed", type=non_negative_int, default=1234, help="of the weights and of the data's order")
     parser.add_argument("--sentences", type=Path, default=SENTENCES, help="what the corpus says, one sentence a line")
-    parser.add_argument(
-        "--max-error", type=positive_float, default=MAX_ERROR_MS, help="ms; fail when the mean error is not below it"
-    )
-    parser.add_argument(
-        "--max-cpu-minutes", type=positive_float, default=MAX_CPU_MINUTES, help="fail when all took more than these"
-    )
+    for option, default, limit in (
+        ("--max-error", MAX_ERROR_MS, "ms; fail when the mean error is not below it"),
+        ("--max-cpu-minutes", MAX_CPU_MINUTES, "fail when all took more than these"),
+    ):
+        parser.add_argument(option, type=positive_float, default=default, help=limit)
     return parser.parse_args(argv)
 
 
-def clear(folders: Folders, *, fresh: bool) -> None:
-    """Begin with an empty folder, as the figures are of a complete run.
-
-    Raises:
-        InputError: an earlier run's files are there, which may be removed only if ``fresh``.
-    """
-    if fresh:
-        folders.clear()
-    there = [folder for folder in (folders.corpus, folders.voice) if folder.exists()]
-    if there:
-        raise InputError(f"{there[0]} exists already; add --fresh to remove it, or choose another --output")
-
-
-def prepare(folders: Folders, sentences: list[str], speaker: Speaker) -> dict[str, tuple[Interval, ...]]:
+def prepare(folder: Path, sentences: list[str], speaker: Speaker) -> dict[str, tuple[Interval, ...]]:
     """Speak the corpus, and write lists of its wavs with their phones; gives the truth, by the wav's name in them.
 
     The TextGrids are removed: nothing in the corpus says where a phone begins.
     """
-    corpus = make_corpus(folders.corpus, sentences=sentences, speaker=speaker, n_validation=N_VALIDATION)
-    shutil.rmtree(folders.corpus / "TextGrid")
+    corpus = make_corpus(folder, sentences=sentences, speaker=speaker, n_validation=N_VALIDATION)
+    shutil.rmtree(folder / "TextGrid")
     truth: dict[str, tuple[Interval, ...]] = {}
     for path in (corpus.training_list, corpus.validation_list):
         entries = read_filelist(path, columns=COLUMNS)
         spoken = {entry.fields["wav"]: speaker.speak(entry.fields["text"]).phones for entry in entries}
         lines = [f"{wav}|{' '.join(phone.label for phone in phones)}\n" for wav, phones in spoken.items()]
-        write_text(phones_list(folders, path.stem), "".join(lines))
+        write_text(phones_list(folder, path.stem), "".join(lines))
         truth |= spoken
-    print(f"{folders.corpus}: {corpus.n_clips} clips, {corpus.duration_s / 60:.1f} minutes of speech")
+    print(corpus)
     return truth
 
 
-def phones_list(folders: Folders, name: str) -> Path:
+def phones_list(corpus: Path, name: str) -> Path:
     """The list of a set's wavs and phones."""
-    return folders.corpus / f"{name}_phones.txt"
+    return corpus / f"{name}_phones.txt"
 
 
-def train(folders: Folders, *, epochs: int, seed: int) -> Path:
+def train(output: Path, *, epochs: int, seed: int) -> Path:
     """Train a voice on wavs and phones for ``epochs`` epochs; gives its last checkpoint."""
+    corpus = output / "corpus"
     return train_voice(
-        folders.voice,
-        folders.corpus,
-        (phones_list(folders, "train"), phones_list(folders, "val")),
+        output / "voice",
+        corpus,
+        (phones_list(corpus, "train"), phones_list(corpus, "val")),
         "--learned-alignment",
         input_type="phone",
         symbol_set="ipa",
@@ -250,14 +225,14 @@ def align(path: Path, *, corpus: Path, filelist: Path, truth: dict[str, tuple[In
         true_times = np.array([phone.end_s for phone in phones[:-1]])
         lengths = batch.token_lengths, batch.mel_lengths
         learned = alignment.attention_without(batch.prior, batch.mel_lengths)
-        n_unattended = unattended_tokens(alignment.attention(batch.mel_lengths), *lengths)
+        n_unattended = alignment_metrics.unattended_tokens(alignment.attention(batch.mel_lengths), *lengths)
         clips.append(
             Found(
                 phones=tuple(phone.label for phone in phones),
                 times=boundary_times(durations, audio),
                 true_times=true_times,
                 nearest_times=nearest_times(true_times, audio),
-                diagonality=float(diagonality(learned, *lengths)),
+                diagonality=float(alignment_metrics.diagonality(learned, *lengths)),
                 n_unattended=int(n_unattended),
             )
         )
@@ -277,17 +252,6 @@ def accuracies(found: dict[str, list[Found]]) -> dict[str, Accuracy]:
     return rows
 
 
-def attention_figures(found: dict[str, list[Found]]) -> dict[str, dict[str, float]]:
-    """Of each set of clips: mean diagonality, and the share of phones without a frame."""
-    return {
-        name: {
-            "diagonality": float(np.mean([clip.diagonality for clip in clips])),
-            "unattended_tokens": sum(clip.n_unattended for clip in clips) / sum(len(clip.phones) for clip in clips),
-        }
-        for name, clips in found.items()
-    }
-
-
 def report(found: dict[str, list[Found]], audio: AudioConfig) -> dict[str, object]:
     """Print all figures as a table; gives them as plain types."""
     rows = accuracies(found)
@@ -303,10 +267,12 @@ def report(found: dict[str, list[Found]], audio: AudioConfig) -> dict[str, objec
     print(
         f"errors in ms; a frame has {frame_ms:.1f} ms, so that no durations come nearer than {least:.1f} ms on average"
     )
-    attention = attention_figures(found)
-    for name, figures in attention.items():
-        share = 100 * figures["unattended_tokens"]
-        print(f"{name}: diagonality {figures['diagonality']:.2f}, {share:.2f} % of phones without a frame")
+    attention = {}
+    for name, part in found.items():
+        diagonality = float(np.mean([clip.diagonality for clip in part]))
+        share = sum(clip.n_unattended for clip in part) / sum(len(clip.phones) for clip in part)
+        attention[name] = {"diagonality": diagonality, "unattended_tokens": share}
+        print(f"{name}: diagonality {diagonality:.2f}, {100 * share:.2f} % of phones without a frame")
     boundaries = {name: asdict(row) for name, row in rows.items()}
     return {"boundaries_ms": boundaries, "attention": attention, "frame_ms": frame_ms, "least_error_ms": least}
 
@@ -315,28 +281,27 @@ def main(argv: list[str] | None = None) -> int:
     """All stages in order; exit status 1 if the alignment is too far off or took too long."""
     started = cpu_seconds()
     args = parse_args(argv)
-    folders = Folders(args.output.resolve())
-    sentences = read_sentences(args.sentences)
-    clear(folders, fresh=args.fresh)
-    try:
-        with stage("1/3 a corpus, spoken by the embedded speaker"):
-            truth = prepare(folders, sentences, READER)
-        with stage("2/3 training on wavs and phones (the long part)"):
-            path = train(folders, epochs=args.epochs, seed=args.seed)
-        with stage("3/3 the alignment compared with the truth"):
-            found = {
-                name: align(path, corpus=folders.corpus, filelist=phones_list(folders, stem), truth=truth)
-                for name, stem in SETS.items()
-            }
-            figures = report(found, load_checkpoint(path, training=False).audio)
-    except CommandError as failed:
-        return failed.status
+    output = args.output.resolve()
+    corpus, sentences = output / "corpus", read_sentences(args.sentences)
+    if args.fresh:
+        clear(output)
+    there = [folder for folder in (corpus, output / "voice") if folder.exists()]
+    if there:  # the figures are of a complete run
+        raise InputError(f"{there[0]} exists already; add --fresh to remove it, or choose another --output")
+    with stage("1/3 a corpus, spoken by the embedded speaker"):
+        truth = prepare(corpus, sentences, READER)
+    with stage("2/3 training on wavs and phones (the long part)"):
+        path = train(output, epochs=args.epochs, seed=args.seed)
+    with stage("3/3 the alignment compared with the truth"):
+        found = {
+            name: align(path, corpus=corpus, filelist=phones_list(corpus, stem), truth=truth)
+            for name, stem in SETS.items()
+        }
+        figures = report(found, load_checkpoint(path, training=False).audio)
     error, minutes = figures["boundaries_ms"]["all"]["mean_error"], (cpu_seconds() - started) / 60
     figures |= {"cpu_minutes": minutes, "epochs": args.epochs, "seed": args.seed}
-    write_json(folders.output / "align_accuracy.json", figures)
-    print(
-        f"\nmean absolute error {error:.1f} ms in {minutes:.1f} CPU minutes ({folders.output / 'align_accuracy.json'})"
-    )
+    write_json(output / RESULTS, figures)
+    print(f"\nmean absolute error {error:.1f} ms in {minutes:.1f} CPU minutes ({output / RESULTS})")
     if error >= args.max_error:
         raise InputError(f"the mean error, {error:.1f} ms, is not below {args.max_error:g} ms; train for more --epochs")
     if minutes > args.max_cpu_minutes:

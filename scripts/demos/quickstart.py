@@ -42,22 +42,13 @@ BATCH_SIZE = 8
 N_VALIDATION = 10  # sentences
 MAX_DISTORTION_DB = 2.5  # a converged voice has 1.9 to 2.0, one of 10 epochs 2.8, an untrained one 10
 # The speaker says everything alike each time, and a few hundred steps leave no time to overfit.
-NO_DROPOUT = {
-    "p-in-fft-dropout": 0,
-    "p-in-fft-dropatt": 0,
-    "p-out-fft-dropout": 0,
-    "p-out-fft-dropatt": 0,
-    "p-dur-predictor-dropout": 0,
-    "p-pitch-predictor-dropout": 0,
-}
+_FFT_DROPOUTS = [f"p-{side}-fft-{name}" for side in ("in", "out") for name in ("dropout", "dropatt")]
+NO_DROPOUT = dict.fromkeys([*_FFT_DROPOUTS, "p-dur-predictor-dropout", "p-pitch-predictor-dropout"], 0)
 ARCHITECTURE = {
     "symbols-embedding-dim": 192,
-    "in-fft-output-size": 192,
-    "out-fft-output-size": 192,
-    "in-fft-n-layers": 4,
-    "out-fft-n-layers": 4,
-    "in-fft-conv1d-filter-size": 384,
-    "out-fft-conv1d-filter-size": 384,
+    **dict.fromkeys(["in-fft-output-size", "out-fft-output-size"], 192),
+    **dict.fromkeys(["in-fft-n-layers", "out-fft-n-layers"], 4),
+    **dict.fromkeys(["in-fft-conv1d-filter-size", "out-fft-conv1d-filter-size"], 384),
     **NO_DROPOUT,
 }
 OPTIMIZATION = {
@@ -70,29 +61,14 @@ OPTIMIZATION = {
 }
 
 INTERVALS = {"epochs-per-checkpoint": 10, "validation-interval": 10}
+SETTINGS = "settings.json"
 
 
-class CommandError(Exception):
-    """A command ended with this exit status; it has said why."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
-
-
-class Folders:
-    """Where everything lies under the output folder; the sound and its pictures are in the folder itself."""
-
-    def __init__(self, output: Path) -> None:
-        self.output = output
-        self.corpus, self.voice, self.reference = output / "corpus", output / "voice", output / "reference"
-        self.settings, self.phones = output / "settings.json", output / "phones.tsv"
-
-    def clear(self) -> None:
-        """Remove what an earlier run left and this one would resume from."""
-        for folder in (self.corpus, self.voice, self.reference):
-            shutil.rmtree(folder, ignore_errors=True)
-        self.settings.unlink(missing_ok=True)
+def clear(output: Path) -> None:
+    """Remove what an earlier run left and this one would resume from."""
+    for name in ("corpus", "voice", "reference"):
+        shutil.rmtree(output / name, ignore_errors=True)
+    (output / SETTINGS).unlink(missing_ok=True)
 
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
@@ -102,20 +78,14 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--epochs", type=positive_int, default=EPOCHS, help="rounds of the corpus to train for")
     parser.add_argument("--seed", type=non_negative_int, default=1234, help="of the weights and of the data's order")
     parser.add_argument("--fresh", action="store_true", help="start anew instead of resuming an earlier run")
-    parser.add_argument(
-        "--max-distortion", type=positive_float, default=MAX_DISTORTION_DB, help="dB; fail when the mean is above it"
-    )
+    limit = "dB; fail when the mean is above it"
+    parser.add_argument("--max-distortion", type=positive_float, default=MAX_DISTORTION_DB, help=limit)
     parser.add_argument("--sentences", type=Path, default=SENTENCES, help="what the corpus says, one sentence a line")
     parser.add_argument("--phrases", type=Path, default=ROOT / "phrases" / "devset10.tsv", help="what to speak then")
-    parser.add_argument(
-        "--precision",
-        choices=("auto", "float32", "bfloat16"),
-        default="auto",
-        help="of training; auto takes what is faster on this machine",
-    )
-    parser.add_argument(
-        "--hifigan", type=Path, help="checkpoint of a HiFi-GAN to speak through; without it: Griffin-Lim"
-    )
+    precisions, about = ("auto", "float32", "bfloat16"), "of training; auto takes what is faster on this machine"
+    parser.add_argument("--precision", choices=precisions, default="auto", help=about)
+    vocoder = "checkpoint of a HiFi-GAN to speak through; without it: Griffin-Lim"
+    parser.add_argument("--hifigan", type=Path, help=vocoder)
     parser.add_argument(
         "--accept-audio-differences",
         nargs="+",
@@ -160,7 +130,7 @@ def cpu_seconds() -> float:
 
 
 def call(script: str, *words: object, **options: object) -> None:
-    """Run one of the toolkit's commands as a user would, and show how; raises CommandError if it fails.
+    """Run one of the toolkit's commands as a user would, and show how; exit with its status if it fails.
 
     Ctrl-C reaches the command too: it is left to end by itself, as training saves a checkpoint first.
     """
@@ -178,36 +148,37 @@ def call(script: str, *words: object, **options: object) -> None:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+    status = status if status >= 0 else 128 - status
+    if status in (128 + signal.SIGINT, 128 + signal.SIGTERM):
+        print("stopped; start it again to resume" if "--resume" in words else "stopped")
     if status != 0:
-        raise CommandError(status if status > 0 else 128 - status)
+        sys.exit(status)
 
 
-def check_settings(folders: Folders, settings: dict[str, object]) -> None:
+def check_settings(output: Path, settings: dict[str, object]) -> None:
     """Refuse to resume a run that was started with other settings; remember this one's."""
-    if folders.settings.is_file():
-        found = read_json(folders.settings)
+    path = output / SETTINGS
+    if path.is_file():
+        found = read_json(path)
         changed = [name for name, value in settings.items() if found.get(name) != value]
         if changed:
             raise InputError(
-                f"{folders.output}: made with another {' and '.join(changed)}; add --fresh to start anew, or choose "
+                f"{output}: made with another {' and '.join(changed)}; add --fresh to start anew, or choose "
                 "another --output"
             )
-    write_json(folders.settings, settings)
+    write_json(path, settings)
 
 
-def prepare_corpus(folders: Folders, sentences: list[str], speaker: Speaker) -> None:
+def prepare_corpus(folder: Path, sentences: list[str], speaker: Speaker) -> None:
     """Speak the corpus, unless it is there."""
-    folder = folders.corpus
     if Corpus.is_complete(folder, sentences):
         print(f"{folder}: all {len(sentences)} clips are there")
-        return
-    corpus = make_corpus(folder, sentences=sentences, speaker=speaker, n_validation=N_VALIDATION)
-    print(f"{folder}: {corpus.n_clips} clips, {corpus.duration_s / 60:.1f} minutes of speech")
+    else:
+        print(make_corpus(folder, sentences=sentences, speaker=speaker, n_validation=N_VALIDATION))
 
 
-def extract(folders: Folders) -> None:
+def extract(corpus: Path) -> None:
     """Mel-spectrograms, durations and pitch of the corpus, and the lists to train with."""
-    corpus = folders.corpus
     call(
         "extract_mels.py",
         *("--dataset-path", corpus, "--wav-text-filelist", corpus / "train.txt", corpus / "val.txt"),
@@ -232,11 +203,11 @@ def train_voice(
     return checkpoint_path(output, "FastPitch", epoch=epochs)
 
 
-def train(folders: Folders, *, epochs: int, seed: int, bfloat16: bool) -> Path:
+def train(output: Path, *, epochs: int, seed: int, bfloat16: bool) -> Path:
     """Train the voice, or resume its training, to ``epochs`` epochs; gives its checkpoint."""
-    corpus = folders.corpus
+    corpus = output / "corpus"
     return train_voice(
-        folders.voice,
+        output / "voice",
         corpus,
         (corpus / "train_features.txt", corpus / "val_features.txt"),
         *("--resume", *(("--amp", "--amp-dtype", "bfloat16") if bfloat16 else ())),
@@ -255,48 +226,37 @@ def bfloat16_is_faster() -> bool:
     """Try both precisions on a convolution of the size that training is full of."""
     x = torch.randn(BATCH_SIZE, 192, 300)
     conv = torch.nn.Conv1d(192, 384, 3, padding=1)
-    seconds = {}
-    for bfloat16 in (False, True):
-        times = []
-        for _ in range(4):
-            started = time.perf_counter()
-            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bfloat16):
-                conv(x).float().square().mean().backward()
-            times.append(time.perf_counter() - started)
-        seconds[bfloat16] = min(times)
-    return seconds[True] < seconds[False]
+
+    def seconds(*, bfloat16: bool) -> float:
+        started = time.perf_counter()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bfloat16):
+            conv(x).float().square().mean().backward()
+        return time.perf_counter() - started
+
+    return min(seconds(bfloat16=True) for _ in range(4)) < min(seconds(bfloat16=False) for _ in range(4))
 
 
-def speak(
-    folders: Folders, phrases: list[Phrase], speaker: Speaker, *, checkpoint: Path, vocoder_options: Sequence[str]
-) -> None:
+def speak(output: Path, phrases: list[Phrase], speaker: Speaker, *, checkpoint: Path, vocoder: Sequence[str]) -> None:
     """Turn each phrase into phones, as the speaker reads it, and let the new voice say them."""
     lines = [f"{phrase.output}\t{' '.join(speaker.phones(normalize(phrase.text)))}\n" for phrase in phrases]
-    write_text(folders.phones, "output\ttext\n" + "".join(lines))
-    call(
-        "inference.py",
-        *("--save-mels", "--ema", *vocoder_options),
-        input=folders.phones,
-        output=folders.output,
-        fastpitch=checkpoint,
-    )
+    phones = output / "phones.tsv"
+    write_text(phones, "output\ttext\n" + "".join(lines))
+    call("inference.py", "--save-mels", "--ema", *vocoder, input=phones, output=output, fastpitch=checkpoint)
 
 
-def compare(folders: Folders, phrases: list[Phrase], speaker: Speaker) -> list[SpeechDistance]:
+def compare(output: Path, phrases: list[Phrase], speaker: Speaker) -> list[SpeechDistance]:
     """Draw each phrase, and measure how far it is from the embedded speaker's own rendering."""
-    rate = AUDIO.sampling_rate
+    rate, hop_length = AUDIO.sampling_rate, AUDIO.hop_length
     distances = []
     for phrase in phrases:
-        path = folders.output / phrase.output
+        path = output / phrase.output
         wave = load_wav(path, sampling_rate=rate).numpy()
-        mel = load_tensor(folders.output / "mels" / phrase.output.with_suffix(".pt"))
-        f0 = frame_f0(wave, sampling_rate=rate, n_frames=mel.shape[1])
-        figure = plot_utterance(
-            mel, pitch=torch.from_numpy(f0), hop_length=AUDIO.hop_length, sampling_rate=rate, title=phrase.text
-        )
+        mel = load_tensor(output / "mels" / phrase.output.with_suffix(".pt"))
+        f0 = torch.from_numpy(frame_f0(wave, sampling_rate=rate, n_frames=mel.shape[1]))
+        figure = plot_utterance(mel, pitch=f0, hop_length=hop_length, sampling_rate=rate, title=phrase.text)
         save_png(figure, path.with_suffix(".png"))
         reference = speaker.speak(normalize(phrase.text)).wave
-        save_wav(folders.reference / phrase.output, torch.from_numpy(reference), sampling_rate=rate)
+        save_wav(output / "reference" / phrase.output, torch.from_numpy(reference), sampling_rate=rate)
         distances.append(compare_speech(reference, wave, sampling_rate=rate))
     return distances
 
@@ -318,31 +278,25 @@ def report(phrases: list[Phrase], distances: list[SpeechDistance]) -> float:
 def main(argv: list[str] | None = None) -> int:
     """All stages in order; exit status 1 if the voice is not good enough, a failed command's own if one fails."""
     args = parse_args(argv)
-    folders = Folders(args.output.resolve())
-    speaker = READER
+    output, speaker = args.output.resolve(), READER
     sentences, phrases = read_sentences(args.sentences), read_phrases(args.phrases)
     vocoder = vocoder_options(args)
     started = time.monotonic()
     if args.fresh:
-        folders.clear()
+        clear(output)
     bfloat16 = bfloat16_is_faster() if args.precision == "auto" else args.precision == "bfloat16"
-    check_settings(folders, {"seed": args.seed, "architecture": ARCHITECTURE, "optimization": OPTIMIZATION})
-    try:
-        with stage("1/5 a corpus, spoken by the embedded speaker"):
-            prepare_corpus(folders, sentences, speaker)
-        with stage("2/5 mel-spectrograms, durations and pitch"):
-            extract(folders)
-        with stage("3/5 training (the long part)"):
-            checkpoint = train(folders, epochs=args.epochs, seed=args.seed, bfloat16=bfloat16)
-        with stage("4/5 the new voice speaks"):
-            speak(folders, phrases, speaker, checkpoint=checkpoint, vocoder_options=vocoder)
-        with stage("5/5 the new voice against the embedded speaker's own"):
-            mean = report(phrases, compare(folders, phrases, speaker))
-    except CommandError as failed:
-        if failed.status in (128 + signal.SIGINT, 128 + signal.SIGTERM):
-            print("stopped; start the quickstart again to resume")
-        return failed.status
-    print(f"\nin all {time.monotonic() - started:.0f} s; listen to {folders.output}/*.wav (compare: reference/*.wav)")
+    check_settings(output, {"seed": args.seed, "architecture": ARCHITECTURE, "optimization": OPTIMIZATION})
+    with stage("1/5 a corpus, spoken by the embedded speaker"):
+        prepare_corpus(output / "corpus", sentences, speaker)
+    with stage("2/5 mel-spectrograms, durations and pitch"):
+        extract(output / "corpus")
+    with stage("3/5 training (the long part)"):
+        checkpoint = train(output, epochs=args.epochs, seed=args.seed, bfloat16=bfloat16)
+    with stage("4/5 the new voice speaks"):
+        speak(output, phrases, speaker, checkpoint=checkpoint, vocoder=vocoder)
+    with stage("5/5 the new voice against the embedded speaker's own"):
+        mean = report(phrases, compare(output, phrases, speaker))
+    print(f"\nin all {time.monotonic() - started:.0f} s; listen to {output}/*.wav (compare: reference/*.wav)")
     if mean > args.max_distortion:
         raise InputError(
             f"the mean distortion, {mean:.2f} dB, is above {args.max_distortion:.2f} dB: the voice has not learned to "

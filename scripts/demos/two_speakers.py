@@ -21,7 +21,7 @@ from common.config import AudioConfig
 from common.errors import InputError
 from common.files import write_text
 from scripts.datasets.make_corpus import READER, SENTENCES, Corpus, make_corpus, read_sentences
-from scripts.demos.quickstart import ARCHITECTURE, INTERVALS, OPTIMIZATION, CommandError, call, stage, train_voice
+from scripts.demos.quickstart import ARCHITECTURE, INTERVALS, OPTIMIZATION, call, stage, train_voice
 
 PITCHES = {"low": 60, "high": 99}  # of the embedded speaker's 0 to 99; below 50 its voice is creaky and half unvoiced
 AUDIO = AudioConfig()
@@ -35,9 +35,8 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--n-sentences", type=positive_int, default=40, help="that each of the two reads")
     parser.add_argument("--n-phrases", type=positive_int, default=4, help="that each of them says in the end")
     parser.add_argument("--seed", type=non_negative_int, default=1234, help="of the weights and of the data's order")
-    parser.add_argument(
-        "--max-error", type=positive_float, default=10.0, help="%% that a speaker's mean pitch may be off; else fail"
-    )
+    limit = "%% that a speaker's mean pitch may be off; else fail"
+    parser.add_argument("--max-error", type=positive_float, default=10.0, help=limit)
     return parser.parse_args(argv)
 
 
@@ -64,7 +63,7 @@ def prepare_corpus(folder: Path, *, n_sentences: int) -> list[str]:
     sentences, others = everything[:n_sentences], everything[n_sentences:]
     speakers = {name: replace(READER, pitch=pitch) for name, pitch in PITCHES.items()}
     corpus = make_corpus(folder, sentences=sentences, speaker=speakers, n_validation=max(1, n_sentences // 10))
-    print(f"{corpus.folder}: {corpus.n_clips} clips, {corpus.duration_s / 60:.1f} minutes of speech")
+    print(corpus)
     return others
 
 
@@ -107,16 +106,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """All stages in order; exit status 1 if the pitch of a speaker is too far off."""
     args = parse_args(argv)
     output = args.output.resolve()
-    try:
-        with stage("1/3 a corpus of two embedded speakers"):
-            others = prepare_corpus(output / "corpus", n_sentences=args.n_sentences)
-        with stage("2/3 training from recordings and transcripts alone"):
-            checkpoint = train(output, epochs=args.epochs, seed=args.seed)
-        with stage("3/3 both speakers say the same"):
-            speak(output, checkpoint, others[: args.n_phrases])
-            pitches = compare(output, checkpoint)
-    except CommandError as failed:
-        return failed.status
+    with stage("1/3 a corpus of two embedded speakers"):
+        others = prepare_corpus(output / "corpus", n_sentences=args.n_sentences)
+    with stage("2/3 training from recordings and transcripts alone"):
+        checkpoint = train(output, epochs=args.epochs, seed=args.seed)
+    with stage("3/3 both speakers say the same"):
+        speak(output, checkpoint, others[: args.n_phrases])
+        pitches = compare(output, checkpoint)
     off = {name: 100 * abs(spoken / recorded - 1) for name, (recorded, spoken) in pitches.items()}
     worst = max(off, key=off.get)
     if off[worst] > args.max_error:
