@@ -177,7 +177,7 @@ def test_a_recording_that_does_not_fit_is_refused_by_name_and_the_others_are_mad
     out = capsys.readouterr().out
     assert "refused: 4 of 12 clips" in out
     lines = {line.split()[0]: line for line in out.splitlines() if line.startswith("  mels/u")}
-    assert f"(train.txt:2): {frames} frames, but " in lines["mels/u5.pt"].replace(f"{corpus}/", "")
+    assert f"(train.txt:2)  {frames} frames, but " in lines["mels/u5.pt"].replace(f"{corpus}/", "")
     assert f"u5.wav has {frames + 1}" in lines["mels/u5.pt"]
     assert "u6.wav: no such recording" in lines["mels/u6.pt"]
     assert "durations/u7.pt: " in lines["mels/u7.pt"]
