@@ -1,7 +1,6 @@
 """Gradients of two processes against those of one: accumulation, phases, frozen networks, and a graph that is kept."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 import torch
