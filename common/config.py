@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import Any
 
-from common.errors import InputError
+from common.errors import InputError, check_choice
 
 FRAMINGS = ("centered", "aligned")
 INPUT_TYPES = ("char", "phone", "pf")
@@ -30,8 +30,7 @@ class AudioConfig:
     peak: float | None = None  # scale every clip to this largest absolute sample; None: as recorded
 
     def __post_init__(self) -> None:
-        if self.framing not in FRAMINGS:
-            raise InputError(f"audio framing {self.framing!r}: expected one of {', '.join(FRAMINGS)}")
+        check_choice("audio framing", self.framing, FRAMINGS)
         for name in ("sampling_rate", "filter_length", "hop_length", "win_length", "n_mels"):
             if getattr(self, name) < 1:
                 raise InputError(f"audio {name} {getattr(self, name)}: expected a positive number")
@@ -74,19 +73,17 @@ class TextConfig:
     append_space: bool = False  # and end with one
 
     def __post_init__(self) -> None:
-        if self.input_type not in INPUT_TYPES:
-            raise InputError(f"input type {self.input_type!r}: expected one of {', '.join(INPUT_TYPES)}")
+        check_choice("input type", self.input_type, INPUT_TYPES)
         if not 0 <= self.p_arpabet <= 1:
             raise InputError(f"p_arpabet {self.p_arpabet}: expected a probability, from 0 to 1")
-        if self.g2p is not None and self.g2p not in G2P:
-            raise InputError(f"g2p {self.g2p!r}: expected one of {', '.join(G2P)}")
-        if self.g2p is not None and self.input_type != "phone":
-            raise InputError(f"g2p {self.g2p} makes phones, but the input type is {self.input_type!r}")
+        if self.g2p is not None:
+            check_choice("g2p", self.g2p, G2P)
+            if self.input_type != "phone":
+                raise InputError(f"g2p {self.g2p} makes phones, but the input type is {self.input_type!r}")
         of_characters = self.p_arpabet > 0 or self.prepend_space or self.append_space
         if of_characters and self.input_type != "char":
-            raise InputError(
-                f"p_arpabet and spaces at the ends are for characters, but the input type is {self.input_type!r}"
-            )
+            kind = f"but the input type is {self.input_type!r}"
+            raise InputError(f"p_arpabet and spaces at the ends are for characters, {kind}")
 
 
 def to_plain(config: Any) -> dict[str, Any]:

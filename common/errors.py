@@ -1,5 +1,7 @@
 """Errors that are for people: one line that says what is wrong, where, and what to do."""
 
+from collections.abc import Collection
+
 
 class InputError(Exception):
     """Bad input: a file, a list, a checkpoint or an utterance. Commands end with exit status 1."""
@@ -15,6 +17,12 @@ class CheckpointError(InputError):
 
 class AudioError(InputError):
     """An audio file that cannot be used: missing, truncated, of another rate, not mono, not finite."""
+
+
+def check_choice(name: str, value: str | None, choices: Collection[str]) -> None:
+    """Raise InputError unless ``value`` is one of ``choices``; ``name`` says what it is."""
+    if value not in choices:
+        raise InputError(f"{name} {value!r}: expected one of {', '.join(choices)}")
 
 
 def at(where: str) -> str:

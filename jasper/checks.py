@@ -14,12 +14,6 @@ def check_minimum(config: Any, minimum: int, *names: str) -> None:
             raise InputError(f"{name} {getattr(config, name)}: expected at least {minimum}")
 
 
-def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    """Raise InputError unless ``value`` is one of ``choices``."""
-    if value not in choices:
-        raise InputError(f"{name} {value!r}: expected one of {', '.join(choices)}")
-
-
 def check_ranges(config: Any, *, above: float = -math.inf) -> None:
     """Raise InputError unless each ``min_<name>`` and its ``max_<name>`` are in that order and beyond ``above``."""
     for name in (field.name.removeprefix("min_") for field in fields(config) if field.name.startswith("min_")):

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from common.audio.pitch import CEILING, FLOOR, METHODS, PYIN_CEILING, PYIN_FLOOR, pitch_by
 from common.config import AudioConfig
-from common.errors import InputError
+from common.errors import InputError, check_choice
 from common.files import load_tensor, save_tensor
 
 
@@ -24,8 +24,7 @@ class PitchCache:
     """
 
     def __init__(self, folder: Path, audio: AudioConfig, *, method: str = "praat") -> None:
-        if method not in METHODS:
-            raise InputError(f"pitch method {method!r}: expected one of {', '.join(METHODS)}")
+        check_choice("pitch method", method, METHODS)
         self._audio = audio
         self._method = method
         described = json.dumps(pitch_settings(audio, method), sort_keys=True).encode()

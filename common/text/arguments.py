@@ -11,29 +11,13 @@ from common.config import G2P, TextConfig
 from common.errors import InputError, OptionError
 from common.text.arpabet import ARPABET_AMBIGUOUS, ARPABET_BY, load_dictionary, load_heteronyms
 from common.text.cleaners import CLEANERS
-from common.text.espeak import check_language
+from common.text.espeak import transcribe
 from common.text.front_end import UNKNOWN_SYMBOLS
 from common.text.g2p import G2P_SETS
 from common.text.symbols import CHARACTER_SETS, PHONE_SETS
 
 NO_G2P = "none"
-# Option's destination -> field of TextConfig.
-_FIELDS = {
-    "input_type": "input_type",
-    "symbol_set": "symbol_set",
-    "text_cleaners": "cleaners",
-    "p_arpabet": "p_arpabet",
-    "handle_arpabet": "arpabet_by",
-    "handle_arpabet_ambiguous": "arpabet_ambiguous",
-    "cmudict_path": "cmudict_path",
-    "heteronyms_path": "heteronyms_path",
-    "g2p": "g2p",
-    "g2p_language": "g2p_language",
-    "prepend_space_to_text": "prepend_space",
-    "append_space_to_text": "append_space",
-}
 _PATHS = ("cmudict_path", "heteronyms_path")
-
 
 # Options by destination, as argparse takes them.
 _TEXT_OPTIONS: dict[str, dict[str, Any]] = {
@@ -53,6 +37,15 @@ _PHONEME_OPTIONS: dict[str, dict[str, Any]] = {
     "g2p": {"choices": G2P},
     "g2p_language": {"default": "en-us", "metavar": "TAG"},
 }
+_RENAMED = {
+    "text_cleaners": "cleaners",
+    "handle_arpabet": "arpabet_by",
+    "handle_arpabet_ambiguous": "arpabet_ambiguous",
+    "prepend_space_to_text": "prepend_space",
+    "append_space_to_text": "append_space",
+}
+# Option's destination -> field of TextConfig.
+_FIELDS = {name: _RENAMED.get(name, name) for name in _TEXT_OPTIONS | _PHONEME_OPTIONS if name != "unknown_symbols"}
 _HELP = {
     "input_type": "transcripts are characters (with ARPAbet in curly braces), or phones separated by spaces",
     "symbol_set": f"ordered table of symbols; for phones one of {', '.join(PHONE_SETS)}",
@@ -99,10 +92,8 @@ def text_config_from_args(args: argparse.Namespace, *, speakers: Sequence[str] =
         return _g2p_config(args, speakers=tuple(speakers))
     wanted = PHONE_SETS if args.input_type == "phone" else CHARACTER_SETS
     if args.symbol_set not in wanted:
-        raise OptionError(
-            f"--symbol-set {args.symbol_set} does not fit --input-type {args.input_type}: "
-            f"use one of {', '.join(wanted)}"
-        )
+        given = f"--symbol-set {args.symbol_set} does not fit --input-type {args.input_type}"
+        raise OptionError(f"{given}: use one of {', '.join(wanted)}")
     values = _values(args, _FIELDS)
     if args.input_type == "phone":  # which are not cleaned, so two runs that differ in this option alone are the same
         values["cleaners"] = ()
@@ -169,7 +160,7 @@ def _check_probability(p: float | None) -> None:
 
 def _check_language(language: str) -> None:
     try:
-        check_language(language)
+        transcribe("", language=language)
     except InputError as error:
         raise OptionError(f"--g2p-language {language}: {error}") from error
 

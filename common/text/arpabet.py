@@ -4,6 +4,7 @@ As FastPitch 1.1 reads: a word that the dictionary does not know, that it pronou
 spelled like another word (a heteronym: "lead", "tear") stays letters, so a voice has to know both.
 """
 
+import itertools
 import random
 import re
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from common.config import TextConfig
-from common.errors import InputError
+from common.errors import InputError, check_choice
 from common.text.symbols import ARPABET
 
 RandomNumbers = Callable[[], float]  # gives numbers from 0 up to, not including, 1
@@ -79,14 +80,12 @@ def load_heteronyms(path: str | None = None) -> frozenset[str]:
     Raises InputError for a file that cannot be read, or a line with more than a word.
     """
     where = str(HETERONYMS) if path is None else path
-    words = set()
-    for number, line in enumerate(_read(where, "list of heteronyms", "--heteronyms-path").split("\n"), 1):
-        word = line.strip().lower()
-        if len(word.split()) > 1 and not word.startswith("#"):
+    lines = _read(where, "list of heteronyms", "--heteronyms-path").lower().split("\n")
+    words = {number: line.strip() for number, line in enumerate(lines, 1) if line.strip() and line.strip()[0] != "#"}
+    for number, word in words.items():
+        if len(word.split()) > 1:
             raise InputError(f"{where}:{number}: {word!r}, expected one word a line")
-        if word and not word.startswith("#"):
-            words.add(word)
-    return frozenset(words)
+    return frozenset(words.values())
 
 
 def _read(path: str, what: str, option: str) -> str:
@@ -107,11 +106,8 @@ class Pronouncer:
     """
 
     def __init__(self, config: TextConfig) -> None:
-        if config.arpabet_by not in ARPABET_BY:
-            raise InputError(f"ARPAbet by {config.arpabet_by!r}: expected one of {', '.join(ARPABET_BY)}")
-        if config.arpabet_ambiguous not in ARPABET_AMBIGUOUS:
-            wanted = ", ".join(ARPABET_AMBIGUOUS)
-            raise InputError(f"ambiguous words {config.arpabet_ambiguous!r}: expected one of {wanted}")
+        check_choice("ARPAbet by", config.arpabet_by, ARPABET_BY)
+        check_choice("ambiguous words", config.arpabet_ambiguous, ARPABET_AMBIGUOUS)
         self._config = config
         self._known = lru_cache(maxsize=50_000)(self._look_up)
 
@@ -137,7 +133,7 @@ class Pronouncer:
         ``draw`` is asked once a word, or once a sentence, and gives phones where it is below the probability.
         Without it every word becomes phones.
         """
-        chance = draw if draw is None or self._config.arpabet_by == "word" else _constant(draw())
+        chance = draw if draw is None or self._config.arpabet_by == "word" else itertools.repeat(draw()).__next__
         parts: list[str] = []
         end = 0  # of what parts hold
         spelled = -1  # where a letter that became phones ended: "v" of "t.v.s"
@@ -156,10 +152,6 @@ class Pronouncer:
                 end = match.end()
                 spelled = end if len(word) == 1 else -1
         return "".join([*parts, text[end:]])
-
-
-def _constant(value: float) -> RandomNumbers:
-    return lambda: value
 
 
 def _is_plural_of_letters(text: str, start: int, end: int) -> bool:

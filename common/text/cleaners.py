@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from unidecode import unidecode
 
-from common.errors import InputError
+from common.errors import check_choice
 from common.text.normalization.english.english import read_english
 from common.text.normalization.published.abbreviations import expand_abbreviations
 from common.text.normalization.published.letters import expand_letters_and_numbers, expand_times, spell_acronyms
@@ -48,14 +48,10 @@ PUBLISHED_CLEANERS: dict[str, Callable[[str], str]] = {
     "basic_cleaners": basic_cleaners,
     "transliteration_cleaners": transliteration_cleaners,
 }
-CLEANERS: dict[str, Callable[[str], str]] = {
-    **PUBLISHED_CLEANERS,
-    "english_cleaners_v3": read_english,
-}  # v3: for new voices
+CLEANERS = {**PUBLISHED_CLEANERS, "english_cleaners_v3": read_english}  # v3: for new voices
 
 
 def get_cleaner(name: str) -> Callable[[str], str]:
     """The cleaner of that name; an unknown name is an ``InputError`` that lists the valid ones."""
-    if name not in CLEANERS:
-        raise InputError(f"text cleaner {name!r}: expected one of {', '.join(CLEANERS)}")
+    check_choice("text cleaner", name, CLEANERS)
     return CLEANERS[name]

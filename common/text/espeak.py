@@ -72,11 +72,8 @@ class Speaker:
 
     def speak(self, text: str) -> Speech:
         """Say ``text``. Raises InputError if nothing in it can be said, or the library is missing."""
-        espeak = library()
-        with espeak.lock:
-            espeak.use(
-                self.voice, words_per_minute=self.words_per_minute, pitch=self.pitch, pitch_range=self.pitch_range
-            )
+        settings = (self.words_per_minute, self.pitch, self.pitch_range)
+        with library().use(self.voice, *settings) as espeak:
             samples, events = espeak.say(text)
         spans = _absorb_links(_spans(events, len(samples)), samples)
         spans = _split_late_phones(spans, sampling_rate=espeak.sampling_rate)
@@ -111,19 +108,10 @@ class Speaker:
 def transcribe(text: str, *, language: str) -> list[Clause]:
     """How ``text`` is said in a language (a tag such as "de"), without saying it.
 
-    Raises InputError if eSpeak NG has no such language, or its library is missing.
+    Raises InputError if eSpeak NG has no such language, naming similar ones, or its library is missing.
     """
-    espeak = library()
-    with espeak.lock:
-        espeak.use(language)
+    with library().use(language) as espeak:
         return list(espeak.read(text))
-
-
-def check_language(language: str) -> None:
-    """Raises InputError when eSpeak NG has no such language, naming similar ones, or cannot be loaded."""
-    espeak = library()
-    with espeak.lock:
-        espeak.use(language)
 
 
 def unlinked(name: str) -> str:
@@ -139,9 +127,8 @@ def symbols_of(name: str) -> tuple[tuple[str, int], ...]:
     Stress is dropped; diphthongs, r-colored vowels and syllabic consonants are split; a long vowel keeps one
     symbol and counts twice: ``ˈɑːɹ`` -> (("ɑ", 2), ("ɹ", 1)).
     """
-    name = unlinked(name)
     symbols: list[tuple[str, int]] = []
-    for letter in name:
+    for letter in unlinked(name):
         if letter == _LONG and symbols:
             symbols[-1] = (symbols[-1][0], 2)
         elif symbols and (letter == _TIE or symbols[-1][0].endswith(_TIE)):
@@ -162,30 +149,21 @@ class _Span:
 
     def intervals(self, rate: int) -> list[Interval]:
         """One interval a symbol, in proportion to their shares."""
-        total = sum(share for _, share in self.symbols)
-        bounds, passed = [self.start], 0
-        for _, share in self.symbols:
-            passed += share
-            bounds.append(self.start + (self.end - self.start) * passed // total)
-        return [Interval(symbol, bounds[i] / rate, bounds[i + 1] / rate) for i, (symbol, _) in enumerate(self.symbols)]
+        passed = list(itertools.accumulate((share for _, share in self.symbols), initial=0))
+        bounds = [(self.start + (self.end - self.start) * shares // passed[-1]) / rate for shares in passed]
+        return [Interval(symbol, *span) for (symbol, _), span in zip(self.symbols, itertools.pairwise(bounds))]
 
 
 def _spans(events: Iterable[Event], n_samples: int) -> list[_Span]:
     """Each phone and pause from its event to the next one's; pauses in a row are one."""
-    spans: list[_Span] = []
+    begun: list[_Span] = []
     word = 0
-    begun: tuple[tuple[tuple[str, int], ...], int, int] | None = None
     for event in [*events, Event(n_samples, "")]:
         if event.name is None:
             word = event.position
-            continue
-        symbols = symbols_of(event.name)
-        if begun is not None and (symbols or begun[0]):
-            spans.append(_Span(begun[0], begun[1], event.sample, begun[2]))
-            begun = None
-        if begun is None:
-            begun = (symbols, event.sample, word)
-    return spans
+        elif (symbols := symbols_of(event.name)) or not begun or begun[-1].symbols:
+            begun.append(_Span(symbols, event.sample, event.sample, word))
+    return [replace(span, end=after.start) for span, after in itertools.pairwise(begun)]
 
 
 def _words(text: str, spans: list[_Span], rate: int) -> Iterable[Interval]:
@@ -236,10 +214,8 @@ def _begin_at_closures(spans: list[_Span], samples: np.ndarray, *, sampling_rate
     moved = list(spans)
     for i in range(1, len(moved)):
         before, span = moved[i - 1], moved[i]
-        if not (before.symbols and span.symbols):
-            continue
         sounding = np.flatnonzero(samples[before.start : span.start])
-        if not len(sounding):
+        if not (before.symbols and span.symbols and len(sounding)):
             continue
         closure = before.start + int(sounding[-1]) + 1
         if span.start - closure >= _CLOSURE_S * sampling_rate:

@@ -9,6 +9,7 @@ import re
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -71,7 +72,7 @@ _SynthCallback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), 
 
 
 class Library:
-    """The library with the samples and events of the utterance it is making; ``lock`` is for who uses it.
+    """The library with the samples and events of the utterance it is making.
 
     It keeps its state in the process, so there is one object a process: `library`.
     """
@@ -91,7 +92,7 @@ class Library:
         self.sampling_rate: int = self._library.espeak_Initialize(_SYNCHRONOUS, 0, str(self._data).encode(), flags)
         if self.sampling_rate <= 0:
             raise InputError(f"eSpeak NG cannot read its data in {self._data}; reinstall espeakng-loader")
-        self.lock = threading.Lock()
+        self._lock = threading.Lock()
         self._settings: tuple[str, int, int, int] | None = None
         self._chunks: list[np.ndarray] = []
         self._events: list[Event] = []
@@ -99,15 +100,23 @@ class Library:
         self._library.espeak_SetSynthCallback(self._callback)
         self._library.espeak_TextToPhonemes.restype = ctypes.c_char_p
 
-    def use(self, voice: str, *, words_per_minute: int = 150, pitch: int = 50, pitch_range: int = 50) -> None:
-        """Speak so from now on; ``voice`` is a language tag.
+    @contextmanager
+    def use(
+        self, voice: str, words_per_minute: int = 150, pitch: int = 50, pitch_range: int = 50
+    ) -> Iterator["Library"]:
+        """The library with these settings, for one thread at a time; ``voice`` is a language tag.
 
         Raises InputError if there is no such voice, naming similar ones.
         """
-        settings = (voice, words_per_minute, pitch, pitch_range)
-        if settings == self._settings:
-            return
-        self._settings = None
+        with self._lock:
+            settings = (voice, words_per_minute, pitch, pitch_range)
+            if settings != self._settings:
+                self._settings = None
+                self._set(*settings)
+                self._settings = settings
+            yield self
+
+    def _set(self, voice: str, words_per_minute: int, pitch: int, pitch_range: int) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "steady"
             path.write_text(self._voice_file(voice) + "\nflutter 0\nroughness 0\n", encoding="utf-8")
@@ -116,7 +125,6 @@ class Library:
             raise InputError(f"eSpeak NG cannot use its voice {voice!r} (status {status})")
         for parameter, value in ((_RATE, words_per_minute), (_PITCH, pitch), (_RANGE, pitch_range)):
             self._library.espeak_SetParameter(parameter, value, 0)
-        self._settings = settings
 
     def say(self, text: str) -> tuple[np.ndarray, list[Event]]:
         """Samples (T,) int16 and events of ``text``; a text ends where a zero character stands, so none may."""
@@ -151,8 +159,7 @@ class Library:
         if wave and n_samples > 0:
             self._chunks.append(np.ctypeslib.as_array(wave, (n_samples,)).copy())
         i = 0
-        while events[i].type != 0:
-            event = events[i]
+        while (event := events[i]).type != 0:
             if event.type == _EVENT_WORD:
                 self._events.append(Event(event.sample, position=event.text_position - 1))
             elif event.type == _EVENT_PHONEME:

@@ -6,7 +6,7 @@ from collections import Counter
 from functools import lru_cache, partial
 
 from common.config import TextConfig
-from common.errors import InputError, at
+from common.errors import InputError, at, check_choice
 from common.text.arpabet import Pronouncer, RandomNumbers
 from common.text.cleaners import PUBLISHED_CLEANERS, collapse_spaces, get_cleaner
 from common.text.g2p import phones_of_text
@@ -32,8 +32,7 @@ class TextFrontEnd:
     """
 
     def __init__(self, config: TextConfig, *, unknown_symbols: str = "error") -> None:
-        if unknown_symbols not in UNKNOWN_SYMBOLS:
-            raise InputError(f"unknown symbols {unknown_symbols!r}: expected one of {', '.join(UNKNOWN_SYMBOLS)}")
+        check_choice("unknown symbols", unknown_symbols, UNKNOWN_SYMBOLS)
         if config.input_type == "pf":
             raise InputError(
                 "input type 'pf' (phonological features) has no text front end: its inputs are feature vectors; "
@@ -115,13 +114,13 @@ class TextFrontEnd:
         Raises ``InputError`` for a transcript of which nothing is left, and for symbols outside the set unless
         they are to be dropped.
         """
-        return self._encode(self.clean(text), text=text, where=where, draw=draw)
+        return self.encode_cleaned(self.clean(text), text=text, where=where, draw=draw)
 
-    def encode_cleaned(self, cleaned: str, *, where: str = "", draw: RandomNumbers | None = None) -> list[int]:
-        """Ids (L,) of what ``clean`` gave; else as ``encode``."""
-        return self._encode(cleaned, text=cleaned, where=where, draw=draw)
-
-    def _encode(self, cleaned: str, *, text: str, where: str, draw: RandomNumbers | None) -> list[int]:
+    def encode_cleaned(
+        self, cleaned: str, *, text: str | None = None, where: str = "", draw: RandomNumbers | None = None
+    ) -> list[int]:
+        """Ids (L,) of what ``clean`` gave, else as ``encode``; errors quote ``text``, or what is cleaned."""
+        text = cleaned if text is None else text
         if self.config.p_arpabet > 0:
             cleaned = self._pronouncer.pronounce(cleaned, draw=draw)
         symbols = self._split_phones(cleaned) if self._phones else self._split_characters(cleaned)
@@ -130,7 +129,7 @@ class TextFrontEnd:
             raise InputError(self._describe_unknown(unknown, text=text, where=where))
         self.dropped.update(unknown)
         ids = [self._table.id_of(symbol) for symbol in symbols if symbol in self._table]
-        if not any(not self._table.symbols[index].isspace() for index in ids):
+        if all(self._table.symbols[index].isspace() for index in ids):
             raise InputError(f"empty transcript {_quote(text)}: nothing to speak is left after cleaning{at(where)}")
         space = [self._table.id_of(" ")] if self.config.prepend_space or self.config.append_space else []
         return space * self.config.prepend_space + ids + space * self.config.append_space
@@ -144,10 +143,8 @@ class TextFrontEnd:
 
     def _split_phones(self, text: str) -> list[str]:
         """Space-separated phones; a word that is no phone is cut into the longest phones of the set: "kæt"."""
-        symbols: list[str] = []
-        for word in text.split():
-            symbols += [word] if word in self._table else self._phone.findall(word)
-        return symbols
+        words = text.split()
+        return [phone for word in words for phone in ([word] if word in self._table else self._phone.findall(word))]
 
     def _describe_unknown(self, unknown: Counter, *, text: str, where: str) -> str:
         named = ", ".join(name_symbol(symbol) for symbol in unknown)
@@ -162,10 +159,8 @@ class TextFrontEnd:
         """One warning line on stderr that counts the symbols dropped so far; nothing when there were none."""
         if self.dropped:
             counts = ", ".join(f"{name_symbol(symbol)} {count}x" for symbol, count in self.dropped.most_common())
-            print(
-                f"warning: dropped {self.dropped.total()} symbols not in symbol set {self.config.symbol_set}: {counts}",
-                file=sys.stderr,
-            )
+            dropped = f"dropped {self.dropped.total()} symbols not in symbol set {self.config.symbol_set}: {counts}"
+            print(f"warning: {dropped}", file=sys.stderr)
 
     def decode(self, ids: list[int]) -> str:
         """Text of ids: characters with ARPAbet in curly braces, or phones separated by spaces."""

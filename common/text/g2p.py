@@ -85,16 +85,13 @@ def _arranged(pieces: list[str], table: SymbolTable) -> list[str]:
     kept: list[str] = []
     for piece in filter(None, pieces):
         if piece in strength and piece not in table:
-            if piece == _BOUNDARY:
-                continue
-            piece = _PAUSE
-        if piece in strength:
-            if not kept:
-                continue
-            if kept[-1] in strength:
-                kept[-1] = max(kept[-1], piece, key=strength.__getitem__)
-                continue
-        kept.append(piece)
+            piece = _PAUSE if piece != _BOUNDARY else ""
+        if piece not in strength:
+            kept += [piece] if piece else []
+        elif kept and kept[-1] in strength:
+            kept[-1] = max(kept[-1], piece, key=strength.__getitem__)
+        elif kept:
+            kept.append(piece)
     while kept and strength.get(kept[-1], 2) < 2:
         del kept[-1]
     return [_SILENCE, *kept, _SILENCE] if any(piece not in strength for piece in kept) else []

@@ -1,18 +1,17 @@
 """Ordered tables of the symbols a voice can be trained on: characters with ARPAbet, and phone sets."""
 
 import unicodedata
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
+from string import ascii_lowercase, ascii_uppercase
 
-from common.errors import InputError
+from common.errors import check_choice
 
 EDGE_SILENCE = "sil"  # before the first and after the last phone
 PAUSE = "sp"  # between phones
 PADDING = "_"
 SILENCES = ("sil", "sp", "spn")  # long silence, short pause, spoken noise: the Montreal Forced Aligner's marks
-
-_UPPER_CASE = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_LOWER_CASE = "abcdefghijklmnopqrstuvwxyz"
+_LETTERS = ascii_uppercase + ascii_lowercase
 
 _ARPABET_VOWELS = "AA AE AH AO AW AY EH ER EY IH IY OW OY UH UW"  # alone, or with stress 0, 1 or 2
 _ARPABET_CONSONANTS = "B CH D DH F G HH JH K L M N NG P R S SH T TH V W Y Z ZH"
@@ -42,10 +41,10 @@ _XSAMPA = r"""
 _COMBILEX = "3 5 @ A D E I N O S T U V Z a b d dZ e e~ f g h i j k l l= m m= n n= o~ p r s t tS u v w z"
 
 _CHARACTERS = {
-    "english_basic": PADDING + "-" + "!'(),.:;? " + _UPPER_CASE + _LOWER_CASE,
-    "english_basic_lowercase": PADDING + "-" + "!'\"(),.:;? " + _LOWER_CASE,
+    "english_basic": PADDING + "-" + "!'(),.:;? " + _LETTERS,
+    "english_basic_lowercase": PADDING + "-" + "!'\"(),.:;? " + ascii_lowercase,
     # The published set lists "_" twice: as padding (id 0), and again as a character, whose id 21 encoding uses.
-    "english_expanded": PADDING + "!'\",.:;? " + "#%&*+-/[]()" + "_@©°½—₩€$" + "áçéêëñöøćž" + _UPPER_CASE + _LOWER_CASE,
+    "english_expanded": PADDING + "!'\",.:;? " + "#%&*+-/[]()" + "_@©°½—₩€$" + "áçéêëñöøćž" + _LETTERS,
 }
 # What text has besides phones: the boundary of words, punctuation, stress, length, other marks, and numbers of tones.
 _DIACRITICS = (
@@ -83,10 +82,10 @@ class SymbolTable:
     symbols: tuple[str, ...]
     padding_id: int = 0
     phones: bool = False  # True: a transcript is a row of phones; False: characters, with ARPAbet in curly braces
-    _ids: dict[str, int] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_ids", {symbol: index for index, symbol in enumerate(self.symbols)})
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {symbol: index for index, symbol in enumerate(self.symbols)}
 
     @property
     def n_symbols(self) -> int:
@@ -106,6 +105,5 @@ def get_symbol_table(name: str) -> SymbolTable:
     """The symbol table of that name; an unknown name is an ``InputError`` that lists the valid ones."""
     if name in _CHARACTERS:
         return SymbolTable(name, (*_CHARACTERS[name], *("@" + phone for phone in ARPABET)))
-    if name in _PHONES:
-        return SymbolTable(name, (PADDING, *SILENCES, *canonical_phone(_PHONES[name]).split()), phones=True)
-    raise InputError(f"symbol set {name!r}: expected one of {', '.join([*_CHARACTERS, *_PHONES])}")
+    check_choice("symbol set", name, [*_CHARACTERS, *_PHONES])
+    return SymbolTable(name, (PADDING, *SILENCES, *canonical_phone(_PHONES[name]).split()), phones=True)

@@ -76,10 +76,8 @@ def _saint_or_street(match: re.Match) -> str:
         return "saint"
     if not match[0].endswith(".") and not (named_before and match[0] == "St"):
         return match[0]
-    if named_before or not name_follows:
-        is_street = named_before or match[0][0] == "S" or bool(previous)
-        return ("street" if is_street else "saint") + ("." if ends and match[0].endswith(".") else "")
-    return "saint"
+    is_street = named_before or match[0][0] == "S" or bool(previous)
+    return ("street" if is_street else "saint") + ("." if ends and match[0].endswith(".") else "")
 
 
 def _drive(match: re.Match) -> str:

@@ -2,7 +2,7 @@
 
 import re
 
-from common.text.normalization.english.numbers import cardinal, identifier, number_words, ordinal, plural, year
+from common.text.normalization.english.numbers import identifier, number_words, ordinal, plural, two_digits, year
 
 _NAMES = "january february march april may june july august september october november december"
 MONTHS = tuple(_NAMES.split())
@@ -52,15 +52,12 @@ def _read_numeric(match: re.Match) -> str:
         month, day = day, month
     if not (1 <= month <= 12 and 1 <= day <= 31):
         return match[0]
-    return f"{MONTHS[month - 1]} {ordinal(day)} {year(int(number)) if len(number) == 4 else short_year(number)}"
+    return f"{MONTHS[month - 1]} {ordinal(day)} {_written_year(number)}"
 
 
-def short_year(text: str) -> str:
-    """A year of two digits: "05" -> "oh five", "99" -> "ninety nine"."""
-    number = int(text)
-    if number == 0:
-        return "hundred"
-    return f"oh {cardinal(number)}" if number < 10 else cardinal(number)
+def _written_year(digits: str) -> str:
+    """A year of four or two digits: "05" -> "oh five"."""
+    return year(int(digits)) if len(digits) == 4 else two_digits(int(digits))
 
 
 def _read_span(match: re.Match) -> str:
@@ -69,10 +66,9 @@ def _read_span(match: re.Match) -> str:
     if len(second) == 2:
         if int(second) <= int(first[2:]) or int(first) > 2099:
             return match[0]
-        return f"{year(int(first))} to {short_year(second)}"
-    if not 1000 <= int(first) < int(second) < 2100:
+    elif not 1000 <= int(first) < int(second) < 2100:
         return match[0]
-    return f"{year(int(first))} to {year(int(second))}"
+    return f"{year(int(first))} to {_written_year(second)}"
 
 
 def _read_season(match: re.Match) -> str:
@@ -80,7 +76,7 @@ def _read_season(match: re.Match) -> str:
     first, second = int(match[1]), match[2]
     if (first + 1) % (100 if len(second) == 2 else 10000) != int(second):
         return match[0]
-    return f"{year(first)} {year(int(second)) if len(second) == 4 else short_year(second)}"
+    return f"{year(first)} {_written_year(second)}"
 
 
 def _read_bare_year(match: re.Match) -> str:
@@ -110,8 +106,8 @@ def read_dates(text: str) -> str:
 
 def read_years(text: str) -> str:
     """Write out decades, spans of years, eras and bare years; after everything else that may hold four digits."""
-    text = _DECADE.sub(lambda m: plural(year(int(m[1])) if m[1] else cardinal(int(m[2]))), text)
-    text = _SHORT_YEAR.sub(lambda match: short_year(match[1]), text)
+    text = _DECADE.sub(lambda m: plural(year(int(m[1])) if m[1] else two_digits(int(m[2]))), text)
+    text = _SHORT_YEAR.sub(lambda match: two_digits(int(match[1])), text)
     text = _AD.sub(lambda match: match[1] + year(int(match[2])), text)
     text = _ERA.sub(lambda match: year(int(match[1])) + " ", text)
     text = _SPAN.sub(_read_span, text)

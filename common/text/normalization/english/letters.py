@@ -31,13 +31,12 @@ def _read_capitals(match: re.Match) -> str:
     word, ending, stop = match[1], match[2] or "", match[3] or ""
     if not is_spelled(word):
         return match[0].lower()
+    spelled = spell(word) + (ending + stop if ending else "")  # without one its last full stop ends the sentence too
     if word == "US" and _AFTER_THE.search(match.string[: match.start()]):
-        return spell(word) + ending + (stop if ending else "")
+        return spelled
     if word in AMBIGUOUS and _has_capital_neighbor(match.string, match.start(), match.end()):
         return match[0].lower()
-    if ending:
-        return spell(word) + ending + stop
-    return spell(word)  # the last letter's full stop serves the sentence as well
+    return spelled
 
 
 def _read_degree(match: re.Match) -> str:

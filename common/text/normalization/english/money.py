@@ -1,14 +1,13 @@
 """Amounts of money: "£3.50", "$3.5 million", "£2bn", "€5-10", "99p", "USD 20"."""
 
 import re
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from common.text.normalization.english.numbers import NUMBER, cardinal, number_words
 from common.text.normalization.tables import word_table
 
 
-@dataclass(frozen=True)
-class _Currency:
+class _Currency(NamedTuple):
     one: str
     several: str
     hundredth: str = ""  # "" for a currency without a smaller unit
@@ -16,7 +15,7 @@ class _Currency:
 
     def of(self, country: str) -> "_Currency":
         """The currency as a country's own: "australian dollar"."""
-        return replace(self, one=f"{country} {self.one}", several=f"{country} {self.several}")
+        return self._replace(one=f"{country} {self.one}", several=f"{country} {self.several}")
 
 
 _DOLLAR = _Currency("dollar", "dollars", "cent", "cents")
@@ -58,20 +57,15 @@ def _amount(quantity: str, magnitude: str | None, currency: _Currency, *, singul
     if magnitude:
         return f"{number_words(quantity)} {_MAGNITUDES[magnitude.lower()]} {several}"
     whole, _, fraction = quantity.replace(",", "").partition(".")
-    whole_number = int(whole or 0) if len(whole) < 19 else -1
-    if fraction.strip("0") == "" and fraction:
-        quantity = whole or "0"
-        fraction = ""
-    if not fraction:
-        return f"{number_words(quantity)} {currency.one if whole_number == 1 else several}"
+    whole = whole or "0"
+    units = f"{number_words(whole)} {currency.one if whole.lstrip('0') == '1' else several}"
+    if not fraction.strip("0"):
+        return units
     if len(fraction) != 2 or not currency.hundredth:
         return f"{number_words(quantity)} {several}"
     small = int(fraction)
     change = f"{cardinal(small)} {currency.hundredth if small == 1 else currency.hundredths}"
-    if whole_number == 0:
-        return change
-    units = currency.one if whole_number == 1 else several
-    return f"{number_words(whole)} {units} {change}"
+    return f"{units} {change}" if whole.strip("0") else change
 
 
 def _read_signed(match: re.Match) -> str:

@@ -22,8 +22,7 @@ def _below_thousand(number: int) -> str:
     words = [f"{_BELOW_20[hundreds]} hundred"] if hundreds else []
     if rest:
         tens, units = divmod(rest, 10)
-        small = _BELOW_20[rest] if rest < 20 else _TENS_WORDS[tens] + (f" {_BELOW_20[units]}" if units else "")
-        words.append(small)
+        words.append(_BELOW_20[rest] if rest < 20 else _TENS_WORDS[tens] + (f" {_BELOW_20[units]}" if units else ""))
     return " and ".join(words)
 
 
@@ -34,15 +33,11 @@ def cardinal(number: int) -> str:
         return _BELOW_20[number]
     if number > LARGEST:
         return digits(str(number))
-    groups = []
-    rest, scale = number, 0
-    while rest:
-        rest, group = divmod(rest, 1000)
-        if group:
-            groups.append(f"{_below_thousand(group)} {_SCALES[scale]}".strip())
-        scale += 1
-    last_is_small = 0 < number % 1000 < 100
-    if last_is_small and len(groups) > 1:
+    groups = []  # of three digits, the last first
+    for scale, name in enumerate(_SCALES):
+        if group := number // 1000**scale % 1000:
+            groups.append(f"{_below_thousand(group)} {name}".strip())
+    if 0 < number % 1000 < 100 and len(groups) > 1:
         groups[0] = "and " + groups[0]
     return " ".join(reversed(groups))
 
@@ -50,11 +45,8 @@ def cardinal(number: int) -> str:
 def ordinal(number: int) -> str:
     """22 -> "twenty second"."""
     head, _, last = cardinal(number).rpartition(" ")
-    if last in _IRREGULAR_ORDINALS:
-        last = _IRREGULAR_ORDINALS[last]
-    else:
-        last = last[:-1] + "ieth" if last.endswith("y") else last + "th"
-    return f"{head} {last}".strip()
+    regular = last[:-1] + "ieth" if last.endswith("y") else last + "th"
+    return f"{head} {_IRREGULAR_ORDINALS.get(last, regular)}".strip()
 
 
 def year(number: int) -> str:
@@ -64,9 +56,12 @@ def year(number: int) -> str:
     if number % 1000 < 10:
         return f"{cardinal(number // 1000)} thousand {cardinal(number % 10)}"
     first, last = divmod(number, 100)
-    if last == 0:
-        return f"{cardinal(first)} hundred"
-    return f"{cardinal(first)} {'oh ' if last < 10 else ''}{cardinal(last)}"
+    return f"{cardinal(first)} {two_digits(last)}"
+
+
+def two_digits(number: int) -> str:
+    """The last two digits of a year: 5 "oh five", 99 "ninety nine", 0 "hundred"."""
+    return f"{'oh ' if number < 10 else ''}{cardinal(number)}" if number else "hundred"
 
 
 def digits(text: str) -> str:
@@ -80,7 +75,7 @@ def identifier(text: str) -> str:
         return digits(text)
     number = int(text)
     if len(text) == 3 and number % 100:
-        return f"{cardinal(number // 100)} {'oh ' if number % 100 < 10 else ''}{cardinal(number % 100)}"
+        return f"{cardinal(number // 100)} {two_digits(number % 100)}"
     return year(number)
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from common.text.normalization.english.numbers import cardinal
+from common.text.normalization.english.numbers import cardinal, two_digits
 
 _AM_PM = r"\s?([ap])(?:\.\s?m\.|\.?m\b\.?)"
 _HALF_DAY_RANGE = re.compile(
@@ -19,11 +19,6 @@ _RATIO = re.compile(r"(?<![\w:.])([0-9]{1,4}):([0-9]{1,4})(?![\w:]|\.[0-9])")
 _ENDS = re.compile(r"\s*[\"')]*\s*$|\s+[\"'(]*[A-Z](?![A-Z])")
 
 
-def _minutes(text: str) -> str:
-    minutes = int(text)
-    return f"oh {cardinal(minutes)}" if minutes < 10 else cardinal(minutes)
-
-
 def _clock(hours: str, minutes: str | None) -> str:
     """24-hour or 12-hour time without a.m. or p.m.: "twelve o'clock", "seventeen forty five", "eighteen hundred"."""
     hour = int(hours)
@@ -31,22 +26,23 @@ def _clock(hours: str, minutes: str | None) -> str:
         return cardinal(hour)
     if int(minutes) == 0 and hour in (0, 24):
         return "midnight"
-    if int(minutes) == 0:
-        return f"{cardinal(hour)} o'clock" if 1 <= hour <= 12 else f"{cardinal(hour)} hundred"
-    return f"{cardinal(hour)} {_minutes(minutes)}"
+    if int(minutes) == 0 and hour <= 12:
+        return f"{cardinal(hour)} o'clock"
+    return f"{cardinal(hour)} {two_digits(int(minutes))}"
 
 
 def _half_day_time(hours: str, minutes: str | None, half: str | None) -> str:
     words = cardinal(int(hours))
     if minutes is not None and int(minutes):
-        words += " " + _minutes(minutes)
+        words += " " + two_digits(int(minutes))
     return f"{words} {half.lower()}.m." if half else words
 
 
 def _read_clock(match: re.Match) -> str:
-    if match[3]:
-        return f"{cardinal(int(match[1]))} {_minutes(match[2])} and {cardinal(int(match[3]))} seconds"
-    return _clock(match[1], match[2])
+    if not match[3]:
+        return _clock(match[1], match[2])
+    minutes = "oh zero" if match[2] == "00" else two_digits(int(match[2]))
+    return f"{cardinal(int(match[1]))} {minutes} and {cardinal(int(match[3]))} seconds"
 
 
 def read_times(text: str) -> str:

@@ -4,6 +4,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
+from common.text.normalization.english.roman import value
+
 if TYPE_CHECKING:
     import inflect
 
@@ -20,7 +22,6 @@ _ORDINAL = re.compile(rf"(?<![0-9])[0-9]{{1,{_MOST_DIGITS}}}(?:st|nd|rd|th)")
 # Only numerals that end in II, III, IV, VII, VIII or IX: the published rule means to leave the pronoun I alone,
 # and so misses VI and XX as well, and takes MIX for a number.
 _ROMAN = re.compile(r"\b(?=[MDCLXVI]+\b)M{0,4}(CM|CD|D?C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{2,3})\b")
-_ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 _MULTIPLY = re.compile(r"\b([0-9]+)x([0-9]+)")
 _NUMBER = re.compile(r"([0-9]+)('s|s)?")
 
@@ -49,10 +50,6 @@ def _amount(quantity: int | str) -> str:
     return _words(int(number / 100)) + " hundred" if _reads_in_hundreds(number) else _words(quantity)
 
 
-def _plural(number: int, unit: str) -> str:
-    return unit if number == 1 else unit + "s"
-
-
 def _expand_one_amount(match: re.Match) -> str:
     """As "$1,250.99" -> "one thousand, two hundred and fifty dollars, ninety-nine cents", cents in every currency."""
     unit, magnitude = _CURRENCIES[match[1]], match[3]
@@ -64,23 +61,14 @@ def _expand_one_amount(match: re.Match) -> str:
         return f"{_amount(quantity)} {_MAGNITUDES.get(magnitude, magnitude)} {unit}s"
     whole, _, fraction = quantity.partition(".")
     units, cents = int(whole or 0), int(fraction or 0)  # ".5" is five cents, as published
-    parts = []
-    if units:
-        parts.append(f"{_amount(units)} {_plural(units, unit)}")
-    if cents:
-        parts.append(f"{_words(cents)} {_plural(cents, 'cent')}")
+    parts = [f"{_amount(units)} {unit}{'s' * (units != 1)}"] if units else []
+    parts += [f"{_words(cents)} cent{'s' * (cents != 1)}"] if cents else []
     return ", ".join(parts) or f"zero {unit}s"
 
 
 def expand_currency(text: str) -> str:
     """Write out amounts of dollars, pounds, euros and won, with magnitudes (million, m, b, t)."""
     return _CURRENCY.sub(_expand_one_amount, text)
-
-
-def _expand_roman(match: re.Match) -> str:
-    values = [_ROMAN_VALUES[letter] for letter in match[0]]
-    following = [*values[1:], 0]
-    return str(sum(value if value >= after else -value for value, after in zip(values, following)))
 
 
 @lru_cache(maxsize=65536)
@@ -115,6 +103,6 @@ def expand_numbers(text: str) -> str:
     text = expand_currency(text)
     text = _DECIMAL.sub(lambda match: match[0].replace(".", " point "), text)
     text = _ORDINAL.sub(lambda match: _words(match[0]), text)
-    text = _ROMAN.sub(_expand_roman, text)
+    text = _ROMAN.sub(lambda match: str(value(match[0])), text)
     text = _MULTIPLY.sub(r"\1 by \2", text)
     return _NUMBER.sub(_expand_number, text)
