@@ -88,23 +88,24 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> Any:
     """Read JSON; a missing or malformed file is an InputError that names it (and the line)."""
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file") from error
+        return json.loads(read_text(path))
     except json.JSONDecodeError as error:
         raise InputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from error
 
 
-def read_lines(path: Path) -> list[str]:
-    """Lines of UTF-8 text; a file that cannot be read is an InputError that names it."""
+def read_text(path: Path) -> str:
+    """UTF-8 text; a file that cannot be read is an InputError that names it."""
     try:
-        return path.read_text(encoding="utf-8-sig").splitlines()
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file") from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from error
+
+
+def read_lines(path: Path) -> list[str]:
+    """Lines of UTF-8 text; raises as `read_text`."""
+    return read_text(path).splitlines()
 
 
 def sha256(path: Path) -> str:

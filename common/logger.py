@@ -3,12 +3,14 @@
 import json
 import math
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
 
 from common.errors import InputError
+from common.files import read_text
 from common.progress import print_line
 
 PREFIX = "DLLL "  # opens every line of the JSON stream
@@ -61,13 +63,19 @@ class Logger:
             print_line(f"DLL {_now()} - {' | '.join(['PARAMETER', *parts])}")
 
     def log(self, step: Step, data: dict[str, Any], *, stdout: bool = True) -> None:
-        """Log the figures ``data`` of ``step``; ``stdout=False`` keeps them to the file."""
+        """Log the figures ``data`` of ``step``; ``stdout=False`` keeps them to the file.
+
+        Without metadata ``train_mel_loss`` is shown as ``train mel loss 0.1234``.
+        """
         data = {name: _item(value) for name, value in data.items()}
         self._write("LOG", {"step": list(step), "data": _plain(data)})
         if not (stdout and self.stdout):
             return
-        metrics = {name: self.metrics.get(name, _default_metric(name, value)) for name, value in data.items()}
-        parts = _step_parts(step) + [metrics[name].text(value) for name, value in data.items() if metrics[name].shown]
+        parts = _step_parts(step)
+        for name, value in data.items():
+            default = Metric(name.replace("_", " "), "{:.4g}" if isinstance(value, float) else "{}")
+            metric = self.metrics.get(name, default)
+            parts += [metric.text(value)] if metric.shown else []
         print_line(f"DLL {_now()} - {' | '.join(parts)}")
 
     def close(self) -> None:
@@ -91,20 +99,12 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 
     Raises InputError if the file cannot be read or a line is not of this stream.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot read the log ({error})") from error
     records = []
-    for number, line in enumerate(lines, 1):
-        if not line:
-            continue
+    for number, line in enumerate(read_text(path).split("\n"), 1):
         if not PREFIX.startswith(line[: len(PREFIX)]):
             raise InputError(f"{path}:{number}: expected a line that begins with {PREFIX.strip()}, got {line[:40]!r}")
-        try:
+        with suppress(json.JSONDecodeError):  # the process was killed while it wrote this line
             records.append(json.loads(line[len(PREFIX) :]))
-        except json.JSONDecodeError:  # the process was killed while it wrote this line
-            continue
     return records
 
 
@@ -113,11 +113,9 @@ def read_last_run(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     options: dict[str, Any] = {}
     figures: dict[str, Any] = {}
     for record in read_log(path):
-        if record["type"] != "LOG":
-            continue
-        if record["step"] == "PARAMETER":
+        if record.get("step") == "PARAMETER":
             options, figures = record["data"], {}
-        else:
+        elif record["type"] == "LOG":
             figures |= record["data"]
     return options, figures
 
@@ -146,11 +144,6 @@ def _step_parts(step: Step) -> list[str]:
     if len(step) > 1:
         parts.append(f"iter {step[1]:>3}" + (f"/{step[2]:>3}" if len(step) > 2 else ""))
     return parts
-
-
-def _default_metric(name: str, value: Any) -> Metric:
-    """How a figure without metadata is shown: ``train_mel_loss`` as ``train mel loss 0.1234``."""
-    return Metric(name.replace("_", " "), "{:.4g}" if isinstance(value, float) else "{}")
 
 
 def _item(value: Any) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
@@ -56,8 +57,7 @@ def plot_curves(
     ``labels`` are the tokens' symbols, drawn under the axis where there is room. ``gaps`` leaves zeros out
     instead of drawing them: an unvoiced token has no pitch, not a pitch of 0.
     """
-    figure = _figure(3.2)
-    axis = figure.subplots()
+    figure, axis = _titled(3.2, title)
     longest = 0
     for (name, curve), style in zip(curves.items(), itertools.cycle(LINE_STYLES)):
         values = to_array(curve).astype(np.float64)
@@ -66,14 +66,10 @@ def plot_curves(
         axis.plot(np.arange(len(values)), values, style, marker="o", markersize=3, linewidth=1.2, label=_plain(name))
         longest = max(longest, len(values))
     axis.set_xlim(-0.5, max(longest, 1) - 0.5)
-    axis.set_xlabel("token")
     axis.set_ylabel(ylabel)
-    if labels and len(labels) <= MAX_LABELS:
-        axis.set_xticks(np.arange(len(labels)), [_visible(label) for label in labels], fontsize="small")
-        axis.set_xlabel("")
+    _label_tokens(axis.xaxis, labels if len(labels) <= MAX_LABELS else ())
     axis.grid(alpha=0.3)
     axis.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=len(curves), fontsize="small", frameon=False)
-    axis.set_title(_plain(title), loc="left", fontsize="medium")
     return figure
 
 
@@ -83,16 +79,11 @@ def plot_alignment(alignment: Tensor, *, title: str = "", labels: Sequence[str] 
     ``labels`` are the tokens' symbols, drawn next to the axis where there is room.
     """
     weights = to_array(alignment).T
-    figure = _figure(4.2)
-    axis = figure.subplots()
+    figure, axis = _titled(4.2, title)
     image = axis.imshow(weights, aspect="auto", origin="lower", interpolation="none", vmin=0, vmax=1, cmap="viridis")
     axis.set_xlabel("time (frames)")
-    axis.set_ylabel("token")
-    if labels and len(labels) == len(weights) <= MAX_LABELS:
-        axis.set_yticks(np.arange(len(labels)), [_visible(label) for label in labels], fontsize="small")
-        axis.set_ylabel("")
+    _label_tokens(axis.yaxis, labels if len(labels) == len(weights) <= MAX_LABELS else ())
     figure.colorbar(image, ax=axis, label="weight", fraction=COLORBAR / WIDTH, pad=0.01)
-    axis.set_title(_plain(title), loc="left", fontsize="medium")
     return figure
 
 
@@ -114,12 +105,10 @@ def plot_utterance(
     seconds = hop_length / sampling_rate
     array = to_array(mel)
     width = min(max(WIDTH, WIDTH_PER_SECOND * array.shape[1] * seconds), MAX_WIDTH)
-    figure = _figure(4.2, width=width)
-    axis = figure.subplots()
+    figure, axis = _titled(4.2, title, width=width)
     image = _draw_mel(axis, array, seconds=seconds, colors=_color_range(array))
     axis.set_xlim(0, array.shape[1] * seconds)
     axis.set_xlabel("time (s)")
-    axis.set_title(_plain(title), loc="left", fontsize="medium")
     axes = [axis]
     if pitch is not None:
         axes.append(_draw_pitch(axis, to_array(pitch), seconds=seconds))
@@ -157,6 +146,22 @@ def _figure(height: float, *, width: float = WIDTH) -> Figure:
     return Figure(figsize=(width, height), dpi=DPI, layout="constrained")
 
 
+def _titled(height: float, title: str, *, width: float = WIDTH) -> tuple[Figure, Axes]:
+    """A figure with one pair of axes."""
+    figure = _figure(height, width=width)
+    axis = figure.subplots()
+    axis.set_title(_plain(title), loc="left", fontsize="medium")
+    return figure, axis
+
+
+def _label_tokens(axis: Axis, labels: Sequence[str]) -> None:
+    """A tick with its symbol for each token, or the axis's name where there are no symbols."""
+    if labels:
+        axis.set_ticks(range(len(labels)), [_visible(label) for label in labels], fontsize="small")
+    else:
+        axis.set_label_text("token")
+
+
 def _color_range(*arrays: np.ndarray) -> tuple[float, float]:
     """The least and the greatest finite value."""
     finite = np.concatenate([array[np.isfinite(array)] for array in arrays])
@@ -177,9 +182,8 @@ def _draw_pitch(axis: Axes, pitch: np.ndarray, *, seconds: float) -> Axes:
     voiced = np.where(pitch > 0, pitch, np.nan)
     right = axis.twinx()
     times = (np.arange(len(pitch)) + 0.5) * seconds
-    # Cyan on black can be seen on the bright parts of the spectrogram as on the dark ones.
-    right.plot(times, voiced, color="black", linewidth=4, solid_capstyle="round")
-    right.plot(times, voiced, color="cyan", linewidth=2, solid_capstyle="round")
+    for color, width in (("black", 4), ("cyan", 2)):  # which can be seen on bright and on dark parts
+        right.plot(times, voiced, color=color, linewidth=width, solid_capstyle="round")
     if np.isfinite(voiced).any():
         right.set_ylim(0, 1.6 * float(np.nanmax(voiced)))
     else:

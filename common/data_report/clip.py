@@ -64,10 +64,6 @@ class Sound:
         """Without the silence at both ends."""
         return max(self.seconds - self.leading - self.trailing, FRAME_SECONDS)
 
-    def pitch_below(self, part: float) -> float | None:
-        """The pitch in Hz below which ``part`` of the voiced time lies."""
-        return quantile(self.pitch_counts, part)
-
     @property
     def peak(self) -> float:
         """dBFS of the largest absolute sample."""
@@ -225,10 +221,8 @@ def _frame_levels(wave: np.ndarray, rate: int) -> np.ndarray:
     """wave (T,) -> mean squares (frames,), the direct current left out."""
     wave = wave - wave.mean()
     size = max(1, round(FRAME_SECONDS * rate))
-    n_frames = len(wave) // size
-    if n_frames == 0:
-        return np.array([np.mean(wave**2)])
-    return np.mean(wave[: n_frames * size].reshape(n_frames, size) ** 2, axis=1)
+    size = min(size, len(wave))
+    return np.mean(wave[: len(wave) // size * size].reshape(-1, size) ** 2, axis=1)
 
 
 def quantile(counts: np.ndarray, part: float) -> float | None:

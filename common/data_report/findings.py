@@ -12,7 +12,7 @@ from common.audio.pitch import SHORTEST
 from common.audio.wav import CONTAINERS, FULL_SCALE
 from common.config import AudioConfig
 from common.data_report.arguments import Limits
-from common.data_report.clip import Clip, measured
+from common.data_report.clip import Clip, measured, quantile
 from common.extraction.corpus import refuse_duplicates
 from common.extraction.features import Utterance
 from common.text.symbols import name_symbol
@@ -194,26 +194,23 @@ def _duplicates(clips: Sequence[Clip]) -> Iterator[Finding]:
     refused = refuse_duplicates([clip.utterance for clip in clips])
     for index, words in refused.items():
         yield _finding(by_index[index], "same_path", words.removeprefix(f"{by_index[index].utterance.wav}: "))
-    paths: dict[str, Clip] = {}
-    sounds: dict[str, Clip] = {}
-    texts: dict[tuple[str | None, str], Clip] = {}
+    firsts: dict[tuple[str | None, ...], Clip] = {}  # by path, sound, or speaker and text
     for clip in clips:
         item = clip.utterance
-        first_path = paths.setdefault(item.wav, clip)
-        first_sound = first_path
+        recording = firsts.setdefault(("path", item.wav), clip)
         if clip.sound is not None:
-            first_sound = sounds.setdefault(clip.sound.digest, clip)
-            if first_sound.utterance.wav != item.wav:
-                yield _finding(clip, "same_audio", f"its samples are those of {_place(first_sound.utterance)}")
-        first_text = clip
+            same_sound = firsts.setdefault(("sound", clip.sound.digest), clip)
+            if same_sound.utterance.wav != item.wav:
+                yield _finding(clip, "same_audio", f"its samples are those of {_place(same_sound.utterance)}")
+            recording = same_sound if recording is clip else recording
+        first, what = recording, "recording"
         if clip.transcript.n_tokens:
-            first_text = texts.setdefault((item.speaker, " ".join(clip.transcript.cleaned.split())), clip)
-        first = next((other for other in (first_path, first_sound, first_text) if other is not clip), None)
-        if first is not None and first.utterance.list_index != item.list_index:
-            what = "text" if first is first_text and first not in (first_path, first_sound) else "recording"
+            same_text = firsts.setdefault(("text", item.speaker, " ".join(clip.transcript.cleaned.split())), clip)
+            first, what = (same_text, "text") if recording is clip else (recording, "recording")
+        if first.utterance.list_index != item.list_index:
             yield _finding(clip, "overlap", f"the same {what} as {_place(first.utterance)}")
-        elif first is not None and first is first_text and first not in (first_path, first_sound):
-            yield _finding(clip, "same_text", f"the text of {_place(first_text.utterance)}")
+        elif first is not clip and what == "text":
+            yield _finding(clip, "same_text", f"the text of {_place(first.utterance)}")
 
 
 def _place(utterance: Utterance) -> str:
@@ -245,7 +242,7 @@ def _outliers(clips: Sequence[Clip], limits: Limits) -> Iterator[Finding]:
     loud = [(clip, sound) for clip, sound in measured(clips) if sound.level >= limits.min_level]
     rates = [(clip, math.log(rate)) for clip, _ in loud if (rate := clip.speaking_rate)]
     levels = [(clip, sound.level) for clip, sound in loud]
-    voiced = [(clip, sound.pitch_below(0.5)) for clip, sound in loud if sound.voiced >= LEAST_VOICED]
+    voiced = [(clip, quantile(sound.pitch_counts, 0.5)) for clip, sound in loud if sound.voiced >= LEAST_VOICED]
     semitones = [(clip, 12 * math.log2(pitch)) for clip, pitch in voiced if pitch is not None]
     for kind, values, least, words, shown in (
         ("speaking_rate", rates, LEAST_RATE_SPREAD, "{:.1f} symbols/s, usual are {:.1f}", math.exp),

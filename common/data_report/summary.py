@@ -31,9 +31,9 @@ FIGURES: dict[str, tuple[str, int, Callable[[Clip, Sound], float | None]]] = {
     "noise": ("dBFS", 1, lambda clip, sound: sound.noise),
     "clipped samples": ("%", 4, lambda clip, sound: 100 * sound.clipping),
     "DC offset": ("of full scale", 5, lambda clip, sound: sound.dc_offset),
-    "pitch, 5 %": ("Hz", 0, lambda clip, sound: sound.pitch_below(0.05)),
-    "pitch, median": ("Hz", 0, lambda clip, sound: sound.pitch_below(0.5)),
-    "pitch, 95 %": ("Hz", 0, lambda clip, sound: sound.pitch_below(0.95)),
+    "pitch, 5 %": ("Hz", 0, lambda clip, sound: quantile(sound.pitch_counts, 0.05)),
+    "pitch, median": ("Hz", 0, lambda clip, sound: quantile(sound.pitch_counts, 0.5)),
+    "pitch, 95 %": ("Hz", 0, lambda clip, sound: quantile(sound.pitch_counts, 0.95)),
     "voiced": ("%", 0, lambda clip, sound: 100 * sound.voiced),
 }
 
@@ -160,8 +160,7 @@ def _summarize(name: str, clips: Sequence[Clip]) -> SpeakerSummary:
     sounds = [sound for _, sound in measured(clips)]
     rates = [rate for clip in clips if (rate := clip.speaking_rate) is not None]
     counts = np.sum([sound.pitch_counts for sound in sounds], axis=0) if sounds else np.zeros(len(PITCH_EDGES) - 1)
-    low, median, high = (quantile(counts, part) for part in (0.05, 0.5, 0.95))
-    mean = std = None
+    mean, std, median = None, None, quantile(counts, 0.5)
     if counts.sum():
         try:
             over_time = statistics(sound.pitch for sound in sounds)
@@ -174,9 +173,9 @@ def _summarize(name: str, clips: Sequence[Clip]) -> SpeakerSummary:
         seconds=sum(sound.seconds for sound in sounds),
         speaking_rate=float(np.median(rates)) if rates else None,
         level=float(np.median([sound.level for sound in sounds])) if sounds else None,
-        pitch_low=low,
+        pitch_low=quantile(counts, 0.05),
         pitch_median=median,
-        pitch_high=high,
+        pitch_high=quantile(counts, 0.95),
         pitch_mean=mean,
         pitch_std=std,
     )
