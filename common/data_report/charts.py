@@ -128,8 +128,7 @@ def _silences(axis: Axes, report: DataReport) -> bool:
         ("at the end", [sound.trailing for sound in sounds], ORANGE),
         ("longest pause", [sound.pause for sound in sounds], GREEN),
     ]
-    limits = [(report.limits.max_silence, "limit at the ends")]
-    return _histogram(axis, rows, xlabel="silence (s)", limits=limits)
+    return _histogram(axis, rows, xlabel="silence (s)", limits=[(report.limits.max_silence, "limit at the ends")])
 
 
 def _levels(axis: Axes, report: DataReport) -> bool:

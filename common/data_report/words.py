@@ -101,15 +101,9 @@ def _first(rows: Rows, n_shown: int) -> list[str]:
 
 def columns(rows: Rows, *, left: int = 1) -> list[str]:
     """Rows with their columns aligned, the first ``left`` of them and the last to the left, numbers to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.ljust(width) if column < left else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths))
-        ]
-        lines.append("  " + "  ".join([*cells, row[-1]]).rstrip())
-    return lines
+    widths = [max(map(len, column)) for column in list(zip(*rows))[:-1]]
+    form = [f"{{:{'<' if column < left else '>'}{width}}}" for column, width in enumerate(widths)]
+    return ["  " + "  ".join([*form, "{}"]).format(*row).rstrip() for row in rows]
 
 
 def _printable(line: str) -> str:
