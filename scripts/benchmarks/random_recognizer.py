@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 
 from common.cli import ArgumentParser, positive_float, positive_int, run
-from common.registry import RecognizerSpec, get_model
 from scripts.benchmarks.subjects import configure, durations, make_corpus, save_random
 
 MODEL = "Jasper"
@@ -34,10 +33,9 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """Make all of it."""
     args = parse_args(argv)
-    inference, longest = get_model(MODEL).inference, args.max_duration
-    assert isinstance(inference, RecognizerSpec)
+    longest = args.max_duration
     config, audio = configure(MODEL, [] if args.model_config is None else ["--model-config", args.model_config])
-    rate = inference.sampling_rate(config)
+    rate = audio.sampling_rate
     seconds = durations(args.count, longest, np.random.default_rng(0))
     lengths = [round(rate * (longest if args.all_longest else value)) for value in seconds]
     make_corpus(args.folder, lengths, ("wav", "text"), sampling_rate=rate, seed=0)

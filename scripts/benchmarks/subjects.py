@@ -130,7 +130,7 @@ def draw_lengths(count: int, args: argparse.Namespace, further: Sequence[str]) -
     """
     spec, audio, segment = get_model(args.model), AudioConfig(), segment_length(args)
     if isinstance(spec.inference, RecognizerSpec):
-        rate = spec.inference.sampling_rate(configure(args.model, further)[0])
+        rate = configure(args.model, further)[1].sampling_rate
         seconds = durations(count, args.max_duration, np.random.default_rng(args.seed))
         return [round(value * rate) for value in seconds], rate
     if segment is not None:
