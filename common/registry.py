@@ -58,7 +58,7 @@ class GeneratorSpec:
     not_compilable: str | None = None  # why torch.compile cannot help, for the error message
     n_speakers: Callable[..., int] | None = None  # (config); None: one speaker
     phrase_columns: tuple[str, ...] = ()  # columns of a list of phrases that it reads besides text: pitch, duration
-    # (network) -> common.extraction.teacher.TeacherModel, which gives durations by its attention
+    # (network, tokens, mels) -> MelOutput with durations by its attention: common.extraction.teacher.TeacherModel
     teacher: Callable[..., Any] | None = None
     # (dataset_path, filelist, *, config, audio, text, unknown_symbols, networks) -> Dataset of a list's utterances as
     # they are, for `network.teacher_forced(batch)`

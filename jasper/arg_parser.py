@@ -76,10 +76,9 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
         InputError: the file is missing, or has a key or value that it must not have.
     """
     for field in fields(AudioConfig):
-        name = "n_mel_channels" if field.name == "n_mels" else field.name
-        if hasattr(args, name):  # these options have no default
+        if hasattr(args, field.name):  # these options have no default
             raise OptionError(
-                f"{option_of(name)} is for mel-spectrograms of other models; Jasper's features are described "
+                f"{option_of(field.name)} is for mel-spectrograms of other models; Jasper's features are described "
                 "in --model-config, see also --override-config"
             )
     overrides = list(args.override_config)

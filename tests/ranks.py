@@ -16,21 +16,32 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+# One process imports PyTorch, which takes it seconds, and forks the others before they do any work.
+_LAUNCHER = """
+import os, sys
+import torch
+import train
+program = compile(sys.argv.pop(1), "<rank>", "exec")
+children = []
+for rank in range(int(os.environ["WORLD_SIZE"])):
+    child = os.fork()
+    if child == 0:
+        os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+        exec(program, {"__name__": "__main__"})
+        sys.exit()
+    children.append(child)
+sys.exit(max(os.waitpid(child, 0)[1] for child in children) != 0)
+"""
+
+
 def run_ranks(program: str, folder: Path, *, world_size: int = 2, timeout: int = 240) -> None:
     """Run a Python program, which gets ``folder`` as its argument, in gloo processes of this machine."""
-    common = {
+    settings = {
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(free_port()),
         "WORLD_SIZE": str(world_size),
         "OMP_NUM_THREADS": "1",
         "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}",
     }
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, str(folder)],
-            env=os.environ | common | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
-            stdout=subprocess.DEVNULL,
-        )
-        for rank in range(world_size)
-    ]
-    assert [process.wait(timeout=timeout) for process in processes] == [0] * world_size
+    command = [sys.executable, "-c", _LAUNCHER, program, str(folder)]
+    subprocess.run(command, env=os.environ | settings, stdout=subprocess.DEVNULL, timeout=timeout, check=True)

@@ -1,7 +1,6 @@
 """Gradients of two processes against those of one: accumulation, phases, frozen networks, and a graph that is kept."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 import torch
@@ -9,6 +8,7 @@ from ranks import run_ranks
 from toy import KeepingObjective, ToyBatch, ToyObjective, toy_collate, toy_engine, toy_networks, toy_utterances
 
 from common.distributed import Ranks
+from common.training import gradient_reducer
 from common.training.objective import Networks, Objective, Phase
 
 N_UTTERANCES, STEPS = 12, 3
@@ -72,13 +72,43 @@ def learn(
     return gradients | weights
 
 
+def exchange(ranks: Ranks) -> dict[str, list]:
+    """Sizes of all exchanges so far at each point of an update of three parameters, and the gradients it ends with."""
+    sizes: list[int] = []
+    seen: dict[str, list] = {}
+    all_reduce = torch.distributed.all_reduce
+
+    def count(tensor: torch.Tensor, **options):
+        sizes.append(tensor.numel())
+        return all_reduce(tensor, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.distributed, "all_reduce", count)
+        patch.setattr(gradient_reducer, "_BUCKET_BYTES", 8)
+        weights = [torch.nn.Parameter(torch.ones(2)) for _ in range(3)]
+        reducer = gradient_reducer.GradientReducer(weights, ranks)
+        x = float(1 + ranks.rank)
+        (weights[0] * x).sum().backward()
+        seen["micro-batch before the last"] = list(sizes)
+        reducer.arm()
+        (weights[0] * x + weights[2] * x).sum().backward()
+        seen["last backward pass"] = list(sizes)
+        reducer.finish()
+        seen["finish"] = list(sizes)
+        seen["gradients"] = [weight.grad.tolist() for weight in weights]
+        reducer.finish()
+        (weights[0] * x).sum().backward()
+        seen["backward pass of the next update"] = list(sizes)
+    return seen
+
+
 _PROGRAM = """
 import sys
 import torch
 torch.set_num_threads(1)
 from common import distributed
 from common.training import gradient_reducer
-from test_gradient_reducer import ACCUMULATIONS, OBJECTIVES, learn
+from test_gradient_reducer import ACCUMULATIONS, OBJECTIVES, exchange, learn
 gradient_reducer._BUCKET_BYTES = 64  # several buckets, as large networks have
 ranks = distributed.start(cuda=False)
 share = ((0, 5), (5, 12))[ranks.rank]
@@ -87,6 +117,7 @@ results = {
     for name, objective in OBJECTIVES.items()
     for n in ACCUMULATIONS
 }
+results["traffic"] = exchange(ranks)
 torch.save(results, f"{sys.argv[1]}/{ranks.rank}.pt")
 distributed.stop()
 """
@@ -116,43 +147,18 @@ def test_two_processes_have_the_gradients_and_weights_of_one(of_ranks: list, nam
             )
 
 
-_TRAFFIC = """
-import torch
-import torch.distributed as dist
-from common import distributed
-from common.training import gradient_reducer
-gradient_reducer._BUCKET_BYTES = 8
-ranks = distributed.start(cuda=False)
-calls = []
-all_reduce = dist.all_reduce
-dist.all_reduce = lambda *args, **kwargs: calls.append(args[0].numel()) or all_reduce(*args, **kwargs)
-weights = [torch.nn.Parameter(torch.ones(2)) for _ in range(3)]
-reducer = gradient_reducer.GradientReducer(weights, ranks)
-x = float(1 + ranks.rank)
-(weights[0] * x).sum().backward()
-assert calls == [], "a micro-batch before the last exchanges nothing"
-reducer.arm()
-(weights[0] * x + weights[2] * x).sum().backward()
-assert calls == [2], "the last bucket's parameter has its gradient, the one before it never gets one"
-reducer.finish()
-assert calls == [2, 2, 2]
-assert [weight.grad.tolist() for weight in weights] == [[6.0, 6.0], [0.0, 0.0], [3.0, 3.0]]
-reducer.finish()
-(weights[0] * x).sum().backward()
-assert len(calls) == 3, "nothing is armed after an update"
-distributed.stop()
-"""
-
-
-def test_gradients_are_exchanged_in_the_last_backward_pass_alone_and_absent_ones_are_zero(tmp_path: Path):
-    run_ranks(_TRAFFIC, tmp_path)
+def test_gradients_are_exchanged_in_the_last_backward_pass_alone_and_absent_ones_are_zero(of_ranks: list):
+    for traffic in (rank["traffic"] for rank in of_ranks):
+        assert traffic["micro-batch before the last"] == []
+        # The last bucket's parameter has its gradient, the one before it never gets one.
+        assert traffic["last backward pass"] == [2]
+        assert traffic["finish"] == traffic["backward pass of the next update"] == [2, 2, 2]
+        assert traffic["gradients"] == [[6.0, 6.0], [0.0, 0.0], [3.0, 3.0]]
 
 
 def test_one_process_exchanges_nothing():
-    from common.training.gradient_reducer import GradientReducer
-
     weight = torch.nn.Parameter(torch.ones(2))
-    reducer = GradientReducer([weight], Ranks())
+    reducer = gradient_reducer.GradientReducer([weight], Ranks())
     reducer.arm()
     (3 * weight).sum().backward()
     reducer.finish()
