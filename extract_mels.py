@@ -1,6 +1,7 @@
 """Extract what models train on from recordings: mel-spectrograms, durations and pitch, and lists of them."""
 
 import argparse
+import functools
 import sys
 from collections.abc import Sequence
 
@@ -23,7 +24,7 @@ from common.extraction.arguments import (
     wants_teacher_forcing,
 )
 from common.extraction.corpus import FailedElsewhereError, extract_corpus
-from common.extraction.summary import table
+from common.extraction.summary import table, teacher_forced_table
 from common.extraction.teacher import TeacherModel
 from common.extraction.teacher_forcing import make_teacher_forced_mels
 from common.registry import GeneratorSpec
@@ -67,14 +68,11 @@ def report_on_data(args: argparse.Namespace) -> int:
     return data_report.exit_status(report, strict=args.report_strict)
 
 
-def load_teacher(loaded: LoadedCheckpoint | None, ranks: Ranks) -> TeacherModel | None:
-    """The network of the teacher, where there is one."""
-    if loaded is None:
-        return None
+def load_teacher(loaded: LoadedCheckpoint, ranks: Ranks) -> TeacherModel:
+    """The teacher's network."""
     inference = loaded.spec.inference
     assert isinstance(inference, GeneratorSpec) and inference.teacher is not None
-    network, _ = load_for_inference(loaded, device=ranks.device)
-    return inference.teacher(network)
+    return functools.partial(inference.teacher, load_for_inference(loaded, device=ranks.device)[0])
 
 
 def extract(args: argparse.Namespace) -> int:
@@ -90,7 +88,7 @@ def extract(args: argparse.Namespace) -> int:
             lists=args.wav_text_filelist,
             meta_files=args.output_meta_file,
             given=given,
-            teacher=load_teacher(teacher, ranks),
+            teacher=None if teacher is None else load_teacher(teacher, ranks),
             ranks=ranks,
             n_workers=args.num_workers or distributed.own_cores(),
         )
@@ -115,7 +113,7 @@ def extract_teacher_forced(argv: Sequence[str] | None) -> int:
     if args.ema:
         check_ema([loaded])
     report = make_teacher_forced_mels(with_text_options(loaded, args), teacher_forcing_from_args(args), precision)
-    print(report)
+    print(teacher_forced_table(report))
     if report.stopped_by is not None:
         print(f"stopped by {report.stopped_by.name}; add --resume to continue")
         return 128 + report.stopped_by

@@ -120,7 +120,7 @@ def differences(first: Any, second: Any, *, names: tuple[str, str]) -> list[str]
         left, right = getattr(first, field.name), getattr(second, field.name)
         if is_dataclass(left) and type(left) is type(right):
             lines += [f"{field.name}.{line}" for line in differences(left, right, names=names)]
-        elif _are_rows(left, right):
+        elif _is_row(left) and _is_row(right) and len(left) == len(right):
             for index, (one, other) in enumerate(zip(left, right)):
                 lines += [f"{field.name}[{index}].{line}" for line in differences(one, other, names=names)]
         elif left != right:
@@ -128,7 +128,6 @@ def differences(first: Any, second: Any, *, names: tuple[str, str]) -> list[str]
     return lines
 
 
-def _are_rows(left: Any, right: Any) -> bool:
-    """Whether both are tuples of as many configs."""
-    rows = isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right)
-    return rows and all(is_dataclass(item) for item in (*left, *right))
+def _is_row(value: Any) -> bool:
+    """Whether it is a tuple of configs."""
+    return isinstance(value, tuple) and all(map(is_dataclass, value))

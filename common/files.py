@@ -97,6 +97,16 @@ def read_json(path: Path) -> Any:
         raise InputError(f"{path}: cannot be read ({error})") from error
 
 
+def read_lines(path: Path) -> list[str]:
+    """Lines of UTF-8 text; a file that cannot be read is an InputError that names it."""
+    try:
+        return path.read_text(encoding="utf-8-sig").splitlines()
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from error
+
+
 def sha256(path: Path) -> str:
     """SHA-256 of a file's contents, 64 hexadecimal digits."""
     digest = hashlib.sha256()

@@ -80,12 +80,8 @@ class Logger:
         if self._file is None:
             return
         now = time.time()
-        record: dict[str, Any] = {
-            "timestamp": f"{now:.6f}",
-            "datetime": _now(now),
-            "elapsedtime": f"{now - self.started:.6f}",
-        }
-        record |= {"type": kind, **content}
+        times = {"timestamp": f"{now:.6f}", "datetime": _now(now), "elapsedtime": f"{now - self.started:.6f}"}
+        record = {**times, "type": kind, **content}
         self._file.write(PREFIX + json.dumps(record, allow_nan=False) + "\n")
         self._file.flush()
 
@@ -113,11 +109,7 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 
 
 def read_last_run(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options and figures of the last run that a log holds; the later of two figures of one name counts.
-
-    Raises:
-        InputError: as `read_log`.
-    """
+    """Options and figures of the last run of a log, the later of two figures of one name; raises as `read_log`."""
     options: dict[str, Any] = {}
     figures: dict[str, Any] = {}
     for record in read_log(path):

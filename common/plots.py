@@ -134,7 +134,6 @@ def save_png(figure: Figure, path: Path) -> None:
 
     Raises InputError if the file cannot be written.
     """
-    FigureCanvasAgg(figure)
     try:
         write_atomically(path, lambda file: figure.savefig(file, format="png"), durable=False)
     except OSError as error:
@@ -155,9 +154,7 @@ def to_array(tensor: Tensor) -> np.ndarray:
 
 
 def _figure(height: float, *, width: float = WIDTH) -> Figure:
-    figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
+    return Figure(figsize=(width, height), dpi=DPI, layout="constrained")
 
 
 def _color_range(*arrays: np.ndarray) -> tuple[float, float]:

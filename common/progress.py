@@ -1,5 +1,6 @@
 """Progress of long jobs: a bar when a terminal watches, a few plain lines when a log file does."""
 
+import math
 import os
 import sys
 import time
@@ -71,10 +72,6 @@ class Progress(Generic[T]):
         """Figures to stand behind the count, such as ``loss="0.52"``; they appear with the next refresh."""
         self.postfix = values
 
-    def write(self, line: str) -> None:
-        """Print a line on stdout without breaking the display."""
-        print_line(line)
-
     def close(self) -> None:
         """Show the final state; further calls do nothing."""
         if not self.closed:
@@ -133,14 +130,10 @@ class LineProgress(Progress[T]):
 
     def _show(self) -> None:
         waited = time.monotonic() - self.last_time
-        if waited >= LINE_EVERY_SECONDS or (waited >= LINE_AT_MOST_EVERY_SECONDS and self._passed_a_fraction()):
+        step = max(1.0, self.total * LINE_EVERY_FRACTION) if self.total else math.inf
+        passed = self.n // step > self.last_n // step
+        if waited >= LINE_EVERY_SECONDS or (waited >= LINE_AT_MOST_EVERY_SECONDS and passed):
             self._print()
-
-    def _passed_a_fraction(self) -> bool:
-        if not self.total:
-            return False
-        step = max(1.0, self.total * LINE_EVERY_FRACTION)
-        return self.n // step > self.last_n // step
 
     def _print(self) -> None:
         elapsed = time.monotonic() - self.started

@@ -62,8 +62,8 @@ class GeneratorSpec:
     not_compilable: str | None = None  # why torch.compile cannot help, for the error message
     n_speakers: Callable[[Any], int] | None = None  # (config); None: one speaker
     phrase_columns: tuple[str, ...] = ()  # columns of a list of phrases that it reads besides text: pitch, duration
-    # (network) -> common.extraction.teacher.TeacherModel, which gives durations by its attention
-    teacher: Callable[[Any], Any] | None = None
+    # (network, tokens, mels) -> MelOutput with durations by its attention: common.extraction.teacher.TeacherModel
+    teacher: Callable[..., Any] | None = None
     # (dataset_path, filelist, *, config, audio, text, unknown_symbols, networks) -> Dataset of a list's utterances as
     # they are, for `network.teacher_forced(batch)`
     teacher_forced_dataset: Callable[..., Any] | None = None

@@ -3,7 +3,6 @@
 import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import combinations_with_replacement
 from math import prod
 from pathlib import Path
@@ -16,11 +15,10 @@ from common.errors import InputError, OptionError
 from common.training.optim import Optimization, exponential_schedule
 from common.training.settings import Recipe, TrainingSetup
 from hifigan.config import PRESETS, ModelConfig, value_text
-from hifigan.json_config import fraction, read_json_config
+from hifigan.json_config import ADAM_BETAS, fraction, read_json_config
 
 PEAK = 0.95  # recordings are scaled to this largest sample, unless the vocoder is fine-tuned
 SEGMENT_SIZE = 8192  # samples of a training segment, where that is a multiple of the hop length
-_ADAM_BETAS = (0.8, 0.99)
 _LARGEST_RATE = 8  # of one upsampling, where the rates are chosen to fit a hop length
 # As NVIDIA's scripts/train_lj22khz.sh, with a global batch of 128 segments (8 GPUs).
 RECIPE = Recipe(
@@ -57,7 +55,7 @@ def add_training_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument_group("HiFi-GAN").add_argument
     add("--lr-decay", type=positive_float, default=0.9998, help="factor of the learning rate, each epoch")
     betas = "decay of Adam's averages"
-    add("--adam-betas", type=fraction, nargs=2, default=_ADAM_BETAS, metavar=("B1", "B2"), help=betas)
+    add("--adam-betas", type=fraction, nargs=2, default=ADAM_BETAS, metavar=("B1", "B2"), help=betas)
     segment = f"samples of a training segment; {SEGMENT_SIZE}, or the multiple of the hop length below, if not given"
     add("--segment-size", type=positive_int, help=segment)
     band = "Hz, upper end of the mel loss's band; half the sampling rate if not given"
@@ -81,7 +79,7 @@ def _add_architecture(parser: ArgumentParser) -> None:
     group.add_argument("--preset", choices=tuple(PRESETS), default="v1", help="the authors' architectures")
     file = "JSON in the form of the authors' config.json; its values take the place of defaults"
     group.add_argument("--hifigan-config", type=Path, help=file)
-    parser.set_defaults_reader("--hifigan-config", partial(read_json_config, adam_betas=_ADAM_BETAS))
+    parser.set_defaults_reader("--hifigan-config", read_json_config)
 
     def add(field: str, description: str, **kwargs: Any) -> None:
         value = getattr(PRESETS["v1"], field)
@@ -123,13 +121,14 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     segment_size = args.segment_size or SEGMENT_SIZE // hop * hop
     if segment_size % hop:
         raise OptionError(f"--segment-size {segment_size}: expected a multiple of the hop length, {hop} samples")
+    given = {name: getattr(args, name) for name in vars(ModelConfig()) if hasattr(args, name)}
     options = TrainingOptions(
         dataset_path=args.dataset_path,
         segment_size=segment_size,
         seed=args.seed,
         mels_folder=args.input_mels_dir,
         preset=args.preset,
-        architecture={name: _tuple(getattr(args, name)) for name in vars(ModelConfig()) if hasattr(args, name)},
+        architecture={name: tuple(value) if isinstance(value, list) else value for name, value in given.items()},
         amp_grouped_conv=not args.no_amp_grouped_conv,
         # On a GPU one large pass beats two small ones; a CPU only loses the locality of the small ones.
         concat_fwd=args.cuda if args.concat_fwd is None else args.concat_fwd,
@@ -138,8 +137,8 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     rate = args.learning_rate * (args.fine_tune_lr_factor if args.fine_tuning else 1)
     schedule = exponential_schedule(rate, decay=args.lr_decay)
     return TrainingSetup(
-        options=options,
-        audio=audio,
+        options,
+        audio,
         text=None,
         optimization=Optimization(schedule, betas=tuple(args.adam_betas), eps=1e-8),
         same_shapes=True,
@@ -200,7 +199,3 @@ def fitting_rates(hop_length: int, preset: tuple[int, ...]) -> tuple[int, ...]:
 
 def _dilations(text: str) -> tuple[int, ...]:
     return tuple(positive_int(word) for word in text.split(","))
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value

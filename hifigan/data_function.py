@@ -1,7 +1,6 @@
 """HiFi-GAN's data: random segments of recordings for training, complete ones for validation; mels from files."""
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path, PurePosixPath
 
 import torch
@@ -14,7 +13,7 @@ from common.config import AudioConfig
 from common.data.batch import Batch
 from common.data.features import check_made_with
 from common.data.filelist import FilelistEntry
-from common.data.recordings import Recordings, random_start
+from common.data.recordings import RecordingDataset
 from common.errors import InputError
 from common.files import load_tensor
 from hifigan.arg_parser import TrainingOptions
@@ -50,73 +49,57 @@ class HifiganUtterance:
     mel: Tensor | None  # (n_mels, T / hop) float32
 
 
-class HifiganDataset:
-    """Recordings of a list ``wavs/a.wav``; further columns of a text-to-mel list (text, speaker) are ignored.
+class HifiganDataset(RecordingDataset):
+    """Recordings of a list, with their mels where ``options.mels_folder`` has them.
 
-    ``draw`` gives a random segment of ``segment_size`` samples, for training; indexing gives the complete recording,
-    without the samples after its last complete frame, for validation. Recordings are scaled to ``audio.peak``. With
-    ``mels_folder`` the mel of ``wavs/x.wav`` is read from ``<mels_folder>/x.pt`` and must have the recording's number
-    of frames.
+    ``draw`` gives a random segment, for training; indexing gives the complete recording, without the samples after its
+    last complete frame, for validation. The mel of ``wavs/x.wav`` is read from ``<mels_folder>/x.pt`` and must have the
+    recording's number of frames.
 
     Raises:
         InputError: the list, a recording or the folder is missing, a recording is not as ``audio`` says, or the mels
             were made with other audio settings.
     """
 
-    def __init__(
-        self,
-        dataset_path: Path,
-        filelist: Path,
-        *,
-        audio: AudioConfig,
-        segment_size: int,
-        seed: int,
-        mels_folder: Path | None = None,
-    ) -> None:
-        self._audio = audio
-        self._segment_size = segment_size
-        self._seed = seed
-        self._mels_folder = mels_folder
+    def __init__(self, options: TrainingOptions, filelist: Path, *, audio: AudioConfig) -> None:
+        super().__init__(options.dataset_path, filelist, audio=audio, seed=options.seed)
+        self._segment_size = options.segment_size
+        self._mels_folder = options.mels_folder
         self._extractor = MelExtractor(audio)
-        self._recordings = Recordings(dataset_path, filelist, audio=audio)
-        self.lengths = self._recordings.lengths  # samples
-        if mels_folder is not None:
-            self._check_mels(mels_folder)
-
-    def __len__(self) -> int:
-        return len(self._recordings)
+        if options.mels_folder is not None:
+            self._check_mels(options.mels_folder)
 
     def __getitem__(self, index: int) -> HifiganUtterance:
         """The complete recording."""
-        entry, hop = self._recordings.entries[index], self._audio.hop_length
+        hop = self.audio.hop_length
         n_frames = self.lengths[index] // hop
         wanted = -(-self._extractor.min_samples // hop)  # frames
         if n_frames < wanted:
+            entry = self.entries[index]
             raise InputError(
                 f"{entry.fields['wav']}: {self.lengths[index]} samples, too short to validate on; "
                 f"a mel needs at least {wanted * hop} ({entry.where})"
             )
         mel = self._load_mel(index)
-        wave = self._recordings.load(index, start=0, n_samples=n_frames * hop)
-        return HifiganUtterance(self._recordings.name(index), wave, None if mel is None else mel[:, :n_frames])
+        wave = self.load(index, start=0, n_samples=n_frames * hop)
+        return HifiganUtterance(self.name(index), wave, None if mel is None else mel[:, :n_frames])
 
     def draw(self, index: int, *, epoch: int) -> HifiganUtterance:
         """A segment from a random place, which seed, epoch and index decide; a shorter recording is zero-padded.
 
         With mels from files it begins with a frame.
         """
-        n_samples, size, hop = self.lengths[index], self._segment_size, self._audio.hop_length
-        start_of = partial(random_start, seed=self._seed, epoch=epoch, index=index)
+        n_samples, size, hop = self.lengths[index], self._segment_size, self.audio.hop_length
         mel = self._load_mel(index)
         if mel is None:
-            start = start_of(n_samples - size)
+            start = self.random_start(index, last=n_samples - size, epoch=epoch)
         else:
-            first = start_of(n_samples // hop - size // hop)
+            n_frames, n_wanted = n_samples // hop, size // hop
+            first = self.random_start(index, last=n_frames - n_wanted, epoch=epoch)
             start = first * hop
-            mel = mel[:, first : min(first + size // hop, n_samples // hop)]
-            mel = F.pad(mel, (0, size // hop - mel.size(1)), value=SILENCE)
-        wave = self._recordings.load(index, start=start, n_samples=min(size, n_samples - start))
-        return HifiganUtterance(self._recordings.name(index), F.pad(wave, (0, size - len(wave))), mel)
+            mel = mel[:, first : min(first + n_wanted, n_frames)]
+            mel = F.pad(mel, (0, n_wanted - mel.size(1)), value=SILENCE)
+        return HifiganUtterance(self.name(index), self.load(index, start=start, n_samples=size), mel)
 
     def collate(self, items: list[HifiganUtterance]) -> HifiganBatch:
         """Pad utterances into one batch, in their order."""
@@ -125,7 +108,7 @@ class HifiganDataset:
             names=tuple(item.name for item in items),
             audio=pad_sequence([item.audio for item in items], batch_first=True),
             audio_lengths=torch.tensor([len(item.audio) for item in items]),
-            hop_length=self._audio.hop_length,
+            hop_length=self.audio.hop_length,
             mels=pad_sequence(mels, batch_first=True).transpose(1, 2).contiguous() if mels else None,
         )
 
@@ -133,10 +116,10 @@ class HifiganDataset:
         """The recording's mel from its file, checked."""
         if self._mels_folder is None:
             return None
-        entry = self._recordings.entries[index]
+        entry = self.entries[index]
         path = _mel_path(self._mels_folder, entry)
         mel = load_tensor(path, where=entry.where).float()
-        wanted = (self._audio.n_mels, self._extractor.n_frames(self.lengths[index]))
+        wanted = (self.audio.n_mels, self._extractor.n_frames(self.lengths[index]))
         if mel.shape != wanted:
             raise InputError(
                 f"{path}: shape {tuple(mel.shape)}, expected {wanted} for the {self.lengths[index]} samples of "
@@ -148,13 +131,13 @@ class HifiganDataset:
 
     def _check_mels(self, folder: Path) -> None:
         """All mels are there, and are what ``audio`` says; folders made by the original's tools have no description."""
-        for entry in self._recordings.entries:
+        for entry in self.entries:
             if not (path := _mel_path(folder, entry)).is_file():
                 raise InputError(
                     f"{path}: no such file, for {entry.fields['wav']} ({entry.where}); "
                     "make the mels with scripts/extract_fine_tune_mels.sh or extract_mels.py"
                 )
-        check_made_with(folder, self._audio, name="mels")  # the peak included: it is that of the recordings
+        check_made_with(folder, self.audio, name="mels")  # the peak included: it is that of the recordings
 
 
 def _mel_path(folder: Path, entry: FilelistEntry) -> Path:
@@ -167,11 +150,4 @@ def build_dataset(
     options: TrainingOptions, filelist: Path, *, audio: AudioConfig, text: None = None, training: bool = True
 ) -> HifiganDataset:
     """The dataset of a filelist, for training and for validation."""
-    return HifiganDataset(
-        options.dataset_path,
-        filelist,
-        audio=audio,
-        segment_size=options.segment_size,
-        seed=options.seed,
-        mels_folder=options.mels_folder,
-    )
+    return HifiganDataset(options, filelist, audio=audio)

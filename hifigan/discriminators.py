@@ -16,10 +16,14 @@ _SCALE_STRIDES = (1, 2, 2, 4, 4, 1, 1)
 
 @dataclass(frozen=True)
 class DiscriminatorOutput:
-    """Scores and features of waves, one entry for each part of a discriminator."""
+    """Features and scores of waves, one entry for each part of a discriminator."""
 
-    scores: list[Tensor]  # (B, n) each: 1 for recordings, 0 for generated sound
-    features: list[list[Tensor]]  # every convolution's output, the scores' included
+    features: list[list[Tensor]]  # every convolution's output, the scores' last
+
+    @property
+    def scores(self) -> list[Tensor]:
+        """(B, n) each: 1 for recordings, 0 for generated sound."""
+        return [of_part[-1].flatten(1) for of_part in self.features]
 
 
 class _Discriminator(nn.Module):
@@ -72,7 +76,7 @@ class MultiPeriodDiscriminator(nn.Module):
 
     def forward(self, wave: Tensor) -> DiscriminatorOutput:
         """wave (B, 1, T) -> one entry a period."""
-        return _output([discriminator(wave) for discriminator in self.discriminators])
+        return DiscriminatorOutput([discriminator(wave) for discriminator in self.discriminators])
 
 
 class ScaleDiscriminator(_Discriminator):
@@ -109,14 +113,10 @@ class MultiScaleDiscriminator(nn.Module):
             if index:
                 wave = F.avg_pool1d(wave, 4, 2, padding=self.pooling_padding)
             features.append(discriminator(wave, amp_grouped_conv=self.amp_grouped_conv))
-        return _output(features)
+        return DiscriminatorOutput(features)
 
     def advance_spectral_norm(self) -> None:
         """The one power iteration of an update; call it once, however many forward passes the update takes."""
         for module in self.modules():
             if isinstance(module, SpectralNormConv1d):
                 module.advance()
-
-
-def _output(features: list[list[Tensor]]) -> DiscriminatorOutput:
-    return DiscriminatorOutput(scores=[of_part[-1].flatten(1) for of_part in features], features=features)

@@ -10,7 +10,21 @@ from common.cli import non_negative_float, non_negative_int, positive_float, pos
 from common.errors import InputError
 from common.files import read_json
 
-_Kind = tuple[Callable[[str], Any], str]  # reads the value's JSON text, or raises; what values it accepts
+ADAM_BETAS = (0.8, 0.99)  # as published
+# Fields of AudioConfig and their keys.
+AUDIO_KEYS = {
+    "sampling_rate": "sampling_rate",
+    "filter_length": "n_fft",
+    "hop_length": "hop_size",
+    "win_length": "win_size",
+    "n_mels": "num_mels",
+    "mel_fmin": "fmin",
+    "mel_fmax": "fmax",
+}
+# Destinations of the options whose names are not the keys.
+_DESTINATIONS = {key: field for field, key in AUDIO_KEYS.items()}
+_DESTINATIONS |= {"fmax_for_loss": "mel_fmax_loss", "fmax_loss": "mel_fmax_loss"}
+_IGNORED = ("num_gpus", "num_workers", "num_freq", "dist_config")
 
 
 def fraction(text: str) -> float:
@@ -21,51 +35,33 @@ def fraction(text: str) -> float:
     return value
 
 
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(positive_int(json.dumps(item)) for item in json.loads(text))
+def _list_of(kind: Callable[[str], Any]) -> Callable[[str], tuple]:
+    return lambda text: tuple(kind(json.dumps(item)) for item in json.loads(text))
 
 
-def _lists_of_numbers(text: str) -> tuple[tuple[int, ...], ...]:
-    return tuple(_numbers(json.dumps(item)) for item in json.loads(text))
-
-
-_INTEGER: _Kind = (positive_int, "a whole number of at least 1")
-_POSITIVE: _Kind = (positive_float, "a number above 0")
-_FRACTION: _Kind = (fraction, "a number of at least 0 and below 1")
-_NUMBERS: _Kind = (_numbers, "a list of whole numbers of at least 1")
-_LISTS: _Kind = (_lists_of_numbers, "a list of lists of whole numbers of at least 1")
-_BAND_END: _Kind = (lambda text: None if text == "null" else positive_float(text), "a number above 0, or null")
-# Key -> destination of the option that it gives a default.
-_KEYS: dict[str, tuple[str, _Kind]] = {
-    "resblock": ("resblock", ({"1": "1", '"1"': "1", "2": "2", '"2"': "2"}.__getitem__, '"1" or "2"')),
-    "upsample_rates": ("upsample_rates", _NUMBERS),
-    "upsample_kernel_sizes": ("upsample_kernel_sizes", _NUMBERS),
-    "upsample_initial_channel": ("upsample_initial_channel", _INTEGER),
-    "resblock_kernel_sizes": ("resblock_kernel_sizes", _NUMBERS),
-    "resblock_dilation_sizes": ("resblock_dilation_sizes", _LISTS),
-    "batch_size": ("batch_size", _INTEGER),
-    "learning_rate": ("learning_rate", _POSITIVE),
-    "lr_decay": ("lr_decay", _POSITIVE),
-    "seed": ("seed", (non_negative_int, "a whole number of at least 0")),
-    "segment_size": ("segment_size", _INTEGER),
-    "sampling_rate": ("sampling_rate", _INTEGER),
-    "num_mels": ("n_mel_channels", _INTEGER),
-    "n_fft": ("filter_length", _INTEGER),
-    "hop_size": ("hop_length", _INTEGER),
-    "win_size": ("win_length", _INTEGER),
-    "fmin": ("mel_fmin", (non_negative_float, "a number of at least 0")),
-    "fmax": ("mel_fmax", _BAND_END),
-    "fmax_for_loss": ("mel_fmax_loss", _BAND_END),
-    "fmax_loss": ("mel_fmax_loss", _BAND_END),
+_NUMBERS = _list_of(positive_int)
+_INTEGER = (positive_int, "a whole number of at least 1")
+_BAND_END = (lambda text: None if text == "null" else positive_float(text), "a number above 0, or null")
+# Key -> what reads the value's JSON text or raises, and what values it accepts.
+_KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
+    "resblock": ({"1": "1", '"1"': "1", "2": "2", '"2"': "2"}.__getitem__, '"1" or "2"'),
+    **dict.fromkeys(("upsample_initial_channel", "batch_size", "segment_size", "sampling_rate"), _INTEGER),
+    **dict.fromkeys(("num_mels", "n_fft", "hop_size", "win_size"), _INTEGER),
+    **dict.fromkeys(
+        ("upsample_rates", "upsample_kernel_sizes", "resblock_kernel_sizes"),
+        (_NUMBERS, "a list of whole numbers of at least 1"),
+    ),
+    "resblock_dilation_sizes": (_list_of(_NUMBERS), "a list of lists of whole numbers of at least 1"),
+    **dict.fromkeys(("learning_rate", "lr_decay"), (positive_float, "a number above 0")),
+    **dict.fromkeys(("adam_b1", "adam_b2"), (fraction, "a number of at least 0 and below 1")),
+    "seed": (non_negative_int, "a whole number of at least 0"),
+    "fmin": (non_negative_float, "a number of at least 0"),
+    **dict.fromkeys(("fmax", "fmax_for_loss", "fmax_loss"), _BAND_END),
 }
-_BETAS = ("adam_b1", "adam_b2")
-_IGNORED = ("num_gpus", "num_workers", "num_freq", "dist_config")
 
 
-def read_json_config(path: Path, *, adam_betas: tuple[float, float]) -> dict[str, Any]:
+def read_json_config(path: Path) -> dict[str, Any]:
     """Defaults of options, by destination, from a JSON file in the form of the authors' config.json.
-
-    ``adam_betas`` are the defaults of those, of which the file may give one.
 
     Raises:
         InputError: it is not such a file, has unknown keys, or values that a key cannot have.
@@ -73,20 +69,14 @@ def read_json_config(path: Path, *, adam_betas: tuple[float, float]) -> dict[str
     values = read_json(path)
     if not isinstance(values, dict):
         raise InputError(f"{path}: expected a JSON object in the form of HiFi-GAN's config.json")
-    unknown = sorted(set(values) - {*_KEYS, *_BETAS, *_IGNORED})
-    if unknown:
+    if unknown := sorted(values.keys() - _KINDS.keys() - set(_IGNORED)):
         raise InputError(f"{path}: unknown keys {', '.join(unknown)}; expected those of HiFi-GAN's config.json")
-    defaults = {name: _read(path, key, values[key], kind) for key, (name, kind) in _KEYS.items() if key in values}
-    betas = [
-        _read(path, key, values[key], _FRACTION) if key in values else beta for key, beta in zip(_BETAS, adam_betas)
-    ]
-    return defaults | {"adam_betas": tuple(betas)}
-
-
-def _read(path: Path, key: str, value: Any, kind: _Kind) -> Any:
-    read, wanted = kind
-    text = json.dumps(value)
-    try:
-        return read(text)
-    except (ValueError, KeyError, TypeError, argparse.ArgumentTypeError) as error:
-        raise InputError(f"{path}: {key} {text}: expected {wanted}") from error
+    defaults = {}
+    for key in (key for key in _KINDS if key in values):
+        text, (read, wanted) = json.dumps(values[key]), _KINDS[key]
+        try:
+            defaults[_DESTINATIONS.get(key, key)] = read(text)
+        except (ValueError, KeyError, TypeError, argparse.ArgumentTypeError) as error:
+            raise InputError(f"{path}: {key} {text}: expected {wanted}") from error
+    betas = tuple(defaults.pop(key, beta) for key, beta in zip(("adam_b1", "adam_b2"), ADAM_BETAS))
+    return defaults | {"adam_betas": betas}

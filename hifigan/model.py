@@ -24,23 +24,8 @@ class RowConv(WeightNormConv1d):
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, in_channels, 1, T) -> (B, out_channels, 1, T)."""
-        return self.convolve(x)
-
-    def convolve(self, x: Tensor) -> Tensor:
-        """As `forward`, in the precision in effect."""
         weight = self.normed_weight().unsqueeze(2)
         return F.conv2d(x, weight, self.bias, (1, 1), (0, int(self.padding[0])), (1, self.dilation[0]))
-
-
-class LastConv(RowConv):
-    """The convolution that makes the wave, in float32 even under autocast: samples of eight bits sound noisy."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """x (B, in_channels, 1, T) -> (B, out_channels, 1, T) float32."""
-        if torch.jit.is_scripting():  # TorchScript does not support autocast for a device found at run time
-            return self.convolve(x)
-        with torch.autocast(x.device.type, enabled=False):
-            return self.convolve(x.float())
 
 
 class RowConvTranspose(WeightNormConvTranspose1d):
@@ -52,10 +37,9 @@ class RowConvTranspose(WeightNormConvTranspose1d):
     others (measured with PyTorch 2.13; compare pytorch/pytorch#169688). The published v1 and v3 have no such layers.
     """
 
-    # No output_size: it is always T * stride. (TorchScript accepts a "type: ignore" at the line's end alone.)
-    def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(self, x: Tensor) -> Tensor:
         """x (B, in_channels, 1, T) -> (B, out_channels, 1, T * stride)."""
-        if torch.jit.is_scripting():  # as in LastConv
+        if torch.jit.is_scripting():  # TorchScript does not support autocast for a device found at run time
             return self.convolve(x)
         if x.device.type == "cpu" and x.requires_grad and self.out_channels <= _AMX_FAULTY_CHANNELS:
             with torch.autocast("cpu", enabled=False):
@@ -134,7 +118,7 @@ class Generator(nn.Module):
             width //= 2
             shapes = zip(config.resblock_kernel_sizes, config.resblock_dilation_sizes)
             self.resblocks.append(ReceptiveFields(block(width, size, dilations) for size, dilations in shapes))
-        self.conv_post = LastConv(width, 1, 7, padding=3)
+        self.conv_post = RowConv(width, 1, 7, padding=3)
 
     def forward(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, 1, F * hop) in [-1, 1].
@@ -155,8 +139,13 @@ class Generator(nn.Module):
             padding = _padding(lengths, x.size(3))
             x = blocks(x, padding)
         # The authors left the last slope at PyTorch's default, and published weights are trained with it.
-        wave = torch.tanh(self.conv_post(_activate(x, padding, slope=0.01, inplace=True)))
-        return _masked(wave, padding).squeeze(2)
+        x = _activate(x, padding, slope=0.01, inplace=True)
+        if torch.jit.is_scripting():  # as in RowConvTranspose
+            x = self.conv_post(x)
+        else:
+            with torch.autocast(x.device.type, enabled=False):  # samples of eight bits would sound noisy
+                x = self.conv_post(x.float())
+        return _masked(torch.tanh(x), padding).squeeze(2)
 
     @torch.jit.export
     def infer(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:

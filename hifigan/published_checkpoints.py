@@ -1,11 +1,11 @@
 """HiFi-GAN's published checkpoints, NVIDIA's and the authors', with the files that belong to them in their folder."""
 
 import re
+from contextlib import suppress
 from math import prod
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from common.checkpoints.checkpoint import Checkpoint, read_payload
@@ -13,35 +13,22 @@ from common.checkpoints.layout import optimizer_by_name, without_prefix
 from common.config import AudioConfig
 from common.errors import CheckpointError, InputError
 from common.files import read_json
+from common.nn.weight_norm import split_weights
+from hifigan.json_config import AUDIO_KEYS
 
 State = dict[str, Tensor]
 _LARGEST_CONFIG = 100_000  # bytes; larger JSON files of a folder are not searched for a configuration
 _PERIODS = [2, 3, 5, 7, 11]  # samples; no published file records them
-_PAIRS = (("g_", "do_"), ("hifigan_gen_", "hifigan_discrim_"))  # names of a generator's file and its discriminators'
-_NETWORK = (
-    "resblock",
-    "upsample_rates",
-    "upsample_kernel_sizes",
-    "upsample_initial_channel",
-    "resblock_kernel_sizes",
-    "resblock_dilation_sizes",
-)
-# AudioConfig's fields and their names in the two layouts.
-_COMMON_AUDIO = {"sampling_rate": "sampling_rate", "n_mels": "num_mels"}
-_AUTHORS_AUDIO = _COMMON_AUDIO | {
-    "filter_length": "n_fft",
-    "hop_length": "hop_size",
-    "win_length": "win_size",
-    "mel_fmin": "fmin",
-    "mel_fmax": "fmax",
-}
-_NVIDIA_AUDIO = _COMMON_AUDIO | {
-    name: name for name in ("filter_length", "hop_length", "win_length", "mel_fmin", "mel_fmax")
-}
+_DISCRIMINATORS_FILE = {"g_": "do_", "hifigan_gen_": "hifigan_discrim_"}  # by the prefix of the generator's
+_GENERATOR_FILE = {theirs: own for own, theirs in _DISCRIMINATORS_FILE.items()}
+_LISTS = ("upsample_rates", "upsample_kernel_sizes", "resblock_kernel_sizes", "resblock_dilation_sizes")
+_NETWORK = ("resblock", "upsample_initial_channel", *_LISTS)
+_NVIDIA_KEYS = {field: field for field in AUDIO_KEYS} | {"n_mels": "num_mels"}
 # Neither layout records these two; both were trained with aligned frames of recordings scaled to 0.95, but vocoders
 # fine-tuned on a generator's mels, which are usually centered, are written in the same way.
 _UNRECORDED = {"framing": "aligned", "peak": 0.95}
 _FLAT_RESBLOCK = re.compile(r"resblocks\.(\d+)\.(convs.*)")
+_FIRST_CONVS = re.compile(r"discriminators\.0\.convs\.\d+\.weight_(orig|v)")
 _TRAINED_PARTS = {"discriminator": ("msd", "mpd"), "generator": ("generator",)}  # in their optimizers' order
 
 
@@ -55,22 +42,20 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
         CheckpointError: there is no configuration, or it does not fit; the discriminators' file is damaged, or given
             in place of the generator's.
     """
-    found = _generator_state(payload)
-    if found is None:
+    weights = _generator_state(payload)
+    if weights is None:
         if isinstance(payload.get("mpd"), dict) and isinstance(payload.get("msd"), dict):
-            generator = _partner(path, "generator")
+            generator = _partner(path, _GENERATOR_FILE)
             advice = f"give its generator, {generator}" if generator else "its generator is not in the same folder"
             raise CheckpointError(f"{path}: holds HiFi-GAN's discriminators, which cannot infer; {advice}")
         return None
-    weights = _conv1d_tensors(found)
     config, audio, assumed = _description(payload, weights, path=path)
     n_kernels = len(config["resblock_kernel_sizes"])
     networks, ema = {"generator": _with_our_names(weights, n_kernels=n_kernels)}, {}
     if payload.get("gen_ema") is not None:
-        averages = _conv1d_tensors(without_prefix(payload["gen_ema"]))
-        ema["generator"] = _with_our_names(averages, n_kernels=n_kernels)
+        ema["generator"] = _with_our_names(without_prefix(payload["gen_ema"]), n_kernels=n_kernels)
     state = None
-    if training and (source := _partner(path, "discriminators")):
+    if training and (source := _partner(path, _DISCRIMINATORS_FILE)):
         discriminators = read_payload(source)
         try:
             for name in ("mpd", "msd"):
@@ -103,13 +88,12 @@ def _generator_state(payload: dict[str, Any]) -> State | None:
     return None
 
 
-def _partner(path: Path, part: str) -> Path | None:
-    """The file of the other ``part`` that was saved together with ``path``, if it is there."""
-    for pair in _PAIRS:
-        own, other = reversed(pair) if part == "generator" else pair
-        if path.name.startswith(own):
-            found = path.with_name(other + path.name.removeprefix(own))
-            return found if found.is_file() else None
+def _partner(path: Path, prefixes: dict[str, str]) -> Path | None:
+    """The file that was saved together with ``path``, if it is there: the name with another prefix."""
+    for own, other in prefixes.items():
+        found = path.with_name(other + path.name.removeprefix(own))
+        if path.name.startswith(own) and found.is_file():
+            return found
     return None
 
 
@@ -128,40 +112,37 @@ def _description(
             raise CheckpointError(f"{path}: its configuration lacks {', '.join(missing)}")
         config = _network_config(values, weights, source=path, path=path) | {"msd_pooling_padding": 1}
         setup = payload.get("train_setup") or {}
-        recorded = {field: setup[key] for field, key in _NVIDIA_AUDIO.items() if key in setup}
+        recorded = {field: setup[key] for field, key in _NVIDIA_KEYS.items() if key in setup}
         known = {"n_mels": config["n_mel_channels"], "hop_length": prod(config["upsample_rates"])} | recorded
     else:
         source, values = _authors_config(path)
         config = _network_config(values, weights, source=source, path=path) | {"msd_pooling_padding": 2}
-        known = {field: values[key] for field, key in _AUTHORS_AUDIO.items()}
+        known = {field: values[key] for field, key in AUDIO_KEYS.items()}
     try:
         floats = {key: float(known[key]) for key in ("mel_fmin", "mel_fmax") if known.get(key) is not None}
         audio = AudioConfig(**known | floats | _UNRECORDED)
     except (TypeError, ValueError, InputError) as error:
         raise CheckpointError(f"{source}: its audio cannot be read ({error})") from error
-    return config, audio, (*(field for field in _NVIDIA_AUDIO if field not in known), *_UNRECORDED)
+    return config, audio, (*(field for field in _NVIDIA_KEYS if field not in known), *_UNRECORDED)
 
 
 def _authors_config(path: Path) -> tuple[Path, dict[str, Any]]:
     """The configuration in a generator's folder: config.json, or the one JSON file of such a form."""
     expected = path.with_name("config.json")
-    named = expected.is_file()
-    fitting = {}
-    for file in [expected] if named else sorted(path.parent.glob("*.json")):
-        if not named and (not file.is_file() or file.stat().st_size > _LARGEST_CONFIG):
-            continue
+    if expected.is_file():
         try:
-            values = read_json(file)
+            values = read_json(expected)
         except InputError as error:
-            if named:
-                raise CheckpointError(f"{error}; it describes {path.name}") from error
-            continue
-        keys = (*_NETWORK, *_AUTHORS_AUDIO.values())
-        missing = [key for key in keys if not isinstance(values, dict) or key not in values]
-        if named and missing:
-            raise CheckpointError(f"{file}: no configuration of HiFi-GAN, it lacks {', '.join(missing)}")
-        if not missing:
-            fitting[file] = values
+            raise CheckpointError(f"{error}; it describes {path.name}") from error
+        if missing := _missing_keys(values):
+            raise CheckpointError(f"{expected}: no configuration of HiFi-GAN, it lacks {', '.join(missing)}")
+        return expected, values
+    fitting = {}
+    for file in sorted(path.parent.glob("*.json")):
+        if file.is_file() and file.stat().st_size <= _LARGEST_CONFIG:
+            with suppress(InputError):
+                fitting[file] = read_json(file)
+    fitting = {file: values for file, values in fitting.items() if not _missing_keys(values)}
     if len(fitting) == 1:
         return next(iter(fitting.items()))
     names = ", ".join(file.name for file in fitting)
@@ -170,18 +151,22 @@ def _authors_config(path: Path) -> tuple[Path, dict[str, Any]]:
     raise CheckpointError(f"{path}: {problem}; copy {wanted} to {expected}")
 
 
+def _missing_keys(values: Any) -> list[str]:
+    return [key for key in (*_NETWORK, *AUDIO_KEYS.values()) if not isinstance(values, dict) or key not in values]
+
+
 def _network_config(values: dict[str, Any], weights: State, *, source: Path, path: Path) -> dict[str, Any]:
     """The generator's fields of ModelConfig, compared with the weights where these show them."""
     network = {key: values[key] for key in _NETWORK} | {"resblock": str(values["resblock"])}
-    for key in _NETWORK:
-        if key.endswith("s") and not isinstance(network[key], list):
+    for key in _LISTS:
+        if not isinstance(network[key], list):
             raise CheckpointError(f"{source}: {key} is {network[key]!r}, expected a list")
-    first = _convolution(weights, "conv_pre")
+    shapes = {key.removesuffix("_v"): value.shape for key, value in weights.items()}
     n_ups = sum(re.fullmatch(r"ups\.\d+\.bias", key) is not None for key in weights)
     shown = {
         "resblock": "1" if any(".convs1." in key for key in weights) else "2",
-        "upsample_initial_channel": first.size(0),
-        "upsample_kernel_sizes": [_convolution(weights, f"ups.{index}").size(2) for index in range(n_ups)],
+        "upsample_initial_channel": shapes["conv_pre.weight"][0],
+        "upsample_kernel_sizes": [shapes[f"ups.{index}.weight"][2] for index in range(n_ups)],
     }
     differing = [
         f"{key} is {network[key]}, in the weights {value}" for key, value in shown.items() if network[key] != value
@@ -189,40 +174,21 @@ def _network_config(values: dict[str, Any], weights: State, *, source: Path, pat
     if differing:
         name = "its configuration" if source == path else str(source)
         raise CheckpointError(f"{path}: does not fit {name}: {'; '.join(differing)}")
-    return network | {"n_mel_channels": first.size(1)}
+    return network | {"n_mel_channels": shapes["conv_pre.weight"][1]}
 
 
-def _convolution(weights: State, name: str) -> Tensor:
-    """The weight of a convolution, up to the scale of its rows."""
-    return weights[f"{name}.weight_v"] if f"{name}.weight_v" in weights else weights[f"{name}.weight"]
+def _with_our_names(published: State, *, n_kernels: int) -> State:
+    """Residual blocks by stage and kernel, which the authors number consecutively, and all under weight norm.
 
-
-def _conv1d_tensors(state: State) -> State:
-    """Weights without the last dimension of 1 that NVIDIA's first version had, and under weight norm."""
-    tensors: State = {}
-    for key, value in state.items():
-        if value.dim() == 4 and value.size(3) == 1:
-            value = value.squeeze(3)
-        if key.endswith(".weight"):
-            norms = torch.norm_except_dim(value, 2, 0)
-            # Where a complete row is zero, its norm is, and any direction will do but zero.
-            tensors |= {f"{key}_g": norms, f"{key}_v": torch.where(norms == 0, 1.0, value)}
-        else:
-            tensors[key] = value
-    return tensors
-
-
-def _with_our_names(state: State, *, n_kernels: int) -> State:
-    """Residual blocks by stage and kernel, which the authors number consecutively."""
-
-    def renamed(key: str) -> str:
-        found = _FLAT_RESBLOCK.fullmatch(key)
-        if found is None:
-            return key
-        stage, kernel = divmod(int(found[1]), n_kernels)
-        return f"resblocks.{stage}.{kernel}.{found[2]}"
-
-    return {renamed(key): value for key, value in state.items()}
+    NVIDIA's first version had a last dimension of 1.
+    """
+    state = {}
+    for key, value in published.items():
+        if found := _FLAT_RESBLOCK.fullmatch(key):
+            stage, kernel = divmod(int(found[1]), n_kernels)
+            key = f"resblocks.{stage}.{kernel}.{found[2]}"
+        state[key] = value.squeeze(3) if value.dim() == 4 else value
+    return split_weights(state, is_normed=lambda key: key.endswith(".weight"))
 
 
 def _discriminator_config(mpd: State, msd: State) -> dict[str, Any]:
@@ -230,23 +196,17 @@ def _discriminator_config(mpd: State, msd: State) -> dict[str, Any]:
     n_periods = sum(re.fullmatch(r"discriminators\.\d+\.conv_post\.bias", key) is not None for key in mpd)
     if n_periods != len(_PERIODS):
         raise ValueError(f"{n_periods} multi-period discriminators, expected {len(_PERIODS)}")
-    shapes = _shapes(msd)
-    widths = [shape[0] for shape in shapes]
+    periods, scales = (
+        [value.shape for key, value in state.items() if _FIRST_CONVS.fullmatch(key) and _is_parameter(key, value)]
+        for state in (mpd, msd)
+    )
+    widths = [shape[0] for shape in scales]
     return {
         "mpd_periods": list(_PERIODS),
-        "mpd_channels": [shape[0] for shape in _shapes(mpd)],
+        "mpd_channels": [shape[0] for shape in periods],
         "msd_channels": widths,
-        "msd_groups": [before // shape[1] for before, shape in zip([1, *widths], shapes)],
+        "msd_groups": [before // shape[1] for before, shape in zip([1, *widths], scales)],
     }
-
-
-def _shapes(state: State) -> list[torch.Size]:
-    """Shapes (out, in / groups, ...) of the first discriminator's convolutions, but for the last one."""
-    shapes: list[torch.Size] = []
-    while f"discriminators.0.convs.{len(shapes)}.bias" in state:
-        name = f"discriminators.0.convs.{len(shapes)}.weight"
-        shapes.append(state[f"{name}_orig" if f"{name}_orig" in state else f"{name}_v"].shape)
-    return shapes
 
 
 def _training_state(payload: dict[str, Any], networks: dict[str, State]) -> dict[str, Any]:
@@ -258,7 +218,7 @@ def _training_state(payload: dict[str, Any], networks: dict[str, State]) -> dict
     counters = payload.get("train_state") or {"epoch": payload["epoch"], "iters_all": payload["steps"]}
     optimizers, scales, finite_since = {}, {}, {}
     for phase, names in _TRAINED_PARTS.items():
-        parameters = [f"{name}.{key}" for name in names for key in networks[name] if _is_parameter(key, networks[name])]
+        parameters = [f"{n}.{key}" for n in names for key, value in networks[n].items() if _is_parameter(key, value)]
         optimizers[phase] = optimizer_by_name(payload[f"optim_{phase[0]}"], parameters)
         scaler = payload.get(f"scaler_{phase[0]}")
         if scaler:
@@ -271,6 +231,6 @@ def _training_state(payload: dict[str, Any], networks: dict[str, State]) -> dict
     }
 
 
-def _is_parameter(key: str, state: State) -> bool:
+def _is_parameter(key: str, value: Tensor) -> bool:
     """False for the two vectors of spectral norm, which are buffers; one has the name of a weight norm's parameter."""
-    return not (key.endswith(("weight_u", "weight_v")) and f"{key[:-1]}orig" in state)
+    return value.dim() > 1 or not key.endswith(("weight_u", "weight_v"))

@@ -25,10 +25,6 @@ RECIPE = Recipe(
     epochs_per_checkpoint=10,
     keep_milestones=(100, 200, 300, 400),
 )
-# The published ones of NovoGrad; Adam, which squares each gradient element, needs a second one above 0.
-_BETAS, _ADAM_BETAS = (0.95, 0.0), (0.9, 0.999)
-
-
 _DATASET = DatasetSettings(min_duration=0.0, trim_silence=True)  # of inference; the sample rate is the model's
 
 
@@ -54,34 +50,22 @@ class InferenceOptions:
 def add_training_arguments(parser: ArgumentParser) -> None:
     """Add configuration, data and learning-rate schedule; defaults are those of the published recipe."""
     group = parser.add_argument_group("Jasper")
-    group.add_argument(
-        "--model-config",
-        type=Path,
-        default=Path("jasper10x5dr_speedp-online_speca.yaml"),
-        help="YAML file of network, labels, features and augmentation, or the name of one in jasper/configs",
-    )
-    group.add_argument(
-        "--override-config",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="another value for a key of that file, such as input_train.audio_dataset.trim_silence=false; repeatable",
-    )
-    group.add_argument(
-        "--more-training-files",
-        type=Path,
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help="manifests, lists or folders to train on in addition to --training-files",
-    )
-    group.add_argument("--max-duration", type=positive_float, help="s; longer training utterances are left out")
+    published = Path("jasper10x5dr_speedp-online_speca.yaml")
+    text = "YAML file of network, labels, features and augmentation, or the name of one in jasper/configs"
+    group.add_argument("--model-config", type=Path, default=published, help=text)
+    text = "another value for a key of that file, such as input_train.audio_dataset.trim_silence=false; repeatable"
+    group.add_argument("--override-config", action="append", default=[], metavar="KEY=VALUE", help=text)
+    text = "manifests, lists or folders to train on in addition to --training-files"
+    group.add_argument("--more-training-files", type=Path, nargs="+", default=[], metavar="FILE", help=text)
+    text = "leave out training utterances of more seconds; if not given, the value in --model-config"
+    group.add_argument("--max-duration", type=positive_float, help=text)
     group = parser.add_argument_group("learning rate of Jasper")
     group.add_argument("--lr-policy", choices=LR_POLICIES, default="exponential", help="how the learning rate decays")
     group.add_argument("--warmup-epochs", type=non_negative_int, default=2, help="epochs in which it rises")
     group.add_argument("--hold-epochs", type=non_negative_int, default=140, help="epochs in which it then stays")
     group.add_argument("--min-lr", type=non_negative_float, default=1e-5, help="lowest learning rate")
-    group.add_argument("--lr-exp-gamma", type=positive_float, default=0.981, help="exponential policy: factor an epoch")
+    text = "factor of each epoch, for the exponential policy"
+    group.add_argument("--lr-exp-gamma", type=positive_float, default=0.981, help=text)
 
 
 def parse_training(args: argparse.Namespace) -> TrainingSetup:
@@ -92,10 +76,9 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
         InputError: the file is missing, or has a key or value that it must not have.
     """
     for field in fields(AudioConfig):
-        name = "n_mel_channels" if field.name == "n_mels" else field.name
-        if hasattr(args, name):  # these options have no default
+        if hasattr(args, field.name):  # these options have no default
             raise OptionError(
-                f"{option_of(name)} is for mel-spectrograms of other models; Jasper's features are described "
+                f"{option_of(field.name)} is for mel-spectrograms of other models; Jasper's features are described "
                 "in --model-config, see also --override-config"
             )
     overrides = list(args.override_config)
@@ -112,13 +95,14 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
         min_lr=args.min_lr,
         gamma=args.lr_exp_gamma,
     )
+    # The published ones of NovoGrad; Adam, which squares each gradient element, needs a second one above 0.
+    betas = (0.95, 0.0) if args.optimizer == "novograd" else (0.9, 0.999)
+    more = tuple(args.more_training_files)
     return TrainingSetup(
-        options=TrainingOptions(
-            settings, args.model_config, args.dataset_path, tuple(args.more_training_files), args.seed
-        ),
+        options=TrainingOptions(settings, args.model_config, args.dataset_path, more, args.seed),
         audio=settings.model.features.audio,
         text=None,
-        optimization=Optimization(schedule, betas=_BETAS if args.optimizer == "novograd" else _ADAM_BETAS, eps=1e-8),
+        optimization=Optimization(schedule, betas=betas, eps=1e-8),
         same_shapes=settings.train.audio_dataset.pad_to_max_duration,
     )
 
@@ -145,24 +129,16 @@ def add_inference_arguments(parser: ArgumentParser) -> None:
     """Add how recordings and their transcripts are prepared."""
     group = parser.add_argument_group("Jasper")
     group.add_argument("--max-utterances", type=non_negative_int, default=0, help="transcribe so many; 0: all")
-    group.add_argument(
-        "--trim-silence",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="leave out both ends as far as they are 60 dB below the loudest part",
-    )
-    group.add_argument(
-        "--normalize-transcripts",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="bring references into the model's form: lower case, numbers in words, no punctuation",
-    )
-    group.add_argument(
-        "--pad-leading",
-        type=non_negative_int,
-        default=0,
-        help="frames of silence before each recording; published inference had 16, training has none",
-    )
+    for option, text in (
+        ("--trim-silence", "leave out both ends as far as they are 60 dB below the loudest part"),
+        (
+            "--normalize-transcripts",
+            "bring references into the model's form: lower case, numbers in words, no punctuation",
+        ),
+    ):
+        group.add_argument(option, action=argparse.BooleanOptionalAction, default=True, help=text)
+    text = "frames of silence before each recording; published inference had 16, training has none"
+    group.add_argument("--pad-leading", type=non_negative_int, default=0, help=text)
 
 
 def parse_inference(args: argparse.Namespace) -> InferenceOptions:

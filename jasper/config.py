@@ -170,9 +170,10 @@ class _Perturbation:
 
     p: float = 0.1  # probability that an utterance is changed
     rng: None = None  # in published files, without a meaning
+    _above = -math.inf  # what the ends of its range must be above
 
     def __post_init__(self) -> None:
-        check_ranges(self, above=0 if isinstance(self, SpeedPerturbation) else -math.inf)
+        check_ranges(self, above=self._above)
         if not 0 <= self.p <= 1:
             raise InputError(f"p {self.p}: expected a probability, from 0 to 1")
 
@@ -184,6 +185,7 @@ class SpeedPerturbation(_Perturbation):
     min_rate: float = 0.85
     max_rate: float = 1.15
     discrete: bool = False  # one of min_rate, 1 and max_rate; else any between them
+    _above = 0
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,9 @@ class JasperDataset:
         self._augmentation: Augmentation = settings.filterbank_features
         self._model = model
         self._seed = seed
+        self._padded_length: int | None = None  # samples of every batch; None: of its longest utterance
+        if self._dataset.pad_to_max_duration:
+            self._padded_length = round(self._dataset.max_duration * self._dataset.sample_rate)
         self._entries = select_entries(sources, folder=folder, settings=self._dataset)
         self.lengths = [round(entry.duration * self._dataset.sample_rate) for entry in self._entries]  # samples
         labels = Labels(model.labels)
@@ -117,12 +120,6 @@ class JasperDataset:
             hop_length=self._model.features.hop_length,
             draws=torch.stack(draws) if draws else None,
         )
-
-    @property
-    def _padded_length(self) -> int | None:
-        """Samples that every batch is padded to; None: those of its longest utterance."""
-        dataset = self._dataset
-        return round(dataset.max_duration * dataset.sample_rate) if dataset.pad_to_max_duration else None
 
     def _encode(self, entry: Entry, labels: Labels) -> Tensor:
         transcript = entry.normalized(self._dataset, self._model.labels)

@@ -13,12 +13,6 @@ from jasper.config import FeatureConfig
 
 FLOOR = 1e-20  # added to the power before its logarithm
 STD_FLOOR = 1e-5  # added to the deviation that features are divided by
-_WINDOWS = {
-    "hann": torch.hann_window,
-    "hamming": torch.hamming_window,
-    "blackman": torch.blackman_window,
-    "bartlett": torch.bartlett_window,
-}
 
 
 @dataclass(frozen=True)
@@ -50,8 +44,9 @@ class FeatureExtractor(nn.Module):
         basis = mel_filters(
             sr=config.sample_rate, n_fft=n_fft, n_mels=config.n_filt, fmin=config.lowfreq, fmax=config.highfreq
         )
-        make_window = _WINDOWS.get(config.window)
-        window = torch.ones(win_length) if make_window is None else make_window(win_length, periodic=False)
+        window = torch.ones(win_length)
+        if config.window != "none":
+            window = getattr(torch, f"{config.window}_window")(win_length, periodic=False)
         self.register_buffer("mel_basis", torch.from_numpy(basis), persistent=False)
         self.register_buffer("window", window, persistent=False)
 

@@ -45,13 +45,13 @@ class JasperObjective(Objective):
 
     def evaluate(self, networks: Networks, batch: JasperBatch) -> dict[str, Term]:
         network, _, out = self._forward(networks, batch)
-        errors = error_counts(_references(network, batch), network.decode(out))
         loss = ctc_losses(out, batch, blank=network.labels.blank).sum()
-        rates = {"wer": (errors.word_errors, errors.n_words), "cer": (errors.char_errors, errors.n_chars)}
-        terms = {
-            name: Term(loss.new_tensor(100.0 * total), loss.new_tensor(count)) for name, (total, count) in rates.items()
+        errors = error_counts(_references(network, batch), network.decode(out))
+        return {
+            "ctc_loss": Term(loss, self.counts("jasper", batch)["ctc_loss"]),
+            "wer": Term(loss.new_tensor(100.0 * errors.word_errors), loss.new_tensor(errors.n_words)),
+            "cer": Term(loss.new_tensor(100.0 * errors.char_errors), loss.new_tensor(errors.n_chars)),
         }
-        return {"ctc_loss": Term(loss, self.counts("jasper", batch)["ctc_loss"])} | terms
 
     def examples(self, networks: Networks, batch: JasperBatch) -> list[Example]:
         network, inputs, out = self._forward(networks, batch)

@@ -152,18 +152,17 @@ def _entry(item: Any, folder: Path, *, where: str) -> Entry:
         if not isinstance(name, str) or not name:
             raise InputError(f"{where}: {_short(file)} among its files, {_WANTED}")
         check_path(name, where=where, anywhere=True)
-        found.append((folder / name, _positive(file, "speed", where=where) or 1.0))
-    paths = [
-        path for path, _ in sorted(found, key=lambda one: one[1] != 1)
-    ]  # the original first, others in their order
-    return Entry(tuple(paths), transcript, where, _positive(item, "original_duration", where=where) or 0.0)
+        found.append((folder / name, _positive(file, "speed", default=1.0, where=where)))
+    found.sort(key=lambda one: one[1] != 1)  # the original first, others in their order
+    duration = _positive(item, "original_duration", default=0.0, where=where)
+    return Entry(tuple(path for path, _ in found), transcript, where, duration)
 
 
-def _positive(values: dict[str, Any], name: str, *, where: str) -> float | None:
-    """A number above 0, or None where there is none."""
+def _positive(values: dict[str, Any], name: str, *, default: float, where: str) -> float:
+    """A number above 0, ``default`` where there is none."""
     value = values.get(name)
     if value is None:
-        return None
+        return default
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         raise InputError(f"{where}: {name} is {_short(value)}, expected a number above 0")
     return float(value)

@@ -1,7 +1,7 @@
 """Jasper: blocks of convolutions over time with dense residual connections, and a classifier of each frame."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -14,13 +14,8 @@ from jasper.config import BlockConfig, ModelConfig
 from jasper.features import FeatureExtractor
 from jasper.text import Labels, normalize_transcript
 
-_NORM_EPS = 1e-3
-_NORM_MOMENTUM = 0.1
-_ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
-    "hardtanh": lambda: nn.Hardtanh(inplace=True),
-    "relu": lambda: nn.ReLU(inplace=True),
-    "selu": lambda: nn.SELU(inplace=True),
-}
+_ACTIVATIONS = {"hardtanh": nn.Hardtanh, "relu": nn.ReLU, "selu": nn.SELU}
+_norm = partial(nn.BatchNorm2d, eps=1e-3, momentum=0.1)
 
 
 @dataclass(frozen=True)
@@ -69,12 +64,12 @@ class Block(nn.Module):
             # Numbered as published: activation and dropout follow all but the last pair here.
             self.conv.extend([conv, _norm(config.filters)])
             if index < config.repeat - 1:
-                self.conv.extend([_ACTIVATIONS[activation](), Dropout(config.dropout)])
+                self.conv.extend([_ACTIVATIONS[activation](inplace=True), Dropout(config.dropout)])
         self.res = nn.ModuleList(
             nn.Sequential(RowConv(channels, config.filters, 1, bias=False), _norm(config.filters))
             for channels in inputs
         )
-        self.out = nn.Sequential(_ACTIVATIONS[activation](), Dropout(config.dropout))
+        self.out = nn.Sequential(_ACTIVATIONS[activation](inplace=True), Dropout(config.dropout))
 
     def forward(self, inputs: list[Tensor], lengths: Tensor, *, masks: bool) -> tuple[Tensor, Tensor]:
         """inputs (B, C, 1, F) each, 0 past the ends if ``masks`` -> (B, filters, 1, F), lengths (B,) after.
@@ -212,10 +207,6 @@ def masked(x: Tensor, lengths: Tensor) -> Tensor:
     if lengths.device.type == "cpu" and not torch.compiler.is_compiling() and bool((lengths >= x.size(3)).all()):
         return x
     return x.masked_fill(~mask_from_lengths(lengths, x.size(3))[:, None, None], 0.0)
-
-
-def _norm(n_channels: int) -> nn.BatchNorm2d:
-    return nn.BatchNorm2d(n_channels, eps=_NORM_EPS, momentum=_NORM_MOMENTUM)
 
 
 @torch.no_grad()

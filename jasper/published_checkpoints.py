@@ -1,6 +1,7 @@
 """Published checkpoints of Jasper, including those of its first version, whose keys have other names."""
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from common.errors import CheckpointError
 from jasper.config import LABELS
 
 State = dict[str, Tensor]
-_RENAMED = {"jasper_encoder.encoder.": "encoder.layers.", "jasper_decoder.decoder_layers.": "decoder.layers."}
+_FIRST_NAMES = re.compile(r"^jasper_(?:encoder|decoder)\.(encoder|decoder)(?:_layers)?\.")  # of the first version
 _DROPPED = ("acoustic_model.", "audio_preprocessor.")  # in the first version: not part of the network
 _LAYER = re.compile(r"encoder\.layers\.(\d+)\.(conv|res)\.(\d+)\.(?:(\d+)\.)?weight")
 _BUFFERS = ("running_mean", "running_var", "num_batches_tracked")  # of batch norm, by the end of their keys
@@ -60,39 +61,34 @@ def _read(payload: dict[str, Any], *, training: bool) -> Checkpoint:
 
 
 def _renamed(given: State) -> State:
+    """The weights under their names in the later version, as float32."""
     state = {}
     for key, value in without_prefix(given).items():
-        if key.startswith(_DROPPED):
-            continue
-        for old, new in _RENAMED.items():
-            if key.startswith(old):
-                key = new + key.removeprefix(old)
-        state[key] = value.float() if value.is_floating_point() else value
+        if not key.startswith(_DROPPED):
+            name = _FIRST_NAMES.sub(lambda found: f"{found[1]}.layers.", key)
+            state[name] = value.float() if value.is_floating_point() else value
     return state
 
 
 def _config(state: State, n_mels: int) -> dict[str, Any]:
-    if state["decoder.layers.0.weight"].size(0) != _N_CLASSES:
-        raise ValueError(f"{state['decoder.layers.0.weight'].size(0)} classes, expected {_N_CLASSES}")
+    if (n_classes := state["decoder.layers.0.weight"].size(0)) != _N_CLASSES:
+        raise ValueError(f"{n_classes} classes, expected {_N_CLASSES}")
     convs: dict[int, list[Tensor]] = {}
-    n_residuals: dict[int, int] = {}
+    residuals: Counter[int] = Counter()
     for key, weight in state.items():
         found = _LAYER.fullmatch(key)
-        if found is None or weight.dim() != 3:
-            continue
-        block, part = int(found[1]), found[2]
-        if part == "conv":
-            convs.setdefault(block, []).append(weight)
-        else:
-            n_residuals[block] = n_residuals.get(block, 0) + 1
-    last_residual = max(n_residuals, default=-1)
-    is_dense = any(count > 1 for count in n_residuals.values())
+        if found is not None and weight.dim() == 3:
+            if found[2] == "conv":
+                convs.setdefault(int(found[1]), []).append(weight)
+            else:
+                residuals[int(found[1])] += 1
+    last_residual = max(residuals, default=-1)
+    is_dense = max(residuals.values(), default=0) > 1
     blocks = []
     for block, weights in sorted(convs.items()):
         filters, _, kernel_size = weights[0].shape
         # As published, the first block halves the frames, and the first of those after the residual ones is dilated.
         is_dilated = block == last_residual + 1 and 0 < block < len(convs) - 1
-        dropout = 0.4 if block > last_residual >= 0 else 0.3 if filters >= 640 else 0.2
         blocks.append(
             {
                 "filters": filters,
@@ -100,9 +96,9 @@ def _config(state: State, n_mels: int) -> dict[str, Any]:
                 "kernel_size": kernel_size,
                 "stride": 2 if block == 0 else 1,
                 "dilation": 2 if is_dilated else 1,
-                "dropout": dropout,
-                "residual": block in n_residuals,
-                "residual_dense": block in n_residuals and is_dense,
+                "dropout": 0.4 if block > last_residual >= 0 else 0.3 if filters >= 640 else 0.2,
+                "residual": block in residuals,
+                "residual_dense": block in residuals and is_dense,
             }
         )
     return {"blocks": blocks, "labels": list(LABELS), "features": {"n_filt": n_mels}}

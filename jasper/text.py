@@ -4,15 +4,12 @@ import re
 import string
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from unidecode import unidecode
 
 from common.text.cleaners import collapse_spaces
 from common.text.normalization.published.abbreviations import ABBREVIATIONS
-
-if TYPE_CHECKING:
-    import inflect
 
 # In the original's own table; Unidecode gives the same for the rest of it.
 _TRANSLITERATED = str.maketrans({"€": "e", "£": ""})
@@ -66,7 +63,7 @@ def _with_numbers(text: str) -> str:
     text = _COMMAS.sub(lambda match: match[0].replace(",", ""), text)
     text = _DOLLARS.sub(_amount, text)
     text = _DECIMAL.sub(r"\1 point \2", text)
-    text = _ORDINAL.sub(_ordinal, text)
+    text = _ORDINAL.sub(lambda match: match[0] if len(match[0]) > _MOST_DIGITS else _in_words(match[0]), text)
     return _NUMBER.sub(lambda match: _number(match[0]), text)
 
 
@@ -78,10 +75,6 @@ def _amount(match: re.Match) -> str:
     units = [(int(part or 0), name) for part, name in zip(parts, ("dollar", "cent"))]
     spoken = [f"{number} {name}{'' if number == 1 else 's'}" for number, name in units if number]
     return ", ".join(spoken) or "zero dollars"
-
-
-def _ordinal(match: re.Match) -> str:
-    return match[0] if len(match[0]) > _MOST_DIGITS else _in_words(match[0])
 
 
 @lru_cache(maxsize=65536)
@@ -104,8 +97,7 @@ def _in_words(number: str, **options: Any) -> str:
 
 
 @lru_cache(maxsize=1)
-def _engine() -> "inflect.engine":
-    # Imported here: it takes seconds, which only transcripts with numbers need.
-    import inflect
+def _engine() -> Any:
+    import inflect  # takes seconds, which only transcripts with numbers need
 
     return inflect.engine()

@@ -87,6 +87,4 @@ def draw_speed(settings: SpeedPerturbation, random: Generator) -> float:
 def shift(wave: Tensor, n_samples: int) -> Tensor:
     """(T,) moved to the left by ``n_samples``, or to the right if negative, and padded with zeros."""
     n_samples = max(min(n_samples, len(wave)), -len(wave))
-    if n_samples >= 0:
-        return F.pad(wave[n_samples:], (0, n_samples))
-    return F.pad(wave[:n_samples], (-n_samples, 0))
+    return F.pad(wave, (-n_samples, n_samples))  # a negative width cuts off

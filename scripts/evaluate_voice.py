@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from common.cli import precision_from_args, run
-from common.evaluation.arguments import build_parser, facts_of, list_options, open_models, settings_of
+from common.evaluation.arguments import build_parser, facts_and_settings, open_models
 from common.evaluation.evaluator import Evaluator, run_evaluation
 from common.evaluation.items import read_items
-from common.evaluation.results import EvaluationFolder
 from common.recognition.recognizer import load_recognizer
 from common.synthesis.arguments import parse_model_options
 from common.synthesis.synthesizer import Synthesizer
@@ -28,19 +27,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     precision = precision_from_args(args)
     models = open_models(args, parser)
     precision.prepare_process()
-    generator, recognizer = models.generator, None
-    options = parse_model_options(args, generator.spec)
-    voice = load_voice(generator, options, precision=precision, unknown_symbols=args.unknown_symbols)
-    items = read_items(list_options(args, models), voice)
+    generator = models["generator"]
+    options = {role: parse_model_options(args, one.spec) for role, one in models.items() if role != "recognizer"}
+    voice = load_voice(generator, options["generator"], precision=precision, unknown_symbols=args.unknown_symbols)
+    items = read_items(
+        args.list,
+        voice,
+        dataset_path=args.dataset_path,
+        recordings=args.recordings,
+        transcripts=args.transcripts,
+        reader=args.reader,
+        speaker=args.speaker,
+        seed=None if args.p_arpabet is None else args.seed,
+        needs_words="recognizer" in models,
+    )
     vocoder: Vocoder = GriffinLimVocoder(voice.audio, seed=args.seed, n_iter=args.griffin_lim_iters)
-    if models.vocoder is not None:
-        options = parse_model_options(args, models.vocoder.spec)
-        strength = args.denoising_strength
+    if "vocoder" in models:
         vocoder = load_vocoder(
-            models.vocoder, options, precision=precision, seed=args.seed, denoising_strength=strength
+            models["vocoder"],
+            options["vocoder"],
+            precision=precision,
+            seed=args.seed,
+            denoising_strength=args.denoising_strength,
         )
-    if models.recognizer is not None:
-        recognizer = load_recognizer(models.recognizer, precision=precision)
+    recognizer = load_recognizer(models["recognizer"], precision=precision) if "recognizer" in models else None
     synthesizer = Synthesizer(
         generator=voice.network,
         vocoder=vocoder,
@@ -49,10 +59,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         device=precision.device,
         autocast=precision.autocast,
     )
-    evaluator = Evaluator(synthesizer, voice.audio, EvaluationFolder(args.output), recognizer=recognizer)
-    return run_evaluation(
-        items, evaluator, settings=settings_of(args, models), facts=facts_of(args, models), fresh=args.fresh
-    )
+    evaluator = Evaluator(synthesizer, voice.audio, args.output, recognizer=recognizer)
+    facts, settings = facts_and_settings(args, models)
+    return run_evaluation(items, evaluator, settings=settings, facts=facts, fresh=args.fresh)
 
 
 if __name__ == "__main__":

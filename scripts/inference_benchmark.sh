@@ -80,7 +80,7 @@ measure_recognition() {
     local duration batch_size precision data manifest checkpoint="$JASPER"
     if [ -z "$JASPER" ]; then
         checkpoint="$OUTPUT_DIR/weights/Jasper_random.pt"
-        run_or_print "$PYTHON" -m scripts.benchmarks.random_recognizer "$OUTPUT_DIR/weights" --count 1 \
+        run_or_print "$PYTHON" -m scripts.benchmarks.random_models "$OUTPUT_DIR/weights" --model Jasper --count 1 \
             --model-config "$MODEL_CONFIG"
     fi
     for duration in $MAX_DURATION_SEQ; do
@@ -88,7 +88,7 @@ measure_recognition() {
             data="$DATASET_PATH" manifest="$MANIFEST"
             if [ ! -e "$MANIFEST" ]; then
                 data="$OUTPUT_DIR/noise_${duration}s" manifest="$OUTPUT_DIR/noise_${duration}s/list.txt"
-                run_or_print "$PYTHON" -m scripts.benchmarks.random_recognizer "$data" --no-checkpoint --all-longest \
+                run_or_print "$PYTHON" -m scripts.benchmarks.random_models "$data" --model Jasper --no-checkpoint --all-longest \
                     --count "$batch_size" --max-duration "$duration" --model-config "$MODEL_CONFIG"
             fi
             for precision in "${precisions[@]}"; do
@@ -108,7 +108,7 @@ measure_synthesis() {
         [[ "${!name}" = random-* ]] || continue
         kind=${!name#random-}
         largest=$(tr ' ' '\n' <<<"$BS_SEQUENCE" | sort -n | tail -n 1)
-        run_or_print "$PYTHON" -m scripts.benchmarks.random_vocoder "$kind" "$OUTPUT_DIR" --model "$model" \
+        run_or_print "$PYTHON" -m scripts.benchmarks.random_models "$OUTPUT_DIR" --model "$model" --kind "$kind" \
             --count "$largest"
         printf -v "$name" %s "$OUTPUT_DIR/${model}_$kind.pt"
         [ -n "$FASTPITCH$TACOTRON2$PHRASES" ] || PHRASES="$OUTPUT_DIR/random_mels.tsv"

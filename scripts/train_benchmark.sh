@@ -83,7 +83,7 @@ make_noise() {
     DATASET_PATH="$OUTPUT_DIR/noise"
     TRAIN_MANIFEST="$DATASET_PATH/list.txt" VAL_MANIFEST="$DATASET_PATH/list.txt"
     echo "LibriSpeech is not here: training on $SEQUENCES recordings of noise" >&2
-    making=("$PYTHON" -m scripts.benchmarks.random_recognizer "$DATASET_PATH" --no-checkpoint --count "$SEQUENCES")
+    making=("$PYTHON" -m scripts.benchmarks.random_models "$DATASET_PATH" --model Jasper --no-checkpoint --count "$SEQUENCES")
     [ -z "$MAX_DURATION" ] || making+=(--max-duration "$MAX_DURATION")
     run_or_print "${making[@]}" --model-config "$MODEL_CONFIG"
 }

@@ -5,9 +5,8 @@ from tacotron2 import arg_parser
 from tacotron2.config import ModelConfig
 from tacotron2.data_function import build_dataset, teacher_forced_dataset
 from tacotron2.loss_function import build_objective
-from tacotron2.model import build_networks
+from tacotron2.model import build_networks, teach
 from tacotron2.published_checkpoints import read_published
-from tacotron2.teacher import Tacotron2Teacher
 
 MODEL = ModelSpec(
     name="Tacotron2",
@@ -27,7 +26,7 @@ MODEL = ModelSpec(
         controls=arg_parser.controls,
         add_arguments=arg_parser.add_inference_arguments,
         not_compilable="Tacotron2's decoder, one frame after the other, cannot be compiled",
-        teacher=Tacotron2Teacher,
+        teacher=teach,
         teacher_forced_dataset=teacher_forced_dataset,
     ),
     read_published=read_published,

@@ -1,14 +1,14 @@
 """Tacotron 2's options on the command line, for training and for inference."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from torch import nn
 
 from common.audio.arguments import audio_config_from_args, features_config
-from common.cli import non_negative_float, non_negative_int, positive_float, positive_int
+from common.cli import non_negative_float, non_negative_int, option_of, positive_float, positive_int
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
 from common.synthesis.controls import Controls
@@ -26,7 +26,6 @@ RECIPE = Recipe(
     weight_decay=1e-6,
     grad_clip_thresh=1.0,
 )
-_DEFAULTS = ModelConfig()
 _FACTOR, _AMP_FACTOR = 0.1, 0.3  # of the learning rate at each annealing step
 _ARCHITECTURE = {  # field of ModelConfig -> what its option says
     "symbols_embedding_dim": "channels of a symbol",
@@ -46,6 +45,25 @@ _ARCHITECTURE = {  # field of ModelConfig -> what its option says
     "postnet_embedding_dim": "channels of the postnet",
     "postnet_kernel_size": "kernel size of the postnet's convolutions",
     "postnet_n_convolutions": "convolutions of the postnet",
+}
+_MASKING = {  # field of ModelConfig -> what its option says
+    "mask_padding": "leave padding out of the loss; published models were trained with --no-mask-padding",
+    "mask_convolutions": "hide padding from convolutions and batch norm, so that an utterance does not depend on its "
+    "batch",
+}
+_ATTENTION: dict[str, tuple[Callable[[str], float], str]] = {  # field of TrainingOptions -> what its option says
+    "attention_warning_epochs": (
+        non_negative_int,
+        "warn once if attention has not formed after so many epochs; 0: never",
+    ),
+    "guided_attention_weight": (
+        non_negative_float,
+        "weight of a loss that pulls attention to the diagonal, for little data or time; 0: none, as published",
+    ),
+    "guided_attention_sigma": (
+        positive_float,
+        "distance from the diagonal that is not penalized, as a fraction of the text",
+    ),
 }
 
 
@@ -75,13 +93,13 @@ class InferenceOptions:
 def add_training_arguments(parser: argparse.ArgumentParser) -> None:
     """Add text, architecture, decoding and schedule; defaults are the published model's and recipe's."""
     add_text_arguments(parser)
-    group = parser.add_argument_group("Tacotron 2")
-    group.add_argument(
+    add = parser.add_argument_group("Tacotron 2").add_argument
+    add(
         "--load-mel-from-disk",
         action="store_true",
         help="lists hold mels, as extract_mels.py writes them, instead of recordings",
     )
-    group.add_argument(
+    add(
         "--anneal-steps",
         type=non_negative_int,
         nargs="*",
@@ -89,58 +107,31 @@ def add_training_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="EPOCHS",
         help="epochs after each of which the learning rate falls",
     )
-    group.add_argument(
+    add(
         "--anneal-factor",
         type=positive_float,
         help=f"of the learning rate then; {_AMP_FACTOR} alternates between 0.3 and 0.1 of the last power of ten "
         f"(default: {_FACTOR}, with --amp {_AMP_FACTOR})",
     )
-    group.add_argument(
-        "--mask-padding",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="leave padding out of the loss; published models were trained with --no-mask-padding",
-    )
-    group.add_argument(
-        "--mask-convolutions",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="hide padding from convolutions and batch norm, so that an utterance does not depend on its batch",
-    )
-    group.add_argument(
-        "--attention-warning-epochs",
-        type=non_negative_int,
-        default=50,
-        help="warn once if attention has not formed after so many epochs; 0: never",
-    )
-    group.add_argument(
-        "--guided-attention-weight",
-        type=non_negative_float,
-        default=0.0,
-        help="weight of a loss that pulls attention to the diagonal, for little data or time; 0: none, as published",
-    )
-    group.add_argument(
-        "--guided-attention-sigma",
-        type=positive_float,
-        default=0.2,
-        help="distance from the diagonal that is not penalized, as a fraction of the text",
-    )
-    group.add_argument(
+    for field, description in _MASKING.items():
+        add(option_of(field), action=argparse.BooleanOptionalAction, default=True, help=description)
+    for field, (kind, description) in _ATTENTION.items():
+        add(option_of(field), type=kind, default=getattr(TrainingOptions, field), help=description)
+    add(
         "--disable-uniform-initialize-bn-weight",
         action="store_true",
         help="start batch norm's weights at 1 instead of random numbers between 0 and 1",
     )
-    _add_architecture_arguments(parser.add_argument_group("architecture of Tacotron 2"))
-
-
-def _add_architecture_arguments(group: argparse._ArgumentGroup) -> None:
+    add = parser.add_argument_group("architecture of Tacotron 2").add_argument
     for field, description in _ARCHITECTURE.items():
-        default = getattr(_DEFAULTS, field)
-        kind = positive_int if isinstance(default, int) else float
-        group.add_argument("--" + field.replace("_", "-"), type=kind, default=default, help=description)
-    group.add_argument(
-        "--decoder-no-early-stopping", action="store_true", help="always decode --max-decoder-steps frames"
-    )
+        default = getattr(ModelConfig, field)
+        add(
+            option_of(field),
+            type=positive_int if isinstance(default, int) else float,
+            default=default,
+            help=description,
+        )
+    add("--decoder-no-early-stopping", action="store_true", help="always decode --max-decoder-steps frames")
 
 
 def parse_training(args: argparse.Namespace) -> TrainingSetup:
@@ -150,11 +141,9 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
         OptionError: an option is out of range, or two do not fit together.
     """
     base = features_config(args.dataset_path / "mels") if args.load_mel_from_disk else None
-    factor = args.anneal_factor
-    if factor is None:
-        factor = _AMP_FACTOR if args.amp else _FACTOR
+    factor = args.anneal_factor or (_AMP_FACTOR if args.amp else _FACTOR)
     schedule = annealing_schedule(args.learning_rate, steps=args.anneal_steps, factor=factor)
-    names = {field.name for field in fields(ModelConfig)} & vars(args).keys() - {"n_mel_channels"}
+    names = {field.name for field in fields(ModelConfig)} & vars(args).keys()
     same = {field.name for field in fields(TrainingOptions)} & vars(args).keys()
     options = TrainingOptions(
         **{name: getattr(args, name) for name in same},

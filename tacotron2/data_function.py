@@ -18,12 +18,9 @@ from common.data.transcripts import Transcripts
 from common.errors import InputError
 from tacotron2.arg_parser import TrainingOptions
 
-_OTHER_SUFFIX = {  # column to read -> suffix that the other kind of list has, and what is wrong then
-    "wav": (".pt", "a list of mels; add --load-mel-from-disk"),
-    "mel": (
-        ".wav",
-        "a list of recordings; leave out --load-mel-from-disk, or give the list that extract_mels.py wrote",
-    ),
+_OTHER_LIST = {  # column to read -> suffix that the other kind of list has, and what is wrong then
+    "wav": (".pt", "mels; add --load-mel-from-disk"),
+    "mel": (".wav", "recordings; leave out --load-mel-from-disk, or give the list that extract_mels.py wrote"),
 }
 
 
@@ -48,12 +45,7 @@ class Tacotron2Batch(Batch):
 
     def teacher_forcing(self) -> dict[str, Any]:
         """Arguments of ``Tacotron2.forward``."""
-        return {
-            "tokens": self.tokens,
-            "token_lengths": self.token_lengths,
-            "mels": self.mels,
-            "mel_lengths": self.mel_lengths,
-        }
+        return {name: value for name, value in vars(self).items() if name != "names"}
 
 
 @dataclass(frozen=True)
@@ -101,11 +93,7 @@ class Tacotron2Dataset:
         return len(self._entries)
 
     def __getitem__(self, index: int) -> Tacotron2Utterance:
-        """Load and check one utterance.
-
-        Raises:
-            InputError: a file is missing or broken.
-        """
+        """Load and check one utterance; raises InputError for a missing or broken file."""
         return self._load(index, self._tokens[index])
 
     def draw(self, index: int, *, epoch: int) -> Tacotron2Utterance:
@@ -168,8 +156,8 @@ def teacher_forced_dataset(
 def _read_list(path: Path, column: str) -> list[FilelistEntry]:
     """The list's entries with ``column`` and text, whatever else it has; raises InputError."""
     first = first_fields(path)
-    suffix, problem = _OTHER_SUFFIX[column]
+    suffix, problem = _OTHER_LIST[column]
     if first[0].endswith(suffix):
-        raise InputError(f"{path}: {problem}")
+        raise InputError(f"{path}: a list of {problem}")
     features = [name for name, value in zip(("durations", "pitch"), first[1:]) if value.endswith(".pt")]
     return read_filelist(path, columns=(column, *features, "text"), optional=("speaker",))

@@ -109,7 +109,10 @@ def generate(
     outputs: list[Tensor] = []
     alignments: list[Tensor] = []
     with torch.autocast(memory.device.type, enabled=False):
-        advance = _record(steps) if on_gpu and use_graph else steps.advance
+        advance: Callable[[], object] = steps.advance
+        if on_gpu and use_graph:
+            advance = CudaGraphRecorder()(steps.advance)[0].replay
+            steps.reset()
         for start in range(0, max_steps, MASK_CHUNK):
             steps.begin_chunk(masks if start == 0 else draw_masks())
             taken = 0
@@ -134,10 +137,3 @@ def generate(
         alignments=torch.cat(alignments)[:n_steps].transpose(0, 1),
     )
     return Generated(decoded, steps.lengths + steps.fired, steps.lengths.clamp(min=1), steps.fired)
-
-
-def _record(steps: _Steps) -> Callable[[], object]:
-    """A step recorded as a CUDA graph: what replays it."""
-    graph, _ = CudaGraphRecorder()(steps.advance)
-    steps.reset()
-    return graph.replay

@@ -1,5 +1,7 @@
 """Tacotron 2: text to mel-spectrogram with attention (Shen et al. 2018), with dropout in place of zoneout."""
 
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -11,7 +13,7 @@ from common.nn.layers import mask_from_lengths
 from common.synthesis.controls import Controls, MelOutput
 from common.text.front_end import TextFrontEnd
 from tacotron2.config import ModelConfig
-from tacotron2.data_function import Tacotron2Batch
+from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset, Tacotron2Utterance
 from tacotron2.decoder import Decoder, PrenetMasks
 from tacotron2.encoder import Encoder, Postnet
 from tacotron2.generation import DrawMasks, generate
@@ -91,25 +93,26 @@ class Tacotron2(nn.Module):
             return None
         return PrenetMasks(self.config.prenet_dim, seed=seed).first(n_steps, self.embedding.weight.device)
 
-    def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
+    @torch.no_grad()
+    def infer(
+        self,
+        tokens: Tensor,
+        lengths: Tensor,
+        controls: Controls | None = None,
+        *,
+        draw_masks: DrawMasks | None = None,
+    ) -> MelOutput:
         """Mels of tokens (B, L) with ``lengths`` (B,), independent of what else is in the batch.
 
-        ``MelOutput.finished`` is False for an utterance that was cut at ``max_decoder_steps``.
+        ``MelOutput.finished`` is False for an utterance that was cut at ``max_decoder_steps``. ``draw_masks`` replaces
+        the dropout factors of the prenet, which come from the seed of ``controls``.
 
         Raises:
             InputError: a control is out of range.
         """
-        controls = Controls() if controls is None else controls
-        device = tokens.device
-        masks = PrenetMasks(self.config.prenet_dim, seed=controls.seed)
-        return self.infer_with_masks(tokens, lengths, controls=controls, draw_masks=lambda: masks.draw(device))
-
-    @torch.no_grad()
-    def infer_with_masks(
-        self, tokens: Tensor, lengths: Tensor, *, controls: Controls, draw_masks: DrawMasks
-    ) -> MelOutput:
-        """`infer` with given dropout factors of the prenet."""
-        config = self.config
+        config, controls = self.config, controls or Controls()
+        if draw_masks is None:
+            draw_masks = functools.partial(PrenetMasks(config.prenet_dim, seed=controls.seed).draw, tokens.device)
         max_steps = config.max_decoder_steps if controls.max_decoder_steps is None else controls.max_decoder_steps
         threshold = config.gate_threshold if controls.gate_threshold is None else controls.gate_threshold
         if max_steps < 1:
@@ -159,6 +162,13 @@ def build_networks(
                 f"the model reads {config.n_symbols} symbols, symbol set {text.symbol_set} has {n_symbols}"
             )
     return {"tacotron2": Tacotron2(config)}
+
+
+@torch.inference_mode()
+def teach(network: Tacotron2, tokens: Sequence[Tensor], mels: Sequence[Tensor]) -> MelOutput:
+    """`Tacotron2.teacher_forced` of utterances, tokens (L,) and mels (n_mels, F), in evaluation mode."""
+    items = [Tacotron2Utterance(str(row), *pair) for row, pair in enumerate(zip(tokens, mels))]
+    return network.teacher_forced(Tacotron2Dataset.collate(items).to(mels[0].device))
 
 
 def durations_from_alignments(alignments: Tensor, token_lengths: Tensor, mel_lengths: Tensor) -> Tensor:

@@ -46,4 +46,8 @@ def _formula(shape: list[int], *, k: int, offset: float, scale: float) -> Tensor
         h ^= h >> np.uint32(shift)
         h *= np.uint32(factor)
     h ^= h >> np.uint32(16)
-    return torch.from_numpy((offset + 2 * scale * (h / 2**32 - 0.5)).astype(np.float32)).view(shape)
+    uniform = h / 2**32
+    uniform -= 0.5  # in place, as these are tens of millions of numbers
+    uniform *= 2 * scale
+    uniform += offset
+    return torch.from_numpy(uniform.astype(np.float32)).view(shape)

@@ -68,9 +68,8 @@ def test_sentences_are_encoded_as_published(expected: dict, tiny: TextConfig, ki
 
 
 def test_single_words_are_pronounced_as_published(expected: dict, folder: Path) -> None:
-    pronouncer = Pronouncer(
-        dictionary=str(folder / "cmudict_tiny.txt"), heteronyms=str(folder / "heteronyms.txt"), ambiguous="ignore"
-    )
+    paths = {"cmudict_path": str(folder / "cmudict_tiny.txt"), "heteronyms_path": str(folder / "heteronyms.txt")}
+    pronouncer = Pronouncer(TextConfig(p_arpabet=1.0, arpabet_ambiguous="ignore", **paths))
     for word, pronounced in expected["get_arpabet_single_words_ambiguous_ignore"].items():
         phones = pronouncer.phones_of(word)
         assert (word if phones is None else f"{{{phones}}}") == pronounced
@@ -117,7 +116,7 @@ def test_our_heteronyms_are_lower_case_words_that_stay_letters() -> None:
     ],
 )
 def test_words_of_the_whole_dictionary(text: str, said: str) -> None:
-    assert Pronouncer().pronounce(text) == said
+    assert Pronouncer(TextConfig(p_arpabet=1.0)).pronounce(text) == said
 
 
 def _mixed(p: float = 0.5, **fields) -> TextFrontEnd:

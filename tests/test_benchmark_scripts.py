@@ -19,15 +19,15 @@ from common.errors import InputError, OptionError
 from common.logger import Logger
 from common.recognition.arguments import parse_recognition_args
 from common.registry import get_model
-from scripts.benchmarks import largest_batch, random_vocoder
+from scripts.benchmarks import largest_batch, random_models
 from scripts.benchmarks.subjects import durations
-from scripts.benchmarks.table import KINDS, Run
+from scripts.benchmarks.table import KINDS, Run, markdown
 from scripts.benchmarks.train import Figures
 
 
 def cells(kind: str, runs: list[Run]) -> list[list[str]]:
     """Those of each line of a table."""
-    return [line.strip("|").split("|") for line in KINDS[kind].table(runs)[2:]]
+    return [line.strip("|").split("|") for line in markdown([KINDS[kind][1](run, runs) for run in runs])[2:]]
 
 
 # Training
@@ -79,9 +79,9 @@ def test_the_training_benchmark_makes_speech_where_there_is_no_corpus(tmp_path: 
 def test_the_training_benchmark_of_jasper_makes_noise_where_there_is_no_corpus(tmp_path: Path):
     script = "scripts/train_benchmark_jasper.sh"
     making, words, *_ = dry_run(script, OUTPUT_DIR=tmp_path, NUM_GPUS_SEQ="1", MAX_DURATION="3")
-    wanted = f"{tmp_path}/noise --no-checkpoint --count 768 --max-duration 3"
+    wanted = f"{tmp_path}/noise --model Jasper --no-checkpoint --count 768 --max-duration 3"
     wanted += " --model-config jasper/configs/jasper10x5dr_speedp-online_train-benchmark.yaml"
-    assert making[2:] == ["scripts.benchmarks.random_recognizer", *wanted.split()]
+    assert making[2:] == ["scripts.benchmarks.random_models", *wanted.split()]
     args = training_options(words)
     assert args.training_files == args.validation_files == tmp_path / "noise/list.txt"
     assert args.max_duration == 3.0
@@ -122,7 +122,7 @@ def training_log(path: Path, *, amp: bool, batch_size: int, took: list[list[floa
 
 
 def test_the_table_of_training_runs_leaves_out_the_first_epoch_and_compares_like_runs(tmp_path: Path):
-    read = KINDS["training"].read
+    read = KINDS["training"][0]
     runs = [
         read(training_log(tmp_path / "a", amp=False, batch_size=16, took=[[1000.0], [1.0], [0.8]]), 1),
         read(training_log(tmp_path / "b", amp=True, batch_size=16, took=[[1000.0], [0.5]]), 1),
@@ -137,7 +137,7 @@ def test_the_table_of_training_runs_leaves_out_the_first_epoch_and_compares_like
 
 
 def test_sequences_are_counted_in_the_steady_state_and_compared_with_like_runs(tmp_path: Path):
-    read = KINDS["sequences"].read
+    read = KINDS["sequences"][0]
     runs = [
         read(training_log(tmp_path / "a", amp=False, batch_size=8, took=[[9.0, 9.0], [2.0, 2.0]]), 1),
         read(training_log(tmp_path / "b", amp=True, batch_size=8, took=[[9.0, 9.0], [1.0, 1.0]]), 1),
@@ -204,10 +204,10 @@ def test_the_search_for_the_largest_batch_stops_where_it_is_told_to():
 
 def test_the_table_of_batch_sizes_says_which_is_the_largest():
     found = {2: Figures(20.0, 5120.0, 0.5, 1.5, 0.2), 1: Figures(1234.5, None, 0.25, None, 9.0)}
-    first, second = (list(row) for row in largest_batch.rows("fp32", found, 3))
+    first, second = (list(row.values()) for row in largest_batch.rows("fp32", found, 3))
     assert first == ["1", "fp32", "1,234", "-", "0.250", "-", ""]
     assert second == ["2", "fp32", "20", "5,120", "0.500", "1.5", "yes"]
-    assert largest_batch.rows("fp32", found, None)[-1][-1] == "not reached"
+    assert largest_batch.rows("fp32", found, None)[-1]["Largest that fits"] == "not reached"
 
 
 @pytest.mark.parametrize("model", ["WaveGlow", "Tacotron2"])
@@ -273,7 +273,7 @@ def test_waveglow_is_measured_by_batch_size_on_a_cpu():
 def test_the_inference_benchmark_measures_each_shape_in_each_precision(tmp_path: Path):
     variables = {"BATCH_SIZE_SEQ": "1 4", "MAX_DURATION_SEQ": "2 16.7", "OUTPUT_DIR": tmp_path, "ITERATIONS": "9"}
     lines = dry_run("scripts/inference_benchmark_jasper.sh", "--no-trim-silence", CPU="true", **variables)
-    making = [words for words in lines if "scripts.benchmarks.random_recognizer" in words]
+    making = [words for words in lines if "scripts.benchmarks.random_models" in words]
     assert len(making) == 1 + 4 and "--no-checkpoint" not in making[0]
     found = []
     for words in lines:
@@ -296,7 +296,7 @@ def test_latencies_become_a_table_in_milliseconds(tmp_path: Path):
         figures = {f"{percent}%_latency": latency + percent / 1e5 for percent in (90, 95, 99)}
         logger.log((), {"avg_latency": latency, **figures, "avg_sequences/s": 4 / latency, "avg_RTF": 60.0})
         logger.close()
-    rows = cells("recognition", [KINDS["recognition"].read(tmp_path / name) for name in "ab"])
+    rows = cells("recognition", [KINDS["recognition"][0](tmp_path / name) for name in "ab"])
     assert rows[0] == "4|16.7|FP32|100.90|100.95|100.99|100.00|40.00|60.0|-".split("|")
     assert rows[1] == "4|16.7|BF16|50.90|50.95|50.99|50.00|80.00|60.0|2.00".split("|")
 
@@ -370,7 +370,7 @@ def test_the_benchmark_of_a_random_vocoder_makes_it_and_random_mels(
     tmp_path: Path, variables: dict[str, str], model: str, kind: str
 ):
     made, *runs = synthesis(AMP="both", BS_SEQUENCE="1 3", OUTPUT_DIR=tmp_path, **variables)
-    wanted = f"-m scripts.benchmarks.random_vocoder {kind} {tmp_path} --model {model} --count 3"
+    wanted = f"-m scripts.benchmarks.random_models {tmp_path} --model {model} --kind {kind} --count 3"
     assert made[1:] == wanted.split()
     assert len(runs) == 4
     option = "--hifigan" if model == "HiFi-GAN" else "--waveglow"
@@ -381,13 +381,13 @@ def test_the_benchmark_of_a_random_vocoder_makes_it_and_random_mels(
 
 
 def test_a_random_vocoder_speaks_its_mels_and_the_table_shows_how_fast(tmp_path):
-    random_vocoder.make("v3", tmp_path, count=1)
+    random_models.make_vocoder(tmp_path, "HiFi-GAN", "v3", count=1)
     options = ["-i", str(tmp_path / "random_mels.tsv"), "--hifigan", str(tmp_path / "HiFi-GAN_v3.pt"), "-bs", "1"]
     runs = []
     for name, precision in (("fp32", []), ("amp", ["--amp"])):
         inference.main([*options, "--log-file", str(tmp_path / name), *precision])
-        runs.append(KINDS["inference"].read(tmp_path / name))
-    first, second = (dict(zip(KINDS["inference"].header, row)) for row in cells("inference", runs))
+        runs.append(KINDS["inference"][0](tmp_path / name))
+    first, second = (KINDS["inference"][1](run, runs) for run in runs)
     assert (first["Precision"], second["Precision"]) == ("FP32", "BF16")
     assert first["Frames/s of the text-to-mel model"] == first["Vocoder's speed-up"] == "-"
     frames = [float(row["Vocoder's frames/s"].replace(",", "")) for row in (first, second)]
@@ -399,7 +399,7 @@ def test_a_random_vocoder_speaks_its_mels_and_the_table_shows_how_fast(tmp_path)
 
 def test_a_random_vocoder_is_of_a_kind_that_was_published(tmp_path: Path):
     with pytest.raises(OptionError, match="WaveGlow 'v1': expected one of 256, 512"):
-        random_vocoder.make("v1", tmp_path, count=1, model="WaveGlow")
+        random_models.make_vocoder(tmp_path, "WaveGlow", "v1", count=1)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -422,7 +422,7 @@ def write_log(path: Path, *, amp: bool, latency: float, audio: bool = True) -> P
 
 
 def test_the_table_has_a_line_for_each_run_with_the_speed_up_of_mixed_precision(tmp_path: Path):
-    read = KINDS["inference"].read
+    read = KINDS["inference"][0]
     runs = [
         read(write_log(tmp_path / "fp32.json", amp=False, latency=0.6)),
         read(write_log(tmp_path / "amp.json", amp=True, latency=0.2)),
@@ -440,4 +440,4 @@ def test_the_log_of_a_run_that_was_cut_short_is_named(tmp_path):
     logger.parameter(batch_size=4)
     logger.close()
     with pytest.raises(InputError, match=r"log\.json: no averages .* cut short"):
-        KINDS["inference"].read(tmp_path / "log.json")
+        KINDS["inference"][0](tmp_path / "log.json")

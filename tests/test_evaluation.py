@@ -1,10 +1,12 @@
 """What an evaluation measures and shows is what it says: cents, decibels, matched moments, averages."""
 
+import io
 import json
 import math
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from common.evaluation.metrics import (
     SpeechComparison,
@@ -14,19 +16,26 @@ from common.evaluation.metrics import (
     compare_speech_frames,
     mel_cepstrum,
 )
-from common.evaluation.plots import DB_PER_NEPER, partners, plot_alone, plot_comparison, to_png
+from common.evaluation.plots import DB_PER_NEPER, partners, plot_alone, plot_comparison
 from common.evaluation.results import (
     Journal,
     Result,
-    Table,
     averages,
     columns_of,
     columns_with_values,
+    figures_of,
     save_results,
+    table_row,
 )
 from common.recognition.error_rates import ErrorCounts, error_counts
 
 RATE = 22050  # Hz
+
+
+def to_png(figure: Figure) -> bytes:
+    file = io.BytesIO()
+    figure.savefig(file, format="png")
+    return file.getvalue()
 
 
 def vowels(f0: float, *, seconds: float = 1.2, pause: float = 0.0) -> np.ndarray:
@@ -134,13 +143,14 @@ def test_error_rates_are_those_of_the_whole_list_and_others_means_of_what_is_the
 
 
 def test_the_table_has_a_hyphen_for_what_is_not_there(three):
-    table = Table(columns_of(words=True, recordings=True))
-    columns = [len(line) for line in (table.header, *map(table.row, three[:2]), table.means(three))]
-    assert len(set(columns)) == 1
-    assert table.row(three[0]).split() == ["a", "100.0", "50.0", "-", "-", "2.00", "50", "10.0", "1.0", "1.00"]
-    assert table.row(three[2]).split() == ["c", *"-" * 9, "c:", "broken"]
-    name = "a/very/long/name/that/has/no/room.wav"
-    assert "...name/that/has/no/room " in table.row(result(name)) and len(table.row(result(name))) == columns[0]
+    columns = columns_of(words=True, recordings=True)
+    rows = [table_row(columns, name, figures_of(one)) for name, one in zip("abc", three)]
+    header, means = table_row(columns, "utterance"), table_row(columns, "all 3", averages(three))
+    assert {len(line) for line in (header, *rows, means)} == {len(header)}
+    assert rows[0].split() == ["a", "100.0", "50.0", "-", "-", "2.00", "50", "10.0", "1.0", "1.00"]
+    assert rows[2].split() == ["c", *"-" * 9]
+    row = table_row(columns, "a/very/long/name/that/has/no/room", figures_of(three[0]))
+    assert "...name/that/has/no/room " in row and len(row) == len(header)
 
 
 def test_only_columns_with_values_are_shown(three):

@@ -20,7 +20,7 @@ from common.cli import run
 from common.config import AudioConfig, from_plain
 from common.extraction.batches import mels_on_device
 from common.extraction.corpus import read_lists
-from common.extraction.features import ExtractionPlan, mels_are_missing, prepare
+from common.extraction.features import ExtractionPlan, prepare
 from common.extraction.features import extract as extract_utterance
 
 ALL = ("--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char")
@@ -331,11 +331,10 @@ def test_mels_made_in_batches_on_a_device_are_those_of_the_workers(tmp_path: Pat
         tmp_path, AudioConfig(), mels=True, durations_from="TextGrids", trim_silence=0.05, mels_by_workers=False
     )
     items = [prepare(utterance, plan) for utterance in read_lists([tmp_path / "train.txt"])]
-    assert all(mels_are_missing(extract_utterance(item, plan), plan) for item in items)
+    assert all("mels" not in extract_utterance(item, plan).made for item in items)
     soundfile.write(tmp_path / "wavs" / "c002.wav", np.full(RATE, np.nan), RATE, subtype="FLOAT")
-    results = {
-        item.utterance.name: refusal for item, refusal in mels_on_device(items, plan, device=torch.device("cpu"))
-    }
+    made = mels_on_device(items, plan, device=torch.device("cpu"))
+    results = {item.utterance.name: item.refusal for item in made}
     assert results.pop("c002") == "wavs/c002.wav: sample 0 is not a finite number"
     assert set(results.values()) == {None}
     for name in results:

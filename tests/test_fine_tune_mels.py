@@ -15,6 +15,7 @@ import soundfile
 import torch
 from tiny_tacotron2 import TINY as TACOTRON2
 from tiny_tacotron2 import tiny_network
+from tiny_vocoder import DEFAULTS
 
 import extract_mels
 import inference
@@ -176,7 +177,7 @@ def test_a_recording_that_does_not_fit_is_refused_by_name_and_the_others_are_mad
     out = capsys.readouterr().out
     assert "refused: 4 of 12 clips" in out
     lines = {line.split()[0]: line for line in out.splitlines() if line.startswith("  mels/u")}
-    assert f"(train.txt:2): {frames} frames, but " in lines["mels/u5.pt"].replace(f"{corpus}/", "")
+    assert f"(train.txt:2)  {frames} frames, but " in lines["mels/u5.pt"].replace(f"{corpus}/", "")
     assert f"u5.wav has {frames + 1}" in lines["mels/u5.pt"]
     assert "u6.wav: no such recording" in lines["mels/u6.pt"]
     assert "durations/u7.pt: " in lines["mels/u7.pt"]
@@ -312,9 +313,8 @@ def test_fine_tuning_refuses_mels_that_do_not_belong_to_the_recordings(voice: tu
     assert extract(voice, tmp_path / "mels") == 0
     mel = load_tensor(tmp_path / "mels" / "u1.pt")
     torch.save(mel[:, :-1].clone(), tmp_path / "mels" / "u1.pt")
-    dataset = HifiganDataset(
-        corpus, tmp_path / "list.txt", audio=AudioConfig(), segment_size=2048, seed=0, mels_folder=tmp_path / "mels"
-    )
+    options = replace(DEFAULTS, dataset_path=corpus, segment_size=2048, mels_folder=tmp_path / "mels")
+    dataset = HifiganDataset(options, tmp_path / "list.txt", audio=AudioConfig())
     with pytest.raises(InputError, match=rf"u1\.pt: shape \(80, {mel.size(1) - 1}\), expected \(80, {mel.size(1)}\)"):
         dataset.draw(0, epoch=1)
 

@@ -361,7 +361,7 @@ def test_the_only_fitting_json_in_a_generators_folder_describes_it(folder: Path,
     [
         (None, r"without its configuration; copy the config\.json it was trained with to \S+json$"),
         ("{", r"config\.json:1: not JSON .*; it describes g_00005000"),
-        ("[1]", r"config\.json: no configuration of HiFi-GAN, it lacks resblock, upsample_rates"),
+        ("[1]", r"config\.json: no configuration of HiFi-GAN, it lacks resblock, upsample_initial_channel"),
         ({"hop_size": None}, r"config\.json: its audio cannot be read"),
         ({"sampling_rate": "fast"}, r"config\.json: its audio cannot be read"),
         ({"fmin": 9000}, r"config\.json: its audio cannot be read \(mel_fmin 9000"),

@@ -10,7 +10,7 @@ import pytest
 import soundfile
 import torch
 from safetensors.torch import load_file
-from tiny_vocoder import ALIGNED
+from tiny_vocoder import ALIGNED, DEFAULTS
 from torch import Tensor
 
 from common.audio.mel import MelExtractor
@@ -18,7 +18,7 @@ from common.audio.wav import load_wav
 from common.config import AudioConfig, to_plain
 from common.data.batch import Draw, ErrorsAsItems
 from common.data.recordings import input_mel_extractor
-from common.data.sampler import EpochDraws, GlobalBatchSampler
+from common.data.sampler import GlobalBatchSampler
 from common.distributed import Ranks
 from common.errors import AudioError, InputError
 from hifigan.data_function import SILENCE, HifiganDataset
@@ -49,7 +49,8 @@ def assert_same_mel(mel: Tensor, expected: Tensor) -> None:
 def dataset(folder: Path, lines: list[str], *, audio: AudioConfig = ALIGNED, **others) -> HifiganDataset:
     filelist = folder / "list.txt"
     filelist.write_text("".join(f"{line}\n" for line in lines))
-    return HifiganDataset(folder, filelist, audio=audio, **{"segment_size": 2048, "seed": 1} | others)
+    options = replace(DEFAULTS, dataset_path=folder, **{"segment_size": 2048, "seed": 1} | others)
+    return HifiganDataset(options, filelist, audio=audio)
 
 
 @pytest.mark.parametrize("clip", ["LJ001-0002", "LJ001-0008", "LJ001-0013", "LJ001-0011"])
@@ -151,9 +152,7 @@ def test_a_segment_depends_on_seed_epoch_and_index_alone(tmp_path: Path):
 def draws_of(data: HifiganDataset, *, num_workers: int) -> list[Tensor]:
     sampler = GlobalBatchSampler(data.lengths, batch_size=2, accumulation=1, seed=3, ranks=Ranks())
     safe, batches = ErrorsAsItems(data), []
-    loader = torch.utils.data.DataLoader(
-        safe, batch_sampler=EpochDraws(sampler), num_workers=num_workers, collate_fn=safe.collate
-    )
+    loader = torch.utils.data.DataLoader(safe, batch_sampler=sampler, num_workers=num_workers, collate_fn=safe.collate)
     for epoch in (1, 2):
         sampler.set_position(epoch=epoch)
         batches += [batch.audio for batch in loader]

@@ -238,7 +238,7 @@ def test_a_configuration_that_is_none_is_one_line(text: str, message: str, tmp_p
     path = tmp_path / "config.json"
     path.write_text(text)
     with pytest.raises(InputError, match=message) as caught:
-        read_json_config(path, adam_betas=(0.8, 0.99))
+        read_json_config(path)
     assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
     with pytest.raises(InputError, match=message):
         parse("--hifigan-config", str(path))

@@ -15,7 +15,7 @@ import torch
 from common import progress as progress_module
 from common.errors import InputError
 from common.logger import Logger, read_log
-from common.progress import progress
+from common.progress import print_line, progress
 
 ROOT = Path(__file__).resolve().parents[1]
 DATE = re.compile(r"^DLL \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6} - ")
@@ -150,7 +150,7 @@ def test_a_quick_job_prints_one_line(capsys: pytest.CaptureFixture[str]):
         for _ in range(20):
             bar.update()
             bar.set_postfix(loss="0.52")
-        bar.write("a message")
+        print_line("a message")
     captured = capsys.readouterr()
     assert captured.out == "a message\n"
     assert len(captured.err.splitlines()) == 1

@@ -106,7 +106,7 @@ def test_inference_equals_the_published_one(folder: Path, case: str):
     if case == "batch_prenet_masks":
         given = tensors["prenet_mask.all"] * 2
         masks = torch.nn.functional.pad(given, (0, 0, 0, 0, 0, 0, 0, MASK_CHUNK - len(given)))
-    out = network.infer_with_masks(tokens, lengths, controls=Controls(), draw_masks=lambda: masks)
+    out = network.infer(tokens, lengths, draw_masks=lambda: masks)
     expected = group(tensors, case)
     assert out.lengths.tolist() == expected["mel_lengths"].tolist()
     assert out.finished.tolist() == [length < 60 for length in out.lengths.tolist()]
@@ -129,7 +129,7 @@ def test_one_utterance_is_the_published_one_also_where_padding_is_hidden(folder:
     tokens, lengths = tensors["input.text"][1:2, :17], torch.tensor([17])
     network = published(folder, mask_convolutions=True)
     masks = torch.ones(MASK_CHUNK, PRENET_LAYERS, 1, network.config.prenet_dim)
-    out = network.infer_with_masks(tokens, lengths, controls=Controls(), draw_masks=lambda: masks)
+    out = network.infer(tokens, lengths, draw_masks=lambda: masks)
     assert out.lengths.tolist() == [15]
     _assert_equal_where_spoken(out, group(tensors, "single"), lengths)
 

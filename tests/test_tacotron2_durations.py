@@ -29,9 +29,8 @@ from common.files import load_tensor, read_json
 from common.logger import read_log
 from common.synthesis.controls import MelOutput
 from common.text.front_end import TextFrontEnd
-from tacotron2.data_function import Tacotron2Dataset
-from tacotron2.model import Tacotron2
-from tacotron2.teacher import Tacotron2Teacher
+from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset
+from tacotron2.model import Tacotron2, teach
 
 ROOT = Path(__file__).resolve().parents[1]
 OPTIONS = {"n_mel_channels": 80, "n_symbols": 148}
@@ -174,7 +173,7 @@ def test_durations_are_the_published_ones(goldens: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(network, "prenet_masks", lambda n, seed: torch.ones(n, 2, 1, network.config.prenet_dim))
     tokens = [row[:length] for row, length in zip(given["text_padded"], given["input_lengths"])]
     mels = [mel[:, :length] for mel, length in zip(given["mel_padded"], given["output_lengths"])]
-    output = Tacotron2Teacher(network)(tokens, mels)
+    output = teach(network, tokens, mels)
     wanted = json.loads((folder / "tacotron2_forward.json").read_text())["durations"]
     for row, (length, durations) in enumerate(zip(given["input_lengths"], wanted)):
         assert output.frames[row, : int(length)].tolist() == list(durations)[: int(length)]
@@ -221,15 +220,15 @@ def test_ctrl_c_leaves_complete_files_and_resuming_makes_the_rest(
         for path in (corpus / name).glob("*.pt"):
             path.unlink()
     monkeypatch.setattr("common.extraction.teacher.BATCH", 2)
-    n_clips, original = [], Tacotron2Teacher.__call__
+    n_clips, original = [], Tacotron2.teacher_forced
 
-    def interrupted(self: Tacotron2Teacher, tokens: list[Tensor], mels: list[Tensor]) -> MelOutput:
-        n_clips.append(len(tokens))
+    def interrupted(self: Tacotron2, batch: Tacotron2Batch) -> MelOutput:
+        n_clips.append(len(batch.names))
         if len(n_clips) == 2:
             raise KeyboardInterrupt
-        return original(self, tokens, mels)
+        return original(self, batch)
 
-    monkeypatch.setattr(Tacotron2Teacher, "__call__", interrupted)
+    monkeypatch.setattr(Tacotron2, "teacher_forced", interrupted)
     status, out, err = extract(*ALL, "--resume")
     assert (status, out) == (130, "") and "interrupted" in err
     assert len(features(corpus)["durations"]) == 2

@@ -13,7 +13,6 @@ from common.checkpoints.loading import load_networks
 from common.config import AudioConfig
 from common.errors import CheckpointError
 from common.nn.layers import mask_from_lengths
-from common.synthesis.controls import Controls
 from common.training.optim import build_optimizer, load_state_by_name
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS
 
@@ -35,7 +34,7 @@ def test_a_published_checkpoint_speaks_as_its_authors_code(folder: Path, name: s
     expected = group(tensors, "output")
     masks = torch.ones(MASK_CHUNK, PRENET_LAYERS, 1, network.config.prenet_dim)
     given = tensors["input.text"], tensors["input.input_lengths"]
-    out = network.infer_with_masks(*given, controls=Controls(), draw_masks=lambda: masks)
+    out = network.infer(*given, draw_masks=lambda: masks)
     assert out.lengths.tolist() == expected["mel_lengths"].tolist()
     spoken = mask_from_lengths(out.lengths, out.mel.size(2)).unsqueeze(1)
     stored = expected["mel_outputs_postnet"][:, :, : out.mel.size(2)] * spoken

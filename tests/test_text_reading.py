@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from common.config import TextConfig
-from common.text.cleaners import english_cleaners_v3
 from common.text.front_end import TextFrontEnd
+from common.text.normalization.english.english import read_english
 from common.text.normalization.english.numbers import cardinal, ordinal, year
 from common.text.normalization.english.roman import value
 
@@ -31,7 +31,7 @@ def test_there_are_at_least_200_phrases() -> None:
 
 @pytest.mark.parametrize(("phrase", "reading"), CASES, ids=[phrase for phrase, _ in CASES])
 def test_a_phrase_is_read_rightly(phrase: str, reading: str) -> None:
-    assert english_cleaners_v3(phrase) == reading
+    assert read_english(phrase) == reading
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_phrase_is_read_rightly(phrase: str, reading: str) -> None:
     ],
 )
 def test_a_sentence_is_read_as_a_whole(text: str, reading: str) -> None:
-    assert english_cleaners_v3(text) == reading
+    assert read_english(text) == reading
 
 
 def _random_texts(seed: int, count: int) -> list[str]:
@@ -81,18 +81,18 @@ def _random_texts(seed: int, count: int) -> list[str]:
 
 def test_any_text_gives_only_lower_case_letters_and_marks() -> None:
     for text in _random_texts(0, 1500):
-        assert set(_ARPABET.sub("", english_cleaners_v3(text))) <= _LEGAL, text
+        assert set(_ARPABET.sub("", read_english(text))) <= _LEGAL, text
 
 
 def test_reading_a_reading_changes_nothing() -> None:
     for text in [phrase for phrase, _ in CASES] + _random_texts(1, 1500):
-        once = english_cleaners_v3(text)
-        assert english_cleaners_v3(once) == once, text
+        once = read_english(text)
+        assert read_english(once) == once, text
 
 
 def test_curly_brace_arpabet_stays_verbatim_and_other_braces_go() -> None:
-    assert english_cleaners_v3("{HH AH0 L OW1}, Dr. {R IY1 D}!") == "{HH AH0 L OW1}, doctor {R IY1 D}!"
-    assert english_cleaners_v3("{hello} {HH QQ} {}") == "hello h.h. q.q."
+    assert read_english("{HH AH0 L OW1}, Dr. {R IY1 D}!") == "{HH AH0 L OW1}, doctor {R IY1 D}!"
+    assert read_english("{hello} {HH QQ} {}") == "hello h.h. q.q."
 
 
 def test_everything_read_can_be_encoded_in_every_english_set() -> None:
@@ -132,7 +132,7 @@ def test_roman_numerals_have_their_values() -> None:
 
 
 def test_numbers_without_a_name_are_read_digit_by_digit() -> None:
-    assert english_cleaners_v3("9" * 5000).split() == ["nine"] * 5000
+    assert read_english("9" * 5000).split() == ["nine"] * 5000
 
 
 def test_real_transcripts_keep_their_words(shared_data: Path) -> None:
@@ -142,7 +142,7 @@ def test_real_transcripts_keep_their_words(shared_data: Path) -> None:
     differing = 0
     for line in lines:
         _, raw, normalised = line.split("|")
-        words = [re.sub(r"[^a-z' ]", " ", text.lower()).split() for text in (english_cleaners_v3(raw), normalised)]
+        words = [re.sub(r"[^a-z' ]", " ", text.lower()).split() for text in (read_english(raw), normalised)]
         if words[0] != words[1]:
             assert re.search(r"\b(?:i\.e|e\.g|etc|MSS)\.", normalised), line
             differing += 1

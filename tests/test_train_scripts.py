@@ -43,7 +43,7 @@ PUBLISHED = {
     ),
     "WaveGlow": (
         LJSPEECH.format("audio_train_v3", "audio_val")
-        + " --epochs 1501 -bs 4 --gradient-accumulation-steps 1 --optimizer adam -lr 1e-4 --weight-decay 0"
+        + " --epochs 1001 -bs 4 --gradient-accumulation-steps 1 --optimizer adam -lr 1e-4 --weight-decay 0"
         " --segment-length 8000 --grad-clip-thresh inf --cudnn-benchmark",
         "-bs 10 --grad-clip-thresh 65504",
     ),

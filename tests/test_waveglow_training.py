@@ -21,6 +21,7 @@ from common.config import AudioConfig
 from common.data.recordings import input_mel_extractor
 from common.errors import CheckpointError, InputError, OptionError
 from common.training.engine import Engine
+from waveglow.arg_parser import TrainingOptions
 from waveglow.data_function import WaveGlowDataset
 from waveglow.loss_function import WaveGlowObjective, likelihood_sum
 from waveglow.model import FlowOutput, ModelConfig, build_networks
@@ -144,7 +145,8 @@ def dataset(folder: Path, counts: list[int], *, segment_length: int = 1000, seed
     for name, count in zip(names, counts):
         ramp(folder / name, count)
     (folder / "list.txt").write_text("".join(f"{name}|a text\n" for name in names))
-    return WaveGlowDataset(folder, folder / "list.txt", audio=AudioConfig(), segment_length=segment_length, seed=seed)
+    options = TrainingOptions(folder, segment_length, seed, sigma=1.0, architecture={})
+    return WaveGlowDataset(options, folder / "list.txt", audio=AudioConfig())
 
 
 def positions(segment: Tensor) -> list[int]:

@@ -13,11 +13,23 @@ from common.distributed import Ranks
 from common.training.engine import Engine, EngineOptions
 from common.training.objective import Networks
 from common.training.optim import build_optimizer
+from hifigan.arg_parser import TrainingOptions
 from hifigan.data_function import HifiganBatch
 from hifigan.loss_function import HifiganObjective
 from hifigan.model import ModelConfig, build_networks
 
 ALIGNED = AudioConfig(framing="aligned", peak=0.95)
+DEFAULTS = TrainingOptions(
+    dataset_path=Path(),
+    segment_size=8192,
+    seed=1234,
+    mels_folder=None,
+    preset="v1",
+    architecture={},
+    amp_grouped_conv=True,
+    concat_fwd=False,
+    mel_fmax_loss=None,
+)
 TINY = ModelConfig(
     resblock="2",
     upsample_rates=(8, 8, 4),

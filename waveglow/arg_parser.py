@@ -26,17 +26,6 @@ RECIPE = Recipe(
     grad_clip_thresh=float("inf"),
     samples_interval=50,
 )
-# Every published script trains with it; the original's default is 4000.
-SEGMENT_LENGTH = 8000  # samples
-_DESCRIPTIONS = {
-    "n_flows": "steps from sound to noise",
-    "n_group": "samples in a group, which are the flows' channels",
-    "n_early_every": "flows after which some channels are output",
-    "n_early_size": "how many channels are",
-    "wn_channels": "channels of the networks in the flows; published models have 256 or 512",
-    "wn_kernel_size": "size of their convolutions",
-    "wn_layers": "their layers, whose dilations double",
-}
 
 
 @dataclass(frozen=True)
@@ -54,27 +43,24 @@ class TrainingOptions:
 class InferenceOptions:
     """WaveGlow's own options of inference."""
 
-    wn_channels: int | None  # None: any
-    sigma: float
-    chunk_frames: int | None  # None: all at once
+    wn_channels: int | None = None  # None: any
+    sigma: float = SIGMA_INFER
+    chunk_frames: int | None = None  # None: all at once
 
 
 def add_training_arguments(parser: ArgumentParser) -> None:
     """Add the options of training and architecture."""
-    group = parser.add_argument_group("WaveGlow")
-    group.add_argument(
-        "--segment-length", type=positive_int, default=SEGMENT_LENGTH, help="samples of a training segment"
-    )
-    group.add_argument(
-        "--sigma", type=positive_float, default=1.0, help="standard deviation of the noise that sound becomes"
-    )
+    add = parser.add_argument_group("WaveGlow").add_argument
+    # Every published script trains with it; the original's default is 4000.
+    add("--segment-length", type=positive_int, default=8000, help="samples of a training segment")
+    add("--sigma", type=positive_float, default=1.0, help="standard deviation of the noise that sound becomes")
     group = parser.add_argument_group(
         "architecture of WaveGlow",
         "an option that is left out takes the value in brackets, or that of the checkpoint to resume from",
     )
-    for field, description in _DESCRIPTIONS.items():
+    for field, (option, description) in OPTIONS.items():
         text = f"{description} [{getattr(ModelConfig(), field)}]"
-        group.add_argument(OPTIONS[field], dest=field, type=positive_int, default=argparse.SUPPRESS, help=text)
+        group.add_argument(option, dest=field, type=positive_int, default=argparse.SUPPRESS, help=text)
 
 
 def parse_training(args: argparse.Namespace) -> TrainingSetup:
@@ -92,7 +78,7 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
         segment_length=args.segment_length,
         seed=args.seed,
         sigma=args.sigma,
-        architecture={name: getattr(args, name) for name in _DESCRIPTIONS if hasattr(args, name)},
+        architecture={name: getattr(args, name) for name in OPTIONS if hasattr(args, name)},
     )
     rate = args.learning_rate
     optimization = Optimization(lambda iteration, epoch: rate, betas=(0.9, 0.999), eps=1e-8)
@@ -114,21 +100,13 @@ def model_config(
 
 def add_inference_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of inference."""
-    group = parser.add_argument_group("speaking with WaveGlow")
-    group.add_argument(
-        "--wn-channels", type=positive_int, help="channels of its networks; a checkpoint of other widths is refused"
-    )
-    group.add_argument(
-        "--sigma-infer",
-        type=non_negative_float,
-        default=SIGMA_INFER,
-        help="standard deviation of the noise that becomes sound",
-    )
-    group.add_argument(
-        "--chunk-frames",
-        type=positive_int,
-        help="compute so many mel frames at a time, in memory that hardly grows with the length; the sound is the same",
-    )
+    add = parser.add_argument_group("speaking with WaveGlow").add_argument
+    width = "channels of its networks; a checkpoint of other widths is refused"
+    add("--wn-channels", type=positive_int, help=width)
+    noise = "standard deviation of the noise that becomes sound"
+    add("--sigma-infer", type=non_negative_float, default=SIGMA_INFER, help=noise)
+    chunk = "compute so many mel frames at a time, in memory that hardly grows with the length; the sound is the same"
+    add("--chunk-frames", type=positive_int, help=chunk)
 
 
 def parse_inference(args: argparse.Namespace) -> InferenceOptions:
@@ -144,7 +122,7 @@ def inference_settings(
     Raises:
         OptionError: the checkpoint is not as wide as --wn-channels.
     """
-    options = options or InferenceOptions(wn_channels=None, sigma=SIGMA_INFER, chunk_frames=None)
+    options = options or InferenceOptions()
     if options.wn_channels not in (None, config.wn_channels):
         raise OptionError(
             f"--wn-channels {options.wn_channels}: {where} has {config.wn_channels}; leave the option out, or give "

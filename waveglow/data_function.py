@@ -4,13 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from common.config import AudioConfig
 from common.data.batch import Batch
-from common.data.recordings import Recordings, random_start
+from common.data.recordings import RecordingDataset
 from waveglow.arg_parser import TrainingOptions
 
 
@@ -38,38 +37,27 @@ class WaveGlowUtterance:
     recording: Tensor | None = None  # (T,) float32, at least as long as the segment
 
 
-class WaveGlowDataset:
-    """Segments of ``segment_length`` samples of a list's recordings, which `common.data.recordings.Recordings` reads.
+class WaveGlowDataset(RecordingDataset):
+    """Segments of a list's recordings; zeros follow a recording that is shorter than one.
 
     ``draw`` gives a segment from a place that seed, epoch and index decide, for training; indexing gives the same
-    segment each time, and the complete recording. A shorter recording is zero-padded.
+    segment each time, and the complete recording.
     """
 
-    def __init__(
-        self, dataset_path: Path, filelist: Path, *, audio: AudioConfig, segment_length: int, seed: int
-    ) -> None:
-        self._recordings = Recordings(dataset_path, filelist, audio=audio)
-        self._hop_length = audio.hop_length
-        self._segment_length = segment_length
-        self._seed = seed
-        self.lengths = self._recordings.lengths  # samples
-
-    def __len__(self) -> int:
-        return len(self._recordings)
+    def __init__(self, options: TrainingOptions, filelist: Path, *, audio: AudioConfig) -> None:
+        super().__init__(options.dataset_path, filelist, audio=audio, seed=options.seed)
+        self._size = options.segment_length
 
     def __getitem__(self, index: int) -> WaveGlowUtterance:
         """The segment of epoch 0, which is no epoch of training, and the complete recording."""
-        recording = self._padded(self._recordings.load(index, start=0, n_samples=self.lengths[index]))
+        recording = self.load(index, start=0, n_samples=max(self.lengths[index], self._size))
         start = self._start(index, epoch=0)
-        segment = recording[start : start + self._segment_length]
-        return WaveGlowUtterance(self._recordings.name(index), segment, recording)
+        return WaveGlowUtterance(self.name(index), recording[start : start + self._size], recording)
 
     def draw(self, index: int, *, epoch: int) -> WaveGlowUtterance:
         """A segment from a random place."""
-        start = self._start(index, epoch=epoch)
-        n_samples = min(self._segment_length, self.lengths[index] - start)
-        segment = self._padded(self._recordings.load(index, start=start, n_samples=n_samples))
-        return WaveGlowUtterance(self._recordings.name(index), segment)
+        segment = self.load(index, start=self._start(index, epoch=epoch), n_samples=self._size)
+        return WaveGlowUtterance(self.name(index), segment)
 
     def collate(self, items: list[WaveGlowUtterance]) -> WaveGlowBatch:
         """Utterances as a batch, in their order."""
@@ -77,21 +65,17 @@ class WaveGlowDataset:
         return WaveGlowBatch(
             names=tuple(item.name for item in items),
             audio=torch.stack([item.segment for item in items]),
-            hop_length=self._hop_length,
+            hop_length=self.audio.hop_length,
             recordings=pad_sequence(recordings, batch_first=True) if recordings else None,
             recording_lengths=torch.tensor([len(one) for one in recordings]) if recordings else None,
         )
 
     def _start(self, index: int, *, epoch: int) -> int:
-        return random_start(self.lengths[index] - self._segment_length, seed=self._seed, epoch=epoch, index=index)
-
-    def _padded(self, wave: Tensor) -> Tensor:
-        return F.pad(wave, (0, max(self._segment_length - len(wave), 0)))
+        return self.random_start(index, last=self.lengths[index] - self._size, epoch=epoch)
 
 
 def build_dataset(
     options: TrainingOptions, filelist: Path, *, audio: AudioConfig, text: None = None, training: bool = True
 ) -> WaveGlowDataset:
     """The dataset of a filelist, for training and for validation."""
-    length, seed = options.segment_length, options.seed
-    return WaveGlowDataset(options.dataset_path, filelist, audio=audio, segment_length=length, seed=seed)
+    return WaveGlowDataset(options, filelist, audio=audio)

@@ -14,15 +14,15 @@ from waveglow.noise import SeededNoise
 
 SIGMA_INFER = 0.9  # standard deviation of the noise that becomes sound, as published
 UPSAMPLING_FRAMES = 4  # length of the upsampling's kernel, mel frames
+# Field of ModelConfig -> its option, and what it is; the mel channels are an option of the audio.
 OPTIONS = {
-    "n_mel_channels": "--n-mel-channels",
-    "n_flows": "--flows",
-    "n_group": "--groups",
-    "n_early_every": "--early-every",
-    "n_early_size": "--early-size",
-    "wn_layers": "--wn-layers",
-    "wn_kernel_size": "--wn-kernel-size",
-    "wn_channels": "--wn-channels",
+    "n_flows": ("--flows", "steps from sound to noise"),
+    "n_group": ("--groups", "samples in a group, which are the flows' channels"),
+    "n_early_every": ("--early-every", "flows after which some channels are output"),
+    "n_early_size": ("--early-size", "how many channels are"),
+    "wn_channels": ("--wn-channels", "channels of the networks in the flows; published models have 256 or 512"),
+    "wn_kernel_size": ("--wn-kernel-size", "size of their convolutions"),
+    "wn_layers": ("--wn-layers", "their layers, whose dilations double"),
 }
 
 
@@ -44,9 +44,9 @@ class ModelConfig:
     wn_channels: int = 512
 
     def __post_init__(self) -> None:
-        for name, option in OPTIONS.items():
-            value = getattr(self, name)
+        for name, value in vars(self).items():
             if not isinstance(value, int) or value < 1:
+                option = OPTIONS[name][0] if name in OPTIONS else "--n-mel-channels"
                 raise OptionError(f"{option} {value}: expected a whole number of at least 1")
         for option, value in (("--groups", self.n_group), ("--early-size", self.n_early_size)):
             if value % 2:
@@ -237,19 +237,19 @@ class WaveGlow(nn.Module):
         z = z.to(torch.float32, copy=True, memory_format=torch.contiguous_format)
         spans = _spans(n_frames, chunk_frames, context=-(-config.context // per_frame))
         # One chunk's conditioning serves all flows; those of several would need too much memory and are recomputed.
-        cond = self._conditioning(mel, spans[0]) if len(spans) == 1 else None
+        cond = self._conditioning(mel, spans[0][1]) if len(spans) == 1 else None
         for flow in reversed(range(config.n_flows)):
             active = z[:, config.n_group - config.n_channels(flow) :]
             first, second = active.chunk(2, dim=1)
-            for span in spans:
-                seen = slice(span.first_seen * per_frame, span.end_seen * per_frame)
+            for frames, frames_read in spans:
+                read = slice(frames_read.start * per_frame, frames_read.stop * per_frame)
                 shift, log_scale = self.WN[flow](
-                    first[:, :, seen],
-                    self._conditioning(mel, span) if cond is None else cond,
-                    None if padding is None else padding[:, :, seen],
+                    first[:, :, read],
+                    self._conditioning(mel, frames_read) if cond is None else cond,
+                    None if padding is None else padding[:, :, read],
                 )
-                own = slice(span.start * per_frame, span.end * per_frame)
-                inner = slice(own.start - seen.start, own.stop - seen.start)
+                own = slice(frames.start * per_frame, frames.stop * per_frame)
+                inner = slice(own.start - read.start, own.stop - read.start)
                 second[:, :, own] = (second[:, :, own] - shift[:, :, inner]) * torch.exp(-log_scale[:, :, inner])
             active.copy_(self.convinv[flow](active, inverse=True))
         wave = z if padding is None else z.masked_fill(padding, 0.0)
@@ -263,14 +263,13 @@ class WaveGlow(nn.Module):
             assert isinstance(conv, Invertible1x1Conv)
             conv.prepare_for_inference()
 
-    def _conditioning(self, mel: Tensor, span: "_Span") -> Tensor:
-        """The networks' input (B, n_mels * n_group, G) of a span with its context."""
+    def _conditioning(self, mel: Tensor, frames: range) -> Tensor:
+        """The networks' input (B, n_mels * n_group, G) for some frames."""
         # The upsampling is causal: a sample depends on the frame that it lies in and those before it.
-        first = max(span.first_seen - UPSAMPLING_FRAMES + 1, 0)
-        upsampled = self.upsample(mel[:, :, first : span.end_seen])
-        return self._grouped(
-            upsampled[:, :, (span.first_seen - first) * self.hop_length : (span.end_seen - first) * self.hop_length]
-        )
+        first = max(frames.start - UPSAMPLING_FRAMES + 1, 0)
+        upsampled = self.upsample(mel[:, :, first : frames.stop])
+        start = (frames.start - first) * self.hop_length
+        return self._grouped(upsampled[:, :, start : start + len(frames) * self.hop_length])
 
     def _grouped(self, spectrum: Tensor) -> Tensor:
         """spectrum (B, n_mels, T) -> (B, n_mels * n_group, T / n_group), the samples of a group within their mel."""
@@ -278,21 +277,12 @@ class WaveGlow(nn.Module):
         return groups.transpose(2, 3).flatten(1, 2)
 
 
-@dataclass(frozen=True)
-class _Span:
-    """Frames to compute, and those that the network reads for them."""
-
-    start: int
-    end: int
-    first_seen: int
-    end_seen: int
-
-
-def _spans(n_frames: int, size: int | None, *, context: int) -> list[_Span]:
-    size = max(n_frames, 1) if size is None else size
-    starts = range(0, n_frames, size)
-    ends = [min(start + size, n_frames) for start in starts]
-    return [_Span(a, b, max(a - context, 0), min(b + context, n_frames)) for a, b in zip(starts, ends)]
+def _spans(n_frames: int, size: int | None, *, context: int) -> list[tuple[range, range]]:
+    """Frames to compute at a time, and those that a network reads for them."""
+    frames = range(n_frames)
+    starts = frames[:: size or max(n_frames, 1)]
+    ends = [start + (size or n_frames) for start in starts]
+    return [(frames[a:b], frames[max(a - context, 0) : b + context]) for a, b in zip(starts, ends)]
 
 
 @torch.compiler.disable

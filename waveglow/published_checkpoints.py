@@ -4,13 +4,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from common.checkpoints.checkpoint import Checkpoint
 from common.checkpoints.layout import optimizer_by_name, without_prefix
 from common.config import AudioConfig
-from common.nn.weight_norm import split_weight
+from common.nn.weight_norm import split_weights
 from waveglow.model import UPSAMPLING_FRAMES
 
 State = dict[str, Tensor]
@@ -33,7 +32,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
     if "convinv.0.conv.weight" not in given:
         return None
     state = {key: value.float() for key, value in given.items() if not key.startswith(_REPEATED)}
-    state = _with_weight_norm(_with_separate_conditioning(state))
+    state = split_weights(_with_separate_conditioning(state), is_normed=lambda key: bool(_NORMED.fullmatch(key)))
     n_mels, _, kernel_size = state["upsample.weight"].shape
     return Checkpoint(
         model="WaveGlow",
@@ -50,11 +49,8 @@ def _config(values: dict[str, Any]) -> dict[str, Any]:
     """Our fields of the original's constructor arguments."""
     inner = values["WN_config"]
     names = ("n_mel_channels", "n_flows", "n_group", "n_early_every", "n_early_size")
-    return {name: values[name] for name in names} | {
-        "wn_layers": inner["n_layers"],
-        "wn_kernel_size": inner["kernel_size"],
-        "wn_channels": inner["n_channels"],
-    }
+    inner_names = {"wn_layers": "n_layers", "wn_kernel_size": "kernel_size", "wn_channels": "n_channels"}
+    return {name: values[name] for name in names} | {name: inner[key] for name, key in inner_names.items()}
 
 
 def _config_of_weights(state: State) -> dict[str, Any]:
@@ -88,18 +84,6 @@ def _with_separate_conditioning(state: State) -> State:
         for index, rows in enumerate(value.split(n_rows)):
             separate[f"{prefix}.cond_layers.{index}.{kind}"] = rows
     return separate
-
-
-def _with_weight_norm(state: State) -> State:
-    normed: State = {}
-    for key, value in state.items():
-        if _NORMED.fullmatch(key):
-            weight_g, weight_v = split_weight(value)
-            # Where a complete row is zero, its norm is, and any direction will do but zero.
-            normed |= {f"{key}_g": weight_g, f"{key}_v": torch.where(weight_g == 0, 1.0, weight_v)}
-        else:
-            normed[key] = value
-    return normed
 
 
 def _training_state(payload: dict[str, Any], names: list[str]) -> dict[str, Any] | None:

@@ -1,57 +1,42 @@
 """Command-line options that describe mel-spectrograms."""
 
 import argparse
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from common.cli import non_negative_float, positive_float, positive_int
+from common.cli import non_negative_float, option_of, positive_float, positive_int
 from common.config import FRAMINGS, AudioConfig, audio_preset, from_plain
 from common.files import read_json
 
-# Option's destination -> field of AudioConfig.
-_FIELDS = {
-    "sampling_rate": "sampling_rate",
-    "filter_length": "filter_length",
-    "hop_length": "hop_length",
-    "win_length": "win_length",
-    "n_mel_channels": "n_mels",
-    "mel_fmin": "mel_fmin",
-    "mel_fmax": "mel_fmax",
-    "framing": "framing",
-    "peak": "peak",
-}
-
 
 def add_audio_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add one option for each field of `AudioConfig`; None means "not given"."""
-    default = AudioConfig()
+    """Add one option for each field of `AudioConfig`, its destination; one that is not given sets nothing."""
     group = parser.add_argument_group(
         "audio",
         "what the mel-spectrograms are; an option that is left out takes the value in brackets, or what suits another "
         "--sampling-rate",
     )
 
-    def add(option: str, kind: Callable[[str], object], unit: str, *aliases: str, **kwargs: Any) -> None:
-        name = _FIELDS[option.strip("-").replace("-", "_")]
-        text = f"{unit} [{getattr(default, name)}]"
-        group.add_argument(option, *aliases, type=kind, default=argparse.SUPPRESS, help=text, **kwargs)
+    def add(field: str, meaning: str, *options: str, **kwargs: Any) -> None:
+        text = f"{meaning} [{getattr(AudioConfig(), field)}]"
+        group.add_argument(*options or [option_of(field)], dest=field, default=argparse.SUPPRESS, help=text, **kwargs)
 
-    add("--sampling-rate", positive_int, "Hz", "-sr")
-    add("--filter-length", positive_int, "size of the FFT, samples")
-    add("--hop-length", positive_int, "samples")
-    add("--win-length", positive_int, "samples")
-    add("--n-mel-channels", positive_int, "mel channels", "--n-mels")
-    add("--mel-fmin", non_negative_float, "Hz")
-    add("--mel-fmax", positive_float, "Hz")
-    add("--framing", str, "where frames start: centered as Tacotron 2's, aligned as HiFi-GAN's", choices=FRAMINGS)
-    add("--peak", positive_float, "scale each clip to this largest absolute sample")
+    add("sampling_rate", "Hz", "--sampling-rate", "-sr", type=positive_int)
+    add("filter_length", "size of the FFT, samples", type=positive_int)
+    add("hop_length", "samples", type=positive_int)
+    add("win_length", "samples", type=positive_int)
+    add("n_mels", "mel channels", "--n-mel-channels", "--n-mels", type=positive_int)
+    add("mel_fmin", "Hz", type=non_negative_float)
+    add("mel_fmax", "Hz", type=positive_float)
+    add("framing", "where frames start: centered as Tacotron 2's, aligned as HiFi-GAN's", choices=FRAMINGS)
+    add("peak", "scale each clip to this largest absolute sample", type=positive_float)
 
 
 def audio_config_from_args(args: argparse.Namespace, *, base: AudioConfig | None = None) -> AudioConfig:
     """``base`` with the options that were given; its default is what suits the sampling rate (`audio_preset`)."""
-    given = {name: getattr(args, option) for option, name in _FIELDS.items() if hasattr(args, option)}
+    names = [field.name for field in fields(AudioConfig)]
+    given = {name: getattr(args, name) for name in names if hasattr(args, name)}
     if base is None:
         base = audio_preset(given.get("sampling_rate", AudioConfig().sampling_rate))
     return replace(base, **given)

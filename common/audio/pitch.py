@@ -124,30 +124,21 @@ def pitch_of_kind(kind: str, pitch: np.ndarray, durations: np.ndarray | None) ->
 def moments(pitch: np.ndarray) -> PitchMoments:
     """Moments of the voiced (non-zero) values of one utterance."""
     voiced = pitch[pitch != 0]
-    if len(voiced) == 0:
-        return PitchMoments(count=0, mean=0.0, squares=0.0)
-    mean = float(voiced.mean())
+    mean = float(voiced.mean()) if len(voiced) else 0.0
     return PitchMoments(count=len(voiced), mean=mean, squares=float(np.square(voiced - mean).sum()))
 
 
 def statistics(parts: Iterable[PitchMoments]) -> PitchStatistics:
-    """Mean and population standard deviation over all voiced values, the same for the same utterances in any order
-    of workers as long as ``parts`` come in order of the list.
-
-    Source: Chan, Golub & LeVeque, Updating Formulae for Computing Sample Variances (1979).
-    """
-    count, mean, squares = 0, 0.0, 0.0
-    for part in parts:
-        if part.count == 0:
-            continue
-        total = count + part.count
-        step = part.mean - mean
-        squares += part.squares + step * step * count * part.count / total
-        mean += step * part.count / total
-        count = total
-    std = (squares / count) ** 0.5 if count else 0.0
+    """Mean and population standard deviation over all voiced values of the utterances that ``parts`` are of."""
+    rows = np.array([(part.count, part.mean, part.squares) for part in parts]).reshape(-1, 3)
+    counts, means, squares = rows.T
+    count = counts.sum()
+    mean = float((counts * means).sum() / max(count, 1))
+    std = float(np.sqrt((squares + counts * np.square(means - mean)).sum() / max(count, 1)))
     if std <= FLAT * mean:
-        raise InputError(f"{count} voiced pitch values that do not vary: no statistics to normalize by; is it speech?")
+        raise InputError(
+            f"{count:.0f} voiced pitch values that do not vary: no statistics to normalize by; is it speech?"
+        )
     return PitchStatistics(mean=mean, std=std)
 
 

@@ -42,7 +42,7 @@ def check_wav(path: Path, *, sampling_rate: int | None, where: str = "", max_wav
     ``load_wav`` to find. ``sampling_rate`` (Hz) None accepts any. ``max_wav_value`` demands integer samples of
     that full scale, 2**depth / 2 (1 for float samples). ``where`` (``list.txt:7``) is named in the AudioError.
     """
-    with _open(path, where) as file:
+    with open_wav(path, where=where) as file:
         return _check(file, path, sampling_rate=sampling_rate, where=where, max_wav_value=max_wav_value)
 
 
@@ -60,7 +60,7 @@ def load_wav(
     ``start`` and ``n_samples`` choose a part that must lie within it; all of it by default. Other arguments as for
     ``check_wav``. Raises AudioError, one line naming the file and ``where``.
     """
-    with _open(path, where) as file:
+    with open_wav(path, where=where) as file:
         info = _check(file, path, sampling_rate=sampling_rate, where=where, max_wav_value=max_wav_value)
         wanted = info.n_samples - start if n_samples is None else n_samples
         try:
@@ -84,9 +84,20 @@ def open_wav(path: Path, *, where: str = "") -> soundfile.SoundFile:
 
     One that is missing, damaged or shorter than it announces is an AudioError that names the file and ``where``.
     """
-    file = _open(path, where)
+    if not path.is_file():
+        raise AudioError(f"{path}: no such file{at(where)}")
+    if path.stat().st_size == 0:
+        raise AudioError(f"{path}: an empty file{at(where)}")
     try:
-        _check_end(file, path, where)
+        file = soundfile.SoundFile(path)
+    except (soundfile.LibsndfileError, OSError) as error:
+        reason = getattr(error, "error_string", str(error)).rstrip(".")
+        raise AudioError(f"{path}: not a readable WAV or FLAC file ({reason}){at(where)}") from error
+    try:
+        if file.format == "FLAC":
+            _check_flac_end(file, path, where)
+        elif file.format in CONTAINERS:
+            _check_wav_size(path, where)
     except AudioError:
         file.close()
         raise
@@ -111,26 +122,12 @@ def save_wav(path: Path, wave: Tensor, *, sampling_rate: int, durable: bool = Tr
     write_atomically(path, write, durable=durable)
 
 
-def _open(path: Path, where: str) -> soundfile.SoundFile:
-    if not path.is_file():
-        raise AudioError(f"{path}: no such file{at(where)}")
-    if path.stat().st_size == 0:
-        raise AudioError(f"{path}: an empty file{at(where)}")
-    try:
-        return soundfile.SoundFile(path)
-    except (soundfile.LibsndfileError, OSError) as error:
-        reason = getattr(error, "error_string", str(error)).rstrip(".")
-        raise AudioError(f"{path}: not a readable WAV or FLAC file ({reason}){at(where)}") from error
-
-
 def _check(
     file: soundfile.SoundFile, path: Path, *, sampling_rate: int | None, where: str, max_wav_value: float | None
 ) -> WavInfo:
     if file.format not in CONTAINERS or file.subtype not in FULL_SCALE:
         kind = f"{file.format} file with {file.subtype} samples"
         raise AudioError(f"{path}: {kind}, expected WAV or FLAC with integer or float samples{at(where)}")
-    # truncation first: a file cut within its header has the oddest of everything else
-    _check_end(file, path, where)
     if file.channels != 1:
         raise AudioError(f"{path}: {file.channels} channels, expected 1{at(where)}; mix it down to mono")
     if sampling_rate is not None and file.samplerate != sampling_rate:
@@ -147,13 +144,6 @@ def _check(
     if file.frames == 0:
         raise AudioError(f"{path}: no samples{at(where)}")
     return WavInfo(n_samples=file.frames, sampling_rate=file.samplerate)
-
-
-def _check_end(file: soundfile.SoundFile, path: Path, where: str) -> None:
-    if file.format == "FLAC":
-        _check_flac_end(file, path, where)
-    elif file.format in CONTAINERS:
-        _check_wav_size(path, where)
 
 
 def _check_flac_end(file: soundfile.SoundFile, path: Path, where: str) -> None:

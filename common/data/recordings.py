@@ -1,9 +1,11 @@
 """What vocoders train on: recordings of a list, read completely or in part, and where their random segments begin."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import torch.nn.functional as F
 from torch import Tensor
 
 from common.audio.mel import MelExtractor
@@ -12,21 +14,26 @@ from common.config import AudioConfig
 from common.data.filelist import FilelistEntry, read_filelist
 
 
-class Recordings:
-    """Recordings of a list ``wavs/a.wav``; further columns of a text-to-mel list (text, speaker) do not matter.
+class RecordingDataset:
+    """Base of vocoders' datasets: recordings of a list ``wavs/a.wav``, scaled to ``audio.peak``.
 
-    They are scaled to ``audio.peak``.
+    Further columns of a text-to-mel list (text, speaker) are ignored.
 
     Raises:
         InputError: the list or a recording is missing, or a recording is not as ``audio`` says.
     """
 
-    def __init__(self, dataset_path: Path, filelist: Path, *, audio: AudioConfig) -> None:
+    def __init__(self, dataset_path: Path, filelist: Path, *, audio: AudioConfig, seed: int) -> None:
         self._folder = dataset_path
-        self._audio = audio
+        self._seed = seed
+        self._peaks: dict[int, float] = {}  # largest absolute sample of the recordings that were read so far
+        self.audio = audio
         self.entries = read_filelist(filelist, columns=("wav",), optional=("text", "speaker"), may_be_empty=("text",))
         self.lengths = [self._check_wav(entry) for entry in self.entries]  # samples
-        self._peaks: dict[int, float] = {}  # largest absolute sample of the recordings that were read so far
+
+    def _check_wav(self, entry: FilelistEntry) -> int:
+        path = self._folder / entry.fields["wav"]
+        return check_wav(path, sampling_rate=self.audio.sampling_rate, where=entry.where).n_samples
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -37,31 +44,28 @@ class Recordings:
         return f"{entry.fields['wav']} ({entry.where})"
 
     def load(self, index: int, *, start: int, n_samples: int) -> Tensor:
-        """A part of a recording (n_samples,), scaled as all of it."""
-        entry = self.entries[index]
-        path, rate = self._folder / entry.fields["wav"], self._audio.sampling_rate
-        if self._audio.peak is None:
-            return load_wav(path, sampling_rate=rate, where=entry.where, start=start, n_samples=n_samples)
-        if index in self._peaks:
-            part = load_wav(path, sampling_rate=rate, where=entry.where, start=start, n_samples=n_samples)
+        """A part of a recording (n_samples,), scaled as all of it; zeros follow the recording's end."""
+        entry, peak = self.entries[index], self.audio.peak
+        path, rate = self._folder / entry.fields["wav"], self.audio.sampling_rate
+        size = min(n_samples, self.lengths[index] - start)
+        read = partial(load_wav, path, sampling_rate=rate, where=entry.where)
+        if peak is None or index in self._peaks:
+            part = read(start=start, n_samples=size)
         else:
-            wave = load_wav(path, sampling_rate=rate, where=entry.where)
+            wave = read()
             self._peaks[index] = float(wave.abs().max()) or 1.0  # silence stays silent
-            part = wave[start : start + n_samples].clone()
-        return part / self._peaks[index] * self._audio.peak
+            part = wave[start : start + size]
+        if peak is not None:
+            part = part / self._peaks[index] * peak
+        return F.pad(part, (0, n_samples - size))
 
-    def _check_wav(self, entry: FilelistEntry) -> int:
-        path = self._folder / entry.fields["wav"]
-        return check_wav(path, sampling_rate=self._audio.sampling_rate, where=entry.where).n_samples
+    def random_start(self, index: int, *, last: int, epoch: int) -> int:
+        """Where a segment begins, from 0 to ``last`` (inclusive; 0 if that is negative), in samples or frames.
 
-
-def random_start(last: int, *, seed: int, epoch: int, index: int) -> int:
-    """Where a segment begins, from 0 to ``last`` (inclusive; 0 if that is negative), in samples or frames.
-
-    The place comes from the three numbers alone, so that resuming and loader processes change nothing.
-    """
-    generator = np.random.default_rng((seed, epoch, index))
-    return int(generator.integers(0, max(last, 0), endpoint=True))
+        The place comes from seed, epoch and index alone, so that resuming and loader processes change nothing.
+        """
+        generator = np.random.default_rng((self._seed, epoch, index))
+        return int(generator.integers(0, max(last, 0), endpoint=True))
 
 
 def input_mel_extractor(audio: AudioConfig) -> MelExtractor:

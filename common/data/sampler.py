@@ -16,7 +16,7 @@ class GlobalBatchSampler:
     cut into length-bucketed micro-batches. In each accumulation step all processes get neighboring pieces, so that
     none waits for a longer one. Utterances that do not fill a last global batch are left out of that epoch.
 
-    Iterating gives this process's micro-batches, lists of utterance indices, ``accumulation`` of them an update.
+    Iterating gives this process's micro-batches, ``accumulation`` of them an update.
     """
 
     def __init__(self, lengths: Sequence[int], *, batch_size: int, accumulation: int, seed: int, ranks: Ranks) -> None:
@@ -35,11 +35,6 @@ class GlobalBatchSampler:
         self._epoch = 1
         self._first_step = 0
 
-    @property
-    def epoch(self) -> int:
-        """The epoch (from 1) that the next iteration draws."""
-        return self._epoch
-
     def set_position(self, *, epoch: int, step: int = 0) -> None:
         """Where the next iteration starts: epoch (from 1), and updates of it that are already done."""
         self._epoch = epoch
@@ -49,8 +44,9 @@ class GlobalBatchSampler:
         micro_batches = self.global_batch // self._batch_size // self._ranks.world_size
         return (self.steps_per_epoch - self._first_step) * micro_batches
 
-    def __iter__(self) -> Iterator[list[int]]:
-        generator = torch.Generator().manual_seed(_mix(self._seed, self._epoch))
+    def __iter__(self) -> Iterator[list[Draw]]:
+        epoch = self._epoch
+        generator = torch.Generator().manual_seed(_mix(self._seed, epoch))
         order = torch.randperm(len(self._lengths), generator=generator).tolist()
         size, world = self._batch_size, self._ranks.world_size
         for step in range(self._first_step, self.steps_per_epoch):
@@ -58,22 +54,8 @@ class GlobalBatchSampler:
             # Ties fall by index, so that the order never depends on the draw.
             drawn.sort(key=lambda index: (self._lengths[index], index))
             pieces = [drawn[start : start + size] for start in range(0, self.global_batch, size)]
-            yield from pieces[self._ranks.rank :: world]
-
-
-class EpochDraws:
-    """The micro-batches of a sampler as `Draw`s: utterances with their epoch."""
-
-    def __init__(self, sampler: GlobalBatchSampler) -> None:
-        self._sampler = sampler
-
-    def __len__(self) -> int:
-        return len(self._sampler)
-
-    def __iter__(self) -> Iterator[list[Draw]]:
-        epoch = self._sampler.epoch
-        for indices in self._sampler:
-            yield [Draw(index, epoch) for index in indices]
+            for piece in pieces[self._ranks.rank :: world]:
+                yield [Draw(index, epoch) for index in piece]
 
 
 class ValidationSampler:

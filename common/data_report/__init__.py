@@ -11,10 +11,4 @@ from common.data_report.arguments import (
     text_from_args,
 )
 
-__all__ = [
-    "Limits",
-    "add_report_arguments",
-    "check_report_options",
-    "limits_from_args",
-    "text_from_args",
-]
+__all__ = ["Limits", "add_report_arguments", "check_report_options", "limits_from_args", "text_from_args"]

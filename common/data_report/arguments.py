@@ -2,8 +2,9 @@
 
 import argparse
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 from common.cli import given_options, non_negative_float, option_of, positive_float
 from common.config import TextConfig
@@ -15,36 +16,27 @@ REPORT_READS = ("dataset_path", "wav_text_filelist", "max_wav_value", "symbol_se
 DEFAULT_CLEANERS = ("english_cleaners_v3",)  # of train.py
 
 
+def _limit(default: float, words: str, kind: Callable[[str], float] = positive_float) -> Any:
+    """A field of Limits; ``words`` and ``kind`` are its option's help and type."""
+    return field(default=default, metadata={"help": words, "type": kind})
+
+
 @dataclass(frozen=True)
 class Limits:
     """Where a clip becomes suspicious."""
 
-    outlier: float = 5.0  # robust standard deviations from the speaker's median
-    min_seconds: float = 0.25
-    max_seconds: float = 20.0
-    max_silence: float = 0.75  # s at either end
-    max_pause: float = 2.0  # s between words
-    max_clipping: float = 0.0001  # share of the samples
-    max_dc: float = 0.01  # of full scale
-    min_level: float = -45.0  # dBFS, root mean square of the speech
-
-
-_HELP = {
-    "outlier": "robust standard deviations (by the median absolute deviation) from the speaker's median at which "
-    "speaking rate, level and pitch are suspicious",
-    "min_seconds": "shorter clips are suspicious",
-    "max_seconds": "longer clips are suspicious",
-    "max_silence": "seconds of silence at either end",
-    "max_pause": "seconds of silence between words",
-    "max_clipping": "share of samples in flat tops",
-    "max_dc": "mean of the samples, as a part of full scale",
-    "min_level": "dBFS: a clip whose speech is quieter is near-silent",
-}
-_TYPES: dict[str, Callable[[str], float]] = {
-    "min_seconds": non_negative_float,
-    "max_clipping": non_negative_float,
-    "min_level": float,
-}
+    outlier: float = _limit(
+        5.0,
+        "robust standard deviations (by the median absolute deviation) from the speaker's median at which speaking "
+        "rate, level and pitch are suspicious",
+    )
+    min_seconds: float = _limit(0.25, "shorter clips are suspicious", non_negative_float)
+    max_seconds: float = _limit(20.0, "longer clips are suspicious")
+    max_silence: float = _limit(0.75, "seconds of silence at either end")
+    max_pause: float = _limit(2.0, "seconds of silence between words")
+    max_clipping: float = _limit(0.0001, "share of samples in flat tops", non_negative_float)
+    max_dc: float = _limit(0.01, "mean of the samples, as a part of full scale")
+    min_level: float = _limit(-45.0, "dBFS: a clip whose speech is quieter is near-silent", float)
 
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,13 +57,8 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder for report.html and report.json (default: data_report in the dataset's folder)",
     )
     group.add_argument("--report-strict", action="store_true", help="exit status 1 if anything at all is suspicious")
-    for field in fields(Limits):
-        group.add_argument(
-            "--report-" + field.name.replace("_", "-"),
-            type=_TYPES.get(field.name, positive_float),
-            default=field.default,
-            help=_HELP[field.name],
-        )
+    for limit in fields(Limits):
+        group.add_argument(option_of(f"report_{limit.name}"), default=limit.default, **limit.metadata)
 
 
 def check_report_options(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
@@ -93,7 +80,7 @@ def check_report_options(args: argparse.Namespace, parser: argparse.ArgumentPars
 
 def limits_from_args(args: argparse.Namespace) -> Limits:
     """The limits that the options set."""
-    return Limits(**{field.name: getattr(args, f"report_{field.name}") for field in fields(Limits)})
+    return Limits(**{limit.name: getattr(args, f"report_{limit.name}") for limit in fields(Limits)})
 
 
 def text_from_args(args: argparse.Namespace) -> TextConfig:

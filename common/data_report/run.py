@@ -74,5 +74,4 @@ def _unwritable(folder: Path, error: OSError) -> InputError:
 
 def exit_status(report: DataReport, *, strict: bool) -> int:
     """1 where a recording cannot be read, and with ``strict`` where anything is found."""
-    unusable = any(finding.kind in UNUSABLE for finding in report.findings)
-    return 1 if unusable or (strict and report.findings) else 0
+    return int(any(strict or finding.kind in UNUSABLE for finding in report.findings))

@@ -161,7 +161,7 @@ def _summarize(name: str, clips: Sequence[Clip]) -> SpeakerSummary:
     rates = [rate for clip in clips if (rate := clip.speaking_rate) is not None]
     counts = np.sum([sound.pitch_counts for sound in sounds], axis=0) if sounds else np.zeros(len(PITCH_EDGES) - 1)
     low, median, high = (quantile(counts, part) for part in (0.05, 0.5, 0.95))
-    mean, std = None, None
+    mean = std = None
     if counts.sum():
         try:
             over_time = statistics(sound.pitch for sound in sounds)

@@ -1,7 +1,8 @@
 """Synthesizes a list utterance by utterance and measures each; results are kept, whatever happens to later ones."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +16,25 @@ from common.errors import InputError
 from common.evaluation.items import EvaluationItem
 from common.evaluation.metrics import compare_speech_frames, speech_frames
 from common.evaluation.page import save_page
-from common.evaluation.plots import plot_alone, plot_comparison, to_png
+from common.evaluation.plots import plot_alone, plot_comparison
 from common.evaluation.results import (
     JOURNAL,
     PAGE,
     RESULTS,
-    EvaluationFolder,
+    WAVES,
     Journal,
     Result,
-    Table,
+    averages,
     columns_of,
+    figures_of,
+    files_of,
     save_results,
+    table_row,
     writing,
 )
 from common.files import write_atomically
 from common.progress import print_line
-from common.recognition.error_rates import error_counts
+from common.recognition.error_rates import ErrorCounts, error_counts
 from common.recognition.recognizer import Recognizer
 from common.signals import StopSignals
 from common.synthesis.synthesizer import OutputFolder, Synthesizer
@@ -43,16 +47,14 @@ class Evaluator:
     """Synthesizes and measures single utterances."""
 
     def __init__(
-        self, synthesizer: Synthesizer, audio: AudioConfig, folder: EvaluationFolder, *, recognizer: Recognizer | None
+        self, synthesizer: Synthesizer, audio: AudioConfig, folder: Path, *, recognizer: Recognizer | None
     ) -> None:
         """``audio`` is that of the voice; without a ``recognizer`` nothing is transcribed."""
         self.folder = folder
         self.recognizer = recognizer
         self._synthesizer = synthesizer
         self._rate = audio.sampling_rate
-        self._output = OutputFolder(
-            folder.synthesized_waves, audio=audio, fade_out_frames=_FADE_OUT_FRAMES, save_mels=False
-        )
+        self._output = OutputFolder(folder / WAVES, audio=audio, fade_out_frames=_FADE_OUT_FRAMES, save_mels=False)
 
     def warm_up(self, item: EvaluationItem) -> None:
         """Synthesize once without measuring: the first utterance of a process takes longer than later ones."""
@@ -66,8 +68,11 @@ class Evaluator:
         result = Result(item.name, item.text, item.key)
         try:
             result = self._synthesize(item, result)
-            wave = load_wav(self.folder.synthesized(item.name), sampling_rate=self._rate)
-            result = self._transcribe(item, result, wave)
+            wave = load_wav(files_of(self.folder, item.name)["synthesized"], sampling_rate=self._rate)
+            if self.recognizer is not None and item.words is not None:
+                result = replace(result, reference=self.recognizer.normalize(item.words))
+            text, errors = self._transcribe(wave, self._rate, result.reference)
+            result = replace(result, heard=text, errors=errors)
             return self._compare(item, result, wave)
         except InputError as error:
             return replace(result, error=str(error))
@@ -83,18 +88,12 @@ class Evaluator:
             cut=item.input.phrase in self._synthesizer.unfinished,
         )
 
-    def _transcribe(self, item: EvaluationItem, result: Result, wave: Tensor) -> Result:
+    def _transcribe(self, wave: Tensor, rate: int, reference: str | None) -> tuple[str | None, ErrorCounts | None]:
+        """The transcript, and its errors if there is a ``reference``."""
         if self.recognizer is None:
-            return result
-        text = self._text_of(wave, self._rate)
-        if item.words is None:
-            return replace(result, heard=text)
-        reference = self.recognizer.normalize(item.words)
-        return replace(result, heard=text, reference=reference, errors=error_counts([reference], [text]))
-
-    def _text_of(self, wave: Tensor, sampling_rate: int) -> str:
-        assert self.recognizer is not None
-        return self.recognizer.transcribe(wave, sampling_rate=sampling_rate)[0].text
+            return None, None
+        text = self.recognizer.transcribe(wave, sampling_rate=rate)[0].text
+        return text, None if reference is None else error_counts([reference], [text])
 
     def _compare(self, item: EvaluationItem, result: Result, wave: Tensor) -> Result:
         """Compare with the recording, if there is one, and plot."""
@@ -104,12 +103,10 @@ class Evaluator:
         result = replace(result, recording=str(item.recording))
         rate = check_wav(item.recording, sampling_rate=None, where=item.where).sampling_rate
         recorded = load_wav(item.recording, sampling_rate=rate, where=item.where)
-        with writing(path := self.folder.recorded(item.name)):
+        with writing(path := files_of(self.folder, item.name)["recorded"]):
             save_wav(path, recorded, sampling_rate=rate)
-        if self.recognizer is not None:
-            text = self._text_of(recorded, rate)
-            errors = None if result.reference is None else error_counts([result.reference], [text])
-            result = replace(result, heard_recording=text, recording_errors=errors)
+        text, errors = self._transcribe(recorded, rate, result.reference)
+        result = replace(result, heard_recording=text, recording_errors=errors)
         seconds = max(len(recorded) / rate, len(wave) / self._rate)
         if seconds > _LONGEST:
             raise InputError(
@@ -125,36 +122,8 @@ class Evaluator:
         return replace(result, distance=comparison.distance)
 
     def _save_plot(self, item: EvaluationItem, figure: Figure) -> None:
-        png = to_png(figure)
-        with writing(path := self.folder.plot(item.name)):
-            write_atomically(path, lambda file: file.write(png), durable=False)
-
-
-def evaluate_all(
-    items: Sequence[EvaluationItem],
-    evaluator: Evaluator,
-    *,
-    earlier: Sequence[Result],
-    on_result: Callable[[Result], None],
-) -> tuple[list[Result], int | None]:
-    """Results of ``items`` in their order, and the number of the signal that stopped the run, if one did.
-
-    Those of ``earlier``, an earlier run, are reused; ``on_result`` is given each of the others as soon as it is there.
-    After a signal the current utterance is finished.
-    """
-    kept = {result.name: result for result in earlier}
-    results = []
-    new = [item for item in items if item.name not in kept]
-    with StopSignals() as signals:
-        if new:
-            evaluator.warm_up(new[0])
-        for item in items:
-            if item.name in kept:
-                results.append(kept[item.name])
-            elif signals.received is None:
-                results.append(evaluator.evaluate(item))
-                on_result(results[-1])
-    return results, None if signals.received is None else int(signals.received)
+        with writing(path := files_of(self.folder, item.name)["plot"]):
+            write_atomically(path, partial(figure.savefig, format="png"), durable=False)
 
 
 def run_evaluation(
@@ -167,44 +136,49 @@ def run_evaluation(
 ) -> int:
     """Evaluate ``items``, resuming an earlier run of the same ``settings`` unless ``fresh``; the exit status.
 
-    The table goes to stdout, the JSON and the page with ``facts`` into the evaluator's folder.
+    The table goes to stdout, the JSON and the page with ``facts`` into the evaluator's folder. After a signal the
+    current utterance is finished, and what there is so far is reported.
     """
     folder = evaluator.folder
-    journal = Journal(folder.path / JOURNAL, settings=settings)
-    earlier = [] if fresh else _reusable(journal.read(), items, folder)
-    journal.start(earlier)
-    if earlier:
-        print(f"{len(earlier)} of {len(items)} utterances are from an earlier run; --fresh measures them again")
+    journal = Journal(folder / JOURNAL, settings=settings)
+    # Results of an earlier run without an error, of the same items, whose files are there.
+    keys = {item.name: item.key for item in items}
+    earlier = [] if fresh else [one for one in journal.read() if one.error is None and keys.get(one.name) == one.key]
+    kept = {one.name: one for one in earlier if all(path.is_file() for path in one.files(folder))}
+    journal.start(list(kept.values()))
+    if kept:
+        print(f"{len(kept)} of {len(items)} utterances are from an earlier run; --fresh measures them again")
     words = evaluator.recognizer is not None and any(item.words is not None for item in items)
-    table = Table(columns_of(words=words, recordings=any(item.recording is not None for item in items)))
-    for line in (table.header, *map(table.row, earlier)):
-        print_line(line)
+    columns = columns_of(words=words, recordings=any(item.recording is not None for item in items))
 
-    def on_result(result: Result) -> None:
-        journal.add(result)
-        print_line(table.row(result))
+    def show(result: Result) -> None:
+        row = table_row(columns, result.name.removesuffix(".wav"), figures_of(result))
+        print_line(f"{row}  {result.error}" if result.error else row)
 
-    results, signal = evaluate_all(items, evaluator, earlier=earlier, on_result=on_result)
-    print_line(table.means(results))
-    save_results(folder.path / RESULTS, results, settings=facts | settings)
-    save_page(
-        folder, results, title=f"{Path(facts['generator']).name} through {Path(facts['vocoder']).name}", facts=facts
-    )
-    print_line(f"report: {folder.path / PAGE}; figures: {folder.path / RESULTS}")
+    print_line(table_row(columns, "utterance"))
+    for result in kept.values():
+        show(result)
+    results = []
+    new = [item for item in items if item.name not in kept]
+    with StopSignals() as signals:
+        if new:
+            evaluator.warm_up(new[0])
+        for item in items:
+            if item.name in kept:
+                results.append(kept[item.name])
+            elif signals.received is None:
+                results.append(evaluator.evaluate(item))
+                journal.add(results[-1])
+                show(results[-1])
+    print_line(table_row(columns, f"all {len(results)}", averages(results)))
+    save_results(folder / RESULTS, results, settings=facts | settings)
+    title = f"{Path(facts['generator']).name} through {Path(facts['vocoder']).name}"
+    save_page(folder, results, title=title, facts=facts)
+    print_line(f"report: {folder / PAGE}; figures: {folder / RESULTS}")
     n_failed = sum(result.error is not None for result in results)
     if n_failed:
         print_line(f"{n_failed} of {len(results)} utterances could not be evaluated completely")
-    if signal is not None:
+    if signals.received is not None:
         print_line(f"stopped after {len(results)} of {len(items)} utterances; start it again to resume")
-        return 128 + signal
+        return 128 + int(signals.received)
     return 1 if n_failed else 0
-
-
-def _reusable(results: Sequence[Result], items: Sequence[EvaluationItem], folder: EvaluationFolder) -> list[Result]:
-    """The results without an error that are of these items, and whose files are there."""
-    keys = {item.name: item.key for item in items}
-    return [
-        one
-        for one in results
-        if keys.get(one.name) == one.key and one.error is None and all(path.is_file() for path in folder.files(one))
-    ]

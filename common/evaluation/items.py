@@ -20,20 +20,6 @@ _ESPEAK = Speaker(pitch=95)  # that of the quickstart's corpus
 
 
 @dataclass(frozen=True)
-class ListOptions:
-    """The list to speak, and what belongs to its utterances."""
-
-    path: Path
-    dataset_path: Path  # that the list's columns start from; Path() if not given
-    recordings: Path | None  # folder with recordings under the utterances' names
-    transcripts: Path | None  # list with the words of each utterance, where the list is of phones
-    reader: str  # one of READERS
-    speaker: str  # where the list has no such column
-    seed: int | None  # of the words that become phones; None: all that the front end knows
-    needs_words: bool  # whether there is a recognizer
-
-
-@dataclass(frozen=True)
 class EvaluationItem:
     """An utterance to synthesize, and what it is compared with."""
 
@@ -63,40 +49,58 @@ class EvaluationItem:
         return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 
-def read_items(options: ListOptions, voice: Voice) -> list[EvaluationItem]:
+def read_items(
+    path: Path,
+    voice: Voice,
+    *,
+    dataset_path: Path,
+    recordings: Path | None,
+    transcripts: Path | None,
+    reader: str,
+    speaker: str,
+    seed: int | None,
+    needs_words: bool,
+) -> list[EvaluationItem]:
     """The list's utterances, all checked, with what each is compared with.
+
+    The list's columns start from ``dataset_path`` (``Path()`` if not given); ``recordings`` is a folder with those of
+    the utterances' names, ``transcripts`` a list with their words, where the list is of phones. ``reader`` is one of
+    READERS, ``speaker`` speaks where the list has no such column, ``seed`` is that of words that become phones (None:
+    all that the front end knows). Words are missed if the evaluation ``needs_words``.
 
     Raises:
         InputError: the list, or what belongs to one of its lines, cannot be used; names the line.
     """
-    phrases = _read_texts(options.path)
+    phrases = _read_texts(path)
     texts = {one.output: one.text or "" for one in phrases}
     unread = {"pitch", "duration"} - set(voice.phrase_columns)
     if any(getattr(phrases[0], column) is not None for column in unread):
-        raise InputError(f"{options.path}: {voice.spec.name} does not support its columns pitch and duration")
-    uses_espeak = _uses_espeak(options.reader, voice.front_end, texts.values())
+        raise InputError(f"{path}: {voice.spec.name} does not support its columns pitch and duration")
+    uses_espeak = _uses_espeak(reader, voice.front_end, texts.values())
     spoken = phrases
     if uses_espeak:
         print("note: eSpeak turns the list's words into phones, as in the quickstart (--reader)")
         clean = get_cleaner("english_cleaners_v3")
         spoken = [replace(one, text=" ".join(_ESPEAK.phones(clean(texts[one.output])))) for one in phrases]
-    inputs = voice.encode(spoken, dataset_path=options.dataset_path, speaker=options.speaker, seed=options.seed)
+    inputs = voice.encode(spoken, dataset_path=dataset_path, speaker=speaker, seed=seed)
     words = texts if uses_espeak or voice.front_end.config.input_type != "phone" else {}
-    words = words | _read_transcripts(options.transcripts, phrases)
-    folder = _recordings_folder(options) if any(phrase.wav is None for phrase in phrases) else None
-    items = [
-        EvaluationItem(one, texts[phrase.output], words.get(phrase.output), _find_recording(phrase, folder, options))
-        for one, phrase in zip(inputs, phrases)
-    ]
+    words = words | _read_transcripts(transcripts, phrases)
+    folder = None
+    if any(phrase.wav is None for phrase in phrases):
+        folder = _recordings_folder(recordings, dataset_path)
+    items = []
+    for one, phrase in zip(inputs, phrases):
+        recording = dataset_path / phrase.wav if phrase.wav is not None else _find_recording(phrase, folder)
+        items.append(EvaluationItem(one, texts[phrase.output], words.get(phrase.output), recording))
     for item in items:
         if item.recording is not None:  # its header alone
             check_wav(item.recording, sampling_rate=None, where=item.where)
-    if options.recordings is not None and all(item.recording is None for item in items):
+    if recordings is not None and all(item.recording is None for item in items):
         raise InputError(
-            f"{options.recordings}: holds no recording of any of the {len(items)} utterances; expected files such as "
-            f"{options.recordings / items[0].name} (--recordings)"
+            f"{recordings}: holds no recording of any of the {len(items)} utterances; expected files such as "
+            f"{recordings / items[0].name} (--recordings)"
         )
-    if options.needs_words and all(item.words is None for item in items):
+    if needs_words and all(item.words is None for item in items):
         print("note: the list is of phones, so there are no words to compare transcripts with; see --transcripts")
     return items
 
@@ -132,23 +136,21 @@ def _read_transcripts(path: Path | None, phrases: Sequence[Phrase]) -> dict[Pure
     return words
 
 
-def _recordings_folder(options: ListOptions) -> Path | None:
+def _recordings_folder(recordings: Path | None, dataset_path: Path) -> Path | None:
     """The folder searched for recordings by the utterances' names: ``--recordings``, else ``--dataset-path``.
 
     None where neither is given: the current folder may hold unrelated recordings of these names.
     """
-    folder, option = options.recordings, "--recordings"
-    if folder is None and options.dataset_path != Path():
-        folder, option = options.dataset_path, "--dataset-path"
+    folder, option = recordings, "--recordings"
+    if folder is None and dataset_path != Path():
+        folder, option = dataset_path, "--dataset-path"
     if folder is not None and not folder.is_dir():
         raise InputError(f"{folder}: no such folder ({option})")
     return folder
 
 
-def _find_recording(phrase: Phrase, folder: Path | None, options: ListOptions) -> Path | None:
-    """The recording that the list names, else that of the utterance's name in ``folder``."""
-    if phrase.wav is not None:
-        return options.dataset_path / phrase.wav
+def _find_recording(phrase: Phrase, folder: Path | None) -> Path | None:
+    """The recording of the utterance's name in ``folder``."""
     if folder is None:
         return None
     paths = (folder / phrase.output.with_suffix(suffix) for suffix in (phrase.output.suffix, ".flac"))

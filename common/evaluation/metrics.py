@@ -85,7 +85,7 @@ def speech_frames(wave: np.ndarray, *, sampling_rate: int) -> SpeechFrames:
     """The frames of wave (T,); raises AudioError if it is empty, silent or not finite."""
     log_mel = _log_mel(wave, sampling_rate=sampling_rate)
     f0 = frame_f0(wave, sampling_rate=sampling_rate, n_frames=log_mel.shape[1])
-    return SpeechFrames(floored(log_mel), f0, _hop_length(sampling_rate) / sampling_rate)
+    return SpeechFrames(floored(log_mel), f0, round(HOP_S * sampling_rate) / sampling_rate)
 
 
 def mel_cepstrum(log_mel: np.ndarray, *, n_coefficients: int = N_COEFFICIENTS) -> np.ndarray:
@@ -108,7 +108,7 @@ def align(reference: np.ndarray, synthesized: np.ndarray) -> np.ndarray:
 
 def frame_f0(wave: np.ndarray, *, sampling_rate: int, n_frames: int) -> np.ndarray:
     """F0 in Hz by Praat's autocorrelation at frames ``HOP_S`` apart from 0 s: (T,) -> (n_frames,), 0 if unvoiced."""
-    hop_s = _hop_length(sampling_rate) / sampling_rate
+    hop_s = round(HOP_S * sampling_rate) / sampling_rate
     f0 = np.zeros(n_frames)
     if len(wave) / sampling_rate <= 3 / F0_MIN:  # Praat needs three periods
         return f0
@@ -119,10 +119,6 @@ def frame_f0(wave: np.ndarray, *, sampling_rate: int, n_frames: int) -> np.ndarr
     inside = (nearest >= 0) & (nearest < len(values))
     f0[inside] = values[nearest[inside]]
     return f0
-
-
-def _hop_length(sampling_rate: int) -> int:
-    return round(HOP_S * sampling_rate)
 
 
 def _log_mel(wave: np.ndarray, *, sampling_rate: int) -> np.ndarray:
@@ -136,7 +132,7 @@ def _log_mel(wave: np.ndarray, *, sampling_rate: int) -> np.ndarray:
         y=wave,
         sr=sampling_rate,
         n_fft=2 ** round(math.log2(FFT_S * sampling_rate)),
-        hop_length=_hop_length(sampling_rate),
+        hop_length=round(HOP_S * sampling_rate),
         n_mels=N_MELS,
         fmax=min(MEL_FMAX, sampling_rate / 2),
         power=1.0,

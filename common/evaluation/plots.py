@@ -1,50 +1,38 @@
 """Plots of an utterance and its recording: spectrograms, their difference, pitch, and the alignment."""
 
-import io
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from common.evaluation.metrics import FLOOR_DB, SpeechComparison, SpeechFrames
 
-DPI = 80  # dots an inch
-SIZE = (11.0, 8.6)  # inches
-SIZE_ALONE = (11.0, 4.6)  # inches, of an utterance without a recording
 DB_PER_NEPER = 20 / np.log(10)  # dB of a factor e between amplitudes
 F0_TICKS = (60, 70, 80, 90, 100, 110, 120, 135, 150, 165, 180, 200, 220, 250, 280, 320, 360, 400, 450, 500)  # Hz
 LARGEST_DIFFERENCE = 30.0  # dB, the ends of the colors
 SYNTHESIZED, RECORDED = "tab:orange", "tab:blue"
+_IMAGE: dict[str, Any] = {"aspect": "auto", "origin": "lower", "interpolation": "none"}
 
 
 def plot_comparison(comparison: SpeechComparison) -> Figure:
     """Both spectrograms; on the synthesized one's time axis, their difference and both pitches; the alignment path."""
     reference, synthesized = comparison.reference, comparison.synthesized
-    figure = _new_figure(SIZE)
+    figure = Figure(figsize=(11.0, 8.6), dpi=80, layout="constrained")
     axes = figure.subplot_mosaic(
         [["synthesized", "path"], ["recorded", "path"], ["difference", "difference"], ["pitch", "pitch"]],
         width_ratios=(2.2, 1.0),
         height_ratios=(1, 1, 1, 1.1),
     )
     for name, frames in (("synthesized", synthesized), ("recorded", reference)):
-        _draw_mel(axes[name], frames, title=name)
+        _draw_mel(axes[name], frames.log_mel, hop_s=frames.hop_s, title=name)
     partner = partners(comparison)
     paired = partner >= 0
     difference = np.full(synthesized.log_mel.shape, np.nan)
     difference[:, paired] = synthesized.log_mel[:, paired] - reference.log_mel[:, partner[paired]]
-    image = axes["difference"].imshow(
-        difference * DB_PER_NEPER,
-        extent=_extent(synthesized),
-        vmin=-LARGEST_DIFFERENCE,
-        vmax=LARGEST_DIFFERENCE,
-        cmap="RdBu_r",
-        **_IMAGE,
-    )
+    title, limits = "synthesized less recorded, aligned", (-LARGEST_DIFFERENCE, LARGEST_DIFFERENCE)
+    _draw_mel(axes["difference"], difference, hop_s=synthesized.hop_s, title=title, limits=limits, cmap="RdBu_r")
     axes["difference"].set_facecolor("lightgray")  # silence in both, which is not compared
-    _label(axes["difference"], "synthesized less recorded, aligned")
-    figure.colorbar(image, ax=axes["difference"], label="dB", pad=0.01)
     warped = np.where(paired, reference.f0[np.maximum(partner, 0)], 0.0)
     _draw_pitch(axes["pitch"], {"synthesized": synthesized.f0, "recorded, aligned": warped}, hop_s=synthesized.hop_s)
     _draw_path(axes["path"], comparison)
@@ -53,9 +41,9 @@ def plot_comparison(comparison: SpeechComparison) -> Figure:
 
 def plot_alone(frames: SpeechFrames) -> Figure:
     """The spectrogram and pitch of an utterance without a recording."""
-    figure = _new_figure(SIZE_ALONE)
+    figure = Figure(figsize=(11.0, 4.6), dpi=80, layout="constrained")
     mel, pitch = figure.subplots(2, 1)
-    _draw_mel(mel, frames, title="synthesized")
+    _draw_mel(mel, frames.log_mel, hop_s=frames.hop_s, title="synthesized")
     _draw_pitch(pitch, {"synthesized": frames.f0}, hop_s=frames.hop_s)
     return figure
 
@@ -69,36 +57,21 @@ def partners(comparison: SpeechComparison) -> np.ndarray:
     return found
 
 
-def to_png(figure: Figure) -> bytes:
-    """The figure as a PNG file."""
-    file = io.BytesIO()
-    figure.savefig(file, format="png")
-    return file.getvalue()
-
-
-_IMAGE: dict[str, Any] = {"aspect": "auto", "origin": "lower", "interpolation": "none"}
-
-
-def _new_figure(size: tuple[float, float]) -> Figure:
-    figure = Figure(figsize=size, dpi=DPI, layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def _extent(frames: SpeechFrames) -> tuple[float, float, float, float]:
-    """Frame i is centered at i hops."""
-    n_mels, n_frames = frames.log_mel.shape
-    return -frames.hop_s / 2, (n_frames - 0.5) * frames.hop_s, 0, n_mels
-
-
-def _draw_mel(axis: Axes, frames: SpeechFrames, *, title: str) -> None:
-    decibels = frames.log_mel * DB_PER_NEPER
-    image = axis.imshow(decibels, extent=_extent(frames), vmin=-FLOOR_DB, vmax=0, cmap="magma", **_IMAGE)
-    _label(axis, title)
+def _draw_mel(
+    axis: Axes,
+    log_mel: np.ndarray,
+    *,
+    hop_s: float,
+    title: str,
+    limits: tuple[float, float] = (-FLOOR_DB, 0.0),
+    cmap: str = "magma",
+) -> None:
+    """log_mel (n_mels, F) as an image in dB between ``limits``; frame i is centered at i hops."""
+    n_mels, n_frames = log_mel.shape
+    extent = (-hop_s / 2, (n_frames - 0.5) * hop_s, 0, n_mels)
+    low, high = limits
+    image = axis.imshow(log_mel * DB_PER_NEPER, extent=extent, vmin=low, vmax=high, cmap=cmap, **_IMAGE)
     axis.figure.colorbar(image, ax=axis, label="dB", pad=0.01)
-
-
-def _label(axis: Axes, title: str) -> None:
     axis.set_ylabel("mel channel")
     axis.set_title(title, loc="left", fontsize="medium")
 

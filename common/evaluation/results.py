@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from common.files import write_json, write_text
 from common.recognition.error_rates import ErrorCounts
 
 JOURNAL, RESULTS, PAGE = "utterances.jsonl", "evaluation.json", "index.html"  # files of an evaluation
+WAVES = "synthesised"  # its folder of sounds, as in folders of earlier versions, which are resumed
 _NAME_WIDTH = 24  # characters of an utterance's name in a table on the terminal
 
 
@@ -28,32 +29,13 @@ def writing(path: Path, hint: str = "") -> Iterator[None]:
         raise InputError(f"{path}: cannot be written ({error.strerror}){hint}") from error
 
 
-@dataclass(frozen=True)
-class EvaluationFolder:
-    """Where an evaluation's files are."""
-
-    path: Path
-
-    @property
-    def synthesized_waves(self) -> Path:
-        return self.path / "synthesised"  # as in folders of earlier versions, which are resumed
-
-    def synthesized(self, name: str) -> Path:
-        """The synthesized sound of an utterance."""
-        return self.synthesized_waves / name
-
-    def recorded(self, name: str) -> Path:
-        """The recording, copied for the page."""
-        return self.path / "recorded" / name
-
-    def plot(self, name: str) -> Path:
-        """The plot of an utterance."""
-        return (self.path / "plots" / name).with_suffix(".png")
-
-    def files(self, result: "Result") -> list[Path]:
-        """All files of a result."""
-        paths = [self.synthesized(result.name), self.plot(result.name)]
-        return paths if result.recording is None else [*paths, self.recorded(result.name)]
+def files_of(folder: Path, name: str) -> dict[str, Path]:
+    """Where an evaluation in ``folder`` has an utterance's sound, its recording (copied for the page) and its plot."""
+    return {
+        "synthesized": folder / WAVES / name,
+        "recorded": folder / "recorded" / name,
+        "plot": (folder / "plots" / name).with_suffix(".png"),
+    }
 
 
 @dataclass(frozen=True)
@@ -79,6 +61,11 @@ class Result:
     def speed(self) -> float | None:
         """Real-time factor: seconds of sound a second of work."""
         return self.duration / self.work if self.duration and self.work else None
+
+    def files(self, folder: Path) -> list[Path]:
+        """All files of it that an evaluation in ``folder`` has."""
+        kinds = files_of(folder, self.name)
+        return [path for kind, path in kinds.items() if kind != "recorded" or self.recording is not None]
 
     @staticmethod
     def from_plain(row: dict[str, Any]) -> "Result":
@@ -127,15 +114,19 @@ COLUMNS = (
 _F0_RMSE_HZ = Column("f0_rmse_hz", "F0 RMSE", "Hz", "distance.f0_rmse_hz")  # in the JSON alone
 
 
+def figures_of(result: Result) -> dict[str, float | None]:
+    """The figures of an utterance by the columns' keys."""
+    return {column.key: column.value(result) for column in COLUMNS}
+
+
 def columns_of(*, words: bool, recordings: bool) -> list[Column]:
     """The columns that can have values: with transcripts of known ``words``, with ``recordings``."""
-    available = {name for name, has in (("words", words), ("recordings", recordings)) if has}
-    return [column for column in COLUMNS if available.issuperset(column.needs)]
+    available = {"words": words, "recordings": recordings}
+    return [column for column in COLUMNS if all(available[name] for name in column.needs)]
 
 
-def columns_with_values(results: Iterable[Result]) -> list[Column]:
+def columns_with_values(results: Sequence[Result]) -> list[Column]:
     """The columns in which at least one utterance has a value."""
-    results = list(results)
     return [column for column in COLUMNS if any(column.value(result) is not None for result in results)]
 
 
@@ -164,62 +155,40 @@ def save_results(path: Path, results: Sequence[Result], *, settings: dict[str, A
     """Write ``settings``, averages and utterances as JSON; rates are parts of 1, what is absent is null."""
     rows = []
     for result in results:
-        row = asdict(result)
+        row = asdict(result) | figures_of(result)
         for hidden in ("errors", "recording_errors", "distance", "key"):
             del row[hidden]
-        row |= {column.key: column.value(result) for column in COLUMNS}
         if result.distance is not None:
             row["f0_rmse_hz"] = _F0_RMSE_HZ.value(result)
         rows.append(row)
     write_json(path, {"settings": settings, "averages": averages(results), "utterances": rows})
 
 
-class Table:
-    """Lines of a table for the terminal, one at a time."""
-
-    def __init__(self, columns: Sequence[Column]) -> None:
-        self._columns = columns
-
-    @property
-    def header(self) -> str:
-        """Titles with units."""
-        titles = (f"{column.title} ({column.unit})" for column in self._columns)
-        return "  ".join([f"{'utterance':<{_NAME_WIDTH}}", *titles])
-
-    def row(self, result: Result) -> str:
-        """The line of an utterance."""
-        line = self._line(result.name.removesuffix(".wav"), {c.key: c.value(result) for c in self._columns})
-        return f"{line}  {result.error}" if result.error else line
-
-    def means(self, results: Sequence[Result]) -> str:
-        """The line of all utterances together."""
-        return self._line(f"all {len(results)}", averages(results))
-
-    def _line(self, name: str, values: dict[str, float | None]) -> str:
-        if len(name) > _NAME_WIDTH:
-            name = f"...{name[3 - _NAME_WIDTH :]}"
-        cells = [
-            f"{column.shown(values[column.key]):>{len(column.title) + len(column.unit) + 3}}"
-            for column in self._columns
-        ]
-        return "  ".join([f"{name:<{_NAME_WIDTH}}", *cells])
+def table_row(columns: Sequence[Column], name: str, values: dict[str, float | None] | None = None) -> str:
+    """A line of a table for the terminal; the header, titles with units, where there are no ``values``."""
+    if len(name) > _NAME_WIDTH:
+        name = f"...{name[3 - _NAME_WIDTH :]}"
+    cells = [f"{column.title} ({column.unit})" for column in columns]
+    if values is not None:
+        cells = [f"{column.shown(values[column.key]):>{len(title)}}" for column, title in zip(columns, cells)]
+    return "  ".join([f"{name:<{_NAME_WIDTH}}", *cells])
 
 
+@dataclass(frozen=True)
 class Journal:
     """The results so far in a file, one a line, so that a run that was stopped can be resumed.
 
     The first line holds the settings. Reading ends at a line that a kill has cut short.
     """
 
-    def __init__(self, path: Path, *, settings: dict[str, Any]) -> None:
-        self._path = path
-        self._settings = settings
+    path: Path
+    settings: dict[str, Any]
 
     def read(self) -> list[Result]:
         """The results of an earlier run of the same settings; none if there is no such run."""
         try:
-            lines = self._path.read_text(encoding="utf-8").splitlines()
-            if not lines or json.loads(lines[0]) != json.loads(json.dumps(self._settings)):
+            lines = self.path.read_text(encoding="utf-8").splitlines()
+            if not lines or json.loads(lines[0]) != json.loads(json.dumps(self.settings)):
                 return []
         except (OSError, UnicodeDecodeError, json.JSONDecodeError):
             return []
@@ -233,10 +202,10 @@ class Journal:
 
     def start(self, results: Sequence[Result]) -> None:
         """Begin anew with ``results``."""
-        with writing(self._path, "; choose another --output"):
-            write_text(self._path, "".join(f"{json.dumps(line)}\n" for line in [self._settings, *map(asdict, results)]))
+        with writing(self.path, "; choose another --output"):
+            write_text(self.path, "".join(f"{json.dumps(line)}\n" for line in [self.settings, *map(asdict, results)]))
 
     def add(self, result: Result) -> None:
         """Append a result."""
-        with writing(self._path), self._path.open("a", encoding="utf-8") as file:
+        with writing(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write(f"{json.dumps(asdict(result))}\n")

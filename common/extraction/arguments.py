@@ -31,8 +31,20 @@ from common.text.front_end import UNKNOWN_SYMBOLS
 from common.text.symbols import CHARACTER_SETS, PHONE_SETS
 
 PEAK_NORM = 32767 / 32768  # the largest 16-bit sample, as the original scales to
+_FLAGS = {  # what to extract
+    "--extract-mels": "mel-spectrograms, into mels/",
+    "--extract-durations": "durations of the transcript's symbols, from a teacher's attention, into durations/",
+    "--extract-attentions": "the teacher's attention, tensors (frames, symbols), into attentions/",
+    "--extract-mels-teacher": "the teacher's mel-spectrograms under teacher forcing, into mels_teacher/",
+    "--extract-durs-from-textgrids": "durations of the phones in TextGrid/a.TextGrid, into durations/",
+    **{
+        option_of(f"extract_{kind}"): f"pitch of each {unit}, into {kind}/ (in Hz: {kind}_hz/)"
+        for kind, unit in zip(KINDS, ("mel frame", "symbol", "third of a symbol"))
+    },
+    "--extract-pitch": "pitch of each mel frame in Hz, into pitch/, for lists of mels/a.pt|pitch/a.pt|text to train "
+    "with --learned-alignment",
+}
 _TAUGHT = ("extract_durations", "extract_attentions", "extract_mels_teacher")  # options that need a teacher
-_PITCH_UNITS = dict(zip(KINDS, ("mel frame", "symbol", "third of a symbol")))
 
 
 def extraction_parser() -> ArgumentParser:
@@ -83,13 +95,7 @@ def _add_data_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_feature_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what to extract")
-    for option, description in (
-        ("--extract-mels", "mel-spectrograms, into mels/"),
-        ("--extract-durations", "durations of the transcript's symbols, from a teacher's attention, into durations/"),
-        ("--extract-attentions", "the teacher's attention, tensors (frames, symbols), into attentions/"),
-        ("--extract-mels-teacher", "the teacher's mel-spectrograms under teacher forcing, into mels_teacher/"),
-        ("--extract-durs-from-textgrids", "durations of the phones in TextGrid/a.TextGrid, into durations/"),
-    ):
+    for option, description in _FLAGS.items():
         what.add_argument(option, action="store_true", help=description)
     what.add_argument(
         "--input-type",
@@ -97,15 +103,6 @@ def _add_feature_arguments(parser: argparse.ArgumentParser) -> None:
         default="phone",
         help="what the intervals of TextGrids are: phones, which become the text of --output-meta-file, or the "
         "characters of the transcript, which stays the text",
-    )
-    for kind, unit in _PITCH_UNITS.items():
-        option = "--extract-" + kind.replace("_", "-")
-        what.add_argument(option, action="store_true", help=f"pitch of each {unit}, into {kind}/ (in Hz: {kind}_hz/)")
-    what.add_argument(
-        "--extract-pitch",
-        action="store_true",
-        help="pitch of each mel frame in Hz, into pitch/, for lists of mels/a.pt|pitch/a.pt|text to train with "
-        "--learned-alignment",
     )
     what.add_argument("--pitch-method", choices=METHODS, default=METHODS[0], help="what estimates pitch of any kind")
     what.add_argument(
@@ -149,12 +146,23 @@ def _teachers() -> dict[str, ModelSpec]:
 
 def check_options(args: argparse.Namespace) -> None:
     """Refuse options that do not fit together."""
-    kinds = wanted_pitch(args)
-    _check_teacher(args)
-    needs_teacher = _needs_teacher(args)
+    taught = [option_of(name) for name in _TAUGHT if getattr(args, name)]
+    checkpoints = [name for name in _teachers() if getattr(args, name) is not None]
+    alone = [*checkpoints, *(name for name in ("symbol_set", "text_cleaners") if getattr(args, name) is not None)]
+    alone += ["unknown_symbols"] * (args.unknown_symbols != "error")
+    if alone and not taught:
+        raise OptionError(f"{option_of(alone[0])} is only used by {', '.join(map(option_of, _TAUGHT))}")
+    if taught and len(checkpoints) != 1:
+        instead = "; or use --extract-durs-from-textgrids" if args.extract_durations else ""
+        raise OptionError(f"{taught[0]} needs {' or '.join(map(option_of, _teachers()))}{instead}")
+    if args.extract_durations and args.extract_durs_from_textgrids:
+        raise OptionError("--extract-durations and --extract-durs-from-textgrids: give one of them")
+    if taught and args.trim_silence is not None:
+        raise OptionError(f"--trim-silence and {taught[0]}: a teacher reads complete recordings; leave one of them out")
+    kinds = _wanted_pitch(args)
     if args.pitch_method != METHODS[0] and not (kinds or args.extract_pitch):
         raise OptionError("--pitch-method is for pitch; add --extract-pitch or --extract-pitch-char")
-    if not (args.extract_mels or args.extract_durs_from_textgrids or needs_teacher or kinds or args.extract_pitch):
+    if not (args.extract_mels or args.extract_durs_from_textgrids or taught or kinds or args.extract_pitch):
         raise OptionError(
             "nothing to extract: give --extract-mels, --extract-durations, --extract-durs-from-textgrids or "
             "--extract-pitch-char"
@@ -163,16 +171,14 @@ def check_options(args: argparse.Namespace) -> None:
         raise OptionError("--trim-silence needs --extract-durs-from-textgrids, which say where the silence is")
     if args.input_type != "phone" and not args.extract_durs_from_textgrids:
         raise OptionError("--input-type says what TextGrids hold; it needs --extract-durs-from-textgrids")
-    if args.output_meta_file and len(args.output_meta_file) != len(args.wav_text_filelist):
-        raise OptionError(
-            f"--output-meta-file: {len(args.output_meta_file)} files for {len(args.wav_text_filelist)} lists, "
-            "expected one for each"
-        )
+    n_metas, n_lists = len(args.output_meta_file), len(args.wav_text_filelist)
+    if n_metas not in (0, n_lists):
+        raise OptionError(f"--output-meta-file: {n_metas} files for {n_lists} lists, expected one for each")
     if args.pitch_mean_std_file is not None and len(kinds) != 1:
         raise OptionError("--pitch-mean-std-file: needs exactly one --extract-pitch-..., whose statistics they are")
     if args.peak_norm and hasattr(args, "peak"):
         raise OptionError("--peak-norm and --peak: give one of them")
-    if args.cuda and not (args.extract_mels or needs_teacher):
+    if args.cuda and not (args.extract_mels or taught):
         raise OptionError(
             "--cuda: only mel-spectrograms and a teacher's features are made on the GPU; add --extract-mels or leave "
             "it out"
@@ -186,39 +192,17 @@ def check_dataset(args: argparse.Namespace) -> None:
         raise InputError(f"{args.dataset_path}: no such folder; --dataset-path holds the wavs")
 
 
-def _check_teacher(args: argparse.Namespace) -> None:
-    teachers = _teachers()
-    if not _needs_teacher(args):
-        given = [name for name in (*teachers, "symbol_set", "text_cleaners") if getattr(args, name) is not None]
-        given += ["unknown_symbols"] * (args.unknown_symbols != "error")
-        if given:
-            raise OptionError(f"{option_of(given[0])} is only used by {', '.join(map(option_of, _TAUGHT))}")
-        return
-    wanted = next(option_of(name) for name in _TAUGHT if getattr(args, name))
-    if sum(getattr(args, name) is not None for name in teachers) != 1:
-        instead = "; or use --extract-durs-from-textgrids" if args.extract_durations else ""
-        raise OptionError(f"{wanted} needs {' or '.join(map(option_of, teachers))}{instead}")
-    if args.extract_durations and args.extract_durs_from_textgrids:
-        raise OptionError("--extract-durations and --extract-durs-from-textgrids: give one of them")
-    if args.trim_silence is not None:
-        raise OptionError(f"--trim-silence and {wanted}: a teacher reads complete recordings; leave one of them out")
-
-
-def _needs_teacher(args: argparse.Namespace) -> bool:
-    return any(getattr(args, name) for name in _TAUGHT)
-
-
-def wanted_pitch(args: argparse.Namespace) -> tuple[str, ...]:
-    """Kinds of pitch that the options ask for."""
+def _wanted_pitch(args: argparse.Namespace) -> tuple[str, ...]:
     return tuple(kind for kind in KINDS if getattr(args, f"extract_{kind}"))
 
 
 def open_teacher(args: argparse.Namespace) -> LoadedCheckpoint | None:
     """The teacher's checkpoint with the text front end of the options, where a teacher is needed."""
-    if not _needs_teacher(args):
+    given = [(getattr(args, name), spec) for name, spec in _teachers().items() if getattr(args, name) is not None]
+    if not given:
         return None
-    name = next(name for name in _teachers() if getattr(args, name) is not None)
-    loaded = open_checkpoint(getattr(args, name), model=_teachers()[name].name, ema=False)
+    path, spec = given[0]
+    loaded = open_checkpoint(path, model=spec.name, ema=False)
     text = loaded.checkpoint.text or TextConfig()
     cleaners = text.cleaners if args.text_cleaners is None else tuple(args.text_cleaners)
     text = replace(text, symbol_set=args.symbol_set or text.symbol_set, cleaners=cleaners)
@@ -245,7 +229,7 @@ def audio_from_args(args: argparse.Namespace, teacher: LoadedCheckpoint | None =
 
 def plan_from_args(args: argparse.Namespace, teacher: LoadedCheckpoint | None) -> ExtractionPlan:
     """What the options ask for, of the teacher's checkpoint where one is needed."""
-    kinds = wanted_pitch(args)
+    kinds = _wanted_pitch(args)
     durations_from = None
     if args.extract_durations:
         durations_from = FROM_ATTENTION
@@ -257,15 +241,18 @@ def plan_from_args(args: argparse.Namespace, teacher: LoadedCheckpoint | None) -
     if teacher is not None:
         assert teacher.checkpoint.text is not None
         identity = Teacher(teacher.spec.name, sha256(teacher.path), teacher.checkpoint.text, args.unknown_symbols)
-    same = ("dataset_path", "pitch_method", "trim_silence", "max_wav_value", "resume")
     return ExtractionPlan(
-        **{name: getattr(args, name) for name in same},
+        dataset_path=args.dataset_path,
         audio=audio_from_args(args, teacher),
         mels=args.extract_mels,
         pitch=kinds,
         frame_pitch=args.extract_pitch,
+        pitch_method=args.pitch_method,
         durations_from=durations_from,
         symbols_are_characters=args.input_type == "char",
+        trim_silence=args.trim_silence,
+        max_wav_value=args.max_wav_value,
+        resume=args.resume,
         attentions=args.extract_attentions,
         mels_teacher=args.extract_mels_teacher,
         teacher=identity,
@@ -288,18 +275,15 @@ def parse_teacher_forcing_args(argv: Sequence[str] | None) -> argparse.Namespace
         description="Make a text-to-mel model's mels of a corpus, teacher-forced, to fine-tune a vocoder on.",
         epilog="Exit status: 0 all clips made, 1 some refused or bad input, 2 wrong options.",
     )
-    parser.add_argument("--checkpoint", type=Path, required=True, help="checkpoint of a text-to-mel model")
-    parser.add_argument("-d", "--dataset-path", type=Path, default=Path(), help="folder that the lists start from")
-    parser.add_argument(
-        "--filelist", type=Path, nargs="+", required=True, help="lists as train.py reads them for that model"
-    )
-    parser.add_argument("-o", "--output", type=Path, required=True, help="folder for the mels")
-    parser.add_argument("--ema", action="store_true", help="use the EMA weights of the checkpoint")
-    parser.add_argument("--resume", action="store_true", help="keep the complete mels of an earlier run")
-    parser.add_argument("-bs", "--batch-size", type=positive_int, default=32, help="clips at once")
-    parser.add_argument(
-        "--num-workers", type=non_negative_int, help="loader processes (default: 4 with --cuda, else 0)"
-    )
+    add = parser.add_argument
+    add("--checkpoint", type=Path, required=True, help="checkpoint of a text-to-mel model")
+    add("-d", "--dataset-path", type=Path, default=Path(), help="folder that the lists start from")
+    add("--filelist", type=Path, nargs="+", required=True, help="lists as train.py reads them for that model")
+    add("-o", "--output", type=Path, required=True, help="folder for the mels")
+    add("--ema", action="store_true", help="use the EMA weights of the checkpoint")
+    add("--resume", action="store_true", help="keep the complete mels of an earlier run")
+    add("-bs", "--batch-size", type=positive_int, default=32, help="clips at once")
+    add("--num-workers", type=non_negative_int, help="loader processes (default: 4 with --cuda, else 0)")
     add_precision_arguments(parser)
     add_text_arguments(parser)
     args = parser.parse_args(argv)

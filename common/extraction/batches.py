@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -9,47 +10,40 @@ from torch.nn.utils.rnn import pad_sequence
 
 from common.audio.mel import MelExtractor
 from common.errors import InputError
-from common.extraction.features import ExtractionPlan, Prepared, load_item, reason
-from common.files import save_tensor
+from common.extraction.features import Extraction, ExtractionPlan, load_item, reason, write_feature
 
 BATCH = 32  # clips
 READERS = 4  # threads
 
-Refused = tuple[Prepared, str]  # with the reason
 
-
-def mels_on_device(
-    items: Sequence[Prepared], plan: ExtractionPlan, *, device: torch.device
-) -> Iterator[tuple[Prepared, str | None]]:
-    """Write the mel-spectrogram of every item; yields each one with None, or with the reason why it was refused."""
+def mels_on_device(items: Sequence[Extraction], plan: ExtractionPlan, *, device: torch.device) -> Iterator[Extraction]:
+    """Write the mel-spectrogram of every item; yields each one with ``mels`` made, or refused."""
     for good, mels, refused in mel_batches(items, plan, device=device, size=BATCH):
         yield from refused
         for item, mel in zip(good, [mel.cpu() for mel in mels]):
-            first, last = item.kept_frames
-            save_tensor(plan.path("mels", item.utterance.name), mel[:, first:last], durable=False)
-            yield item, None
+            write_feature(plan.path("mels", item.utterance.name), mel[:, slice(*item.kept_frames)])
+            yield replace(item, made=(*item.made, "mels"))
 
 
 def mel_batches(
-    items: Sequence[Prepared], plan: ExtractionPlan, *, device: torch.device, size: int
-) -> Iterator[tuple[list[Prepared], list[Tensor], list[Refused]]]:
+    items: Sequence[Extraction], plan: ExtractionPlan, *, device: torch.device, size: int
+) -> Iterator[tuple[list[Extraction], list[Tensor], list[Extraction]]]:
     """Batches of at most ``size`` items, the shortest first, with their mels (n_mels, F) on ``device``.
 
-    Items whose recording cannot be used are returned separately, each with the reason.
+    Items whose recording cannot be used are returned separately, refused.
     """
     extractor = MelExtractor(plan.audio).to(device)
     items = sorted(items, key=lambda item: item.n_samples)  # little padding
     batches = [items[start : start + size] for start in range(0, len(items), size)]
     with ThreadPoolExecutor(READERS) as readers:
         ahead = [readers.submit(_load, batch, plan) for batch in batches[:READERS]]
-        for index, batch in enumerate(batches):
-            waves = ahead.pop(0).result()
+        for index in range(len(batches)):
+            loaded = ahead.pop(0).result()
             if index + READERS < len(batches):
                 ahead.append(readers.submit(_load, batches[index + READERS], plan))
-            good = [(item, wave) for item, wave in zip(batch, waves) if isinstance(wave, Tensor)]
-            refused = [(item, wave) for item, wave in zip(batch, waves) if not isinstance(wave, Tensor)]
+            good = [(item, wave) for item, wave in loaded if wave is not None]
             mels = _mels([wave for _, wave in good], extractor, device) if good else []
-            yield [item for item, _ in good], mels, refused
+            yield [item for item, _ in good], mels, [item for item, wave in loaded if wave is None]
 
 
 @torch.inference_mode()
@@ -60,12 +54,12 @@ def _mels(waves: list[Tensor], extractor: MelExtractor, device: torch.device) ->
     return [mel[:, : extractor.n_frames(len(wave))] for mel, wave in zip(padded, waves)]
 
 
-def _load(batch: Sequence[Prepared], plan: ExtractionPlan) -> list[Tensor | str]:
-    """The samples of each item, or the reason why they cannot be used."""
-    waves: list[Tensor | str] = []
+def _load(batch: Sequence[Extraction], plan: ExtractionPlan) -> list[tuple[Extraction, Tensor | None]]:
+    """Each item with its samples, or refused and without."""
+    loaded: list[tuple[Extraction, Tensor | None]] = []
     for item in batch:
         try:
-            waves.append(load_item(item, plan))
+            loaded.append((item, load_item(item, plan)))
         except InputError as error:
-            waves.append(reason(error, plan))
-    return waves
+            loaded.append((replace(item, refusal=reason(error, plan)), None))
+    return loaded

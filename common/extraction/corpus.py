@@ -1,10 +1,10 @@
 """A corpus through extract_mels.py: lists in, features, statistics and new lists out, over workers and ranks."""
 
 import functools
+import itertools
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,16 +16,15 @@ from common.errors import InputError
 from common.extraction.batches import mels_on_device
 from common.extraction.features import (
     FRAME_PITCH,
+    Extraction,
     ExtractionPlan,
-    Outcome,
-    Prepared,
     Utterance,
     extract,
-    mels_are_missing,
     normalize_pitch,
     prepare,
 )
 from common.extraction.folders import prepare_output_folders
+from common.extraction.summary import Report
 from common.extraction.teacher import TeacherModel, run_teacher, teacher_of, warn_dropped
 from common.extraction.workers import WorkerPool
 from common.files import write_json, write_text
@@ -37,20 +36,6 @@ T = TypeVar("T")
 PITCH_COLUMN = ("pitch_char", "pitch_trichar", "pitch_mel", FRAME_PITCH)
 
 
-@dataclass
-class Report:
-    """What was made and what was refused."""
-
-    n_utterances: int = 0
-    made: Counter = field(default_factory=Counter)  # folder -> files
-    kept: Counter = field(default_factory=Counter)  # folder -> files that were complete already
-    refused: list[tuple[str, str]] = field(default_factory=list)  # (list.txt:7, reason)
-    statistics: dict[str, PitchStatistics] = field(default_factory=dict)  # kind of pitch ->
-    written: list[tuple[Path, str]] = field(default_factory=list)  # single files, with a description
-    speech_seconds: float = 0.0
-    elapsed_seconds: float = 0.0  # from the first check, once the workers have started, to the last file
-
-
 class FailedElsewhereError(Exception):
     """Another rank has failed and reports why; this one only has to end."""
 
@@ -58,15 +43,13 @@ class FailedElsewhereError(Exception):
 def read_lists(paths: Sequence[Path]) -> list[Utterance]:
     """The utterances of all lists, ``wavs/a.wav|text`` with a speaker's column where there is one."""
     numbered = [
-        (list_index, entry)
+        (list_index, entry.fields, entry.where)
         for list_index, path in enumerate(paths)
         for entry in read_filelist(path, columns=("wav", "text"), optional=("speaker",), may_be_empty=("text",))
     ]
     return [
-        Utterance(
-            index, list_index, entry.fields["wav"], entry.fields["text"], entry.fields.get("speaker"), entry.where
-        )
-        for index, (list_index, entry) in enumerate(numbered)
+        Utterance(index, list_index, fields["wav"], fields["text"], fields.get("speaker"), where)
+        for index, (list_index, fields, where) in enumerate(numbered)
     ]
 
 
@@ -106,19 +89,19 @@ def extract_corpus(
         started = time.monotonic()
         work = _Work(plan, pool, teacher, ranks)
         parts = _together(ranks, lambda: work.extract(own))
-        outcomes = [Outcome(utterances[index], refusal=reason) for index, reason in duplicates.items()]
-        outcomes += [outcome for part in parts for outcome in part]
-        outcomes.sort(key=lambda outcome: outcome.utterance.index)
-        good = [outcome for outcome in outcomes if outcome.refusal is None]
+        items = [Extraction(utterances[index], refusal=reason) for index, reason in duplicates.items()]
+        items = sorted(itertools.chain(items, *parts), key=lambda item: item.utterance.index)
+        good = [item for item in items if item.refusal is None]
         by = _statistics(plan, good) if given is None else dict.fromkeys(plan.pitch, given)
-        own_good = [outcome.utterance.name for outcome in parts[ranks.rank] if outcome.refusal is None]
+        own_good = [item.utterance.name for item in parts[ranks.rank] if item.refusal is None]
         _together(ranks, lambda: work.normalize(own_good, by=by))
-    report = Report(n_utterances=len(utterances), statistics=by)
-    for outcome in good:
-        report.made.update((*outcome.made, *plan.pitch))
-        report.kept.update(outcome.kept)
-        report.speech_seconds += outcome.seconds
-    report.refused = [(one.utterance.where, one.refusal) for one in outcomes if one.refusal is not None]
+    report = Report(
+        n_utterances=len(utterances), speech_seconds=sum(item.n_samples for item in good) / plan.audio.sampling_rate
+    )
+    for item in good:
+        report.made.update((*item.made, *plan.pitch))
+        report.kept.update(item.kept)
+    report.refused = [(item.utterance.where, item.refusal) for item in items if item.refusal is not None]
     if ranks.is_main:
         report.written = _write_statistics(plan, by, lists[0]) if given is None else []
         report.written += _write_meta_files(plan, good, meta_files)
@@ -156,17 +139,34 @@ class _Work:
     teacher: TeacherModel | None
     ranks: Ranks
 
-    def extract(self, own: Sequence[Utterance]) -> list[Outcome]:
+    def extract(self, own: Sequence[Utterance]) -> list[Extraction]:
         """Check utterances, then make the features that do not depend on other ranks."""
-        prepared = list(self._watch(self.pool.map(prepare, own), len(own), "checking"))
-        if self.teacher is not None:
-            prepared = self._add_taught(prepared, self.teacher)
-        refused = [Outcome(item.utterance, refusal=item.refusal) for item in prepared if item.refusal is not None]
-        good = [item for item in prepared if item.refusal is None]
-        outcomes = list(self._watch(self.pool.map(extract, good), len(good), "extracting"))
-        if not self.plan.mels_by_workers:
-            outcomes = self._add_mels(outcomes, good)
-        return refused + outcomes
+        items = list(self._watch(self.pool.map(prepare, own), len(own), "checking"))
+        if self.teacher is not None:  # first: pitch needs its durations
+            make = functools.partial(run_teacher, model=self.teacher)
+            items = self._make_here(items, make, self.plan.taught, f"{teacher_of(self.plan).model}, teacher-forced")
+            warn_dropped(items, self.plan)
+        good = [item for item in items if item.refusal is None]
+        refused = [item for item in items if item.refusal is not None]
+        items = list(self._watch(self.pool.map(extract, good), len(good), "extracting"))
+        if self.plan.mels and not self.plan.mels_by_workers:
+            items = self._make_here(items, mels_on_device, ("mels",), "mels on the GPU")
+        return refused + items
+
+    def _make_here(
+        self,
+        items: Sequence[Extraction],
+        make: Callable[..., Iterable[Extraction]],
+        folders: Sequence[str],
+        description: str,
+    ) -> list[Extraction]:
+        """The items after ``make``, in this process, of those that lack a file in ``folders``."""
+        missing = [item for item in items if item.refusal is None and not {*folders} <= {*item.made, *item.kept}]
+        by_index = {item.utterance.index: item for item in items}
+        made = make(missing, self.plan, device=self.ranks.device)
+        for item in self._watch(made, len(missing), description):
+            by_index[item.utterance.index] = item
+        return list(by_index.values())
 
     def normalize(self, names: Sequence[str], *, by: dict[str, PitchStatistics]) -> None:
         """Write the normalized pitch of utterances."""
@@ -178,61 +178,38 @@ class _Work:
     def _watch(self, items: Iterable[T], total: int, description: str) -> Iterable[T]:
         return progress(items, total=total, desc=description, unit="utterances", enabled=self.ranks.is_main)
 
-    def _add_taught(self, prepared: Sequence[Prepared], teacher: TeacherModel) -> list[Prepared]:
-        """The utterances with what the teacher, in this process, makes of them; their pitch needs its durations."""
-        taught = set(self.plan.taught)
-        missing = [item for item in prepared if item.refusal is None and taught - set(item.teacher_kept)]
-        made = run_teacher(missing, self.plan, model=teacher, device=self.ranks.device)
-        by_index = {item.utterance.index: item for item in prepared}
-        for item in self._watch(made, len(missing), f"{teacher_of(self.plan).model}, teacher-forced"):
-            by_index[item.utterance.index] = item
-        warn_dropped(prepared, self.plan)
-        return list(by_index.values())
 
-    def _add_mels(self, outcomes: Sequence[Outcome], good: Sequence[Prepared]) -> list[Outcome]:
-        """The outcomes with the mels that this process's GPU makes."""
-        by_index = {outcome.utterance.index: outcome for outcome in outcomes}
-        missing = [item for item in good if mels_are_missing(by_index[item.utterance.index], self.plan)]
-        made = mels_on_device(missing, self.plan, device=self.ranks.device)
-        for item, refusal in self._watch(made, len(missing), "mels on the GPU"):
-            index = item.utterance.index
-            with_mels = replace(by_index[index], made=(*by_index[index].made, "mels"))
-            by_index[index] = with_mels if refusal is None else Outcome(item.utterance, refusal=refusal)
-        return list(by_index.values())
-
-
-def _statistics(plan: ExtractionPlan, good: Sequence[Outcome]) -> dict[str, PitchStatistics]:
+def _statistics(plan: ExtractionPlan, good: Sequence[Extraction]) -> dict[str, PitchStatistics]:
     """Statistics of each kind of pitch over the first list."""
-    training = [outcome for outcome in good if outcome.utterance.list_index == 0]
+    training = [item for item in good if item.utterance.list_index == 0]
     if plan.pitch and good and not training:
         raise InputError("no utterance of the first list is left to take the pitch statistics from")
-    return {kind: statistics(outcome.moments[kind] for outcome in training) for kind in plan.pitch if training}
+    return {kind: statistics(item.moments[kind] for item in training) for kind in plan.pitch if training}
 
 
-def _write_statistics(plan: ExtractionPlan, by: dict[str, PitchStatistics], first_list: Path) -> list[tuple[Path, str]]:
+def _write_statistics(plan: ExtractionPlan, by: dict[str, PitchStatistics], first_list: Path) -> list[tuple[str, str]]:
     written = []
     for kind, values in by.items():
         path = plan.dataset_path / f"{kind}_stats__{first_list.stem}.json"
         write_json(path, {"mean": values.mean, "std": values.std})
-        written.append((path, f"mean {values.mean:.2f} Hz, std {values.std:.2f} Hz"))
+        written.append((str(path), f"mean {values.mean:.2f} Hz, std {values.std:.2f} Hz"))
     return written
 
 
 def _write_meta_files(
-    plan: ExtractionPlan, good: Sequence[Outcome], meta_files: Sequence[Path]
-) -> list[tuple[Path, str]]:
+    plan: ExtractionPlan, good: Sequence[Extraction], meta_files: Sequence[Path]
+) -> list[tuple[str, str]]:
     """``mels/a.pt|durations/a.pt|pitch_char/a.pt|text[|speaker]``, with the columns that there are."""
     columns = ["mels"] * plan.mels + ["durations"] * (plan.durations_from is not None)
     columns += [kind for kind in PITCH_COLUMN if kind in plan.folders][:1]
     written = []
     for list_index, path in enumerate(meta_files):
         lines = []
-        for utterance, text in [(outcome.utterance, outcome.text) for outcome in good]:
+        for utterance, text in [(item.utterance, item.text) for item in good]:
             if utterance.list_index == list_index:
-                fields = [*(f"{folder}/{utterance.name}.pt" for folder in columns), text]
-                fields += [utterance.speaker] if utterance.speaker is not None else []
-                lines.append("|".join(fields) + "\n")
+                fields = [*(f"{folder}/{utterance.name}.pt" for folder in columns), text, utterance.speaker]
+                lines.append("|".join(field for field in fields if field is not None) + "\n")
         if lines:
             write_text(path, "".join(lines))
-            written.append((path, f"{len(lines)} lines"))
+            written.append((str(path), f"{len(lines)} lines"))
     return written

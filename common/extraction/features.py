@@ -1,5 +1,6 @@
 """The features of one utterance: what extract_mels.py checks, makes, keeps and normalizes for each line of a list."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -9,20 +10,12 @@ import torch
 from torch import Tensor
 
 from common.audio.mel import MelExtractor
-from common.audio.pitch import (
-    SHORTEST,
-    TRICHAR_PARTS,
-    PitchMoments,
-    moments,
-    normalize,
-    pitch_by,
-    pitch_of_kind,
-)
+from common.audio.pitch import SHORTEST, TRICHAR_PARTS, PitchMoments, moments, normalize, pitch_by, pitch_of_kind
 from common.audio.pitch_statistics import PitchStatistics
 from common.audio.wav import check_wav, load_wav
-from common.config import AudioConfig, TextConfig, to_plain
+from common.config import AudioConfig, TextConfig
 from common.errors import AudioError, InputError
-from common.extraction.textgrid import TextGridAlignment, fit, read_alignment, trim_silence
+from common.extraction.textgrid import fit, read_alignment, trim_silence
 from common.files import load_tensor, save_tensor
 from common.text.front_end import TextFrontEnd
 
@@ -42,10 +35,6 @@ class Teacher:
     sha256: str  # of its checkpoint
     text: TextConfig
     unknown_symbols: str = "error"  # in a transcript: it is refused, or "drop"
-
-    def to_plain(self) -> dict[str, object]:
-        """What is stored with the files that it made."""
-        return {"model": self.model, "sha256": self.sha256, "text": to_plain(self.text)}
 
 
 @dataclass(frozen=True)
@@ -104,34 +93,29 @@ class Utterance:
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A checked utterance, ready for the work, or the reason why it was refused."""
+class Extraction:
+    """An utterance on its way through the run: what is known of it, what was made of it, or why it was refused."""
 
     utterance: Utterance
-    text: str = ""  # the phones, where a TextGrid gave them
+    text: str = ""  # for the new list: the transcript, or the phones of a TextGrid
     n_samples: int = 0
     durations: np.ndarray | None = None  # (L,) frames, of the complete recording
-    kept_durations: np.ndarray | None = None  # (L',) frames, after trimming
-    kept_symbols: tuple[int, int] = (0, 0)  # first and one past the last of ``durations`` that remain
-    kept_frames: tuple[int, int] = (0, 0)  # first and one past the last that remain
+    kept_symbols: tuple[int, int] = (0, 0)  # first and one past the last that remain after trimming
+    kept_frames: tuple[int, int] = (0, 0)  # first and one past the last that remain after trimming
     tokens: tuple[int, ...] = ()  # ids that the teacher reads
     dropped: tuple[str, ...] = ()  # symbols of the transcript that its symbol set lacks
-    teacher_made: tuple[str, ...] = ()  # folders whose file the teacher has made
-    teacher_kept: tuple[str, ...] = ()  # folders whose file of an earlier run is complete
-    refusal: str | None = None
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What was made of an utterance."""
-
-    utterance: Utterance
-    text: str = ""  # for the new list
     made: tuple[str, ...] = ()  # folders
-    kept: tuple[str, ...] = ()  # folders whose file was complete already
+    kept: tuple[str, ...] = ()  # folders whose file of an earlier run is complete
     moments: dict[str, PitchMoments] = field(default_factory=dict)  # kind of pitch ->
-    seconds: float = 0.0  # of speech
     refusal: str | None = None
+
+    @property
+    def kept_durations(self) -> np.ndarray:
+        """(L',) frames of the symbols that remain, after trimming."""
+        assert self.durations is not None
+        first, last = self.kept_frames
+        ends = np.clip(np.cumsum(self.durations), first, last)
+        return np.diff(ends, prepend=first)[slice(*self.kept_symbols)]
 
 
 mel_extractor = lru_cache(maxsize=1)(MelExtractor)  # this process's
@@ -143,15 +127,15 @@ def text_front_end(config: TextConfig, unknown_symbols: str) -> TextFrontEnd:
     return TextFrontEnd(config, unknown_symbols=unknown_symbols)
 
 
-def prepare(utterance: Utterance, plan: ExtractionPlan) -> Prepared:
+def prepare(utterance: Utterance, plan: ExtractionPlan) -> Extraction:
     """Check what can be checked without reading the samples of an utterance."""
     try:
         return _prepare(utterance, plan)
     except InputError as error:
-        return Prepared(utterance, refusal=reason(error, plan))
+        return Extraction(utterance, refusal=reason(error, plan))
 
 
-def _prepare(utterance: Utterance, plan: ExtractionPlan) -> Prepared:
+def _prepare(utterance: Utterance, plan: ExtractionPlan) -> Extraction:
     if not utterance.text:
         raise InputError(f"{utterance.wav}: the transcript is empty")
     wav = plan.dataset_path / utterance.wav
@@ -162,69 +146,53 @@ def _prepare(utterance: Utterance, plan: ExtractionPlan) -> Prepared:
     if (plan.pitch or plan.frame_pitch) and info.n_samples < SHORTEST * info.sampling_rate:
         raise AudioError(f"{wav}: {info.n_samples / info.sampling_rate:.3f} s: too short, pitch needs {SHORTEST:.3f} s")
     n_frames = extractor.n_frames(info.n_samples)
-    item = Prepared(utterance, text=utterance.text, n_samples=info.n_samples, kept_frames=(0, n_frames))
+    item = Extraction(utterance, text=utterance.text, n_samples=info.n_samples, kept_frames=(0, n_frames))
     if plan.taught:
         item = _with_tokens(item, plan)
     if plan.durations_from == FROM_TEXTGRIDS:
-        path = plan.dataset_path / "TextGrid" / f"{utterance.name}.TextGrid"
-        alignment = fit(read_alignment(path, plan.audio), n_frames, path=path, config=plan.audio)
-        return _with_alignment(item, alignment, plan, path)
+        return _with_alignment(item, plan)
     if plan.durations_from == FROM_FILES:
-        durations = _read_durations(plan.path("durations", utterance.name), n_frames)
-        return with_durations(item, durations)
+        return with_durations(item, _read_durations(plan.path("durations", utterance.name), n_frames))
     return item
 
 
-def _with_tokens(item: Prepared, plan: ExtractionPlan) -> Prepared:
+def _with_tokens(item: Extraction, plan: ExtractionPlan) -> Extraction:
     """With the ids of the transcript, and what an earlier run of the teacher made of them."""
     assert plan.teacher is not None
     front_end = text_front_end(plan.teacher.text, plan.teacher.unknown_symbols)
     front_end.dropped.clear()
     tokens = tuple(front_end.encode(item.text))
-    item = replace(item, tokens=tokens, dropped=tuple(front_end.dropped.elements()))
-    if not plan.resume:
-        return item
-    n_tokens, n_frames = len(tokens), item.kept_frames[1]
-    shapes = {
-        "durations": (n_tokens,),
-        "attentions": (n_frames, n_tokens),
-        "mels_teacher": (plan.audio.n_mels, n_frames),
-    }
-    kept = _read_complete({folder: shapes[folder] for folder in plan.taught}, item, plan)
-    if "durations" in kept and int(kept["durations"].sum()) != n_frames:
+    item = replace(item, tokens=tokens, dropped=tuple(front_end.dropped.elements()), kept_symbols=(0, len(tokens)))
+    kept = _read_complete(plan.taught, item, plan)
+    if "durations" in kept and int(kept["durations"].sum()) != item.kept_frames[1]:
         del kept["durations"]
-    item = replace(item, teacher_kept=tuple(kept))
+    item = replace(item, kept=tuple(kept))
     return with_durations(item, kept["durations"].numpy()) if "durations" in kept else item
 
 
-def with_durations(item: Prepared, durations: np.ndarray) -> Prepared:
+def with_durations(item: Extraction, durations: np.ndarray) -> Extraction:
     """With ``durations`` (L,) of the complete recording, nothing of which is cut."""
-    return replace(item, durations=durations, kept_durations=durations, kept_symbols=(0, len(durations)))
+    return replace(item, durations=durations, kept_symbols=(0, len(durations)))
 
 
-def _with_alignment(item: Prepared, alignment: TextGridAlignment, plan: ExtractionPlan, path: Path) -> Prepared:
-    durations = np.array(alignment.durations)
-    kept = alignment
-    symbols, frames = (0, len(durations)), item.kept_frames
+def _with_alignment(item: Extraction, plan: ExtractionPlan) -> Extraction:
+    path = plan.dataset_path / "TextGrid" / f"{item.utterance.name}.TextGrid"
+    alignment = fit(read_alignment(path, plan.audio), item.kept_frames[1], path=path, config=plan.audio)
+    symbols, frames = (0, len(alignment.phones)), item.kept_frames
     if plan.trim_silence is not None:
-        trimmed = trim_silence(alignment, plan.trim_silence, plan.audio)
-        kept = trimmed.alignment
-        symbols, frames = trimmed.phones, trimmed.frames
-    if kept.n_frames == 0:
+        symbols, frames = trim_silence(alignment, plan.trim_silence, plan.audio)
+    phones, text = alignment.phones[slice(*symbols)], item.text
+    if frames[0] == frames[1]:
         raise InputError(f"{path}: no frame is left without the silence at its ends")
-    if plan.symbols_are_characters and len(kept.phones) != len(item.text):
+    if not plan.symbols_are_characters:
+        text = " ".join(phones)
+    elif len(phones) != len(text):
         raise InputError(
-            f"{path}: {len(kept.phones)} intervals, the transcript has {len(item.text)} characters; with --input-type "
+            f"{path}: {len(phones)} intervals, the transcript has {len(text)} characters; with --input-type "
             "char each character, spaces too, needs an interval of its own"
         )
-    return replace(
-        item,
-        text=item.text if plan.symbols_are_characters else " ".join(kept.phones),
-        durations=durations,
-        kept_durations=np.array(kept.durations),
-        kept_symbols=symbols,
-        kept_frames=frames,
-    )
+    durations = np.array(alignment.durations)
+    return replace(item, text=text, durations=durations, kept_symbols=symbols, kept_frames=frames)
 
 
 def _read_durations(path: Path, n_frames: int) -> np.ndarray:
@@ -242,46 +210,42 @@ def _read_durations(path: Path, n_frames: int) -> np.ndarray:
     return durations.long().numpy()
 
 
-def extract(item: Prepared, plan: ExtractionPlan) -> Outcome:
+def extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
     """Make the missing features of an utterance; a bad one is refused and leaves nothing new."""
     try:
         with torch.inference_mode():
             return _extract(item, plan)
     except InputError as error:
-        return Outcome(item.utterance, refusal=reason(error, plan))
+        return replace(item, refusal=reason(error, plan))
 
 
-def _extract(item: Prepared, plan: ExtractionPlan) -> Outcome:
-    name = item.utterance.name
-    kept = _kept_files(item, plan) if plan.resume else {}
-    missing = [folder for folder in _shapes(item, plan) if folder not in kept]
+def _extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
+    folders = [folder for folder in plan.folders if folder not in (*plan.taught, *plan.pitch)]
+    kept = _kept_files(folders, item, plan)
+    missing = {folder for folder in folders if folder not in kept}
+    if not plan.mels_by_workers:
+        missing.discard("mels")
     new: dict[str, Tensor] = {}
     if "durations" in missing:
         new["durations"] = torch.from_numpy(item.kept_durations)
-    kinds = [kind for kind in plan.pitch if kind + HERTZ in missing]
-    needs_pitch = bool(kinds) or FRAME_PITCH in missing
-    if needs_pitch or ("mels" in missing and plan.mels_by_workers):
+    if missing - {"durations"}:
         wave = load_item(item, plan)
-        if "mels" in missing and plan.mels_by_workers:
-            first, last = item.kept_frames
-            new["mels"] = mel_extractor(plan.audio)(wave[None])[0, :, first:last]
-        if needs_pitch:
-            made = _pitch(item, plan, wave, kinds)
-            new.update({folder: values for folder, values in made.items() if folder in missing})
+        if "mels" in missing:
+            new["mels"] = mel_extractor(plan.audio)(wave[None])[0, :, slice(*item.kept_frames)]
+        if missing - {"durations", "mels"}:
+            new |= _pitch(item, plan, wave, missing)
     for folder, tensor in new.items():
-        save_tensor(plan.path(folder, name), tensor, durable=False)
-    pitches = {kind: (new if kind in kinds else kept)[kind + HERTZ] for kind in plan.pitch}
-    return Outcome(
-        item.utterance,
-        text=item.text,
-        made=(*item.teacher_made, *new),
-        kept=(*item.teacher_kept, *kept),
-        moments={kind: moments(values.numpy()) for kind, values in pitches.items()},
-        seconds=item.n_samples / plan.audio.sampling_rate,
+        save_tensor(plan.path(folder, item.utterance.name), tensor, durable=False)
+    values = new | kept
+    return replace(
+        item,
+        made=(*item.made, *new),
+        kept=(*item.kept, *kept),
+        moments={kind: moments(values[kind + HERTZ].numpy()) for kind in plan.pitch},
     )
 
 
-def load_item(item: Prepared, plan: ExtractionPlan) -> Tensor:
+def load_item(item: Extraction, plan: ExtractionPlan) -> Tensor:
     """The samples of a prepared utterance, (T,)."""
     wav = plan.dataset_path / item.utterance.wav
     wave = load_wav(wav, sampling_rate=plan.audio.sampling_rate, max_wav_value=plan.max_wav_value)
@@ -290,54 +254,52 @@ def load_item(item: Prepared, plan: ExtractionPlan) -> Tensor:
     return wave
 
 
-def _pitch(item: Prepared, plan: ExtractionPlan, wave: Tensor, kinds: list[str]) -> dict[str, Tensor]:
-    """Pitch in Hz of each kind, averaged over all symbols of the recording, then cut to those that remain."""
+def _pitch(item: Extraction, plan: ExtractionPlan, wave: Tensor, folders: Collection[str]) -> dict[str, Tensor]:
+    """Pitch in Hz for ``folders``, averaged over all symbols of the recording, then cut to those that remain."""
     n_frames = mel_extractor(plan.audio).n_frames(item.n_samples)
     pitch = pitch_by(plan.pitch_method, wave.numpy(), plan.audio, n_frames=n_frames)
-    result = {}
-    if plan.frame_pitch:
-        first, last = item.kept_frames
-        result[FRAME_PITCH] = torch.from_numpy(pitch[first:last]).float()
-    for kind in kinds:
-        first, last = item.kept_frames if kind == "pitch_mel" else item.kept_symbols
-        parts = TRICHAR_PARTS if kind == "pitch_trichar" else 1
-        result[kind + HERTZ] = torch.from_numpy(
-            pitch_of_kind(kind, pitch, item.durations)[first * parts : last * parts]
-        )
-    return result
+    made = {}
+    if FRAME_PITCH in folders:
+        made[FRAME_PITCH] = torch.from_numpy(pitch[slice(*item.kept_frames)]).float()
+    for kind in plan.pitch:
+        if kind + HERTZ in folders:
+            first, last = item.kept_frames if kind == "pitch_mel" else item.kept_symbols
+            parts = TRICHAR_PARTS if kind == "pitch_trichar" else 1
+            values = pitch_of_kind(kind, pitch, item.durations)[first * parts : last * parts]
+            made[kind + HERTZ] = torch.from_numpy(values)
+    return made
 
 
-def _shapes(item: Prepared, plan: ExtractionPlan) -> dict[str, tuple[int, ...]]:
-    """Folder -> shape of its file, for everything that does not depend on the other utterances."""
-    n_frames = item.kept_frames[1] - item.kept_frames[0]
-    n_symbols = item.kept_symbols[1] - item.kept_symbols[0]
-    lengths = {"pitch_mel": n_frames, "pitch_char": n_symbols, "pitch_trichar": TRICHAR_PARTS * n_symbols}
-    shapes: dict[str, tuple[int, ...]] = {kind + HERTZ: (lengths[kind],) for kind in plan.pitch}
-    if plan.frame_pitch:
-        shapes[FRAME_PITCH] = (n_frames,)
-    if plan.durations_from == FROM_TEXTGRIDS:
-        shapes["durations"] = (n_symbols,)
-    if plan.mels:
-        shapes["mels"] = (plan.audio.n_mels, n_frames)
-    return shapes
-
-
-def _kept_files(item: Prepared, plan: ExtractionPlan) -> dict[str, Tensor]:
+def _kept_files(folders: Sequence[str], item: Extraction, plan: ExtractionPlan) -> dict[str, Tensor]:
     """Folder -> contents of the files of an earlier run that need not be made again."""
-    shapes = _shapes(item, plan)
-    if "durations" in item.teacher_made:  # then what is averaged by them is recomputed
-        shapes = {folder: shape for folder, shape in shapes.items() if folder in _OF_FRAMES}
-    kept = _read_complete(shapes, item, plan)
-    durations, wanted = kept.get("durations"), item.kept_durations
-    if durations is not None and wanted is not None and not np.array_equal(durations.numpy(), wanted):
+    if "durations" in item.made:  # by the teacher: what is averaged by them is recomputed
+        folders = [folder for folder in folders if folder in _OF_FRAMES]
+    kept = _read_complete(folders, item, plan)
+    if "durations" in kept and not np.array_equal(kept["durations"].numpy(), item.kept_durations):
         return {}  # the TextGrid has changed, and with it everything that was cut or averaged by it
     return kept
 
 
-def _read_complete(shapes: dict[str, tuple[int, ...]], item: Prepared, plan: ExtractionPlan) -> dict[str, Tensor]:
-    """Folder -> contents, for each folder whose file of ``item`` is complete."""
-    tensors = {folder: read_complete(plan.path(folder, item.utterance.name), shape) for folder, shape in shapes.items()}
-    return {folder: tensor for folder, tensor in tensors.items() if tensor is not None}
+def _read_complete(folders: Sequence[str], item: Extraction, plan: ExtractionPlan) -> dict[str, Tensor]:
+    """Folder -> contents, for each folder whose file of ``item`` is complete; without ``plan.resume`` none."""
+    n_frames, n_symbols = (last - first for first, last in (item.kept_frames, item.kept_symbols))
+    mel = (plan.audio.n_mels, n_frames)
+    shapes: dict[str, tuple[int, ...]] = {
+        "mels": mel,
+        "mels_teacher": mel,
+        "attentions": (n_frames, len(item.tokens)),
+        "durations": (n_symbols,),
+        FRAME_PITCH: (n_frames,),
+        "pitch_mel" + HERTZ: (n_frames,),
+        "pitch_char" + HERTZ: (n_symbols,),
+        "pitch_trichar" + HERTZ: (TRICHAR_PARTS * n_symbols,),
+    }
+    found = {}
+    for folder in folders if plan.resume else ():
+        tensor = read_complete(plan.path(folder, item.utterance.name), shapes[folder])
+        if tensor is not None:
+            found[folder] = tensor
+    return found
 
 
 def read_complete(path: Path, shape: tuple[int, ...]) -> Tensor | None:
@@ -355,11 +317,6 @@ def write_feature(path: Path, tensor: Tensor) -> None:
         save_tensor(path, tensor, durable=False)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
-
-
-def mels_are_missing(outcome: Outcome, plan: ExtractionPlan) -> bool:
-    """Whether the GPU still has to make the mel-spectrogram of an utterance after the workers."""
-    return plan.mels and outcome.refusal is None and "mels" not in (*outcome.made, *outcome.kept)
 
 
 def normalize_pitch(name: str, plan: ExtractionPlan, *, by: dict[str, PitchStatistics]) -> None:

@@ -24,15 +24,15 @@ def prepare_output_folders(plan: ExtractionPlan, utterances: Sequence[Utterance]
     """
     subfolders = sorted({PurePosixPath(utterance.name).parent for utterance in utterances} | {PurePosixPath()})
     folders = [(plan.dataset_path / name / sub, name) for name in plan.folders for sub in subfolders]
-    for folder, _ in folders:
-        _check_settings(folder, plan)
+    for folder, name in folders:
+        _check(folder, name, plan)
     if plan.durations_from == FROM_FILES and (plan.dataset_path / "durations" / SETTINGS).is_file():
         _check_audio(plan.dataset_path / "durations", plan)
     for folder, name in folders:
-        if _holds_pitch(name):
-            _check_method(folder, plan)
-    for folder, name in folders:
-        _prepare_for_teacher(folder, plan.teacher.to_plain() if plan.teacher and name in plan.taught else None)
+        if teacher := _teacher(name, plan):
+            write_json(folder / TEACHER, teacher)
+        else:
+            (folder / TEACHER).unlink(missing_ok=True)
         if not (folder / SETTINGS).is_file():
             if _holds_pitch(name):
                 write_json(folder / METHOD, {"pitch_method": plan.pitch_method})
@@ -40,19 +40,28 @@ def prepare_output_folders(plan: ExtractionPlan, utterances: Sequence[Utterance]
             write_json(folder / SETTINGS, to_plain(plan.audio))
 
 
-def holds_features(folder: Path) -> bool:
-    """Whether any tensor lies in a folder."""
-    return next(folder.glob("*.pt"), None) is not None
-
-
-def _check_settings(folder: Path, plan: ExtractionPlan) -> None:
+def _check(folder: Path, name: str, plan: ExtractionPlan) -> None:
+    """Refuse a folder that holds features of other settings or of another teacher."""
+    holds_features = next(folder.glob("*.pt"), None) is not None
     if (folder / SETTINGS).is_file():
-        trimming = folder / TRIMMING
-        seconds = read_json(trimming).get("trim_silence") if trimming.is_file() else None
+        seconds = _stored(folder / TRIMMING).get("trim_silence")
         same = seconds == plan.trim_silence
         _check_audio(folder, plan, *[] if same else [f"trim_silence: {seconds} (there), {plan.trim_silence} (options)"])
-    elif holds_features(folder):
+        method = _stored(folder / METHOD).get("pitch_method", METHODS[0])
+        if _holds_pitch(name) and method != plan.pitch_method:
+            raise InputError(
+                f"{folder}: was made with --pitch-method {method}, not {plan.pitch_method}; give the same one or move "
+                "the folder away"
+            )
+    elif holds_features:
         raise InputError(f"{folder}: holds features of unknown settings (no {SETTINGS}); move the folder away")
+    stored, teacher = _stored(folder / TEACHER), _teacher(name, plan)
+    if holds_features and stored != teacher:
+        models = [one.get("model", "no model") for one in (stored, teacher)]
+        other = " with other weights or another text front end" if models[0] == models[1] else ""
+        raise InputError(
+            f"{folder}: holds features that {models[0]}{other} made, and now {models[1]} would; move the folder away"
+        )
 
 
 def _check_audio(folder: Path, plan: ExtractionPlan, *others: str) -> None:
@@ -64,33 +73,16 @@ def _check_audio(folder: Path, plan: ExtractionPlan, *others: str) -> None:
         )
 
 
+def _stored(path: Path) -> dict[str, Any]:
+    return read_json(path) if path.is_file() else {}
+
+
+def _teacher(name: str, plan: ExtractionPlan) -> dict[str, Any]:
+    """The teacher that makes the files of the feature ``name``, as it is stored; {} for none."""
+    if plan.teacher is None or name not in plan.taught:
+        return {}
+    return {"model": plan.teacher.model, "sha256": plan.teacher.sha256, "text": to_plain(plan.teacher.text)}
+
+
 def _holds_pitch(name: str) -> bool:
     return name == FRAME_PITCH or name.removesuffix(HERTZ) in KINDS
-
-
-def _check_method(folder: Path, plan: ExtractionPlan) -> None:
-    path = folder / METHOD
-    stored = read_json(path).get("pitch_method") if path.is_file() else METHODS[0]
-    if (folder / SETTINGS).is_file() and stored != plan.pitch_method:
-        raise InputError(
-            f"{folder}: was made with --pitch-method {stored}, not {plan.pitch_method}; give the same one or move the "
-            "folder away"
-        )
-
-
-def _prepare_for_teacher(folder: Path, teacher: dict[str, Any] | None) -> None:
-    """Store which teacher makes the files in ``folder``, or that none does."""
-    path = folder / TEACHER
-    stored = read_json(path) if path.is_file() else None
-    if stored == teacher:
-        return
-    if holds_features(folder):
-        models = ["no model" if one is None else one["model"] for one in (stored, teacher)]
-        other = " with other weights or another text front end" if models[0] == models[1] else ""
-        raise InputError(
-            f"{folder}: holds features that {models[0]}{other} made, and now {models[1]} would; move the folder away"
-        )
-    if teacher is None:
-        path.unlink()
-    else:
-        write_json(path, teacher)

@@ -1,27 +1,48 @@
-"""The table that ends an extraction: what was made, and each utterance that was refused and why."""
+"""What an extraction made, and the table that ends it: the files, and each utterance that was refused and why."""
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from signal import Signals
 
 from common.config import TextConfig
-from common.extraction.corpus import Report
 from common.extraction.features import FROM_ATTENTION, ExtractionPlan
-from common.extraction.teacher import teacher_of
+
+
+@dataclass
+class Report:
+    """What was made and what was refused."""
+
+    n_utterances: int = 0
+    totals: Counter[str] = field(default_factory=Counter)  # list of teacher-forced mels -> its utterances
+    made: Counter[str] = field(default_factory=Counter)  # folder, or that list -> files
+    kept: Counter[str] = field(default_factory=Counter)  # folder, or that list -> files that were complete already
+    refused: list[tuple[str, str]] = field(default_factory=list)  # (list.txt:7, reason)
+    written: list[tuple[str, str]] = field(default_factory=list)  # single files, with a description
+    speech_seconds: float = 0.0
+    elapsed_seconds: float = 0.0  # from the first check, once the workers have started, to the last file
+    stopped_by: Signals | None = None
 
 
 def table(report: Report, plan: ExtractionPlan) -> str:
-    """Lines to print."""
+    """Lines to print after an extraction from recordings."""
     n_good = report.n_utterances - len(report.refused)
-    rows = [("features", "made", "already whole")]
+    duration = timedelta(seconds=round(report.speech_seconds))
+    rows = [("features", "made", "already complete")]
     rows += [(f"{folder}/", str(report.made[folder]), str(report.kept[folder])) for folder in plan.folders]
-    lines = [f"{n_good} of {report.n_utterances} utterances, {_duration(report.speech_seconds)} of speech"]
-    lines += _columns(rows)
-    lines += _columns([(str(path), word) for path, word in report.written])
-    if plan.durations_from == FROM_ATTENTION:
-        lines.append(f"durations are of the symbols of {options_of(teacher_of(plan).text)}; train with these options")
-    if report.refused:
-        lines.append(f"refused: {len(report.refused)} of {report.n_utterances} utterances")
-        lines += _columns([("line", "reason"), *report.refused])
-    return "\n".join(lines)
+    lines = [f"{n_good} of {report.n_utterances} utterances, {duration} of speech"]
+    lines += [*_columns(rows), *_columns(report.written)]
+    if plan.durations_from == FROM_ATTENTION and plan.teacher is not None:
+        lines.append(f"durations are of the symbols of {options_of(plan.teacher.text)}; train with these options")
+    return "\n".join([*lines, *_refusals(report, "utterances")])
+
+
+def teacher_forced_table(report: Report) -> str:
+    """Lines to print after making teacher-forced mels."""
+    rows = [("list", "clips", "made", "already complete")]
+    rows += [(name, str(n), str(report.made[name]), str(report.kept[name])) for name, n in report.totals.items()]
+    return "\n".join([*_columns(rows), *_refusals(report, "clips")])
 
 
 def options_of(text: TextConfig) -> str:
@@ -34,15 +55,14 @@ def options_of(text: TextConfig) -> str:
     return " ".join(words)
 
 
+def _refusals(report: Report, unit: str) -> list[str]:
+    if not report.refused:
+        return []
+    title = f"refused: {len(report.refused)} of {report.n_utterances} {unit}"
+    return [title, *_columns([("line", "reason"), *report.refused])]
+
+
 def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """Rows with all columns but the last padded to one width."""
-    if not rows:
-        return []
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
-    return ["  " + "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[-1]]) for row in rows]
-
-
-def _duration(seconds: float) -> str:
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{seconds:02d}"
+    widths = [*(max(map(len, column)) for column in list(zip(*rows))[:-1]), 0]
+    return ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)) for row in rows]

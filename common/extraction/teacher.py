@@ -1,41 +1,30 @@
 """A teacher's features of recordings: durations from its attention, the attention itself, and its mels."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from common.extraction.batches import mel_batches
-from common.extraction.features import (
-    FROM_ATTENTION,
-    ExtractionPlan,
-    Prepared,
-    Teacher,
-    with_durations,
-    write_feature,
-)
+from common.extraction.features import Extraction, ExtractionPlan, Teacher, with_durations, write_feature
 from common.synthesis.controls import MelOutput
 from common.text.front_end import TextFrontEnd
 
 BATCH = 16  # clips; attention's memory grows with frames x symbols
 
-
-class TeacherModel(Protocol):
-    """A text-to-mel network under teacher forcing, on the device of its mels."""
-
-    def __call__(self, tokens: Sequence[Tensor], mels: Sequence[Tensor]) -> MelOutput:
-        """tokens (L,) and mels (n_mels, F) of utterances -> mel, frames and alignments, each as if it were alone."""
+# A text-to-mel network under teacher forcing, on the device of its mels: tokens (L,) and mels (n_mels, F) of utterances
+# -> mel, frames and alignments, each as if it were alone.
+TeacherModel = Callable[[Sequence[Tensor], Sequence[Tensor]], MelOutput]
 
 
 def run_teacher(
-    items: Sequence[Prepared], plan: ExtractionPlan, *, model: TeacherModel, device: torch.device
-) -> Iterator[Prepared]:
+    items: Sequence[Extraction], plan: ExtractionPlan, *, model: TeacherModel, device: torch.device
+) -> Iterator[Extraction]:
     """Write what is missing of each item; yields each with its durations and what was made, or with its refusal."""
     for good, mels, refused in mel_batches(items, plan, device=device, size=BATCH):
-        yield from (replace(item, refusal=why) for item, why in refused)
+        yield from refused
         if not good:
             continue
         output = model([torch.tensor(item.tokens) for item in good], mels)
@@ -51,16 +40,14 @@ def run_teacher(
             yield _write(item, features, plan)
 
 
-def _write(item: Prepared, features: dict[str, Tensor], plan: ExtractionPlan) -> Prepared:
+def _write(item: Extraction, features: dict[str, Tensor], plan: ExtractionPlan) -> Extraction:
     if not all(bool(torch.isfinite(tensor).all()) for tensor in features.values()):
         return replace(item, refusal=f"{item.utterance.wav}: the output of {teacher_of(plan).model} is not finite")
-    missing = tuple(folder for folder in plan.taught if folder not in item.teacher_kept)
+    missing = tuple(folder for folder in plan.taught if folder not in item.kept)
     for folder in missing:
         write_feature(plan.path(folder, item.utterance.name), features[folder])
-    item = replace(item, teacher_made=missing)
-    if plan.durations_from != FROM_ATTENTION or "durations" not in missing:
-        return item
-    return with_durations(item, features["durations"].numpy())
+    item = replace(item, made=missing)
+    return with_durations(item, features["durations"].numpy()) if "durations" in missing else item
 
 
 def teacher_of(plan: ExtractionPlan) -> Teacher:
@@ -69,7 +56,7 @@ def teacher_of(plan: ExtractionPlan) -> Teacher:
     return plan.teacher
 
 
-def warn_dropped(items: Sequence[Prepared], plan: ExtractionPlan) -> None:
+def warn_dropped(items: Sequence[Extraction], plan: ExtractionPlan) -> None:
     """One warning line that counts the symbols of all transcripts that the teacher's symbol set lacks."""
     front_end = TextFrontEnd(teacher_of(plan).text, unknown_symbols=teacher_of(plan).unknown_symbols)
     front_end.dropped = Counter(symbol for item in items for symbol in item.dropped)

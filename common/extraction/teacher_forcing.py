@@ -6,11 +6,11 @@ reads each true frame before it makes the next one, so that each mel lies frame 
 ``<output>/audio.json``.
 """
 
+import functools
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from signal import Signals
 from typing import Any
 
 import torch
@@ -24,6 +24,7 @@ from common.config import AudioConfig, to_plain
 from common.data.batch import Dataset, ErrorsAsItems
 from common.errors import InputError
 from common.extraction.features import read_complete, write_feature
+from common.extraction.summary import Report
 from common.files import read_json, sha256, write_json
 from common.precision import Precision
 from common.progress import Progress, progress
@@ -58,30 +59,7 @@ class ForcedClip:
     output: Path
 
 
-@dataclass
-class ForcingReport:
-    """What was made and refused of each list."""
-
-    total: Counter[Path] = field(default_factory=Counter)  # list -> clips
-    made: Counter[Path] = field(default_factory=Counter)
-    kept: Counter[Path] = field(default_factory=Counter)  # complete already
-    refused: list[tuple[str, str]] = field(default_factory=list)  # (clip, reason)
-    stopped_by: Signals | None = None
-
-    def __str__(self) -> str:
-        width = max(len(str(name)) for name in self.total)
-        lines = [f"{'list':<{width}}  {'clips':>6}  {'made':>6}  {'already whole':>13}"]
-        lines += [
-            f"{name!s:<{width}}  {total:>6}  {self.made[name]:>6}  {self.kept[name]:>13}"
-            for name, total in self.total.items()
-        ]
-        if self.refused:
-            lines.append(f"refused: {len(self.refused)} of {self.total.total()} clips")
-            lines += [f"  {clip}: {reason}" for clip, reason in self.refused]
-        return "\n".join(lines)
-
-
-def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcing, precision: Precision) -> ForcingReport:
+def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcing, precision: Precision) -> Report:
     """Make the mels of all lists, or those before a signal that stops the run.
 
     Raises:
@@ -92,25 +70,25 @@ def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcing, 
     networks, config = load_networks(loaded.checkpoint, ema=loaded.ema, device=precision.device, where=str(loaded.path))
     network: Any = next(iter(networks.values()))
     network.prepare_for_inference()
-    datasets = {
-        filelist: inference.teacher_forced_dataset(
-            options.dataset_path,
-            filelist,
-            config=config,
-            audio=audio,
-            text=text,
-            unknown_symbols=options.unknown_symbols,
-            networks=networks,
-        )
-        for filelist in options.filelists
-    }
+    open_list = functools.partial(
+        inference.teacher_forced_dataset,
+        options.dataset_path,
+        config=config,
+        audio=audio,
+        text=text,
+        unknown_symbols=options.unknown_symbols,
+        networks=networks,
+    )
+    datasets: dict[Path, Dataset] = {filelist: open_list(filelist) for filelist in options.filelists}
     _prepare_output(options.output, loaded)
-    report = ForcingReport()
-    clips = _plan(datasets, options, audio, report)
-    bar: Progress[None] = progress(total=sum(map(len, clips.values())), desc="mels", unit="clip")
+    totals = Counter({str(filelist): len(dataset) for filelist, dataset in datasets.items()})
+    report = Report(n_utterances=totals.total(), totals=totals)
+    clips = _plan(options, audio, report)
+    bar: Progress[None] = progress(total=len(clips), desc="mels", unit="clip")
     with StopSignals() as signals, bar:
         for filelist, dataset in datasets.items():
-            for n_clips in _make_mels(dataset, clips[filelist], network, options, precision, report):
+            own = [clip for clip in clips if clip.filelist == filelist]
+            for n_clips in _make_mels(dataset, own, network, options, precision, report):
                 bar.update(n_clips)
                 if signals.received is not None:
                     report.stopped_by = signals.received
@@ -136,44 +114,41 @@ def _prepare_output(folder: Path, loaded: LoadedCheckpoint) -> None:
             )
 
 
-def _plan(
-    datasets: dict[Path, Dataset], options: TeacherForcing, audio: AudioConfig, report: ForcingReport
-) -> dict[Path, list[ForcedClip]]:
-    """The clips of each list that are to be made; those refused or complete already go into ``report``."""
-    clips: dict[Path, list[ForcedClip]] = {}
+def _plan(options: TeacherForcing, audio: AudioConfig, report: Report) -> list[ForcedClip]:
+    """The clips that are to be made; those refused or complete already go into ``report``."""
+    clips = []
     seen: dict[Path, str] = {}
     extractor = MelExtractor(audio)
-    for filelist, dataset in datasets.items():
-        clips[filelist] = []
-        report.total[filelist] = len(dataset)
-        for index, (number, path) in enumerate(_first_column(filelist)):
-            where = f"{path} ({filelist}:{number})"
-            first, *rest = PurePosixPath(path).parts
-            name = Path(*rest) if rest else Path(first)
-            output = options.output / name.with_suffix(".pt")
-            if output in seen:
-                raise InputError(f"{where}: its mel is {output}, as that of {seen[output]}")
-            seen[output] = where
-            try:
-                recording = options.dataset_path / path
-                if recording.suffix == ".pt":
-                    recording = _find_recording(options.dataset_path / "wavs" / name)
-                n_samples = check_wav(recording, sampling_rate=audio.sampling_rate).n_samples
-            except InputError as error:
-                report.refused.append((where, str(error)))
-                continue
-            clip = ForcedClip(filelist, index, where, recording, extractor.n_frames(n_samples), output)
-            if options.resume and read_complete(output, (audio.n_mels, clip.n_frames)) is not None:
-                report.kept[filelist] += 1
-            else:
-                clips[filelist].append(clip)
+    for filelist, index, number, path in _first_columns(options.filelists):
+        where = f"{path} ({filelist}:{number})"
+        first, *rest = PurePosixPath(path).parts
+        name = Path(*rest) if rest else Path(first)
+        output = options.output / name.with_suffix(".pt")
+        if output in seen:
+            raise InputError(f"{where}: its mel is {output}, as that of {seen[output]}")
+        seen[output] = where
+        try:
+            recording = options.dataset_path / path
+            if recording.suffix == ".pt":
+                recording = _find_recording(options.dataset_path / "wavs" / name)
+            n_samples = check_wav(recording, sampling_rate=audio.sampling_rate).n_samples
+        except InputError as error:
+            report.refused.append((where, str(error)))
+            continue
+        clip = ForcedClip(filelist, index, where, recording, extractor.n_frames(n_samples), output)
+        if options.resume and read_complete(output, (audio.n_mels, clip.n_frames)) is not None:
+            report.kept[str(filelist)] += 1
+        else:
+            clips.append(clip)
     return clips
 
 
-def _first_column(filelist: Path) -> list[tuple[int, str]]:
-    """(line's number, first field) of each line; the dataset has read and checked the same list."""
-    lines = filelist.read_text(encoding="utf-8-sig").split("\n")
-    return [(number, line.split("|")[0].strip()) for number, line in enumerate(lines, start=1) if line.strip()]
+def _first_columns(filelists: Sequence[Path]) -> Iterator[tuple[Path, int, int, str]]:
+    """(list, entry's index, line's number, first field) of all entries; datasets have read and checked the lists."""
+    for filelist in filelists:
+        lines = enumerate(filelist.read_text(encoding="utf-8-sig").split("\n"), start=1)
+        entries = [(number, line.split("|")[0].strip()) for number, line in lines if line.strip()]
+        yield from ((filelist, index, *entry) for index, entry in enumerate(entries))
 
 
 def _find_recording(stem: Path) -> Path:
@@ -189,7 +164,7 @@ def _make_mels(
     network: Any,
     options: TeacherForcing,
     precision: Precision,
-    report: ForcingReport,
+    report: Report,
 ) -> Iterator[int]:
     """Make and write the mels of one list; after each batch, yield the number of its clips."""
     # The longest first: what does not fit into memory shows at once.
@@ -210,20 +185,21 @@ def _make_mels(
                 output = network.teacher_forced(collated.to(precision.device))
             mels = output.mel.float().cpu()
             for (clip, _), mel, length in zip(good, mels, output.lengths.tolist()):
-                _write(clip, mel[:, :length], report)
+                if refusal := _refusal(clip, mel[:, :length]):
+                    report.refused.append((clip.where, refusal))
+                else:
+                    write_feature(clip.output, mel[:, :length])
+                    report.made[str(clip.filelist)] += 1
         yield len(batch)
 
 
-def _write(clip: ForcedClip, mel: Tensor, report: ForcingReport) -> None:
-    """Write a mel that lies on its recording; refuse another."""
+def _refusal(clip: ForcedClip, mel: Tensor) -> str | None:
+    """Why a mel cannot be used, if it cannot: it must lie on its recording."""
     if mel.size(1) != clip.n_frames:
-        reason = (
+        return (
             f"{mel.size(1)} frames, but {clip.recording} has {clip.n_frames}; were the features made of this "
             "recording, without --trim-silence?"
         )
-        report.refused.append((clip.where, reason))
-    elif not torch.isfinite(mel).all():
-        report.refused.append((clip.where, "the generator's mel is not finite; try --amp-dtype bfloat16, or no --amp"))
-    else:
-        write_feature(clip.output, mel)
-        report.made[clip.filelist] += 1
+    if not torch.isfinite(mel).all():
+        return "the generator's mel is not finite; try --amp-dtype bfloat16, or no --amp"
+    return None

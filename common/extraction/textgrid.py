@@ -1,6 +1,7 @@
 """Praat TextGrids to phones and durations in mel frames, with uniform names of pauses and edge silences."""
 
 import codecs
+import io
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,15 +27,6 @@ class TextGridAlignment:
     @property
     def n_frames(self) -> int:
         return sum(self.durations)
-
-
-@dataclass(frozen=True)
-class Trimmed:
-    """An alignment without long silences at its ends, and what remains of the original: first, one past the last."""
-
-    alignment: TextGridAlignment
-    phones: tuple[int, int]
-    frames: tuple[int, int]  # of the mel-spectrogram
 
 
 def read_alignment(path: Path, config: AudioConfig) -> TextGridAlignment:
@@ -87,26 +79,24 @@ def fit(alignment: TextGridAlignment, n_frames: int, *, path: Path, config: Audi
     return TextGridAlignment(phones=alignment.phones, durations=(*alignment.durations[:-1], last))
 
 
-def trim_silence(alignment: TextGridAlignment, seconds: float, config: AudioConfig) -> Trimmed:
-    """Shorten the silence at each end, where there is one, to at most ``seconds``; 0 drops its symbol as well.
+def trim_silence(
+    alignment: TextGridAlignment, seconds: float, config: AudioConfig
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Phones and mel frames, first and one past the last, that remain if edge silences last at most ``seconds``.
 
-    The outer part goes: the start of the leading and the end of the trailing silence.
+    The outer part goes: the start of the leading and the end of the trailing silence. With 0 s its phone goes too.
     """
     keep = round(seconds * config.sampling_rate / config.hop_length)  # frames
-    durations = list(alignment.durations)
-    first_phone, last_phone = 0, len(durations)
+    phones, durations = alignment.phones, alignment.durations
+    first_phone, last_phone = 0, len(phones)
     first_frame, last_frame = 0, alignment.n_frames
-    if alignment.phones[0] == EDGE_SILENCE:
-        first_frame = max(0, durations[0] - keep)
-        durations[0] = min(durations[0], keep)
-        first_phone = 1 if keep == 0 else 0
-    if len(durations) > 1 and alignment.phones[-1] == EDGE_SILENCE:
+    if phones[0] == EDGE_SILENCE:
+        first_frame += max(0, durations[0] - keep)
+        first_phone += keep == 0
+    if len(phones) > 1 and phones[-1] == EDGE_SILENCE:
         last_frame -= max(0, durations[-1] - keep)
-        durations[-1] = min(durations[-1], keep)
-        last_phone -= 1 if keep == 0 else 0
-    kept = slice(first_phone, last_phone)
-    trimmed = TextGridAlignment(phones=alignment.phones[kept], durations=tuple(durations[kept]))
-    return Trimmed(trimmed, (first_phone, last_phone), (first_frame, last_frame))
+        last_phone -= keep == 0
+    return (first_phone, last_phone), (first_frame, last_frame)
 
 
 def _name_silences(labels: list[str]) -> list[str]:
@@ -119,10 +109,18 @@ def _name_silences(labels: list[str]) -> list[str]:
 
 def _read_tier(path: Path) -> tgt.IntervalTier:
     """The phones tier, its intervals in order of time."""
-    encoding = _encoding(path)
     try:
-        _check_counts(path.read_text(encoding=encoding))
-        grid = tgt.read_textgrid(str(path), encoding=encoding, include_empty_intervals=True)
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such TextGrid") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    # Praat writes UTF-16 with a byte order mark as soon as a label is not ASCII; others write UTF-8
+    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    try:
+        text = data.decode(encoding)
+        _check_counts(text)
+        grid = tgt.read_textgrid(io.StringIO(text, newline=None), include_empty_intervals=True)
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: neither UTF-8 nor UTF-16 text") from error
     except (ValueError, IndexError) as error:
@@ -136,18 +134,6 @@ def _read_tier(path: Path) -> tgt.IntervalTier:
     if not isinstance(tier, tgt.IntervalTier):
         raise InputError(f"{path}: the {TIER} tier holds points, expected intervals")
     return tier
-
-
-def _encoding(path: Path) -> str:
-    """Praat writes UTF-16 with a byte order mark as soon as a label is not ASCII; others write UTF-8."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(2)
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such TextGrid") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    return "utf-16" if head in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
 
 
 def _check_counts(text: str) -> None:

@@ -8,10 +8,9 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor, as_completed, wait
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import torch
@@ -53,16 +52,10 @@ class WorkerPool:
             for chunk in chunks:
                 yield from _run_chunk(function, chunk, self.plan)
             return
-        running: set[Future] = set()
         try:
-            for chunk in chunks:
-                running.add(self._executor.submit(_run_chunk, function, chunk, self.plan))
-                if len(running) > 2 * self.n_workers:
-                    done, running = wait(running, return_when=FIRST_COMPLETED)
-                    yield from _results(done)
-            while running:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                yield from _results(done)
+            tasks = (self._executor.submit(_run_chunk, function, chunk, self.plan) for chunk in chunks)
+            for done in as_completed(tasks):
+                yield from done.result()
         except BrokenProcessPool as error:
             raise InputError(
                 "a worker process died, killed from outside or out of memory; "
@@ -72,16 +65,9 @@ class WorkerPool:
     def __enter__(self) -> "WorkerPool":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._executor is not None:
             self._executor.shutdown(wait=True, cancel_futures=True)
-
-
-def _results(futures: set[Future]) -> Iterator[Any]:
-    for future in futures:
-        yield from future.result()
 
 
 def _run_chunk(function: Callable[[Any, ExtractionPlan], Any], chunk: Sequence[Any], plan: ExtractionPlan) -> list:

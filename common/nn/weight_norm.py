@@ -4,6 +4,7 @@ PyTorch's own are not used: the ones with these names are deprecated and hooked 
 copied, and the ones that replace them have other names.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -70,21 +71,29 @@ class WeightNormConvTranspose1d(_WeightNorm, nn.ConvTranspose1d):
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, in_channels, T) -> (B, out_channels, T * stride, as the padding says)."""
-        return F.conv_transpose1d(
-            x,
-            self.normed_weight(),
-            self.bias,
-            self.stride,
-            self.padding,
-            self.output_padding,
-            self.groups,
-            self.dilation,
-        )
+        stride, padding, extra = self.stride, self.padding, self.output_padding
+        weight = self.normed_weight()
+        return F.conv_transpose1d(x, weight, self.bias, stride, padding, extra, self.groups, self.dilation)
 
 
 def split_weight(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """weight (C, ...) as (weight_g, weight_v), which are it under weight norm."""
-    return torch.norm_except_dim(weight, 2, 0), weight.clone()
+    """weight (C, ...) as (weight_g, weight_v), which are it under weight norm.
+
+    Where a complete row is zero, its norm is, and any direction will do but zero.
+    """
+    norms = torch.norm_except_dim(weight, 2, 0)
+    return norms, torch.where(norms == 0, 1.0, weight)
+
+
+def split_weights(state: dict[str, Tensor], *, is_normed: Callable[[str], bool]) -> dict[str, Tensor]:
+    """The state of a network with the plain weights whose keys are under weight norm split, in their places."""
+    split: dict[str, Tensor] = {}
+    for key, value in state.items():
+        if is_normed(key):
+            split[f"{key}_g"], split[f"{key}_v"] = split_weight(value)
+        else:
+            split[key] = value
+    return split
 
 
 def fold_weight_norm(network: nn.Module) -> None:

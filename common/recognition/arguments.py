@@ -38,10 +38,10 @@ def build_parser(spec: ModelSpec) -> ArgumentParser:
         epilog="Exit status: 0 transcribed; 1 bad input; 2 wrong options.",
     )
     parser.add_argument(f"--{spec.option}", type=Path, required=True, metavar="CHECKPOINT", help=f"of {spec.name}")
-    inputs = "manifests (JSON), lists of wavs/a.wav|transcript, folders, or recordings"
-    parser.add_argument("-i", "--input", type=Path, nargs="+", required=True, help=inputs)
-    folder = "folder that manifests and lists are relative to"
-    parser.add_argument("-d", "--dataset-path", type=Path, default=Path(), help=folder)
+    text = "manifests (JSON), lists of wavs/a.wav|transcript, folders, or recordings"
+    parser.add_argument("-i", "--input", type=Path, nargs="+", required=True, help=text)
+    text = "folder that manifests and lists are relative to"
+    parser.add_argument("-d", "--dataset-path", type=Path, default=Path(), help=text)
     parser.add_argument("-o", "--output", type=Path, help="file for transcripts and errors: name.json or name.tsv")
     parser.add_argument("--quiet", action="store_true", help="print the figures alone")
     parser.add_argument("--log-file", type=Path, help="JSON log of the figures")
@@ -52,11 +52,11 @@ def build_parser(spec: ModelSpec) -> ArgumentParser:
     group = parser.add_argument_group("computing and measuring")
     add_precision_arguments(group)
     group.add_argument("-bs", "--batch-size", type=positive_int, default=16, help="recordings at once")
-    batches = "measure so many batches, repeating them if need be, and write nothing"
-    group.add_argument("--iterations", type=positive_int, help=batches)
+    text = "measure so many batches, repeating them if need be, and write nothing"
+    group.add_argument("--iterations", type=positive_int, help=text)
     group.add_argument("--warmup-steps", type=non_negative_int, default=0, help="batches before measuring begins")
-    padding = "pad all batches to the length of --max-duration"
-    group.add_argument("--pad-to-max-duration", action="store_true", help=padding)
+    text = "pad all batches to the length of --max-duration"
+    group.add_argument("--pad-to-max-duration", action="store_true", help=text)
     return parser
 
 

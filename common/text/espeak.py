@@ -111,8 +111,7 @@ class Speaker:
 def transcribe(text: str, *, language: str) -> list[Clause]:
     """How ``text`` is said in a language (a tag such as "de"), without saying it.
 
-    Raises:
-        InputError: eSpeak NG has no such language, or its library is missing.
+    Raises InputError if eSpeak NG has no such language, or its library is missing.
     """
     espeak = library()
     with espeak.lock:

@@ -102,8 +102,7 @@ class Library:
     def use(self, voice: str, *, words_per_minute: int = 150, pitch: int = 50, pitch_range: int = 50) -> None:
         """Speak so from now on; ``voice`` is a language tag.
 
-        Raises:
-            InputError: there is no such voice; names similar ones.
+        Raises InputError if there is no such voice, naming similar ones.
         """
         settings = (voice, words_per_minute, pitch, pitch_range)
         if settings == self._settings:
@@ -178,9 +177,5 @@ class Library:
 
 @lru_cache(maxsize=1)
 def library() -> Library:
-    """The library, loaded at the first call.
-
-    Raises:
-        InputError: it is missing or cannot be loaded.
-    """
+    """The library, loaded at the first call; raises InputError if it is missing or cannot be loaded."""
     return Library()

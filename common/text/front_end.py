@@ -50,13 +50,7 @@ class TextFrontEnd:
                 f"but the input type is {config.input_type!r}"
             )
         self._cleaners = [get_cleaner(name) for name in config.cleaners]
-        self._pronouncer = Pronouncer(
-            probability=config.p_arpabet,
-            by=config.arpabet_by,
-            ambiguous=config.arpabet_ambiguous,
-            dictionary=config.cmudict_path,
-            heteronyms=config.heteronyms_path,
-        )
+        self._pronouncer = Pronouncer(config)
         self._per_word = all(name in PUBLISHED_CLEANERS for name in config.cleaners)
         self._clean_word = lru_cache(maxsize=100_000)(self._apply_cleaners)
         by_length = sorted((s for s in self._table.symbols if s != PADDING), key=len, reverse=True)

@@ -33,8 +33,7 @@ def phones_of_text(text: str, *, language: str, table: SymbolTable) -> str:
     within a clause; a set without `#` and marks (`ipa`) has `sp` for every pause. Phones in curly braces stay as they
     are: ``{m ˈ y l ɐ} kommt``.
 
-    Raises:
-        InputError: eSpeak NG has no such language, or its library is missing.
+    Raises InputError if eSpeak NG has no such language, or its library is missing.
     """
     if table.name not in G2P_SETS:
         raise InputError(f"symbol set {table.name!r}: eSpeak NG's phones are in {' and '.join(G2P_SETS)}")

@@ -21,7 +21,7 @@ from common.checkpoints.checkpoint import (
     saved_checkpoints,
 )
 from common.data.batch import Batch, Dataset, ErrorsAsItems
-from common.data.sampler import EpochDraws, GlobalBatchSampler, ValidationSampler
+from common.data.sampler import GlobalBatchSampler, ValidationSampler
 from common.distributed import Ranks
 from common.errors import CheckpointError, InputError
 from common.logger import Logger
@@ -105,7 +105,7 @@ class Trainer:
             ranks=ranks,
         )
         validation = ValidationSampler(validation_set.lengths, batch_size=options.batch_size, ranks=ranks)
-        self._training_loader = self._loader(training_set, EpochDraws(self._sampler))
+        self._training_loader = self._loader(training_set, self._sampler)
         self._validation_loader = self._loader(validation_set, validation)
         subsets = ("train", "val") if engine.ema is None else ("train", "val", "val_ema")
         board = TensorBoardLogs(options.output, subsets=subsets, enabled=ranks.is_main)

@@ -6,7 +6,6 @@ besides weights and inputs: on a GPU its peak as PyTorch's allocator counts it, 
 after each operation; and what is kept for the backward pass.
 """
 
-import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -133,8 +132,8 @@ def make_inputs(*, batch_size: int, n_frames: int, n_tokens: int, device: torch.
     }
 
 
-def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """Sizes and device."""
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure both forms and print a table of them and their ratio."""
     parser = ArgumentParser(description="Measure the memory and time of FastPitch's aligner.")
     parser.add_argument("-bs", "--batch-size", type=positive_int, default=16, help="utterances")
     parser.add_argument("--frames", type=positive_int, default=860, help="mel frames of each (default: 10 s)")
@@ -143,12 +142,6 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
     args = parser.parse_args(argv)
     if args.tokens > args.frames:
         raise OptionError(f"--tokens {args.tokens}: expected at most as many as --frames {args.frames}")
-    return args
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Measure both forms and print a table of them and their ratio."""
-    args = parse_args(argv)
     device = choose_device(cuda=args.cuda)
     sizes = f"{args.batch_size} x ({args.frames} frames, {args.tokens} tokens)"
     print(f"aligner on {machine(cuda=args.cuda)}: {sizes}, float32")

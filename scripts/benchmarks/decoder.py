@@ -10,7 +10,7 @@ Every step makes one mel frame of each utterance. On a GPU a step runs as a CUDA
 import argparse
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -40,18 +40,6 @@ _SMALL = replace(
     postnet_embedding_dim=128,
 )
 _Decode = Callable[[Decoder, Tensor, Tensor, Tensor], Decoded]
-
-
-def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """The benchmark's options."""
-    parser = ArgumentParser(prog="benchmark_decoder", description=__doc__.splitlines()[0])
-    parser.add_argument("--cuda", action="store_true", help="measure the GPU")
-    parser.add_argument("--training", action="store_true", help="compare the training step with plain autograd")
-    parser.add_argument("--batch-sizes", type=positive_int, nargs="+", default=[1, 4, 8], help="utterances at a time")
-    parser.add_argument("--steps", type=positive_int, default=400, help="that are timed, for each line")
-    parser.add_argument("--symbols", type=positive_int, default=128, help="of each text")
-    parser.add_argument("--repeats", type=positive_int, default=3, help="measurements of --training; the median counts")
-    return parser.parse_args(argv)
 
 
 def endless_model() -> Tacotron2:
@@ -150,7 +138,14 @@ def compare_training(args: argparse.Namespace, device: torch.device) -> None:
 
 def main() -> None:
     """Print the table."""
-    args = parse_args()
+    parser = ArgumentParser(prog="benchmark_decoder", description=__doc__.splitlines()[0])
+    parser.add_argument("--cuda", action="store_true", help="measure the GPU")
+    parser.add_argument("--training", action="store_true", help="compare the training step with plain autograd")
+    parser.add_argument("--batch-sizes", type=positive_int, nargs="+", default=[1, 4, 8], help="utterances at a time")
+    parser.add_argument("--steps", type=positive_int, default=400, help="that are timed, for each line")
+    parser.add_argument("--symbols", type=positive_int, default=128, help="of each text")
+    parser.add_argument("--repeats", type=positive_int, default=3, help="measurements of --training; the median counts")
+    args = parser.parse_args()
     device = choose_device(cuda=args.cuda)
     print(f"{machine(cuda=args.cuda)}; torch {torch.__version__}; {args.steps} steps for {args.symbols} symbols")
     if args.training:

@@ -26,8 +26,9 @@ from common.cli import ArgumentParser, positive_int, run
 from common.config import AudioConfig
 from common.distributed import Ranks
 from common.errors import InputError
-from common.extraction.corpus import Report, extract_corpus
+from common.extraction.corpus import extract_corpus
 from common.extraction.features import ExtractionPlan
+from common.extraction.summary import Report
 from scripts.benchmarks.machine import machine
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -21,10 +21,8 @@ from common.errors import InputError, OptionError
 from common.files import read_json
 from scripts.benchmarks.machine import machine
 from scripts.benchmarks.subjects import add_arguments
-from scripts.benchmarks.table import cell, markdown
+from scripts.benchmarks.table import Row, cell, markdown
 from scripts.benchmarks.train import OUT_OF_MEMORY, Figures, chosen_settings
-
-HEADER = ("Batch size", "Precision", "Mels/s", "Samples/s", "Seconds/update", "GPU memory (GiB)", "Largest that fits")
 
 Try = Callable[[int], Figures | None]  # a batch size -> its figures, None where it does not fit
 
@@ -91,19 +89,19 @@ def measure(setting: str, batch_size: int, args: argparse.Namespace, further: Se
     raise InputError(f"{setting}, batch size {batch_size}: exit status {done.returncode}: {reason}")
 
 
-def rows(setting: str, found: dict[int, Figures], too_large: int | None) -> list[tuple[str, ...]]:
-    """Cells of the table, by batch size."""
+def rows(setting: str, found: dict[int, Figures], too_large: int | None) -> list[Row]:
+    """Of the table, by batch size."""
     at_most = "yes" if too_large is not None else "not reached"
     return [
-        (
-            str(size),
-            setting,
-            f"{figures.frames_per_second:,.0f}",
-            cell(figures.samples_per_second, ",.0f"),
-            f"{figures.seconds:.3f}",
-            cell(figures.memory, ".1f"),
-            at_most if size == max(found) else "",
-        )
+        {
+            "Batch size": str(size),
+            "Precision": setting,
+            "Mels/s": f"{figures.frames_per_second:,.0f}",
+            "Samples/s": cell(figures.samples_per_second, ",.0f"),
+            "Seconds/update": f"{figures.seconds:.3f}",
+            "GPU memory (GiB)": cell(figures.memory, ".1f"),
+            "Largest that fits": at_most if size == max(found) else "",
+        }
         for size, figures in sorted(found.items())
     ]
 
@@ -112,7 +110,7 @@ def main() -> int:
     """Search in each precision, then print the table and what was found."""
     args, further = parse_args()
     print(f"{args.model} on {machine(cuda=args.cuda)}", file=sys.stderr)
-    table: list[tuple[str, ...]] = []
+    table: list[Row] = []
     summary: list[str] = []
     for setting in args.settings:
 
@@ -130,7 +128,7 @@ def main() -> int:
             summary.append(f"{setting}: {max(found)} fits, where the search stops")
         else:
             summary.append(f"{setting}: {max(found)} is the largest batch that fits")
-    print(*markdown(HEADER, table), "", *summary, sep="\n")
+    print(*markdown(table), "", *summary, sep="\n")
     return 0
 
 

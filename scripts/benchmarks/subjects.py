@@ -10,12 +10,11 @@ import numpy as np
 import torch
 
 from common.audio.wav import save_wav
-from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
 from common.cli import positive_int
-from common.config import AudioConfig, to_plain
+from common.config import AudioConfig
 from common.distributed import Ranks
 from common.files import save_tensor, write_json, write_text
-from common.registry import RecognizerSpec, available_models, get_model
+from common.registry import available_models, get_model
 from common.training.arguments import build_training_parser
 from common.training.engine import Engine, EngineOptions, build_engine
 
@@ -115,22 +114,14 @@ def configure(model: str, words: Sequence[str]) -> tuple[Any, AudioConfig]:
     return spec.training.model_config(setup.options, setup.audio, None, base=None), setup.audio
 
 
-def save_random(path: Path, model: str, config: Any, audio: AudioConfig, *, assumed: tuple[str, ...] = ()) -> None:
-    """Write a checkpoint for inference with random weights, the same every time; ``assumed`` as in `Checkpoint`."""
-    torch.manual_seed(0)
-    networks = get_model(model).build_networks(config, audio, None, inference=True)
-    weights = {name: network.state_dict() for name, network in networks.items()}
-    save_checkpoint(path, Checkpoint(model, to_plain(config), audio, None, weights, assumed=assumed))
-
-
 def draw_lengths(count: int, args: argparse.Namespace, further: Sequence[str]) -> tuple[list[int], int]:
     """Samples of ``count`` utterances, and their sampling rate in Hz; ``further`` are options of train.py.
 
     Lengths are uniform as LJSpeech's; of a recognizer they are spread as LibriSpeech's, and a vocoder's are segments.
     """
     spec, audio, segment = get_model(args.model), AudioConfig(), segment_length(args)
-    if isinstance(spec.inference, RecognizerSpec):
-        rate = spec.inference.sampling_rate(configure(args.model, further)[0])
+    if spec.role == "recognizer":
+        rate = configure(args.model, further)[1].sampling_rate
         seconds = durations(count, args.max_duration, np.random.default_rng(args.seed))
         return [round(value * rate) for value in seconds], rate
     if segment is not None:

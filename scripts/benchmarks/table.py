@@ -27,7 +27,7 @@ from common.logger import read_last_run, read_log
 from common.recognition.command import PERCENTILES
 
 SPEED_UP = "Speed-up with mixed precision"
-_TRAINING = ("Batch size / process", "Grad accumulation", "Processes", "Precision")
+Row = dict[str, str]  # title of a column -> cell
 
 
 @dataclass(frozen=True)
@@ -122,63 +122,77 @@ def _last_run(path: Path) -> tuple[dict[str, Any], list[tuple[Any, dict[str, flo
     return options, records
 
 
-def _training_cells(one: Run, alike: list[Run], figure: str) -> tuple[tuple[str, ...], tuple[str, str]]:
-    """The options of a run, and its speed-up and scaling relative to runs that are comparable."""
+def _ratios(one: Run, alike: list[Run], figure: str) -> tuple[str, str]:
+    """The speed-up and the scaling of a run relative to runs that are comparable."""
     full = [other for other in alike if other.processes == one.processes and not other.options["amp"]]
     fewest = min((other for other in alike if other.is_like(one, "amp")), key=lambda other: other.processes)
     value = one.figures[figure]
-    options = (one.options["batch_size"], one.options["gradient_accumulation_steps"], one.processes)
     speed_up = f"{value / full[0].figures[figure]:.2f}" if one.options["amp"] and full else "-"
-    return tuple(map(str, options)), (speed_up, f"{value / fewest.figures[figure]:.2f}")
+    return speed_up, f"{value / fewest.figures[figure]:.2f}"
 
 
-def training_cells(one: Run, runs: list[Run]) -> tuple[str, ...]:
+def _training_options(one: Run, mixed: str) -> Row:
+    return {
+        "Batch size / process": str(one.options["batch_size"]),
+        "Grad accumulation": str(one.options["gradient_accumulation_steps"]),
+        "Processes": str(one.processes),
+        "Precision": mixed if one.options["amp"] else "full",
+    }
+
+
+def training_row(one: Run, runs: list[Run]) -> Row:
     """Of a run measured in frames/s."""
-    options, ratios = _training_cells(one, runs, "frames/s")
-    precision = f"mixed ({one.options['amp_dtype']})" if one.options["amp"] else "full"
-    return (*options, precision, f"{one.figures['frames/s']:,.0f}", f"{one.figures['took']:.2f}", *ratios)
+    speed_up, scaling = _ratios(one, runs, "frames/s")
+    return _training_options(one, f"mixed ({one.options['amp_dtype']})") | {
+        "Frames/s": f"{one.figures['frames/s']:,.0f}",
+        "Seconds/epoch": f"{one.figures['took']:.2f}",
+        SPEED_UP: speed_up,
+        "Strong scaling": scaling,
+    }
 
 
-def sequences_cells(one: Run, runs: list[Run]) -> tuple[str, ...]:
+def sequences_row(one: Run, runs: list[Run]) -> Row:
     """Of a run measured in sequences/s; those with the same batch in each process are comparable."""
     alike = [other for other in runs if other.is_like(one, "batch_size", "gradient_accumulation_steps")]
-    options, ratios = _training_cells(one, alike, "sequences/s")
-    return (*options, "mixed" if one.options["amp"] else "full", f"{one.figures['sequences/s']:,.2f}", *ratios)
+    speed_up, scaling = _ratios(one, alike, "sequences/s")
+    sequences = f"{one.figures['sequences/s']:,.2f}"
+    return _training_options(one, "mixed") | {"Sequences/s": sequences, SPEED_UP: speed_up, "Weak scaling": scaling}
 
 
-def inference_cells(one: Run, runs: list[Run]) -> tuple[str, ...]:
+def inference_row(one: Run, runs: list[Run]) -> Row:
     """Of a run of synthesis."""
     plain = _in_full_precision(one, runs, "batch_size")
     figures, stage, frames = one.figures, one.stage, one.of_vocoder("frames/s")
-    return (
-        str(one.options["batch_size"]),
-        one.options["precision"],
-        f"{one.latency:.3f}",
-        *(f"{figures[f'{percentile}%_{stage}latency']:.3f}" for percentile in PERCENTILES),
-        cell(figures.get("avg_generator_frames/s"), ",.0f"),
-        cell(figures.get("avg_samples/s", one.of_vocoder("samples/s")), ",.0f"),
-        cell(plain and plain.latency / one.latency, ".2f"),
-        f"{figures[f'avg_{stage}RTF']:.2f}",
-        cell(frames, ",.0f"),
-        cell(one.of_vocoder("latency"), ".3f"),
-        cell(one.of_vocoder("RTF"), ".2f"),
-        cell(plain and frames and frames / plain.of_vocoder("frames/s"), ".2f"),
-    )
+    tolerance = {f"Latency tolerance interval {p}% (s)": f"{figures[f'{p}%_{stage}latency']:.3f}" for p in PERCENTILES}
+    return {
+        "Batch size": str(one.options["batch_size"]),
+        "Precision": one.options["precision"],
+        "Avg latency (s)": f"{one.latency:.3f}",
+        **tolerance,
+        "Frames/s of the text-to-mel model": cell(figures.get("avg_generator_frames/s"), ",.0f"),
+        "Throughput (samples/s)": cell(figures.get("avg_samples/s", one.of_vocoder("samples/s")), ",.0f"),
+        SPEED_UP: cell(plain and plain.latency / one.latency, ".2f"),
+        "Avg RTF": f"{figures[f'avg_{stage}RTF']:.2f}",
+        "Vocoder's frames/s": cell(frames, ",.0f"),
+        "Vocoder's latency (s)": cell(one.of_vocoder("latency"), ".3f"),
+        "Vocoder's RTF": cell(one.of_vocoder("RTF"), ".2f"),
+        "Vocoder's speed-up": cell(plain and frames and frames / plain.of_vocoder("frames/s"), ".2f"),
+    }
 
 
-def recognition_cells(one: Run, runs: list[Run]) -> tuple[str, ...]:
+def recognition_row(one: Run, runs: list[Run]) -> Row:
     """Of a run of recognition."""
     plain = _in_full_precision(one, runs, "batch_size", "max_duration")
-    return (
-        str(one.options["batch_size"]),
-        cell(one.options["max_duration"], "g"),
-        one.options["precision"],
-        *(f"{1000 * one.figures[f'{percentile}%_latency']:.2f}" for percentile in PERCENTILES),
-        f"{1000 * one.latency:.2f}",
-        f"{one.figures['avg_sequences/s']:.2f}",
-        f"{one.figures['avg_RTF']:.1f}",
-        cell(plain and plain.latency / one.latency, ".2f"),
-    )
+    return {
+        "Batch size": str(one.options["batch_size"]),
+        "Duration (s)": cell(one.options["max_duration"], "g"),
+        "Precision": one.options["precision"],
+        **{f"Latency {p}% (ms)": f"{1000 * one.figures[f'{p}%_latency']:.2f}" for p in PERCENTILES},
+        "Avg latency (ms)": f"{1000 * one.latency:.2f}",
+        "Sequences/s": f"{one.figures['avg_sequences/s']:.2f}",
+        "Real-time factor": f"{one.figures['avg_RTF']:.1f}",
+        SPEED_UP: cell(plain and plain.latency / one.latency, ".2f"),
+    }
 
 
 def _in_full_precision(one: Run, runs: list[Run], *names: str) -> Run | None:
@@ -192,50 +206,19 @@ def cell(value: float | None, form: str) -> str:
     return "-" if value is None else format(value, form)
 
 
-def markdown(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    """Lines of a table."""
-    return ["|" + "|".join(cells) + "|" for cells in (header, ("---:",) * len(header), *rows)]
+def markdown(rows: list[Row]) -> list[str]:
+    """Lines of a table whose rows have the same columns."""
+    header = [[*rows[0]], ["---:"] * len(rows[0])] if rows else []
+    return ["|" + "|".join(cells) + "|" for cells in (*header, *(row.values() for row in rows))]
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of table."""
-
-    header: tuple[str, ...]
-    read: Callable[..., Run]  # of a log and, with ``has_processes``, their number
-    cells: Callable[[Run, list[Run]], tuple[str, ...]]
-    has_processes: bool = False  # whether runs are given as processes=log
-
-    def table(self, runs: list[Run]) -> list[str]:
-        """Lines of the table."""
-        return markdown(self.header, [self.cells(one, runs) for one in runs])
-
-
-KINDS = {
-    "training": Kind(
-        (*_TRAINING, "Frames/s", "Seconds/epoch", SPEED_UP, "Strong scaling"), read_training, training_cells, True
-    ),
-    "sequences": Kind((*_TRAINING, "Sequences/s", SPEED_UP, "Weak scaling"), read_sequences, sequences_cells, True),
-    "inference": Kind(
-        (
-            *("Batch size", "Precision", "Avg latency (s)"),
-            *(f"Latency tolerance interval {percentile}% (s)" for percentile in PERCENTILES),
-            *("Frames/s of the text-to-mel model", "Throughput (samples/s)", SPEED_UP, "Avg RTF"),
-            *("Vocoder's frames/s", "Vocoder's latency (s)", "Vocoder's RTF", "Vocoder's speed-up"),
-        ),
-        read_inference,
-        inference_cells,
-    ),
-    "recognition": Kind(
-        (
-            *("Batch size", "Duration (s)", "Precision"),
-            *(f"Latency {percentile}% (ms)" for percentile in PERCENTILES),
-            *("Avg latency (ms)", "Sequences/s", "Real-time factor", SPEED_UP),
-        ),
-        read_inference,
-        recognition_cells,
-    ),
+KINDS: dict[str, tuple[Callable[..., Run], Callable[[Run, list[Run]], Row]]] = {  # how a log is read and shown
+    "training": (read_training, training_row),
+    "sequences": (read_sequences, sequences_row),
+    "inference": (read_inference, inference_row),
+    "recognition": (read_inference, recognition_row),
 }
+OF_PROCESSES = ("training", "sequences")  # kinds whose runs are given as processes=log
 
 
 def processes_and_log(text: str) -> tuple[Path, int]:
@@ -250,14 +233,14 @@ def main() -> None:
     """Print the table of the runs given."""
     parser = ArgumentParser(description="print the figures of runs as one table", prog="table")
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="|".join(KINDS))
-    for name, kind in KINDS.items():
-        own = kinds.add_parser(name)
-        read, form = (processes_and_log, "processes=log") if kind.has_processes else (Path, "log")
-        own.add_argument("runs", nargs="+", type=read, metavar=form, help="logs that train.py or inference.py wrote")
+    for kind in KINDS:
+        form, wanted = (processes_and_log, "processes=log") if kind in OF_PROCESSES else (Path, "log")
+        own = kinds.add_parser(kind)
+        own.add_argument("runs", nargs="+", type=form, metavar=wanted, help="logs that train.py or inference.py wrote")
     args = parser.parse_args()
-    kind = KINDS[args.kind]
-    runs = [kind.read(*given) if kind.has_processes else kind.read(given) for given in args.runs]
-    print(*kind.table(runs), sep="\n")
+    read, row = KINDS[args.kind]
+    runs = [read(*given) if args.kind in OF_PROCESSES else read(given) for given in args.runs]
+    print(*markdown([row(one, runs) for one in runs]), sep="\n")
 
 
 if __name__ == "__main__":

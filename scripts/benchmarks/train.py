@@ -171,7 +171,7 @@ def _steps(setting: Setting, dataset: Any, args: argparse.Namespace, ranks: Rank
     sampler = GlobalBatchSampler(
         lengths, batch_size=args.batch_size, accumulation=args.accumulation, seed=args.seed, ranks=ranks
     )
-    indices = list(sampler)
+    indices = [[draw.index for draw in batch] for batch in sampler]
     if setting.plain:
         order = torch.randperm(count, generator=torch.Generator().manual_seed(args.seed)).tolist()
         indices = [[order[index] for index in batch] for batch in indices]

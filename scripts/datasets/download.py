@@ -3,7 +3,6 @@
 python -m scripts.datasets.download https://example.org/corpus.tar.bz2 -o corpus.tar.bz2 --sha256 be1a...
 """
 
-import hashlib
 import http.client
 import shutil
 import tarfile
@@ -13,6 +12,7 @@ import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
 
+from common import files
 from common.cli import ArgumentParser, run
 from common.errors import InputError
 from common.progress import progress
@@ -76,14 +76,8 @@ def _download(url: str, part: Path) -> None:
 
 
 def _verify(path: Path, sha256: str | None) -> None:
-    if sha256 is None:
-        return
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            digest.update(block)
-    if digest.hexdigest() != sha256.lower():
-        raise InputError(f"{path}: SHA-256 is {digest.hexdigest()}, expected {sha256}; delete the file and try again")
+    if sha256 is not None and (found := files.sha256(path)) != sha256.lower():
+        raise InputError(f"{path}: SHA-256 is {found}, expected {sha256}; delete the file and try again")
 
 
 def is_archive(name: str) -> bool:

@@ -17,10 +17,10 @@ import tgt
 
 from common.cli import ArgumentParser, non_negative_int, positive_int, run
 from common.errors import InputError
-from common.files import write_atomically, write_text
+from common.files import read_lines, write_atomically, write_text
 from common.progress import progress
 from common.text.cleaners import get_cleaner
-from common.text.espeak import Interval, Speaker, Speech
+from common.text.espeak import Speaker, Speech
 
 SENTENCES = Path(__file__).with_name("corpus_sentences.txt")
 # Higher than the library's own: Griffin-Lim finds the phases of harmonics 160 Hz apart far better than of 100 Hz.
@@ -62,12 +62,8 @@ def read_sentences(path: Path) -> list[str]:
 
     Raises InputError for a missing or empty file, and for a line with ``|``, which separates columns of a filelist.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from error
     sentences = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         if "|" in line:
             raise InputError(f"{path}:{number}: a sentence with |, which separates the columns of a filelist")
         if line.strip() and not line.startswith("#"):
@@ -132,20 +128,21 @@ def write_clip(folder: Path, name: str, speech: Speech) -> None:
     write_atomically(folder / "wavs" / f"{name}.wav", lambda file: file.write(wav.getbuffer()), durable=False)
     grid = tgt.TextGrid()
     for tier, intervals in (("words", speech.words), ("phones", speech.phones)):
-        grid.add_tier(_tier(tier, intervals, duration_s=speech.duration_s))
+        objects = [tgt.Interval(one.start_s, one.end_s, one.label) for one in intervals]
+        grid.add_tier(tgt.IntervalTier(0, speech.duration_s, tier, objects))
     text = tgt.io.export_to_long_textgrid(grid).encode("utf-8")
     write_atomically(folder / "TextGrid" / f"{name}.TextGrid", lambda file: file.write(text), durable=False)
 
 
-def _tier(name: str, intervals: tuple[Interval, ...], *, duration_s: float) -> tgt.IntervalTier:
-    tier = tgt.IntervalTier(start_time=0, end_time=duration_s, name=name)
-    for interval in intervals:
-        tier.add_interval(tgt.Interval(interval.start_s, interval.end_s, interval.label))
-    return tier
+def _named_pitch(text: str) -> tuple[str, int]:
+    name, _, pitch = text.partition("=")
+    if not name.isidentifier() or not pitch.isdecimal() or int(pitch) > 99:
+        raise argparse.ArgumentTypeError(f"{text}: expected a name and a pitch from 0 to 99, as low=20")
+    return name, int(pitch)
 
 
-def parse_args(argv: list[str] | None) -> argparse.Namespace:
-    """The options."""
+def main(argv: list[str] | None = None) -> None:
+    """Make the corpus and say how much speech it holds."""
     parser = ArgumentParser(description="Make a corpus with the embedded speaker", prog="make_corpus.py")
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the corpus")
     parser.add_argument("--sentences", type=Path, default=SENTENCES, help="sentences to read, one a line")
@@ -160,19 +157,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
         metavar="NAME=PITCH",
         help="several voices, each reading all sentences; --pitch is theirs then",
     )
-    return parser.parse_args(argv)
-
-
-def _named_pitch(text: str) -> tuple[str, int]:
-    name, _, pitch = text.partition("=")
-    if not name.isidentifier() or not pitch.isdecimal() or int(pitch) > 99:
-        raise argparse.ArgumentTypeError(f"{text}: expected a name and a pitch from 0 to 99, as low=20")
-    return name, int(pitch)
-
-
-def main(argv: list[str] | None = None) -> None:
-    """Make the corpus and say how much speech it holds."""
-    args = parse_args(argv)
+    args = parser.parse_args(argv)
     speaker = Speaker(voice=args.voice, words_per_minute=args.words_per_minute, pitch=args.pitch)
     if args.speakers is not None:
         speaker = {name: replace(speaker, pitch=pitch) for name, pitch in args.speakers}

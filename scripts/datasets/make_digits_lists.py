@@ -6,7 +6,6 @@ writes ``train.txt`` (takes 5 and up) and ``test.txt`` (takes 0 to 4) of lines `
 ``fsdd/recordings``.
 """
 
-import argparse
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,17 +19,12 @@ N_TEST = 5  # takes of each digit and speaker
 _NAME = re.compile(r"(\d)_([a-z]+)_(\d+)\.wav")
 
 
-def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """The options."""
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write both lists."""
     parser = ArgumentParser(prog="make_digits_lists", description="make lists of the Free Spoken Digit Dataset")
     parser.add_argument("dataset", type=Path, help="folder that holds recordings/<digit>_<speaker>_<take>.wav")
     parser.add_argument("output", type=Path, help="folder for train.txt and test.txt")
-    return parser.parse_args(argv)
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Write both lists."""
-    args = parse_args(argv)
+    args = parser.parse_args(argv)
     recordings = args.dataset / "recordings"
     lines: dict[str, list[str]] = {"train": [], "test": []}
     for path in sorted(recordings.glob("*.wav")):

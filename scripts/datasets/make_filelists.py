@@ -7,7 +7,6 @@ list of recordings has the first column alone, which is all that a vocoder needs
 ``metadata.csv`` gets the latter kind only.
 """
 
-import argparse
 import itertools
 import random
 from collections.abc import Collection, Iterable
@@ -15,7 +14,7 @@ from pathlib import Path
 
 from common.cli import ArgumentParser, non_negative_int, run
 from common.errors import InputError
-from common.files import write_text
+from common.files import read_lines, write_text
 
 SPLITS = ("train", "val", "test")
 SUFFIXES = (".wav", ".flac")
@@ -27,7 +26,7 @@ def read_metadata(path: Path) -> dict[str, str]:
     Raises InputError, naming the line, for another number of columns, an empty field or a clip listed twice.
     """
     transcripts: dict[str, str] = {}
-    for number, line in enumerate(_read_lines(path), 1):
+    for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue
         where = f"{path}:{number}"
@@ -80,15 +79,15 @@ def read_chosen(
         if path is None:
             continue
         chosen[split], missing = [], 0
-        for number, line in enumerate(_read_lines(path), 1):
+        for number, line in enumerate(read_lines(path), 1):
             clip, where = line.strip(), f"{path}:{number}"
             if not clip:
                 continue
-            if clip not in clips and skip_missing:
+            if clip not in clips:
+                if not skip_missing:
+                    raise InputError(f"{where}: {clip} is not in the corpus")
                 missing += 1
                 continue
-            if clip not in clips:
-                raise InputError(f"{where}: {clip} is not in the corpus")
             if clip in seen:
                 raise InputError(f"{where}: {clip} stands already in {seen[clip]}")
             seen[clip] = where
@@ -139,17 +138,8 @@ def recording(folder: Path, clip: str) -> str:
     raise InputError(f"{folder / 'wavs' / clip}.wav: no such file, but metadata.csv lists it")
 
 
-def _read_lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8-sig").splitlines()
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from error
-
-
-def parse_args() -> argparse.Namespace:
-    """The command line."""
+def main() -> int:
+    """Write the lists."""
     parser = ArgumentParser(description="split a corpus in LJSpeech's layout into filelists")
     parser.add_argument("-d", "--dataset-path", type=Path, required=True, help="folder of wavs/, and of metadata.csv")
     parser.add_argument("-o", "--output", type=Path, default=Path("filelists"), help="folder of the lists")
@@ -163,12 +153,7 @@ def parse_args() -> argparse.Namespace:
         "--skip-missing", action="store_true", help="leave out clips of these files that the corpus does not have"
     )
     parser.add_argument("--speaker", help="name of the voice, for a last column of the lists of texts")
-    return parser.parse_args()
-
-
-def main() -> int:
-    """Write the lists."""
-    args = parse_args()
+    args = parser.parse_args()
     folder = args.dataset_path
     metadata = folder / "metadata.csv"
     transcripts = read_metadata(metadata) if metadata.is_file() else None

@@ -7,7 +7,6 @@ and ``LibriSpeech/librispeech-train-clean-100-wav.json``. Run again, it resumes:
 other speeds are made of training subsets alone.
 """
 
-import argparse
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -36,6 +35,7 @@ _CHUNK = 16  # utterances handed to a process at a time
 class Job:
     """One utterance to convert."""
 
+    folder: Path  # of all subsets, which paths in the manifest are relative to
     source: Path  # FLAC
     target: Path  # wav of natural speed
     transcript: str
@@ -48,19 +48,6 @@ class Job:
         stem = self.target.stem
         copies = [(speed, self.target.with_name(f"{stem}-{speed:g}.wav")) for speed in self.speeds]
         return [(1.0, self.target), *copies]
-
-
-def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """The options."""
-    parser = ArgumentParser(prog="preprocess_librispeech", description="make wav files and manifests of LibriSpeech")
-    parser.add_argument("folder", type=Path, help="that holds LibriSpeech's subsets")
-    parser.add_argument("--subsets", nargs="+", help="folders to convert; if not given, those of LibriSpeech in it")
-    parser.add_argument(
-        "--speeds", type=positive_float, nargs="*", default=[], metavar="RATE", help="of copies: 1.1 is faster"
-    )
-    parser.add_argument("--sampling-rate", type=positive_int, default=16000, help="of the wav files, Hz")
-    parser.add_argument("--n-workers", type=positive_int, default=os.cpu_count(), help="processes")
-    return parser.parse_args(argv)
 
 
 def find_jobs(folder: Path, subset: str, *, speeds: Sequence[float], sampling_rate: int) -> list[Job]:
@@ -78,7 +65,7 @@ def find_jobs(folder: Path, subset: str, *, speeds: Sequence[float], sampling_ra
             if not source.is_file():
                 raise InputError(f"{source}: no such file ({where}); is the download complete?")
             target = (folder / f"{subset}-wav" / source.relative_to(root)).with_suffix(".wav")
-            jobs.append(Job(source, target, transcript, where, copies, sampling_rate))
+            jobs.append(Job(folder, source, target, transcript, where, copies, sampling_rate))
     if not jobs:
         raise InputError(f"{root}: holds no transcripts (*.trans.txt); scripts/download_librispeech.sh brings them")
     known = {job.source for job in jobs}
@@ -119,13 +106,10 @@ def convert(job: Job) -> dict[str, Any] | str:
 
 
 def _entry(job: Job) -> dict[str, Any]:
-    folder = job.target
-    while not folder.name.endswith("-wav"):
-        folder = folder.parent
     files = []
     for speed, path in job.files():
         info = check_wav(path, sampling_rate=job.sampling_rate, where=job.where)
-        file = {"fname": path.relative_to(folder.parent).as_posix(), "speed": speed, "channels": 1, "bitdepth": 16}
+        file = {"fname": path.relative_to(job.folder).as_posix(), "speed": speed, "channels": 1, "bitdepth": 16}
         file |= {"sample_rate": info.sampling_rate, "num_samples": info.n_samples}
         files.append(file | {"duration": info.n_samples / info.sampling_rate})
     original = files[0]
@@ -135,7 +119,15 @@ def _entry(job: Job) -> dict[str, Any]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Convert each subset and write its manifest."""
-    args = parse_args(argv)
+    parser = ArgumentParser(prog="preprocess_librispeech", description="make wav files and manifests of LibriSpeech")
+    parser.add_argument("folder", type=Path, help="that holds LibriSpeech's subsets")
+    parser.add_argument("--subsets", nargs="+", help="folders to convert; if not given, those of LibriSpeech in it")
+    parser.add_argument(
+        "--speeds", type=positive_float, nargs="*", default=[], metavar="RATE", help="of copies: 1.1 is faster"
+    )
+    parser.add_argument("--sampling-rate", type=positive_int, default=16000, help="of the wav files, Hz")
+    parser.add_argument("--n-workers", type=positive_int, default=os.cpu_count(), help="processes")
+    args = parser.parse_args(argv)
     subsets = args.subsets or [name for name in SUBSETS if (args.folder / name).is_dir()]
     if not subsets:
         raise InputError(f"{args.folder}: holds none of {', '.join(SUBSETS)}; scripts/download_librispeech.sh does")

@@ -13,7 +13,7 @@ import argparse
 import shutil
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -87,31 +87,19 @@ class Found:
         return [f"{left}-{right}" for left, right in pairwise(kinds)]
 
 
-@dataclass(frozen=True)
-class Accuracy:
-    """Figures of a set of boundaries; errors in ms, positive where the alignment is late."""
-
-    n_boundaries: int
-    mean_error: float  # absolute
-    median_error: float  # absolute
-    error_95: float  # absolute, 95th percentile
-    bias: float  # mean of signed errors
-    within_20_ms: float  # share
-    within_50_ms: float  # share
-
-    @staticmethod
-    def of(errors_ms: np.ndarray) -> "Accuracy":
-        """Of signed errors (N,)."""
-        sizes = np.abs(errors_ms)
-        return Accuracy(
-            n_boundaries=len(sizes),
-            mean_error=float(sizes.mean()),
-            median_error=float(np.median(sizes)),
-            error_95=float(np.percentile(sizes, 95)),
-            bias=float(errors_ms.mean()),
-            within_20_ms=float((sizes < CLOSE_MS).mean()),
-            within_50_ms=float((sizes < FAR_MS).mean()),
-        )
+def accuracy(errors_ms: np.ndarray) -> dict[str, float]:
+    """Figures of signed errors (N,) of boundaries, in ms, positive where the alignment is late; shares of 1."""
+    sizes = np.abs(errors_ms)
+    figures = {
+        "n_boundaries": len(sizes),
+        "mean_error": sizes.mean(),
+        "median_error": np.median(sizes),
+        "error_95": np.percentile(sizes, 95),
+        "bias": errors_ms.mean(),
+        "within_20_ms": (sizes < CLOSE_MS).mean(),
+        "within_50_ms": (sizes < FAR_MS).mean(),
+    }
+    return {name: value if name == "n_boundaries" else float(value) for name, value in figures.items()}
 
 
 def kind_of(phone: str) -> str:
@@ -239,28 +227,28 @@ def align(path: Path, *, corpus: Path, filelist: Path, truth: dict[str, tuple[In
     return clips
 
 
-def accuracies(found: dict[str, list[Found]]) -> dict[str, Accuracy]:
+def accuracies(found: dict[str, list[Found]]) -> dict[str, dict[str, float]]:
     """Of all clips, of each set, and of each kind of boundary that is common enough, most frequent first."""
     clips = [clip for part in found.values() for clip in part]
-    rows = {"all": Accuracy.of(errors_ms(clips))}
-    rows |= {name: Accuracy.of(errors_ms(part)) for name, part in found.items()}
+    rows = {"all": accuracy(errors_ms(clips))}
+    rows |= {name: accuracy(errors_ms(part)) for name, part in found.items()}
     errors = errors_ms(clips)
     kinds = np.array([kind for clip in clips for kind in clip.kinds])
     for kind, number in Counter(kinds.tolist()).most_common():
         if number >= COMMON * len(kinds):
-            rows[kind] = Accuracy.of(errors[kinds == kind])
+            rows[kind] = accuracy(errors[kinds == kind])
     return rows
 
 
-def report(found: dict[str, list[Found]], audio: AudioConfig) -> dict[str, object]:
+def report(found: dict[str, list[Found]], audio: AudioConfig) -> dict[str, Any]:
     """Print all figures as a table; gives them as plain types."""
     rows = accuracies(found)
     header = ("number", "mean", "median", "95 %", "bias", "< 20 ms", "< 50 ms")
     print(f"{'boundaries':<19}" + "".join(f"{title:>9}" for title in header))
     for name, row in rows.items():
-        sizes = "".join(f"{value:9.1f}" for value in (row.mean_error, row.median_error, row.error_95))
-        shares = "".join(f"{100 * share:7.1f} %" for share in (row.within_20_ms, row.within_50_ms))
-        print(f"{name:<19}{row.n_boundaries:9d}{sizes}{row.bias:+9.1f}{shares}")
+        sizes = "".join(f"{value:9.1f}" for value in (row["mean_error"], row["median_error"], row["error_95"]))
+        shares = "".join(f"{100 * share:7.1f} %" for share in (row["within_20_ms"], row["within_50_ms"]))
+        print(f"{name:<19}{row['n_boundaries']:9d}{sizes}{row['bias']:+9.1f}{shares}")
     clips = [clip for part in found.values() for clip in part]
     frame_ms = 1000 * audio.hop_length / audio.sampling_rate
     least = float(1000 * np.abs(np.concatenate([clip.nearest_times - clip.true_times for clip in clips])).mean())
@@ -273,8 +261,7 @@ def report(found: dict[str, list[Found]], audio: AudioConfig) -> dict[str, objec
         share = sum(clip.n_unattended for clip in part) / sum(len(clip.phones) for clip in part)
         attention[name] = {"diagonality": diagonality, "unattended_tokens": share}
         print(f"{name}: diagonality {diagonality:.2f}, {100 * share:.2f} % of phones without a frame")
-    boundaries = {name: asdict(row) for name, row in rows.items()}
-    return {"boundaries_ms": boundaries, "attention": attention, "frame_ms": frame_ms, "least_error_ms": least}
+    return {"boundaries_ms": rows, "attention": attention, "frame_ms": frame_ms, "least_error_ms": least}
 
 
 def main(argv: list[str] | None = None) -> int:

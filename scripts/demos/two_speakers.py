@@ -6,7 +6,6 @@ The voice is trained from recordings and transcripts alone. Then both speakers s
 pitch of each is compared with that of the recordings it learned from. Run again after a stop, it resumes.
 """
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,19 +26,6 @@ PITCHES = {"low": 60, "high": 99}  # of the embedded speaker's 0 to 99; below 50
 AUDIO = AudioConfig()
 
 
-def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The options."""
-    parser = ArgumentParser(description="Train a voice of two speakers and compare their pitch", prog="two_speakers.sh")
-    parser.add_argument("-o", "--output", type=Path, default=Path("output/two_speakers"), help="folder for everything")
-    parser.add_argument("--epochs", type=positive_int, default=30, help="rounds of the corpus to train for")
-    parser.add_argument("--n-sentences", type=positive_int, default=40, help="that each of the two reads")
-    parser.add_argument("--n-phrases", type=positive_int, default=4, help="that each of them says in the end")
-    parser.add_argument("--seed", type=non_negative_int, default=1234, help="of the weights and of the data's order")
-    limit = "%% that a speaker's mean pitch may be off; else fail"
-    parser.add_argument("--max-error", type=positive_float, default=10.0, help=limit)
-    return parser.parse_args(argv)
-
-
 def mean_pitch(paths: Sequence[Path]) -> float:
     """Mean of the voiced pitch of recordings, Hz.
 
@@ -57,30 +43,14 @@ def mean_pitch(paths: Sequence[Path]) -> float:
     return float(values.mean())
 
 
-def prepare_corpus(folder: Path, *, n_sentences: int) -> list[str]:
-    """Let both speakers read, unless they have; returns the sentences that are not in the corpus."""
+def prepare_corpus(folder: Path, *, n_sentences: int) -> tuple[Corpus, list[str]]:
+    """Let both speakers read; also returns the sentences that are not in the corpus."""
     everything = read_sentences(SENTENCES)
     sentences, others = everything[:n_sentences], everything[n_sentences:]
     speakers = {name: replace(READER, pitch=pitch) for name, pitch in PITCHES.items()}
     corpus = make_corpus(folder, sentences=sentences, speaker=speakers, n_validation=max(1, n_sentences // 10))
     print(corpus)
-    return others
-
-
-def train(output: Path, *, epochs: int, seed: int) -> Path:
-    """Train, or resume training, from recordings and transcripts alone; returns the checkpoint."""
-    corpus = Corpus(output / "corpus", 0, 0.0)
-    return train_voice(
-        output / "voice",
-        corpus.folder,
-        (corpus.training_list, corpus.validation_list),
-        *("--resume", "--learned-alignment"),
-        epochs=epochs,
-        seed=seed,
-        **INTERVALS,
-        **ARCHITECTURE,
-        **OPTIMIZATION,
-    )
+    return corpus, others
 
 
 def speak(output: Path, checkpoint: Path, phrases: Sequence[str]) -> None:
@@ -104,17 +74,35 @@ def compare(output: Path, checkpoint: Path) -> dict[str, tuple[float, float]]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """All stages in order; exit status 1 if the pitch of a speaker is too far off."""
-    args = parse_args(argv)
+    parser = ArgumentParser(description="Train a voice of two speakers and compare their pitch", prog="two_speakers.sh")
+    parser.add_argument("-o", "--output", type=Path, default=Path("output/two_speakers"), help="folder for everything")
+    parser.add_argument("--epochs", type=positive_int, default=30, help="rounds of the corpus to train for")
+    parser.add_argument("--n-sentences", type=positive_int, default=40, help="that each of the two reads")
+    parser.add_argument("--n-phrases", type=positive_int, default=4, help="that each of them says in the end")
+    parser.add_argument("--seed", type=non_negative_int, default=1234, help="of the weights and of the data's order")
+    limit = "%% that a speaker's mean pitch may be off; else fail"
+    parser.add_argument("--max-error", type=positive_float, default=10.0, help=limit)
+    args = parser.parse_args(argv)
     output = args.output.resolve()
     with stage("1/3 a corpus of two embedded speakers"):
-        others = prepare_corpus(output / "corpus", n_sentences=args.n_sentences)
+        corpus, others = prepare_corpus(output / "corpus", n_sentences=args.n_sentences)
     with stage("2/3 training from recordings and transcripts alone"):
-        checkpoint = train(output, epochs=args.epochs, seed=args.seed)
+        checkpoint = train_voice(
+            output / "voice",
+            corpus.folder,
+            (corpus.training_list, corpus.validation_list),
+            *("--resume", "--learned-alignment"),
+            epochs=args.epochs,
+            seed=args.seed,
+            **INTERVALS,
+            **ARCHITECTURE,
+            **OPTIMIZATION,
+        )
     with stage("3/3 both speakers say the same"):
         speak(output, checkpoint, others[: args.n_phrases])
         pitches = compare(output, checkpoint)
     off = {name: 100 * abs(spoken / recorded - 1) for name, (recorded, spoken) in pitches.items()}
-    worst = max(off, key=off.get)
+    worst = max(off, key=off.__getitem__)
     if off[worst] > args.max_error:
         raise InputError(
             f"{worst} is {off[worst]:.1f} % off the mean pitch of its recordings, more than {args.max_error:g} % "

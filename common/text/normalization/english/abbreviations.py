@@ -2,44 +2,16 @@
 
 import re
 
-from common.text.normalization.english.tables import word_table
+from common.text.normalization.tables import word_pattern, word_table
 
-# Words that begin a sentence far more often than a name: after them an abbreviation's full stop ended the last one.
-STARTERS = (
-    "A|After|All|Although|An|And|Another|As|At|Because|Before|But|By|Did|Do|Does|Everyone|For|From|Had|Has|He|Her|Here|"
-    "His|How|However|I|If|In|Is|It|Its|Later|Let|Many|Most|My|Next|No|Nobody|Not|Now|Of|On|One|Or|Our|Please|She|Since|"
-    "So|Some|Soon|That|The|Their|Then|There|These|They|This|Those|Though|To|Today|Two|Under|Was|We|Were|What|When|Where|"
-    "Which|While|Who|Why|With|Yes|Yesterday|You|Your"
-)
+STARTERS = word_pattern("sentence_starters")
 _ENDS_SENTENCE = rf"(?=\s*[\"')]*\s*$|\s+[\"'(]*(?:{STARTERS})\b)"
 
-# Before a capitalized name, with or without a full stop; the full stop never ends a sentence.
-_TITLES = word_table("""
-    Mr mister, Mrs missus, Ms miz, Messrs messieurs, Dr doctor, Drs doctors, Prof professor, Mt mount
-    """)
-# The same, but only with a full stop: the letters alone may be something else.
-_DOTTED_TITLES = word_table("""
-    Rev reverend, Hon honorable, Gen general, Col colonel, Maj major, Capt captain, Cpt captain, Cmdr commander
-    Cdr commander, Lt lieutenant, Sgt sergeant, Cpl corporal, Pvt private, Adm admiral, Gov governor, Sen senator
-    Rep representative, Pres president, Insp inspector, Supt superintendent, Fr father, Ft fort, Pt point
-    """)
-# Anywhere; the full stop stays when it also ends the sentence.
-_WORDS = word_table("""
-    ave avenue, blvd boulevard, rd road, hwy highway, pkwy parkway, jr junior, sr senior, esq esquire
-    inc incorporated, ltd limited, co company, cos companies, corp corporation, bros brothers, dept department
-    depts departments, univ university, assn association, assoc associates, intl international, natl national
-    govt government, approx approximately, appt appointment, est established, vs versus, etc et cetera, incl including
-    excl excluding, avg average, max maximum, misc miscellaneous, viz namely, cf compare, cont continued
-    tel telephone, temp temperature, apt apartment, hr hour, hrs hours, mins minutes, secs seconds, lb pound
-    lbs pounds, oz ounces, yr year, yrs years, ca circa, esp especially, orig originally, bldg building, ext extension
-    """)
-_MONTHS = word_table("""
-    jan January, feb February, mar March, apr April, jun June, jul July, aug August, sep September, sept September
-    oct October, nov November, dec December
-    """)
-_WEEKDAYS = word_table("""
-    mon Monday, tue Tuesday, tues Tuesday, wed Wednesday, thu Thursday, thur Thursday, thurs Thursday, fri Friday
-    """)
+_TITLES = word_table("titles")
+_DOTTED_TITLES = word_table("dotted_titles")
+_WORDS = word_table("abbreviations")
+_MONTHS = word_table("months")
+_WEEKDAYS = word_table("weekdays")
 _WEEKEND = {"Sat": "Saturday", "Sun": "Sunday"}  # "sat." and "sun." are words too: only before a date or a time
 _LATIN = (
     (re.compile(r"\be\.\s?g\.(?=,|\W|$)", re.IGNORECASE), "for example"),
@@ -51,11 +23,7 @@ _LATIN = (
     (re.compile(r"\bw/o\b", re.IGNORECASE), "without"),
     (re.compile(r"\bw/(?=\s?[A-Za-z])", re.IGNORECASE), "with "),
 )
-_BEFORE_NUMBER = word_table("""
-    no number, nos numbers, nr number, p page, pp pages, pg page, vol volume, vols volumes, ch chapter, chap chapter
-    fig figure, figs figures, sec section, sect section, art article, eq equation, ex example, ep episode, pt part
-    par paragraph, ext extension, apt apartment, rm room, rs rupees, c circa, ca circa
-    """)
+_BEFORE_NUMBER = word_table("labels")
 _LABEL = re.compile(rf"(?<![\w.])({'|'.join(_BEFORE_NUMBER)})\.\s?(?=[0-9]|#[0-9]|[IVXLC]+\b(?!['.]\w))", re.IGNORECASE)
 _BARE_LABEL = re.compile(r"(?<![\w.])(pp|p|vol|ext)\s(?=[0-9])|(?<![\w.])(Vol|Ch|Fig)\s(?=[0-9])|\b(Nos?)\s(?=[0-9])")
 _NUMBER_SIGN = re.compile(r"(?<![\w&])#\s?(?=[0-9])")

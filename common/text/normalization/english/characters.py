@@ -5,7 +5,7 @@ import unicodedata
 
 from unidecode import unidecode
 
-from common.text.normalization.english.tables import word_table
+from common.text.normalization.tables import word_table
 
 _PLAIN = {
     **dict.fromkeys("‘’‚‛′ʼ`´", "'"),
@@ -22,13 +22,7 @@ _PLAIN = {
     "•": ", ",
     "\u00ad": "",  # soft hyphen
 }
-_PLAIN |= {
-    sign: f" {words} "
-    for sign, words in word_table("""
-        — -, ― -, × x, ÷ divided by, ± plus or minus, ≤ is less than or equal to, ≥ is greater than or equal to
-        ≠ is not equal to, ≈ about, √ the square root of, ∞ infinity, π pi, © copyright, § section, ¶ paragraph
-        """).items()
-}
+_PLAIN |= {sign: f" {words} " for sign, words in word_table("plain_signs").items()}
 # Signs that later rules read, and that Unidecode would turn into letters.
 KEPT_SIGNS = "£€¥₩₹¢°"
 _PLAIN |= {"℃": "°C", "℉": "°F", "º": "°", "￥": "¥", "￡": "£", "￦": "₩"}

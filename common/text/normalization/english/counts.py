@@ -12,6 +12,7 @@ from common.text.normalization.english.numbers import (
     plural,
 )
 from common.text.normalization.english.pronunciation import is_spelled
+from common.text.normalization.tables import word_pattern
 
 _END = r"(?![\w]|[.,][0-9])"
 _START = r"(?<![\w.,$£€])"
@@ -38,10 +39,7 @@ _DIALLED = re.compile(
 _EMERGENCY = re.compile(
     r"(\b(?:[Cc]all|[Dd]ial|[Rr]ing|[Cc]alled|[Dd]ialled|[Dd]ialed)\s[a-z ]+\s(?:or|and)\s)([0-9]{3})\b(?![.,][0-9])"
 )
-_NAMED = (
-    "Room|Flight|Route|Highway|Interstate|Boeing|Airbus|Suite|Apartment|Gate|Area|Bus|Train|Platform|Channel|Model|Exit|"
-    "Road|Unit|Building|Line|Class|Locker|Form|Section|Peugeot|Porsche|Ferrari|BMW|Douglas|Warehouse|Studio|Pier|Track"
-)
+_NAMED = word_pattern("identified")
 _IDENTIFIER = re.compile(
     rf"(\b(?:{_NAMED}|{_NAMED.lower()})s?\s(?:number\s)?)([0-9]{{2,4}})(?![\w]|[.,:/][0-9]|-[0-9])"
 )

@@ -3,35 +3,15 @@
 import re
 
 from common.text.normalization.english.numbers import NUMBER, cardinal, number_words, year
-from common.text.normalization.english.tables import word_table
+from common.text.normalization.tables import word_table
 
-# One of each, exactly as written: capitals distinguish units (Mb and MB, mW and MW).
-_UNITS = word_table("""
-    mm millimeter, cm centimeter, dm decimeter, m meter, km kilometer, kms kilometer, nm nanometer, um micrometer
-    mi mile, ft foot, yd yard, yds yard, g gram, kg kilogram, kgs kilogram, mg milligram, ug microgram, lb pound
-    lbs pound, oz ounce, l liter, L liter, ml milliliter, mL milliliter, cl centiliter, gal gallon, tsp teaspoon
-    tbsp tablespoon, ha hectare, s second, ms millisecond, us microsecond, ns nanosecond, sec second, secs second
-    min minute, mins minute, h hour, hr hour, hrs hour, yr year, yrs year, Hz hertz, hz hertz, kHz kilohertz
-    khz kilohertz, KHz kilohertz, MHz megahertz, mhz megahertz, GHz gigahertz, ghz gigahertz, THz terahertz
-    kB kilobyte, KB kilobyte, kb kilobyte, MB megabyte, mb megabyte, GB gigabyte, gb gigabyte, TB terabyte
-    tb terabyte, PB petabyte, KiB kibibyte, MiB mebibyte, GiB gibibyte, Mb megabit, Gb gigabit, bps bit per second
-    kbps kilobit per second, Kbps kilobit per second, Mbps megabit per second, Gbps gigabit per second, W watt
-    mW milliwatt, kW kilowatt, MW megawatt, GW gigawatt, kWh kilowatt hour, MWh megawatt hour, V volt, mV millivolt
-    kV kilovolt, mA milliamp, mAh milliamp hour, dB decibel, db decibel, Pa pascal, hPa hectopascal, kPa kilopascal
-    kJ kilojoule, kcal kilocalorie, cal calorie, kn knot, hp horsepower, px pixel, mph mile per hour
-    MPH mile per hour, kph kilometer per hour, mpg mile per gallon, rpm revolution per minute
-    RPM revolution per minute, fps frame per second, bpm beat per minute, dpi dot per inch, psi pound per square inch
-    ppm part per million
-    """)
+_UNITS = word_table("units")
 _UNITS |= {f"sq{dot} ft": "square foot" for dot in ("", ".")}
 _UNITS |= {"sq km": "square kilometer", "sq m": "square meter", "sq mi": "square mile"}
 # Letters that follow a number for other reasons too (5 m is a length, but "2 g", "6 s", "12 V"): only without a space
 # or before a mark, never before a word that would make them a name.
 _LOOSE = frozenset({"s", "V", "W", "L", "us", "sec", "cal", "kn", "Pa"})
-_PER = word_table("""
-    h hour, hr hour, s second, sec second, min minute, day day, kg kilogram, l liter, L liter, m meter, km kilometer
-    ml milliliter, cm centimeter, year year, month month, week week, hour hour, second second, g gram, yr year
-    """)
+_PER = word_table("per_units")
 _POWERS = {"2": "square ", "3": "cubic ", "^2": "square ", "^3": "cubic "}
 
 _UNIT_NAMES = "|".join(sorted((re.escape(unit) for unit in _UNITS), key=len, reverse=True))
@@ -52,7 +32,7 @@ _FEET = re.compile(rf"(?<![\w.,'])({NUMBER})'(?![\w'])(?=\s(?:tall|high|long|wid
 _INCH_SIGN = re.compile(rf"(?<![\w.,'\"])({NUMBER})\"(?=[\s,.;:)]|$)")
 _DEGREES = re.compile(rf"(?<![\w.,]){_QUANTITY}(?:\s?°(?:\s?([CFKcf]|[NSEW](?!\.))(?![A-Za-z]))?|\s?deg\s?([CF])\b)")
 _LETTER_DEGREES = re.compile(rf"(?<![\w.,-]){_QUANTITY}\s?([CF])(?=\s(?:outside|inside|today|tonight|degrees|heat)\b)")
-_SCALES = word_table("c celsius, f fahrenheit, k kelvin, n north, s south, e east, w west")
+_SCALES = word_table("degree_scales")
 _PERCENT = re.compile(rf"(?<![\w.,]){_QUANTITY}\s?%(?:-age)?")
 _SIDE = rf"{NUMBER}(?:\s?(?:mm|cm|m|km|in|ft|feet|inches))?"
 _DIMENSIONS = re.compile(rf"(?<![\w.,])({_SIDE})((?:\s*[xX*]\s*{_SIDE})+)(?![\w]|\s*=)", re.IGNORECASE)

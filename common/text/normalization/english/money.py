@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 
 from common.text.normalization.english.numbers import NUMBER, cardinal, number_words
-from common.text.normalization.english.tables import word_table
+from common.text.normalization.tables import word_table
 
 
 @dataclass(frozen=True)
@@ -25,16 +25,11 @@ _EURO = _Currency("euro", "euros", "cent", "cents")
 _YEN = _Currency("yen", "yen")
 _RUPEE = _Currency("rupee", "rupees", "paisa", "paise")
 _SIGNS = {"$": _DOLLAR, "£": _POUND, "€": _EURO, "¥": _YEN, "₩": _Currency("won", "won"), "₹": _RUPEE}
-_COUNTRIES = word_table("""
-    US u.s., A australian, AU australian, C canadian, CA canadian, NZ new zealand, HK hong kong
-    """)
+_COUNTRIES = word_table("dollar_countries")
 _CODES = {"EUR": _EURO, "GBP": _POUND, "JPY": _YEN, "INR": _RUPEE}
 _CODES |= {f"{code}D": _DOLLAR.of(_COUNTRIES[code]) for code in ("US", "CA", "AU")}
 _CODES["CHF"] = _Currency("swiss franc", "swiss francs", "centime", "centimes")
-_MAGNITUDES = word_table("""
-    hundred hundred, thousand thousand, million million, billion billion, trillion trillion, k thousand, m million
-    mn million, mln million, mil million, b billion, bn billion, bln billion, t trillion, tn trillion, trn trillion
-    """)
+_MAGNITUDES = word_table("magnitudes")
 _SIGN = "[$£€¥₩₹]"
 _LONGEST_FIRST = "|".join(sorted(_MAGNITUDES, key=len, reverse=True))
 _MAGNITUDE = (

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from common.text.normalization.english.tables import word_table
+from common.text.normalization.tables import word_table
 
 _BELOW_20 = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
@@ -10,9 +10,7 @@ _BELOW_20 = (
 ).split()
 _TENS_WORDS = ["", "", *"twenty thirty forty fifty sixty seventy eighty ninety".split()]
 _SCALES = ("", "thousand", "million", "billion", "trillion", "quadrillion")
-_IRREGULAR_ORDINALS = word_table("""
-    one first, two second, three third, five fifth, eight eighth, nine ninth, twelve twelfth
-    """)
+_IRREGULAR_ORDINALS = word_table("irregular_ordinals")
 LARGEST = 10 ** (3 * len(_SCALES)) - 1  # the largest number that has a name here; others are read digit by digit
 
 # A number as it is written: 7, 1,234, 10.05 (a part of a pattern, without borders).

@@ -3,39 +3,15 @@
 import re
 from functools import lru_cache
 
-from common.text.normalization.english.tables import word_set
+from common.text.normalization.tables import word_set
 
-# Said letter by letter although they could be spoken. Unpronounceable ones (FBI, BBC, HTML) need no entry.
-_INITIALISMS = word_set("""
-    ABS ACL ADHD AGM AI AIG AMA AOB AOL API APU ATM AUV BAE BSE CAD CEO CIA CIO CIS CIT CMO CNN COB COO CT CV DA DIY DOA
-    DOB DOE DOJ DUI EDF EEC EEG EFTA EIB EKG EMI EPA EPO ERA ESA ESPN ETA EU EV FAA FAO FAQ FDA FIA GE GI GOP GUI HIE
-    HIV HUD IAEA IBM ICI ICU ID IEA IEEE ILO IMDB IMO IOC IOU IP IPA IPO IQ IRA IRC IRS ISA ISO ISP IT ITV IUCN IV IVF
-    KFC LA LAX LED LOL MEP MIA MIT MOD MOT NAACP NE NGO NIH NOAA NYC NYU OAP OECD OED OEM OMG OS PE PIA PO POV POW PR
-    PTA QE RAF RIA RIP RNA SEC SOS SUV TBA TIA UAE UAV UCLA UEA UFO UHF UI UK UN UNHCR UPI UPS URI URL US USA USB USC
-    USS USSR UV VA VAT VC VIP VOA WHO WTO YMCA YWCA
-    """)
-# Spoken as words although the letters look unlikely, and the words of two letters (all others are spelled).
-_SPOKEN = word_set("""
-    NVIDIA CUDA NASA NATO UNESCO UNICEF OPEC AIDS FIFA UEFA IKEA JSON JPEG GIF RAM ROM PIN SIM SWAT ASAP OSHA NAFTA
-    SCUBA LASER RADAR SONAR COVID SARS ASCII CAPTCHA HIPAA MERS EBITDA FOMO YOLO
-    AM AN AS AT AX BE BY DO EH GO HA HE HI HO IF IN IS LO MA ME MY NO OF OH ON OR OX PA SO TO UP WE YO
-    MR MRS MS DR ST JR SR VS ETC HMM SHH PSST BRR
-    """)
+_INITIALISMS = word_set("initialisms")
+_SPOKEN = word_set("spoken_capitals")
 # Initialisms that are common words too: words when their neighbors are in capitals as well ("GIVE IT TO US").
 AMBIGUOUS = frozenset({"IT", "US", "WHO", "ERA", "LED", "MOD", "RIP", "COB", "SEC"})
 
-_ONSETS = word_set("""
-    b bl br c ch chr cl cr d dh dr dw f fl fr g gh gl gn gr gu h j k kh kl kn kr l ll m mn n p ph phl phr pl pr ps pt q
-    qu r rh s sc sch scl scr sh shr sk sl sm sn sp sph spl spr sq squ st str sv sw t th thr tr ts tw v w wh wr x y z zh
-    """) | {""}
-_CODAS = word_set("""
-    b bb bs c ch ck cks cs ct cts d dd ds dth f ff ffs fs ft fts g gg ggs gh ghs ght ghts gn gns gs h j k ks l lb lbs ld
-    lds lf lfs lfth lk lks ll lls lm lms ln lp lps ls lsh lt lth lths lts lve m mb mbs mn mp mps mpt mpts ms n nc nce
-    nch nct nd nds ng ngs ngth ngths nk nks nn ns nt nth nths nts nx nz p ph phs pp ps pt pth pts q r rb rbs rc rch rd
-    rds rf rfs rg rgh rk rks rl rld rlds rls rm rms rmth rn rns rnt rp rps rs rse rsh rst rsts rt rth rths rts rv s sc
-    sch sh sk sks sm sms sp sps ss st sts t tch th ths ts tt tz v w wd wds wk wks wl wls wn wns ws wt wth x xt xth xts y
-    z zz
-    """) | {""}
+_ONSETS = word_set("onsets") | {""}
+_CODAS = word_set("codas") | {""}
 _RUNS = re.compile(r"[aeiouy]+|[^aeiouy]+")
 
 

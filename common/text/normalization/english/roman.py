@@ -3,27 +3,13 @@
 import re
 
 from common.text.normalization.english.numbers import cardinal, ordinal, year
+from common.text.normalization.tables import word_pattern
 
 _VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 _VALID = r"(?=[MDCLXVI])M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})"
-_RULERS = (
-    "Albert|Alexander|Alfonso|Amenhotep|Anne|Artaxerxes|Augustus|Baldwin|Benedict|Boniface|Carl|Catherine|Charles|"
-    "Christian|Christina|Clement|Cleopatra|Constantine|Cyrus|Darius|David|Edmund|Edward|Elizabeth|Eric|Eugene|Ferdinand|"
-    "Francis|Franz|Frederick|Friedrich|George|Gregory|Gustav|Haakon|Harald|Henri|Henry|Innocent|Isabella|Ivan|James|Joao|"
-    "John|Joseph|Julius|Justinian|Kamehameha|Karl|Leo|Leopold|Louis|Ludwig|Malcolm|Manuel|Margaret|Margrethe|Maria|Mary|"
-    "Maximilian|Mehmed|Mohammed|Murad|Napoleon|Nero|Nicholas|Olav|Oscar|Otto|Paul|Pedro|Peter|Philip|Philippe|Pius|Ptolemy|"
-    "Rama|Ramesses|Ramses|Richard|Robert|Rudolf|Selim|Sigismund|Stephen|Suleiman|Sixtus|Theodosius|Thutmose|Umberto|Urban|"
-    "Valentinian|Victor|Wilhelm|Willem|William|Xerxes|Zog|Juan Carlos|Victor Emmanuel|Emmanuel|Charlemagne"
-)
-_RULER_TITLES = (
-    "King|Queen|Pope|Emperor|Empress|Tsar|Czar|Kaiser|Sultan|Pharaoh|Prince|Princess|Duke|Duchess|Earl|Count|Shah|Saint"
-)
-_PARTS = (
-    "Chapter|Part|Act|Scene|Volume|Book|Section|Article|Figure|Table|Appendix|Type|Phase|Stage|Level|Grade|Round|Episode|"
-    "Season|Title|Unit|Lesson|Canto|Psalm|Mark|War|Bowl|Fantasy|Rocky|Apollo|Wars|Olympiad|Group|Schedule|Annex|Division|"
-    "Corps|Legion|Verse|Symphony|Sonata|Opus|Factor|Class|Category|Saturn|Gemini|Page|Number|Paragraph|Note|Exhibit|Trek|"
-    "Movement|Region|Sector|Zone|Plate|Panel|Step|Item|Module|Vatican|Godfather|Zeppelin|Playstation|PlayStation"
-)
+_RULERS = word_pattern("rulers")
+_RULER_TITLES = word_pattern("ruler_titles")
+_PARTS = word_pattern("numbered_parts")
 _KING = re.compile(
     rf"\b((?:{_RULER_TITLES})\s(?:[A-Z][a-z]+\s)?[A-Z][a-z]+|{_RULERS})\s({_VALID})\b(?!['.]?[A-Za-z](?<!'s))"
 )

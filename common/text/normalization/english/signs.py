@@ -3,10 +3,10 @@
 import re
 from collections.abc import Callable
 
-from common.text.normalization.english.tables import word_table
+from common.text.normalization.tables import word_table
 
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]*(?:\s[^<>]*)?/?>")
-_CURRENCIES = word_table("$ dollar, £ pound, € euro, ¥ yen, ₩ won, ₹ rupee, ¢ cents")
+_CURRENCIES = word_table("currency_signs")
 _WORDS: tuple[tuple[re.Pattern, str | Callable[[re.Match], str]], ...] = (
     (re.compile(r"(?<=\b[A-G])#"), " sharp "),
     (re.compile(r"\s*&\s*"), " and "),

@@ -4,7 +4,7 @@ import re
 
 from common.text.normalization.english.numbers import cardinal, digits
 from common.text.normalization.english.pronunciation import is_spelled_in_lower_case
-from common.text.normalization.english.tables import word_table
+from common.text.normalization.tables import word_table
 
 _DOMAINS = "com|org|net|edu|gov|mil|info|biz|int|io|ai|tv|dev|app|co|uk|de|fr|eu|au|ca|jp|ch|nl|ie|nz|us"
 _FILES = (
@@ -22,10 +22,7 @@ _SCHEME = re.compile(r"^(?:https?|ftp)://")
 _HASHTAG = re.compile(r"(?<![\w&])#(?=[A-Za-z])")
 _HANDLE = re.compile(r"(?<![\w.])@(?=\w)")
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^A-Za-z0-9]")
-_SIGNS = word_table("""
-    . dot, / slash, - dash, _ underscore, : colon, ? question mark, = equals, & and, # hash, + plus, % percent
-    ~ tilde, @ at
-    """)
+_SIGNS = word_table("address_signs")
 
 
 def _read_part(part: str, *, is_domain: bool) -> str:

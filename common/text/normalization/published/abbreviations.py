@@ -2,30 +2,9 @@
 
 import re
 
-ABBREVIATIONS = {
-    "mrs": "misess",  # sic: published voices were trained on this spelling
-    "ms": "miss",
-    "mr": "mister",
-    "dr": "doctor",
-    "drs": "doctors",
-    "st": "saint",
-    "co": "company",
-    "jr": "junior",
-    "sr": "senior",
-    "maj": "major",
-    "gen": "general",
-    "rev": "reverend",
-    "lt": "lieutenant",
-    "hon": "honorable",
-    "sgt": "sergeant",
-    "capt": "captain",
-    "esq": "esquire",
-    "ltd": "limited",
-    "col": "colonel",
-    "ft": "fort",
-    "sen": "senator",
-    "etc": "et cetera",
-}
+from common.text.normalization.tables import word_table
+
+ABBREVIATIONS = word_table("published_abbreviations")
 _ABBREVIATION = re.compile(rf"\b({'|'.join(ABBREVIATIONS)})\.", re.IGNORECASE)
 _NUMBER_SIGN = re.compile(r"No\.(?=[ ]?[0-9])")
 _PERCENT = re.compile(r"[ ]?%")

@@ -1,18 +1,11 @@
-"""How the published ``english_cleaners_v2`` reads units, dimensions, letters mixed with digits, and acronyms."""
+"""How the published ``english_cleaners_v2`` reads am and pm, units, dimensions, letters with digits, and acronyms."""
 
 import re
 
-_UNITS = {
-    "tb": "terabyte",
-    "gb": "gigabyte",
-    "mb": "megabyte",
-    "kb": "kilobyte",
-    "ghz": "gigahertz",
-    "mhz": "megahertz",
-    "khz": "kilohertz",
-    "hz": "hertz",
-    "mm": "millimeter",
-}
+from common.text.normalization.tables import word_table
+
+_AM_PM = re.compile(r"([0-9]|0[0-9]|1[0-9]|2[0-3]):?([0-5][0-9])?\s*([AaPp])[Mm]\b")
+_UNITS = word_table("published_units")
 _LENGTHS = {"m": "meter", "in": "inch", "inch": "inch"}
 _UNIT = re.compile(rf"([0-9]+(?:[.,][0-9]+)?)\s?({'|'.join(_UNITS)})", re.IGNORECASE)
 _SIDE = r"\d+(?:[,.]\d+)?"
@@ -23,6 +16,16 @@ _ENDINGS = ("'s", "s", "th", "nd", "st", "rd")
 _ACRONYM = re.compile(r"([A-Z]{2,})(s\b)?(?:(?<!s)\.)?")
 _EXCEPTIONS = {"email": "e-mail", "NVIDIA": "n.vidia"}
 _EXCEPTION = re.compile("|".join(_EXCEPTIONS))
+
+
+def _expand_time(match: re.Match) -> str:
+    minutes = "" if match[2] is None or match[2] == "00" else " " + match[2]
+    return f"{match[1]}{minutes} {match[3].lower()}.m."
+
+
+def expand_times(text: str) -> str:
+    """Write "7:30 am" as "7 30 a.m."; a sentence's own full stop then follows a second one, as published (quirk 8)."""
+    return _AM_PM.sub(_expand_time, text)
 
 
 def _expand_unit(match: re.Match) -> str:

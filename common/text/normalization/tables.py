@@ -1,0 +1,23 @@
+"""The tables of words.txt."""
+
+import re
+from pathlib import Path
+
+_TEXT = (Path(__file__).parent / "words.txt").read_text(encoding="utf-8")
+_TABLES = dict(re.findall(r"^\[(\w+)\]\n([^\n]+(?:\n[^\n]+)*)", _TEXT, re.MULTILINE))
+
+
+def word_table(name: str) -> dict[str, str]:
+    """Entries ``key words`` between commas or line ends: "Mr mister, etc et cetera"."""
+    entries = (entry.split(maxsplit=1) for entry in re.split(r"[,\n]", _TABLES[name]))
+    return {key: words.rstrip() for key, words in entries}
+
+
+def word_set(name: str) -> frozenset[str]:
+    """Words between spaces or line ends."""
+    return frozenset(_TABLES[name].split())
+
+
+def word_pattern(name: str) -> str:
+    """Alternatives of a regular expression: "King|Queen|Pope"."""
+    return _TABLES[name].replace("\n", "")
