@@ -17,6 +17,7 @@ from common.distributed import Ranks
 from common.logger import read_log
 from common.synthesis.controls import Controls
 from common.training.objective import Networks
+from fastpitch.batch import FastPitchBatch
 from fastpitch.model import ModelConfig, build_networks
 from hifigan.loss_function import HifiganObjective
 from hifigan.model import build_networks as build_vocoder
@@ -89,7 +90,7 @@ def test_training_on_the_gpu_learns_in_every_precision(precision: tuple[str, ...
     assert values[-1] < 0.6 * values[0]
 
 
-def test_a_run_on_the_gpu_goes_on_from_its_checkpoint(corpus: Path, tmp_path: Path):
+def test_a_run_on_the_gpu_resumes_from_its_checkpoint(corpus: Path, tmp_path: Path):
     options = ("--validation-interval", "9", "--cuda", "--num-workers", "0", "--ema-decay", "0.9")
     assert train.main(train_options(corpus, tmp_path / "whole", "--epochs", "4", *options)) == 0
     assert train.main(train_options(corpus, tmp_path / "parts", "--epochs", "2", *options)) == 0
@@ -162,7 +163,7 @@ def test_a_vocoder_trains_on_the_gpu_in_every_precision(precision: tuple[str, ..
     assert losses(tmp_path, "val_mel_loss")[0] < 0.7 * mel[0]
 
 
-def test_a_vocoders_run_on_the_gpu_goes_on_from_its_checkpoint(recordings: Path, tmp_path: Path):
+def test_a_vocoders_run_on_the_gpu_resumes_from_its_checkpoint(recordings: Path, tmp_path: Path):
     options = (*_ON_GPU, "--ema-decay", "0.9", "--epochs", "4")
     assert train.main(vocoder_options(recordings, tmp_path / "whole", *options)) == 0
     assert train.main(vocoder_options(recordings, tmp_path / "parts", *options, "--epochs-this-job", "2")) == 0
