@@ -17,7 +17,6 @@ from common.distributed import Ranks
 from common.logger import read_log
 from common.synthesis.controls import Controls
 from common.training.objective import Networks
-from fastpitch.batch import FastPitchBatch
 from fastpitch.model import ModelConfig, build_networks
 from hifigan.loss_function import HifiganObjective
 from hifigan.model import build_networks as build_vocoder
