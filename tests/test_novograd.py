@@ -102,7 +102,7 @@ def test_its_state_goes_on_exactly(tmp_path: Path):
 def test_values_that_it_cannot_have_are_refused():
     weight = [nn.Parameter(torch.ones(1))]
     for values in ({"lr": 0.0}, {"lr": 0.1, "betas": (1.0, 0.0)}, {"lr": 0.1, "eps": -1.0}):
-        with pytest.raises(ValueError, match="NovoGrad"):
+        with pytest.raises(ValueError, match="Novograd"):
             Novograd(weight, **values)
 
 
