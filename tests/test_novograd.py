@@ -11,11 +11,11 @@ from torch import nn
 from common.training.optim import (
     Novograd,
     build_optimizer,
-    jasper_schedule,
     load_state_by_name,
     schedule_over,
     state_by_name,
 )
+from jasper.schedule import jasper_schedule
 
 VARIANTS = ("default_wd1e-3", "no_wd", "beta2_0.25", "grad_averaging", "amsgrad")
 
