@@ -237,6 +237,24 @@ uses_gpu() {
     [ "${CPU:-false}" != true ] && nvidia-smi -L >/dev/null 2>&1
 }
 
+# add_given ARRAY --option VALUE...: adds the options whose value is not empty to the array of that name.
+add_given() {
+    local -n array=$1
+    shift
+    for (( ; $# > 0; )); do
+        [ -z "$2" ] || array+=("$1" "$2")
+        shift 2
+    done
+}
+
+# add_flags ARRAY: adds --cuda on a machine with a GPU, and --amp and --ema where AMP and EMA are true.
+add_flags() {
+    local -n array=$1
+    ! uses_gpu || array+=(--cuda)
+    [ "${AMP:-}" != true ] || array+=(--amp)
+    [ "${EMA:-}" != true ] || array+=(--ema)
+}
+
 # Runs a command, or prints it with DRY_RUN=1.
 run_or_print() {
     if [ "${DRY_RUN:-0}" = 1 ]; then
