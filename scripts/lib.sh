@@ -123,9 +123,7 @@ use_writable_caches() {
 # the system's with USE_SYSTEM_PYTHON=1 (as in Docker). A dry run only needs a name.
 use_python() {
     if [ -z "${PYTHON:-}" ]; then
-        if [ "${USE_SYSTEM_PYTHON:-0}" = 1 ]; then
-            PYTHON=python3
-        elif [ "${DRY_RUN:-0}" = 1 ] || [ -x "$VENV/bin/python" ]; then
+        if [ "${USE_SYSTEM_PYTHON:-0}" != 1 ] && { [ "${DRY_RUN:-0}" = 1 ] || [ -x "$VENV/bin/python" ]; }; then
             PYTHON="$VENV/bin/python"
         else
             ensure_venv
@@ -218,6 +216,9 @@ set_launcher() {
 
 # Utterances, or a vocoder's segments, in an update of the published runs: one number, or the least and the most.
 declare -A GLOBAL_BATCH=([FastPitch]=256 [HiFi-GAN]=128 [Jasper]=512 [Tacotron2]="48 1024" [WaveGlow]="4 80")
+
+# What a process makes of it by default: utterances of a micro-batch, and micro-batches.
+declare -A PROCESS_BATCH=([FastPitch]="32 1" [HiFi-GAN]="16 1" [Jasper]="32 2" [Tacotron2]="48 1" [WaveGlow]="4 1")
 
 # Notes when the global batch, of $2 accumulated micro-batches of $1 utterances a process, is not as published.
 note_global_batch() {

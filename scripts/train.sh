@@ -95,13 +95,7 @@ set_launcher "${MODEL,,}"
 require_gpus "$NUM_GPUS"
 batch_size=${BATCH_SIZE:-$BS}
 add_given options --batch-size "$batch_size"
-case "$MODEL" in # batch of a process and accumulation, if none are given: for the note alone
-    FastPitch) published=(32 1) ;;
-    Tacotron2) published=(48 1) ;;
-    HiFi-GAN) published=(16 1) ;;
-    WaveGlow) published=(4 1) ;;
-    Jasper) published=(32 2) ;;
-esac
+read -r -a published <<<"${PROCESS_BATCH[$MODEL]}"
 [[ " $* " = *" --from-checkpoint "* ]] || # a new voice from another one has no published batch
     note_global_batch "${batch_size:-${published[0]}}" "${GRAD_ACCUMULATION:-${published[1]}}"
 

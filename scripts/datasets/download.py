@@ -86,12 +86,9 @@ def is_archive(name: str) -> bool:
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Unpack a zip, or a tar of any compression, into ``folder``; nothing is written outside of it.
+    """Unpack a zip, or a tar of any compression, into ``folder``, by Python since a fresh Debian has no bzip2.
 
-    By Python, since a fresh Debian has no bzip2.
-
-    Raises:
-        InputError: it is broken, or holds a path that leads out of the folder.
+    Raises InputError if it is broken or holds a path that leads out of the folder: nothing is written outside of it.
     """
     is_zip = archive.name.lower().endswith(".zip")
     # Pythons before 3.10.12 and 3.11.4 have no filters; there the checksum has to vouch for the archive.

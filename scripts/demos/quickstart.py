@@ -31,16 +31,7 @@ from common.files import load_tensor, read_json, write_json, write_text
 from common.plots import plot_utterance, save_png
 from common.synthesis.phrases import Phrase, read_phrases
 from common.synthesis.vocoder import ACCEPTABLE_DIFFERENCES, AudioContract
-from scripts.datasets.make_corpus import (
-    READER,
-    SENTENCES,
-    TRAIN,
-    VALIDATION,
-    is_complete,
-    make_corpus,
-    normalize,
-    read_sentences,
-)
+from scripts.datasets.make_corpus import READER, SENTENCES, is_complete, make_corpus, normalize, read_sentences
 
 ROOT = Path(__file__).resolve().parents[2]
 AUDIO = AudioConfig()
@@ -115,11 +106,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
 
 
 def vocoder_options(args: argparse.Namespace) -> list[str]:
-    """Options of inference.py for the vocoder, which is compared with the corpus to be made before any work starts.
-
-    Raises:
-        InputError: it is no checkpoint of a HiFi-GAN, or reads other mels than the voice will make.
-    """
+    """Options of inference.py for the vocoder; raises InputError unless it fits the mels that the voice will make."""
     if args.hifigan is None:
         return []
     path = args.hifigan.resolve()
@@ -265,7 +252,7 @@ def main(argv: list[str] | None = None) -> int:
         features = [corpus / "train_features.txt", corpus / "val_features.txt"]
         call(
             "extract_mels.py",
-            *("--dataset-path", corpus, "--wav-text-filelist", corpus / TRAIN, corpus / VALIDATION),
+            *("--dataset-path", corpus, "--wav-text-filelist", corpus / "train.txt", corpus / "val.txt"),
             *("--output-meta-file", *features),
             *("--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char", "--resume"),
         )

@@ -27,11 +27,7 @@ AUDIO = AudioConfig()
 
 
 def mean_pitch(paths: Sequence[Path]) -> float:
-    """Mean of the voiced pitch of recordings, Hz.
-
-    Raises:
-        InputError: nothing in them is voiced.
-    """
+    """Mean of the voiced pitch of recordings, Hz; raises InputError if nothing in them is voiced."""
     voiced = []
     for path in paths:
         wave = load_wav(path, sampling_rate=AUDIO.sampling_rate).numpy()
