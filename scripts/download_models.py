@@ -54,9 +54,7 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
 def download(sources: Sequence[str], folder: Path, *, model: str, sha256: str | None) -> None:
     """Fetch ``sources`` into ``folder``, unpacked; they stand there only once a checkpoint of ``model`` is among them.
 
-    Raises:
-        InputError: a source cannot be read or is not what its checksum says.
-        CheckpointError: none of the files is a checkpoint of ``model``.
+    Raises InputError for a source that cannot be read or is not what its checksum says, and as `describe` does.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     parts = folder.with_name(f".{folder.name}.download")  # what an interrupted download resumes from
@@ -122,11 +120,7 @@ def _checksum_beside(source: str) -> str | None:
 
 
 def describe(folder: Path, *, model: str, shown_as: Path) -> None:
-    """Open the checkpoints below ``folder`` and print a line on each.
-
-    Raises:
-        CheckpointError: none of them is of ``model``.
-    """
+    """Open the checkpoints below ``folder`` and print a line on each; raises CheckpointError if none is ``model``'s."""
     is_there, problems = False, []
     for path in sorted(folder.rglob("*")):
         if not path.is_file() or path.suffix.lower() in NO_CHECKPOINT or path.name.startswith("."):

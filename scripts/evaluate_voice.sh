@@ -17,12 +17,6 @@ use_python
 : "${CPU:=false}" # true: on the CPU, even where there is a GPU
 
 command=("$PYTHON" -m scripts.evaluate_voice --output "$OUTPUT_DIR")
-[ -z "$JASPER" ] || command+=(--jasper "$JASPER")
-[ -z "$RECORDINGS" ] || command+=(--recordings "$RECORDINGS")
-[ -z "$TRANSCRIPTS" ] || command+=(--transcripts "$TRANSCRIPTS")
-! uses_gpu || command+=(--cuda)
-[ "$AMP" != true ] || command+=(--amp)
-[ "$EMA" != true ] || command+=(--ema)
-command+=("$@")
-
-exec_or_print "${command[@]}"
+add_given command --jasper "$JASPER" --recordings "$RECORDINGS" --transcripts "$TRANSCRIPTS"
+add_flags command
+exec_or_print "${command[@]}" "$@"

@@ -22,19 +22,9 @@ find_newest JASPER Jasper scripts/train_jasper.sh
 for manifest in $MANIFESTS; do
     [ -e "$manifest" ] || die "$manifest: no such manifest; scripts/preprocess_librispeech.sh makes LibriSpeech's"
     name=$(basename "$manifest")
-    command=(
-        "$PYTHON" inference.py
-        --jasper "$JASPER"
-        --input "$manifest"
-        --dataset-path "$DATASET_PATH"
-        --output "$OUTPUT_DIR/${name%.*}.json"
-        --batch-size "$BATCH_SIZE"
-        --quiet
-    )
-    ! uses_gpu || command+=(--cuda)
-    [ "$AMP" != true ] || command+=(--amp)
-    [ "$EMA" != true ] || command+=(--ema)
-    command+=("$@")
+    command=("$PYTHON" inference.py --jasper "$JASPER" --input "$manifest" --dataset-path "$DATASET_PATH")
+    command+=(--output "$OUTPUT_DIR/${name%.*}.json" --batch-size "$BATCH_SIZE" --quiet)
+    add_flags command
     echo "$manifest"
-    run_or_print "${command[@]}"
+    run_or_print "${command[@]}" "$@"
 done

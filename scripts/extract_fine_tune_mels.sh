@@ -21,18 +21,7 @@ use_python
 : "${CPU:=false}" # true: on the CPU, even where there is a GPU
 
 find_newest FASTPITCH FastPitch scripts/train.sh
-command=(
-    "$PYTHON" extract_mels.py
-    --checkpoint "$FASTPITCH"
-    --dataset-path "$DATASET_PATH"
-    --filelist "$TRAIN_FILELIST" "$VAL_FILELIST"
-    --output "$OUTPUT_DIR"
-    --batch-size "$BATCH_SIZE"
-    --resume
-)
-! uses_gpu || command+=(--cuda)
-[ "$AMP" != true ] || command+=(--amp)
-[ "$EMA" != true ] || command+=(--ema)
-command+=("$@")
-
-exec_or_print "${command[@]}"
+command=("$PYTHON" extract_mels.py --checkpoint "$FASTPITCH" --dataset-path "$DATASET_PATH")
+command+=(--filelist "$TRAIN_FILELIST" "$VAL_FILELIST" --output "$OUTPUT_DIR" --batch-size "$BATCH_SIZE" --resume)
+add_flags command
+exec_or_print "${command[@]}" "$@"

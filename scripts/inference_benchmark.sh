@@ -101,7 +101,7 @@ measure_recognition() {
     done
 }
 
-measure_synthesis() {
+measure_inference() {
     local vocoder name model kind largest precision batch_size options
     for vocoder in HIFIGAN=HiFi-GAN WAVEGLOW=WaveGlow; do
         name=${vocoder%=*} model=${vocoder#*=}
@@ -117,13 +117,11 @@ measure_synthesis() {
     # A list that is made by the commands above is not there to be read in a dry run.
     [ "$PHRASES" = "$OUTPUT_DIR/random_mels.tsv" ] || find_checkpoint
     options=(--input "$PHRASES" --repeats "$REPEATS")
-    [ -z "$FASTPITCH" ] || options+=(--fastpitch "$FASTPITCH")
-    [ -z "$TACOTRON2" ] || options+=(--tacotron2 "$TACOTRON2")
+    add_given options --fastpitch "$FASTPITCH" --tacotron2 "$TACOTRON2"
     if [ "$AUDIO" != true ]; then
         options+=(--no-audio)
     else
-        [ -z "$HIFIGAN" ] || options+=(--hifigan "$HIFIGAN")
-        [ -z "$WAVEGLOW" ] || options+=(--waveglow "$WAVEGLOW")
+        add_given options --hifigan "$HIFIGAN" --waveglow "$WAVEGLOW"
         [ -z "$HIFIGAN$WAVEGLOW" ] || options+=(--denoising-strength "$DENOISING")
     fi
     [ "$TORCHSCRIPT" != true ] || options+=(--torchscript)
@@ -136,5 +134,5 @@ measure_synthesis() {
 }
 
 if [ "$MODEL" = Jasper ]; then table=recognition; else table=inference; fi
-if [ "$MODEL" = Jasper ]; then measure_recognition; else measure_synthesis; fi
+"measure_$table"
 [ "${DRY_RUN:-0}" = 1 ] || "$PYTHON" -m scripts.benchmarks.table "$table" "${logs[@]}"

@@ -14,7 +14,6 @@ use_python
 : "${HIFIGAN:=}"   # checkpoint of the vocoder
 : "${WAVEGLOW:=}"  # the same, instead of HIFIGAN
 : "${SIGMA:=0.9}"  # of WaveGlow's noise
-# How much of the vocoder's own noise is subtracted; 0: none.
 : "${DENOISING:=$([ -n "$WAVEGLOW" ] && echo 0.01 || echo 0.005)}" # strength of the denoiser; 0: none
 : "${PHRASES:=phrases/devset10.tsv}" # list to speak
 : "${BATCH_SIZE:=32}" # batch size
@@ -28,20 +27,10 @@ name=$(basename "$PHRASES")
 precision=$([ "$AMP" = true ] && echo amp || echo fp32)
 : "${OUTPUT_DIR:=output/audio_${name%.*}_$precision}" # folder for the results
 
-command=(
-    "$PYTHON" inference.py
-    --input "$PHRASES"
-    --output "$OUTPUT_DIR"
-    --batch-size "$BATCH_SIZE"
-)
-[ -z "$FASTPITCH" ] || command+=(--fastpitch "$FASTPITCH" --speaker "$SPEAKER")
-[ -z "$TACOTRON2" ] || command+=(--tacotron2 "$TACOTRON2")
-[ -z "$HIFIGAN" ] || command+=(--hifigan "$HIFIGAN" --denoising-strength "$DENOISING")
-[ -z "$WAVEGLOW" ] ||
-    command+=(--waveglow "$WAVEGLOW" --sigma-infer "$SIGMA" --denoising-strength "$DENOISING")
-! uses_gpu || command+=(--cuda)
-[ "$AMP" != true ] || command+=(--amp)
-[ "$EMA" != true ] || command+=(--ema)
-command+=("$@")
-
-exec_or_print "${command[@]}"
+command=("$PYTHON" inference.py --input "$PHRASES" --output "$OUTPUT_DIR" --batch-size "$BATCH_SIZE")
+[ -z "$FASTPITCH" ] || command+=(--speaker "$SPEAKER")
+add_given command --fastpitch "$FASTPITCH" --tacotron2 "$TACOTRON2" --hifigan "$HIFIGAN" --waveglow "$WAVEGLOW"
+[ -z "$WAVEGLOW" ] || command+=(--sigma-infer "$SIGMA")
+[ -z "$HIFIGAN$WAVEGLOW" ] || command+=(--denoising-strength "$DENOISING")
+add_flags command
+exec_or_print "${command[@]}" "$@"

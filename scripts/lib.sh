@@ -123,9 +123,7 @@ use_writable_caches() {
 # the system's with USE_SYSTEM_PYTHON=1 (as in Docker). A dry run only needs a name.
 use_python() {
     if [ -z "${PYTHON:-}" ]; then
-        if [ "${USE_SYSTEM_PYTHON:-0}" = 1 ]; then
-            PYTHON=python3
-        elif [ "${DRY_RUN:-0}" = 1 ] || [ -x "$VENV/bin/python" ]; then
+        if [ "${USE_SYSTEM_PYTHON:-0}" != 1 ] && { [ "${DRY_RUN:-0}" = 1 ] || [ -x "$VENV/bin/python" ]; }; then
             PYTHON="$VENV/bin/python"
         else
             ensure_venv
@@ -219,6 +217,9 @@ set_launcher() {
 # Utterances, or a vocoder's segments, in an update of the published runs: one number, or the least and the most.
 declare -A GLOBAL_BATCH=([FastPitch]=256 [HiFi-GAN]=128 [Jasper]=512 [Tacotron2]="48 1024" [WaveGlow]="4 80")
 
+# What a process makes of it by default: utterances of a micro-batch, and micro-batches.
+declare -A PROCESS_BATCH=([FastPitch]="32 1" [HiFi-GAN]="16 1" [Jasper]="32 2" [Tacotron2]="48 1" [WaveGlow]="4 1")
+
 # Notes when the global batch, of $2 accumulated micro-batches of $1 utterances a process, is not as published.
 note_global_batch() {
     local global_batch=$((world_size * $1 * $2)) least most published
@@ -235,6 +236,24 @@ note_global_batch() {
 # True if there is a GPU and CPU=true does not ask to leave it alone.
 uses_gpu() {
     [ "${CPU:-false}" != true ] && nvidia-smi -L >/dev/null 2>&1
+}
+
+# add_given ARRAY --option VALUE...: adds the options whose value is not empty to the array of that name.
+add_given() {
+    local -n array=$1
+    shift
+    for (( ; $# > 0; )); do
+        [ -z "$2" ] || array+=("$1" "$2")
+        shift 2
+    done
+}
+
+# add_flags ARRAY: adds --cuda on a machine with a GPU, and --amp and --ema where AMP and EMA are true.
+add_flags() {
+    local -n array=$1
+    ! uses_gpu || array+=(--cuda)
+    [ "${AMP:-}" != true ] || array+=(--amp)
+    [ "${EMA:-}" != true ] || array+=(--ema)
 }
 
 # Runs a command, or prints it with DRY_RUN=1.

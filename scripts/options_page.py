@@ -190,12 +190,12 @@ that in `.venv`.
 def page() -> str:
     """The page as the code wants it."""
     text = INTRODUCTION + training_section()
-    recognizers = {model: f"inference.py --{model.lower()}" for model in available_models("recognizer")}
+    recognizers = [(model, f"--{model.lower()}") for model in available_models("recognizer")]
     for title, command, about in (
         ("inference.py", "inference", "Text to speech, and mel-spectrograms to sound."),
         *(
-            (title, f"{title.replace('.py', '')} CHECKPOINT", f"Speech to text with {model}.")
-            for model, title in recognizers.items()
+            (f"inference.py {one}", f"inference {one} CHECKPOINT", f"Speech to text with {model}.")
+            for model, one in recognizers
         ),
         ("extract_mels.py", "extract_mels", "Features of a corpus, and reports on it."),
         (

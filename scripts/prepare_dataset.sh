@@ -18,7 +18,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 : "${TRAIN_IDS:=}" # files with one clip's name on each line
 : "${VAL_IDS:=}" # the same for validation
 : "${TEST_IDS:=}" # the same for testing
-# true: extract what FastPitch needs; mels: what Tacotron 2 needs; false: lists alone; auto: true if there are durations
 : "${FEATURES:=auto}" # `true`: features of FastPitch; `mels`: of Tacotron 2; `false`: lists; `auto`: what can be made
 : "${TACOTRON2_CHECKPOINT:=}" # a Tacotron 2 whose attention gives the durations
 : "${CUDA:=false}" # `true`: use the GPU

@@ -19,6 +19,4 @@ read -r -a speeds <<<"$SPEEDS"
 command=("$PYTHON" -m scripts.datasets.preprocess_librispeech "$DATASET_PATH" --n-workers "$N_WORKERS")
 [ "${#subsets[@]}" -eq 0 ] || command+=(--subsets "${subsets[@]}")
 [ "${#speeds[@]}" -eq 0 ] || command+=(--speeds "${speeds[@]}")
-command+=("$@")
-
-exec_or_print "${command[@]}"
+exec_or_print "${command[@]}" "$@"

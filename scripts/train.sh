@@ -94,14 +94,8 @@ END
 set_launcher "${MODEL,,}"
 require_gpus "$NUM_GPUS"
 batch_size=${BATCH_SIZE:-$BS}
-[ -z "$batch_size" ] || options+=(--batch-size "$batch_size")
-case "$MODEL" in # batch of a process and accumulation, if none are given: for the note alone
-    FastPitch) published=(32 1) ;;
-    Tacotron2) published=(48 1) ;;
-    HiFi-GAN) published=(16 1) ;;
-    WaveGlow) published=(4 1) ;;
-    Jasper) published=(32 2) ;;
-esac
+add_given options --batch-size "$batch_size"
+read -r -a published <<<"${PROCESS_BATCH[$MODEL]}"
 [[ " $* " = *" --from-checkpoint "* ]] || # a new voice from another one has no published batch
     note_global_batch "${batch_size:-${published[0]}}" "${GRAD_ACCUMULATION:-${published[1]}}"
 
@@ -111,7 +105,7 @@ if [ "$MODEL" = Jasper ]; then
     read -r -a training_files <<<"$TRAIN_MANIFESTS"
     validation_files=${VAL_MANIFEST:-$DATASET_PATH/librispeech-dev-clean-wav.json}
     [ "${#training_files[@]}" -le 1 ] || options+=(--more-training-files "${training_files[@]:1}")
-    [ -z "${MODEL_CONFIG:-}" ] || options+=(--model-config "$MODEL_CONFIG")
+    add_given options --model-config "${MODEL_CONFIG:-}"
     [ -n "${KEEP_MILESTONES-unset}" ] || options+=(--keep-milestones) # empty: all checkpoints stay
 else
     : "${DATASET_PATH:=LJSpeech-1.1}" # folder of the corpus
@@ -126,7 +120,7 @@ else
     validation_files=${VAL_FILELIST:-filelists/${lists[1]}.txt}
 fi
 if [ "${INPUT_TYPE:-char}" = phone ]; then : "${SYMBOL_SET:=arpabet}"; fi
-[ -z "${SYMBOL_SET:-}" ] || options+=(--symbol-set "$SYMBOL_SET")
+add_given options --symbol-set "${SYMBOL_SET:-}"
 [ "${LOAD_MEL_FROM_DISK:-false}" != true ] || options+=(--load-mel-from-disk)
 if [ "$MODEL" = FastPitch ]; then
     [ "${NUM_SPEAKERS:=1}" = auto ] || options+=(--n-speakers "$NUM_SPEAKERS") # auto: all that the training list names
@@ -135,7 +129,7 @@ if [ "$MODEL" = FastPitch ]; then
         list=$(basename "${training_files[0]}" .txt)
         : "${PITCH_MEAN_STD:=$DATASET_PATH/pitch_char_stats__${list/mel_dur_pitch_text/audio_text}.json}"
     fi
-    [ -z "${PITCH_MEAN_STD:-}" ] || options+=(--pitch-mean-std-file "$PITCH_MEAN_STD")
+    add_given options --pitch-mean-std-file "${PITCH_MEAN_STD:-}"
 fi
 [ "$NUM_GPUS" -eq 0 ] || options+=(--cuda)
 [ "$NUM_GPUS" -eq 0 ] || [ "$MODEL" != WaveGlow ] || options+=(--cudnn-benchmark) # all segments have one shape

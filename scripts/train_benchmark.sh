@@ -35,7 +35,7 @@ if [ "${LARGEST_BATCH:-false}" = true ]; then
     read -r -a precisions <<<"$PRECISIONS"
     command=("$PYTHON" -m scripts.benchmarks.largest_batch --model "$MODEL" --smallest "$BATCH_SIZE" --steps "$STEPS")
     [ "$MODEL" != WaveGlow ] || command+=(--wn-channels "$WN_CHANNELS")
-    [ -z "$MAX_BATCH_SIZE" ] || command+=(--largest "$MAX_BATCH_SIZE")
+    add_given command --largest "$MAX_BATCH_SIZE"
     [ "${#precisions[@]}" -eq 0 ] || command+=(--settings "${precisions[@]}")
     [ "$NUM_GPUS" -eq 0 ] || command+=(--cuda)
     exec_or_print "${command[@]}" "$@"
@@ -58,7 +58,7 @@ if [ "$MODEL" = Jasper ]; then
     : "${OUTPUT_DIR:=output/train_benchmark_jasper}" # folder for the results
     NUM_GPUS=$NUM_GPUS_SEQ BS=$BATCH_SIZE_SEQ GRAD_ACCUMULATION=1 table=sequences
     export KEEP_MILESTONES="" EMA=0
-    [ -z "$MAX_DURATION" ] || options+=(--max-duration "$MAX_DURATION")
+    add_given options --max-duration "$MAX_DURATION"
 else
     refuse_variables MODEL=Jasper BATCH_SIZE_SEQ NUM_GPUS_SEQ MODEL_CONFIG TRAIN_MANIFEST VAL_MANIFEST MAX_DURATION
     : "${NUM_GPUS:=$n_gpus}" # 0 measures the CPU
@@ -84,7 +84,7 @@ make_noise() {
     TRAIN_MANIFEST="$DATASET_PATH/list.txt" VAL_MANIFEST="$DATASET_PATH/list.txt"
     echo "LibriSpeech is not here: training on $SEQUENCES recordings of noise" >&2
     making=("$PYTHON" -m scripts.benchmarks.random_models "$DATASET_PATH" --model Jasper --no-checkpoint --count "$SEQUENCES")
-    [ -z "$MAX_DURATION" ] || making+=(--max-duration "$MAX_DURATION")
+    add_given making --max-duration "$MAX_DURATION"
     run_or_print "${making[@]}" --model-config "$MODEL_CONFIG"
 }
 

@@ -25,35 +25,19 @@ need_whole_numbers EPOCHS WARMUP_EPOCHS HOLD_EPOCHS BATCH_SIZE GRAD_ACCUMULATION
 use_python
 run_or_print "$PYTHON" -m scripts.datasets.make_digits_lists "$DATASET" "$OUTPUT_DIR"
 training=(
-    "$PYTHON" train.py
-    --model Jasper
-    --output "$OUTPUT_DIR"
+    "$PYTHON" train.py --model Jasper --model-config "$MODEL_CONFIG" --output "$OUTPUT_DIR" --seed "$SEED"
     --dataset-path "$DATASET/recordings"
-    --training-files "$OUTPUT_DIR/train.txt"
-    --validation-files "$OUTPUT_DIR/test.txt"
-    --model-config "$MODEL_CONFIG"
-    --epochs "$EPOCHS"
-    --epochs-per-checkpoint 5
-    --keep-milestones "$EPOCHS"
-    --validation-interval 5
-    --samples-interval "$EPOCHS"
-    --learning-rate "$LEARNING_RATE"
-    --lr-policy polynomial
-    --warmup-epochs "$WARMUP_EPOCHS"
-    --hold-epochs "$HOLD_EPOCHS"
-    --batch-size "$BATCH_SIZE"
-    --gradient-accumulation-steps "$GRAD_ACCUMULATION"
-    --ema-decay 0.99
-    --seed "$SEED"
+    --training-files "$OUTPUT_DIR/train.txt" --validation-files "$OUTPUT_DIR/test.txt"
+    --epochs "$EPOCHS" --epochs-per-checkpoint 5 --keep-milestones "$EPOCHS"
+    --validation-interval 5 --samples-interval "$EPOCHS"
+    --learning-rate "$LEARNING_RATE" --lr-policy polynomial
+    --warmup-epochs "$WARMUP_EPOCHS" --hold-epochs "$HOLD_EPOCHS"
+    --batch-size "$BATCH_SIZE" --gradient-accumulation-steps "$GRAD_ACCUMULATION" --ema-decay 0.99
 )
 transcribing=(
-    "$PYTHON" inference.py
-    --jasper "$OUTPUT_DIR/Jasper_checkpoint_$EPOCHS.pt"
+    "$PYTHON" inference.py --jasper "$OUTPUT_DIR/Jasper_checkpoint_$EPOCHS.pt" --ema --quiet
     --dataset-path "$DATASET/recordings"
-    --input "$OUTPUT_DIR/test.txt"
-    --output "$OUTPUT_DIR/transcripts.tsv"
-    --ema
-    --quiet
+    --input "$OUTPUT_DIR/test.txt" --output "$OUTPUT_DIR/transcripts.tsv"
 )
 [ "$CUDA" != true ] || { training+=(--cuda) && transcribing+=(--cuda); }
 

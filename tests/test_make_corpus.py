@@ -1,6 +1,7 @@
 """The corpus that the embedded speaker makes is what its layout says: sound, text and boundaries that fit."""
 
 import csv
+from pathlib import Path
 
 import pytest
 import soundfile
@@ -11,23 +12,23 @@ from common.data.filelist import read_filelist
 from common.errors import InputError
 from common.extraction.textgrid import fit, read_alignment
 from common.text.espeak import Speaker
-from scripts.datasets.make_corpus import SENTENCES, Corpus, main, make_corpus, normalize, read_sentences
+from scripts.datasets.make_corpus import SENTENCES, main, make_corpus, normalize, read_sentences
 
 TEXTS = ["A narrow path climbs.", "Stop at 7!", "The end is near, said the clerk; nobody listened to him."]
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory) -> Corpus:
+def corpus(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("corpus")
-    return make_corpus(folder, sentences=TEXTS, speaker=Speaker(), n_validation=1)
+    make_corpus(folder, sentences=TEXTS, speaker=Speaker(), n_validation=1)
+    return folder
 
 
 def test_wavs_are_16_bit_mono_at_22050_hz(corpus):
-    paths = sorted((corpus.folder / "wavs").iterdir())
+    paths = sorted((corpus / "wavs").iterdir())
     assert [path.name for path in paths] == ["EM-0001.wav", "EM-0002.wav", "EM-0003.wav"]
     infos = [soundfile.info(path) for path in paths]
     assert {(info.samplerate, info.channels, info.subtype) for info in infos} == {(22050, 1, "PCM_16")}
-    assert sum(info.frames for info in infos) / 22050 == pytest.approx(corpus.duration_s)
 
 
 def test_numbers_are_read_as_words():
@@ -35,20 +36,20 @@ def test_numbers_are_read_as_words():
 
 
 def test_the_metadata_and_the_lists_have_each_text_once(corpus):
-    with (corpus.folder / "metadata.csv").open(encoding="utf-8", newline="") as file:
+    with (corpus / "metadata.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file, delimiter="|", quoting=csv.QUOTE_NONE))
     assert rows == [[f"EM-{i:04d}", text, normalize(text)] for i, text in enumerate(TEXTS, start=1)]
-    lists = [read_filelist(path, columns=("wav", "text")) for path in (corpus.training_list, corpus.validation_list)]
+    lists = [read_filelist(path, columns=("wav", "text")) for path in (corpus / "train.txt", corpus / "val.txt")]
     assert [len(entries) for entries in lists] == [2, 1]
     assert sorted(entry.fields["text"] for entries in lists for entry in entries) == sorted(map(normalize, TEXTS))
 
 
 def test_textgrids_hold_the_phones_of_the_text_to_the_end_of_the_wav(corpus):
     for i, text in enumerate(map(normalize, TEXTS), start=1):
-        grid = tgt.read_textgrid(str(corpus.folder / "TextGrid" / f"EM-{i:04d}.TextGrid"), encoding="utf-8")
+        grid = tgt.read_textgrid(str(corpus / "TextGrid" / f"EM-{i:04d}.TextGrid"), encoding="utf-8")
         phones = grid.get_tier_by_name("phones")
         assert [interval.text for interval in phones] == Speaker().phones(text)
-        seconds = soundfile.info(corpus.folder / "wavs" / f"EM-{i:04d}.wav").duration
+        seconds = soundfile.info(corpus / "wavs" / f"EM-{i:04d}.wav").duration
         assert float(phones[-1].end_time) == pytest.approx(seconds, abs=1e-6)
         words = " ".join(interval.text for interval in grid.get_tier_by_name("words"))
         assert words == text.translate(str.maketrans("", "", ".,;!"))
@@ -57,8 +58,8 @@ def test_textgrids_hold_the_phones_of_the_text_to_the_end_of_the_wav(corpus):
 def test_durations_from_its_textgrids_fit_its_mels(corpus):
     config = AudioConfig()
     for i, text in enumerate(map(normalize, TEXTS), start=1):
-        path = corpus.folder / "TextGrid" / f"EM-{i:04d}.TextGrid"
-        n_frames = 1 + soundfile.info(corpus.folder / "wavs" / f"EM-{i:04d}.wav").frames // config.hop_length
+        path = corpus / "TextGrid" / f"EM-{i:04d}.TextGrid"
+        n_frames = 1 + soundfile.info(corpus / "wavs" / f"EM-{i:04d}.wav").frames // config.hop_length
         alignment = fit(read_alignment(path, config), n_frames, path=path, config=config)
         assert list(alignment.phones) == Speaker().phones(text)
         assert min(alignment.durations) >= 1
@@ -67,7 +68,7 @@ def test_durations_from_its_textgrids_fit_its_mels(corpus):
 
 def test_the_same_sentences_give_the_same_files(corpus, tmp_path):
     make_corpus(tmp_path, sentences=TEXTS, speaker=Speaker(), n_validation=1)
-    made = {path.relative_to(corpus.folder): path.read_bytes() for path in corpus.folder.rglob("*") if path.is_file()}
+    made = {path.relative_to(corpus): path.read_bytes() for path in corpus.rglob("*") if path.is_file()}
     again = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert again == made
 

@@ -7,8 +7,7 @@ after each operation; and what is kept for the backward pass.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import torch
@@ -28,8 +27,7 @@ from scripts.benchmarks.machine import choose_device, machine
 _MIB = 2**20
 
 
-@dataclass(frozen=True)
-class Figures:
+class Figures(NamedTuple):
     """One form's."""
 
     kept: float  # MiB for the backward pass
@@ -152,10 +150,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     naive = measure(network, given, naive_distances)
     ours = measure(network, given, aligner.squared_distances)
     print(f"{'distances':<16} {'kept, MiB':>10} {'peak, MiB':>10} {'seconds':>8}")
-    for form, figures in (("one by one", naive), ("matrix product", ours)):
-        print(f"{form:<16} {figures.kept:>10.1f} {figures.peak:>10.1f} {figures.seconds:>8.3f}")
-    kept, peak, seconds = ours.kept / naive.kept, ours.peak / naive.peak, ours.seconds / naive.seconds
-    print(f"{'ratio':<16} {kept:>10.3f} {peak:>10.3f} {seconds:>8.3f}")
+    ratios = Figures(*(own / other for own, other in zip(ours, naive)))
+    for form, figures, digits in (("one by one", naive, 1), ("matrix product", ours, 1), ("ratio", ratios, 3)):
+        print(f"{form:<16} {figures.kept:>10.{digits}f} {figures.peak:>10.{digits}f} {figures.seconds:>8.3f}")
     return 0
 
 

@@ -36,11 +36,8 @@ SAMPLE = ROOT.parent / "shared" / "data" / "LJSpeech-sample"
 COMPARED = 40  # clips that the comparison is timed on
 
 
-def link_corpus(source: Path, target: Path, *, repeat: int) -> tuple[Path, list[Path]]:
-    """A corpus of links to the recordings in ``source/wavs``, ``repeat`` times; its list, and the recordings."""
-    wavs = sorted(path for path in (source / "wavs").glob("*") if path.suffix in (".wav", ".flac"))
-    if not wavs:
-        raise InputError(f"{source / 'wavs'}: no .wav or .flac files; give a corpus by --dataset-path")
+def link_corpus(wavs: Sequence[Path], target: Path, *, repeat: int) -> Path:
+    """A corpus in ``target`` of links to recordings, ``repeat`` times; gives its list."""
     lines = []
     for copy in range(repeat):
         folder = target / "wavs" / str(copy)
@@ -49,15 +46,15 @@ def link_corpus(source: Path, target: Path, *, repeat: int) -> tuple[Path, list[
             (folder / wav.name).symlink_to(wav.resolve())
             lines.append(f"wavs/{copy}/{wav.name}|text\n")
     (target / "list.txt").write_text("".join(lines))
-    return target / "list.txt", wavs
+    return target / "list.txt"
 
 
 def time_extraction(
-    source: Path, config: AudioConfig, *, mels: bool, pitch: bool, repeat: int, n_workers: int
+    wavs: Sequence[Path], config: AudioConfig, *, mels: bool, pitch: bool, repeat: int, n_workers: int
 ) -> tuple[Report, float]:
     """What was made, and the CPU seconds that this process took."""
     with tempfile.TemporaryDirectory() as folder:
-        filelist, _ = link_corpus(source, Path(folder), repeat=repeat)
+        filelist = link_corpus(wavs, Path(folder), repeat=repeat)
         plan = ExtractionPlan(Path(folder), config, mels=mels, pitch=("pitch_mel",) if pitch else ())
         started = time.process_time()
         report = extract_corpus(plan, lists=[filelist], ranks=Ranks(), n_workers=n_workers)
@@ -111,6 +108,9 @@ def main() -> None:
     parser.add_argument("--num-workers", type=positive_int, default=os.cpu_count(), help="processes")
     args = parser.parse_args()
     config = AudioConfig(sampling_rate=args.sampling_rate)
+    wavs = sorted(path for path in (args.dataset_path / "wavs").glob("*") if path.suffix in (".wav", ".flac"))
+    if not wavs:
+        raise InputError(f"{args.dataset_path / 'wavs'}: no .wav or .flac files; give a corpus by --dataset-path")
     print(f"command: {shlex.join(['scripts/benchmark_extract.sh', *sys.argv[1:]])}")
     load = os.getloadavg()[0]
     print(f"machine: {machine(cuda=False)}, {os.cpu_count()} cores, load {load:.1f}, torch {torch.__version__}")
@@ -120,16 +120,12 @@ def main() -> None:
     )
     for name, mels, pitch in (("mels", True, False), ("pitch", False, True), ("both", True, True)):
         for n_workers in sorted({1, args.num_workers}):
-            report, cpu = time_extraction(
-                args.dataset_path, config, mels=mels, pitch=pitch, repeat=args.repeat, n_workers=n_workers
-            )
+            report, cpu = time_extraction(wavs, config, mels=mels, pitch=pitch, repeat=args.repeat, n_workers=n_workers)
             speed = report.speech_seconds / report.elapsed_seconds
             made = (report.n_utterances - len(report.refused)) / report.elapsed_seconds
             # the workers' time is not this process's
             per_cpu = f"{report.speech_seconds / cpu:11.0f}" if n_workers == 1 else f"{'':>11}"
             print(f"{name:<12} {n_workers:7} {made:12.1f} {speed / 60:12.2f} {speed:11.0f} {per_cpu}", flush=True)
-    with tempfile.TemporaryDirectory() as folder:
-        _, wavs = link_corpus(args.dataset_path, Path(folder), repeat=1)
     seconds, by_convolution, by_praat = time_original(wavs[:COMPARED], config)
     print("for comparison, in one process with all threads, without files:")
     times = {"convolution": by_convolution, "pitch": by_praat, "one by one": by_convolution + by_praat}

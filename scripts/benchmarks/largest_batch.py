@@ -67,11 +67,7 @@ def search(attempt: Try, *, smallest: int, largest: int | None) -> tuple[dict[in
 
 
 def measure(setting: str, batch_size: int, args: argparse.Namespace, further: Sequence[str] = ()) -> Figures | None:
-    """Train in a process of its own; None where the batch does not fit into memory.
-
-    Raises:
-        InputError: the process failed for another reason.
-    """
+    """Train in a process of its own; None where memory is too small, InputError where it fails for another reason."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "figures.json"
         command = [sys.executable, "-m", "scripts.benchmarks.train", "--settings", setting, "--json", str(path)]

@@ -30,11 +30,7 @@ N_FRAMES = 693  # 8.05 s at 22050 Hz, as in published benchmarks
 
 
 def make_vocoder(folder: Path, model: str, kind: str | None, *, count: int) -> None:
-    """Write the checkpoint, ``count`` mels and their list; the same every time.
-
-    Raises:
-        OptionError: the model has no such kind.
-    """
+    """Write the checkpoint, ``count`` mels and their list, the same every time; raises OptionError for another kind."""
     option, known = KINDS[model]
     if kind not in known:
         raise OptionError(f"{model} {kind!r}: expected one of {', '.join(known)}")

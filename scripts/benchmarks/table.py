@@ -47,9 +47,7 @@ class Run:
     @property
     def stage(self) -> str:
         """What stands before ``latency`` in the names of the figures of all that ran."""
-        if "avg_latency" in self.figures:
-            return ""
-        return f"{self.vocoder}_" if self.vocoder else "generator_"
+        return "" if "avg_latency" in self.figures else f"{self.vocoder or 'generator'}_"
 
     @property
     def latency(self) -> float:
@@ -66,11 +64,7 @@ class Run:
 
 
 def read_training(path: Path, processes: int) -> Run:
-    """The last run that a log holds, measured by its epochs.
-
-    Raises:
-        InputError: the log holds no finished epoch.
-    """
+    """The last run that a log holds, measured by its epochs; raises InputError if none is finished."""
     options, records = _last_run(path)
     epochs = [data for _, data in records if "avg_train_frames/s" in data]
     if not epochs:
@@ -81,11 +75,7 @@ def read_training(path: Path, processes: int) -> Run:
 
 
 def read_sequences(path: Path, processes: int) -> Run:
-    """The last run that a log holds, measured by its updates.
-
-    Raises:
-        InputError: the log holds no updates.
-    """
+    """The last run that a log holds, measured by its updates; raises InputError if there are none."""
     options, records = _last_run(path)
     updates = [(step[0], data["train_took"]) for step, data in records if "train_took" in data]
     if not updates:
@@ -97,11 +87,7 @@ def read_sequences(path: Path, processes: int) -> Run:
 
 
 def read_inference(path: Path) -> Run:
-    """The last run of inference or recognition that a log holds.
-
-    Raises:
-        InputError: the log holds no complete run.
-    """
+    """The last run of inference or recognition that a log holds; raises InputError if it is not complete."""
     options, figures = read_last_run(path)
     if not any(name.endswith("latency") and name.startswith("avg_") for name in figures):
         raise InputError(f"{path}: no averages of a run; was it cut short?")

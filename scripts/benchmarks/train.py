@@ -97,27 +97,18 @@ def main() -> int:
                 return OUT_OF_MEMORY
             plain = plain or figures.frames_per_second
             if ranks.is_main:
-                _print_line(setting, figures, plain)
+                memory = "-" if figures.memory is None else f"{figures.memory:.1f} GiB"
+                speeds = f"{figures.frames_per_second:>10.0f} {figures.sequences_per_second:>12.2f}"
+                ratio = figures.frames_per_second / plain
+                print(f"{setting.name:<28} {speeds} {ratio:>6.2f} {figures.seconds:>9.3f} {memory:>9}")
                 if args.json is not None:
                     write_json(args.json, asdict(figures))
     distributed.stop()
     return 0
 
 
-def _print_line(setting: Setting, figures: Figures, plain: float) -> None:
-    memory = "-" if figures.memory is None else f"{figures.memory:.1f} GiB"
-    print(
-        f"{setting.name:<28} {figures.frames_per_second:>10.0f} {figures.sequences_per_second:>12.2f} "
-        f"{figures.frames_per_second / plain:>6.2f} {figures.seconds:>9.3f} {memory:>9}"
-    )
-
-
 def chosen_settings(args: argparse.Namespace) -> list[Setting]:
-    """The lines of the table.
-
-    Raises:
-        OptionError: ``--settings`` names one that this model or device does not have.
-    """
+    """The lines of the table; raises OptionError for one that this model or device does not have."""
     half = [torch.float16, torch.bfloat16] if args.cuda else [torch.bfloat16]
     settings = [Setting("plain fp32", plain=True)] if subject_of(args.model).has_plain else []
     settings.append(Setting("fp32"))

@@ -86,39 +86,21 @@ def is_archive(name: str) -> bool:
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Unpack a zip, or a tar of any compression, into ``folder``; nothing is written outside of it.
+    """Unpack a zip, or a tar of any compression, into ``folder``, by Python since a fresh Debian has no bzip2.
 
-    By Python, since a fresh Debian has no bzip2.
-
-    Raises:
-        InputError: it is broken, or holds a path that leads out of the folder.
+    Raises InputError if it is broken or holds a path that leads out of the folder: nothing is written outside of it.
     """
-    if archive.name.lower().endswith(".zip"):
-        _unpack_zip(archive, folder)
-    else:
-        _unpack_tar(archive, folder)
-
-
-def _unpack_zip(archive: Path, folder: Path) -> None:
-    try:
-        with zipfile.ZipFile(archive) as file:
-            for member in progress(file.infolist(), desc=f"unpacking {archive.name}", unit="file"):
-                path = PurePosixPath(member.filename)
-                if path.is_absolute() or ".." in path.parts:
-                    raise InputError(f"{archive}: cannot be unpacked ({member.filename} leads out of the folder)")
-                file.extract(member, folder)  # a link becomes a file that holds its target's name
-    except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        raise InputError(f"{archive}: cannot be unpacked ({error}); delete it and try again") from error
-
-
-def _unpack_tar(archive: Path, folder: Path) -> None:
+    is_zip = archive.name.lower().endswith(".zip")
     # Pythons before 3.10.12 and 3.11.4 have no filters; there the checksum has to vouch for the archive.
-    options = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+    options = {"filter": "data"} if hasattr(tarfile, "data_filter") and not is_zip else {}
     try:
-        with tarfile.open(archive) as tar:
-            for member in progress(tar, desc=f"unpacking {archive.name}", unit="file"):
-                tar.extract(member, folder, **options)
-    except (OSError, EOFError, tarfile.TarError) as error:
+        with zipfile.ZipFile(archive) if is_zip else tarfile.open(archive) as file:
+            for member in progress(file.infolist() if is_zip else file, desc=f"unpacking {archive.name}", unit="file"):
+                path = PurePosixPath(member.filename if is_zip else "")  # the filter looks at a tar's
+                if path.is_absolute() or ".." in path.parts:
+                    raise InputError(f"{archive}: cannot be unpacked ({path} leads out of the folder)")
+                file.extract(member, folder, **options)  # a zip's link becomes a file that holds its target's name
+    except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error) as error:
         raise InputError(f"{archive}: cannot be unpacked ({error}); delete it and try again") from error
 
 

@@ -9,7 +9,7 @@ voices, each with its own pitch, read all sentences, and the lists have a column
 
 import argparse
 import io
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import soundfile
@@ -29,32 +29,12 @@ PREFIX = "EM"  # of the clips' names, as LJSpeech's are LJ001-0001
 TRAIN, VALIDATION, METADATA = "train.txt", "val.txt", "metadata.csv"
 
 
-@dataclass(frozen=True)
-class Corpus:
-    """What was made."""
-
-    folder: Path
-    n_clips: int
-    duration_s: float
-
-    @staticmethod
-    def is_complete(folder: Path, sentences: list[str]) -> bool:
-        """Whether ``folder`` holds the corpus of ``sentences``: its metadata is written when all else is there."""
-        try:
-            return (folder / METADATA).read_text(encoding="utf-8") == _metadata(sentences)
-        except (OSError, UnicodeDecodeError):
-            return False
-
-    def __str__(self) -> str:
-        return f"{self.folder}: {self.n_clips} clips, {self.duration_s / 60:.1f} minutes of speech"
-
-    @property
-    def training_list(self) -> Path:
-        return self.folder / TRAIN
-
-    @property
-    def validation_list(self) -> Path:
-        return self.folder / VALIDATION
+def is_complete(folder: Path, sentences: list[str]) -> bool:
+    """Whether ``folder`` holds the corpus of ``sentences``: its metadata is written when all else is there."""
+    try:
+        return (folder / METADATA).read_text(encoding="utf-8") == _metadata(sentences)
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def read_sentences(path: Path) -> list[str]:
@@ -80,11 +60,14 @@ def normalize(text: str) -> str:
 
 def make_corpus(
     folder: Path, *, sentences: list[str], speaker: Speaker | dict[str, Speaker], n_validation: int
-) -> Corpus:
+) -> None:
     """Let ``speaker`` read ``sentences`` into ``folder``; ``n_validation`` of them, evenly spread, are for validation.
 
     Several speakers, by name, read all of them each, into folders of their names; each line then ends with the name.
-    The same sentences and speakers give the same files. Raises InputError unless both lists get a sentence.
+    The same sentences and speakers give the same files; a line on stdout says how much speech they are.
+
+    Raises:
+        InputError: a list would get no sentence.
     """
     if not 0 < n_validation < len(sentences):
         raise InputError(f"{n_validation} of {len(sentences)} sentences for validation: both lists need at least one")
@@ -107,7 +90,7 @@ def make_corpus(
     for name, rows in lines.items():
         write_text(folder / name, "".join(rows))
     write_text(folder / METADATA, "".join(_metadata(sentences, voice) for voice in speakers))
-    return Corpus(folder, len(readings), duration_s)
+    print(f"{folder}: {len(readings)} clips, {duration_s / 60:.1f} minutes of speech")
 
 
 def _name(number: int) -> str:
@@ -142,7 +125,7 @@ def _named_pitch(text: str) -> tuple[str, int]:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Make the corpus and say how much speech it holds."""
+    """Make the corpus."""
     parser = ArgumentParser(description="Make a corpus with the embedded speaker", prog="make_corpus.py")
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the corpus")
     parser.add_argument("--sentences", type=Path, default=SENTENCES, help="sentences to read, one a line")
@@ -162,7 +145,7 @@ def main(argv: list[str] | None = None) -> None:
     if args.speakers is not None:
         speaker = {name: replace(speaker, pitch=pitch) for name, pitch in args.speakers}
     sentences = read_sentences(args.sentences)
-    print(make_corpus(args.output, sentences=sentences, speaker=speaker, n_validation=args.n_validation))
+    make_corpus(args.output, sentences=sentences, speaker=speaker, n_validation=args.n_validation)
 
 
 if __name__ == "__main__":

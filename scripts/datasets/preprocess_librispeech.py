@@ -51,11 +51,7 @@ class Job:
 
 
 def find_jobs(folder: Path, subset: str, *, speeds: Sequence[float], sampling_rate: int) -> list[Job]:
-    """Every utterance of a subset, in order.
-
-    Raises:
-        InputError: the subset is not there, or a transcript and its recording are not both there.
-    """
+    """Every utterance of a subset, in order; raises InputError where a transcript or its recording is missing."""
     root = folder / subset
     jobs = []
     copies = tuple(speed for speed in speeds if speed != 1) if subset.startswith("train") else ()

@@ -23,7 +23,7 @@ import torch
 
 from common.checkpoints.checkpoint import load_checkpoint
 from common.checkpoints.loading import load_networks, open_checkpoint
-from common.cli import ArgumentParser, non_negative_int, positive_float, positive_int, run
+from common.cli import positive_float, run
 from common.config import AudioConfig
 from common.data.filelist import read_filelist
 from common.errors import InputError
@@ -33,12 +33,10 @@ from common.progress import progress
 from common.registry import GeneratorSpec
 from common.text.espeak import Interval, Speaker
 from scripts.datasets.make_corpus import READER, SENTENCES, make_corpus, read_sentences
-from scripts.demos.quickstart import N_VALIDATION, NO_DROPOUT, clear, cpu_seconds, stage, train_voice
+from scripts.demos.quickstart import N_VALIDATION, NO_DROPOUT, clear, cpu_seconds, demo_parser, stage, train_voice
 
 EPOCHS = 20  # of 33 updates
 KL_LOSS_START_EPOCH, KL_LOSS_WARMUP_EPOCHS = 4, 4  # published: 250 and 100, of 1500
-MAX_ERROR_MS = 20.0
-MAX_CPU_MINUTES = 15.0
 CLOSE_MS, FAR_MS = 20.0, 50.0
 COMMON = 0.01  # share of all boundaries from which on a kind of them has a line of its own
 # The aligner as published; around it as little of a voice as there can be.
@@ -76,7 +74,6 @@ class Found:
     phones: tuple[str, ...]  # (L,)
     times: np.ndarray  # (L - 1,) s, where all phones but the last end in the alignment
     true_times: np.ndarray  # (L - 1,) s, where they end in truth
-    nearest_times: np.ndarray  # (L - 1,) s, what comes nearest to the truth in whole frames
     diagonality: float  # of the soft attention, without its prior
     n_unattended: int  # phones without a frame, went each frame to the phone that it attends to most
 
@@ -90,16 +87,15 @@ class Found:
 def accuracy(errors_ms: np.ndarray) -> dict[str, float]:
     """Figures of signed errors (N,) of boundaries, in ms, positive where the alignment is late; shares of 1."""
     sizes = np.abs(errors_ms)
-    figures = {
+    return {
         "n_boundaries": len(sizes),
-        "mean_error": sizes.mean(),
-        "median_error": np.median(sizes),
-        "error_95": np.percentile(sizes, 95),
-        "bias": errors_ms.mean(),
-        "within_20_ms": (sizes < CLOSE_MS).mean(),
-        "within_50_ms": (sizes < FAR_MS).mean(),
+        "mean_error": float(sizes.mean()),
+        "median_error": float(np.median(sizes)),
+        "error_95": float(np.percentile(sizes, 95)),
+        "bias": float(errors_ms.mean()),
+        "within_20_ms": float((sizes < CLOSE_MS).mean()),
+        "within_50_ms": float((sizes < FAR_MS).mean()),
     }
-    return {name: value if name == "n_boundaries" else float(value) for name, value in figures.items()}
 
 
 def kind_of(phone: str) -> str:
@@ -133,17 +129,13 @@ def errors_ms(clips: Sequence[Found]) -> np.ndarray:
 
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
     """The options."""
-    parser = ArgumentParser(description="Compare a learned alignment with the truth", prog="align_accuracy.sh")
-    parser.add_argument("-o", "--output", type=Path, default=Path("output/align_accuracy"), help="for everything")
+    parser = demo_parser("align_accuracy", "Compare a learned alignment with the truth", epochs=EPOCHS)
     parser.add_argument("--fresh", action="store_true", help="remove an earlier run's files from that folder first")
-    parser.add_argument("--epochs", type=positive_int, default=EPOCHS, help="rounds of the corpus to train for")
-    parser.add_argument("--seed", type=non_negative_int, default=1234, help="of the weights and of the data's order")
     parser.add_argument("--sentences", type=Path, default=SENTENCES, help="what the corpus says, one sentence a line")
-    for option, default, limit in (
-        ("--max-error", MAX_ERROR_MS, "ms; fail when the mean error is not below it"),
-        ("--max-cpu-minutes", MAX_CPU_MINUTES, "fail when all took more than these"),
-    ):
-        parser.add_argument(option, type=positive_float, default=default, help=limit)
+    limit = "ms; fail when the mean error is not below it"
+    parser.add_argument("--max-error", type=positive_float, default=20.0, help=limit)
+    limit = "fail when all took more than these"
+    parser.add_argument("--max-cpu-minutes", type=positive_float, default=15.0, help=limit)
     return parser.parse_args(argv)
 
 
@@ -152,42 +144,21 @@ def prepare(folder: Path, sentences: list[str], speaker: Speaker) -> dict[str, t
 
     The TextGrids are removed: nothing in the corpus says where a phone begins.
     """
-    corpus = make_corpus(folder, sentences=sentences, speaker=speaker, n_validation=N_VALIDATION)
+    make_corpus(folder, sentences=sentences, speaker=speaker, n_validation=N_VALIDATION)
     shutil.rmtree(folder / "TextGrid")
     truth: dict[str, tuple[Interval, ...]] = {}
-    for path in (corpus.training_list, corpus.validation_list):
-        entries = read_filelist(path, columns=COLUMNS)
+    for name in SETS.values():
+        entries = read_filelist(folder / f"{name}.txt", columns=COLUMNS)
         spoken = {entry.fields["wav"]: speaker.speak(entry.fields["text"]).phones for entry in entries}
         lines = [f"{wav}|{' '.join(phone.label for phone in phones)}\n" for wav, phones in spoken.items()]
-        write_text(phones_list(folder, path.stem), "".join(lines))
+        write_text(phones_list(folder, name), "".join(lines))
         truth |= spoken
-    print(corpus)
     return truth
 
 
 def phones_list(corpus: Path, name: str) -> Path:
     """The list of a set's wavs and phones."""
     return corpus / f"{name}_phones.txt"
-
-
-def train(output: Path, *, epochs: int, seed: int) -> Path:
-    """Train a voice on wavs and phones for ``epochs`` epochs; gives its last checkpoint."""
-    corpus = output / "corpus"
-    return train_voice(
-        output / "voice",
-        corpus,
-        (phones_list(corpus, "train"), phones_list(corpus, "val")),
-        "--learned-alignment",
-        input_type="phone",
-        symbol_set="ipa",
-        epochs=epochs,
-        epochs_per_checkpoint=epochs,
-        validation_interval=5,
-        samples_interval=epochs,
-        seed=seed,
-        **ARCHITECTURE,
-        **OPTIMIZATION,
-    )
 
 
 @torch.no_grad()
@@ -219,7 +190,6 @@ def align(path: Path, *, corpus: Path, filelist: Path, truth: dict[str, tuple[In
                 phones=tuple(phone.label for phone in phones),
                 times=boundary_times(durations, audio),
                 true_times=true_times,
-                nearest_times=nearest_times(true_times, audio),
                 diagonality=float(alignment_metrics.diagonality(learned, *lengths)),
                 n_unattended=int(n_unattended),
             )
@@ -227,31 +197,26 @@ def align(path: Path, *, corpus: Path, filelist: Path, truth: dict[str, tuple[In
     return clips
 
 
-def accuracies(found: dict[str, list[Found]]) -> dict[str, dict[str, float]]:
-    """Of all clips, of each set, and of each kind of boundary that is common enough, most frequent first."""
-    clips = [clip for part in found.values() for clip in part]
-    rows = {"all": accuracy(errors_ms(clips))}
-    rows |= {name: accuracy(errors_ms(part)) for name, part in found.items()}
-    errors = errors_ms(clips)
-    kinds = np.array([kind for clip in clips for kind in clip.kinds])
-    for kind, number in Counter(kinds.tolist()).most_common():
-        if number >= COMMON * len(kinds):
-            rows[kind] = accuracy(errors[kinds == kind])
-    return rows
-
-
 def report(found: dict[str, list[Found]], audio: AudioConfig) -> dict[str, Any]:
-    """Print all figures as a table; gives them as plain types."""
-    rows = accuracies(found)
+    """Print all figures as a table; gives them as plain types.
+
+    They are of all clips, of each set, and of each kind of boundary that is common enough, most frequent first.
+    """
+    clips = [clip for part in found.values() for clip in part]
+    errors, kinds = errors_ms(clips), np.array([kind for clip in clips for kind in clip.kinds])
+    chosen = {"all": errors} | {name: errors_ms(part) for name, part in found.items()}
+    counted = Counter(kinds.tolist()).most_common()
+    chosen |= {kind: errors[kinds == kind] for kind, number in counted if number >= COMMON * len(kinds)}
+    rows = {name: accuracy(of_rows) for name, of_rows in chosen.items()}
     header = ("number", "mean", "median", "95 %", "bias", "< 20 ms", "< 50 ms")
     print(f"{'boundaries':<19}" + "".join(f"{title:>9}" for title in header))
     for name, row in rows.items():
         sizes = "".join(f"{value:9.1f}" for value in (row["mean_error"], row["median_error"], row["error_95"]))
         shares = "".join(f"{100 * share:7.1f} %" for share in (row["within_20_ms"], row["within_50_ms"]))
         print(f"{name:<19}{row['n_boundaries']:9d}{sizes}{row['bias']:+9.1f}{shares}")
-    clips = [clip for part in found.values() for clip in part]
     frame_ms = 1000 * audio.hop_length / audio.sampling_rate
-    least = float(1000 * np.abs(np.concatenate([clip.nearest_times - clip.true_times for clip in clips])).mean())
+    true_times = np.concatenate([clip.true_times for clip in clips])
+    least = float(1000 * np.abs(nearest_times(true_times, audio) - true_times).mean())
     print(
         f"errors in ms; a frame has {frame_ms:.1f} ms, so that no durations come nearer than {least:.1f} ms on average"
     )
@@ -268,8 +233,7 @@ def main(argv: list[str] | None = None) -> int:
     """All stages in order; exit status 1 if the alignment is too far off or took too long."""
     started = cpu_seconds()
     args = parse_args(argv)
-    output = args.output.resolve()
-    corpus, sentences = output / "corpus", read_sentences(args.sentences)
+    output, corpus, sentences = args.output, args.output / "corpus", read_sentences(args.sentences)
     if args.fresh:
         clear(output)
     there = [folder for folder in (corpus, output / "voice") if folder.exists()]
@@ -278,7 +242,18 @@ def main(argv: list[str] | None = None) -> int:
     with stage("1/3 a corpus, spoken by the embedded speaker"):
         truth = prepare(corpus, sentences, READER)
     with stage("2/3 training on wavs and phones (the long part)"):
-        path = train(output, epochs=args.epochs, seed=args.seed)
+        path = train_voice(
+            args,
+            "--learned-alignment",
+            lists=[phones_list(corpus, name) for name in SETS.values()],
+            input_type="phone",
+            symbol_set="ipa",
+            epochs_per_checkpoint=args.epochs,
+            validation_interval=5,
+            samples_interval=args.epochs,
+            **ARCHITECTURE,
+            **OPTIMIZATION,
+        )
     with stage("3/3 the alignment compared with the truth"):
         found = {
             name: align(path, corpus=corpus, filelist=phones_list(corpus, stem), truth=truth)

@@ -31,8 +31,7 @@ from common.files import load_tensor, read_json, write_json, write_text
 from common.plots import plot_utterance, save_png
 from common.synthesis.phrases import Phrase, read_phrases
 from common.synthesis.vocoder import ACCEPTABLE_DIFFERENCES, AudioContract
-from common.text.espeak import Speaker
-from scripts.datasets.make_corpus import READER, SENTENCES, Corpus, make_corpus, normalize, read_sentences
+from scripts.datasets.make_corpus import READER, SENTENCES, is_complete, make_corpus, normalize, read_sentences
 
 ROOT = Path(__file__).resolve().parents[2]
 AUDIO = AudioConfig()
@@ -71,12 +70,19 @@ def clear(output: Path) -> None:
     (output / SETTINGS).unlink(missing_ok=True)
 
 
+def demo_parser(name: str, description: str, *, epochs: int) -> ArgumentParser:
+    """With the options that all demos have."""
+    parser = ArgumentParser(description=description, prog=f"{name}.sh")
+    where = {"type": lambda path: Path(path).resolve(), "default": f"output/{name}", "help": "folder for everything"}
+    parser.add_argument("-o", "--output", **where)
+    parser.add_argument("--epochs", type=positive_int, default=epochs, help="rounds of the corpus to train for")
+    parser.add_argument("--seed", type=non_negative_int, default=1234, help="of the weights and of the data's order")
+    return parser
+
+
 def parse_args(argv: list[str] | None) -> argparse.Namespace:
     """The options."""
-    parser = ArgumentParser(description="Make, train, try and measure a first voice", prog="quickstart.sh")
-    parser.add_argument("-o", "--output", type=Path, default=Path("output/quickstart"), help="folder for everything")
-    parser.add_argument("--epochs", type=positive_int, default=EPOCHS, help="rounds of the corpus to train for")
-    parser.add_argument("--seed", type=non_negative_int, default=1234, help="of the weights and of the data's order")
+    parser = demo_parser("quickstart", "Make, train, try and measure a first voice", epochs=EPOCHS)
     parser.add_argument("--fresh", action="store_true", help="start anew instead of resuming an earlier run")
     limit = "dB; fail when the mean is above it"
     parser.add_argument("--max-distortion", type=positive_float, default=MAX_DISTORTION_DB, help=limit)
@@ -100,11 +106,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
 
 
 def vocoder_options(args: argparse.Namespace) -> list[str]:
-    """Options of inference.py for the vocoder, which is compared with the corpus to be made before any work starts.
-
-    Raises:
-        InputError: it is no checkpoint of a HiFi-GAN, or reads other mels than the voice will make.
-    """
+    """Options of inference.py for the vocoder; raises InputError unless it fits the mels that the voice will make."""
     if args.hifigan is None:
         return []
     path = args.hifigan.resolve()
@@ -169,57 +171,12 @@ def check_settings(output: Path, settings: dict[str, object]) -> None:
     write_json(path, settings)
 
 
-def prepare_corpus(folder: Path, sentences: list[str], speaker: Speaker) -> None:
-    """Speak the corpus, unless it is there."""
-    if Corpus.is_complete(folder, sentences):
-        print(f"{folder}: all {len(sentences)} clips are there")
-    else:
-        print(make_corpus(folder, sentences=sentences, speaker=speaker, n_validation=N_VALIDATION))
-
-
-def extract(corpus: Path) -> None:
-    """Mel-spectrograms, durations and pitch of the corpus, and the lists to train with."""
-    call(
-        "extract_mels.py",
-        *("--dataset-path", corpus, "--wav-text-filelist", corpus / "train.txt", corpus / "val.txt"),
-        *("--output-meta-file", corpus / "train_features.txt", corpus / "val_features.txt"),
-        *("--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char", "--resume"),
-    )
-
-
-def train_voice(
-    output: Path, dataset: Path, lists: tuple[Path, Path], *words: str, epochs: int, seed: int, **options: object
-) -> Path:
-    """Train a FastPitch on these lists for training and validation, further options by name; gives its checkpoint."""
-    call(
-        "train.py",
-        *("--output", output, "--dataset-path", dataset, *words),
-        training_files=lists[0],
-        validation_files=lists[1],
-        epochs=epochs,
-        seed=seed,
-        **options,
-    )
-    return checkpoint_path(output, "FastPitch", epoch=epochs)
-
-
-def train(output: Path, *, epochs: int, seed: int, bfloat16: bool) -> Path:
-    """Train the voice, or resume its training, to ``epochs`` epochs; gives its checkpoint."""
-    corpus = output / "corpus"
-    return train_voice(
-        output / "voice",
-        corpus,
-        (corpus / "train_features.txt", corpus / "val_features.txt"),
-        *("--resume", *(("--amp", "--amp-dtype", "bfloat16") if bfloat16 else ())),
-        pitch_mean_std_file=corpus / "pitch_char_stats__train.json",
-        input_type="phone",
-        symbol_set="ipa",
-        epochs=epochs,
-        seed=seed,
-        **INTERVALS,
-        **ARCHITECTURE,
-        **OPTIMIZATION,
-    )
+def train_voice(args: argparse.Namespace, *words: str, lists: Sequence[Path], **options: object) -> Path:
+    """Train a FastPitch on the demo's corpus, by lists for training and validation; gives its last checkpoint."""
+    corpus, output = args.output / "corpus", args.output / "voice"
+    options = {"training_files": lists[0], "validation_files": lists[1], "epochs": args.epochs} | options
+    call("train.py", "--output", output, "--dataset-path", corpus, *words, seed=args.seed, **options)
+    return checkpoint_path(output, "FastPitch", epoch=args.epochs)
 
 
 def bfloat16_is_faster() -> bool:
@@ -236,15 +193,15 @@ def bfloat16_is_faster() -> bool:
     return min(seconds(bfloat16=True) for _ in range(4)) < min(seconds(bfloat16=False) for _ in range(4))
 
 
-def speak(output: Path, phrases: list[Phrase], speaker: Speaker, *, checkpoint: Path, vocoder: Sequence[str]) -> None:
+def speak(output: Path, phrases: list[Phrase], *, checkpoint: Path, vocoder: Sequence[str]) -> None:
     """Turn each phrase into phones, as the speaker reads it, and let the new voice say them."""
-    lines = [f"{phrase.output}\t{' '.join(speaker.phones(normalize(phrase.text)))}\n" for phrase in phrases]
+    lines = [f"{phrase.output}\t{' '.join(READER.phones(normalize(phrase.text)))}\n" for phrase in phrases]
     phones = output / "phones.tsv"
     write_text(phones, "output\ttext\n" + "".join(lines))
     call("inference.py", "--save-mels", "--ema", *vocoder, input=phones, output=output, fastpitch=checkpoint)
 
 
-def compare(output: Path, phrases: list[Phrase], speaker: Speaker) -> list[SpeechDistance]:
+def compare(output: Path, phrases: list[Phrase]) -> list[SpeechDistance]:
     """Draw each phrase, and measure how far it is from the embedded speaker's own rendering."""
     rate, hop_length = AUDIO.sampling_rate, AUDIO.hop_length
     distances = []
@@ -255,7 +212,7 @@ def compare(output: Path, phrases: list[Phrase], speaker: Speaker) -> list[Speec
         f0 = torch.from_numpy(frame_f0(wave, sampling_rate=rate, n_frames=mel.shape[1]))
         figure = plot_utterance(mel, pitch=f0, hop_length=hop_length, sampling_rate=rate, title=phrase.text)
         save_png(figure, path.with_suffix(".png"))
-        reference = speaker.speak(normalize(phrase.text)).wave
+        reference = READER.speak(normalize(phrase.text)).wave
         save_wav(output / "reference" / phrase.output, torch.from_numpy(reference), sampling_rate=rate)
         distances.append(compare_speech(reference, wave, sampling_rate=rate))
     return distances
@@ -278,7 +235,7 @@ def report(phrases: list[Phrase], distances: list[SpeechDistance]) -> float:
 def main(argv: list[str] | None = None) -> int:
     """All stages in order; exit status 1 if the voice is not good enough, a failed command's own if one fails."""
     args = parse_args(argv)
-    output, speaker = args.output.resolve(), READER
+    output, corpus = args.output, args.output / "corpus"
     sentences, phrases = read_sentences(args.sentences), read_phrases(args.phrases)
     vocoder = vocoder_options(args)
     started = time.monotonic()
@@ -287,15 +244,34 @@ def main(argv: list[str] | None = None) -> int:
     bfloat16 = bfloat16_is_faster() if args.precision == "auto" else args.precision == "bfloat16"
     check_settings(output, {"seed": args.seed, "architecture": ARCHITECTURE, "optimization": OPTIMIZATION})
     with stage("1/5 a corpus, spoken by the embedded speaker"):
-        prepare_corpus(output / "corpus", sentences, speaker)
+        if is_complete(corpus, sentences):
+            print(f"{corpus}: all {len(sentences)} clips are there")
+        else:
+            make_corpus(corpus, sentences=sentences, speaker=READER, n_validation=N_VALIDATION)
     with stage("2/5 mel-spectrograms, durations and pitch"):
-        extract(output / "corpus")
+        features = [corpus / "train_features.txt", corpus / "val_features.txt"]
+        call(
+            "extract_mels.py",
+            *("--dataset-path", corpus, "--wav-text-filelist", corpus / "train.txt", corpus / "val.txt"),
+            *("--output-meta-file", *features),
+            *("--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char", "--resume"),
+        )
     with stage("3/5 training (the long part)"):
-        checkpoint = train(output, epochs=args.epochs, seed=args.seed, bfloat16=bfloat16)
+        checkpoint = train_voice(
+            args,
+            *("--resume", *(("--amp", "--amp-dtype", "bfloat16") if bfloat16 else ())),
+            lists=features,
+            pitch_mean_std_file=corpus / "pitch_char_stats__train.json",
+            input_type="phone",
+            symbol_set="ipa",
+            **INTERVALS,
+            **ARCHITECTURE,
+            **OPTIMIZATION,
+        )
     with stage("4/5 the new voice speaks"):
-        speak(output, phrases, speaker, checkpoint=checkpoint, vocoder=vocoder)
+        speak(output, phrases, checkpoint=checkpoint, vocoder=vocoder)
     with stage("5/5 the new voice against the embedded speaker's own"):
-        mean = report(phrases, compare(output, phrases, speaker))
+        mean = report(phrases, compare(output, phrases))
     print(f"\nin all {time.monotonic() - started:.0f} s; listen to {output}/*.wav (compare: reference/*.wav)")
     if mean > args.max_distortion:
         raise InputError(

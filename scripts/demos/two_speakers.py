@@ -15,23 +15,19 @@ import numpy as np
 from common.audio.pitch import estimate_pitch
 from common.audio.wav import load_wav
 from common.checkpoints.checkpoint import load_checkpoint
-from common.cli import ArgumentParser, non_negative_int, positive_float, positive_int, run
+from common.cli import positive_float, positive_int, run
 from common.config import AudioConfig
 from common.errors import InputError
 from common.files import write_text
-from scripts.datasets.make_corpus import READER, SENTENCES, Corpus, make_corpus, read_sentences
-from scripts.demos.quickstart import ARCHITECTURE, INTERVALS, OPTIMIZATION, call, stage, train_voice
+from scripts.datasets.make_corpus import READER, SENTENCES, TRAIN, VALIDATION, make_corpus, read_sentences
+from scripts.demos.quickstart import ARCHITECTURE, INTERVALS, OPTIMIZATION, call, demo_parser, stage, train_voice
 
 PITCHES = {"low": 60, "high": 99}  # of the embedded speaker's 0 to 99; below 50 its voice is creaky and half unvoiced
 AUDIO = AudioConfig()
 
 
 def mean_pitch(paths: Sequence[Path]) -> float:
-    """Mean of the voiced pitch of recordings, Hz.
-
-    Raises:
-        InputError: nothing in them is voiced.
-    """
+    """Mean of the voiced pitch of recordings, Hz; raises InputError if nothing in them is voiced."""
     voiced = []
     for path in paths:
         wave = load_wav(path, sampling_rate=AUDIO.sampling_rate).numpy()
@@ -41,16 +37,6 @@ def mean_pitch(paths: Sequence[Path]) -> float:
     if len(values) == 0:
         raise InputError(f"{paths[0].parent}: nothing there is voiced; train for more --epochs")
     return float(values.mean())
-
-
-def prepare_corpus(folder: Path, *, n_sentences: int) -> tuple[Corpus, list[str]]:
-    """Let both speakers read; also returns the sentences that are not in the corpus."""
-    everything = read_sentences(SENTENCES)
-    sentences, others = everything[:n_sentences], everything[n_sentences:]
-    speakers = {name: replace(READER, pitch=pitch) for name, pitch in PITCHES.items()}
-    corpus = make_corpus(folder, sentences=sentences, speaker=speakers, n_validation=max(1, n_sentences // 10))
-    print(corpus)
-    return corpus, others
 
 
 def speak(output: Path, checkpoint: Path, phrases: Sequence[str]) -> None:
@@ -74,32 +60,28 @@ def compare(output: Path, checkpoint: Path) -> dict[str, tuple[float, float]]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """All stages in order; exit status 1 if the pitch of a speaker is too far off."""
-    parser = ArgumentParser(description="Train a voice of two speakers and compare their pitch", prog="two_speakers.sh")
-    parser.add_argument("-o", "--output", type=Path, default=Path("output/two_speakers"), help="folder for everything")
-    parser.add_argument("--epochs", type=positive_int, default=30, help="rounds of the corpus to train for")
+    parser = demo_parser("two_speakers", "Train a voice of two speakers and compare their pitch", epochs=30)
     parser.add_argument("--n-sentences", type=positive_int, default=40, help="that each of the two reads")
     parser.add_argument("--n-phrases", type=positive_int, default=4, help="that each of them says in the end")
-    parser.add_argument("--seed", type=non_negative_int, default=1234, help="of the weights and of the data's order")
     limit = "%% that a speaker's mean pitch may be off; else fail"
     parser.add_argument("--max-error", type=positive_float, default=10.0, help=limit)
     args = parser.parse_args(argv)
-    output = args.output.resolve()
+    output, corpus, sentences = args.output, args.output / "corpus", read_sentences(SENTENCES)
     with stage("1/3 a corpus of two embedded speakers"):
-        corpus, others = prepare_corpus(output / "corpus", n_sentences=args.n_sentences)
+        speakers = {name: replace(READER, pitch=pitch) for name, pitch in PITCHES.items()}
+        n_validation = max(1, args.n_sentences // 10)
+        make_corpus(corpus, sentences=sentences[: args.n_sentences], speaker=speakers, n_validation=n_validation)
     with stage("2/3 training from recordings and transcripts alone"):
         checkpoint = train_voice(
-            output / "voice",
-            corpus.folder,
-            (corpus.training_list, corpus.validation_list),
+            args,
             *("--resume", "--learned-alignment"),
-            epochs=args.epochs,
-            seed=args.seed,
+            lists=(corpus / TRAIN, corpus / VALIDATION),
             **INTERVALS,
             **ARCHITECTURE,
             **OPTIMIZATION,
         )
     with stage("3/3 both speakers say the same"):
-        speak(output, checkpoint, others[: args.n_phrases])
+        speak(output, checkpoint, sentences[args.n_sentences :][: args.n_phrases])  # that are not in the corpus
         pitches = compare(output, checkpoint)
     off = {name: 100 * abs(spoken / recorded - 1) for name, (recorded, spoken) in pitches.items()}
     worst = max(off, key=off.__getitem__)
