@@ -36,7 +36,8 @@ def training_state(
     """Epoch, updates, optimizer and loss scale of a file with one ``network``; None for no training.
 
     ``keys`` are those of the state dict, in whose order the optimizer numbers what is no buffer (by the end of the
-    key); of the optimizer ``needs`` must not be empty. The originals count epochs from ``first_epoch``; without a key for the ``iteration`` the optimizer knows it.
+    key); ``needs`` names the part of its state that must not be empty. The originals count epochs from
+    ``first_epoch``; without a key for the ``iteration`` the optimizer knows it.
     """
     optimizer = payload.get("optimizer")
     if not optimizer or not optimizer[needs]:
