@@ -29,16 +29,18 @@ from common.synthesis.phrases import read_phrases
 from common.synthesis.synthesizer import OutputFolder, SynthesisInput, Synthesizer, plan_batches, speak_all
 from common.synthesis.vocoder import AudioContract, GriffinLimVocoder, Vocoder
 from common.synthesis.voice import Voice, check_ema, contract_of, load_vocoder, load_voice
+from models import available_models, get_model
 
 
 def build_parser() -> ArgumentParser:
     """The options of speaking; those of a recognizer are in `common.recognition.arguments`."""
+    recognizers = ", ".join(f"--{get_model(name).option}" for name in available_models("recognizer"))
     parser = ArgumentParser(
         description="Speak a list of phrases",
         prog="inference.py",
         epilog="Exit status: 0 spoken, also where single phrases were cut that the voice did not end; 1 bad input, or "
         "every phrase was cut; 2 wrong options; 128 + a signal's number if one stopped the run. "
-        "Speech to text has options of its own: --jasper CHECKPOINT --help.",
+        f"Speech to text has options of its own: {recognizers} CHECKPOINT --help.",
     )
     add_inference_arguments(parser)
     return parser

@@ -104,39 +104,26 @@ def given_options(args: argparse.Namespace, parser: argparse.ArgumentParser) -> 
     return [name for name, default in defaults.items() if default not in (argparse.SUPPRESS, getattr(args, name))]
 
 
-def _number(text: str, kind: type, *, accept: Callable[[Any], bool], wanted: str) -> Any:
-    try:
-        value = kind(text)
-    except ValueError:
-        value = None
-    if value is None or not accept(value):
-        raise argparse.ArgumentTypeError(f"{text}: expected {wanted}")
-    return value
+def _number_type(kind: type, accept: Callable[[Any], bool], wanted: str) -> Callable[[str], Any]:
+    """An ``argparse`` type: a number of ``kind`` that ``accept`` accepts; ``wanted`` describes it in the error."""
+
+    def read(text: str) -> Any:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        if value is None or not accept(value):
+            raise argparse.ArgumentTypeError(f"{text}: expected {wanted}")
+        return value
+
+    return read
 
 
-def positive_int(text: str) -> int:
-    """An ``argparse`` type: a whole number of at least 1."""
-    return _number(text, int, accept=lambda value: value >= 1, wanted="a whole number of at least 1")
-
-
-def non_negative_int(text: str) -> int:
-    """An ``argparse`` type: a whole number of at least 0."""
-    return _number(text, int, accept=lambda value: value >= 0, wanted="a whole number of at least 0")
-
-
-def positive_float(text: str) -> float:
-    """An ``argparse`` type: a number above 0."""
-    return _number(text, float, accept=lambda value: 0 < value < math.inf, wanted="a number above 0")
-
-
-def positive_or_inf(text: str) -> float:
-    """An ``argparse`` type: a number above 0, or ``inf`` for no limit."""
-    return _number(text, float, accept=lambda value: value > 0, wanted="a number above 0, or inf")
-
-
-def non_negative_float(text: str) -> float:
-    """An ``argparse`` type: a finite number of at least 0."""
-    return _number(text, float, accept=lambda value: 0 <= value < math.inf, wanted="a number of at least 0")
+positive_int = _number_type(int, lambda value: value >= 1, "a whole number of at least 1")
+non_negative_int = _number_type(int, lambda value: value >= 0, "a whole number of at least 0")
+positive_float = _number_type(float, lambda value: 0 < value < math.inf, "a number above 0")
+positive_or_inf = _number_type(float, lambda value: value > 0, "a number above 0, or inf")  # inf: no limit
+non_negative_float = _number_type(float, lambda value: 0 <= value < math.inf, "a number of at least 0")
 
 
 def add_precision_arguments(parser: argparse._ActionsContainer) -> None:

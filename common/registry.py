@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from common.errors import OptionError
 
 if TYPE_CHECKING:  # names in annotations alone: this file lies below the rooms that define them
-    from common.training.settings import Recipe
+    from common.cli import ArgumentParser
+    from common.config import AudioConfig
+    from common.training.objective import Objective
+    from common.training.settings import Recipe, TrainingSetup
 
 # Name that users type -> package. A new model is a folder and a line here.
 _PACKAGES = {
@@ -26,16 +29,14 @@ class TrainingSpec:
     """How ``train.py`` trains a model. ``options`` below is the package's own frozen dataclass."""
 
     recipe: "Recipe"  # the published one: defaults of the options that all models share
-    # (parser): adds the model's own options.
-    add_arguments: Callable[..., None]
-    # (args) -> common.training.settings.TrainingSetup; the only place that sees parsed arguments.
-    parse: Callable[..., Any]
-    # (options, audio, text, *, base) -> ModelConfig; ``base`` is that of the checkpoint to resume from, or None.
+    add_arguments: "Callable[[ArgumentParser], None]"  # adds the model's own options
+    parse: "Callable[[Any], TrainingSetup]"  # of the parsed arguments, which nothing else sees
+    # (options, audio, text, *, base) -> ModelConfig; ``base`` is that of the checkpoint to resume from, or None: for
+    # models whose options change it instead of describing all of it. The others ignore it.
     model_config: Callable[..., Any]
     # (options, filelist, *, audio, text, training) -> common.data.batch.Dataset
     build_dataset: Callable[..., Any]
-    # (options, audio) -> common.training.objective.Objective
-    build_objective: Callable[..., Any]
+    build_objective: "Callable[[Any, AudioConfig], Objective]"  # of the options
     # (networks, options, *, text, new) -> lines to print: weights and settings beyond the architecture.
     set_up_networks: Callable[..., list[str]] | None = None
     # (networks, options, *, training_set, validation_set, gather): what must be computed over the whole training list;
@@ -45,18 +46,21 @@ class TrainingSpec:
 
 @dataclass(frozen=True)
 class GeneratorSpec:
-    """How a text-to-mel model speaks. Its network offers ``infer(tokens, lengths, controls) -> MelOutput``."""
+    """How a text-to-mel model speaks.
+
+    Its network offers ``infer(tokens, lengths, controls) -> MelOutput``, and ``prepare_for_inference()``, which folds
+    weight norm and the like and is called once.
+    """
 
     role: ClassVar[str] = "generator"
     # (args) -> the package's frozen inference options; raises OptionError
-    parse: Callable[..., Any]
+    parse: Callable[[Any], Any]
     # (options, network, config, *, where) -> common.synthesis.controls.Controls; may set up the network.
     controls: Callable[..., Any]
-    # (parser): adds the model's own options of inference, in a group of their own.
-    add_arguments: Callable[..., None] | None = None
-    to_torchscript: Callable[..., Any] | None = None  # (network) -> network
+    add_arguments: "Callable[[ArgumentParser], None] | None" = None
+    to_torchscript: Callable[[Any], Any] | None = None  # (network) -> network
     not_compilable: str | None = None  # why torch.compile cannot help, for the error message
-    n_speakers: Callable[..., int] | None = None  # (config); None: one speaker
+    n_speakers: Callable[[Any], int] | None = None  # (config); None: one speaker
     phrase_columns: tuple[str, ...] = ()  # columns of a list of phrases that it reads besides text: pitch, duration
     # (network, tokens, mels) -> MelOutput with durations by its attention: common.extraction.teacher.TeacherModel
     teacher: Callable[..., Any] | None = None
@@ -67,14 +71,17 @@ class GeneratorSpec:
 
 @dataclass(frozen=True)
 class VocoderSpec:
-    """How a vocoder makes sound. Its network offers ``infer(mel, lengths, **settings) -> wave``."""
+    """How a vocoder makes sound.
+
+    Its network offers ``infer(mel, lengths, **settings) -> wave``, and ``prepare_for_inference()`` as generators do.
+    """
 
     role: ClassVar[str] = "vocoder"
     # (options, config, *, seed, where) -> common.synthesis.vocoder.VocoderSettings; None: nothing but mels is told
     settings: Callable[..., Any] | None = None
-    parse: Callable[..., Any] | None = None
-    add_arguments: Callable[..., None] | None = None
-    to_torchscript: Callable[..., Any] | None = None
+    parse: Callable[[Any], Any] | None = None
+    add_arguments: "Callable[[ArgumentParser], None] | None" = None
+    to_torchscript: Callable[[Any], Any] | None = None
     not_compilable: str | None = None
 
 
@@ -83,7 +90,7 @@ class RecognizerSpec:
     """How a speech-to-text model transcribes. Its network offers ``normalize(text)``: the text as it would write it."""
 
     role: ClassVar[str] = "recognizer"
-    parse: Callable[..., Any]
+    parse: Callable[[Any], Any]
     default_options: Any  # what ``parse`` gives where no option is given
     # (options, network, *, sources, folder) -> list of common.recognition.recognizer.SpeechItem
     open_speech: Callable[..., Any]
@@ -91,7 +98,7 @@ class RecognizerSpec:
     prepare: Callable[..., Any]
     # (network, waves (B, T), lengths (B,), options) -> texts
     transcribe: Callable[..., list[str]]
-    add_arguments: Callable[..., None]
+    add_arguments: "Callable[[ArgumentParser], None]"
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from pathlib import Path
 from common.cli import ArgumentParser, non_negative_float, non_negative_int, option_of, positive_float
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
-from common.training.optim import LR_POLICIES, Optimization, jasper_schedule
+from common.training.optim import Optimization
 from common.training.settings import Recipe, TrainingSetup
 from jasper.config import DatasetSettings, JasperSettings, ModelConfig
+from jasper.schedule import LR_POLICIES, jasper_schedule
 from jasper.yaml_config import load_config
 
 RECIPE = Recipe(

@@ -89,7 +89,7 @@ def test_training_on_the_gpu_learns_in_every_precision(precision: tuple[str, ...
     assert values[-1] < 0.6 * values[0]
 
 
-def test_a_run_on_the_gpu_goes_on_from_its_checkpoint(corpus: Path, tmp_path: Path):
+def test_a_run_on_the_gpu_resumes_from_its_checkpoint(corpus: Path, tmp_path: Path):
     options = ("--validation-interval", "9", "--cuda", "--num-workers", "0", "--ema-decay", "0.9")
     assert train.main(train_options(corpus, tmp_path / "whole", "--epochs", "4", *options)) == 0
     assert train.main(train_options(corpus, tmp_path / "parts", "--epochs", "2", *options)) == 0
@@ -162,7 +162,7 @@ def test_a_vocoder_trains_on_the_gpu_in_every_precision(precision: tuple[str, ..
     assert losses(tmp_path, "val_mel_loss")[0] < 0.7 * mel[0]
 
 
-def test_a_vocoders_run_on_the_gpu_goes_on_from_its_checkpoint(recordings: Path, tmp_path: Path):
+def test_a_vocoders_run_on_the_gpu_resumes_from_its_checkpoint(recordings: Path, tmp_path: Path):
     options = (*_ON_GPU, "--ema-decay", "0.9", "--epochs", "4")
     assert train.main(vocoder_options(recordings, tmp_path / "whole", *options)) == 0
     assert train.main(vocoder_options(recordings, tmp_path / "parts", *options, "--epochs-this-job", "2")) == 0

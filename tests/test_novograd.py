@@ -11,11 +11,11 @@ from torch import nn
 from common.training.optim import (
     Novograd,
     build_optimizer,
-    jasper_schedule,
     load_state_by_name,
     schedule_over,
     state_by_name,
 )
+from jasper.schedule import jasper_schedule
 
 VARIANTS = ("default_wd1e-3", "no_wd", "beta2_0.25", "grad_averaging", "amsgrad")
 
@@ -102,7 +102,7 @@ def test_its_state_goes_on_exactly(tmp_path: Path):
 def test_values_that_it_cannot_have_are_refused():
     weight = [nn.Parameter(torch.ones(1))]
     for values in ({"lr": 0.0}, {"lr": 0.1, "betas": (1.0, 0.0)}, {"lr": 0.1, "eps": -1.0}):
-        with pytest.raises(ValueError, match="NovoGrad"):
+        with pytest.raises(ValueError, match="Novograd"):
             Novograd(weight, **values)
 
 

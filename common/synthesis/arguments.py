@@ -8,6 +8,7 @@ from typing import Any
 
 from common.checkpoints.loading import LoadedCheckpoint
 from common.cli import (
+    ArgumentParser,
     add_precision_arguments,
     given_options,
     non_negative_float,
@@ -38,7 +39,7 @@ def specs_of(*roles: str) -> list[ModelSpec]:
     return [get_model(name) for role in roles for name in available_models(role)]
 
 
-def add_inference_arguments(parser: argparse.ArgumentParser) -> None:
+def add_inference_arguments(parser: ArgumentParser) -> None:
     """Add all options of ``inference.py`` for text and mels to sound, of every generator and vocoder."""
     parser.add_argument(
         "-i",
@@ -68,7 +69,7 @@ def add_inference_arguments(parser: argparse.ArgumentParser) -> None:
     _add_measuring_arguments(parser)
 
 
-def add_speaking_arguments(parser: argparse.ArgumentParser, group: argparse._ActionsContainer) -> None:
+def add_speaking_arguments(parser: ArgumentParser, group: argparse._ActionsContainer) -> None:
     """Add what tells generators, vocoders and Griffin-Lim how to speak, with each model's own options."""
     group.add_argument(
         "--ema", action="store_true", help="use the EMA weights of each checkpoint that has them; one must"

@@ -9,12 +9,12 @@ from torch import Tensor
 from common.audio.arguments import features_config
 from common.audio.mel import MelExtractor
 from common.audio.wav import check_wav, load_wav
-from common.config import AudioConfig, audio_preset
+from common.config import AudioConfig, audio_preset, differences
 from common.errors import InputError
 from common.files import load_tensor
 from common.synthesis.phrases import Phrase
 from common.synthesis.synthesizer import SynthesisInput
-from common.synthesis.vocoder import AudioContract, check_same_audio
+from common.synthesis.vocoder import AudioContract, mismatch_message
 
 
 def load_mels_or_recordings(
@@ -59,18 +59,17 @@ def _load_mels(
 
 def _described(paths: Sequence[Path], contract: AudioContract | None) -> AudioConfig | None:
     """What the ``audio.json`` in the mels' folders says, if any; all must be equal, and fit the vocoder."""
-    first: tuple[Path, AudioConfig] | None = None
-    for folder in sorted({path.parent for path in paths}):
-        audio = features_config(folder)
-        if audio is None:
-            continue
-        if first is not None:
-            check_same_audio(audio, first[1], names=(str(folder), str(first[0])))
-            continue
-        if contract is not None:
-            contract.check(audio, owner=str(folder))
-        first = folder, audio
-    return first and first[1]
+    found = [(str(folder), features_config(folder)) for folder in sorted({path.parent for path in paths})]
+    described = [(folder, audio) for folder, audio in found if audio is not None]
+    if not described:
+        return None
+    first, audio = described[0]
+    if contract is not None:
+        contract.check(audio, owner=first)
+    for folder, other in described[1:]:
+        if lines := differences(other, audio, names=(folder, first)):
+            raise InputError(mismatch_message((folder, first), lines))
+    return audio
 
 
 def _load_recordings(

@@ -2,7 +2,7 @@
 
 import itertools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -54,7 +54,10 @@ class SynthesisResult:
 
 
 class Generator(Protocol):
-    """What the network of a text-to-mel model offers, and its TorchScript."""
+    """What the network of a text-to-mel model offers, and its TorchScript.
+
+    The network has ``prepare_for_inference()`` too, which `common.checkpoints.loading.load_for_inference` calls once.
+    """
 
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
         """tokens (B, L), lengths (B,) -> mel (B, n_mels, F) with its lengths (B,)."""
@@ -183,15 +186,16 @@ class Synthesizer:
         """mel (B, n_mels, F) on the device and lengths B frames; the time of making them is added to ``watch``."""
         if self._generator is None:
             mels = [_mel_of(item) for item in batch]
-            padded = _pad([one.t() for one in mels]).transpose(1, 2)
+            padded = pad_sequence([one.t() for one in mels], batch_first=True).transpose(1, 2)
             return padded.to(self._device), [one.size(1) for one in mels]
-        rows = [item.tokens for item in batch if item.tokens is not None]
-        tokens, lengths = _pad(rows).to(self._device), torch.tensor([len(row) for row in rows], device=self._device)
+        tokens = self._pad(item.tokens for item in batch)
+        assert tokens is not None, "phrases without mels come with tokens"
+        lengths = torch.tensor([item.length for item in batch], device=self._device)
         controls = replace(
             self._controls,
             speaker=torch.tensor([item.speaker for item in batch], device=self._device),
-            pitch=self._pad_given([item.pitch for item in batch]),
-            durations=self._pad_given([item.durations for item in batch]),
+            pitch=self._pad(item.pitch for item in batch),
+            durations=self._pad(item.durations for item in batch),
         )
         with watch.running(), self._autocast():
             output = self._generator.infer(tokens, lengths, controls)
@@ -211,10 +215,10 @@ class Synthesizer:
                 file=sys.stderr,
             )
 
-    def _pad_given(self, rows: list[Tensor | None]) -> Tensor | None:
+    def _pad(self, rows: Iterable[Tensor | None]) -> Tensor | None:
         """The values of a column, padded; a list has a column for all of its phrases, or for none."""
         given = [row for row in rows if row is not None]
-        return _pad(given).to(self._device) if given else None
+        return pad_sequence(given, batch_first=True).to(self._device) if given else None
 
 
 def _mel_of(item: SynthesisInput) -> Tensor:
@@ -227,10 +231,6 @@ def _check_finite(made: Tensor, what: str, phrase: Phrase) -> None:
         raise InputError(
             f"{phrase.where}: the {what} made for it is not finite; try --amp-dtype bfloat16, or leave out --amp"
         )
-
-
-def _pad(rows: list[Tensor]) -> Tensor:
-    return pad_sequence(rows, batch_first=True)
 
 
 def speak_all(

@@ -54,7 +54,10 @@ class GriffinLimVocoder:
 
 
 class VocoderNetwork(Protocol):
-    """What the first network of a vocoder's package offers, and its TorchScript."""
+    """What the first network of a vocoder's package offers, and its TorchScript.
+
+    The network has ``prepare_for_inference()`` too, which `common.checkpoints.loading.load_for_inference` calls once.
+    """
 
     def infer(self, mel: Tensor, lengths: Tensor | None, **settings: Any) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames or None for F each -> wave (B, F * hop), each as if it were alone."""
@@ -147,7 +150,7 @@ class AudioContract:
         ignored = {name: getattr(audio, name) for name in (*unrecorded, *self.accepted)}
         lines = differences(audio, replace(self.audio, **ignored), names=(owner, self.owner))
         if lines:
-            message = _mismatch((owner, self.owner), lines)
+            message = mismatch_message((owner, self.owner), lines)
             differing = [
                 field.name for field in fields(audio) if self._differs(audio, field.name) and field.name not in ignored
             ]
@@ -165,15 +168,6 @@ class AudioContract:
         return getattr(audio, name) != getattr(self.audio, name)
 
 
-def check_same_audio(first: AudioConfig, second: AudioConfig, *, names: tuple[str, str]) -> None:
-    """Refuse mels of two descriptions at once.
-
-    Raises:
-        InputError: lists each field that differs; ``names`` says whose the two are.
-    """
-    if lines := differences(first, second, names=names):
-        raise InputError(_mismatch(names, lines))
-
-
-def _mismatch(names: tuple[str, str], lines: list[str]) -> str:
+def mismatch_message(names: tuple[str, str], lines: list[str]) -> str:
+    """What to say of two descriptions of mels that differ; ``names`` says whose they are."""
     return f"{names[0]} and {names[1]} are of different mel-spectrograms: {'; '.join(lines)}"

@@ -74,7 +74,7 @@ def _add_run_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_optimization_arguments(parser: argparse.ArgumentParser) -> None:
     """Add optimizer, learning rate and batch size; the models' recipes set the defaults."""
     group = parser.add_argument_group("optimization setup")
-    group.add_argument("--optimizer", choices=OPTIMIZERS, help="algorithm")
+    group.add_argument("--optimizer", choices=tuple(OPTIMIZERS), help="algorithm")
     group.add_argument("-lr", "--learning-rate", type=positive_float, help="where the schedule starts")
     group.add_argument("--weight-decay", type=non_negative_float, help="of all parameters")
     group.add_argument("--grad-clip-thresh", type=positive_or_inf, help="largest norm of the gradient; inf: any")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -9,8 +10,6 @@ from torch import Tensor, nn
 
 from common.errors import CheckpointError
 
-OPTIMIZERS = ("lamb", "adam", "adamw", "novograd")
-LR_POLICIES = ("exponential", "polynomial", "legacy")
 Schedule = Callable[[int, int], float]  # iteration and epoch, both from 1 -> learning rate
 # How an optimizer is computed, not what: a checkpoint of another machine has no say in it.
 _EXECUTION = ("fused", "foreach", "capturable", "differentiable")
@@ -38,6 +37,22 @@ class Optimization:
 
 class _FusedOptimizer(torch.optim.Optimizer):
     """One that updates all parameters of a group at once."""
+
+    def __init__(
+        self,
+        params: Iterable[nn.Parameter],
+        lr: float,
+        *,
+        betas: tuple[float, float],
+        eps: float,
+        weight_decay: float,
+        **own: Any,
+    ) -> None:
+        """``own`` are the settings that only this optimizer has."""
+        if lr <= 0 or min(eps, weight_decay) < 0 or not all(0 <= beta < 1 for beta in betas):
+            name = type(self).__name__
+            raise ValueError(f"{name}: lr must be above 0, betas in [0, 1), eps and weight_decay at least 0")
+        super().__init__(params, {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay} | own)
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
@@ -75,17 +90,10 @@ class Lamb(_FusedOptimizer):
         clamp_value: float = 10.0,
         debias: bool = False,
     ) -> None:
-        if lr <= 0 or eps < 0 or weight_decay < 0 or clamp_value < 0 or not all(0 <= beta < 1 for beta in betas):
-            raise ValueError("LAMB: lr must be above 0, betas in [0, 1), eps, weight_decay and clamp_value at least 0")
-        defaults = {
-            "lr": lr,
-            "betas": tuple(betas),
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "clamp_value": clamp_value,
-            "debias": debias,
-        }
-        super().__init__(params, defaults)
+        if clamp_value < 0:
+            raise ValueError("Lamb: clamp_value must be at least 0")
+        own = {"clamp_value": clamp_value, "debias": debias}
+        super().__init__(params, lr, betas=betas, eps=eps, weight_decay=weight_decay, **own)
 
     def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> None:
         for weight in weights:
@@ -148,17 +156,8 @@ class Novograd(_FusedOptimizer):
         amsgrad: bool = False,
     ) -> None:
         """``grad_averaging`` weights what momentum adds by 1 - beta1; ``amsgrad`` divides by the largest mean."""
-        if lr <= 0 or eps < 0 or weight_decay < 0 or not all(0 <= beta < 1 for beta in betas):
-            raise ValueError("NovoGrad: lr must be above 0, betas in [0, 1), eps and weight_decay at least 0")
-        defaults = {
-            "lr": lr,
-            "betas": tuple(betas),
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "grad_averaging": grad_averaging,
-            "amsgrad": amsgrad,
-        }
-        super().__init__(params, defaults)
+        own = {"grad_averaging": grad_averaging, "amsgrad": amsgrad}
+        super().__init__(params, lr, betas=betas, eps=eps, weight_decay=weight_decay, **own)
 
     def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> None:
         for weight in weights:
@@ -197,6 +196,14 @@ class Novograd(_FusedOptimizer):
         return norms
 
 
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "lamb": Lamb,
+    "adam": partial(torch.optim.Adam, fused=True),
+    "adamw": partial(torch.optim.AdamW, fused=True),
+    "novograd": Novograd,
+}
+
+
 def build_optimizer(
     name: str,
     parameters: Iterable[nn.Parameter],
@@ -207,15 +214,9 @@ def build_optimizer(
     eps: float = 1e-9,
 ) -> torch.optim.Optimizer:
     """The optimizer of that name (see `OPTIMIZERS`)."""
-    if name == "lamb":
-        return Lamb(parameters, learning_rate, betas=betas, eps=eps, weight_decay=weight_decay)
-    if name == "adam":
-        return torch.optim.Adam(parameters, learning_rate, betas=betas, eps=eps, weight_decay=weight_decay, fused=True)
-    if name == "adamw":
-        return torch.optim.AdamW(parameters, learning_rate, betas=betas, eps=eps, weight_decay=weight_decay, fused=True)
-    if name == "novograd":
-        return Novograd(parameters, learning_rate, betas=betas, eps=eps, weight_decay=weight_decay)
-    raise ValueError(f"optimizer {name!r}: expected one of {', '.join(OPTIMIZERS)}")
+    if name not in OPTIMIZERS:
+        raise ValueError(f"optimizer {name!r}: expected one of {', '.join(OPTIMIZERS)}")
+    return OPTIMIZERS[name](parameters, learning_rate, betas=betas, eps=eps, weight_decay=weight_decay)
 
 
 def inverse_sqrt_schedule(learning_rate: float, *, warmup_steps: int) -> Schedule:
@@ -242,48 +243,6 @@ def exponential_schedule(learning_rate: float, *, decay: float) -> Schedule:
 def schedule_over(schedule: Schedule | EpochPolicy, *, steps_per_epoch: int) -> Schedule:
     """The schedule of a run with so many updates an epoch."""
     return schedule.over(steps_per_epoch) if isinstance(schedule, EpochPolicy) else schedule
-
-
-def jasper_schedule(
-    learning_rate: float,
-    *,
-    policy: str,
-    warmup_epochs: int,
-    hold_epochs: int,
-    n_epochs: int,
-    min_lr: float,
-    gamma: float,
-    power: float = 2.0,
-) -> EpochPolicy:
-    """Linear warm-up, the full rate for ``hold_epochs``, then a fall that ends at ``min_lr``.
-
-    The ``exponential`` policy multiplies by ``gamma`` each epoch, ``polynomial`` falls to ``min_lr`` by a power of
-    the updates that are left of ``n_epochs``, and ``legacy`` by the same power to 0, but not below ``min_lr``. The
-    original gives an update the rate of the one before it, and the first update the full one; here each has its own.
-    """
-
-    def over(steps_per_epoch: int) -> Schedule:
-        warmup_steps = warmup_epochs * steps_per_epoch
-        full_until = warmup_steps + hold_epochs * steps_per_epoch
-        falling = max(n_epochs * steps_per_epoch - full_until, 1)
-
-        def rate(iteration: int, epoch: int) -> float:
-            if iteration < warmup_steps:
-                return max(learning_rate * (iteration + 1) / (warmup_steps + 1), min_lr)
-            if iteration < full_until:
-                return max(learning_rate, min_lr)
-            if policy == "exponential":
-                return max(learning_rate * gamma ** (epoch - warmup_epochs - hold_epochs), min_lr)
-            left = max(full_until + falling - iteration, 0) / falling
-            if policy == "legacy":
-                return max(learning_rate * left**power, min_lr)
-            return min_lr + max(learning_rate - min_lr, 0.0) * left**power
-
-        return rate
-
-    if policy not in LR_POLICIES:
-        raise ValueError(f"learning-rate policy {policy!r}: expected one of {', '.join(LR_POLICIES)}")
-    return EpochPolicy(over)
 
 
 def state_by_name(optimizer: torch.optim.Optimizer, named: dict[str, nn.Parameter]) -> dict[str, Any]:
