@@ -4,7 +4,8 @@ import argparse
 import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,6 +15,7 @@ from common.errors import InputError, OptionError
 from common.precision import Precision, check_cuda
 
 _AMP_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+Number = Callable[[str], float]  # reads one
 DefaultsReader = Callable[[Path], dict[str, Any]]
 
 
@@ -63,6 +65,37 @@ def _hyphenate(word: str) -> str:
 def option_of(name: str) -> str:
     """The option that sets the destination ``name``: ``batch_size`` -> ``--batch-size``."""
     return "--" + name.replace("_", "-")
+
+
+def check_architecture(config: Any) -> None:
+    """Refuse by OptionError a size below 1 (but ``padding_idx``), an even kernel, or ``p_*`` that is no probability."""
+    for name, value in vars(config).items():
+        problem = None
+        if name.endswith("kernel_size") and (value < 1 or value % 2 == 0):
+            problem = "an odd number, which keeps lengths as they are"
+        elif name.startswith("p_"):
+            problem = None if 0 <= value < 1 else "a probability of at least 0 and less than 1"
+        elif type(value) is int and value < (0 if name == "padding_idx" else 1):
+            problem = "a whole number of at least 1"
+        if problem is not None:
+            raise OptionError(f"{option_of(name)} {value}: expected {problem}")
+
+
+def add_fields(
+    group: argparse._ArgumentGroup, defaults: Any, table: Mapping[str, str], *, whole: Number, real: Number
+) -> None:
+    """Options of fields of ``defaults``, field -> help: a switch, or read by ``whole`` (of an int) or ``real``."""
+    for name, words in table.items():
+        default = getattr(defaults, name)
+        kind: dict[str, Any] = {"type": whole if isinstance(default, int) else real}
+        if isinstance(default, bool):
+            kind = {"action": argparse.BooleanOptionalAction}
+        group.add_argument(option_of(name), **kind, default=default, help=words)
+
+
+def values_of(args: argparse.Namespace, kind: type) -> dict[str, Any]:
+    """Values of the options that have the names of a dataclass's fields, as far as there are such."""
+    return {field.name: getattr(args, field.name) for field in fields(kind) if field.name in args}
 
 
 def given_options(args: argparse.Namespace, parser: argparse.ArgumentParser) -> list[str]:

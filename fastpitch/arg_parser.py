@@ -1,7 +1,6 @@
 """FastPitch's options on the command line, of training and of inference."""
 
 import argparse
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,16 @@ from typing import Any, TypeVar
 from common.audio.arguments import audio_config_from_args, features_config
 from common.audio.pitch import METHODS
 from common.audio.pitch_statistics import PitchStatistics, read_pitch_statistics
-from common.cli import ArgumentParser, non_negative_float, non_negative_int, option_of, positive_float, positive_int
+from common.cli import (
+    ArgumentParser,
+    add_fields,
+    non_negative_float,
+    non_negative_int,
+    option_of,
+    positive_float,
+    positive_int,
+    values_of,
+)
 from common.config import AudioConfig, TextConfig
 from common.data.filelist import FilelistEntry
 from common.errors import InputError, OptionError
@@ -36,7 +44,14 @@ RECIPE = Recipe(
     epochs_per_checkpoint=50,
 )
 _RECORDING_OPTIONS = {"pitch_method": "praat", "pitch_cache": None}  # and their defaults
-Number = Callable[[str], float]  # reads one
+_LOSSES = {  # field of LossScales -> help
+    "pitch_predictor_loss_scale": "weight of the pitch loss",
+    "energy_predictor_loss_scale": "weight of the energy loss",
+    "attn_loss_scale": "weight of the alignment's loss",
+    "kl_loss_weight": "final weight of the loss between soft and hard alignment",
+    "kl_loss_start_epoch": "epoch after which that loss begins",
+    "kl_loss_warmup_epochs": "epochs in which its weight rises",
+}
 Transform = TypeVar("Transform", PitchTransform, EnergyTransform)
 
 
@@ -45,32 +60,38 @@ def add_training_arguments(parser: ArgumentParser) -> None:
     add_text_arguments(parser)
     group = parser.add_argument_group("FastPitch")
     group.add_argument("--warmup-steps", type=non_negative_int, default=1000, help="updates of rising rate; 0: none")
-    add = partial(_add, group, defaults=ModelConfig(), whole=positive_int, real=float)
-    add("symbols_embedding_dim", "channels of encoder and decoder")
-    for side, network in (("in", "encoder"), ("out", "decoder")):
-        add(f"{side}_fft_n_layers", f"Transformer blocks of the {network}")
-        add(f"{side}_fft_n_heads", f"attention heads of the {network}")
-        add(f"{side}_fft_d_head", f"channels of an attention head of the {network}")
-        add(f"{side}_fft_conv1d_kernel_size", f"kernel size of the {network}'s convolutions")
-        add(f"{side}_fft_conv1d_filter_size", f"filters between the {network}'s convolutions")
-        add(f"{side}_fft_output_size", f"output channels of the {network}; as --symbols-embedding-dim")
-        add(f"p_{side}_fft_dropout", f"dropout in the {network}")
-        add(f"p_{side}_fft_dropatt", f"dropout of the {network}'s attention")
-        add(f"p_{side}_fft_dropemb", f"dropout of the {network}'s input")
+    architecture = {"symbols_embedding_dim": "channels of encoder and decoder"}
+    for side, part in (("in", "encoder"), ("out", "decoder")):
+        architecture |= {
+            f"{side}_fft_n_layers": f"Transformer blocks of the {part}",
+            f"{side}_fft_n_heads": f"attention heads of the {part}",
+            f"{side}_fft_d_head": f"channels of an attention head of the {part}",
+            f"{side}_fft_conv1d_kernel_size": f"kernel size of the {part}'s convolutions",
+            f"{side}_fft_conv1d_filter_size": f"filters between the {part}'s convolutions",
+            f"{side}_fft_output_size": f"output channels of the {part}; as --symbols-embedding-dim",
+            f"p_{side}_fft_dropout": f"dropout in the {part}",
+            f"p_{side}_fft_dropatt": f"dropout of the {part}'s attention",
+            f"p_{side}_fft_dropemb": f"dropout of the {part}'s input",
+        }
     for name, target in (("dur", "duration"), ("pitch", "pitch"), ("energy", "energy")):
-        add(f"{name}_predictor_kernel_size", f"kernel size of the {target} predictor")
-        add(f"{name}_predictor_filter_size", f"filters of the {target} predictor")
-        add(f"p_{name}_predictor_dropout", f"dropout of the {target} predictor")
-        add(f"{name}_predictor_n_layers", f"convolutions of the {target} predictor")
-    add("pitch_embedding_kernel_size", "kernel size of the pitch embedding")
-    add("energy_embedding_kernel_size", "kernel size of the energy embedding")
+        architecture |= {
+            f"{name}_predictor_kernel_size": f"kernel size of the {target} predictor",
+            f"{name}_predictor_filter_size": f"filters of the {target} predictor",
+            f"p_{name}_predictor_dropout": f"dropout of the {target} predictor",
+            f"{name}_predictor_n_layers": f"convolutions of the {target} predictor",
+        }
+    architecture |= {
+        "pitch_embedding_kernel_size": "kernel size of the pitch embedding",
+        "energy_embedding_kernel_size": "kernel size of the energy embedding",
+        "speaker_emb_weight": "scale of the speaker embedding",
+    }
+    add_fields(group, ModelConfig(), architecture, whole=positive_int, real=float)
     group.add_argument(
         "--n-speakers",
         type=positive_int,
         help="number of speakers, with a column of their numbers or names in the lists; 1: one voice, whatever the "
         "lists say (default: as many as the training list's column has)",
     )
-    add("speaker_emb_weight", "scale of the speaker embedding")
     group.add_argument(
         "--pitch-mean-std-file",
         type=Path,
@@ -88,15 +109,6 @@ def add_training_arguments(parser: ArgumentParser) -> None:
     _add_loss_arguments(parser)
 
 
-def _add(
-    group: argparse._ArgumentGroup, field: str, text: str, *aliases: str, defaults: Any, whole: Number, real: Number
-) -> None:
-    """The option of a field of ``defaults``, read by ``whole`` if that is an int, else by ``real``."""
-    default = getattr(defaults, field)
-    kind = whole if isinstance(default, int) else real
-    group.add_argument(option_of(field), *aliases, type=kind, default=default, help=text)
-
-
 def _add_alignment_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("FastPitch 1.1", "lists of wavs/a.wav|text or mels/a.pt|pitch/a.pt|text")
     switch = partial(group.add_argument, action=argparse.BooleanOptionalAction, default=False)
@@ -112,14 +124,9 @@ def _add_alignment_arguments(parser: ArgumentParser) -> None:
 
 def _add_loss_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("FastPitch's losses")
-    add = partial(_add, group, defaults=LossScales(), whole=non_negative_int, real=non_negative_float)
-    add("dur_predictor_loss_scale", "weight of the duration loss", "--duration-predictor-loss-scale")
-    add("pitch_predictor_loss_scale", "weight of the pitch loss")
-    add("energy_predictor_loss_scale", "weight of the energy loss")
-    add("attn_loss_scale", "weight of the alignment's loss")
-    add("kl_loss_weight", "final weight of the loss between soft and hard alignment")
-    add("kl_loss_start_epoch", "epoch after which that loss begins")
-    add("kl_loss_warmup_epochs", "epochs in which its weight rises")
+    names = ("--dur-predictor-loss-scale", "--duration-predictor-loss-scale")
+    group.add_argument(*names, type=non_negative_float, default=0.1, help="weight of the duration loss")
+    add_fields(group, LossScales(), _LOSSES, whole=non_negative_int, real=non_negative_float)
 
 
 def _options_of_voice(path: Path) -> dict[str, Any]:
@@ -148,18 +155,13 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     text = text_config_from_args(args, speakers=speaker_names(entries, args.n_speakers, known=known))
     options = TrainingOptions(
         architecture=_model_config(args, audio, text),
-        losses=LossScales(**_values(args, LossScales)),
+        losses=LossScales(**values_of(args, LossScales)),
         initial_voice=voice,
         entries=entries,
-        **_values(args, TrainingOptions),
+        **values_of(args, TrainingOptions),
     )
     schedule = inverse_sqrt_schedule(args.learning_rate, warmup_steps=args.warmup_steps)
     return TrainingSetup(options, audio, text, Optimization(schedule))
-
-
-def _values(args: argparse.Namespace, kind: type) -> dict[str, Any]:
-    """Values of the options that have the names of a dataclass's fields."""
-    return {field.name: getattr(args, field.name) for field in fields(kind) if field.name in args}
 
 
 def _check_options(args: argparse.Namespace) -> None:
@@ -200,7 +202,7 @@ def _model_config(args: argparse.Namespace, audio: AudioConfig, text: TextConfig
         "n_speakers": n_speakers,
         "pitch_statistics_per_speaker": args.learned_alignment and n_speakers > 1,
     }
-    return ModelConfig(**_values(args, ModelConfig) | derived)
+    return ModelConfig(**values_of(args, ModelConfig) | derived)
 
 
 def model_config(

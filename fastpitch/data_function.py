@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,13 +11,12 @@ from torch.nn.utils.rnn import pad_sequence
 
 from common.audio.pitch_cache import PitchCache
 from common.config import AudioConfig, TextConfig
-from common.data.features import shape_error
+from common.data.features import check_stored, load_feature, shape_error
 from common.data.filelist import FilelistEntry
-from common.data.transcripts import Transcripts
+from common.data.text_mel import TextMelDataset, TextMelUtterance, collated
 from common.distributed import Gather, Ranks
 from common.errors import InputError
 from fastpitch.batch import FastPitchBatch
-from fastpitch.features import FeatureSource, RecordedFeatures, StoredFeatures
 from fastpitch.model import FastPitch, ModelConfig
 from fastpitch.options import TrainingOptions
 from fastpitch.pitch_statistics import measure_pitch
@@ -27,103 +27,122 @@ PITCH_CACHE = "pitch_cache"  # folder of a dataset, unless --pitch-cache names a
 
 
 @dataclass(frozen=True)
-class FastPitchUtterance:
+class FastPitchUtterance(TextMelUtterance):
     """One utterance, checked; with durations and the pitch of each symbol, or with the pitch of each frame alone."""
 
-    name: str  # "mels/a.pt (train.txt:7)"
-    tokens: Tensor  # (L,) int64
-    mel: Tensor  # (n_mels, F) float32
     speaker: int | None
     durations: Tensor | None = None  # (L,) int64, frames
     pitch: Tensor | None = None  # (L,) float32, normalized
     pitch_frames: Tensor | None = None  # (F,) float32, normalized
 
 
-class FastPitchDataset:
+class FastPitchDataset(TextMelDataset):
     """Utterances of a list (`fastpitch.training_list`), with a speaker in the last column for a model of several
     speakers: a name of ``text.speakers``, or a number where that names none.
 
-    Lists without durations have pitch in Hz: `normalize_pitch_as` comes before the first utterance is loaded.
+    Lists without durations have pitch in Hz: `normalize_pitch_as` comes before the first utterance is loaded. That of
+    recordings is computed by ``pitch_method`` and kept in ``pitch_cache`` (None: in the dataset's folder). ``options``
+    are those of `TextMelDataset`.
 
     Raises:
-        InputError: a transcript cannot be encoded or has more symbols than its recording has frames, a speaker is
+        InputError: as `TextMelDataset`; or a transcript has more symbols than its recording has frames, a speaker is
             unknown, or durations belong to symbols that ``text`` draws in each epoch.
     """
 
     def __init__(
         self,
+        folder: Path,
         entries: Sequence[FilelistEntry],
-        source: FeatureSource,
         *,
+        audio: AudioConfig,
         text: TextConfig,
         n_speakers: int,
-        unknown_symbols: str,
-        seed: int = 0,
+        pitch_method: str = "praat",
+        pitch_cache: Path | None = None,
+        **options: Any,
     ) -> None:
-        self.source = source
-        self.lengths = source.lengths
+        super().__init__(folder, entries, audio=audio, text=text, **options)
+        self.has_durations = "durations" in entries[0].fields
+        self._cache = PitchCache(pitch_cache or folder / PITCH_CACHE, audio, method=pitch_method)
         self._pitch_mean = self._pitch_std = torch.zeros(0)  # Hz; of all speakers, or of each
-        self._entries = entries
         self.speakers = [speaker_id(entry, names=text.speakers, n_speakers=n_speakers) for entry in entries]
-        self._tokens = Transcripts(entries, text, unknown_symbols=unknown_symbols, seed=seed)
-        if "durations" in entries[0].fields and self._tokens.mixes:
+        if self.has_durations and self.transcripts.mixes:
             raise InputError(
                 f"{entries[0].where.rpartition(':')[0]}: durations belong to fixed symbols, but --p-arpabet "
                 f"{text.p_arpabet} draws other ones in each epoch; give 0 or 1, or train with --learned-alignment"
             )
-        if "wav" in entries[0].fields:  # whose frames are known without reading them
+        if self.recorded:  # whose frames are known without reading them
             for index, n_frames in enumerate(self.lengths):
-                check_alignable(n_frames, len(self._tokens[index]), where=self._name(index))
+                check_alignable(n_frames, len(self.transcripts[index]), where=self.name(index))
+        elif not self.has_durations:
+            check_stored(folder, entries, column="pitch", audio=audio)
 
     def normalize_pitch_as(self, network: FastPitch) -> None:
         """Normalize the pitch of frames by a network's statistics."""
         self._pitch_mean, self._pitch_std = network.pitch_mean.cpu().clone(), network.pitch_std.cpu().clone()
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __getitem__(self, index: int) -> FastPitchUtterance:
-        """Load one utterance; raises InputError where files are broken or do not fit each other or the text."""
-        return self._load(index, self._tokens[index])
-
-    def draw(self, index: int, *, epoch: int) -> FastPitchUtterance:
-        """The same with the symbols that are drawn in one epoch."""
-        return self._load(index, self._tokens.draw(index, epoch=epoch))
-
-    def _load(self, index: int, ids: list[int]) -> FastPitchUtterance:
-        tokens, name, speaker = torch.tensor(ids), self._name(index), self.speakers[index]
-        features = self.source.load(index)
-        mel, pitch, durations = features.mel, features.pitch, features.durations
-        if durations is not None:
+    def utterance(self, index: int, tokens: Tensor) -> FastPitchUtterance:
+        """The utterance with ``tokens`` (L,)."""
+        mel, pitch = self.mel_and_pitch(index)
+        name, speaker = self.name(index), self.speakers[index]
+        if self.has_durations:
+            durations = self._durations(self.entries[index], n_frames=mel.size(1))
             for column, values in (("durations", durations), ("pitch", pitch)):
                 if values.shape != tokens.shape:
                     wanted = f"({len(tokens)},), one value a symbol of the text"
-                    raise shape_error(self._entries[index], column, values, wanted=wanted)
+                    raise shape_error(self.entries[index], column, values, wanted=wanted)
             return FastPitchUtterance(name, tokens, mel, speaker, durations=durations, pitch=pitch)
         check_alignable(mel.size(1), len(tokens), where=name)
         which = 0 if speaker is None or len(self._pitch_mean) == 1 else speaker
         normalized = (pitch - self._pitch_mean[which]).div(self._pitch_std[which]).masked_fill(pitch == 0, 0.0)
         return FastPitchUtterance(name, tokens, mel, speaker, pitch_frames=normalized)
 
-    def _name(self, index: int) -> str:
-        entry = self._entries[index]
-        return f"{next(iter(entry.fields.values()))} ({entry.where})"
+    def mel_and_pitch(self, index: int) -> tuple[Tensor, Tensor]:
+        """Mel (n_mels, F), and pitch: with durations (L,) normalized, else (F,) Hz, 0 where unvoiced; raises InputError
+        where they are missing or broken.
+        """
+        entry = self.entries[index]
+        if self.recorded:
+            wave = self.load_wave(index)
+            mel = self.load_mel(index, wave)
+            return mel, self._cache.pitch(wave, n_frames=mel.size(1), where=f"{entry.fields['wav']}, {entry.where}")
+        mel, pitch = self.load_mel(index), load_feature(self.folder, entry, "pitch").float()
+        if self.has_durations:
+            return mel, pitch
+        pitch = pitch.squeeze()  # the original's are (1, F)
+        if pitch.shape != mel.shape[1:]:
+            raise shape_error(entry, "pitch", pitch, wanted=f"({mel.size(1)},), the frames of {entry.fields['mel']}")
+        if pitch.min() < 0:
+            raise InputError(
+                f"{entry.fields['pitch']}: holds negative values, expected pitch in Hz, 0 where unvoiced "
+                f"({entry.where}); extract_mels.py --extract-pitch makes it"
+            )
+        return mel, pitch
+
+    def _durations(self, entry: FilelistEntry, *, n_frames: int) -> Tensor:
+        durations = load_feature(self.folder, entry, "durations")
+        name = entry.fields["durations"]
+        if not torch.equal(durations, durations.round()) or (durations < 0).any():
+            raise InputError(f"{name}: expected whole numbers of frames ({entry.where})")
+        if durations.sum() != n_frames:
+            raise InputError(
+                f"{name}: {int(durations.sum())} frames in all, but {entry.fields['mel']} has {n_frames} "
+                f"({entry.where})"
+            )
+        return durations.long()
 
     def collate(self, items: list[FastPitchUtterance]) -> FastPitchBatch:
         """Pad utterances, in the order they come, into one batch."""
-        token_lengths, mel_lengths = [len(item.tokens) for item in items], [item.mel.size(1) for item in items]
         speakers = [item.speaker for item in items if item.speaker is not None]
 
         def padded(field: str) -> Tensor | None:
             rows = [getattr(item, field) for item in items]
             return None if rows[0] is None else pad_sequence(rows, batch_first=True)
 
+        fields = collated(items)
+        mel_lengths, token_lengths = fields["mel_lengths"].tolist(), fields["token_lengths"].tolist()
         return FastPitchBatch(
-            names=tuple(item.name for item in items),
-            tokens=pad_sequence([item.tokens for item in items], batch_first=True),
-            token_lengths=torch.tensor(token_lengths),
-            mels=pad_sequence([item.mel.t() for item in items], batch_first=True).transpose(1, 2).contiguous(),
-            mel_lengths=torch.tensor(mel_lengths),
+            **fields,
             durations=padded("durations"),
             pitch=padded("pitch"),
             pitch_frames=padded("pitch_frames"),
@@ -139,12 +158,15 @@ def build_dataset(
     learned = options.architecture.learned_alignment
     entries = options.entries if training else read_list(filelist, learned_alignment=learned)
     return FastPitchDataset(
+        options.dataset_path,
         entries,
-        _source(entries, options.dataset_path, audio, cache=options.pitch_cache, method=options.pitch_method),
+        audio=audio,
         text=text,
         n_speakers=options.architecture.n_speakers,
         unknown_symbols=options.unknown_symbols,
         seed=options.seed,
+        pitch_method=options.pitch_method,
+        pitch_cache=options.pitch_cache,
     )
 
 
@@ -163,7 +185,7 @@ def compute_statistics(
     if not options.architecture.learned_alignment:
         return
     network = networks["fastpitch"]
-    measure_pitch(network, training_set.source, training_set.speakers, gather=gather, n_workers=options.num_workers)
+    measure_pitch(network, training_set, gather=gather, n_workers=options.num_workers)
     for dataset in (training_set, validation_set):
         dataset.normalize_pitch_as(network)
 
@@ -183,21 +205,16 @@ def teacher_forced_dataset(
     Their pitch is normalized by the network's statistics, which are measured over the list if it has none.
     """
     entries = read_list(filelist, learned_alignment=config.learned_alignment and not has_durations(filelist))
-    source = _source(entries, dataset_path, audio)
     dataset = FastPitchDataset(
-        entries, source, text=text, n_speakers=config.n_speakers, unknown_symbols=unknown_symbols
+        dataset_path,
+        entries,
+        audio=audio,
+        text=text,
+        n_speakers=config.n_speakers,
+        unknown_symbols=unknown_symbols,
     )
-    if "durations" not in entries[0].fields:
+    if not dataset.has_durations:
         network = networks["fastpitch"]
-        measure_pitch(network, source, dataset.speakers, gather=Ranks().gather_over, n_workers=None)
+        measure_pitch(network, dataset, gather=Ranks().gather_over, n_workers=None)
         dataset.normalize_pitch_as(network)
     return dataset
-
-
-def _source(
-    entries: list[FilelistEntry], folder: Path, audio: AudioConfig, *, cache: Path | None = None, method: str = "praat"
-) -> FeatureSource:
-    if "wav" not in entries[0].fields:
-        return StoredFeatures(folder, entries, audio=audio)
-    kept = PitchCache(cache or folder / PITCH_CACHE, audio, method=method)
-    return RecordedFeatures(folder, entries, audio=audio, cache=kept)

@@ -10,11 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from common.audio.pitch_statistics import PitchStatistics
+from common.cli import check_architecture
 from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OptionError
 from common.nn.layers import mask_from_lengths
 from common.synthesis.controls import Controls, MelOutput
-from common.text.front_end import TextFrontEnd
+from common.text.front_end import check_model
 from fastpitch.aligner import Alignment, ConvAttention
 from fastpitch.batch import FastPitchBatch
 from fastpitch.prosody import (
@@ -80,14 +81,7 @@ class ModelConfig:
     mask_convolutions: bool = True  # False: convolutions read what earlier ones left in padding, as the original's
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            option = "--" + name.replace("_", "-")
-            if name.endswith("kernel_size") and (value < 1 or value % 2 == 0):
-                raise OptionError(f"{option} {value}: expected an odd number, so that lengths stay as they are")
-            if name.startswith("p_") and not 0 <= value < 1:
-                raise OptionError(f"{option} {value}: expected a probability of at least 0 and less than 1")
-            if isinstance(value, int) and not isinstance(value, bool) and value < (0 if name == "padding_idx" else 1):
-                raise OptionError(f"{option} {value}: expected a whole number of at least 1")
+        check_architecture(self)
         width = self.symbols_embedding_dim
         if self.in_fft_output_size != width or self.out_fft_output_size != width:
             raise OptionError(
@@ -291,14 +285,7 @@ def build_networks(
 
     ``text`` None leaves the number of symbols unchecked.
     """
-    if config.n_mel_channels != audio.n_mels:
-        raise InputError(f"the model makes {config.n_mel_channels} mel channels, the audio has {audio.n_mels}")
-    if text is not None and text.input_type != "pf":
-        n_symbols = TextFrontEnd(text).n_symbols
-        if config.n_symbols != n_symbols:
-            raise InputError(
-                f"the model reads {config.n_symbols} symbols, symbol set {text.symbol_set} has {n_symbols}"
-            )
+    check_model(config, audio, text)
     return {"fastpitch": FastPitch(config)}
 
 

@@ -6,12 +6,12 @@ from typing import Any
 from torch import Tensor
 
 from common.checkpoints.checkpoint import Checkpoint
-from common.checkpoints.layout import optimizer_by_name, without_prefix
+from common.checkpoints.layout import training_state, without_prefix
 from common.config import AudioConfig, TextConfig
 from common.errors import CheckpointError
 from common.text.symbols import CHARACTER_SETS, get_symbol_table
 
-_NOT_PARAMETERS = ("pitch_mean", "pitch_std", "pos_emb.inv_freq")  # buffers, by the end of their keys
+_BUFFERS = ("pitch_mean", "pitch_std", "pos_emb.inv_freq")  # by the end of their keys
 _AUDIO_FIELDS = ("sampling_rate", "filter_length", "hop_length", "win_length", "mel_fmin", "mel_fmax")
 # FastPitch 1.0 stores no name of its symbol set, only the kind of input and how many symbols there are.
 _SYMBOL_SETS = {
@@ -91,13 +91,11 @@ def _text_config(symbol_type: str, n_symbols: int) -> TextConfig | None:
 
 
 def _training_state(payload: dict[str, Any], state: dict[str, Tensor]) -> dict[str, Any] | None:
-    """Epoch, iteration and optimizer state; the original numbers parameters in the order of the state dict."""
-    optimizer = payload.get("optimizer")
-    if not optimizer:
-        return None
-    saved = optimizer_by_name(optimizer, [f"fastpitch.{key}" for key in state if not key.endswith(_NOT_PARAMETERS)])
-    if "amsgrad" not in saved["settings"]:  # LAMB, whose state leaves these two at the values they always had
+    """Where training stands, with the steps and settings that our LAMB has."""
+    training = training_state(payload, "fastpitch", state, buffers=_BUFFERS, iteration="iteration")
+    saved = {} if training is None else training["optimizers"]["fastpitch"]
+    if saved and "amsgrad" not in saved["settings"]:  # LAMB, whose state leaves these two at the values they always had
         saved["settings"] |= {"clamp_value": 10.0, "debias": False}
         for values in saved["states"].values():
             values["step"] = int(values["step"])  # the same for all, counted without asking the device
-    return {"epoch": payload["epoch"], "iteration": payload["iteration"], "optimizers": {"fastpitch": saved}}
+    return training

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from common.audio.mel import FLOOR, MelExtractor, compress
+from common.audio.mel import MAGNITUDE_FLOOR, MelExtractor, compress
 from common.config import AudioConfig
 from common.data.batch import Batch
 from common.data.features import check_made_with
@@ -18,7 +18,7 @@ from common.errors import InputError
 from common.files import load_tensor
 from hifigan.arg_parser import TrainingOptions
 
-SILENCE = float(compress(torch.tensor(FLOOR)))  # log-mel of silence
+SILENCE = float(compress(torch.tensor(MAGNITUDE_FLOOR)))  # log-mel of silence
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from common.checkpoints.checkpoint import Checkpoint
-from common.checkpoints.layout import optimizer_by_name, without_prefix
+from common.checkpoints.layout import as_float32, training_state, without_prefix
 from common.config import AudioConfig
 from common.errors import CheckpointError
 from jasper.config import LABELS
@@ -17,7 +17,6 @@ State = dict[str, Tensor]
 _FIRST_NAMES = re.compile(r"^jasper_(?:encoder|decoder)\.(encoder|decoder)(?:_layers)?\.")  # of the first version
 _DROPPED = ("acoustic_model.", "audio_preprocessor.")  # in the first version: not part of the network
 _LAYER = re.compile(r"encoder\.layers\.(\d+)\.(conv|res)\.(\d+)\.(?:(\d+)\.)?weight")
-_BUFFERS = ("running_mean", "running_var", "num_batches_tracked")  # of batch norm, by the end of their keys
 _FIRST_WEIGHTS = ("encoder.layers.0.conv.0.weight", "jasper_encoder.encoder.0.conv.0.weight")  # of either version
 _N_CLASSES = len(LABELS) + 1  # of every published file: its labels, and CTC's blank
 # No file records them; all are as the recipe has them unless its YAML file said otherwise.
@@ -46,6 +45,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool = True
 def _read(payload: dict[str, Any], *, training: bool) -> Checkpoint:
     state = _renamed(payload["state_dict"])
     ema = payload.get("ema_state_dict")
+    resumable = training and "epoch" in payload
     n_mels = state["encoder.layers.0.conv.0.weight"].size(1)
     return Checkpoint(
         model="Jasper",
@@ -54,7 +54,7 @@ def _read(payload: dict[str, Any], *, training: bool) -> Checkpoint:
         text=None,
         networks={"jasper": state},
         ema=None if ema is None else {"jasper": _renamed(ema)},
-        training=_training_state(payload, state) if training else None,
+        training=training_state(payload, "jasper", state, iteration="step", needs="state") if resumable else None,
         assumed=_UNRECORDED,
         assumed_config=_UNRECORDED_CONFIG,
     )
@@ -66,8 +66,8 @@ def _renamed(given: State) -> State:
     for key, value in without_prefix(given).items():
         if not key.startswith(_DROPPED):
             name = _FIRST_NAMES.sub(lambda found: f"{found[1]}.layers.", key)
-            state[name] = value.float() if value.is_floating_point() else value
-    return state
+            state[name] = value
+    return as_float32(state)
 
 
 def _config(state: State, n_mels: int) -> dict[str, Any]:
@@ -102,20 +102,3 @@ def _config(state: State, n_mels: int) -> dict[str, Any]:
             }
         )
     return {"blocks": blocks, "labels": list(LABELS), "features": {"n_filt": n_mels}}
-
-
-def _training_state(payload: dict[str, Any], state: State) -> dict[str, Any] | None:
-    """Epoch, updates so far and the optimizer."""
-    optimizer = payload.get("optimizer")
-    if "epoch" not in payload or not optimizer or not optimizer["state"]:
-        return None
-    names = [f"jasper.{name}" for name in state if not name.endswith(_BUFFERS)]
-    training = {
-        "epoch": payload["epoch"],
-        "iteration": payload["step"],
-        "optimizers": {"jasper": optimizer_by_name(optimizer, names)},
-    }
-    if payload.get("scaler"):
-        scale, finite = float(payload["scaler"]["scale"]), int(payload["scaler"]["_growth_tracker"])
-        training["scaler"] = {"scales": {"jasper": scale}, "finite_since": {"jasper": finite}}
-    return training

@@ -1,14 +1,14 @@
 """Tacotron 2's options on the command line, for training and for inference."""
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from torch import nn
 
 from common.audio.arguments import audio_config_from_args, features_config
-from common.cli import non_negative_float, non_negative_int, option_of, positive_float, positive_int
+from common.cli import add_fields, non_negative_float, non_negative_int, positive_float, positive_int, values_of
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
 from common.synthesis.controls import Controls
@@ -51,20 +51,6 @@ _MASKING = {  # field of ModelConfig -> what its option says
     "mask_convolutions": "hide padding from convolutions and batch norm, so that an utterance does not depend on its "
     "batch",
 }
-_ATTENTION: dict[str, tuple[Callable[[str], float], str]] = {  # field of TrainingOptions -> what its option says
-    "attention_warning_epochs": (
-        non_negative_int,
-        "warn once if attention has not formed after so many epochs; 0: never",
-    ),
-    "guided_attention_weight": (
-        non_negative_float,
-        "weight of a loss that pulls attention to the diagonal, for little data or time; 0: none, as published",
-    ),
-    "guided_attention_sigma": (
-        positive_float,
-        "distance from the diagonal that is not penalized, as a fraction of the text",
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -93,7 +79,8 @@ class InferenceOptions:
 def add_training_arguments(parser: argparse.ArgumentParser) -> None:
     """Add text, architecture, decoding and schedule; defaults are the published model's and recipe's."""
     add_text_arguments(parser)
-    add = parser.add_argument_group("Tacotron 2").add_argument
+    group = parser.add_argument_group("Tacotron 2")
+    add = group.add_argument
     add(
         "--load-mel-from-disk",
         action="store_true",
@@ -113,25 +100,22 @@ def add_training_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"of the learning rate then; {_AMP_FACTOR} alternates between 0.3 and 0.1 of the last power of ten "
         f"(default: {_FACTOR}, with --amp {_AMP_FACTOR})",
     )
-    for field, description in _MASKING.items():
-        add(option_of(field), action=argparse.BooleanOptionalAction, default=True, help=description)
-    for field, (kind, description) in _ATTENTION.items():
-        add(option_of(field), type=kind, default=getattr(TrainingOptions, field), help=description)
+    add_fields(group, ModelConfig(), _MASKING, whole=positive_int, real=float)
+    formed = "warn once if attention has not formed after so many epochs; 0: never"
+    add("--attention-warning-epochs", type=non_negative_int, default=50, help=formed)
+    guide = "weight of a loss that pulls attention to the diagonal, for little data or time; 0: none, as published"
+    add("--guided-attention-weight", type=non_negative_float, default=0.0, help=guide)
+    distance = "distance from the diagonal that is not penalized, as a fraction of the text"
+    add("--guided-attention-sigma", type=positive_float, default=0.2, help=distance)
     add(
         "--disable-uniform-initialize-bn-weight",
         action="store_true",
         help="start batch norm's weights at 1 instead of random numbers between 0 and 1",
     )
-    add = parser.add_argument_group("architecture of Tacotron 2").add_argument
-    for field, description in _ARCHITECTURE.items():
-        default = getattr(ModelConfig, field)
-        add(
-            option_of(field),
-            type=positive_int if isinstance(default, int) else float,
-            default=default,
-            help=description,
-        )
-    add("--decoder-no-early-stopping", action="store_true", help="always decode --max-decoder-steps frames")
+    group = parser.add_argument_group("architecture of Tacotron 2")
+    add_fields(group, ModelConfig(), _ARCHITECTURE, whole=positive_int, real=float)
+    early = "always decode --max-decoder-steps frames"
+    group.add_argument("--decoder-no-early-stopping", action="store_true", help=early)
 
 
 def parse_training(args: argparse.Namespace) -> TrainingSetup:
@@ -143,11 +127,9 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     base = features_config(args.dataset_path / "mels") if args.load_mel_from_disk else None
     factor = args.anneal_factor or (_AMP_FACTOR if args.amp else _FACTOR)
     schedule = annealing_schedule(args.learning_rate, steps=args.anneal_steps, factor=factor)
-    names = {field.name for field in fields(ModelConfig)} & vars(args).keys()
-    same = {field.name for field in fields(TrainingOptions)} & vars(args).keys()
     options = TrainingOptions(
-        **{name: getattr(args, name) for name in same},
-        architecture=ModelConfig(**{name: getattr(args, name) for name in names}),
+        **values_of(args, TrainingOptions),
+        architecture=ModelConfig(**values_of(args, ModelConfig)),
         uniform_batch_norm=not args.disable_uniform_initialize_bn_weight,
     )
     return TrainingSetup(

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from common.cli import check_architecture
 from common.errors import OptionError
 
 
@@ -34,14 +35,7 @@ class ModelConfig:
     mask_convolutions: bool = True  # False: convolutions and batch norm read padding, as in the original
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            option = "--" + name.replace("_", "-")
-            if name.endswith("kernel_size") and (value < 1 or value % 2 == 0):
-                raise OptionError(f"{option} {value}: expected an odd number, which keeps lengths as they are")
-            if name.startswith("p_") and not 0 <= value < 1:
-                raise OptionError(f"{option} {value}: expected a probability of at least 0 and less than 1")
-            if type(value) is int and not name.startswith("p_") and value < 1:
-                raise OptionError(f"{option} {value}: expected a whole number of at least 1")
+        check_architecture(self)
         if self.n_frames_per_step != 1:
             raise OptionError(f"n_frames_per_step {self.n_frames_per_step}: this decoder makes 1 frame a step")
         if not 0 < self.gate_threshold < 1:

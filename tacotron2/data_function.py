@@ -6,15 +6,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
-from common.audio.mel import MelExtractor
-from common.audio.wav import load_wav
 from common.config import AudioConfig, TextConfig
-from common.data.batch import Batch
-from common.data.features import check_stored, load_mel, mel_size, recorded_samples
 from common.data.filelist import FilelistEntry, first_fields, read_filelist
-from common.data.transcripts import Transcripts
+from common.data.text_mel import TextMelBatch, TextMelDataset, TextMelUtterance, collated
 from common.errors import InputError
 from tacotron2.arg_parser import TrainingOptions
 
@@ -25,17 +20,8 @@ _OTHER_LIST = {  # column to read -> suffix that the other kind of list has, and
 
 
 @dataclass(frozen=True)
-class Tacotron2Batch(Batch):
-    """Utterances padded to the longest of them; everything after an utterance's length is zero."""
-
-    tokens: Tensor  # (B, L) int64 symbol ids
-    token_lengths: Tensor  # (B,) int64
-    mels: Tensor  # (B, n_mels, F) float32
-    mel_lengths: Tensor  # (B,) int64
-
-    @property
-    def n_frames(self) -> Tensor:
-        return self.mel_lengths.sum()
+class Tacotron2Batch(TextMelBatch):
+    """A batch and what the gate should say of it."""
 
     @property
     def gate_targets(self) -> Tensor:
@@ -48,84 +34,24 @@ class Tacotron2Batch(Batch):
         return {name: value for name, value in vars(self).items() if name != "names"}
 
 
-@dataclass(frozen=True)
-class Tacotron2Utterance:
-    """One utterance, checked."""
-
-    name: str  # "wavs/a.wav (train.txt:7)"
-    tokens: Tensor  # (L,) int64
-    mel: Tensor  # (n_mels, F) float32
-
-
-class Tacotron2Dataset:
+class Tacotron2Dataset(TextMelDataset):
     """Utterances of a list ``wavs/a.wav|text``, or with ``mels_from_disk`` of ``mels/a.pt|text``.
 
     A column of speakers is ignored, and so are durations and pitch of a list made for FastPitch,
-    ``mels/a.pt|durations/a.pt|pitch_char/a.pt|text``.
-
-    Raises:
-        InputError: the list or a file in it is missing, a transcript cannot be encoded or is empty, a recording
-            does not fit ``audio``, or the mels were made with other audio settings.
+    ``mels/a.pt|durations/a.pt|pitch_char/a.pt|text``. ``options`` are those of `TextMelDataset`.
     """
 
-    def __init__(
-        self,
-        dataset_path: Path,
-        filelist: Path,
-        *,
-        audio: AudioConfig,
-        text: TextConfig,
-        mels_from_disk: bool = False,
-        unknown_symbols: str = "error",
-        seed: int = 0,
-    ) -> None:
-        self._folder = dataset_path
-        self._audio = audio
-        self._column = "mel" if mels_from_disk else "wav"
-        self._extractor = MelExtractor(audio)
-        self._entries = _read_list(filelist, self._column)
-        self.lengths = [self._size(entry) for entry in self._entries]
-        if mels_from_disk:
-            check_stored(dataset_path, self._entries, column="mel", audio=audio)
-        self._tokens = Transcripts(self._entries, text, unknown_symbols=unknown_symbols, seed=seed)
+    def __init__(self, dataset_path: Path, filelist: Path, *, mels_from_disk: bool = False, **options: Any) -> None:
+        super().__init__(dataset_path, _read_list(filelist, "mel" if mels_from_disk else "wav"), **options)
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __getitem__(self, index: int) -> Tacotron2Utterance:
-        """Load and check one utterance; raises InputError for a missing or broken file."""
-        return self._load(index, self._tokens[index])
-
-    def draw(self, index: int, *, epoch: int) -> Tacotron2Utterance:
-        """The utterance in an epoch of training, in which words may be random phones (``TextConfig.p_arpabet``)."""
-        return self._load(index, self._tokens.draw(index, epoch=epoch))
+    def utterance(self, index: int, tokens: Tensor) -> TextMelUtterance:
+        """The utterance with ``tokens`` (L,)."""
+        return TextMelUtterance(self.name(index), tokens, self.load_mel(index))
 
     @staticmethod
-    def collate(items: list[Tacotron2Utterance]) -> Tacotron2Batch:
+    def collate(items: list[TextMelUtterance]) -> Tacotron2Batch:
         """Pad utterances, in the order they come, into one batch."""
-        return Tacotron2Batch(
-            names=tuple(item.name for item in items),
-            tokens=pad_sequence([item.tokens for item in items], batch_first=True),
-            token_lengths=torch.tensor([len(item.tokens) for item in items]),
-            mels=pad_sequence([item.mel.t() for item in items], batch_first=True).transpose(1, 2).contiguous(),
-            mel_lengths=torch.tensor([item.mel.size(1) for item in items]),
-        )
-
-    def _load(self, index: int, ids: list[int]) -> Tacotron2Utterance:
-        entry = self._entries[index]
-        path = entry.fields[self._column]
-        if self._column == "mel":
-            mel = load_mel(self._folder, entry, n_mels=self._audio.n_mels)
-        else:
-            wave = load_wav(self._folder / path, sampling_rate=self._audio.sampling_rate, where=entry.where)
-            mel = self._extractor(wave.unsqueeze(0))[0]
-        return Tacotron2Utterance(f"{path} ({entry.where})", torch.tensor(ids), mel)
-
-    def _size(self, entry: FilelistEntry) -> int:
-        """Samples of a recording, or bytes of a mel's file: both grow with the frames."""
-        if self._column == "mel":
-            return mel_size(self._folder, entry)
-        return recorded_samples(self._folder, entry, self._extractor)
+        return Tacotron2Batch(**collated(items))
 
 
 def build_dataset(

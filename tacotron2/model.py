@@ -8,12 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig
+from common.data.text_mel import TextMelUtterance
 from common.errors import InputError
 from common.nn.layers import mask_from_lengths
 from common.synthesis.controls import Controls, MelOutput
-from common.text.front_end import TextFrontEnd
+from common.text.front_end import check_model
 from tacotron2.config import ModelConfig
-from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset, Tacotron2Utterance
+from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset
 from tacotron2.decoder import Decoder, PrenetMasks
 from tacotron2.encoder import Encoder, Postnet
 from tacotron2.generation import DrawMasks, generate
@@ -153,21 +154,14 @@ def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
 ) -> dict[str, nn.Module]:
     """A new Tacotron 2 with random weights; ``text`` None leaves the number of symbols unchecked."""
-    if config.n_mel_channels != audio.n_mels:
-        raise InputError(f"the model makes {config.n_mel_channels} mel channels, the audio has {audio.n_mels}")
-    if text is not None:
-        n_symbols = TextFrontEnd(text).n_symbols
-        if config.n_symbols != n_symbols:
-            raise InputError(
-                f"the model reads {config.n_symbols} symbols, symbol set {text.symbol_set} has {n_symbols}"
-            )
+    check_model(config, audio, text)
     return {"tacotron2": Tacotron2(config)}
 
 
 @torch.inference_mode()
 def teach(network: Tacotron2, tokens: Sequence[Tensor], mels: Sequence[Tensor]) -> MelOutput:
     """`Tacotron2.teacher_forced` of utterances, tokens (L,) and mels (n_mels, F), in evaluation mode."""
-    items = [Tacotron2Utterance(str(row), *pair) for row, pair in enumerate(zip(tokens, mels))]
+    items = [TextMelUtterance(str(row), *pair) for row, pair in enumerate(zip(tokens, mels))]
     return network.teacher_forced(Tacotron2Dataset.collate(items).to(mels[0].device))
 
 

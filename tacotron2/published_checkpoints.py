@@ -8,10 +8,9 @@ from typing import Any
 from torch import Tensor
 
 from common.checkpoints.checkpoint import Checkpoint
-from common.checkpoints.layout import optimizer_by_name, without_prefix
+from common.checkpoints.layout import as_float32, training_state, without_prefix
 from common.config import AudioConfig, TextConfig
 
-_BUFFERS = ("running_mean", "running_var", "num_batches_tracked")  # of batch norm, by the end of their keys
 _N_SYMBOLS = 148  # of the original's only symbol set
 _KEY = "decoder.attention_rnn.weight_ih"  # that no other model has
 
@@ -26,7 +25,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool = True
     stored = without_prefix(state) if isinstance(state, dict) else {}
     if _KEY not in stored:
         return None
-    state = {key: value.float() if value.is_floating_point() else value for key, value in stored.items()}
+    state = as_float32(stored)
     config = dict(payload.get("config") or _config_of_weights(state))
     english = config["n_symbols"] == _N_SYMBOLS
     return Checkpoint(
@@ -35,7 +34,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool = True
         audio=AudioConfig(n_mels=config["n_mel_channels"]),
         text=TextConfig(symbol_set="english_basic", cleaners=("english_cleaners",)) if english else None,
         networks={"tacotron2": state},
-        training=_training_state(payload, state) if training else None,
+        training=training_state(payload, "tacotron2", state, first_epoch=0) if training else None,
         assumed=tuple(field.name for field in fields(AudioConfig) if field.name != "n_mels"),
     )
 
@@ -64,25 +63,4 @@ def _config_of_weights(state: dict[str, Tensor]) -> dict[str, int]:
         "postnet_embedding_dim": size("postnet.convolutions.0.0.conv", 0),
         "postnet_kernel_size": size("postnet.convolutions.0.0.conv", 2),
         "postnet_n_convolutions": n_convolutions("postnet"),
-    }
-
-
-def _training_state(payload: dict[str, Any], state: dict[str, Tensor]) -> dict[str, Any] | None:
-    """Epoch, iteration, optimizer and loss scale; the original counts epochs from 0 and no iterations."""
-    optimizer = payload.get("optimizer")
-    if not optimizer or not optimizer["param_groups"]:
-        return None
-    saved = optimizer_by_name(optimizer, [f"tacotron2.{key}" for key in state if not key.endswith(_BUFFERS)])
-    steps = [int(values["step"]) for values in saved["states"].values()]
-    scaler = {}
-    if stored := payload.get("scaler"):
-        scaler = {
-            "scales": {"tacotron2": float(stored["scale"])},
-            "finite_since": {"tacotron2": int(stored["_growth_tracker"])},
-        }
-    return {
-        "epoch": payload["epoch"] + 1,
-        "iteration": max(steps, default=0),
-        "optimizers": {"tacotron2": saved},
-        "scaler": scaler,
     }

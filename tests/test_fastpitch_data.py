@@ -12,7 +12,6 @@ from common.errors import InputError
 from common.files import save_tensor, write_json, write_text
 from fastpitch.batch import FastPitchBatch
 from fastpitch.data_function import FastPitchDataset
-from fastpitch.features import StoredFeatures
 from fastpitch.training_list import read_list
 
 AUDIO = AudioConfig(n_mels=4)
@@ -39,9 +38,8 @@ def corpus(tmp_path: Path) -> Path:
 
 def dataset(corpus: Path, **options) -> FastPitchDataset:
     entries = read_list(corpus / "list.txt", learned_alignment=False)
-    source = StoredFeatures(corpus, entries, audio=options.pop("audio", AUDIO))
-    defaults = {"text": TextConfig(), "n_speakers": 1, "unknown_symbols": "error"}
-    return FastPitchDataset(entries, source, **defaults | options)
+    defaults = {"audio": AUDIO, "text": TextConfig(), "n_speakers": 1, "unknown_symbols": "error"}
+    return FastPitchDataset(corpus, entries, **defaults | options)
 
 
 def refused(corpus: Path, index: int = 0, **options) -> str:

@@ -133,9 +133,9 @@ def test_features_on_the_disk_give_the_batch_that_their_recordings_give(tmp_path
     data, _ = measured(write_recordings(tmp_path))
     lines = []
     for index, name in enumerate(TEXTS):
-        frames = data.source.load(index)
-        save_tensor(tmp_path / f"mels/{name}.pt", frames.mel)
-        save_tensor(tmp_path / f"pitch/{name}.pt", frames.pitch[None] if name == "b" else frames.pitch)
+        mel, pitch = data.mel_and_pitch(index)
+        save_tensor(tmp_path / f"mels/{name}.pt", mel)
+        save_tensor(tmp_path / f"pitch/{name}.pt", pitch[None] if name == "b" else pitch)
         lines.append(f"mels/{name}.pt|pitch/{name}.pt|{TEXTS[name]}\n")
     write_text(tmp_path / "stored.txt", "".join(lines))
     stored, _ = measured(tmp_path, filelist="stored.txt")
@@ -150,7 +150,7 @@ def test_pitch_is_kept_in_the_dataset_or_where_the_option_says(tmp_path: Path):
     measured(tmp_path / "a")
     assert len(list((tmp_path / "a" / "pitch_cache").rglob("*.pt"))) == 3
     data = dataset(tmp_path / "a", pitch_cache=tmp_path / "other", pitch_method="pyin")
-    data.source.load(0)
+    data.mel_and_pitch(0)
     assert len(list((tmp_path / "other").glob("pyin-*/*/*.pt"))) == 1
     assert len(list((tmp_path / "a" / "pitch_cache").rglob("*.pt"))) == 3
 
@@ -216,10 +216,10 @@ def test_teacher_forcing_reads_lists_with_and_without_durations(tmp_path: Path):
     config = replace(TINY, learned_alignment=True)
     lines = []
     for index, (name, text) in enumerate(TEXTS.items()):
-        features = data.source.load(index)
-        durations = torch.full((len(text),), features.mel.size(1) // len(text))
-        durations[0] += features.mel.size(1) - durations.sum()
-        save_tensor(tmp_path / f"mels/{name}.pt", features.mel)
+        mel, _ = data.mel_and_pitch(index)
+        durations = torch.full((len(text),), mel.size(1) // len(text))
+        durations[0] += mel.size(1) - durations.sum()
+        save_tensor(tmp_path / f"mels/{name}.pt", mel)
         save_tensor(tmp_path / f"durations/{name}.pt", durations)
         save_tensor(tmp_path / f"pitch_char/{name}.pt", torch.full((len(text),), 0.5))
         lines.append(f"mels/{name}.pt|durations/{name}.pt|pitch_char/{name}.pt|{text}\n")

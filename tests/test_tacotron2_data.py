@@ -12,8 +12,9 @@ from tiny_tacotron2 import group, make_wavs
 from common.audio.mel import MelExtractor
 from common.audio.wav import load_wav
 from common.config import AudioConfig, TextConfig, to_plain
+from common.data.text_mel import TextMelUtterance
 from common.errors import InputError
-from tacotron2.data_function import Tacotron2Dataset, Tacotron2Utterance
+from tacotron2.data_function import Tacotron2Dataset
 
 TEXT = TextConfig(cleaners=("english_cleaners",))
 
@@ -37,8 +38,7 @@ def mels(tmp_path: Path) -> Path:
 def test_a_batch_holds_what_the_published_collation_gives(goldens: Path):
     tensors = load_file(goldens / "tacotron2" / "tacotron2_collate.safetensors")
     items = [
-        Tacotron2Utterance(f"u{index}", tensors[f"item.{index}.text"], tensors[f"item.{index}.mel"])
-        for index in range(4)
+        TextMelUtterance(f"u{index}", tensors[f"item.{index}.text"], tensors[f"item.{index}.mel"]) for index in range(4)
     ]
     batch, expected = Tacotron2Dataset.collate(items), group(tensors, "output")
     order = torch.argsort(batch.token_lengths, descending=True)  # the original sorts by the text's length

@@ -11,8 +11,9 @@ from tiny_tacotron2 import TINY, group, one_of, published, tiny_batch, tiny_netw
 from torch import Tensor, nn
 from toy import toy_engine
 
+from common.data.text_mel import TextMelUtterance
 from common.training.optim import build_optimizer
-from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset, Tacotron2Utterance
+from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset
 from tacotron2.loss_function import FORMED, Tacotron2Objective, sums_of_errors
 from tacotron2.model import Tacotron2, TrainingOutput
 
@@ -144,7 +145,7 @@ def _train(cut: tuple[int, ...], *, frozen: bool, n_steps: int = 2, guide: float
 
 
 def _joined(rows: list[Tacotron2Batch]) -> Tacotron2Batch:
-    items = [Tacotron2Utterance(row.names[0], row.tokens[0], row.mels[0]) for row in rows]
+    items = [TextMelUtterance(row.names[0], row.tokens[0], row.mels[0]) for row in rows]
     return Tacotron2Dataset.collate(items)
 
 

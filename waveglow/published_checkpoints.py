@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from common.checkpoints.checkpoint import Checkpoint
-from common.checkpoints.layout import optimizer_by_name, without_prefix
+from common.checkpoints.layout import training_state, without_prefix
 from common.config import AudioConfig
 from common.nn.weight_norm import split_weights
 from waveglow.model import UPSAMPLING_FRAMES
@@ -33,6 +33,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
         return None
     state = {key: value.float() for key, value in given.items() if not key.startswith(_REPEATED)}
     state = split_weights(_with_separate_conditioning(state), is_normed=lambda key: bool(_NORMED.fullmatch(key)))
+    resumable = training and "epoch" in payload and list(given) == list(state)
     n_mels, _, kernel_size = state["upsample.weight"].shape
     return Checkpoint(
         model="WaveGlow",
@@ -40,7 +41,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
         audio=AudioConfig(n_mels=n_mels, hop_length=kernel_size // UPSAMPLING_FRAMES),
         text=None,
         networks={"waveglow": state},
-        training=_training_state(payload, list(given)) if training and list(given) == list(state) else None,
+        training=training_state(payload, "waveglow", given, first_epoch=0, needs="state") if resumable else None,
         assumed=_UNRECORDED,
     )
 
@@ -84,20 +85,3 @@ def _with_separate_conditioning(state: State) -> State:
         for index, rows in enumerate(value.split(n_rows)):
             separate[f"{prefix}.cond_layers.{index}.{kind}"] = rows
     return separate
-
-
-def _training_state(payload: dict[str, Any], names: list[str]) -> dict[str, Any] | None:
-    """Epoch, optimizer and loss scale; the original numbers epochs from 0, and updates by the optimizer alone."""
-    optimizer = payload.get("optimizer")
-    if "epoch" not in payload or not optimizer or not optimizer["state"]:
-        return None
-    saved = optimizer_by_name(optimizer, [f"waveglow.{name}" for name in names])
-    state = {
-        "epoch": payload["epoch"] + 1,
-        "iteration": int(next(iter(saved["states"].values()))["step"]),
-        "optimizers": {"waveglow": saved},
-    }
-    if payload.get("scaler"):
-        scale, finite = float(payload["scaler"]["scale"]), int(payload["scaler"]["_growth_tracker"])
-        state["scaler"] = {"scales": {"waveglow": scale}, "finite_since": {"waveglow": finite}}
-    return state

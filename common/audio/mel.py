@@ -12,16 +12,16 @@ from torch import Tensor, nn
 from common.config import AudioConfig
 from common.errors import AudioError, InputError
 
-FLOOR = 1e-5  # smallest mel magnitude; its logarithm, -11.51, is the value of digital silence
+MAGNITUDE_FLOOR = 1e-5  # smallest mel magnitude; its logarithm, -11.51, is the value of digital silence
 ALIGNED_EPSILON = 1e-9  # added under the root of the aligned framing, as HiFi-GAN's mels have it
-CENTERED_FLOOR = 1e-30  # keeps the root's gradient finite; far below FLOOR, so no value changes
+CENTERED_FLOOR = 1e-30  # keeps the root's gradient finite; far below MAGNITUDE_FLOOR, so no value changes
 
 Count = TypeVar("Count", int, Tensor)
 
 
 def compress(magnitude: Tensor) -> Tensor:
     """Dynamic range compression, ln(max(x, 1e-5)), any shape."""
-    return torch.log(torch.clamp(magnitude, min=FLOOR))
+    return torch.log(torch.clamp(magnitude, min=MAGNITUDE_FLOOR))
 
 
 def decompress(log_magnitude: Tensor) -> Tensor:

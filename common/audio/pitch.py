@@ -11,9 +11,9 @@ from common.audio.pitch_statistics import PitchStatistics
 from common.config import AudioConfig
 from common.errors import AudioError, InputError, at
 
-FLOOR = 75.0  # Hz
-CEILING = 600.0  # Hz
-SHORTEST = 3.0 / FLOOR  # s, the analysis window: three periods of the lowest pitch
+PITCH_FLOOR = 75.0  # Hz
+PITCH_CEILING = 600.0  # Hz
+SHORTEST = 3.0 / PITCH_FLOOR  # s, the analysis window: three periods of the lowest pitch
 METHODS = ("praat", "pyin")
 PYIN_FLOOR = float(librosa.note_to_hz("C2"))  # Hz
 PYIN_CEILING = float(librosa.note_to_hz("C7"))  # Hz
@@ -45,7 +45,7 @@ def estimate_pitch(wave: np.ndarray, config: AudioConfig, *, n_frames: int, wher
         raise AudioError(f"a clip of {sound.duration:.3f} s: too short, {wanted}{at(where)}")
     time_step = sound.duration / (n_frames + 3)
     try:
-        track = sound.to_pitch(time_step=time_step, pitch_floor=FLOOR, pitch_ceiling=CEILING)
+        track = sound.to_pitch(time_step=time_step, pitch_floor=PITCH_FLOOR, pitch_ceiling=PITCH_CEILING)
     except parselmouth.PraatError as error:
         raise AudioError(f"Praat finds no pitch: {str(error).splitlines()[0]}{at(where)}") from error
     values = track.selected_array["frequency"].astype(np.float64)

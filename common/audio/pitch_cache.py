@@ -9,7 +9,7 @@ import parselmouth
 import torch
 from torch import Tensor
 
-from common.audio.pitch import CEILING, FLOOR, METHODS, PYIN_CEILING, PYIN_FLOOR, pitch_by
+from common.audio.pitch import METHODS, PITCH_CEILING, PITCH_FLOOR, PYIN_CEILING, PYIN_FLOOR, pitch_by
 from common.config import AudioConfig
 from common.errors import InputError, check_choice
 from common.files import load_tensor, save_tensor
@@ -56,7 +56,7 @@ class PitchCache:
 
 def pitch_settings(audio: AudioConfig, method: str) -> dict[str, object]:
     """All that decides the pitch of given samples, as plain types."""
-    floor, ceiling = (FLOOR, CEILING) if method == "praat" else (PYIN_FLOOR, PYIN_CEILING)
+    floor, ceiling = (PITCH_FLOOR, PITCH_CEILING) if method == "praat" else (PYIN_FLOOR, PYIN_CEILING)
     library = parselmouth.PRAAT_VERSION if method == "praat" else version("librosa")
     frames = {name: getattr(audio, name) for name in ("sampling_rate", "filter_length", "hop_length", "framing")}
     return frames | {"method": method, "version": library, "floor": floor, "ceiling": ceiling}

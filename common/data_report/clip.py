@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from common.audio.pitch import CEILING, FLOOR, SHORTEST, PitchMoments, estimate_pitch, moments
+from common.audio.pitch import PITCH_CEILING, PITCH_FLOOR, SHORTEST, PitchMoments, estimate_pitch, moments
 from common.audio.wav import open_wav
 from common.config import AudioConfig, TextConfig
 from common.errors import AudioError, InputError
@@ -21,7 +21,8 @@ from common.extraction.features import ExtractionPlan, Utterance, text_front_end
 BLOCK_SECONDS = 60  # s of a recording that are in memory at a time
 FRAME_SECONDS = 0.01  # s over which a level is taken
 PITCH_RATE = 50  # values of pitch a second
-PITCH_EDGES = FLOOR * 2.0 ** np.linspace(0, math.log2(CEILING / FLOOR), 73)  # Hz, half a semitone apart
+# Hz, half a semitone apart
+PITCH_EDGES = PITCH_FLOOR * 2.0 ** np.linspace(0, math.log2(PITCH_CEILING / PITCH_FLOOR), 73)
 SILENCE_BELOW = 40.0  # dB: what is that far below the speech is silence in any recording
 NOISE_MARGIN = 10.0  # dB above the noise at most, where a noisy recording has its silence
 LEAST_CONTRAST = 20.0  # dB between speech and silence at least: quieter sounds of speech are no silence

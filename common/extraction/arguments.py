@@ -18,6 +18,7 @@ from common.cli import (
     option_of,
     positive_float,
     positive_int,
+    values_of,
 )
 from common.config import AudioConfig, TextConfig, differences
 from common.errors import InputError, OptionError
@@ -242,17 +243,13 @@ def plan_from_args(args: argparse.Namespace, teacher: LoadedCheckpoint | None) -
         assert teacher.checkpoint.text is not None
         identity = Teacher(teacher.spec.name, sha256(teacher.path), teacher.checkpoint.text, args.unknown_symbols)
     return ExtractionPlan(
-        dataset_path=args.dataset_path,
+        **values_of(args, ExtractionPlan),
         audio=audio_from_args(args, teacher),
         mels=args.extract_mels,
         pitch=kinds,
         frame_pitch=args.extract_pitch,
-        pitch_method=args.pitch_method,
         durations_from=durations_from,
         symbols_are_characters=args.input_type == "char",
-        trim_silence=args.trim_silence,
-        max_wav_value=args.max_wav_value,
-        resume=args.resume,
         attentions=args.extract_attentions,
         mels_teacher=args.extract_mels_teacher,
         teacher=identity,
@@ -296,7 +293,6 @@ def parse_teacher_forcing_args(argv: Sequence[str] | None) -> argparse.Namespace
 
 def teacher_forcing_from_args(args: argparse.Namespace) -> TeacherForcing:
     """What the options of ``extract_mels.py --checkpoint`` ask for."""
-    same = ("dataset_path", "output", "resume", "batch_size", "unknown_symbols")
     num_workers = 4 * args.cuda if args.num_workers is None else args.num_workers
-    options = {name: getattr(args, name) for name in same}
-    return TeacherForcing(**options, filelists=tuple(args.filelist), num_workers=num_workers)
+    options = values_of(args, TeacherForcing) | {"num_workers": num_workers}
+    return TeacherForcing(**options, filelists=tuple(args.filelist))

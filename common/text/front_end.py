@@ -4,8 +4,9 @@ import re
 import sys
 from collections import Counter
 from functools import lru_cache, partial
+from typing import Any
 
-from common.config import TextConfig
+from common.config import AudioConfig, TextConfig
 from common.errors import InputError, at, check_choice
 from common.text.arpabet import Pronouncer, RandomNumbers
 from common.text.cleaners import PUBLISHED_CLEANERS, collapse_spaces, get_cleaner
@@ -169,6 +170,17 @@ class TextFrontEnd:
             return " ".join(symbols)
         text = "".join(f"{{{symbol[1:]}}}" if len(symbol) > 1 else symbol for symbol in symbols)
         return text.replace("}{", " ")
+
+
+def check_model(config: Any, audio: AudioConfig, text: TextConfig | None) -> None:
+    """Refuse by InputError a text-to-mel model's config of other mel channels or symbols.
+
+    ``text`` None leaves the number of symbols unchecked, and so do phonological features.
+    """
+    if config.n_mel_channels != audio.n_mels:
+        raise InputError(f"the model makes {config.n_mel_channels} mel channels, the audio has {audio.n_mels}")
+    if text is not None and text.input_type != "pf" and config.n_symbols != (n := TextFrontEnd(text).n_symbols):
+        raise InputError(f"the model reads {config.n_symbols} symbols, symbol set {text.symbol_set} has {n}")
 
 
 def _quote(text: str) -> str:

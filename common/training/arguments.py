@@ -13,6 +13,7 @@ from common.cli import (
     positive_float,
     positive_int,
     positive_or_inf,
+    values_of,
 )
 from common.registry import ModelSpec
 from common.training.optim import OPTIMIZERS
@@ -82,17 +83,8 @@ def _add_optimization_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_options_from_args(args: argparse.Namespace) -> RunOptions:
     """How long a run lasts, how it is cut into batches, and what it leaves behind."""
-    return RunOptions(
-        output=args.output,
-        epochs=args.epochs,
-        batch_size=args.batch_size,
-        accumulation=args.gradient_accumulation_steps,
-        seed=args.seed,
-        num_workers=4 * args.cuda if args.num_workers is None else args.num_workers,
-        epochs_per_checkpoint=args.epochs_per_checkpoint,
-        steps_per_checkpoint=args.steps_per_checkpoint,
-        validation_interval=args.validation_interval,
-        samples_interval=args.samples_interval,
-        milestones=tuple(args.keep_milestones) if args.keep_milestones else None,
-        epochs_this_job=args.epochs_this_job,
-    )
+    values = values_of(args, RunOptions)
+    if args.num_workers is None:
+        values["num_workers"] = 4 * args.cuda
+    milestones = tuple(args.keep_milestones) if args.keep_milestones else None
+    return RunOptions(**values, accumulation=args.gradient_accumulation_steps, milestones=milestones)

@@ -1,0 +1,115 @@
+"""What text-to-mel models train on: transcripts with recordings or stored mels, and batches of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from common.audio.mel import MelExtractor
+from common.audio.wav import load_wav
+from common.config import AudioConfig, TextConfig
+from common.data.batch import Batch
+from common.data.features import check_stored, load_mel, mel_size, recorded_samples
+from common.data.filelist import FilelistEntry
+from common.data.transcripts import Transcripts
+
+
+@dataclass(frozen=True)
+class TextMelUtterance:
+    """One utterance, checked."""
+
+    name: str  # "wavs/a.wav (train.txt:7)"
+    tokens: Tensor  # (L,) int64
+    mel: Tensor  # (n_mels, F) float32
+
+
+@dataclass(frozen=True)
+class TextMelBatch(Batch):
+    """Utterances padded to the longest of them; everything after an utterance's length is zero."""
+
+    tokens: Tensor  # (B, L) int64 symbol ids, or (B, L, n_features) float32
+    token_lengths: Tensor  # (B,) int64
+    mels: Tensor  # (B, n_mels, F) float32
+    mel_lengths: Tensor  # (B,) int64
+
+    @property
+    def n_frames(self) -> Tensor:
+        return self.mel_lengths.sum()
+
+
+def collated(items: Sequence[TextMelUtterance]) -> dict[str, Any]:
+    """The fields of a `TextMelBatch` of ``items``, in their order."""
+    return {
+        "names": tuple(item.name for item in items),
+        "tokens": pad_sequence([item.tokens for item in items], batch_first=True),
+        "token_lengths": torch.tensor([len(item.tokens) for item in items]),
+        "mels": pad_sequence([item.mel.t() for item in items], batch_first=True).transpose(1, 2).contiguous(),
+        "mel_lengths": torch.tensor([item.mel.size(1) for item in items]),
+    }
+
+
+class TextMelDataset:
+    """Base of text-to-mel models' datasets: a list with a column ``text``, and ``mel`` (as extract_mels.py writes
+    them) or ``wav``, whose mels are computed each time. A subclass makes utterances (`utterance`) and batches.
+
+    Raises:
+        InputError: a file is missing, a transcript cannot be encoded or is empty, a recording does not fit ``audio``
+            or is too short, or the mels were made with other audio settings.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        entries: Sequence[FilelistEntry],
+        *,
+        audio: AudioConfig,
+        text: TextConfig,
+        unknown_symbols: str = "error",
+        seed: int = 0,
+    ) -> None:
+        self.folder = folder
+        self.entries = entries
+        self.extractor = MelExtractor(audio)
+        self.recorded = "wav" in entries[0].fields
+        if self.recorded:
+            n_samples = [recorded_samples(folder, entry, self.extractor) for entry in entries]
+            self.lengths = [int(self.extractor.n_frames(n)) for n in n_samples]
+        else:
+            self.lengths = [mel_size(folder, entry) for entry in entries]  # bytes
+            check_stored(folder, entries, column="mel", audio=audio)
+        self.transcripts = Transcripts(entries, text, unknown_symbols=unknown_symbols, seed=seed)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __getitem__(self, index: int) -> Any:
+        """Load one utterance; raises InputError where files are broken or do not fit each other or the text."""
+        return self.utterance(index, torch.tensor(self.transcripts[index]))
+
+    def draw(self, index: int, *, epoch: int) -> Any:
+        """The utterance in an epoch of training, in which words may be random phones (``TextConfig.p_arpabet``)."""
+        return self.utterance(index, torch.tensor(self.transcripts.draw(index, epoch=epoch)))
+
+    def utterance(self, index: int, tokens: Tensor) -> Any:
+        """The utterance with ``tokens`` (L,)."""
+        raise NotImplementedError
+
+    def name(self, index: int) -> str:
+        """An utterance's name in messages, ``wavs/a.wav (train.txt:7)``."""
+        entry = self.entries[index]
+        return f"{next(iter(entry.fields.values()))} ({entry.where})"
+
+    def load_wave(self, index: int) -> Tensor:
+        """The samples (T,) of a recording."""
+        entry, rate = self.entries[index], self.extractor.config.sampling_rate
+        return load_wav(self.folder / entry.fields["wav"], sampling_rate=rate, where=entry.where)
+
+    def load_mel(self, index: int, wave: Tensor | None = None) -> Tensor:
+        """The mel (n_mels, F), computed of ``wave`` if that is read already; raises InputError."""
+        if not self.recorded:
+            return load_mel(self.folder, self.entries[index], n_mels=self.extractor.config.n_mels)
+        return self.extractor((self.load_wave(index) if wave is None else wave).unsqueeze(0))[0]
