@@ -6,12 +6,13 @@ import sys
 from collections.abc import Sequence
 
 from common import distributed
-from common.audio.pitch_statistics import read_pitch_statistics
-from common.checkpoints.loading import LoadedCheckpoint, load_for_inference, open_checkpoint
+from common.audio import read_pitch_statistics
+from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint
 from common.cli import ArgumentParser, precision_from_args, run
 from common.config import AudioConfig
 from common.data_report.arguments import add_report_arguments, check_report_options, limits_from_args, text_from_args
 from common.distributed import Ranks
+from common.extraction import FailedElsewhereError, TeacherModel, extract_corpus, make_teacher_forced_mels
 from common.extraction.arguments import (
     audio_from_args,
     check_dataset,
@@ -23,13 +24,10 @@ from common.extraction.arguments import (
     teacher_forcing_from_args,
     wants_teacher_forcing,
 )
-from common.extraction.corpus import FailedElsewhereError, extract_corpus
 from common.extraction.summary import table, teacher_forced_table
-from common.extraction.teacher import TeacherModel
-from common.extraction.teacher_forcing import make_teacher_forced_mels
 from common.registry import GeneratorSpec
+from common.synthesis import check_ema
 from common.synthesis.arguments import with_text_options
-from common.synthesis.voice import check_ema
 
 INTERRUPTED = 130  # exit status, as a shell gives it to a command ended by Ctrl-C
 

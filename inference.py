@@ -5,13 +5,35 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from common.checkpoints.loading import LoadedCheckpoint, open_checkpoint
+from common.checkpoints import LoadedCheckpoint, open_checkpoint
 from common.cli import ArgumentParser, precision_from_args, run
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.logger import Logger
 from common.precision import Precision
 from common.recognition.arguments import chosen_recognizer, recognize
+from common.synthesis import (
+    AudioContract,
+    BatchTimes,
+    Controls,
+    CudaGraphRecorder,
+    GriffinLimVocoder,
+    Measurements,
+    OutputFolder,
+    SynthesisInput,
+    Synthesizer,
+    Vocoder,
+    Voice,
+    accelerated,
+    check_ema,
+    contract_of,
+    load_mels_or_recordings,
+    load_vocoder,
+    load_voice,
+    plan_batches,
+    read_phrases,
+    speak_all,
+)
 from common.synthesis.arguments import (
     add_inference_arguments,
     check_options,
@@ -20,15 +42,6 @@ from common.synthesis.arguments import (
     parse_model_options,
     with_text_options,
 )
-from common.synthesis.compile import accelerated
-from common.synthesis.controls import Controls
-from common.synthesis.copy_synthesis import load_mels_or_recordings
-from common.synthesis.cuda_graphs import CudaGraphRecorder
-from common.synthesis.measurements import BatchTimes, Measurements
-from common.synthesis.phrases import read_phrases
-from common.synthesis.synthesizer import OutputFolder, SynthesisInput, Synthesizer, plan_batches, speak_all
-from common.synthesis.vocoder import AudioContract, GriffinLimVocoder, Vocoder
-from common.synthesis.voice import Voice, check_ema, contract_of, load_vocoder, load_voice
 from models import available_models, get_model
 
 

@@ -9,18 +9,15 @@ from typing import Any
 import torch
 
 from common import distributed
-from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, load_last_checkpoint, saved_checkpoints
-from common.checkpoints.loading import load_weights
+from common.checkpoints import Checkpoint, load_checkpoint, load_last_checkpoint, load_weights, saved_checkpoints
 from common.cli import ArgumentParser, precision_from_args, run
 from common.config import differences, from_plain, to_plain
 from common.distributed import Ranks
 from common.errors import CheckpointError, OptionError
 from common.logger import Logger
 from common.progress import print_line
+from common.training import EngineOptions, Networks, Trainer, build_engine
 from common.training.arguments import build_training_parser, run_options_from_args
-from common.training.engine import EngineOptions, build_engine
-from common.training.objective import Networks
-from common.training.trainer import Trainer
 from models import ModelSpec, available_models, get_model
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from common.nn.layers import mask_from_lengths
+from common.nn import mask_from_lengths
 
 
 @torch.compiler.disable

@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from common.audio import PitchStatistics, read_pitch_statistics
 from common.audio.arguments import audio_config_from_args, features_config
 from common.audio.pitch import METHODS
-from common.audio.pitch_statistics import PitchStatistics, read_pitch_statistics
 from common.cli import (
     ArgumentParser,
     add_fields,
@@ -20,13 +20,12 @@ from common.cli import (
     values_of,
 )
 from common.config import AudioConfig, TextConfig
-from common.data.filelist import FilelistEntry
+from common.data import FilelistEntry
 from common.errors import InputError, OptionError
-from common.synthesis.controls import Controls
+from common.synthesis import Controls
+from common.text import TextFrontEnd
 from common.text.arguments import add_text_arguments, options_of_text, text_config_from_args
-from common.text.front_end import TextFrontEnd
-from common.training.optim import Optimization, inverse_sqrt_schedule
-from common.training.settings import Recipe, TrainingSetup
+from common.training import Optimization, Recipe, TrainingSetup, inverse_sqrt_schedule
 from fastpitch.data_function import PITCH_CACHE
 from fastpitch.fine_tuning import check_audio, read_voice
 from fastpitch.model import FastPitch, ModelConfig

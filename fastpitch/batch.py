@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from common.data.text_mel import TextMelBatch
+from common.data import TextMelBatch
 
 
 @dataclass(frozen=True)

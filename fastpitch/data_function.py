@@ -9,11 +9,17 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from common.audio.pitch_cache import PitchCache
+from common.audio import PitchCache
 from common.config import AudioConfig, TextConfig
-from common.data.features import check_stored, load_feature, shape_error
-from common.data.filelist import FilelistEntry
-from common.data.text_mel import TextMelDataset, TextMelUtterance, collated
+from common.data import (
+    FilelistEntry,
+    TextMelDataset,
+    TextMelUtterance,
+    check_stored,
+    collated,
+    load_feature,
+    shape_error,
+)
 from common.distributed import Gather, Ranks
 from common.errors import InputError
 from fastpitch.batch import FastPitchBatch

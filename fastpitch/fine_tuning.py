@@ -7,12 +7,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from common.audio.pitch_statistics import read_pitch_statistics
-from common.checkpoints.checkpoint import load_checkpoint
-from common.checkpoints.loading import load_weights
+from common.audio import read_pitch_statistics
+from common.checkpoints import load_checkpoint, load_weights
 from common.config import AudioConfig, TextConfig, differences, from_plain
 from common.errors import CheckpointError, InputError
-from common.text.front_end import TextFrontEnd
+from common.text import TextFrontEnd
 from fastpitch.model import FastPitch, ModelConfig
 from fastpitch.options import InitialVoice, TrainingOptions
 from fastpitch.training_list import shown

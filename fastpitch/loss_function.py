@@ -6,9 +6,8 @@ import torch
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.nn.alignment_metrics import diagonality, unattended_tokens
-from common.nn.layers import mask_from_lengths
-from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
+from common.nn import diagonality, mask_from_lengths, unattended_tokens
+from common.training import Example, LogStyle, Networks, Objective, Phase, Term
 from fastpitch.aligner import binarization_sum, forward_sum_losses
 from fastpitch.batch import FastPitchBatch
 from fastpitch.model import FastPitch, FastPitchOutput

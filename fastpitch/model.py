@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from common.audio.pitch_statistics import PitchStatistics
+from common.audio import PitchStatistics
 from common.cli import check_architecture
 from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OptionError
-from common.nn.layers import mask_from_lengths
-from common.synthesis.controls import Controls, MelOutput
-from common.text.front_end import check_model
+from common.nn import mask_from_lengths
+from common.synthesis import Controls, MelOutput
+from common.text import check_model
 from fastpitch.aligner import Alignment, ConvAttention
 from fastpitch.batch import FastPitchBatch
 from fastpitch.prosody import (

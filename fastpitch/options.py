@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints import Checkpoint
 from common.config import TextConfig
-from common.data.filelist import FilelistEntry
+from common.data import FilelistEntry
 from fastpitch.model import ModelConfig
 
 

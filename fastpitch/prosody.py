@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.nn.layers import ConvReLUNorm
+from common.nn import ConvReLUNorm
 
 
 class TemporalPredictor(nn.Module):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from common.errors import InputError, OptionError
-from common.nn.layers import mask_from_lengths
+from common.nn import mask_from_lengths
 
 
 def pitch_transform_custom(pitch: Tensor, pitch_lens: Tensor) -> Tensor:

@@ -5,11 +5,10 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoints.checkpoint import Checkpoint
-from common.checkpoints.layout import training_state, without_prefix
+from common.checkpoints import Checkpoint, training_state, without_prefix
 from common.config import AudioConfig, TextConfig
 from common.errors import CheckpointError
-from common.text.symbols import CHARACTER_SETS, get_symbol_table
+from common.text import CHARACTER_SETS, get_symbol_table
 
 _BUFFERS = ("pitch_mean", "pitch_std", "pos_emb.inv_freq")  # by the end of their keys
 _AUDIO_FIELDS = ("sampling_rate", "filter_length", "hop_length", "win_length", "mel_fmin", "mel_fmax")

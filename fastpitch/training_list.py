@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from common.data.filelist import FilelistEntry, first_fields, read_filelist
+from common.data import FilelistEntry, first_fields, read_filelist
 from common.errors import InputError
 
 WITH_DURATIONS = ("mel", "durations", "pitch", "text")

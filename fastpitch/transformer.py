@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.nn.layers import Dropout
+from common.nn import Dropout
 from fastpitch.packed import Packing
 
 

@@ -12,8 +12,7 @@ from common.audio.arguments import audio_config_from_args, features_config
 from common.cli import ArgumentParser, option_of, positive_float, positive_int
 from common.config import AudioConfig, audio_preset
 from common.errors import InputError, OptionError
-from common.training.optim import Optimization, exponential_schedule
-from common.training.settings import Recipe, TrainingSetup
+from common.training import Optimization, Recipe, TrainingSetup, exponential_schedule
 from hifigan.config import PRESETS, ModelConfig, value_text
 from hifigan.json_config import ADAM_BETAS, fraction, read_json_config
 

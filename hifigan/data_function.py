@@ -8,12 +8,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from common.audio.mel import MAGNITUDE_FLOOR, MelExtractor, compress
+from common.audio import MAGNITUDE_FLOOR, MelExtractor, compress
 from common.config import AudioConfig
-from common.data.batch import Batch
-from common.data.features import check_made_with
-from common.data.filelist import FilelistEntry
-from common.data.recordings import RecordingDataset
+from common.data import Batch, FilelistEntry, RecordingDataset, check_made_with
 from common.errors import InputError
 from common.files import load_tensor
 from hifigan.arg_parser import TrainingOptions

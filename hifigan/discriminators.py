@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.nn.weight_norm import SpectralNormConv1d, WeightNormConv1d, WeightNormConv2d
+from common.nn import SpectralNormConv1d, WeightNormConv1d, WeightNormConv2d
 from hifigan.config import SCALE_KERNEL_SIZES
 
 _SLOPE = 0.1  # of leaky ReLU

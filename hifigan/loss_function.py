@@ -5,11 +5,11 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from common.audio.mel import MelExtractor
+from common.audio import MelExtractor
 from common.config import AudioConfig
-from common.data.recordings import input_mel_extractor
-from common.nn.layers import mask_from_lengths
-from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
+from common.data import input_mel_extractor
+from common.nn import mask_from_lengths
+from common.training import Example, LogStyle, Networks, Objective, Phase, Term
 from hifigan.arg_parser import TrainingOptions
 from hifigan.data_function import HifiganBatch
 from hifigan.discriminators import MultiScaleDiscriminator

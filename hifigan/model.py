@@ -8,8 +8,7 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
-from common.nn.layers import mask_from_lengths
-from common.nn.weight_norm import WeightNormConv1d, WeightNormConvTranspose1d, fold_weight_norm
+from common.nn import WeightNormConv1d, WeightNormConvTranspose1d, fold_weight_norm, mask_from_lengths
 from hifigan.arg_parser import TrainingOptions
 from hifigan.config import PRESETS, ModelConfig, option_with_value
 from hifigan.discriminators import MultiPeriodDiscriminator, MultiScaleDiscriminator

@@ -8,12 +8,11 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoints.checkpoint import Checkpoint, read_payload
-from common.checkpoints.layout import optimizer_by_name, without_prefix
+from common.checkpoints import Checkpoint, optimizer_by_name, read_payload, without_prefix
 from common.config import AudioConfig
 from common.errors import CheckpointError, InputError
 from common.files import read_json
-from common.nn.weight_norm import split_weights
+from common.nn import split_weights
 from hifigan.json_config import AUDIO_KEYS
 
 State = dict[str, Tensor]

@@ -8,8 +8,7 @@ from pathlib import Path
 from common.cli import ArgumentParser, non_negative_float, non_negative_int, option_of, positive_float
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
-from common.training.optim import Optimization
-from common.training.settings import Recipe, TrainingSetup
+from common.training import Optimization, Recipe, TrainingSetup
 from jasper.config import DatasetSettings, JasperSettings, ModelConfig
 from jasper.schedule import LR_POLICIES, jasper_schedule
 from jasper.yaml_config import load_config

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from common.config import AudioConfig, TextConfig
-from common.data.batch import Batch
+from common.data import Batch
 from common.errors import InputError
 from jasper.arg_parser import TrainingOptions
 from jasper.augmentation import Augmentation

@@ -7,8 +7,8 @@ import torch.nn.functional as F
 from librosa.filters import mel as mel_filters  # not on first use: worker processes share early imports
 from torch import Tensor, nn
 
-from common.audio.mel import full_precision_products
-from common.nn.layers import mask_from_lengths
+from common.audio import full_precision_products
+from common.nn import mask_from_lengths
 from jasper.config import FeatureConfig
 
 FLOOR = 1e-20  # added to the power before its logarithm

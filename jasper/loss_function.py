@@ -7,8 +7,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.recognition.error_rates import error_counts
-from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
+from common.recognition import error_counts
+from common.training import Example, LogStyle, Networks, Objective, Phase, Term
 from jasper.arg_parser import TrainingOptions
 from jasper.augmentation import Augmentation
 from jasper.data_function import JasperBatch

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from common.audio.wav import check_wav
-from common.data.filelist import check_path, read_filelist
+from common.audio import check_wav
+from common.data import check_path, read_filelist
 from common.errors import AudioError, InputError
 from common.files import read_json
 from common.progress import print_line

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig, differences
 from common.errors import OptionError
-from common.nn.layers import Dropout, mask_from_lengths
+from common.nn import Dropout, mask_from_lengths
 from jasper.config import BlockConfig, ModelConfig
 from jasper.features import FeatureExtractor
 from jasper.text import Labels, normalize_transcript

@@ -7,8 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoints.checkpoint import Checkpoint
-from common.checkpoints.layout import as_float32, training_state, without_prefix
+from common.checkpoints import Checkpoint, as_float32, training_state, without_prefix
 from common.config import AudioConfig
 from common.errors import CheckpointError
 from jasper.config import LABELS

@@ -1,6 +1,6 @@
 """How Jasper's learning rate rises, stays and falls."""
 
-from common.training.optim import EpochPolicy, Schedule
+from common.training import EpochPolicy, Schedule
 
 LR_POLICIES = ("exponential", "polynomial", "legacy")
 

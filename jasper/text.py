@@ -8,7 +8,7 @@ from typing import Any
 
 from unidecode import unidecode
 
-from common.text.cleaners import collapse_spaces
+from common.text import collapse_spaces
 from common.text.normalization.published.abbreviations import ABBREVIATIONS
 
 # In the original's own table; Unidecode gives the same for the rest of it.

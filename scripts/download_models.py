@@ -18,7 +18,7 @@ import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
-from common.checkpoints.checkpoint import Checkpoint, load_checkpoint
+from common.checkpoints import Checkpoint, load_checkpoint
 from common.cli import ArgumentParser, run
 from common.errors import CheckpointError, InputError, OptionError
 from common.registry import available_models, get_model

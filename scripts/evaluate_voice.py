@@ -13,11 +13,9 @@ from common.cli import precision_from_args, run
 from common.evaluation.arguments import build_parser, facts_and_settings, open_models
 from common.evaluation.evaluator import Evaluator, run_evaluation
 from common.evaluation.items import read_items
-from common.recognition.recognizer import load_recognizer
+from common.recognition import load_recognizer
+from common.synthesis import GriffinLimVocoder, Synthesizer, Vocoder, load_vocoder, load_voice
 from common.synthesis.arguments import parse_model_options
-from common.synthesis.synthesizer import Synthesizer
-from common.synthesis.vocoder import GriffinLimVocoder, Vocoder
-from common.synthesis.voice import load_vocoder, load_voice
 
 
 def main(argv: Sequence[str] | None = None) -> int:

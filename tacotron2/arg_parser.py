@@ -11,11 +11,10 @@ from common.audio.arguments import audio_config_from_args, features_config
 from common.cli import add_fields, non_negative_float, non_negative_int, positive_float, positive_int, values_of
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
-from common.synthesis.controls import Controls
+from common.synthesis import Controls
+from common.text import TextFrontEnd
 from common.text.arguments import add_text_arguments, text_config_from_args
-from common.text.front_end import TextFrontEnd
-from common.training.optim import Optimization, Schedule
-from common.training.settings import Recipe, TrainingSetup
+from common.training import Optimization, Recipe, Schedule, TrainingSetup
 from tacotron2.config import ModelConfig
 
 RECIPE = Recipe(

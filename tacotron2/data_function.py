@@ -8,8 +8,15 @@ import torch
 from torch import Tensor
 
 from common.config import AudioConfig, TextConfig
-from common.data.filelist import FilelistEntry, first_fields, read_filelist
-from common.data.text_mel import TextMelBatch, TextMelDataset, TextMelUtterance, collated
+from common.data import (
+    FilelistEntry,
+    TextMelBatch,
+    TextMelDataset,
+    TextMelUtterance,
+    collated,
+    first_fields,
+    read_filelist,
+)
 from common.errors import InputError
 from tacotron2.arg_parser import TrainingOptions
 

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.synthesis.cuda_graphs import CudaGraphRecorder
+from common.synthesis import CudaGraphRecorder
 from tacotron2.decoder import MASK_CHUNK, Decoded, Decoder
 from tacotron2.step import DecoderStep
 

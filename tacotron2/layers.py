@@ -5,7 +5,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from common.nn.layers import Dropout
+from common.nn import Dropout
 from tacotron2.config import ModelConfig
 
 _DROPOUT = 0.5  # after each convolution of encoder and postnet

@@ -7,9 +7,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.nn.alignment_metrics import diagonality, distance_from_diagonal, focus_rate
-from common.nn.layers import mask_from_lengths
-from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
+from common.nn import diagonality, distance_from_diagonal, focus_rate, mask_from_lengths
+from common.training import Example, LogStyle, Networks, Objective, Phase, Term
 from tacotron2.arg_parser import TrainingOptions
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.model import Tacotron2, TrainingOutput

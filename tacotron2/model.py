@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig
-from common.data.text_mel import TextMelUtterance
+from common.data import TextMelUtterance
 from common.errors import InputError
-from common.nn.layers import mask_from_lengths
-from common.synthesis.controls import Controls, MelOutput
-from common.text.front_end import check_model
+from common.nn import mask_from_lengths
+from common.synthesis import Controls, MelOutput
+from common.text import check_model
 from tacotron2.config import ModelConfig
 from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset
 from tacotron2.decoder import Decoder, PrenetMasks

@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 import torch
 
-from common.audio.mel import MelExtractor
-from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
+from common.audio import MelExtractor
+from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import InputError
 from common.extraction.textgrid import fit, read_alignment
-from common.text.espeak import Interval, Speaker
-from common.text.front_end import TextFrontEnd
+from common.text import Interval, Speaker, TextFrontEnd
 from fastpitch.aligner import Alignment, ConvAttention
 from fastpitch.model import ModelConfig, build_networks
 from scripts.datasets.make_corpus import SENTENCES, make_corpus, read_sentences

@@ -8,8 +8,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from common.nn.alignment_metrics import diagonality
-from common.nn.layers import mask_from_lengths
+from common.nn import diagonality, mask_from_lengths
 from fastpitch.aligner import Alignment, ConvAttention, binarization_sum, forward_sum_losses, squared_distances
 from fastpitch.prior import padded_priors
 from fastpitch.prosody import energies_of_tokens, means_over_tokens

@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.cli import ArgumentParser
 from common.config import AudioConfig, TextConfig, from_plain, to_plain
 from common.errors import InputError, OptionError
 from common.extraction.summary import options_of
+from common.text import TextFrontEnd
 from common.text.arguments import (
     add_phoneme_overrides,
     add_text_arguments,
@@ -21,7 +22,6 @@ from common.text.arguments import (
     text_config_from_args,
 )
 from common.text.arpabet import Pronouncer, load_dictionary, load_heteronyms, read_dictionary, utterance_draws
-from common.text.front_end import TextFrontEnd
 from fastpitch import published_checkpoints
 
 KINDS = {

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from common.nn.alignment_metrics import diagonality, distance_from_diagonal, focus_rate, unattended_tokens
+from common.nn import diagonality, distance_from_diagonal, focus_rate, unattended_tokens
 from common.plots import plot_alignment
 
 N_FRAMES, N_TOKENS = 60, 20

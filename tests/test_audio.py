@@ -9,7 +9,7 @@ import pytest
 import soundfile
 import torch
 
-from common.audio.wav import check_wav, load_wav, save_wav
+from common.audio import check_wav, load_wav, save_wav
 from common.errors import AudioError
 
 RATE = 22050

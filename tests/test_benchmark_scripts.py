@@ -14,7 +14,7 @@ from shell import ROOT, dry_run, n_processes, run_bash, training_options
 from sung_words import make_sung_corpus
 
 import inference
-from common.data.filelist import read_filelist
+from common.data import read_filelist
 from common.errors import InputError, OptionError
 from common.logger import Logger
 from common.recognition.arguments import parse_recognition_args

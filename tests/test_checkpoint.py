@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from common.checkpoints.checkpoint import (
+from common.checkpoints import (
     Checkpoint,
     checkpoint_path,
     is_within_epoch,

@@ -13,16 +13,14 @@ from tiny_waveglow import lively
 from torch import Tensor, nn
 
 import inference
-from common.audio.denoiser import BIAS_FRAMES, Denoiser
+from common.audio import BIAS_FRAMES, Denoiser, MelExtractor, load_wav
 from common.audio.griffin_lim import griffin_lim
-from common.audio.mel import MelExtractor
-from common.audio.wav import load_wav
-from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import InputError, OptionError
 from common.files import save_tensor, write_json
-from common.synthesis.controls import Controls
-from common.text.front_end import TextFrontEnd
+from common.synthesis import Controls
+from common.text import TextFrontEnd
 from fastpitch import model as fastpitch
 from hifigan import model as hifigan
 from tacotron2.model import Tacotron2

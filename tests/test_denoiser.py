@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from common.audio.denoiser import BIAS_FRAMES, Denoiser
+from common.audio import BIAS_FRAMES, Denoiser
 from common.config import AudioConfig, audio_preset
 from common.errors import OptionError
 from hifigan.model import Generator, ModelConfig

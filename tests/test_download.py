@@ -15,7 +15,7 @@ import pytest
 import torch
 from shell import ROOT, run_bash
 
-from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
+from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from fastpitch.model import ModelConfig

@@ -8,9 +8,9 @@ from ranks import run_ranks
 from torch import nn
 from toy import KeepingObjective, ToyObjective, toy_collate, toy_engine, toy_networks, toy_utterances
 
-from common.data.batch import Batch
+from common.data import Batch
 from common.errors import InputError
-from common.training.objective import Networks
+from common.training import Networks
 
 
 def weights(networks: Networks) -> dict[str, torch.Tensor]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from common.recognition.error_rates import ErrorCounts, error_counts
+from common.recognition import ErrorCounts, error_counts
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ import torch
 from matplotlib.figure import Figure
 from tiny_evaluation import AUDIO, Tiny, make_checkpoints, save_other_models, save_vocoder, write_recordings
 
-from common.audio.wav import load_wav
+from common.audio import load_wav
 from common.errors import AudioError, CheckpointError, InputError, OptionError
 from common.evaluation import evaluator, page
 from common.evaluation.evaluator import Evaluator

@@ -27,7 +27,7 @@ from common.evaluation.results import (
     save_results,
     table_row,
 )
-from common.recognition.error_rates import ErrorCounts, error_counts
+from common.recognition import ErrorCounts, error_counts
 
 RATE = 22050  # Hz
 

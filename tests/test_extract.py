@@ -14,12 +14,12 @@ from corpus import RATE, add_clip, features, glide, make_corpus, write_textgrid
 from safetensors.torch import load_file
 
 import extract_mels
+from common.audio import load_wav
 from common.audio.pitch import METHODS, pitch_by
-from common.audio.wav import load_wav
 from common.cli import run
 from common.config import AudioConfig, from_plain
+from common.extraction import read_lists
 from common.extraction.batches import mels_on_device
-from common.extraction.corpus import read_lists
 from common.extraction.features import ExtractionPlan, prepare
 from common.extraction.features import extract as extract_utterance
 

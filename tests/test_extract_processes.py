@@ -14,9 +14,7 @@ from corpus import features, make_corpus
 from common.config import AudioConfig
 from common.distributed import Ranks
 from common.errors import InputError
-from common.extraction.corpus import FailedElsewhereError, extract_corpus
-from common.extraction.features import ExtractionPlan
-from common.extraction.workers import WorkerPool
+from common.extraction import ExtractionPlan, FailedElsewhereError, WorkerPool, extract_corpus
 
 ROOT = Path(__file__).resolve().parents[1]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OptionError
-from common.nn.layers import mask_from_lengths
-from common.synthesis.controls import Controls, MelOutput
+from common.nn import mask_from_lengths
+from common.synthesis import Controls, MelOutput
 from fastpitch.batch import FastPitchBatch
 from fastpitch.model import FastPitch, ModelConfig, build_networks, to_torchscript
 from fastpitch.prosody_transforms import PitchTransform, pitch_transform_custom

@@ -11,8 +11,8 @@ from test_fastpitch import LJSPEECH, SMALL, _shifts_padding_too, assert_close, a
 from torch import Tensor
 
 from common.errors import InputError
-from common.nn.layers import mask_from_lengths
-from common.synthesis.controls import Controls
+from common.nn import mask_from_lengths
+from common.synthesis import Controls
 from fastpitch.aligner import binarization_sum, forward_sum_losses
 from fastpitch.batch import FastPitchBatch
 from fastpitch.model import FastPitch, FastPitchOutput, ModelConfig, to_torchscript

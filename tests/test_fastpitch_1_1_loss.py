@@ -10,9 +10,8 @@ from safetensors.torch import load_file
 from test_fastpitch_1_1 import MODELS, part, published, recordings, run_forward, small
 
 from common.distributed import Ranks
-from common.nn.alignment_metrics import diagonality
-from common.nn.layers import mask_from_lengths
-from common.training.engine import Engine, EngineOptions
+from common.nn import diagonality, mask_from_lengths
+from common.training import Engine, EngineOptions
 from common.training.optim import build_optimizer
 from fastpitch.batch import FastPitchBatch
 from fastpitch.loss_function import FastPitchObjective

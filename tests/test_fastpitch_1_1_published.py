@@ -8,11 +8,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from common.checkpoints.loading import load_networks
+from common.checkpoints import Checkpoint, load_checkpoint, load_networks, save_checkpoint
 from common.config import AudioConfig
 from common.distributed import Ranks
-from common.training.engine import Engine, EngineOptions
+from common.training import Engine, EngineOptions
 from common.training.optim import build_optimizer
 from fastpitch.batch import FastPitchBatch
 from fastpitch.loss_function import FastPitchObjective

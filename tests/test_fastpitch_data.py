@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from common.audio.pitch_statistics import PitchStatistics, read_pitch_statistics
+from common.audio import PitchStatistics, read_pitch_statistics
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import InputError
 from common.files import save_tensor, write_json, write_text

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from common.nn.layers import mask_from_lengths
+from common.nn import mask_from_lengths
 from fastpitch.batch import FastPitchBatch
 from fastpitch.loss_function import FastPitchObjective, sums_of_errors
 from fastpitch.model import FastPitch, FastPitchOutput, ModelConfig

@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from common.checkpoints.checkpoint import Checkpoint
-from common.checkpoints.loading import load_networks
+from common.checkpoints import Checkpoint, load_networks
 from common.cli import ArgumentParser
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import write_json
 from common.registry import available_models, get_model
-from common.synthesis.controls import Controls
+from common.synthesis import Controls
 from common.training.arguments import build_training_parser
 from fastpitch.arg_parser import add_inference_arguments, controls, parse_inference, parse_training
 from fastpitch.fine_tuning import set_up_networks

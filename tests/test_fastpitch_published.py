@@ -7,8 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from common.checkpoints.checkpoint import load_checkpoint
-from common.checkpoints.loading import load_networks
+from common.checkpoints import load_checkpoint, load_networks
 from common.errors import CheckpointError
 from common.training.optim import build_optimizer, load_state_by_name
 from fastpitch.published_checkpoints import read_published

@@ -10,7 +10,7 @@ import soundfile
 import torch
 from corpus import glide
 
-from common.audio.mel import MelExtractor
+from common.audio import MelExtractor
 from common.audio.pitch import estimate_pitch, moments, statistics
 from common.config import AudioConfig, TextConfig, to_plain
 from common.data.batch import Draw, ErrorsAsItems

@@ -12,14 +12,13 @@ from tiny_models import assert_same_state
 import extract_mels
 import inference
 import train
-from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
-from common.data.filelist import FilelistEntry
+from common.data import FilelistEntry
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import load_tensor
-from common.synthesis.controls import Controls
-from common.text.espeak import Speaker
-from common.text.front_end import TextFrontEnd
+from common.synthesis import Controls
+from common.text import Speaker, TextFrontEnd
 from fastpitch import arg_parser
 from fastpitch.arg_parser import model_config, parse_training
 from fastpitch.fine_tuning import read_voice, start_from

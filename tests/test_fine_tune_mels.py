@@ -20,13 +20,13 @@ from tiny_vocoder import DEFAULTS
 import extract_mels
 import inference
 import train
-from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, from_plain, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import load_tensor, read_json, write_json
 from common.logger import read_log
 from common.registry import get_model
-from common.synthesis.controls import Controls
+from common.synthesis import Controls
 from hifigan.data_function import HifiganDataset
 from tacotron2.data_function import Tacotron2Dataset
 from tests.tiny import make_corpus, train_options

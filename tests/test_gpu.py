@@ -11,12 +11,12 @@ from toy import toy_collate, toy_engine, toy_networks, toy_utterances
 
 import inference
 import train
-from common.checkpoints.checkpoint import load_checkpoint
+from common.checkpoints import load_checkpoint
 from common.config import AudioConfig
 from common.distributed import Ranks
 from common.logger import read_log
-from common.synthesis.controls import Controls
-from common.training.objective import Networks
+from common.synthesis import Controls
+from common.training import Networks
 from fastpitch.model import ModelConfig, build_networks
 from hifigan.loss_function import HifiganObjective
 from hifigan.model import build_networks as build_vocoder

@@ -9,9 +9,9 @@ from test_vocoder import AUDIO, alone, argv, ready, vocoder_checkpoint
 from torch import Tensor
 
 import inference
-from common.audio.wav import load_wav
+from common.audio import load_wav
 from common.files import save_tensor
-from common.synthesis.cuda_graphs import CudaGraphRecorder
+from common.synthesis import CudaGraphRecorder
 from common.synthesis.vocoder import NetworkVocoder
 
 pytestmark = [

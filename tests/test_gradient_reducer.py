@@ -8,8 +8,7 @@ from ranks import run_ranks
 from toy import KeepingObjective, ToyBatch, ToyObjective, toy_collate, toy_engine, toy_networks, toy_utterances
 
 from common.distributed import Ranks
-from common.training import gradient_reducer
-from common.training.objective import Networks, Objective, Phase
+from common.training import Networks, Objective, Phase, gradient_reducer
 
 N_UTTERANCES, STEPS = 12, 3
 

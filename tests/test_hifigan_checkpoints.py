@@ -11,8 +11,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from common.checkpoints.loading import load_networks, load_weights
+from common.checkpoints import Checkpoint, load_checkpoint, load_networks, load_weights, save_checkpoint
 from common.config import AudioConfig, from_plain
 from common.errors import CheckpointError
 from common.training.optim import build_optimizer, load_state_by_name

@@ -13,12 +13,10 @@ from safetensors.torch import load_file
 from tiny_vocoder import ALIGNED, DEFAULTS
 from torch import Tensor
 
-from common.audio.mel import MelExtractor
-from common.audio.wav import load_wav
+from common.audio import MelExtractor, load_wav
 from common.config import AudioConfig, to_plain
+from common.data import GlobalBatchSampler, input_mel_extractor
 from common.data.batch import Draw, ErrorsAsItems
-from common.data.recordings import input_mel_extractor
-from common.data.sampler import GlobalBatchSampler
 from common.distributed import Ranks
 from common.errors import AudioError, InputError
 from hifigan.data_function import SILENCE, HifiganDataset

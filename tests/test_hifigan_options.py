@@ -12,8 +12,7 @@ import pytest
 import train
 from common.config import AudioConfig, to_plain
 from common.errors import InputError, OptionError
-from common.training.objective import Objective
-from common.training.settings import TrainingSetup
+from common.training import Objective, TrainingSetup
 from hifigan.arg_parser import fitting_rates, model_config, parse_training
 from hifigan.json_config import read_json_config
 from hifigan.loss_function import build_objective

@@ -13,9 +13,8 @@ from tiny_models import MODELS, Runs, logged, words_of_cut
 from tiny_vocoder import ALIGNED, TINY, TINY_OPTIONS, make_recordings, train_options
 
 import train
-from common.audio.mel import MelExtractor
-from common.audio.wav import load_wav
-from common.checkpoints.checkpoint import load_checkpoint, save_checkpoint
+from common.audio import MelExtractor, load_wav
+from common.checkpoints import load_checkpoint, save_checkpoint
 from common.config import AudioConfig, from_plain, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from hifigan.loss_function import HifiganObjective

@@ -10,14 +10,14 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 import inference
+from common.audio import load_wav
 from common.audio.griffin_lim import griffin_lim
-from common.audio.wav import load_wav
-from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
+from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.files import read_json, save_tensor, write_json
 from common.logger import read_log
-from common.synthesis.controls import Controls, MelOutput
-from common.text.front_end import TextFrontEnd
+from common.synthesis import Controls, MelOutput
+from common.text import TextFrontEnd
 from fastpitch.model import FastPitch, ModelConfig, build_networks
 from fastpitch.prosody_transforms import pitch_transform_custom
 

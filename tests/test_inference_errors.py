@@ -13,7 +13,7 @@ import soundfile
 import torch
 
 import inference
-from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
+from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import save_tensor, write_json

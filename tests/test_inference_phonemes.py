@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 import inference
-from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
+from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
-from common.text.front_end import TextFrontEnd
+from common.text import TextFrontEnd
 from fastpitch.model import ModelConfig, build_networks
 from tacotron2.data_function import Tacotron2Dataset
 

@@ -9,8 +9,8 @@ from safetensors.torch import load_file
 from tiny_jasper import FORMS, NOTHING, SMALL, golden_network, part, small_network, targets, tiny_engine, utterances
 from torch import Tensor
 
-from common.recognition.error_rates import error_counts
-from common.training.objective import Networks
+from common.recognition import error_counts
+from common.training import Networks
 from jasper.augmentation import Augmentation, CutoutAugment, SpecAugment
 from jasper.data_function import JasperBatch
 from jasper.loss_function import JasperObjective, ctc_losses

@@ -10,8 +10,7 @@ from safetensors.torch import load_file
 from tiny_jasper import golden_config
 
 import train
-from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from common.checkpoints.loading import load_networks
+from common.checkpoints import Checkpoint, load_checkpoint, load_networks, save_checkpoint
 from common.config import from_plain, to_plain
 from common.errors import CheckpointError
 from common.registry import get_model

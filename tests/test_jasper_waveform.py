@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from common.audio.wav import load_wav, save_wav
+from common.audio import load_wav, save_wav
 from jasper.config import DatasetSettings, GainPerturbation, ShiftPerturbation, SpeedPerturbation
 from jasper.waveform import change_speed, draw_speed, load_recording, perturb, resample, shift, voiced_part
 

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from common.nn.layers import ConvReLUNorm, Dropout, mask_from_lengths
+from common.nn import ConvReLUNorm, Dropout, mask_from_lengths
 from fastpitch.packed import Packing
 from fastpitch.prosody import TemporalPredictor, frames_per_token, regulate_length
 from fastpitch.transformer import (

@@ -9,9 +9,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from common.audio import load_wav
 from common.audio.griffin_lim import griffin_lim
 from common.audio.mel import MelExtractor, compress, decompress, energy
-from common.audio.wav import load_wav
 from common.config import AudioConfig
 from common.errors import AudioError, InputError
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import InputError
-from common.synthesis.phrases import Phrase, read_phrases
+from common.synthesis import Phrase, read_phrases
 
 
 def write(tmp_path: Path, content: str, name: str = "phrases.tsv") -> Path:

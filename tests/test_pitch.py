@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from common.audio import load_wav
 from common.audio.pitch import (
     KINDS,
     average_pitch,
@@ -17,7 +18,6 @@ from common.audio.pitch import (
     split_durations,
     statistics,
 )
-from common.audio.wav import load_wav
 from common.config import AudioConfig
 from common.errors import AudioError, InputError
 

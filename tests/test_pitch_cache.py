@@ -13,8 +13,8 @@ import torch
 from safetensors.numpy import load_file
 
 import common.audio.pitch_cache
+from common.audio import PitchCache
 from common.audio.pitch import estimate_pitch, estimate_pitch_pyin, pitch_by
-from common.audio.pitch_cache import PitchCache
 from common.config import AudioConfig
 from common.errors import AudioError, InputError
 

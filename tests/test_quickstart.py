@@ -11,11 +11,11 @@ import pytest
 import soundfile
 import torch
 
-from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
+from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
 from common.errors import InputError
 from common.evaluation.metrics import SpeechDistance
-from common.synthesis.phrases import read_phrases
+from common.synthesis import read_phrases
 from hifigan.model import ModelConfig, build_networks
 from scripts.datasets.make_corpus import SENTENCES, read_sentences
 from scripts.demos import quickstart

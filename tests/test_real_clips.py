@@ -12,10 +12,10 @@ import soundfile
 import torch
 from tiny import TINY_OPTIONS
 
-from common.audio.wav import load_wav
-from common.checkpoints.checkpoint import load_checkpoint
+from common.audio import load_wav
+from common.checkpoints import load_checkpoint
 from common.logger import read_log
-from common.text.cleaners import get_cleaner
+from common.text import get_cleaner
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -12,15 +12,14 @@ from sung_words import RATE
 from torch import Tensor
 
 import inference
-from common.audio.resampling import resample
-from common.audio.wav import load_wav, save_wav
-from common.checkpoints.checkpoint import load_checkpoint, save_checkpoint
+from common.audio import load_wav, resample, save_wav
+from common.checkpoints import load_checkpoint, save_checkpoint
 from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
 from common.precision import Precision
+from common.recognition import Recognizer, SpeechItem, load_recognizer
 from common.recognition.arguments import chosen_recognizer
 from common.recognition.command import time_figures
-from common.recognition.recognizer import Recognizer, SpeechItem, load_recognizer
 from common.registry import RecognizerSpec, get_model
 
 

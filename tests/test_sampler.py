@@ -5,8 +5,8 @@ import itertools
 import pytest
 import torch
 
+from common.data import GlobalBatchSampler, ValidationSampler
 from common.data.batch import Draw
-from common.data.sampler import GlobalBatchSampler, ValidationSampler
 from common.distributed import Ranks
 from common.errors import InputError
 

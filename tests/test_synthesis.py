@@ -5,10 +5,10 @@ from pathlib import PurePosixPath
 import pytest
 import torch
 
-from common.audio.wav import load_wav
+from common.audio import load_wav
 from common.config import AudioConfig
 from common.errors import InputError
-from common.synthesis.phrases import Phrase
+from common.synthesis import Phrase
 from common.synthesis.synthesizer import OutputFolder, SynthesisInput, SynthesisResult, fade_out, plan_batches
 
 AUDIO = AudioConfig(hop_length=64, n_mels=8)

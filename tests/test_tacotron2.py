@@ -11,8 +11,8 @@ from torch import Tensor
 
 from common.config import AudioConfig, TextConfig, from_plain
 from common.errors import InputError, OptionError
-from common.nn.layers import mask_from_lengths
-from common.synthesis.controls import Controls, MelOutput
+from common.nn import mask_from_lengths
+from common.synthesis import Controls, MelOutput
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS
 from tacotron2.model import ModelConfig, Tacotron2, build_networks, durations_from_alignments
 from tacotron2.step import DecoderStep

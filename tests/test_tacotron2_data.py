@@ -9,10 +9,9 @@ from safetensors.torch import load_file
 from tiny import make_corpus
 from tiny_tacotron2 import group, make_wavs
 
-from common.audio.mel import MelExtractor
-from common.audio.wav import load_wav
+from common.audio import MelExtractor, load_wav
 from common.config import AudioConfig, TextConfig, to_plain
-from common.data.text_mel import TextMelUtterance
+from common.data import TextMelUtterance
 from common.errors import InputError
 from tacotron2.data_function import Tacotron2Dataset
 

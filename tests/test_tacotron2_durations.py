@@ -20,15 +20,15 @@ from torch import Tensor
 
 import extract_mels
 import train
+from common.audio import load_wav
 from common.audio.pitch import average_pitch, estimate_pitch
-from common.audio.wav import load_wav
-from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.cli import run
 from common.config import AudioConfig, TextConfig, to_plain
 from common.files import load_tensor, read_json
 from common.logger import read_log
-from common.synthesis.controls import MelOutput
-from common.text.front_end import TextFrontEnd
+from common.synthesis import MelOutput
+from common.text import TextFrontEnd
 from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset
 from tacotron2.model import Tacotron2, teach
 

@@ -11,7 +11,7 @@ from tiny_tacotron2 import TINY, group, one_of, published, tiny_batch, tiny_netw
 from torch import Tensor, nn
 from toy import toy_engine
 
-from common.data.text_mel import TextMelUtterance
+from common.data import TextMelUtterance
 from common.training.optim import build_optimizer
 from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset
 from tacotron2.loss_function import FORMED, Tacotron2Objective, sums_of_errors

@@ -8,11 +8,10 @@ import torch
 from safetensors.torch import load_file
 from tiny_tacotron2 import group, published
 
-from common.checkpoints.checkpoint import load_checkpoint
-from common.checkpoints.loading import load_networks
+from common.checkpoints import load_checkpoint, load_networks
 from common.config import AudioConfig
 from common.errors import CheckpointError
-from common.nn.layers import mask_from_lengths
+from common.nn import mask_from_lengths
 from common.training.optim import build_optimizer, load_state_by_name
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS
 

@@ -10,7 +10,7 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from common.errors import InputError
-from common.training.objective import Example
+from common.training import Example
 from common.training.tensorboard import TensorBoardLogs
 
 

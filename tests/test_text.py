@@ -9,10 +9,8 @@ import pytest
 from common.cli import ArgumentParser
 from common.config import TextConfig
 from common.errors import InputError, OptionError
+from common.text import CHARACTER_SETS, PHONE_SETS, TextFrontEnd, get_cleaner, get_symbol_table
 from common.text.arguments import add_text_arguments, text_config_from_args
-from common.text.cleaners import get_cleaner
-from common.text.front_end import TextFrontEnd
-from common.text.symbols import CHARACTER_SETS, PHONE_SETS, get_symbol_table
 
 
 @pytest.fixture(scope="module")

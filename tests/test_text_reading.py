@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from common.config import TextConfig
-from common.text.front_end import TextFrontEnd
+from common.text import TextFrontEnd
 from common.text.normalization.english.english import read_english
 from common.text.normalization.english.numbers import cardinal, ordinal, year
 from common.text.normalization.english.roman import value

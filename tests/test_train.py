@@ -9,7 +9,7 @@ from tiny import make_corpus, train_options
 from tiny_models import MODELS, Runs, TinyModel, of_every_model, start, without_samples
 
 import train
-from common.checkpoints.checkpoint import load_checkpoint
+from common.checkpoints import load_checkpoint
 from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
 

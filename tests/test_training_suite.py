@@ -28,7 +28,7 @@ from tiny_models import (
 )
 
 import train
-from common.checkpoints.checkpoint import load_checkpoint, save_checkpoint
+from common.checkpoints import load_checkpoint, save_checkpoint
 from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
 

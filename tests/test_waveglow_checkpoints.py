@@ -17,8 +17,7 @@ from safetensors.torch import load_file
 from tiny_waveglow import golden_config, golden_network, group
 from torch import Tensor
 
-from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, read_payload
-from common.checkpoints.loading import load_networks
+from common.checkpoints import Checkpoint, load_checkpoint, load_networks, read_payload
 from common.checkpoints.restricted_pickle import read_pickled_networks
 from common.errors import CheckpointError
 from common.training.optim import build_optimizer, load_state_by_name

@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from tiny_waveglow import HOP, SMALL, SMALL_HOP, golden_config, golden_network, group, small_network
 from torch import Tensor, nn
 
-from common.audio.denoiser import BIAS_FRAMES, Denoiser
+from common.audio import BIAS_FRAMES, Denoiser
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from waveglow.loss_function import likelihood_sum

@@ -13,14 +13,12 @@ from tiny_waveglow import OPTIONS, TINY_AUDIO, cut, real_lists, segments, small_
 from torch import Tensor
 
 import train
-from common.audio.mel import MelExtractor
-from common.audio.wav import load_wav
-from common.checkpoints.checkpoint import load_checkpoint
-from common.checkpoints.loading import load_networks
+from common.audio import MelExtractor, load_wav
+from common.checkpoints import load_checkpoint, load_networks
 from common.config import AudioConfig
-from common.data.recordings import input_mel_extractor
+from common.data import input_mel_extractor
 from common.errors import CheckpointError, InputError, OptionError
-from common.training.engine import Engine
+from common.training import Engine
 from waveglow.arg_parser import TrainingOptions
 from waveglow.data_function import WaveGlowDataset
 from waveglow.loss_function import WaveGlowObjective, likelihood_sum

@@ -12,9 +12,9 @@ from tiny_tacotron2 import TINY as TINY_TACOTRON2
 from tiny_vocoder import TINY
 from tiny_waveglow import SMALL
 
-from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
+from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
-from common.text.front_end import TextFrontEnd
+from common.text import TextFrontEnd
 from fastpitch.model import ModelConfig as FastPitchConfig
 from fastpitch.model import build_networks as build_fastpitch
 from hifigan.model import build_networks as build_hifigan

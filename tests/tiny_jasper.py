@@ -10,8 +10,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from common.distributed import Ranks
-from common.training.engine import Engine, EngineOptions
-from common.training.objective import Networks
+from common.training import Engine, EngineOptions, Networks
 from common.training.optim import build_optimizer
 from jasper.augmentation import Augmentation
 from jasper.config import BlockConfig, FeatureConfig, ModelConfig

@@ -16,10 +16,9 @@ import torch
 from sung_words import make_sung_corpus
 
 import train
-from common.checkpoints.checkpoint import load_checkpoint
+from common.checkpoints import load_checkpoint
 from common.logger import read_log
-from common.training.engine import Engine
-from common.training.trainer import Trainer
+from common.training import Engine, Trainer
 
 ROOT = Path(__file__).resolve().parents[1]
 EPOCHS = 3

@@ -11,7 +11,7 @@ from tiny import make_corpus
 from torch import Tensor, nn
 
 from common.config import from_plain
-from common.nn.layers import Dropout
+from common.nn import Dropout
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.model import ModelConfig, Tacotron2
 

@@ -8,10 +8,9 @@ import torch
 from corpus import RATE, glide
 
 from common.config import AudioConfig
-from common.data.batch import Batch
+from common.data import Batch
 from common.distributed import Ranks
-from common.training.engine import Engine, EngineOptions
-from common.training.objective import Networks
+from common.training import Engine, EngineOptions, Networks
 from common.training.optim import build_optimizer
 from hifigan.arg_parser import TrainingOptions
 from hifigan.data_function import HifiganBatch

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig
 from common.distributed import Ranks
-from common.training.engine import Engine, EngineOptions
-from common.training.objective import Networks
+from common.training import Engine, EngineOptions, Networks
 from common.training.optim import build_optimizer
 from waveglow.data_function import WaveGlowBatch
 from waveglow.loss_function import WaveGlowObjective

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from common.data.batch import Batch
+from common.data import Batch
 from common.distributed import Ranks
-from common.nn.layers import mask_from_lengths
-from common.training.engine import Engine, EngineOptions
-from common.training.objective import LogStyle, Networks, Objective, Phase, Term
+from common.nn import mask_from_lengths
+from common.training import Engine, EngineOptions, LogStyle, Networks, Objective, Phase, Term
 from common.training.optim import build_optimizer
 
 

@@ -5,14 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from common.audio import MelExtractor
 from common.audio.arguments import audio_config_from_args
-from common.audio.mel import MelExtractor
 from common.cli import ArgumentParser, non_negative_float, positive_float, positive_int
 from common.config import AudioConfig
 from common.errors import OptionError
-from common.synthesis.vocoder import VocoderSettings
-from common.training.optim import Optimization
-from common.training.settings import Recipe, TrainingSetup
+from common.synthesis import VocoderSettings
+from common.training import Optimization, Recipe, TrainingSetup
 from waveglow.model import OPTIONS, SIGMA_INFER, ModelConfig
 
 # As NVIDIA's README.md and platform files, in float32; with AMP their batches are of 10, and the gradient's norm is

@@ -8,8 +8,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from common.config import AudioConfig
-from common.data.batch import Batch
-from common.data.recordings import RecordingDataset
+from common.data import Batch, RecordingDataset
 from waveglow.arg_parser import TrainingOptions
 
 

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.data.recordings import input_mel_extractor
-from common.training.objective import Example, LogStyle, Networks, Objective, Phase, Term
+from common.data import input_mel_extractor
+from common.training import Example, LogStyle, Networks, Objective, Phase, Term
 from waveglow.arg_parser import TrainingOptions
 from waveglow.data_function import WaveGlowBatch
 from waveglow.model import FlowOutput, WaveGlow

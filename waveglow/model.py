@@ -8,8 +8,7 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OptionError
-from common.nn.layers import mask_from_lengths
-from common.nn.weight_norm import WeightNormConv1d, fold_weight_norm
+from common.nn import WeightNormConv1d, fold_weight_norm, mask_from_lengths
 from waveglow.noise import SeededNoise
 
 SIGMA_INFER = 0.9  # standard deviation of the noise that becomes sound, as published

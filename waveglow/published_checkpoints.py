@@ -6,10 +6,9 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoints.checkpoint import Checkpoint
-from common.checkpoints.layout import training_state, without_prefix
+from common.checkpoints import Checkpoint, training_state, without_prefix
 from common.config import AudioConfig
-from common.nn.weight_norm import split_weights
+from common.nn import split_weights
 from waveglow.model import UPSAMPLING_FRAMES
 
 State = dict[str, Tensor]

@@ -1,14 +1,22 @@
 """Checkpoints: our format, safe unpickling, and loading by content."""
 
-from common.checkpoints.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from common.checkpoints.loading import LoadedCheckpoint, load_for_inference, load_networks, open_checkpoint
-
-__all__ = [
-    "Checkpoint",
-    "LoadedCheckpoint",
-    "load_checkpoint",
-    "load_for_inference",
-    "load_networks",
-    "open_checkpoint",
-    "save_checkpoint",
-]
+from common.checkpoints.checkpoint import (
+    Checkpoint,
+    checkpoint_path,
+    epoch_of,
+    is_within_epoch,
+    load_checkpoint,
+    load_last_checkpoint,
+    read_payload,
+    save_checkpoint,
+    saved_checkpoints,
+)
+from common.checkpoints.layout import as_float32, optimizer_by_name, training_state, without_prefix
+from common.checkpoints.loading import (
+    NO_EMA,
+    LoadedCheckpoint,
+    load_for_inference,
+    load_networks,
+    load_weights,
+    open_checkpoint,
+)

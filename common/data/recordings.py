@@ -8,8 +8,7 @@ import numpy as np
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.audio.mel import MelExtractor
-from common.audio.wav import check_wav, load_wav
+from common.audio import MelExtractor, check_wav, load_wav
 from common.config import AudioConfig
 from common.data.filelist import FilelistEntry, read_filelist
 

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from common.audio.mel import MelExtractor
-from common.audio.wav import load_wav
+from common.audio import MelExtractor, load_wav
 from common.config import AudioConfig, TextConfig
 from common.data.batch import Batch
 from common.data.features import check_stored, load_mel, mel_size, recorded_samples

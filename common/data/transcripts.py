@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from common.config import TextConfig
 from common.data.filelist import FilelistEntry
-from common.text.arpabet import utterance_draws
-from common.text.front_end import TextFrontEnd
+from common.text import TextFrontEnd, utterance_draws
 
 
 class Transcripts:

@@ -9,7 +9,7 @@ from typing import Any
 from common.cli import given_options, non_negative_float, option_of, positive_float
 from common.config import TextConfig
 from common.errors import OptionError
-from common.text.symbols import PHONE_SETS
+from common.text import PHONE_SETS
 
 # What a data report reads, besides its own options and those of the mel-spectrograms.
 REPORT_READS = ("dataset_path", "wav_text_filelist", "max_wav_value", "symbol_set", "text_cleaners", "num_workers")

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
+from common.audio import open_wav
 from common.audio.pitch import PITCH_CEILING, PITCH_FLOOR, SHORTEST, PitchMoments, estimate_pitch, moments
-from common.audio.wav import open_wav
 from common.config import AudioConfig, TextConfig
 from common.errors import AudioError, InputError
 from common.extraction.features import ExtractionPlan, Utterance, text_front_end

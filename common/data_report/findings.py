@@ -7,15 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from common.audio.mel import MelExtractor
-from common.audio.pitch import SHORTEST
-from common.audio.wav import CONTAINERS, FULL_SCALE
+from common.audio import CONTAINERS, FULL_SCALE, SHORTEST, MelExtractor
 from common.config import AudioConfig
 from common.data_report.arguments import Limits
 from common.data_report.clip import Clip, measured, quantile
-from common.extraction.corpus import refuse_duplicates
+from common.extraction import refuse_duplicates
 from common.extraction.features import Utterance
-from common.text.symbols import name_symbol
+from common.text import name_symbol
 
 REFUSED, SUSPICIOUS = "refused", "suspicious"
 LEAST_VOICED = 0.05  # of the values of pitch

@@ -13,9 +13,7 @@ from common.data_report.findings import find_issues
 from common.data_report.page import page
 from common.data_report.summary import DataReport, to_json
 from common.errors import InputError
-from common.extraction.corpus import read_lists
-from common.extraction.features import ExtractionPlan
-from common.extraction.workers import WorkerPool
+from common.extraction import ExtractionPlan, WorkerPool, read_lists
 from common.files import write_json, write_text
 from common.progress import progress
 

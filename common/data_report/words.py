@@ -5,7 +5,7 @@ from dataclasses import astuple
 from common.data_report.clip import measured
 from common.data_report.findings import KINDS, REFUSED
 from common.data_report.summary import FIGURES, DataReport
-from common.text.symbols import name_symbol
+from common.text import name_symbol
 
 SHOWN = 10  # findings of a kind on the terminal; the page has them all
 SHOWN_SPEAKERS = 20

@@ -4,14 +4,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from common.checkpoints.loading import LoadedCheckpoint, open_checkpoint
+from common.checkpoints import LoadedCheckpoint, open_checkpoint
 from common.cli import ArgumentParser, add_precision_arguments, given_options, precision_from_args
 from common.errors import OptionError
 from common.evaluation.items import READERS
 from common.files import sha256
 from common.registry import available_models
+from common.synthesis import check_ema, contract_of
 from common.synthesis.arguments import add_speaking_arguments, check_roles, specs_of, with_text_options
-from common.synthesis.voice import check_ema, contract_of
 
 GRIFFIN_LIM = "griffin-lim"
 # Options that the results do not depend on, or whose files they depend on.

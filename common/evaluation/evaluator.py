@@ -9,8 +9,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from common.audio.resampling import resample
-from common.audio.wav import check_wav, load_wav, save_wav
+from common.audio import check_wav, load_wav, resample, save_wav
 from common.config import AudioConfig
 from common.errors import InputError
 from common.evaluation.items import EvaluationItem
@@ -34,10 +33,9 @@ from common.evaluation.results import (
 )
 from common.files import write_atomically
 from common.progress import print_line
-from common.recognition.error_rates import ErrorCounts, error_counts
-from common.recognition.recognizer import Recognizer
+from common.recognition import ErrorCounts, Recognizer, error_counts
 from common.signals import StopSignals
-from common.synthesis.synthesizer import OutputFolder, Synthesizer
+from common.synthesis import OutputFolder, Synthesizer
 
 _LONGEST = 120.0  # s of a clip that is aligned, in about 2 GB of memory
 _FADE_OUT_FRAMES = 10  # at the end, the default of inference.py

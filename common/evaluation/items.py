@@ -5,14 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from common.audio.wav import check_wav
+from common.audio import check_wav
 from common.errors import InputError, OptionError
-from common.synthesis.phrases import Phrase, read_phrases
-from common.synthesis.synthesizer import SynthesisInput
-from common.synthesis.voice import Voice
-from common.text.cleaners import get_cleaner
-from common.text.espeak import Speaker
-from common.text.front_end import TextFrontEnd
+from common.synthesis import Phrase, SynthesisInput, Voice, read_phrases
+from common.text import Speaker, TextFrontEnd, get_cleaner
 
 READERS = ("auto", "espeak", "none")
 _ESPEAK_SYMBOLS = "ipa"  # the symbol set of eSpeak's phones

@@ -13,7 +13,7 @@ import numpy as np
 from common.errors import InputError
 from common.evaluation.metrics import SpeechDistance
 from common.files import write_json, write_text
-from common.recognition.error_rates import ErrorCounts
+from common.recognition import ErrorCounts
 
 JOURNAL, RESULTS, PAGE = "utterances.jsonl", "evaluation.json", "index.html"  # files of an evaluation
 WAVES = "synthesised"  # its folder of sounds, as in folders of earlier versions, which are resumed

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from common.audio import MelExtractor
 from common.audio.arguments import add_audio_arguments, audio_config_from_args
-from common.audio.mel import MelExtractor
 from common.audio.pitch import KINDS, METHODS
-from common.checkpoints.loading import LoadedCheckpoint, open_checkpoint
+from common.checkpoints import LoadedCheckpoint, open_checkpoint
 from common.cli import (
     ArgumentParser,
     add_precision_arguments,
@@ -27,9 +27,7 @@ from common.extraction.teacher_forcing import TeacherForcing
 from common.files import sha256
 from common.registry import GeneratorSpec, ModelSpec
 from common.synthesis.arguments import add_text_arguments, specs_of
-from common.text.cleaners import CLEANERS
-from common.text.front_end import UNKNOWN_SYMBOLS
-from common.text.symbols import CHARACTER_SETS, PHONE_SETS
+from common.text import CHARACTER_SETS, CLEANERS, PHONE_SETS, UNKNOWN_SYMBOLS
 
 PEAK_NORM = 32767 / 32768  # the largest 16-bit sample, as the original scales to
 _FLAGS = {  # what to extract

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from common.audio.mel import MelExtractor
+from common.audio import MelExtractor
 from common.errors import InputError
 from common.extraction.features import Extraction, ExtractionPlan, load_item, reason, write_feature
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from common.audio import PitchStatistics
 from common.audio.pitch import statistics
-from common.audio.pitch_statistics import PitchStatistics
-from common.data.filelist import read_filelist
+from common.data import read_filelist
 from common.distributed import Ranks
 from common.errors import InputError
 from common.extraction.batches import mels_on_device

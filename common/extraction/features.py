@@ -9,15 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from common.audio.mel import MelExtractor
+from common.audio import MelExtractor, PitchStatistics, check_wav, load_wav
 from common.audio.pitch import SHORTEST, TRICHAR_PARTS, PitchMoments, moments, normalize, pitch_by, pitch_of_kind
-from common.audio.pitch_statistics import PitchStatistics
-from common.audio.wav import check_wav, load_wav
 from common.config import AudioConfig, TextConfig
 from common.errors import AudioError, InputError
 from common.extraction.textgrid import fit, read_alignment, trim_silence
 from common.files import load_tensor, save_tensor
-from common.text.front_end import TextFrontEnd
+from common.text import TextFrontEnd
 
 FROM_TEXTGRIDS = "TextGrids"
 FROM_ATTENTION = "attention"  # of the plan's teacher

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from common.extraction.batches import mel_batches
 from common.extraction.features import Extraction, ExtractionPlan, Teacher, with_durations, write_feature
-from common.synthesis.controls import MelOutput
-from common.text.front_end import TextFrontEnd
+from common.synthesis import MelOutput
+from common.text import TextFrontEnd
 
 BATCH = 16  # clips; attention's memory grows with frames x symbols
 

@@ -17,11 +17,10 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from common.audio.mel import MelExtractor
-from common.audio.wav import check_wav
-from common.checkpoints.loading import LoadedCheckpoint, load_networks
+from common.audio import MelExtractor, check_wav
+from common.checkpoints import LoadedCheckpoint, load_networks
 from common.config import AudioConfig, to_plain
-from common.data.batch import Dataset, ErrorsAsItems
+from common.data import Dataset, ErrorsAsItems
 from common.errors import InputError
 from common.extraction.features import read_complete, write_feature
 from common.extraction.summary import Report

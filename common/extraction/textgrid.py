@@ -10,7 +10,7 @@ import tgt
 
 from common.config import AudioConfig
 from common.errors import InputError
-from common.text.symbols import EDGE_SILENCE, PAUSE
+from common.text import EDGE_SILENCE, PAUSE
 
 TIER = "phones"
 HEADERS = ('File type = "ooTextFile"', 'File type = "ooTextFile short"')

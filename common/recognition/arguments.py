@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from common.checkpoints.loading import open_checkpoint
+from common.checkpoints import open_checkpoint
 from common.cli import (
     ArgumentParser,
     add_precision_arguments,
@@ -18,8 +18,8 @@ from common.errors import OptionError
 from common.recognition.command import transcribe_all
 from common.recognition.recognizer import load_recognizer
 from common.registry import ModelSpec, RecognizerSpec
+from common.synthesis import check_ema
 from common.synthesis.arguments import parse_model_options, specs_of
-from common.synthesis.voice import check_ema
 
 OUTPUTS = (".json", ".tsv")
 

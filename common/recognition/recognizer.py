@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from common.audio.resampling import resample
-from common.checkpoints.loading import LoadedCheckpoint, load_for_inference, open_checkpoint
+from common.audio import resample
+from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint
 from common.precision import Precision
 from common.recognition.error_rates import ErrorCounts, error_counts
 from common.registry import RecognizerSpec

@@ -1,24 +1,11 @@
 """Speech synthesis: controls, voices, vocoders, copy synthesis, and their measuring and acceleration."""
 
+from common.synthesis.compile import accelerated
 from common.synthesis.controls import Controls, MelOutput
+from common.synthesis.copy_synthesis import load_mels_or_recordings
+from common.synthesis.cuda_graphs import CudaGraphRecorder
+from common.synthesis.measurements import BatchTimes, Measurements
 from common.synthesis.phrases import Phrase, read_phrases
-from common.synthesis.synthesizer import SynthesisInput, SynthesisResult, Synthesizer
-from common.synthesis.vocoder import GriffinLimVocoder, NetworkVocoder, Vocoder, VocoderSettings
-from common.synthesis.voice import Voice, load_vocoder, load_voice
-
-__all__ = [
-    "Controls",
-    "GriffinLimVocoder",
-    "MelOutput",
-    "NetworkVocoder",
-    "Phrase",
-    "SynthesisInput",
-    "SynthesisResult",
-    "Synthesizer",
-    "Vocoder",
-    "VocoderSettings",
-    "Voice",
-    "load_vocoder",
-    "load_voice",
-    "read_phrases",
-]
+from common.synthesis.synthesizer import OutputFolder, SynthesisInput, Synthesizer, plan_batches, speak_all
+from common.synthesis.vocoder import ACCEPTABLE_DIFFERENCES, AudioContract, GriffinLimVocoder, Vocoder, VocoderSettings
+from common.synthesis.voice import Voice, check_ema, contract_of, load_vocoder, load_voice

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common.checkpoints.loading import LoadedCheckpoint
+from common.checkpoints import LoadedCheckpoint
 from common.cli import (
     ArgumentParser,
     add_precision_arguments,
@@ -20,10 +20,8 @@ from common.config import TextConfig
 from common.errors import OptionError
 from common.registry import GeneratorSpec, ModelSpec, available_models, get_model
 from common.synthesis.vocoder import ACCEPTABLE_DIFFERENCES
+from common.text import CHARACTER_SETS, CLEANERS, PHONE_SETS, UNKNOWN_SYMBOLS
 from common.text.arguments import add_phoneme_overrides, override_phonemes
-from common.text.cleaners import CLEANERS
-from common.text.front_end import UNKNOWN_SYMBOLS
-from common.text.symbols import CHARACTER_SETS, PHONE_SETS
 
 WARMUP_STEPS = 3  # batches of --include-warmup
 _GENERATOR_OPTIONS = (

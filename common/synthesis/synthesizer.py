@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from common.audio.wav import save_wav
+from common.audio import save_wav
 from common.config import AudioConfig, to_plain
 from common.errors import InputError
 from common.files import load_tensor, save_tensor, write_json
@@ -22,8 +22,7 @@ from common.synthesis.controls import Controls, MelOutput
 from common.synthesis.measurements import BatchTimes
 from common.synthesis.phrases import Phrase
 from common.synthesis.vocoder import Vocoder
-from common.text.arpabet import utterance_draws
-from common.text.front_end import TextFrontEnd
+from common.text import TextFrontEnd, utterance_draws
 from common.timing import Stopwatch
 
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from common.audio.denoiser import BIAS_FRAMES, Denoiser
+from common.audio import BIAS_FRAMES, Denoiser
 from common.audio.griffin_lim import griffin_lim
 from common.config import AudioConfig, differences
 from common.errors import InputError

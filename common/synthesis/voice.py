@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.checkpoints.loading import NO_EMA, LoadedCheckpoint, load_for_inference
+from common.checkpoints import NO_EMA, LoadedCheckpoint, load_for_inference
 from common.config import AudioConfig
 from common.errors import CheckpointError, InputError
 from common.precision import Precision
@@ -15,7 +15,7 @@ from common.synthesis.cuda_graphs import Recorder
 from common.synthesis.phrases import Phrase
 from common.synthesis.synthesizer import Generator, SynthesisInput, encode_phrases
 from common.synthesis.vocoder import NO_SETTINGS, AudioContract, NetworkVocoder
-from common.text.front_end import TextFrontEnd
+from common.text import TextFrontEnd
 
 Accelerate = Callable[[Any, ModelSpec], Any]  # a network and its model -> the network, compiled
 

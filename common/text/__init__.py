@@ -1,16 +1,7 @@
 """Text to symbol ids: front end, cleaners that write out numbers and abbreviations, symbol sets, phones."""
 
-from common.text.cleaners import CLEANERS, get_cleaner
-from common.text.front_end import UNKNOWN_SYMBOLS, TextFrontEnd
-from common.text.symbols import CHARACTER_SETS, PHONE_SETS, SymbolTable, get_symbol_table
-
-__all__ = [
-    "CHARACTER_SETS",
-    "CLEANERS",
-    "PHONE_SETS",
-    "UNKNOWN_SYMBOLS",
-    "SymbolTable",
-    "TextFrontEnd",
-    "get_cleaner",
-    "get_symbol_table",
-]
+from common.text.arpabet import utterance_draws
+from common.text.cleaners import CLEANERS, collapse_spaces, get_cleaner
+from common.text.espeak import Interval, Speaker, Speech
+from common.text.front_end import UNKNOWN_SYMBOLS, TextFrontEnd, check_model
+from common.text.symbols import CHARACTER_SETS, EDGE_SILENCE, PAUSE, PHONE_SETS, get_symbol_table, name_symbol

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.data.batch import Batch
+from common.data import Batch
 from common.distributed import Ranks
 from common.errors import InputError
 from common.precision import autocast

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
-from common.checkpoints.checkpoint import (
+from common.checkpoints import (
     Checkpoint,
     checkpoint_path,
     epoch_of,
@@ -20,8 +20,7 @@ from common.checkpoints.checkpoint import (
     save_checkpoint,
     saved_checkpoints,
 )
-from common.data.batch import Batch, Dataset, ErrorsAsItems
-from common.data.sampler import GlobalBatchSampler, ValidationSampler
+from common.data import Batch, Dataset, ErrorsAsItems, GlobalBatchSampler, ValidationSampler
 from common.distributed import Ranks
 from common.errors import CheckpointError, InputError
 from common.logger import Logger

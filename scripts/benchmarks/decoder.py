@@ -21,7 +21,7 @@ from torch.profiler import profile
 from common.cli import ArgumentParser, positive_int, run
 from common.config import AudioConfig
 from common.precision import autocast
-from common.synthesis.controls import Controls
+from common.synthesis import Controls
 from scripts.benchmarks.machine import choose_device, machine
 from tacotron2.decoder import Decoded, Decoder
 from tacotron2.model import ModelConfig, Tacotron2

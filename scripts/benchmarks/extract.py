@@ -19,15 +19,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from common.audio.mel import MelExtractor, compress
-from common.audio.pitch import estimate_pitch
-from common.audio.wav import load_wav
+from common.audio import MelExtractor, compress, estimate_pitch, load_wav
 from common.cli import ArgumentParser, positive_int, run
 from common.config import AudioConfig
 from common.distributed import Ranks
 from common.errors import InputError
-from common.extraction.corpus import extract_corpus
-from common.extraction.features import ExtractionPlan
+from common.extraction import ExtractionPlan, extract_corpus
 from common.extraction.summary import Report
 from scripts.benchmarks.machine import machine
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from common.checkpoints.checkpoint import Checkpoint, save_checkpoint
+from common.checkpoints import Checkpoint, save_checkpoint
 from common.cli import ArgumentParser, positive_float, positive_int, run
 from common.config import AudioConfig, to_plain
 from common.errors import OptionError

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from common.audio.wav import save_wav
+from common.audio import save_wav
 from common.cli import positive_int
 from common.config import AudioConfig
 from common.distributed import Ranks
 from common.files import save_tensor, write_json, write_text
 from common.registry import available_models, get_model
+from common.training import Engine, EngineOptions, build_engine
 from common.training.arguments import build_training_parser
-from common.training.engine import Engine, EngineOptions, build_engine
 
 FRAMES = (150, 860)  # of an utterance, as LJSpeech's
 LETTERS_A_SECOND = 15.1  # 5.7 frames each

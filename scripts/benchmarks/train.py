@@ -28,8 +28,7 @@ import torch
 
 from common import distributed
 from common.cli import ArgumentParser, positive_int, run
-from common.data.batch import Batch
-from common.data.sampler import GlobalBatchSampler
+from common.data import Batch, GlobalBatchSampler
 from common.distributed import Ranks
 from common.errors import OptionError
 from common.files import write_json

@@ -19,8 +19,7 @@ from common.cli import ArgumentParser, non_negative_int, positive_int, run
 from common.errors import InputError
 from common.files import read_lines, write_atomically, write_text
 from common.progress import progress
-from common.text.cleaners import get_cleaner
-from common.text.espeak import Speaker, Speech
+from common.text import Speaker, Speech, get_cleaner
 
 SENTENCES = Path(__file__).with_name("corpus_sentences.txt")
 # Higher than the library's own: Griffin-Lim finds the phases of harmonics 160 Hz apart far better than of 100 Hz.

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from common.audio.wav import check_wav, load_wav, save_wav
+from common.audio import check_wav, load_wav, save_wav
 from common.cli import ArgumentParser, positive_float, positive_int, run
 from common.errors import InputError
 from common.files import write_atomically

@@ -21,17 +21,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from common.checkpoints.checkpoint import load_checkpoint
-from common.checkpoints.loading import load_networks, open_checkpoint
+from common.checkpoints import load_checkpoint, load_networks, open_checkpoint
 from common.cli import positive_float, run
 from common.config import AudioConfig
-from common.data.filelist import read_filelist
+from common.data import read_filelist
 from common.errors import InputError
 from common.files import write_json, write_text
 from common.nn import alignment_metrics
 from common.progress import progress
 from common.registry import GeneratorSpec
-from common.text.espeak import Interval, Speaker
+from common.text import Interval, Speaker
 from scripts.datasets.make_corpus import READER, SENTENCES, make_corpus, read_sentences
 from scripts.demos.quickstart import N_VALIDATION, NO_DROPOUT, clear, cpu_seconds, demo_parser, stage, train_voice
 

@@ -20,17 +20,15 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from common.audio.wav import load_wav, save_wav
-from common.checkpoints.checkpoint import checkpoint_path
-from common.checkpoints.loading import open_checkpoint
+from common.audio import load_wav, save_wav
+from common.checkpoints import checkpoint_path, open_checkpoint
 from common.cli import ArgumentParser, non_negative_int, positive_float, positive_int, run
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.evaluation.metrics import SpeechDistance, compare_speech, frame_f0
 from common.files import load_tensor, read_json, write_json, write_text
 from common.plots import plot_utterance, save_png
-from common.synthesis.phrases import Phrase, read_phrases
-from common.synthesis.vocoder import ACCEPTABLE_DIFFERENCES, AudioContract
+from common.synthesis import ACCEPTABLE_DIFFERENCES, AudioContract, Phrase, read_phrases
 from scripts.datasets.make_corpus import READER, SENTENCES, is_complete, make_corpus, normalize, read_sentences
 
 ROOT = Path(__file__).resolve().parents[2]

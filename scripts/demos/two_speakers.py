@@ -12,9 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from common.audio.pitch import estimate_pitch
-from common.audio.wav import load_wav
-from common.checkpoints.checkpoint import load_checkpoint
+from common.audio import estimate_pitch, load_wav
+from common.checkpoints import load_checkpoint
 from common.cli import positive_float, positive_int, run
 from common.config import AudioConfig
 from common.errors import InputError

@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from common.audio.mel import MelExtractor
-from common.audio.pitch import estimate_pitch
+from common.audio import MelExtractor, estimate_pitch
 from common.cli import ArgumentParser, run
 from common.config import AudioConfig
 from common.plots import plot_utterance, save_png
-from common.text.espeak import Speaker, Speech
+from common.text import Speaker, Speech
 
 AUDIO = AudioConfig()
 

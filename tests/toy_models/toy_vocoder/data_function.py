@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from common.config import AudioConfig, TextConfig
-from common.data.batch import Batch
-from common.data.recordings import RecordingDataset, input_mel_extractor
+from common.data import Batch, RecordingDataset, input_mel_extractor
 from toy_vocoder.arg_parser import TrainingOptions
 
 

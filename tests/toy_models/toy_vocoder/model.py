@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig
-from common.synthesis.vocoder import VocoderSettings
+from common.synthesis import VocoderSettings
 from toy_vocoder.arg_parser import InferenceOptions, TrainingOptions
 
 

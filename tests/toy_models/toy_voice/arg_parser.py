@@ -6,8 +6,7 @@ from pathlib import Path
 
 from common.audio.arguments import audio_config_from_args
 from common.text.arguments import add_text_arguments, text_config_from_args
-from common.training.optim import Optimization
-from common.training.settings import Recipe, TrainingSetup
+from common.training import Optimization, Recipe, TrainingSetup
 
 RECIPE = Recipe(
     epochs=2, batch_size=2, optimizer="adam", learning_rate=0.01, weight_decay=0.0, grad_clip_thresh=float("inf")

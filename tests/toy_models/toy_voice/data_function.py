@@ -7,11 +7,9 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from common.audio.mel import MelExtractor
-from common.audio.wav import load_wav
+from common.audio import MelExtractor, load_wav
 from common.config import AudioConfig, TextConfig
-from common.data.batch import Batch
-from common.data.filelist import read_filelist
+from common.data import Batch, read_filelist
 from common.data.transcripts import Transcripts
 from toy_voice.arg_parser import TrainingOptions
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig
-from common.nn.layers import mask_from_lengths
-from common.synthesis.controls import Controls, MelOutput
-from common.text.front_end import TextFrontEnd
+from common.nn import mask_from_lengths
+from common.synthesis import Controls, MelOutput
+from common.text import TextFrontEnd
 from toy_voice.arg_parser import InferenceOptions, TrainingOptions
 
 
