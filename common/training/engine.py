@@ -1,13 +1,14 @@
 """One training step for every model: phases, mixed precision, accumulation, processes, clipping, skipping, EMA."""
 
 import math
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from common.data import Batch
 from common.distributed import Ranks
@@ -84,6 +85,7 @@ class Engine:
         self._ranks = ranks
         self._options = options
         self._skipped_in_a_row = 0
+        self._autocast = partial(autocast, ranks.device, options.amp_dtype)
         self._scaler = LossScaler(enabled=options.amp_dtype is torch.float16)
         for network in networks.values():
             ranks.broadcast([*network.parameters(), *network.buffers()])
@@ -144,7 +146,8 @@ class Engine:
         counts, figures = self._sum_counts(phase.name, micro_batches, figures)
         divisors = {name: count.clamp(min=1) for name, count in counts.items()}
         weights = self.objective.weights(phase.name, epoch=epoch)
-        buffers = self._copy_buffers(phase)
+        # Buffers that a forward pass may change (running statistics), with copies to go back to.
+        buffers = [(one, one.clone()) for name in phase.trains for one in self.networks[name].buffers()]
         totals = {name: torch.zeros_like(count) for name, count in counts.items()}
         for index, batch in enumerate(micro_batches):
             with self._autocast():
@@ -157,7 +160,7 @@ class Engine:
             for name, numerator in numerators.items():
                 totals[name] += numerator.detach()
         reducer.finish()
-        gradients = [p.grad for p in self._parameters[phase.name].values() if p.grad is not None]
+        gradients = self._gradients(phase.name)
         self._scaler.unscale(gradients, phase.name)
         sums = self._ranks.sum(torch.stack(list(totals.values())))
         # The one synchronization with the device in a phase: what to log, and whether to step.
@@ -179,8 +182,7 @@ class Engine:
         optimizer = self.optimizers[phase.name]
         if outcome.finite:
             if outcome.grad_norm > self._options.grad_clip:
-                gradients = [p.grad for p in self._parameters[phase.name].values() if p.grad is not None]
-                torch._foreach_mul_(gradients, self._options.grad_clip / outcome.grad_norm)
+                torch._foreach_mul_(self._gradients(phase.name), self._options.grad_clip / outcome.grad_norm)
             for group in optimizer.param_groups:
                 group["lr"] = self.learning_rate(phase.name)
             optimizer.step()
@@ -207,13 +209,8 @@ class Engine:
         sums = self._ranks.sum(torch.stack([*counts.values(), *figures.values()])).unbind()
         return dict(zip(counts, sums)), dict(zip(figures, sums[len(counts) :]))
 
-    def _autocast(self) -> AbstractContextManager:
-        return autocast(self._ranks.device, self._options.amp_dtype)
-
-    def _copy_buffers(self, phase: Phase) -> list[tuple[Tensor, Tensor]]:
-        """Buffers that a forward pass may change (running statistics), with copies to go back to."""
-        buffers = [buffer for name in phase.trains for buffer in self.networks[name].buffers()]
-        return [(buffer, buffer.clone()) for buffer in buffers]
+    def _gradients(self, phase: str) -> list[Tensor]:
+        return [p.grad for p in self._parameters[phase].values() if p.grad is not None]
 
     def _count_skipped(self, skipped: bool, micro_batches: Sequence[Batch]) -> None:
         self._skipped_in_a_row = self._skipped_in_a_row + 1 if skipped else 0
@@ -300,16 +297,14 @@ def build_engine(
     return Engine(networks, objective, optimizers, schedules=schedules, ranks=ranks, options=options)
 
 
-class evaluation_mode:  # noqa: N801 - reads as a verb phrase in a with statement
+@contextmanager
+def evaluation_mode(networks: Networks) -> Iterator[None]:
     """Networks in evaluation mode for the length of a with block, then as they were."""
-
-    def __init__(self, networks: Networks) -> None:
-        self._modules: list[tuple[nn.Module, bool]] = [(net, net.training) for net in networks.values()]
-
-    def __enter__(self) -> None:
-        for network, _ in self._modules:
+    modes = [(network, network.training) for network in networks.values()]
+    try:
+        for network, _ in modes:
             network.eval()
-
-    def __exit__(self, *_: object) -> None:
-        for network, was_training in self._modules:
+        yield
+    finally:
+        for network, was_training in modes:
             network.train(was_training)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -38,34 +38,38 @@ class Optimization:
 class _FusedOptimizer(torch.optim.Optimizer):
     """One that updates all parameters of a group at once."""
 
-    def __init__(
-        self,
-        params: Iterable[nn.Parameter],
-        lr: float,
-        *,
-        betas: tuple[float, float],
-        eps: float,
-        weight_decay: float,
-        **own: Any,
-    ) -> None:
-        """``own`` are the settings that only this optimizer has."""
-        if lr <= 0 or min(eps, weight_decay) < 0 or not all(0 <= beta < 1 for beta in betas):
-            name = type(self).__name__
+    DEFAULTS: ClassVar[dict[str, Any]]  # its settings but the learning rate
+
+    def __init__(self, params: Iterable[nn.Parameter], lr: float, **settings: Any) -> None:
+        """``settings`` replace those of `DEFAULTS`."""
+        name = type(self).__name__
+        if unknown := sorted(settings.keys() - self.DEFAULTS):
+            raise TypeError(f"{name}: unknown settings {', '.join(unknown)}")
+        group = {"lr": lr} | self.DEFAULTS | settings
+        group["betas"] = tuple(group["betas"])
+        if lr <= 0 or min(group["eps"], group["weight_decay"]) < 0 or not all(0 <= beta < 1 for beta in group["betas"]):
             raise ValueError(f"{name}: lr must be above 0, betas in [0, 1), eps and weight_decay at least 0")
-        super().__init__(params, {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay} | own)
+        if group.get("clamp_value", 0) < 0:
+            raise ValueError(f"{name}: clamp_value must be at least 0")
+        super().__init__(params, group)
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
         """One update of every parameter that has a gradient."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
+        loss = None if closure is None else torch.enable_grad()(closure)()
         for group in self.param_groups:
             weights: list[Tensor] = [p for p in group["params"] if p.grad is not None]
+            for weight in weights:
+                if not self.state[weight]:
+                    self.state[weight].update(step=0, **self._new_state(weight, group))
+                self.state[weight]["step"] += 1
             if weights:
                 self._update(weights, [p.grad for p in weights if p.grad is not None], group)
         return loss
+
+    def _new_state(self, weight: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
+        """The averages that a parameter begins with."""
+        raise NotImplementedError
 
     def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> None:
         """Update ``weights`` by their gradients as ``group`` says."""
@@ -79,30 +83,18 @@ class Lamb(_FusedOptimizer):
     min(|w|, clamp_value) / |step| and 1 where either norm is 0. All parameters are updated together.
     """
 
-    def __init__(
-        self,
-        params: Iterable[nn.Parameter],
-        lr: float,
-        *,
-        betas: tuple[float, float] = (0.9, 0.98),
-        eps: float = 1e-9,
-        weight_decay: float = 0.0,
-        clamp_value: float = 10.0,
-        debias: bool = False,
-    ) -> None:
-        if clamp_value < 0:
-            raise ValueError("Lamb: clamp_value must be at least 0")
-        own = {"clamp_value": clamp_value, "debias": debias}
-        super().__init__(params, lr, betas=betas, eps=eps, weight_decay=weight_decay, **own)
+    DEFAULTS: ClassVar = {
+        "betas": (0.9, 0.98),
+        "eps": 1e-9,
+        "weight_decay": 0.0,
+        "clamp_value": 10.0,
+        "debias": False,
+    }
+
+    def _new_state(self, weight: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
+        return {"exp_avg": torch.zeros_like(weight), "exp_avg_sq": torch.zeros_like(weight)}
 
     def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> None:
-        for weight in weights:
-            state = self.state[weight]
-            if not state:
-                state["step"] = 0
-                state["exp_avg"] = torch.zeros_like(weight)
-                state["exp_avg_sq"] = torch.zeros_like(weight)
-            state["step"] += 1
         means = [self.state[p]["exp_avg"] for p in weights]
         squares = [self.state[p]["exp_avg_sq"] for p in weights]
         beta1, beta2 = group["betas"]
@@ -144,31 +136,19 @@ class Novograd(_FusedOptimizer):
 
     scalar_state = ("exp_avg_sq", "max_exp_avg_sq")  # one number of each parameter
 
-    def __init__(
-        self,
-        params: Iterable[nn.Parameter],
-        lr: float,
-        *,
-        betas: tuple[float, float] = (0.95, 0.0),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-        grad_averaging: bool = False,
-        amsgrad: bool = False,
-    ) -> None:
-        """``grad_averaging`` weights what momentum adds by 1 - beta1; ``amsgrad`` divides by the largest mean."""
-        own = {"grad_averaging": grad_averaging, "amsgrad": amsgrad}
-        super().__init__(params, lr, betas=betas, eps=eps, weight_decay=weight_decay, **own)
+    DEFAULTS: ClassVar = {
+        "betas": (0.95, 0.0),
+        "eps": 1e-8,
+        "weight_decay": 0.0,
+        "grad_averaging": False,  # weights what momentum adds by 1 - beta1
+        "amsgrad": False,  # divides by the largest mean
+    }
+
+    def _new_state(self, weight: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
+        scalars = self.scalar_state if group["amsgrad"] else self.scalar_state[:1]
+        return {"exp_avg": torch.zeros_like(weight)} | {name: torch.zeros((), device=weight.device) for name in scalars}
 
     def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> None:
-        for weight in weights:
-            state = self.state[weight]
-            if not state:
-                state["step"] = 0
-                state["exp_avg"] = torch.zeros_like(weight)
-                state["exp_avg_sq"] = torch.zeros((), device=weight.device)
-                if group["amsgrad"]:
-                    state["max_exp_avg_sq"] = torch.zeros((), device=weight.device)
-            state["step"] += 1
         means = [self.state[p]["exp_avg"] for p in weights]
         beta1, _ = group["betas"]
         share = 1 - beta1 if group["grad_averaging"] else 1.0
@@ -263,15 +243,13 @@ def load_state_by_name(
     """
     own = optimizer.param_groups[0]
     settings = {key: value for key, value in saved["settings"].items() if key not in _EXECUTION}
-    unknown = sorted(set(settings) - set(own)) + sorted(set(saved["states"]) - set(named))
-    if unknown:
-        raise CheckpointError(
-            f"{where}: its optimizer's state does not fit, unknown: {', '.join(unknown[:5])}; {_ANOTHER_OPTIMIZER}"
-        )
-    if settings.get(_ADAMW, own.get(_ADAMW)) != own.get(_ADAMW):  # all else is the same in Adam and AdamW
-        raise CheckpointError(
-            f"{where}: its optimizer's state does not fit, {_ADAMW} is {settings[_ADAMW]}; {_ANOTHER_OPTIMIZER}"
-        )
+    problem = None
+    if unknown := sorted(settings.keys() - own) + sorted(saved["states"].keys() - named):
+        problem = f"unknown: {', '.join(unknown[:5])}"
+    elif settings.get(_ADAMW, own.get(_ADAMW)) != own.get(_ADAMW):  # all else is the same in Adam and AdamW
+        problem = f"{_ADAMW} is {settings[_ADAMW]}"
+    if problem is not None:
+        raise CheckpointError(f"{where}: its optimizer's state does not fit, {problem}; {_ANOTHER_OPTIMIZER}")
     own.update({key: value for key, value in settings.items() if key not in _OPTIONS})
     scalars = ("step", *getattr(optimizer, "scalar_state", ()))
     for name, state in saved["states"].items():

@@ -1,11 +1,12 @@
 """The training loop of every model: epochs, validation, logs, checkpoints, exact resume, and stopping in between."""
 
 import copy
+import itertools
 import math
 import signal
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -134,31 +135,24 @@ class Trainer:
         if state is None:
             raise CheckpointError(f"{where}: holds no training state to resume from, only weights")
         try:
-            self._restore(state, checkpoint, where=where)
+            self._engine.load_state(state, where=str(where))
+            if self._engine.ema is not None and checkpoint.ema is not None:
+                self._engine.ema.load(checkpoint.ema)
+            self._position = self._position_of(state)
+            random_states = state.get("random", [])
+            if len(random_states) == self._ranks.world_size:
+                _set_random_state(random_states[self._ranks.rank], self._ranks.device)
         except (KeyError, TypeError, RuntimeError) as error:
             raise CheckpointError(f"{where}: its training state does not fit ({error!r})") from error
 
-    def _restore(self, state: dict[str, Any], checkpoint: Checkpoint, *, where: Path) -> None:
-        self._engine.load_state(state, where=str(where))
-        if self._engine.ema is not None and checkpoint.ema is not None:
-            self._engine.ema.load(checkpoint.ema)
-        steps = state.get("steps_done")
-        if steps is None or steps * state["global_batch"] >= self._sampler.steps_per_epoch * self._sampler.global_batch:
-            self._position = _Position(epoch=state["epoch"] + 1)
-        else:
-            same_cut = state["global_batch"] == self._sampler.global_batch
-            done = steps if same_cut else steps * state["global_batch"] // self._sampler.global_batch
-            self._position = _Position(
-                epoch=state["epoch"],
-                steps_done=done,
-                sums=dict(state["sums"]),
-                frames=state["frames"],
-                seconds=state["seconds"],
-                skipped=state["skipped"],
-            )
-        random_states = state.get("random", [])
-        if len(random_states) == self._ranks.world_size:
-            _set_random_state(random_states[self._ranks.rank], self._ranks.device)
+    def _position_of(self, state: dict[str, Any]) -> _Position:
+        """Where a checkpoint's run stood, in updates of this run's global batch."""
+        global_batch, steps = self._sampler.global_batch, state.get("steps_done")
+        if steps is None or steps * state["global_batch"] >= self._sampler.steps_per_epoch * global_batch:
+            return _Position(epoch=state["epoch"] + 1)
+        saved = {field.name: state[field.name] for field in fields(_Position)}
+        saved["steps_done"] = steps * state["global_batch"] // global_batch
+        return _Position(**saved | {"sums": dict(state["sums"])})
 
     def fit(self) -> signal.Signals | None:
         """Train until the last epoch; returns the signal that asked to stop before it, with a checkpoint saved.
@@ -166,9 +160,12 @@ class Trainer:
         Another process's signal stops this one as SIGTERM.
         """
         position = self._position
-        last_epoch = self._last_epoch()
+        options = self._options
+        last_epoch = options.epochs
+        if options.epochs_this_job is not None:
+            last_epoch = min(last_epoch, position.epoch - 1 + options.epochs_this_job)
         if position.epoch > last_epoch and self._ranks.is_main:
-            print_line(f"nothing to train: {position.epoch - 1} epochs are done, --epochs is {self._options.epochs}")
+            print_line(f"nothing to train: {position.epoch - 1} epochs are done, --epochs is {options.epochs}")
         total = last_epoch * self._sampler.steps_per_epoch
         shown = self._ranks.is_main and has_terminal()
         try:
@@ -209,13 +206,6 @@ class Trainer:
                 return
             if options.steps_per_checkpoint and self._engine.iteration % options.steps_per_checkpoint == 0:
                 self._save(within_epoch=True)
-
-    def _last_epoch(self) -> int:
-        """The epoch that this job ends with."""
-        options = self._options
-        if options.epochs_this_job is None:
-            return options.epochs
-        return min(options.epochs, self._position.epoch - 1 + options.epochs_this_job)
 
     def _finish_epoch(self, *, is_last: bool) -> None:
         position, options = self._position, self._options
@@ -291,16 +281,8 @@ class Trainer:
         position, engine, options = self._position, self._engine, self._options
         random_states = self._ranks.gather(_random_state(self._ranks.device))
         if self._ranks.is_main:
-            training = engine.state() | {
-                "epoch": position.epoch,
-                "steps_done": position.steps_done,
-                "global_batch": self._sampler.global_batch,
-                "sums": position.sums,
-                "frames": position.frames,
-                "seconds": position.seconds,
-                "skipped": position.skipped,
-                "random": random_states,
-            }
+            training = engine.state() | asdict(position)
+            training |= {"global_batch": self._sampler.global_batch, "random": random_states}
             checkpoint = replace(
                 self._template,
                 networks={name: network.state_dict() for name, network in engine.networks.items()},
@@ -333,12 +315,9 @@ class Trainer:
 
 def _micro_batches(batches: Any, size: int) -> Iterator[list[Batch]]:
     """Micro-batches in updates of ``size``."""
-    group: list[Batch] = []
-    for batch in _raise_errors(batches):
-        group.append(batch)
-        if len(group) == size:
-            yield group
-            group = []
+    single = _raise_errors(batches)
+    while len(group := list(itertools.islice(single, size))) == size:
+        yield group
 
 
 def _raise_errors(batches: Any) -> Iterator[Batch]:
