@@ -3,7 +3,7 @@
 import logging
 import sys
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch._dynamo.exc import TorchDynamoException
@@ -12,20 +12,13 @@ from common.errors import OptionError
 from common.registry import GeneratorSpec, ModelSpec, VocoderSpec
 
 
-class Infers(Protocol):
-    """A network of any role."""
-
-    def infer(self, *args: Any, **kwargs: Any) -> Any:
-        """As the model's role says."""
-
-
 class CompiledNetwork:
     """A network whose ``infer`` is compiled for any batch size and length when it is first called.
 
     Where compiling fails (without a C++ compiler, for one) the network runs as it is, after one warning.
     """
 
-    def __init__(self, network: Infers, *, name: str) -> None:
+    def __init__(self, network: Any, *, name: str) -> None:
         """``name`` stands in the warning."""
         self._network = network
         self._name = name

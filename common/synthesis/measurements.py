@@ -1,6 +1,6 @@
 """Latency and throughput of inference: stage times around device synchronisation, and what they come to."""
 
-import math
+import statistics
 from dataclasses import dataclass, field
 
 from common.logger import Logger
@@ -86,22 +86,19 @@ class Measurements:
         samples = sum(batch.n_samples for batch in self.batches)
         generator = [batch.generator for batch in self.batches if batch.generator is not None]
         vocoder = [batch.vocoder for batch in self.batches if batch.vocoder is not None]
+        both = [batch.latency for batch in self.batches] if generator and vocoder else []
+        name = f"{self.vocoder_name}_"
+        stages = (
+            ("generator_", generator, {"generator_tokens/s": tokens, "generator_frames/s": frames}),
+            (name, vocoder, {f"{name}frames/s": frames, f"{name}samples/s": samples}),
+            ("", both, {"samples/s": samples, "letters/s": tokens}),
+        )
         figures: dict[str, float] = {}
-        if generator:
-            figures["avg_generator_tokens/s"] = tokens / sum(generator)
-            figures["avg_generator_frames/s"] = frames / sum(generator)
-            figures |= self._latencies("generator_", generator)
-            figures |= _under_other_names(figures)
-        if vocoder:
-            name = self.vocoder_name
-            figures[f"avg_{name}_frames/s"] = frames / sum(vocoder)
-            figures[f"avg_{name}_samples/s"] = samples / sum(vocoder)
-            figures |= self._latencies(f"{name}_", vocoder)
-        if generator and vocoder:
-            both = [batch.latency for batch in self.batches]
-            figures["avg_samples/s"] = samples / sum(both)
-            figures["avg_letters/s"] = tokens / sum(both)
-            figures |= self._latencies("", both)
+        for stage, seconds, counts in stages:
+            if seconds:
+                figures |= {f"avg_{name}": count / sum(seconds) for name, count in counts.items()}
+                figures |= self._latencies(stage, seconds)
+                figures |= _under_other_names(figures)
         return figures
 
     def log_batch(self, batch: BatchTimes, logger: Logger) -> None:
@@ -109,25 +106,18 @@ class Measurements:
         figures = self.figures_of(batch)
         for name in figures:
             if name not in logger.metrics:
-                form, unit = unit_of(name)
-                shown = name not in OTHER_NAMES
-                logger.metadata(
-                    name, name=name.replace("_", " "), format=form.replace(">10", ""), unit=unit, shown=shown
-                )
+                _describe(name, logger, title=name.replace("_", " "), width="")
         logger.log((), figures)
 
     def log_summary(self, logger: Logger) -> None:
         """Log the run's figures, one a line."""
         for name, value in self.summary().items():
-            form, unit = unit_of(name)
-            shown = name not in OTHER_NAMES
-            logger.metadata(name, name=f"{name.replace('_', ' '): <26}", format=form, unit=unit, shown=shown)
-            logger.log((), {name: value}, stdout=shown)
+            _describe(name, logger, title=f"{name.replace('_', ' '): <26}", width=">10")
+            logger.log((), {name: value}, stdout=name not in OTHER_NAMES)
 
     def _latencies(self, stage: str, seconds: list[float]) -> dict[str, float]:
         """Mean, intervals and real-time factors of one stage's batch times; ``stage`` ends with ``_`` or is empty."""
-        mean = sum(seconds) / len(seconds)
-        deviation = math.sqrt(sum((value - mean) ** 2 for value in seconds) / len(seconds))
+        mean, deviation = statistics.fmean(seconds), statistics.pstdev(seconds)
         speech = sum(batch.n_samples for batch in self.batches) / self.sampling_rate  # s
         utterances = sum(batch.n_utterances for batch in self.batches)
         figures = {f"avg_{stage}latency": mean}
@@ -139,6 +129,12 @@ class Measurements:
 
 def _under_other_names(figures: dict[str, float]) -> dict[str, float]:
     return {other: figures[name] for other, name in OTHER_NAMES.items() if name in figures}
+
+
+def _describe(figure: str, logger: Logger, *, title: str, width: str) -> None:
+    form, unit = unit_of(figure)
+    form = form.replace(">10", width)
+    logger.metadata(figure, name=title, format=form, unit=unit, shown=figure not in OTHER_NAMES)
 
 
 def unit_of(figure: str) -> tuple[str, str]:

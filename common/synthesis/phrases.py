@@ -47,8 +47,7 @@ def read_phrases(path: Path, *, optional: Collection[str] = ()) -> list[Phrase]:
         _check_columns(columns, where=f"{path}:{lines[0][0]}")
         rows, wanted = lines[1:], f"{len(columns)} columns ({', '.join(columns)})"
     elif "|" in first:
-        columns, rows, wanted = ["output", "text"], lines, "<output wav file name>|<utterance>"
-        delimiter = "|"
+        columns, rows, delimiter, wanted = ["output", "text"], lines, "|", "<output wav file name>|<utterance>"
     elif path.suffix == ".tsv":
         raise InputError(f"{path}:{lines[0][0]}: expected a header with the column text, mel or wav, got {first!r}")
     else:
@@ -83,11 +82,9 @@ def _read_lines(path: Path) -> list[tuple[int, str]]:
 
 
 def _check_columns(columns: list[str], *, where: str) -> None:
-    unknown = [name for name in columns if name not in COLUMNS]
-    if unknown:
+    if unknown := [name for name in columns if name not in COLUMNS]:
         raise InputError(f"{where}: unknown column {unknown[0]!r}, expected some of {', '.join(COLUMNS)}")
-    twice = [name for name in COLUMNS if columns.count(name) > 1]
-    if twice:
+    if twice := [name for name in COLUMNS if columns.count(name) > 1]:
         raise InputError(f"{where}: column {twice[0]} is given twice")
     if {"mel", "wav"} <= set(columns):
         raise InputError(f"{where}: columns mel and wav both give the mel-spectrogram; keep one of them")
@@ -95,8 +92,7 @@ def _check_columns(columns: list[str], *, where: str) -> None:
 
 def _phrase(values: dict[str, str], *, place: int, where: str, optional: Collection[str]) -> Phrase:
     values = {name: value for name, value in values.items() if value or name not in optional}
-    empty = [name for name, value in values.items() if not value]
-    if empty:
+    if empty := [name for name, value in values.items() if not value]:
         raise InputError(f"{where}: empty {empty[0]}")
     output = _output_path(values.pop("output", f"audio_{place:04d}.wav"), where=where)
     return Phrase(where=where, output=output, **values)

@@ -126,7 +126,7 @@ class Synthesizer:
         autocast: Autocast,
     ) -> None:
         """``controls`` holds for every utterance, apart from what an utterance says itself."""
-        self.unfinished: dict[Phrase, int] = {}  # that the generator did not end -> frames after which it was cut
+        self.unfinished: set[Phrase] = set()  # that the generator did not end
         self._generator = generator
         self._vocoder = vocoder
         self._controls = controls
@@ -201,13 +201,14 @@ class Synthesizer:
         n_frames = output.lengths.tolist()
         if output.finished is not None:
             for item, finished, length in zip(batch, output.finished.tolist(), n_frames):
-                self._warn_unless(finished, item.phrase, length)
+                if not finished:
+                    self._warn_unfinished(item.phrase, length)
         return output.mel, n_frames
 
-    def _warn_unless(self, finished: bool, phrase: Phrase, n_frames: int) -> None:
+    def _warn_unfinished(self, phrase: Phrase, n_frames: int) -> None:
         """Name a phrase that was cut; once, however often it is synthesized."""
-        if not finished and phrase not in self.unfinished:
-            self.unfinished[phrase] = n_frames
+        if phrase not in self.unfinished:
+            self.unfinished.add(phrase)
             print(
                 f"warning: {phrase.where} ({phrase.output}): the voice did not end it; cut after {n_frames} frames "
                 "(--max-decoder-steps)",

@@ -146,26 +146,23 @@ class AudioContract:
         Raises:
             InputError: lists each field that differs, and what to do.
         """
-        unrecorded = [name for name in dict.fromkeys((*self.assumed, *assumed)) if self._differs(audio, name)]
+        differing = [
+            field.name for field in fields(audio) if getattr(audio, field.name) != getattr(self.audio, field.name)
+        ]
+        unrecorded = [name for name in dict.fromkeys((*self.assumed, *assumed)) if name in differing]
         ignored = {name: getattr(audio, name) for name in (*unrecorded, *self.accepted)}
-        lines = differences(audio, replace(self.audio, **ignored), names=(owner, self.owner))
-        if lines:
+        if lines := differences(audio, replace(self.audio, **ignored), names=(owner, self.owner)):
             message = mismatch_message((owner, self.owner), lines)
-            differing = [
-                field.name for field in fields(audio) if self._differs(audio, field.name) and field.name not in ignored
-            ]
-            if set(differing) <= set(ACCEPTABLE_DIFFERENCES):
+            refused = [name for name in differing if name not in ignored]
+            if set(refused) <= set(ACCEPTABLE_DIFFERENCES):
                 message += (
                     "; best fine-tune the vocoder on these mels (scripts/fine_tune.sh), or let it speak them as it is "
-                    f"with --accept-audio-differences {' '.join([*self.accepted, *differing])}"
+                    f"with --accept-audio-differences {' '.join([*self.accepted, *refused])}"
                 )
             raise InputError(message)
         if unrecorded:
             names = " and ".join(unrecorded)
             print(f"note: {self.owner} and {owner} do not both record {names} of their mels; taken to be the same")
-
-    def _differs(self, audio: AudioConfig, name: str) -> bool:
-        return getattr(audio, name) != getattr(self.audio, name)
 
 
 def mismatch_message(names: tuple[str, str], lines: list[str]) -> str:
