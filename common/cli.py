@@ -163,12 +163,9 @@ def run(main: Callable[[], int | None]) -> NoReturn:
     """Run a command's ``main`` and exit: a user's mistake is one line and status 1 (2 for options), no traceback."""
     try:
         status = main() or 0
-    except OptionError as error:
-        print(f"error: {error}", file=sys.stderr)
-        status = 2
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
-        status = 1
+        status = 2 if isinstance(error, OptionError) else 1
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         status = 130

@@ -53,10 +53,8 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         "ema": checkpoint.ema,
         "training": checkpoint.training,
     }
-    if checkpoint.assumed:
-        payload["assumed"] = list(checkpoint.assumed)
-    if checkpoint.assumed_config:
-        payload["assumed_config"] = list(checkpoint.assumed_config)
+    assumed = {"assumed": list(checkpoint.assumed), "assumed_config": list(checkpoint.assumed_config)}
+    payload |= {name: listed for name, listed in assumed.items() if listed}
     write_atomically(path, lambda file: torch.save(payload, file))
 
 
@@ -144,7 +142,6 @@ def checkpoint_path(folder: Path, model: str, *, epoch: int, iteration: int | No
 
 def saved_checkpoints(folder: Path, model: str) -> list[Path]:
     """The model's checkpoints in ``folder``, oldest training state first."""
-
     found = ((_NAME.search(path.name), path) for path in folder.glob(f"{model}_checkpoint_*.pt"))
     placed = [((int(name[1]), int(name[2]) if name[2] else math.inf), path) for name, path in found if name]
     return [path for _, path in sorted(placed)]

@@ -43,8 +43,7 @@ class RefusedGlobal(pickle.UnpicklingError):
 class StoredObject:
     """An object of a class that only the file knows: its state, and no behaviour."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.state: dict[str, Any] = {}
+    state: dict[str, Any]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> "StoredObject":
         made = super().__new__(cls)

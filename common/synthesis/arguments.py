@@ -99,7 +99,7 @@ def add_speaking_arguments(parser: ArgumentParser, group: argparse._ActionsConta
 
 
 def add_text_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that replace the checkpoint's text front end, as ``text_config_from_args`` reads them."""
+    """Add the options that replace the checkpoint's text front end, as `with_text_options` reads them."""
     group = parser.add_argument_group("text", "the checkpoint's text front end need not be repeated")
     group.add_argument("--input-type", choices=("char", "phone"), help="instead of the checkpoint's")
     group.add_argument("--symbol-set", choices=(*CHARACTER_SETS, *PHONE_SETS), help="instead of the checkpoint's")
@@ -214,16 +214,11 @@ def parse_model_options(args: argparse.Namespace, spec: ModelSpec) -> Any:
 
 
 def with_text_options(loaded: LoadedCheckpoint, args: argparse.Namespace) -> LoadedCheckpoint:
-    """A generator's checkpoint with the text front end that the options describe."""
-    text = text_config_from_args(args, loaded.checkpoint.text, where=loaded.path)
-    return replace(loaded, checkpoint=replace(loaded.checkpoint, text=text))
-
-
-def text_config_from_args(args: argparse.Namespace, stored: TextConfig | None, *, where: Path) -> TextConfig:
-    """The checkpoint's text front end, with the options in place of its fields.
+    """A generator's checkpoint with the options in place of fields of its text front end.
 
     A checkpoint of a published layout may not say how its text was read; then a line on stdout says what is assumed.
     """
+    stored = loaded.checkpoint.text
     given = {"input_type": args.input_type, "symbol_set": args.symbol_set, "cleaners": args.text_cleaners}
     changes: dict[str, Any] = {
         key: tuple(value) if key == "cleaners" else value for key, value in given.items() if value is not None
@@ -231,7 +226,7 @@ def text_config_from_args(args: argparse.Namespace, stored: TextConfig | None, *
     config = override_phonemes(args, replace(stored or TextConfig(), **changes))
     if stored is None:
         print(
-            f"{where} does not say how its text was read; taken to be --input-type {config.input_type} "
+            f"{loaded.path} does not say how its text was read; taken to be --input-type {config.input_type} "
             f"--symbol-set {config.symbol_set} --text-cleaners {' '.join(config.cleaners)}"
         )
-    return config
+    return replace(loaded, checkpoint=replace(loaded.checkpoint, text=config))

@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 from common.audio import save_wav
 from common.config import AudioConfig, to_plain
 from common.errors import InputError
-from common.files import load_tensor, save_tensor, write_json
+from common.files import save_tensor, write_json
 from common.precision import Autocast
 from common.progress import Progress, progress
 from common.signals import StopSignals
@@ -22,7 +22,6 @@ from common.synthesis.controls import Controls, MelOutput
 from common.synthesis.measurements import BatchTimes
 from common.synthesis.phrases import Phrase
 from common.synthesis.vocoder import Vocoder
-from common.text import TextFrontEnd, utterance_draws
 from common.timing import Stopwatch
 
 
@@ -60,50 +59,6 @@ class Generator(Protocol):
 
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
         """tokens (B, L), lengths (B,) -> mel (B, n_mels, F) with its lengths (B,)."""
-
-
-def encode_phrases(
-    phrases: Sequence[Phrase],
-    front_end: TextFrontEnd,
-    *,
-    dataset_path: Path,
-    speaker_ids: Callable[[str, str], int],
-    default_speaker: int,
-    seed: int | None = None,
-) -> list[SynthesisInput]:
-    """What to synthesize from text, with pitch and durations where the list gives them.
-
-    ``speaker_ids(name, where)`` turns the list's speaker column into an id. With a ``seed``, words become
-    phones at random, with the front end's probability; else all do that it knows.
-
-    Raises:
-        InputError: the first phrase that cannot be synthesized, by file and line.
-    """
-    utterances = []
-    for index, phrase in enumerate(phrases):
-        if phrase.text is None:
-            raise InputError(f"{phrase.where}: no text column, which a text-to-mel model needs")
-        draw = None if seed is None else utterance_draws(seed=seed, epoch=0, index=index)
-        tokens = torch.tensor(front_end.encode(phrase.text, where=phrase.where, draw=draw))
-        values = {
-            name: _load_per_token(dataset_path / path, len(tokens), where=phrase.where)
-            for name, path in (("pitch", phrase.pitch), ("durations", phrase.duration))
-            if path is not None
-        }
-        if "durations" in values and values["durations"].min() < 0:
-            raise InputError(f"{dataset_path / str(phrase.duration)}: negative durations ({phrase.where})")
-        speaker = default_speaker if phrase.speaker is None else speaker_ids(phrase.speaker, phrase.where)
-        utterances.append(SynthesisInput(phrase, tokens=tokens, speaker=speaker, **values))
-    return utterances
-
-
-def _load_per_token(path: Path, n_tokens: int, *, where: str) -> Tensor:
-    values = load_tensor(path, where=where)
-    if values.shape != (n_tokens,):
-        raise InputError(f"{path}: shape {tuple(values.shape)}, expected ({n_tokens},), one value a symbol ({where})")
-    if not torch.isfinite(values).all():
-        raise InputError(f"{path}: holds values that are not finite ({where})")
-    return values.float()
 
 
 def plan_batches(utterances: Sequence[SynthesisInput], batch_size: int) -> list[list[SynthesisInput]]:

@@ -5,17 +5,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from common.checkpoints import NO_EMA, LoadedCheckpoint, load_for_inference
 from common.config import AudioConfig
 from common.errors import CheckpointError, InputError
+from common.files import load_tensor
 from common.precision import Precision
 from common.registry import GeneratorSpec, ModelSpec, VocoderSpec
 from common.synthesis.controls import Controls
 from common.synthesis.cuda_graphs import Recorder
 from common.synthesis.phrases import Phrase
-from common.synthesis.synthesizer import Generator, SynthesisInput, encode_phrases
+from common.synthesis.synthesizer import Generator, SynthesisInput
 from common.synthesis.vocoder import NO_SETTINGS, AudioContract, NetworkVocoder
-from common.text import TextFrontEnd
+from common.text import TextFrontEnd, utterance_draws
 
 Accelerate = Callable[[Any, ModelSpec], Any]  # a network and its model -> the network, compiled
 
@@ -50,20 +54,42 @@ class Voice:
     def encode(
         self, phrases: Sequence[Phrase], *, dataset_path: Path, speaker: str, seed: int | None
     ) -> list[SynthesisInput]:
-        """What to synthesize, checked, with one warning for dropped symbols.
+        """What to synthesize, with pitch and durations where the list gives them, and one warning for dropped symbols.
 
-        ``speaker`` speaks where the list does not say; for the rest see `common.synthesis.synthesizer.encode_phrases`.
+        ``speaker`` speaks where the list does not say. With a ``seed``, words become phones at random, with the front
+        end's probability; else all do that it knows.
+
+        Raises:
+            InputError: the first phrase that cannot be synthesized, by file and line.
         """
-        items = encode_phrases(
-            phrases,
-            self.front_end,
-            dataset_path=dataset_path,
-            speaker_ids=self.speaker_id,
-            default_speaker=self.speaker_id(speaker, "--speaker"),
-            seed=seed,
-        )
+        default_speaker = self.speaker_id(speaker, "--speaker")
+        utterances = []
+        for index, phrase in enumerate(phrases):
+            where = phrase.where
+            if phrase.text is None:
+                raise InputError(f"{where}: no text column, which a text-to-mel model needs")
+            draw = None if seed is None else utterance_draws(seed=seed, epoch=0, index=index)
+            tokens = torch.tensor(self.front_end.encode(phrase.text, where=where, draw=draw))
+            values = {
+                name: _load_per_token(dataset_path / path, len(tokens), where=where)
+                for name, path in (("pitch", phrase.pitch), ("durations", phrase.duration))
+                if path is not None
+            }
+            if "durations" in values and values["durations"].min() < 0:
+                raise InputError(f"{dataset_path / str(phrase.duration)}: negative durations ({where})")
+            own = default_speaker if phrase.speaker is None else self.speaker_id(phrase.speaker, where)
+            utterances.append(SynthesisInput(phrase, tokens=tokens, speaker=own, **values))
         self.front_end.warn_dropped()
-        return items
+        return utterances
+
+
+def _load_per_token(path: Path, n_tokens: int, *, where: str) -> Tensor:
+    values = load_tensor(path, where=where)
+    if values.shape != (n_tokens,):
+        raise InputError(f"{path}: shape {tuple(values.shape)}, expected ({n_tokens},), one value a symbol ({where})")
+    if not torch.isfinite(values).all():
+        raise InputError(f"{path}: holds values that are not finite ({where})")
+    return values.float()
 
 
 def load_voice(

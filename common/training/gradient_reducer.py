@@ -13,6 +13,7 @@ DDP with ``no_sync`` set in the obvious places was measured 2e-2 off in such ste
 this class with one process's result in every such case.
 """
 
+import itertools
 from collections.abc import Iterable
 from typing import Any
 
@@ -40,10 +41,8 @@ class GradientReducer:
         self._armed = False
         self._missing: list[int] = []
         self._running: list[tuple[Any, Tensor]] = []
-        if ranks.world_size > 1:
-            for bucket in self._buckets:
-                for parameter in bucket:
-                    parameter.register_post_accumulate_grad_hook(self._on_gradient)
+        for parameter in itertools.chain(*self._buckets) if ranks.world_size > 1 else ():
+            parameter.register_post_accumulate_grad_hook(self._on_gradient)
 
     def arm(self) -> None:
         """The next backward pass is the last of this update: exchange its gradients."""

@@ -67,24 +67,20 @@ class TensorBoardLogs:
     ) -> None:
         from common import plots  # matplotlib takes half a second to import, and other ranks never draw
 
-        name = _tag(example.name)
+        pictures = {}
         # Differences on a picture of their own, since all on one share a range of colors.
         for kind, mels in (("mel", example.mels), ("mel_difference", example.mel_differences)):
             if mels:
-                figure = plots.plot_mels(mels, title=example.name, hop_length=hop_length, sampling_rate=sampling_rate)
-                writer.add_image(f"{kind}/{name}", plots.to_image(figure), iteration, dataformats="HWC")
+                pictures[kind] = plots.plot_mels(
+                    mels, title=example.name, hop_length=hop_length, sampling_rate=sampling_rate
+                )
         for kind, curves in example.curves.items():
-            figure = plots.plot_curves(
-                curves,
-                title=f"{kind}: {example.name}",
-                ylabel=CURVE_UNITS.get(kind, kind),
-                gaps=kind in VOICED_ONLY,
-            )
-            writer.add_image(f"{kind}/{name}", plots.to_image(figure), iteration, dataformats="HWC")
-
+            unit, gaps = CURVE_UNITS.get(kind, kind), kind in VOICED_ONLY
+            pictures[kind] = plots.plot_curves(curves, title=f"{kind}: {example.name}", ylabel=unit, gaps=gaps)
         for title, alignment in example.alignments.items():
-            figure = plots.plot_alignment(alignment, title=f"{title}: {example.name}")
-            writer.add_image(f"{title}/{name}", plots.to_image(figure), iteration, dataformats="HWC")
+            pictures[title] = plots.plot_alignment(alignment, title=f"{title}: {example.name}")
+        for kind, figure in pictures.items():
+            writer.add_image(f"{kind}/{_tag(example.name)}", plots.to_image(figure), iteration, dataformats="HWC")
 
     def _writer(self, subset: str) -> SummaryWriter:
         if subset not in self.subsets:
