@@ -124,14 +124,11 @@ def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
         # Some published files hold a pickled network; it is read, or the file refused, without running code.
         return read_pickled_networks(path)
     except (RuntimeError, EOFError, OSError, ValueError, KeyError, AttributeError, IndexError, TypeError) as error:
-        raise CheckpointError(f"{path}: cannot be read, damaged or truncated ({_first_line(error)})") from error
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise CheckpointError(f"{path}: cannot be read, damaged or truncated ({reason})") from error
     if not isinstance(payload, dict):
         raise CheckpointError(f"{path}: holds a {type(payload).__name__}, expected a checkpoint's dict")
     return payload
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def checkpoint_path(folder: Path, model: str, *, epoch: int, iteration: int | None = None) -> Path:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from common.audio import MelExtractor, check_wav, load_wav
 from common.audio.arguments import features_config
@@ -30,9 +29,9 @@ def load_mels_or_recordings(
     """
     first = phrases[0]
     if first.wav is not None:
-        return _load_recordings(phrases, dataset_path=dataset_path, contract=contract)
+        return _load_recordings(phrases, [dataset_path / str(phrase.wav) for phrase in phrases], contract)
     if first.mel is not None:
-        return _load_mels(phrases, dataset_path=dataset_path, contract=contract)
+        return _load_mels(phrases, [dataset_path / str(phrase.mel) for phrase in phrases], contract)
     raise InputError(
         f"{first.where}: no column mel or wav, and no text-to-mel checkpoint to speak the text with; give one, or a "
         "list that opens with a line of column names: output and mel (tensors, as extract_mels.py and --save-mels "
@@ -41,9 +40,8 @@ def load_mels_or_recordings(
 
 
 def _load_mels(
-    phrases: Sequence[Phrase], *, dataset_path: Path, contract: AudioContract | None
+    phrases: Sequence[Phrase], paths: Sequence[Path], contract: AudioContract | None
 ) -> tuple[list[SynthesisInput], AudioConfig]:
-    paths = [dataset_path / str(phrase.mel) for phrase in phrases]
     audio = _described(paths, contract) or (contract.audio if contract else AudioConfig())
     utterances = []
     for phrase, path in zip(phrases, paths):
@@ -72,9 +70,8 @@ def _described(paths: Sequence[Path], contract: AudioContract | None) -> AudioCo
 
 
 def _load_recordings(
-    phrases: Sequence[Phrase], *, dataset_path: Path, contract: AudioContract | None
+    phrases: Sequence[Phrase], paths: Sequence[Path], contract: AudioContract | None
 ) -> tuple[list[SynthesisInput], AudioConfig]:
-    paths = [dataset_path / str(phrase.wav) for phrase in phrases]
     if contract is None:
         audio = audio_preset(check_wav(paths[0], sampling_rate=None, where=phrases[0].where).sampling_rate)
         wanted_by = f"as {paths[0]}"
@@ -91,13 +88,9 @@ def _load_recordings(
         shortest = max(extractor.min_samples, audio.hop_length)
         if info.n_samples < shortest:
             raise InputError(f"{path}: {info.n_samples} samples, expected at least {shortest} ({phrase.where})")
-    return [
-        SynthesisInput(phrase, mel=_mel_of(path, extractor, where=phrase.where)) for phrase, path in zip(phrases, paths)
-    ], audio
-
-
-@torch.inference_mode()
-def _mel_of(path: Path, extractor: MelExtractor, *, where: str) -> Tensor:
-    """mel (n_mels, F) of a recording."""
-    wave = load_wav(path, sampling_rate=extractor.config.sampling_rate, where=where)
-    return extractor(wave[None])[0]
+    utterances = []
+    for phrase, path in zip(phrases, paths):
+        wave = load_wav(path, sampling_rate=audio.sampling_rate, where=phrase.where)
+        with torch.inference_mode():
+            utterances.append(SynthesisInput(phrase, mel=extractor(wave[None])[0]))
+    return utterances, audio

@@ -107,13 +107,12 @@ class BucketedGraphs:
                 self._warn(f"--cuda-graphs: {MAX_GRAPHS} sizes are recorded; other sizes run without graphs")
                 return None
             try:
-                bucket = _Bucket(self._infer, mel, n_frames=n_frames, masked=masked, record=self._record)
+                self._buckets[key] = _Bucket(self._infer, mel, n_frames=n_frames, masked=masked, record=self._record)
             except RuntimeError as error:
                 self._failed = True
                 reason = str(error).strip().split("\n")[0]
                 self._warn(f"--cuda-graphs: the work cannot be recorded and runs without graphs ({reason})")
                 return None
-            self._buckets[key] = bucket
         return self._buckets[key]
 
     def _warn(self, line: str) -> None:
