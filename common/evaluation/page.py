@@ -13,16 +13,7 @@ from urllib.parse import quote
 import soundfile
 
 from common.errors import InputError
-from common.evaluation.results import (
-    PAGE,
-    Column,
-    Result,
-    averages,
-    columns_with_values,
-    figures_of,
-    files_of,
-    writing,
-)
+from common.evaluation.results import PAGE, Column, Result, averages, columns_with_values, figures_of, files_of, writing
 from common.files import write_text
 
 EMBEDDED_BYTES = 48 * 2**20  # larger pages refer to the files in their folder instead of holding them
