@@ -11,7 +11,7 @@ from jasper.arg_parser import InferenceOptions
 from jasper.manifest import select_entries
 from jasper.model import Jasper, ModelConfig, build_networks
 from jasper.published_checkpoints import read_published
-from jasper.waveform import load_recording, trim_silence
+from jasper.waveform import load_recording, voiced_part
 
 
 def _open_speech(
@@ -47,7 +47,7 @@ MODEL = ModelSpec(
         add_arguments=arg_parser.add_inference_arguments,
         default_options=InferenceOptions(),
         open_speech=_open_speech,
-        prepare=lambda wave, options: trim_silence(wave) if options.dataset.trim_silence else wave,
+        prepare=lambda wave, options: wave[voiced_part(wave)] if options.dataset.trim_silence else wave,
         transcribe=lambda network, waves, lengths, options: network.transcribe(
             waves, lengths, pad_leading=options.pad_leading
         ),

@@ -129,14 +129,11 @@ def add_inference_arguments(parser: ArgumentParser) -> None:
     """Add how recordings and their transcripts are prepared."""
     group = parser.add_argument_group("Jasper")
     group.add_argument("--max-utterances", type=non_negative_int, default=0, help="transcribe so many; 0: all")
-    for option, text in (
-        ("--trim-silence", "leave out both ends as far as they are 60 dB below the loudest part"),
-        (
-            "--normalize-transcripts",
-            "bring references into the model's form: lower case, numbers in words, no punctuation",
-        ),
-    ):
-        group.add_argument(option, action=argparse.BooleanOptionalAction, default=True, help=text)
+    switch = argparse.BooleanOptionalAction
+    text = "leave out both ends as far as they are 60 dB below the loudest part"
+    group.add_argument("--trim-silence", action=switch, default=True, help=text)
+    text = "bring references into the model's form: lower case, numbers in words, no punctuation"
+    group.add_argument("--normalize-transcripts", action=switch, default=True, help=text)
     text = "frames of silence before each recording; published inference had 16, training has none"
     group.add_argument("--pad-leading", type=non_negative_int, default=0, help=text)
 

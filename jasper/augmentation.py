@@ -1,6 +1,6 @@
 """Dither and masks of features, which depend on seed, epoch and index alone."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -13,8 +13,16 @@ _STREAM = 1  # keeps these random numbers apart from others of the same seed, ep
 _NOISE_SAMPLES = 2**16  # dither repeats after them; every utterance starts at a random position
 
 
+class _Masks:
+    """Checks that are the same for both kinds of masks."""
+
+    def __post_init__(self) -> None:
+        check_minimum(self, 0, *vars(self))
+        check_ranges(self)
+
+
 @dataclass(frozen=True)
-class SpecAugment:
+class SpecAugment(_Masks):
     """Bands and spans of frames that are masked (Park et al., arXiv:1904.08779); widths are drawn inclusively."""
 
     freq_masks: int = 0
@@ -23,10 +31,6 @@ class SpecAugment:
     time_masks: int = 0
     min_time: int = 0  # frames
     max_time: int = 10
-
-    def __post_init__(self) -> None:
-        check_minimum(self, 0, *(one.name for one in fields(self)))
-        check_ranges(self)
 
     @property
     def n_draws(self) -> int:
@@ -42,7 +46,7 @@ class SpecAugment:
 
 
 @dataclass(frozen=True)
-class CutoutAugment:
+class CutoutAugment(_Masks):
     """Rectangles that are masked; their extents are drawn inclusively."""
 
     masks: int = 0
@@ -50,10 +54,6 @@ class CutoutAugment:
     max_freq: int = 20
     min_time: int = 5  # frames
     max_time: int = 5
-
-    def __post_init__(self) -> None:
-        check_minimum(self, 0, *(one.name for one in fields(self)))
-        check_ranges(self)
 
     @property
     def n_draws(self) -> int:

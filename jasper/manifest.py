@@ -10,7 +10,7 @@ from typing import Any
 from common.audio import check_wav
 from common.data import check_path, read_filelist
 from common.errors import AudioError, InputError
-from common.files import read_json
+from common.files import read_json, read_lines
 from common.progress import print_line
 from jasper.config import DatasetSettings
 from jasper.text import normalize_transcript
@@ -109,10 +109,7 @@ def _read_folder(folder: Path) -> list[Entry]:
 
 def _metadata_entries(path: Path) -> Iterator[Entry]:
     """Each clip with its normalized transcript, else its transcript; LJSpeech's columns are not quoted."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from error
+    lines = read_lines(path)
     if not any(line.strip() for line in lines):
         raise InputError(f"{path}: the list is empty, expected lines of id|transcript|normalized transcript")
     for number, line in enumerate(lines, 1):

@@ -61,12 +61,8 @@ def _read(payload: dict[str, Any], *, training: bool) -> Checkpoint:
 
 def _renamed(given: State) -> State:
     """The weights under their names in the later version, as float32."""
-    state = {}
-    for key, value in without_prefix(given).items():
-        if not key.startswith(_DROPPED):
-            name = _FIRST_NAMES.sub(lambda found: f"{found[1]}.layers.", key)
-            state[name] = value
-    return as_float32(state)
+    kept = {key: value for key, value in without_prefix(given).items() if not key.startswith(_DROPPED)}
+    return as_float32({_FIRST_NAMES.sub(r"\1.layers.", key): value for key, value in kept.items()})
 
 
 def _config(state: State, n_mels: int) -> dict[str, Any]:

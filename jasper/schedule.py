@@ -14,12 +14,11 @@ def jasper_schedule(
     n_epochs: int,
     min_lr: float,
     gamma: float,
-    power: float = 2.0,
 ) -> EpochPolicy:
     """Linear warm-up, the full rate for ``hold_epochs``, then a fall that ends at ``min_lr``.
 
-    The ``exponential`` policy multiplies by ``gamma`` each epoch, ``polynomial`` falls to ``min_lr`` by a power of
-    the updates that are left of ``n_epochs``, and ``legacy`` by the same power to 0, but not below ``min_lr``. The
+    The ``exponential`` policy multiplies by ``gamma`` each epoch, ``polynomial`` falls to ``min_lr`` with the square
+    of the share of updates that are left of ``n_epochs``, and ``legacy`` likewise to 0, but not below ``min_lr``. The
     original gives an update the rate of the one before it, and the first update the full one; here each has its own.
     """
 
@@ -37,8 +36,8 @@ def jasper_schedule(
                 return max(learning_rate * gamma ** (epoch - warmup_epochs - hold_epochs), min_lr)
             left = max(full_until + falling - iteration, 0) / falling
             if policy == "legacy":
-                return max(learning_rate * left**power, min_lr)
-            return min_lr + max(learning_rate - min_lr, 0.0) * left**power
+                return max(learning_rate * left**2, min_lr)
+            return min_lr + max(learning_rate - min_lr, 0.0) * left**2
 
         return rate
 

@@ -24,7 +24,7 @@ def load_recording(path: Path, *, sampling_rate: int, trim: bool, where: str = "
     """
     own_rate = check_wav(path, sampling_rate=None, where=where).sampling_rate
     wave = resample(load_wav(path, sampling_rate=own_rate, where=where), ratio=sampling_rate / own_rate)
-    return trim_silence(wave) if trim else wave
+    return wave[voiced_part(wave)] if trim else wave
 
 
 def change_speed(wave: Tensor, speed: float) -> Tensor:
@@ -32,14 +32,8 @@ def change_speed(wave: Tensor, speed: float) -> Tensor:
     return resample(wave, ratio=1 / speed)
 
 
-def trim_silence(wave: Tensor) -> Tensor:
-    """(T,) without the silence at its ends."""
-    start, end = voiced_part(wave)
-    return wave[start:end]
-
-
-def voiced_part(wave: Tensor) -> tuple[int, int]:
-    """Start and end of the sound in (T,): frames within 60 dB of the loudest, as librosa's ``trim`` measures them.
+def voiced_part(wave: Tensor) -> slice:
+    """The sound in (T,) without silent ends: frames within 60 dB of the loudest, as librosa's ``trim`` measures them.
 
     A wave of constant loudness, such as silence, is not trimmed.
     """
@@ -50,7 +44,7 @@ def voiced_part(wave: Tensor) -> tuple[int, int]:
     loudness = np.maximum(sums / _FRAME, _FAINTEST)
     loud = np.flatnonzero(loudness > _SILENCE * loudness.max())
     start, end = int(loud[0]) * _HOP, min(int(loud[-1] + 1) * _HOP, len(squares))
-    return (start, end) if start < end else (0, len(squares))
+    return slice(start, end) if start < end else slice(0, len(squares))
 
 
 def perturb(wave: Tensor, settings: DatasetSettings, random: Generator, *, longest: int | None = None) -> Tensor:

@@ -11,6 +11,7 @@ from typing import Any, get_args, get_type_hints
 import yaml
 
 from common.errors import InputError
+from common.files import read_text
 from jasper.config import BlockConfig, FeatureConfig, InputSettings, JasperSettings, ModelConfig
 
 CONFIGS = Path(__file__).parent / "configs"
@@ -60,11 +61,10 @@ def load_config(path: Path, *, overrides: Sequence[str] = ()) -> JasperSettings:
             names the file and the key.
     """
     path = _find(path)
+    text = read_text(path)
     with _named(path):
         try:
-            sections = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"cannot be read as UTF-8 text ({error})") from error
+            sections = yaml.safe_load(text)
         except yaml.YAMLError as error:
             raise InputError(f"not YAML ({' '.join(str(error).split())})") from error
         if not isinstance(sections, dict):

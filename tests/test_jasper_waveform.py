@@ -84,20 +84,20 @@ def test_trimming_agrees_with_librosa(goldens: Path):
         noise = level * torch.randn(lead + 4000 + trail, generator=generator)
         noise[lead : lead + 4000] += tone(4000)
         _, (start, end) = librosa.effects.trim(noise.numpy(), top_db=60)
-        assert voiced_part(noise) == (start, end)
+        assert voiced_part(noise) == slice(start, end)
     for path in sorted((goldens / "jasper/audio").glob("*.flac")):
         wave = load_wav(path, sampling_rate=RATE)
         _, (start, end) = librosa.effects.trim(wave.numpy(), top_db=60)
-        assert voiced_part(wave) == (start, end)
+        assert voiced_part(wave) == slice(start, end)
 
 
 @pytest.mark.parametrize("n_samples", [1, 100, 511, 512, 513, 5000])
 def test_silence_and_short_sounds_are_not_trimmed_away(n_samples: int):
-    assert voiced_part(torch.zeros(n_samples)) == (0, n_samples)
+    assert voiced_part(torch.zeros(n_samples)) == slice(0, n_samples)
     click = torch.zeros(n_samples)
     click[0] = 1.0
-    start, end = voiced_part(click)
-    assert start == 0 and end > 0
+    kept = voiced_part(click)
+    assert kept.start == 0 and kept.stop > 0
 
 
 def test_a_recording_of_another_rate_is_read_at_the_wanted_one(tmp_path: Path):

@@ -1,12 +1,11 @@
 """Synthesizes a list utterance by utterance and measures each; results are kept, whatever happens to later ones."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
 from torch import Tensor
 
 from common.audio import check_wav, load_wav, resample, save_wav
@@ -31,7 +30,7 @@ from common.evaluation.results import (
     table_row,
     writing,
 )
-from common.files import write_atomically
+from common.plots import save_png
 from common.progress import print_line
 from common.recognition import ErrorCounts, Recognizer, error_counts
 from common.signals import StopSignals
@@ -56,16 +55,19 @@ class Evaluator:
 
     def warm_up(self, item: EvaluationItem) -> None:
         """Synthesize once without measuring: the first utterance of a process takes longer than later ones."""
-        try:
+        with suppress(InputError):  # reported when it is evaluated
             list(self._synthesizer.speak([item.input]))
-        except InputError:  # reported when it is evaluated
-            return
 
     def evaluate(self, item: EvaluationItem) -> Result:
         """Synthesize an utterance, write its files, and measure it; what goes wrong is in the result's ``error``."""
         result = Result(item.name, item.text, item.key)
         try:
-            result = self._synthesize(item, result)
+            (made,) = self._synthesizer.speak([item.input])
+            assert made.wave is not None, "there is a vocoder"
+            self._output.write(made)
+            cut = item.input.phrase in self._synthesizer.unfinished
+            work = self._synthesizer.times[-1].latency
+            result = replace(result, duration=len(made.wave) / self._rate, work=work, cut=cut)
             wave = load_wav(files_of(self.folder, item.name)["synthesized"], sampling_rate=self._rate)
             if self.recognizer is not None and item.words is not None:
                 result = replace(result, reference=self.recognizer.normalize(item.words))
@@ -74,17 +76,6 @@ class Evaluator:
             return self._compare(item, result, wave)
         except InputError as error:
             return replace(result, error=str(error))
-
-    def _synthesize(self, item: EvaluationItem, result: Result) -> Result:
-        (made,) = self._synthesizer.speak([item.input])
-        assert made.wave is not None, "there is a vocoder"
-        self._output.write(made)
-        return replace(
-            result,
-            duration=len(made.wave) / self._rate,
-            work=self._synthesizer.times[-1].latency,
-            cut=item.input.phrase in self._synthesizer.unfinished,
-        )
 
     def _transcribe(self, wave: Tensor, rate: int, reference: str | None) -> tuple[str | None, ErrorCounts | None]:
         """The transcript, and its errors if there is a ``reference``."""
@@ -95,14 +86,15 @@ class Evaluator:
 
     def _compare(self, item: EvaluationItem, result: Result, wave: Tensor) -> Result:
         """Compare with the recording, if there is one, and plot."""
+        files = files_of(self.folder, item.name)
         if item.recording is None:
-            self._save_plot(item, plot_alone(speech_frames(wave.numpy(), sampling_rate=self._rate)))
+            save_png(plot_alone(speech_frames(wave.numpy(), sampling_rate=self._rate)), files["plot"])
             return result
         result = replace(result, recording=str(item.recording))
         rate = check_wav(item.recording, sampling_rate=None, where=item.where).sampling_rate
         recorded = load_wav(item.recording, sampling_rate=rate, where=item.where)
-        with writing(path := files_of(self.folder, item.name)["recorded"]):
-            save_wav(path, recorded, sampling_rate=rate)
+        with writing(files["recorded"]):
+            save_wav(files["recorded"], recorded, sampling_rate=rate)
         text, errors = self._transcribe(recorded, rate, result.reference)
         result = replace(result, heard_recording=text, recording_errors=errors)
         seconds = max(len(recorded) / rate, len(wave) / self._rate)
@@ -116,12 +108,8 @@ class Evaluator:
             resample(wave, ratio=common / self._rate).numpy(),
             sampling_rate=common,
         )
-        self._save_plot(item, plot_comparison(comparison))
+        save_png(plot_comparison(comparison), files["plot"])
         return replace(result, distance=comparison.distance)
-
-    def _save_plot(self, item: EvaluationItem, figure: Figure) -> None:
-        with writing(path := files_of(self.folder, item.name)["plot"]):
-            write_atomically(path, partial(figure.savefig, format="png"), durable=False)
 
 
 def run_evaluation(

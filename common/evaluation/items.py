@@ -81,9 +81,8 @@ def read_items(
     inputs = voice.encode(spoken, dataset_path=dataset_path, speaker=speaker, seed=seed)
     words = texts if uses_espeak or voice.front_end.config.input_type != "phone" else {}
     words = words | _read_transcripts(transcripts, phrases)
-    folder = None
-    if any(phrase.wav is None for phrase in phrases):
-        folder = _recordings_folder(recordings, dataset_path)
+    needs_folder = any(phrase.wav is None for phrase in phrases)
+    folder = _recordings_folder(recordings, dataset_path) if needs_folder else None
     items = []
     for one, phrase in zip(inputs, phrases):
         recording = dataset_path / phrase.wav if phrase.wav is not None else _find_recording(phrase, folder)

@@ -13,20 +13,10 @@ from urllib.parse import quote
 import soundfile
 
 from common.errors import InputError
-from common.evaluation.results import (
-    PAGE,
-    Column,
-    Result,
-    averages,
-    columns_with_values,
-    figures_of,
-    files_of,
-    writing,
-)
+from common.evaluation.results import PAGE, Column, Result, averages, columns_with_values, figures_of, files_of, writing
 from common.files import write_text
 
 EMBEDDED_BYTES = 48 * 2**20  # larger pages refer to the files in their folder instead of holding them
-BASE64_GROWTH = 4 / 3
 TEMPLATE = Path(__file__).with_name("page.html")
 
 
@@ -36,9 +26,9 @@ def save_page(folder: Path, results: Sequence[Result], *, title: str, facts: dic
     Raises:
         InputError: it cannot be written, or a file for it cannot be read.
     """
-    # FLAC is smaller than the files that are counted here.
+    # Base64 makes them 4 / 3 as large; FLAC is smaller than the files that are counted here.
     size = sum(path.stat().st_size for result in results for path in result.files(folder) if path.is_file())
-    address = partial(_address, folder=folder, embed=BASE64_GROWTH * size <= EMBEDDED_BYTES)
+    address = partial(_address, folder=folder, embed=4 / 3 * size <= EMBEDDED_BYTES)
     columns = columns_with_values(results)
     names = [f'<a href="#u{number}">{escape(result.name)}</a>' for number, result in enumerate(results)]
     page = Template(TEMPLATE.read_text(encoding="utf-8")).substitute(

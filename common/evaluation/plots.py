@@ -1,7 +1,5 @@
 """Plots of an utterance and its recording: spectrograms, their difference, pitch, and the alignment."""
 
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,7 +10,6 @@ DB_PER_NEPER = 20 / np.log(10)  # dB of a factor e between amplitudes
 F0_TICKS = (60, 70, 80, 90, 100, 110, 120, 135, 150, 165, 180, 200, 220, 250, 280, 320, 360, 400, 450, 500)  # Hz
 LARGEST_DIFFERENCE = 30.0  # dB, the ends of the colors
 SYNTHESIZED, RECORDED = "tab:orange", "tab:blue"
-_IMAGE: dict[str, Any] = {"aspect": "auto", "origin": "lower", "interpolation": "none"}
 
 
 def plot_comparison(comparison: SpeechComparison) -> Figure:
@@ -69,8 +66,10 @@ def _draw_mel(
     """log_mel (n_mels, F) as an image in dB between ``limits``; frame i is centered at i hops."""
     n_mels, n_frames = log_mel.shape
     extent = (-hop_s / 2, (n_frames - 0.5) * hop_s, 0, n_mels)
-    low, high = limits
-    image = axis.imshow(log_mel * DB_PER_NEPER, extent=extent, vmin=low, vmax=high, cmap=cmap, **_IMAGE)
+    image = axis.imshow(
+        log_mel * DB_PER_NEPER, aspect="auto", origin="lower", interpolation="none", extent=extent, cmap=cmap
+    )
+    image.set_clim(*limits)
     axis.figure.colorbar(image, ax=axis, label="dB", pad=0.01)
     axis.set_ylabel("mel channel")
     axis.set_title(title, loc="left", fontsize="medium")
@@ -78,10 +77,9 @@ def _draw_mel(
 
 def _draw_pitch(axis: Axes, curves: dict[str, np.ndarray], *, hop_s: float) -> None:
     """Curves in Hz on a scale of equal intervals; unvoiced frames are gaps."""
-    longest = 0
     for (name, f0), color in zip(curves.items(), (SYNTHESIZED, RECORDED)):
         axis.plot(np.arange(len(f0)) * hop_s, np.where(f0 > 0, f0, np.nan), color=color, label=name, linewidth=1.5)
-        longest = max(longest, len(f0))
+    longest = max(map(len, curves.values()))
     axis.set_xlim(-hop_s / 2, (longest - 0.5) * hop_s)
     voiced = np.concatenate([f0[f0 > 0] for f0 in curves.values()])
     if len(voiced):
@@ -91,8 +89,7 @@ def _draw_pitch(axis: Axes, curves: dict[str, np.ndarray], *, hop_s: float) -> N
         ticks = [tick for tick in F0_TICKS if low <= tick <= high]
         axis.set_yticks(ticks, [str(tick) for tick in ticks])
         axis.minorticks_off()
-    axis.set_ylabel("F0 (Hz)")
-    axis.set_xlabel("time (s)")
+    axis.set(xlabel="time (s)", ylabel="F0 (Hz)")
     axis.set_title("pitch", loc="left", fontsize="medium")
     axis.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=len(curves), fontsize="small", frameon=False)
     axis.grid(alpha=0.3)
@@ -104,7 +101,6 @@ def _draw_path(axis: Axes, comparison: SpeechComparison) -> None:
     times = comparison.pairs * hops
     axis.plot(times[:, 1], times[:, 0], ".", color="black", markersize=2.5)
     axis.plot(times[[0, -1], 1], times[[0, -1], 0], color="gray", linewidth=0.8, linestyle="--", zorder=0)
-    axis.set_xlabel("synthesized (s)")
-    axis.set_ylabel("recorded (s)")
+    axis.set(xlabel="synthesized (s)", ylabel="recorded (s)")
     axis.set_title("alignment", loc="left", fontsize="medium")
     axis.grid(alpha=0.3)
