@@ -50,8 +50,8 @@ class HifiganDataset(RecordingDataset):
     """Recordings of a list, with their mels where the folder ``options.input_mels_dir`` has them.
 
     ``draw`` gives a random segment, for training; indexing gives the complete recording, without the samples after its
-    last complete frame, for validation. The mel of ``wavs/x.wav`` is that folder's ``x.pt`` and must have the recording's
-    number of frames.
+    last complete frame, for validation. The mel of ``wavs/x.wav`` is ``x.pt`` in that folder and must have the
+    recording's number of frames.
 
     Raises:
         InputError: the list, a recording or the folder is missing, a recording is not as ``audio`` says, or the mels
