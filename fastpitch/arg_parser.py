@@ -114,11 +114,8 @@ def _add_alignment_arguments(parser: ArgumentParser) -> None:
     switch("--learned-alignment", help="learn the durations, from recordings (or their features) and transcripts alone")
     switch("--energy-conditioning", help="predict the energy of each symbol, and speak with it")
     group.add_argument("--pitch-method", choices=METHODS, default="praat", help="estimates the pitch of recordings")
-    group.add_argument(
-        "--pitch-cache",
-        type=Path,
-        help=f"folder that keeps the pitch of recordings (default: {PITCH_CACHE} in the dataset's folder)",
-    )
+    cache = f"folder that keeps the pitch of recordings (default: {PITCH_CACHE} in the dataset's folder)"
+    group.add_argument("--pitch-cache", type=Path, help=cache)
 
 
 def _add_loss_arguments(parser: ArgumentParser) -> None:

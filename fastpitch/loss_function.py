@@ -7,14 +7,12 @@ from torch import Tensor
 
 from common.config import AudioConfig
 from common.nn import diagonality, mask_from_lengths, unattended_tokens
-from common.training import Example, LogStyle, Networks, Objective, Phase, Term
+from common.training import Example, LogStyle, Networks, Objective, Phase, Term, cut, shown
 from fastpitch.aligner import binarization_sum, forward_sum_losses
 from fastpitch.batch import FastPitchBatch
 from fastpitch.model import FastPitch, FastPitchOutput
 from fastpitch.options import LossScales, TrainingOptions
 
-_PHASE = "fastpitch"
-_N_EXAMPLES = 2
 _LABELS = {  # on stdout
     "mel_loss": "mel loss",
     "duration_predictor_loss": "dur loss",
@@ -39,7 +37,7 @@ class FastPitchObjective(Objective):
     without its prior, which is diagonal before anything is learned.
     """
 
-    phases = (Phase(_PHASE, trains=("fastpitch",)),)
+    phases = (Phase("fastpitch", trains=("fastpitch",)),)
 
     def __init__(self, losses: LossScales | None = None, *, energy: bool = False, alignment: bool = False) -> None:
         """``energy`` and ``alignment``: whether the model has energy conditioning and a learned alignment."""
@@ -70,8 +68,7 @@ class FastPitchObjective(Objective):
 
     def evaluate(self, networks: Networks, batch: FastPitchBatch) -> dict[str, Term]:
         out = _teacher_forced(networks, batch)
-        counts = self.counts(_PHASE, batch)
-        terms = {name: Term(total, counts[name]) for name, total in self._sums(out, batch).items()}
+        terms = self.terms(self._sums(out, batch), batch)
         if self._has_alignment and out.alignment is not None and batch.prior is not None:
             lengths = batch.token_lengths, batch.mel_lengths
             attention = out.alignment.attention(batch.mel_lengths)
@@ -82,7 +79,7 @@ class FastPitchObjective(Objective):
 
     def examples(self, networks: Networks, batch: FastPitchBatch) -> list[Example]:
         out = _teacher_forced(networks, batch)
-        return [_example(out, batch, index) for index in range(min(_N_EXAMPLES, len(batch.names)))]
+        return [_example(out, batch, index) for index in shown(batch)]
 
     def _sums(self, out: FastPitchOutput, batch: FastPitchBatch) -> dict[str, Tensor]:
         sums = sums_of_errors(out, batch)
@@ -142,17 +139,13 @@ def _example(out: FastPitchOutput, batch: FastPitchBatch, index: int) -> Example
     alignments = {}  # (F, L) weights: the attention of frames, and the path that gives the durations
     if out.alignment is not None:
         path = out.alignment.path[index, :n_frames]
-        alignments["soft attention"] = out.alignment.log_attention[index, :n_frames, :n_tokens].float().exp().cpu()
+        alignments["soft attention"] = cut(out.alignment.log_attention, index, n_tokens)[:n_frames].exp()
         alignments["hard alignment"] = torch.nn.functional.one_hot(path, n_tokens).float().cpu()
-
-    def cut(values: Tensor, n: int) -> Tensor:
-        return values[index, ..., :n].float().cpu()
-
     return Example(
         batch.names[index],
-        {label: cut(values, n_frames) for label, values in mels.items()},
+        {label: cut(values, index, n_frames) for label, values in mels.items()},
         curves={
-            name: {label: cut(values, n_tokens) for label, values in pair.items() if values is not None}
+            name: {label: cut(values, index, n_tokens) for label, values in pair.items() if values is not None}
             for name, pair in curves.items()
             if pair["predicted"] is not None
         },

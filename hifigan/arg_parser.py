@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common.audio.arguments import audio_config_from_args, features_config
-from common.cli import ArgumentParser, option_of, positive_float, positive_int
+from common.cli import ArgumentParser, option_of, positive_float, positive_int, values_of
 from common.config import AudioConfig, audio_preset
 from common.errors import InputError, OptionError
 from common.training import Optimization, Recipe, TrainingSetup, exponential_schedule
@@ -41,7 +41,7 @@ class TrainingOptions:
     dataset_path: Path
     segment_size: int  # samples, a multiple of the hop length
     seed: int
-    mels_folder: Path | None  # None: mels are computed from the recordings
+    input_mels_dir: Path | None  # None: mels are computed from the recordings
     preset: str
     architecture: Mapping[str, Any]  # the fields of ModelConfig that were given
     amp_grouped_conv: bool
@@ -120,19 +120,15 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     segment_size = args.segment_size or SEGMENT_SIZE // hop * hop
     if segment_size % hop:
         raise OptionError(f"--segment-size {segment_size}: expected a multiple of the hop length, {hop} samples")
-    given = {name: getattr(args, name) for name in vars(ModelConfig()) if hasattr(args, name)}
-    options = TrainingOptions(
-        dataset_path=args.dataset_path,
-        segment_size=segment_size,
-        seed=args.seed,
-        mels_folder=args.input_mels_dir,
-        preset=args.preset,
-        architecture={name: tuple(value) if isinstance(value, list) else value for name, value in given.items()},
-        amp_grouped_conv=not args.no_amp_grouped_conv,
+    shape = values_of(args, ModelConfig)
+    given = {
+        "segment_size": segment_size,
         # On a GPU one large pass beats two small ones; a CPU only loses the locality of the small ones.
-        concat_fwd=args.cuda if args.concat_fwd is None else args.concat_fwd,
-        mel_fmax_loss=args.mel_fmax_loss,
-    )
+        "concat_fwd": args.cuda if args.concat_fwd is None else args.concat_fwd,
+        "amp_grouped_conv": not args.no_amp_grouped_conv,
+        "architecture": {name: tuple(value) if isinstance(value, list) else value for name, value in shape.items()},
+    }
+    options = TrainingOptions(**values_of(args, TrainingOptions) | given)
     rate = args.learning_rate * (args.fine_tune_lr_factor if args.fine_tuning else 1)
     schedule = exponential_schedule(rate, decay=args.lr_decay)
     return TrainingSetup(

@@ -47,10 +47,10 @@ class HifiganUtterance:
 
 
 class HifiganDataset(RecordingDataset):
-    """Recordings of a list, with their mels where ``options.mels_folder`` has them.
+    """Recordings of a list, with their mels where the folder ``options.input_mels_dir`` has them.
 
     ``draw`` gives a random segment, for training; indexing gives the complete recording, without the samples after its
-    last complete frame, for validation. The mel of ``wavs/x.wav`` is read from ``<mels_folder>/x.pt`` and must have the
+    last complete frame, for validation. The mel of ``wavs/x.wav`` is ``x.pt`` in that folder and must have the
     recording's number of frames.
 
     Raises:
@@ -61,10 +61,10 @@ class HifiganDataset(RecordingDataset):
     def __init__(self, options: TrainingOptions, filelist: Path, *, audio: AudioConfig) -> None:
         super().__init__(options.dataset_path, filelist, audio=audio, seed=options.seed)
         self._segment_size = options.segment_size
-        self._mels_folder = options.mels_folder
+        self._mels_folder = options.input_mels_dir
         self._extractor = MelExtractor(audio)
-        if options.mels_folder is not None:
-            self._check_mels(options.mels_folder)
+        if options.input_mels_dir is not None:
+            self._check_mels(options.input_mels_dir)
 
     def __getitem__(self, index: int) -> HifiganUtterance:
         """The complete recording."""

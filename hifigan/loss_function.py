@@ -9,14 +9,13 @@ from common.audio import MelExtractor
 from common.config import AudioConfig
 from common.data import input_mel_extractor
 from common.nn import mask_from_lengths
-from common.training import Example, LogStyle, Networks, Objective, Phase, Term
+from common.training import Example, LogStyle, Networks, Objective, Phase, Term, cut, shown
 from hifigan.arg_parser import TrainingOptions
 from hifigan.data_function import HifiganBatch
 from hifigan.discriminators import MultiScaleDiscriminator
 
 MEL_WEIGHT = 45.0
 FEATURE_WEIGHT = 2.0
-_N_EXAMPLES = 2
 
 
 class HifiganObjective(Objective):
@@ -118,10 +117,10 @@ class HifiganObjective(Objective):
     def examples(self, networks: Networks, batch: HifiganBatch) -> list[Example]:
         target, made, wave = self._resynthesize(networks, batch)
         examples = []
-        for index in range(min(_N_EXAMPLES, len(batch.names))):
+        for index in shown(batch):
             n_frames, n_samples = int(batch.mel_lengths[index]), int(batch.audio_lengths[index])
-            mels = {"recorded": target[index, :, :n_frames].cpu(), "generated": made[index, :, :n_frames].cpu()}
-            sounds = {"recorded": batch.audio[index, :n_samples].cpu(), "generated": wave[index, :n_samples].cpu()}
+            mels = {"recorded": cut(target, index, n_frames), "generated": cut(made, index, n_frames)}
+            sounds = {"recorded": cut(batch.audio, index, n_samples), "generated": cut(wave, index, n_samples)}
             difference = {"generated - recorded": mels["generated"] - mels["recorded"]}
             examples.append(Example(batch.names[index], mels, mel_differences=difference, audio=sounds))
         return examples

@@ -67,38 +67,20 @@ class TrainingOptions:
     uniform_batch_norm: bool = True  # weights of a new model's batch norm start between 0 and 1
 
 
-@dataclass(frozen=True)
-class InferenceOptions:
-    """What the command line says of decoding; None: as the checkpoint."""
-
-    max_decoder_steps: int | None = None
-    gate_threshold: float | None = None
-
-
 def add_training_arguments(parser: argparse.ArgumentParser) -> None:
     """Add text, architecture, decoding and schedule; defaults are the published model's and recipe's."""
     add_text_arguments(parser)
     group = parser.add_argument_group("Tacotron 2")
     add = group.add_argument
-    add(
-        "--load-mel-from-disk",
-        action="store_true",
-        help="lists hold mels, as extract_mels.py writes them, instead of recordings",
+    stored = "lists hold mels, as extract_mels.py writes them, instead of recordings"
+    add("--load-mel-from-disk", action="store_true", help=stored)
+    steps, falls = [500, 1000, 1500], "epochs after each of which the learning rate falls"
+    add("--anneal-steps", type=non_negative_int, nargs="*", default=steps, metavar="EPOCHS", help=falls)
+    factor = (
+        f"of the learning rate then; {_AMP_FACTOR} alternates between 0.3 and 0.1 of the last power of ten "
+        f"(default: {_FACTOR}, with --amp {_AMP_FACTOR})"
     )
-    add(
-        "--anneal-steps",
-        type=non_negative_int,
-        nargs="*",
-        default=[500, 1000, 1500],
-        metavar="EPOCHS",
-        help="epochs after each of which the learning rate falls",
-    )
-    add(
-        "--anneal-factor",
-        type=positive_float,
-        help=f"of the learning rate then; {_AMP_FACTOR} alternates between 0.3 and 0.1 of the last power of ten "
-        f"(default: {_FACTOR}, with --amp {_AMP_FACTOR})",
-    )
+    add("--anneal-factor", type=positive_float, help=factor)
     add_fields(group, ModelConfig(), _MASKING, whole=positive_int, real=float)
     formed = "warn once if attention has not formed after so many epochs; 0: never"
     add("--attention-warning-epochs", type=non_negative_int, default=50, help=formed)
@@ -106,11 +88,8 @@ def add_training_arguments(parser: argparse.ArgumentParser) -> None:
     add("--guided-attention-weight", type=non_negative_float, default=0.0, help=guide)
     distance = "distance from the diagonal that is not penalized, as a fraction of the text"
     add("--guided-attention-sigma", type=positive_float, default=0.2, help=distance)
-    add(
-        "--disable-uniform-initialize-bn-weight",
-        action="store_true",
-        help="start batch norm's weights at 1 instead of random numbers between 0 and 1",
-    )
+    ones = "start batch norm's weights at 1 instead of random numbers between 0 and 1"
+    add("--disable-uniform-initialize-bn-weight", action="store_true", help=ones)
     group = parser.add_argument_group("architecture of Tacotron 2")
     add_fields(group, ModelConfig(), _ARCHITECTURE, whole=positive_int, real=float)
     early = "always decode --max-decoder-steps frames"
@@ -172,25 +151,22 @@ def set_up_networks(
 def add_inference_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of decoding."""
     group = parser.add_argument_group("speaking with Tacotron 2", "the defaults are those of the checkpoint")
-    group.add_argument(
-        "--max-decoder-steps",
-        type=positive_int,
-        help="frames after which a phrase is cut that the model has not ended; a warning names it",
-    )
+    longest = "frames after which a phrase is cut that the model has not ended; a warning names it"
+    group.add_argument("--max-decoder-steps", type=positive_int, help=longest)
     group.add_argument("--gate-threshold", type=positive_float, help="probability, below 1, at which a phrase ends")
 
 
-def parse_inference(args: argparse.Namespace) -> InferenceOptions:
-    """The options of decoding.
+def parse_inference(args: argparse.Namespace) -> Controls:
+    """How to decode; None: as the checkpoint.
 
     Raises:
         OptionError: the threshold is not a probability.
     """
     if args.gate_threshold is not None and args.gate_threshold >= 1:
         raise OptionError(f"--gate-threshold {args.gate_threshold}: expected a probability between 0 and 1")
-    return InferenceOptions(args.max_decoder_steps, args.gate_threshold)
+    return Controls(max_decoder_steps=args.max_decoder_steps, gate_threshold=args.gate_threshold)
 
 
-def controls(options: InferenceOptions, network: nn.Module, config: ModelConfig, *, where: Path) -> Controls:
-    """The controls that the options describe."""
-    return Controls(max_decoder_steps=options.max_decoder_steps, gate_threshold=options.gate_threshold)
+def controls(options: Controls, network: nn.Module, config: ModelConfig, *, where: Path) -> Controls:
+    """The options are controls, whatever the checkpoint."""
+    return options

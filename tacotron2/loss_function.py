@@ -8,13 +8,11 @@ from torch import Tensor
 
 from common.config import AudioConfig
 from common.nn import diagonality, distance_from_diagonal, focus_rate, mask_from_lengths
-from common.training import Example, LogStyle, Networks, Objective, Phase, Term
+from common.training import Example, LogStyle, Networks, Objective, Phase, Term, cut, shown
 from tacotron2.arg_parser import TrainingOptions
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.model import Tacotron2, TrainingOutput
 
-_PHASE = "tacotron2"
-_N_EXAMPLES = 2
 FORMED = 0.7  # diagonality of attention that advances through the text; below it, speech is unintelligible
 _EVALUATION_SEED = 0  # of the prenet's dropout, which stays on in evaluation
 
@@ -29,7 +27,7 @@ class Tacotron2Objective(Objective):
     ``attention_diagonality`` and ``attention_focus``, means over utterances (`common.nn.alignment_metrics`).
     """
 
-    phases = (Phase(_PHASE, trains=("tacotron2",)),)
+    phases = (Phase("tacotron2", trains=("tacotron2",)),)
     log_style = LogStyle(
         {
             "mel_loss": "mel loss",
@@ -71,9 +69,7 @@ class Tacotron2Objective(Objective):
 
     def evaluate(self, networks: Networks, batch: Tacotron2Batch) -> dict[str, Term]:
         out = _evaluated(networks, batch)
-        sums = self._sums(out, batch)
-        counts = self.counts(_PHASE, batch)
-        terms = {name: Term(total, counts[name]) for name, total in sums.items()}
+        terms = self.terms(self._sums(out, batch), batch)
         lengths = batch.token_lengths, batch.mel_lengths
         n_utterances = batch.mel_lengths.new_tensor(len(batch.names))
         for name, figure in (("attention_diagonality", diagonality), ("attention_focus", focus_rate)):
@@ -95,7 +91,7 @@ class Tacotron2Objective(Objective):
 
     def examples(self, networks: Networks, batch: Tacotron2Batch) -> list[Example]:
         out = _evaluated(networks, batch)
-        return [_example(out, batch, index) for index in range(min(_N_EXAMPLES, len(batch.names)))]
+        return [_example(out, batch, index) for index in shown(batch)]
 
 
 def build_objective(options: TrainingOptions, audio: AudioConfig) -> Tacotron2Objective:
@@ -132,11 +128,8 @@ def sums_of_errors(out: TrainingOutput, batch: Tacotron2Batch, *, mask_padding: 
 def _example(out: TrainingOutput, batch: Tacotron2Batch, index: int) -> Example:
     n_frames, n_tokens = int(batch.mel_lengths[index]), int(batch.token_lengths[index])
     return Example(
-        name=batch.names[index],
-        mels={
-            "target": batch.mels[index, :, :n_frames].float().cpu(),
-            "predicted": out.mel_postnet[index, :, :n_frames].float().cpu(),
-        },
-        curves={"gate": {"probability": out.gate_logits[index, :n_frames].float().sigmoid().cpu()}},
-        alignments={"alignment": out.alignments[index, :n_frames, :n_tokens].float().cpu()},
+        batch.names[index],
+        {"target": cut(batch.mels, index, n_frames), "predicted": cut(out.mel_postnet, index, n_frames)},
+        curves={"gate": {"probability": cut(out.gate_logits, index, n_frames).sigmoid()}},
+        alignments={"alignment": cut(out.alignments, index, n_tokens)[:n_frames]},
     )

@@ -313,7 +313,7 @@ def test_fine_tuning_refuses_mels_that_do_not_belong_to_the_recordings(voice: tu
     assert extract(voice, tmp_path / "mels") == 0
     mel = load_tensor(tmp_path / "mels" / "u1.pt")
     torch.save(mel[:, :-1].clone(), tmp_path / "mels" / "u1.pt")
-    options = replace(DEFAULTS, dataset_path=corpus, segment_size=2048, mels_folder=tmp_path / "mels")
+    options = replace(DEFAULTS, dataset_path=corpus, segment_size=2048, input_mels_dir=tmp_path / "mels")
     dataset = HifiganDataset(options, tmp_path / "list.txt", audio=AudioConfig())
     with pytest.raises(InputError, match=rf"u1\.pt: shape \(80, {mel.size(1) - 1}\), expected \(80, {mel.size(1)}\)"):
         dataset.draw(0, epoch=1)

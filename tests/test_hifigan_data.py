@@ -90,7 +90,7 @@ def test_an_item_of_fine_tuning_equals_the_originals(
     (tmp_path / "mels").mkdir()
     stored = golden["output.LJ001-0011_raw_fmax8000"] + 0.01
     torch.save(stored, tmp_path / "mels" / "LJ001-0011.pt")
-    data = dataset(tmp_path, ["audio/LJ001-0011.flac"], audio=RAW, segment_size=8192, mels_folder=tmp_path / "mels")
+    data = dataset(tmp_path, ["audio/LJ001-0011.flac"], audio=RAW, segment_size=8192, input_mels_dir=tmp_path / "mels")
     first = rules["dataset"]["finetune_mel_start"]
     for epoch in range(1, 4000):
         item = data.draw(0, epoch=epoch)
@@ -207,7 +207,7 @@ def test_mels_from_the_disk_are_cut_where_their_samples_are(audio: AudioConfig, 
     """A centered mel has a frame more than the recording has whole hops; it is never asked for samples."""
     write_ramp(tmp_path / "wavs" / "a.wav", 5000)  # 19 hops and a bit
     counted_mels(tmp_path / "mels", "a", 19 + (audio is CENTERED), audio=audio)
-    data = dataset(tmp_path, ["wavs/a.wav"], audio=audio, mels_folder=tmp_path / "mels")
+    data = dataset(tmp_path, ["wavs/a.wav"], audio=audio, input_mels_dir=tmp_path / "mels")
     firsts = set()
     for epoch in range(1, 100):
         item = data.draw(0, epoch=epoch)
@@ -224,7 +224,7 @@ def test_mels_from_the_disk_are_cut_where_their_samples_are(audio: AudioConfig, 
 def test_a_recording_shorter_than_a_segment_is_followed_by_silence(tmp_path: Path):
     samples = write_ramp(tmp_path / "wavs" / "a.wav", 1000)
     stored = counted_mels(tmp_path / "mels", "a", 3)
-    item = dataset(tmp_path, ["wavs/a.wav"], audio=RAW, mels_folder=tmp_path / "mels").draw(0, epoch=1)
+    item = dataset(tmp_path, ["wavs/a.wav"], audio=RAW, input_mels_dir=tmp_path / "mels").draw(0, epoch=1)
     assert torch.equal(item.audio[:1000], torch.from_numpy(samples / 32768).float())
     assert not item.audio[1000:].any()
     assert torch.equal(item.mel[:, :3], stored)
@@ -238,7 +238,7 @@ def test_batches_hold_each_recordings_own_samples_and_frames(tmp_path: Path):
         write_ramp(tmp_path / "wavs" / f"{name}.wav", n_samples)
         counted_mels(tmp_path / "mels", name, n_samples // 256)
     lines = ["wavs/a.wav", "wavs/b.wav"]
-    data = dataset(tmp_path, lines, audio=RAW, mels_folder=tmp_path / "mels")
+    data = dataset(tmp_path, lines, audio=RAW, input_mels_dir=tmp_path / "mels")
     batch = data.collate([data[0], data[1]])
     assert batch.names == (f"wavs/a.wav ({tmp_path}/list.txt:1)", f"wavs/b.wav ({tmp_path}/list.txt:2)")
     assert batch.audio_lengths.tolist() == [11 * 256, 19 * 256]
@@ -258,7 +258,7 @@ def test_folders_below_the_first_are_kept_for_mels(tmp_path: Path):
         mel = counted_mels(tmp_path / "mels" / speaker, "1", 11) + start
         torch.save(mel, tmp_path / "mels" / speaker / "1.pt")
     lines = ["wavs/anna/1.wav", "wavs/bert/1.wav"]
-    data = dataset(tmp_path, lines, audio=RAW, mels_folder=tmp_path / "mels")
+    data = dataset(tmp_path, lines, audio=RAW, input_mels_dir=tmp_path / "mels")
     assert [data[index].mel[0, 0].item() for index in (0, 1)] == [0.0, 100.0]
 
 
@@ -270,7 +270,7 @@ def with_mels(tmp_path: Path) -> Path:
 
 
 def open_mels(folder: Path, audio: AudioConfig = RAW) -> HifiganDataset:
-    return dataset(folder, ["wavs/a.wav"], audio=audio, mels_folder=folder / "mels")
+    return dataset(folder, ["wavs/a.wav"], audio=audio, input_mels_dir=folder / "mels")
 
 
 @pytest.mark.parametrize("n_frames", [18, 20])

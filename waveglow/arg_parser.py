@@ -7,7 +7,7 @@ from pathlib import Path
 
 from common.audio import MelExtractor
 from common.audio.arguments import audio_config_from_args
-from common.cli import ArgumentParser, non_negative_float, positive_float, positive_int
+from common.cli import ArgumentParser, non_negative_float, positive_float, positive_int, values_of
 from common.config import AudioConfig
 from common.errors import OptionError
 from common.synthesis import VocoderSettings
@@ -72,13 +72,7 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     shortest = MelExtractor(audio).min_samples
     if args.segment_length < shortest:
         raise OptionError(f"--segment-length {args.segment_length}: a mel needs at least {shortest} samples")
-    options = TrainingOptions(
-        dataset_path=args.dataset_path,
-        segment_length=args.segment_length,
-        seed=args.seed,
-        sigma=args.sigma,
-        architecture={name: getattr(args, name) for name in OPTIONS if hasattr(args, name)},
-    )
+    options = TrainingOptions(**values_of(args, TrainingOptions), architecture=values_of(args, ModelConfig))
     rate = args.learning_rate
     optimization = Optimization(lambda iteration, epoch: rate, betas=(0.9, 0.999), eps=1e-8)
     return TrainingSetup(options=options, audio=audio, text=None, optimization=optimization)

@@ -5,12 +5,11 @@ from torch import Tensor
 
 from common.config import AudioConfig
 from common.data import input_mel_extractor
-from common.training import Example, LogStyle, Networks, Objective, Phase, Term
+from common.training import Example, LogStyle, Networks, Objective, Phase, shown
 from waveglow.arg_parser import TrainingOptions
 from waveglow.data_function import WaveGlowBatch
 from waveglow.model import FlowOutput, WaveGlow
 
-_N_EXAMPLES = 2
 _EXAMPLE_CHUNK = 256  # frames; bounds the memory of resynthesizing complete recordings
 
 
@@ -41,17 +40,13 @@ class WaveGlowObjective(Objective):
         mean = likelihood_sum(out, sigma=self._sigma) / out.z.numel()
         return {"likelihood_loss": mean * len(batch.names)}
 
-    def evaluate(self, networks: Networks, batch: WaveGlowBatch) -> dict[str, Term]:
-        sums, counts = self.numerators("waveglow", networks, batch), self.counts("waveglow", batch)
-        return {name: Term(total, counts[name]) for name, total in sums.items()}
-
     def examples(self, networks: Networks, batch: WaveGlowBatch) -> list[Example]:
         assert batch.recordings is not None and batch.recording_lengths is not None  # those of validation
         network = networks["waveglow"]
         assert isinstance(network, WaveGlow)
         extractor = self._mel.to(batch.audio.device)
         examples = []
-        for index in range(min(_N_EXAMPLES, len(batch.names))):
+        for index in shown(batch):
             recorded = batch.recordings[index : index + 1, : int(batch.recording_lengths[index])]
             mel = extractor(recorded)
             generated = network.infer(mel, chunk_frames=_EXAMPLE_CHUNK)[:, : recorded.size(1)]

@@ -26,10 +26,8 @@ class SeededNoise:
                 del self._drawn[next(iter(self._drawn))]
             self._drawn[key] = (torch.Generator().manual_seed(seed), [])
         generator, blocks = self._drawn[key]
-        while len(blocks) * BLOCK < n_positions:
+        needed = max(1, -(-n_positions // BLOCK))
+        while len(blocks) < needed:
             # On the CPU, so that every device gets the same noise.
             blocks.append(torch.randn(BLOCK, self._n_channels, generator=generator).t().contiguous().to(device))
-        needed = -(-n_positions // BLOCK)
-        if needed == 0:
-            return torch.zeros(1, self._n_channels, 0, device=device)
         return torch.cat(blocks[:needed], dim=1)[None, :, :n_positions]

@@ -66,72 +66,52 @@ def extraction_parser() -> ArgumentParser:
 
 
 def _add_data_arguments(parser: argparse.ArgumentParser) -> None:
-    data = parser.add_argument_group("data")
-    data.add_argument("-d", "--dataset-path", type=Path, default=Path(), help="folder that the lists' paths start from")
-    data.add_argument(
-        "--wav-text-filelist",
-        type=Path,
-        nargs="+",
-        required=True,
-        help="lists of wavs/a.wav|text[|speaker]; with several, the first is the training list, whose pitch "
-        "statistics normalize them all",
+    add = parser.add_argument_group("data").add_argument
+    add("-d", "--dataset-path", type=Path, default=Path(), help="folder that the lists' paths start from")
+    lists = (
+        "lists of wavs/a.wav|text[|speaker]; with several, the first is the training list, whose pitch statistics "
+        "normalize them all"
     )
-    data.add_argument(
-        "--output-meta-file",
-        type=Path,
-        nargs="+",
-        default=(),
-        help="lists to write, one for each --wav-text-filelist: mels/a.pt|durations/a.pt|pitch_char/a.pt|text, ready "
-        "for training; text is the phones where TextGrids give the durations",
+    add("--wav-text-filelist", type=Path, nargs="+", required=True, help=lists)
+    metas = (
+        "lists to write, one for each --wav-text-filelist: mels/a.pt|durations/a.pt|pitch_char/a.pt|text, ready "
+        "for training; text is the phones where TextGrids give the durations"
     )
-    data.add_argument(
-        "--max-wav-value",
-        type=positive_float,
-        help="refuse recordings whose samples have another full scale than this: (2 ** bit depth) / 2, or 1 for "
-        "float samples (default: accept each, scaled by its own depth)",
+    add("--output-meta-file", type=Path, nargs="+", default=(), help=metas)
+    scale = (
+        "refuse recordings whose samples have another full scale than this: (2 ** bit depth) / 2, or 1 for float "
+        "samples (default: accept each, scaled by its own depth)"
     )
+    add("--max-wav-value", type=positive_float, help=scale)
 
 
 def _add_feature_arguments(parser: argparse.ArgumentParser) -> None:
-    what = parser.add_argument_group("what to extract")
+    add = parser.add_argument_group("what to extract").add_argument
     for option, description in _FLAGS.items():
-        what.add_argument(option, action="store_true", help=description)
-    what.add_argument(
-        "--input-type",
-        choices=("phone", "char"),
-        default="phone",
-        help="what the intervals of TextGrids are: phones, which become the text of --output-meta-file, or the "
-        "characters of the transcript, which stays the text",
+        add(option, action="store_true", help=description)
+    intervals = (
+        "what the intervals of TextGrids are: phones, which become the text of --output-meta-file, or the characters "
+        "of the transcript, which stays the text"
     )
-    what.add_argument("--pitch-method", choices=METHODS, default=METHODS[0], help="what estimates pitch of any kind")
-    what.add_argument(
-        "--trim-silence",
-        type=non_negative_float,
-        metavar="SECONDS",
-        help="shorten silence at both ends to this, and drop its symbol with 0; needs TextGrids",
+    add("--input-type", choices=("phone", "char"), default="phone", help=intervals)
+    add("--pitch-method", choices=METHODS, default=METHODS[0], help="what estimates pitch of any kind")
+    trim = "shorten silence at both ends to this, and drop its symbol with 0; needs TextGrids"
+    add("--trim-silence", type=non_negative_float, metavar="SECONDS", help=trim)
+    by = (
+        "normalize pitch by these statistics, as a validation list by the training list's pitch_char_stats__<list>.json"
     )
-    what.add_argument(
-        "--pitch-mean-std-file",
-        type=Path,
-        help="normalize pitch by these statistics, as a validation list by the training list's "
-        "pitch_char_stats__<list>.json",
-    )
+    add("--pitch-mean-std-file", type=Path, help=by)
 
 
 def _add_teacher_arguments(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group(
-        "teacher", "the text-to-mel model whose attention gives durations; mels and text are as its checkpoint says"
-    )
+    does = "the text-to-mel model whose attention gives durations; mels and text are as its checkpoint says"
+    add = parser.add_argument_group("teacher", does).add_argument
     for name, spec in _teachers().items():
-        group.add_argument(option_of(name), type=Path, help=f"checkpoint of {spec.name}, ours or published")
-    group.add_argument("--symbol-set", choices=(*CHARACTER_SETS, *PHONE_SETS), help="instead of the checkpoint's")
-    group.add_argument("--text-cleaners", nargs="*", choices=tuple(CLEANERS), help="instead of the checkpoint's")
-    group.add_argument(
-        "--unknown-symbols",
-        choices=UNKNOWN_SYMBOLS,
-        default="error",
-        help="transcripts with symbols that its set lacks are refused, or lose them, with one warning that counts",
-    )
+        add(option_of(name), type=Path, help=f"checkpoint of {spec.name}, ours or published")
+    add("--symbol-set", choices=(*CHARACTER_SETS, *PHONE_SETS), help="instead of the checkpoint's")
+    add("--text-cleaners", nargs="*", choices=tuple(CLEANERS), help="instead of the checkpoint's")
+    unknown = "transcripts with symbols that its set lacks are refused, or lose them, with one warning that counts"
+    add("--unknown-symbols", choices=UNKNOWN_SYMBOLS, default="error", help=unknown)
 
 
 def _teachers() -> dict[str, ModelSpec]:

@@ -6,7 +6,10 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from common.data import Batch
+
 Networks = dict[str, nn.Module]
+_N_EXAMPLES = 2
 
 
 @dataclass(frozen=True)
@@ -78,9 +81,14 @@ class Objective(ABC):
     def numerators(self, phase: str, networks: Networks, batch: Any) -> dict[str, Tensor]:
         """Forward pass of one micro-batch: for each term of ``counts`` its sum (scalar float32 tensors)."""
 
-    @abstractmethod
     def evaluate(self, networks: Networks, batch: Any) -> dict[str, Term]:
-        """Validation terms of one batch (no gradients)."""
+        """Validation terms of one batch (no gradients); by default those of the only phase."""
+        return self.terms(self.numerators(self.phases[0].name, networks, batch), batch)
+
+    def terms(self, sums: dict[str, Tensor], batch: Any) -> dict[str, Term]:
+        """Numerators of the first phase with their counts."""
+        counts = self.counts(self.phases[0].name, batch)
+        return {name: Term(total, counts[name]) for name, total in sums.items()}
 
     def total(self, terms: dict[str, float], *, epoch: int) -> float:
         """The one figure to log as ``loss``: all phases' weighted terms together."""
@@ -96,3 +104,13 @@ class Objective(ABC):
     def examples(self, networks: Networks, batch: Any) -> list[Example]:
         """A few utterances of a validation batch for plots and audio; none by default."""
         return []
+
+
+def shown(batch: Batch) -> range:
+    """Indices of the utterances of a validation batch that are its examples."""
+    return range(min(_N_EXAMPLES, len(batch.names)))
+
+
+def cut(values: Tensor, index: int, n: int) -> Tensor:
+    """One utterance of ``values`` (B, ..., N) without padding: (..., n) float32 on the CPU."""
+    return values[index, ..., :n].float().cpu()
