@@ -212,12 +212,7 @@ def teacher_forced_dataset(
     """
     entries = read_list(filelist, learned_alignment=config.learned_alignment and not has_durations(filelist))
     dataset = FastPitchDataset(
-        dataset_path,
-        entries,
-        audio=audio,
-        text=text,
-        n_speakers=config.n_speakers,
-        unknown_symbols=unknown_symbols,
+        dataset_path, entries, audio=audio, text=text, n_speakers=config.n_speakers, unknown_symbols=unknown_symbols
     )
     if not dataset.has_durations:
         network = networks["fastpitch"]

@@ -18,12 +18,7 @@ from common.training import Optimization, Recipe, Schedule, TrainingSetup
 from tacotron2.config import ModelConfig
 
 RECIPE = Recipe(
-    epochs=1501,
-    batch_size=48,
-    optimizer="adam",
-    learning_rate=1e-3,
-    weight_decay=1e-6,
-    grad_clip_thresh=1.0,
+    epochs=1501, batch_size=48, optimizer="adam", learning_rate=1e-3, weight_decay=1e-6, grad_clip_thresh=1.0
 )
 _FACTOR, _AMP_FACTOR = 0.1, 0.3  # of the learning rate at each annealing step
 _ARCHITECTURE = {  # field of ModelConfig -> what its option says

@@ -96,12 +96,7 @@ class Tacotron2(nn.Module):
 
     @torch.no_grad()
     def infer(
-        self,
-        tokens: Tensor,
-        lengths: Tensor,
-        controls: Controls | None = None,
-        *,
-        draw_masks: DrawMasks | None = None,
+        self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None, *, draw_masks: DrawMasks | None = None
     ) -> MelOutput:
         """Mels of tokens (B, L) with ``lengths`` (B,), independent of what else is in the batch.
 

@@ -80,13 +80,7 @@ def test_the_report_has_all_sets_and_kinds_and_says_what_a_frame_allows(capsys: 
 
 @pytest.mark.parametrize(
     ("phones", "kind"),
-    [
-        ("sil sp", "silence"),
-        ("p t͡ʃ ɡ", "stop"),
-        ("a ə ɨ", "vowel"),
-        ("s ʃ θ h", "fricative"),
-        ("m ɹ ɾ j", "sonorant"),
-    ],
+    [("sil sp", "silence"), ("p t͡ʃ ɡ", "stop"), ("a ə ɨ", "vowel"), ("s ʃ θ h", "fricative"), ("m ɹ ɾ j", "sonorant")],
 )
 def test_phones_have_kinds(phones: str, kind: str):
     assert {kind_of(phone) for phone in phones.split()} == {kind}

@@ -325,11 +325,7 @@ def test_silence_alone_and_a_constant_are_no_clipping(tmp_path: Path, report):
     ],
 )
 def test_options_that_do_not_fit_are_refused(
-    tmp_path: Path,
-    options: list[str],
-    message: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture,
+    tmp_path: Path, options: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ):
     write_list(tmp_path, clean_corpus(tmp_path, 1))
     words = ["extract_mels.py", "-d", str(tmp_path), "--wav-text-filelist", str(tmp_path / "train.txt"), *options]

@@ -132,7 +132,7 @@ def test_two_ranks_of_torchrun_write_what_one_process_writes(tmp_path: Path, wan
 
 
 class TwoRanks(Ranks):
-    """The first of two ranks, whose neighbour has failed."""
+    """The first of two ranks, whose neighbor has failed."""
 
     def gather(self, value):
         return [value, (None, True)]

@@ -29,8 +29,7 @@ def folder(goldens: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "weights"),
-    [(WITH_ENERGY, "state_dict"), (WITH_ENERGY, "ema_state_dict"), (WITHOUT_ENERGY, "state_dict")],
+    ("name", "weights"), [(WITH_ENERGY, "state_dict"), (WITH_ENERGY, "ema_state_dict"), (WITHOUT_ENERGY, "state_dict")]
 )
 def test_a_published_checkpoint_speaks_as_its_authors_code(folder: Path, tmp_path: Path, name: str, weights: str):
     expected = load_file(folder / f"{name}_expected.safetensors")

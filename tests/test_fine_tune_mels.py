@@ -52,7 +52,7 @@ def add_recordings(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def voice(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A tiny corpus with recordings, and a tiny FastPitch trained on it for an epoch, with averaged weights."""
+    """A tiny corpus with recordings, and a tiny FastPitch trained on it for an epoch, with EMA weights."""
     folder = tmp_path_factory.mktemp("voice")
     corpus = add_recordings(make_corpus(folder / "corpus", count=12, val=4))
     assert train.main(train_options(corpus, folder / "run", "--epochs", "1", "--ema-decay", "0.5")) == 0
@@ -140,11 +140,7 @@ def test_tacotron_2_makes_them_of_lists_of_mels_and_of_recordings(
         status = extract_mels.main([str(word) for word in (*words, "-o", tmp_path / folder)])
         assert status == (1 if folder == "wavs" else 0)
         dataset = Tacotron2Dataset(
-            corpus,
-            tmp_path / f"{folder}.txt",
-            audio=AudioConfig(),
-            text=TextConfig(),
-            mels_from_disk=folder == "mels",
+            corpus, tmp_path / f"{folder}.txt", audio=AudioConfig(), text=TextConfig(), mels_from_disk=folder == "mels"
         )
         mels = mels_of(tmp_path / folder)
         assert mels.keys() == texts.keys()

@@ -76,8 +76,7 @@ def _same(first: object, second: object) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("file", "name"),
-    [(NVIDIA, "nvidia_generator"), (NVIDIA_OLD, "nvidia_generator"), (AUTHORS, "jik876_generator")],
+    ("file", "name"), [(NVIDIA, "nvidia_generator"), (NVIDIA_OLD, "nvidia_generator"), (AUTHORS, "jik876_generator")]
 )
 def test_a_published_generator_speaks_as_its_authors_code(folder: Path, expected, file: str, name: str):
     _assert_speaks(load_checkpoint(folder / file), expected, name)

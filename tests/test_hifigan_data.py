@@ -326,11 +326,7 @@ def test_recordings_that_cannot_be_used_are_named_with_their_line(tmp_path: Path
     write_ramp(tmp_path / "good.wav", 5000)
     soundfile.write(tmp_path / "fast.wav", np.zeros(5000), 44100)
     soundfile.write(tmp_path / "empty.wav", np.zeros(0), 22050)
-    for name, message in (
-        ("fast", "44100 Hz, expected 22050"),
-        ("empty", "no samples"),
-        ("absent", "no such file"),
-    ):
+    for name, message in (("fast", "44100 Hz, expected 22050"), ("empty", "no samples"), ("absent", "no such file")):
         with pytest.raises(AudioError, match=rf"{name}\.wav: {message}.*list\.txt:2"):
             dataset(tmp_path, ["good.wav", f"{name}.wav"])
 

@@ -13,10 +13,7 @@ from jasper.loss_function import JasperObjective
 from jasper.model import Jasper
 from jasper.yaml_config import CONFIGS, load_config
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no CUDA device"),
-]
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no CUDA device")]
 VARIED = Augmentation(dither=1e-3, spec_augment=SpecAugment(freq_masks=2, max_freq=4, time_masks=2, max_time=6))
 LENGTHS = [4000, 3200, 2411, 1701]
 

@@ -1,4 +1,4 @@
-"""Jasper's losses are the published ones, its updates those of the global batch, and validation tells what it hears."""
+"""Jasper's losses are the published ones, its updates those of the global batch, and validation shows transcripts."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Recordings as Jasper hears them: resampled, trimmed and perturbed as published."""
+"""Recordings as Jasper reads them: resampled, trimmed and perturbed as published."""
 
 import json
 from pathlib import Path

@@ -24,7 +24,7 @@ from common.registry import RecognizerSpec, get_model
 
 
 @pytest.fixture
-def hear(sung_run: Path, capsys: pytest.CaptureFixture):
+def transcribe(sung_run: Path, capsys: pytest.CaptureFixture):
     """Runs the command on an input; the lines that it prints."""
     checkpoint = sung_run / "Jasper_checkpoint_40.pt"
 
@@ -38,54 +38,54 @@ def hear(sung_run: Path, capsys: pytest.CaptureFixture):
     return run
 
 
-def test_a_list_is_written_down_in_its_order_with_its_error_rates(hear, sung_run: Path):
-    lines = hear("val.txt")
+def test_a_list_is_transcribed_in_its_order_with_its_error_rates(transcribe, sung_run: Path):
+    lines = transcribe("val.txt")
     folder = sung_run / "corpus"
     assert lines[:6] == [f"{folder}/{line}" for line in (folder / "val.txt").read_text().splitlines()]
     assert lines[6] == "WER 0.00 %, CER 0.00 % (6 utterances, 6 words, 12 characters)"
     assert lines[7].startswith("latency of a batch ") and "sequences/s" in lines[7]
 
 
-def test_batches_and_precision_change_nothing_of_what_is_heard(hear):
-    first = hear("train.txt", "--batch-size", "24")[:24]
-    assert first == hear("train.txt", "--batch-size", "1")[:24]
-    assert first == hear("train.txt", "--batch-size", "5", "--amp")[:24]
+def test_batches_and_precision_do_not_change_transcripts(transcribe):
+    first = transcribe("train.txt", "--batch-size", "24")[:24]
+    assert first == transcribe("train.txt", "--batch-size", "1")[:24]
+    assert first == transcribe("train.txt", "--batch-size", "5", "--amp")[:24]
 
 
-def test_folders_files_and_several_inputs_are_heard(hear, sung_run: Path):
+def test_folders_files_and_several_inputs_are_transcribed(transcribe, sung_run: Path):
     corpus = sung_run / "corpus"
-    assert hear("0.wav")[0] == f"{corpus}/0.wav|do"
-    folder = hear("", "--max-utterances", "4")
+    assert transcribe("0.wav")[0] == f"{corpus}/0.wav|do"
+    folder = transcribe("", "--max-utterances", "4")
     assert len(folder) == 5 and "WER" not in folder[-1]
     assert [line.partition("|")[0] for line in folder[:2]] == [f"{corpus}/0.wav", f"{corpus}/1.wav"]
-    assert len(hear("0.wav", "-i", str(corpus / "1.wav"), str(corpus / "val.txt"), "--quiet")) == 2
+    assert len(transcribe("0.wav", "-i", str(corpus / "1.wav"), str(corpus / "val.txt"), "--quiet")) == 2
 
 
-def test_transcripts_are_saved_as_json_and_as_a_table(hear, sung_run: Path, tmp_path: Path):
+def test_transcripts_are_saved_as_json_and_as_a_table(transcribe, sung_run: Path, tmp_path: Path):
     corpus = sung_run / "corpus"
     (tmp_path / "list.txt").write_text("0.wav|Do!\n1.wav|re do\n")
-    hear(tmp_path / "list.txt", "-o", str(tmp_path / "out.json"))
+    transcribe(tmp_path / "list.txt", "-o", str(tmp_path / "out.json"))
     saved = json.loads((tmp_path / "out.json").read_text())
     first, second = saved["utterances"]
     assert (first["wav"], first["text"], first["reference"], first["wer"]) == (f"{corpus}/0.wav", "do", "do", 0.0)
     assert (second["text"], second["reference"], second["wer"]) == ("re", "re do", 0.5)
     assert saved["figures"]["words"] == 3 and saved["figures"]["wer"] == pytest.approx(1 / 3)
-    hear(corpus / "0.wav", "-o", str(tmp_path / "out.tsv"))
+    transcribe(corpus / "0.wav", "-o", str(tmp_path / "out.tsv"))
     header, row = (line.split("\t") for line in (tmp_path / "out.tsv").read_text().splitlines())
     assert header == ["wav", "text", "reference", "duration", "wer", "cer"]
     assert row[:3] == [f"{corpus}/0.wav", "do", ""] and float(row[3]) > 0.1 and row[4:] == ["", ""]
 
 
-def test_other_rates_are_resampled(hear, sung_run: Path, tmp_path: Path):
+def test_other_rates_are_resampled(transcribe, sung_run: Path, tmp_path: Path):
     wave = load_wav(sung_run / "corpus/1.wav", sampling_rate=RATE)
     save_wav(tmp_path / "re.wav", resample(wave, ratio=44100 / RATE), sampling_rate=44100)
-    assert hear(tmp_path / "re.wav")[0] == f"{tmp_path}/re.wav|re"
+    assert transcribe(tmp_path / "re.wav")[0] == f"{tmp_path}/re.wav|re"
 
 
-def test_only_measuring_hears_as_many_batches_as_it_is_told(hear, tmp_path: Path):
+def test_measuring_alone_runs_as_many_batches_as_asked(transcribe, tmp_path: Path):
     log = tmp_path / "log.json"
     options = ["--iterations", "5", "--warmup-steps", "2", "-bs", "2", "--max-duration", "0.5", "--pad-to-max-duration"]
-    lines = hear("val.txt", *options, "--log-file", str(log))
+    lines = transcribe("val.txt", *options, "--log-file", str(log))
     assert len(lines) == 1 and lines[0].startswith("latency of a batch ")
     figures = [record["data"] for record in read_log(log) if record["type"] == "LOG"][-1]
     assert set(figures) == {f"{name}_latency" for name in ("avg", "90%", "95%", "99%")} | {"avg_sequences/s", "avg_RTF"}

@@ -7,10 +7,7 @@ from tiny_tacotron2 import tiny_batch, tiny_network
 from tacotron2.decoder import PrenetMasks
 from tacotron2.generation import Generated, generate
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no CUDA device"),
-]
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no CUDA device")]
 
 
 @pytest.fixture(autouse=True)

@@ -104,9 +104,7 @@ def test_masked_training_gives_gradients_that_padding_has_no_part_in():
     _freeze_batch_norm(network)
     objective, batch = Tacotron2Objective(), tiny_batch(SIZES)
     longer = replace(
-        batch,
-        tokens=torch.nn.functional.pad(batch.tokens, (0, 3)),
-        mels=torch.nn.functional.pad(batch.mels, (0, 5)),
+        batch, tokens=torch.nn.functional.pad(batch.tokens, (0, 3)), mels=torch.nn.functional.pad(batch.mels, (0, 5))
     )
     gradients = []
     for given in (batch, longer):
@@ -170,13 +168,7 @@ def test_validation_reports_losses_and_figures_of_attention_as_means_over_all_ut
     engine = toy_engine({"tacotron2": network}, objective=objective)
     rows = [one_of(batch, row) for row in range(len(SIZES))]
     together, apart = engine.evaluate([batch]), engine.evaluate(rows)
-    assert set(together) == {
-        "mel_loss",
-        "mel_postnet_loss",
-        "gate_loss",
-        "attention_diagonality",
-        "attention_focus",
-    }
+    assert set(together) == {"mel_loss", "mel_postnet_loss", "gate_loss", "attention_diagonality", "attention_focus"}
     for name, value in together.items():
         assert apart[name] == pytest.approx(value, abs=1e-4), name
     assert 0 < together["attention_focus"] <= 1

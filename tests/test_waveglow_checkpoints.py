@@ -239,7 +239,7 @@ def test_what_is_no_tensor_container_or_network_is_refused_by_name(
 
 
 def test_functions_of_a_networks_module_are_never_called(tmp_path: Path, glow: ModuleType):
-    """They are only held, as an object without behaviour."""
+    """They are only held, as an object without behavior."""
     network = torch.nn.Linear(2, 2)
     network.backend = glow.Reduced(glow.get_backend)
     torch.save({"model": network}, tmp_path / "a.pt")

@@ -116,10 +116,5 @@ def vocoder_engine(
     }
     schedules = {phase.name: lambda iteration, epoch: 3e-4 for phase in objective.phases}
     return Engine(
-        networks,
-        objective,
-        optimizers,
-        schedules=schedules,
-        ranks=ranks or Ranks(),
-        options=EngineOptions(**options),
+        networks, objective, optimizers, schedules=schedules, ranks=ranks or Ranks(), options=EngineOptions(**options)
     )

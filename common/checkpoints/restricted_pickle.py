@@ -41,7 +41,7 @@ class RefusedGlobal(pickle.UnpicklingError):
 
 
 class StoredObject:
-    """An object of a class that only the file knows: its state, and no behaviour."""
+    """An object of a class that only the file knows: its state, and no behavior."""
 
     state: dict[str, Any]
 

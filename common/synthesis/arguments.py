@@ -167,11 +167,7 @@ def check_options(args: argparse.Namespace) -> None:
 
 
 def check_roles(
-    args: argparse.Namespace,
-    parser: argparse.ArgumentParser,
-    *,
-    generator: ModelSpec | None,
-    vocoder: ModelSpec | None,
+    args: argparse.Namespace, parser: argparse.ArgumentParser, *, generator: ModelSpec | None, vocoder: ModelSpec | None
 ) -> None:
     """Refuse options of other models than those whose checkpoints are given.
 

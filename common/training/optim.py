@@ -83,13 +83,7 @@ class Lamb(_FusedOptimizer):
     min(|w|, clamp_value) / |step| and 1 where either norm is 0. All parameters are updated together.
     """
 
-    DEFAULTS: ClassVar = {
-        "betas": (0.9, 0.98),
-        "eps": 1e-9,
-        "weight_decay": 0.0,
-        "clamp_value": 10.0,
-        "debias": False,
-    }
+    DEFAULTS: ClassVar = {"betas": (0.9, 0.98), "eps": 1e-9, "weight_decay": 0.0, "clamp_value": 10.0, "debias": False}
 
     def _new_state(self, weight: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
         return {"exp_avg": torch.zeros_like(weight), "exp_avg_sq": torch.zeros_like(weight)}

@@ -6,7 +6,7 @@ The embedded speaker reads the quickstart's corpus, which gives the end of each 
 train.py --learned-alignment on wavs and phones alone; the durations that it then finds in each recording are compared
 with the truth. The seed is fixed: the same machine gives the same figures.
 
-Frames become seconds by where their windows are centred, nothing is fitted to the truth (`boundary_times`).
+Frames become seconds by where their windows are centered, nothing is fitted to the truth (`boundary_times`).
 """
 
 import argparse
@@ -105,7 +105,7 @@ def kind_of(phone: str) -> str:
 def boundary_times(durations: Sequence[int] | np.ndarray, audio: AudioConfig) -> np.ndarray:
     """Where tokens of ``durations`` (L,) frames meet: (L - 1,) seconds.
 
-    Frame k is centred on sample k * hop (framing "centered") or (k + 0.5) * hop ("aligned"): the spectrum around it
+    Frame k is centered on sample k * hop (framing "centered") or (k + 0.5) * hop ("aligned"): the spectrum around it
     is what it shows. The boundary between two frames is therefore half way between their centres. A token's end after
     n frames is at (n - 0.5) * hop, or n * hop; the durations that `common.extraction.textgrid` makes of true
     boundaries, by frames whose centre is past them, come back without bias.
