@@ -1,6 +1,6 @@
 """FastPitch's training data: mels, pitch, text and maybe durations of a list, and batches of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,8 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
+from torch.utils.data import DataLoader, Dataset
 
 from common.audio import PitchCache
+from common.audio.pitch import PitchMoments, moments, statistics
 from common.config import AudioConfig, TextConfig
 from common.data import (
     FilelistEntry,
@@ -20,13 +22,11 @@ from common.data import (
     load_feature,
     shape_error,
 )
-from common.distributed import Gather, Ranks
+from common.distributed import Gather, Ranks, own_cores
 from common.errors import InputError
-from fastpitch.batch import FastPitchBatch
-from fastpitch.model import FastPitch, ModelConfig
+from fastpitch.aligner import check_alignable, padded_priors
+from fastpitch.model import FastPitch, FastPitchBatch, ModelConfig
 from fastpitch.options import TrainingOptions
-from fastpitch.pitch_statistics import measure_pitch
-from fastpitch.prior import check_alignable, padded_priors
 from fastpitch.training_list import has_durations, read_list, speaker_id
 
 PITCH_CACHE = "pitch_cache"  # folder of a dataset, unless --pitch-cache names another
@@ -219,3 +219,53 @@ def teacher_forced_dataset(
         measure_pitch(network, dataset, gather=Ranks().gather_over, n_workers=None)
         dataset.normalize_pitch_as(network)
     return dataset
+
+
+_CHUNK = 16  # utterances a task of a worker
+
+
+class _Moments(Dataset):
+    """The pitch moments of each utterance, or the error of one that cannot be read, for loader processes."""
+
+    def __init__(self, source: FastPitchDataset) -> None:
+        self._source = source
+
+    def __getitem__(self, index: int) -> PitchMoments | InputError:
+        try:
+            return moments(self._source.mel_and_pitch(index)[1].double().numpy())
+        except InputError as error:
+            return error
+
+
+def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gather, n_workers: int | None) -> None:
+    """Fill those of the network's statistics that are not known yet (a deviation of 0) from a list's utterances.
+
+    A speaker without voiced pitch gets the statistics of all. ``n_workers`` None takes this process's share of the
+    cores for a list that is worth it.
+
+    Raises:
+        InputError: an utterance cannot be read, or a speaker's pitch does not vary.
+    """
+    if (network.pitch_std > 0).all():
+        return
+
+    def compute(indices: Sequence[int]) -> Iterator[PitchMoments]:
+        n_loaders = min(own_cores(), len(indices) // (4 * _CHUNK)) if n_workers is None else n_workers
+        dataset = _Moments(source)
+        loader = DataLoader(dataset, _CHUNK, sampler=indices, num_workers=n_loaders, collate_fn=list)
+        for items in loader:
+            for item in items:
+                if isinstance(item, InputError):
+                    raise item
+                yield item
+
+    measured = gather(len(source.speakers), compute, description="measuring pitch")
+    overall = statistics(measured)
+    for speaker in (network.pitch_std <= 0).nonzero().flatten().tolist():
+        own = [part for part, of_speaker in zip(measured, source.speakers) if of_speaker == speaker and part.count]
+        try:
+            found = statistics(own) if own and len(network.pitch_std) > 1 else overall
+        except InputError as error:
+            raise InputError(f"speaker {speaker}: {error}") from error
+        network.pitch_mean[speaker] = found.mean
+        network.pitch_std[speaker] = found.std

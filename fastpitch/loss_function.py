@@ -9,8 +9,7 @@ from common.config import AudioConfig
 from common.nn import diagonality, mask_from_lengths, unattended_tokens
 from common.training import Example, LogStyle, Networks, Objective, Phase, Term, cut, shown
 from fastpitch.aligner import binarization_sum, forward_sum_losses
-from fastpitch.batch import FastPitchBatch
-from fastpitch.model import FastPitch, FastPitchOutput
+from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput
 from fastpitch.options import LossScales, TrainingOptions
 
 _LABELS = {  # on stdout

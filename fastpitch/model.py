@@ -12,12 +12,12 @@ from torch import Tensor, nn
 from common.audio import PitchStatistics
 from common.cli import check_architecture
 from common.config import AudioConfig, TextConfig
+from common.data import TextMelBatch
 from common.errors import InputError, OptionError
 from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput
 from common.text import check_model
 from fastpitch.aligner import Alignment, ConvAttention
-from fastpitch.batch import FastPitchBatch
 from fastpitch.prosody import (
     TemporalPredictor,
     durations_from_logs,
@@ -90,6 +90,17 @@ class ModelConfig:
             )
         if width % 2:
             raise OptionError(f"--symbols-embedding-dim {width}: expected an even number")
+
+
+@dataclass(frozen=True)
+class FastPitchBatch(TextMelBatch):
+    """A batch with what durations, pitch and energy are learned from; zero after an utterance's length."""
+
+    durations: Tensor | None = None  # (B, L) int64, frames; they sum to mel_lengths. None: the model aligns
+    pitch: Tensor | None = None  # (B, L) float32, normalized; with durations
+    pitch_frames: Tensor | None = None  # (B, F) float32, normalized, 0 where unvoiced; without durations
+    prior: Tensor | None = None  # (B, F, L) float32, `fastpitch.aligner.padded_priors`; without durations
+    speakers: Tensor | None = None  # (B,) int64
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from jasper.checks import check_minimum, check_ranges
+from common.errors import check_minimum, check_ranges
 
 _STREAM = 1  # keeps these random numbers apart from others of the same seed, epoch and index
 _NOISE_SAMPLES = 2**16  # dither repeats after them; every utterance starts at a random position

@@ -4,9 +4,8 @@ import math
 from dataclasses import dataclass, field
 
 from common.config import AudioConfig, from_plain
-from common.errors import InputError, check_choice
+from common.errors import InputError, check_choice, check_minimum, check_ranges
 from jasper.augmentation import Augmentation
-from jasper.checks import check_minimum, check_ranges
 
 INITIALIZATIONS = ("xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal")
 LABELS = (" ", *"abcdefghijklmnopqrstuvwxyz", "'")

@@ -9,7 +9,7 @@ from typing import Any
 from unidecode import unidecode
 
 from common.text import collapse_spaces
-from common.text.normalization.published.abbreviations import ABBREVIATIONS
+from common.text.normalization.published.letters import ABBREVIATIONS
 
 # In the original's own table; Unidecode gives the same for the rest of it.
 _TRANSLITERATED = str.maketrans({"€": "e", "£": ""})

@@ -16,8 +16,8 @@ from common.text import check_model
 from tacotron2.config import ModelConfig
 from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset
 from tacotron2.decoder import Decoder, PrenetMasks
-from tacotron2.encoder import Encoder, Postnet
 from tacotron2.generation import DrawMasks, generate
+from tacotron2.layers import Encoder, Postnet
 
 PADDED_GATE_LOGIT = 1e3  # of frames after an utterance's end, which are certain to be after it
 

@@ -9,8 +9,14 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from common.nn import diagonality, mask_from_lengths
-from fastpitch.aligner import Alignment, ConvAttention, binarization_sum, forward_sum_losses, squared_distances
-from fastpitch.prior import padded_priors
+from fastpitch.aligner import (
+    Alignment,
+    ConvAttention,
+    binarization_sum,
+    forward_sum_losses,
+    padded_priors,
+    squared_distances,
+)
 from fastpitch.prosody import energies_of_tokens, means_over_tokens
 
 

@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from scipy.stats import betabinom
 
 from common.errors import InputError
-from fastpitch.prior import beta_binomial_prior, check_alignable, interpolated_prior, padded_priors
+from fastpitch.aligner import beta_binomial_prior, check_alignable, interpolated_prior, padded_priors
 
 
 @pytest.fixture

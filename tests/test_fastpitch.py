@@ -14,8 +14,7 @@ from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OptionError
 from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput
-from fastpitch.batch import FastPitchBatch
-from fastpitch.model import FastPitch, ModelConfig, build_networks, to_torchscript
+from fastpitch.model import FastPitch, FastPitchBatch, ModelConfig, build_networks, to_torchscript
 from fastpitch.prosody_transforms import PitchTransform, pitch_transform_custom
 
 MODELS = ("single", "multi_speaker", "heads2_batch1", "pf")

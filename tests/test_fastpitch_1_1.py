@@ -13,10 +13,8 @@ from torch import Tensor
 from common.errors import InputError
 from common.nn import mask_from_lengths
 from common.synthesis import Controls
-from fastpitch.aligner import binarization_sum, forward_sum_losses
-from fastpitch.batch import FastPitchBatch
-from fastpitch.model import FastPitch, FastPitchOutput, ModelConfig, to_torchscript
-from fastpitch.prior import padded_priors
+from fastpitch.aligner import binarization_sum, forward_sum_losses, padded_priors
+from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput, ModelConfig, to_torchscript
 from fastpitch.prosody_transforms import PitchTransform
 
 MODELS = ("single_energy", "single_noenergy", "multi_energy", "multi_noenergy", "heads2_energy")

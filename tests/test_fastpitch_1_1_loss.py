@@ -13,9 +13,8 @@ from common.distributed import Ranks
 from common.nn import diagonality, mask_from_lengths
 from common.training import Engine, EngineOptions
 from common.training.optim import build_optimizer
-from fastpitch.batch import FastPitchBatch
 from fastpitch.loss_function import FastPitchObjective
-from fastpitch.model import FastPitchOutput
+from fastpitch.model import FastPitchBatch, FastPitchOutput
 from fastpitch.options import LossScales
 
 PHASE = "fastpitch"

@@ -13,9 +13,9 @@ from common.config import AudioConfig
 from common.distributed import Ranks
 from common.training import Engine, EngineOptions
 from common.training.optim import build_optimizer
-from fastpitch.batch import FastPitchBatch
+from fastpitch.aligner import padded_priors
 from fastpitch.loss_function import FastPitchObjective
-from fastpitch.prior import padded_priors
+from fastpitch.model import FastPitchBatch
 from fastpitch.published_checkpoints import read_published
 
 CPU = torch.device("cpu")

@@ -10,8 +10,8 @@ from common.audio import PitchStatistics, read_pitch_statistics
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import InputError
 from common.files import save_tensor, write_json, write_text
-from fastpitch.batch import FastPitchBatch
 from fastpitch.data_function import FastPitchDataset
+from fastpitch.model import FastPitchBatch
 from fastpitch.training_list import read_list
 
 AUDIO = AudioConfig(n_mels=4)

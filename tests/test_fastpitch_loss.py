@@ -10,9 +10,8 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from common.nn import mask_from_lengths
-from fastpitch.batch import FastPitchBatch
 from fastpitch.loss_function import FastPitchObjective, sums_of_errors
-from fastpitch.model import FastPitch, FastPitchOutput, ModelConfig
+from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput, ModelConfig
 from fastpitch.options import LossScales
 
 PHASE = "fastpitch"

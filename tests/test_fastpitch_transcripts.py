@@ -17,10 +17,10 @@ from common.data.batch import Draw, ErrorsAsItems
 from common.distributed import Ranks
 from common.errors import InputError
 from common.files import save_tensor, write_json, write_text
+from fastpitch.aligner import padded_priors
 from fastpitch.data_function import FastPitchDataset, build_dataset, compute_statistics, teacher_forced_dataset
 from fastpitch.model import FastPitch, ModelConfig
 from fastpitch.options import LossScales, TrainingOptions
-from fastpitch.prior import padded_priors
 
 RATE = 22050
 ALONE = Ranks().gather_over

@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from torch import nn
 
 from common.training.optim import Novograd, build_optimizer, load_state_by_name, schedule_over, state_by_name
-from jasper.schedule import jasper_schedule
+from jasper.arg_parser import jasper_schedule
 
 VARIANTS = ("default_wd1e-3", "no_wd", "beta2_0.25", "grad_averaging", "amsgrad")
 

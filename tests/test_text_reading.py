@@ -9,8 +9,7 @@ import pytest
 from common.config import TextConfig
 from common.text import TextFrontEnd
 from common.text.normalization.english.english import read_english
-from common.text.normalization.english.numbers import cardinal, ordinal, year
-from common.text.normalization.english.roman import value
+from common.text.normalization.english.numbers import cardinal, ordinal, value, year
 
 TABLE = Path(__file__).parent / "text_cases" / "english_v3.tsv"
 _ARPABET = re.compile(r"\{[A-Z0-9 ]+\}")

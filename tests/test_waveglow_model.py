@@ -14,8 +14,15 @@ from common.audio import BIAS_FRAMES, Denoiser
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from waveglow.loss_function import likelihood_sum
-from waveglow.model import Invertible1x1Conv, ModelConfig, WaveGlow, build_networks, log_determinants
-from waveglow.noise import BLOCK, SeededNoise
+from waveglow.model import (
+    BLOCK,
+    Invertible1x1Conv,
+    ModelConfig,
+    SeededNoise,
+    WaveGlow,
+    build_networks,
+    log_determinants,
+)
 
 
 @pytest.fixture

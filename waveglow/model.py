@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OptionError
 from common.nn import WeightNormConv1d, fold_weight_norm, mask_from_lengths
-from waveglow.noise import SeededNoise
 
 SIGMA_INFER = 0.9  # standard deviation of the noise that becomes sound, as published
 UPSAMPLING_FRAMES = 4  # length of the upsampling's kernel, mel frames
@@ -23,6 +22,36 @@ OPTIONS = {
     "wn_kernel_size": ("--wn-kernel-size", "size of their convolutions"),
     "wn_layers": ("--wn-layers", "their layers, whose dilations double"),
 }
+
+
+BLOCK = 2048  # positions drawn at once; random numbers depend on the sizes of the calls
+_KEPT_SEEDS = 2
+
+
+class SeededNoise:
+    """Draws noise in blocks and keeps them, so that a CUDA graph that is replayed finds them at the same address."""
+
+    def __init__(self, n_channels: int) -> None:
+        self._n_channels = n_channels
+        self._drawn: dict[tuple[int, str], tuple[torch.Generator, list[Tensor]]] = {}
+
+    def __deepcopy__(self, memo: dict) -> "SeededNoise":
+        return SeededNoise(self._n_channels)
+
+    @torch.compiler.disable
+    def __call__(self, seed: int, n_positions: int, *, device: torch.device) -> Tensor:
+        """(1, n_channels, n_positions) float32; a longer one begins with a shorter one."""
+        key = (seed, str(device))
+        if key not in self._drawn:
+            if len(self._drawn) == _KEPT_SEEDS:
+                del self._drawn[next(iter(self._drawn))]
+            self._drawn[key] = (torch.Generator().manual_seed(seed), [])
+        generator, blocks = self._drawn[key]
+        needed = max(1, -(-n_positions // BLOCK))
+        while len(blocks) < needed:
+            # On the CPU, so that every device gets the same noise.
+            blocks.append(torch.randn(BLOCK, self._n_channels, generator=generator).t().contiguous().to(device))
+        return torch.cat(blocks[:needed], dim=1)[None, :, :n_positions]
 
 
 @dataclass(frozen=True)

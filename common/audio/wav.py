@@ -1,5 +1,6 @@
 """Recordings in and sound out: WAV and FLAC files to mono float32 in [-1, 1], with one clear line for bad ones."""
 
+import math
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +8,9 @@ from typing import BinaryIO
 
 import numpy as np
 import soundfile
+import soxr
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from common.errors import AudioError, at
@@ -185,3 +188,15 @@ def _check_wav_size(path: Path, where: str) -> None:
                 return
             file.seek(length + length % 2, 1)
     raise AudioError(f"{path}: a WAV file without sample data; is it truncated?{at(where)}")
+
+
+_QUALITY = "HQ"  # of soxr; 79 dB from SoX itself
+
+
+def resample(wave: Tensor, *, ratio: float) -> Tensor:
+    """(T,) -> (round(T x ratio),), at least one sample; the same wave where ``ratio``, new rate by old, is 1."""
+    if ratio == 1:
+        return wave
+    n_samples = max(math.floor(len(wave) * ratio + 0.5), 1)
+    samples = soxr.resample(wave.numpy(), 1.0, ratio, quality=_QUALITY)[:n_samples]
+    return F.pad(torch.from_numpy(samples), (0, n_samples - len(samples)))

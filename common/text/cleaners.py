@@ -7,8 +7,12 @@ from unidecode import unidecode
 
 from common.errors import check_choice
 from common.text.normalization.english.english import read_english
-from common.text.normalization.published.abbreviations import expand_abbreviations
-from common.text.normalization.published.letters import expand_letters_and_numbers, expand_times, spell_acronyms
+from common.text.normalization.published.letters import (
+    expand_abbreviations,
+    expand_letters_and_numbers,
+    expand_times,
+    spell_acronyms,
+)
 from common.text.normalization.published.numbers import expand_numbers
 
 _SPACES = re.compile(r"\s+")

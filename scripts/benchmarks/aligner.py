@@ -19,9 +19,8 @@ from common.cli import ArgumentParser, positive_int, run
 from common.errors import OptionError
 from common.timing import Stopwatch
 from fastpitch import aligner
-from fastpitch.aligner import ConvAttention, binarization_sum, forward_sum_losses
+from fastpitch.aligner import ConvAttention, binarization_sum, forward_sum_losses, padded_priors
 from fastpitch.model import ModelConfig
-from fastpitch.prior import padded_priors
 from scripts.benchmarks.machine import choose_device, machine
 
 _MIB = 2**20

@@ -3,14 +3,13 @@
 import re
 
 from common.text.normalization.english.abbreviations import expand_abbreviations, expand_labels
-from common.text.normalization.english.characters import plain_characters, tidy
+from common.text.normalization.english.characters import drop_tags, plain_characters, read_signs, tidy
 from common.text.normalization.english.counts import read_counts, read_fractions, read_labelled_numbers
 from common.text.normalization.english.dates import read_dates, read_years
-from common.text.normalization.english.letters import read_letters
 from common.text.normalization.english.measures import read_bare_units, read_measures
 from common.text.normalization.english.money import read_money
-from common.text.normalization.english.roman import read_roman
-from common.text.normalization.english.signs import drop_tags, read_signs
+from common.text.normalization.english.numbers import read_roman
+from common.text.normalization.english.pronunciation import read_letters
 from common.text.normalization.english.times import read_times
 from common.text.normalization.english.web import read_addresses
 from common.text.symbols import ARPABET

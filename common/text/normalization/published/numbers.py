@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from common.text.normalization.english.roman import value
+from common.text.normalization.english.numbers import value
 
 if TYPE_CHECKING:
     import inflect
