@@ -11,7 +11,6 @@ from functools import lru_cache
 import numpy as np
 import torch
 import torch.nn.functional as F
-from scipy.special import betaln
 from torch import Tensor, nn
 
 from common.errors import InputError
@@ -148,6 +147,8 @@ def beta_binomial_prior(n_frames: int, n_tokens: int, *, scaling: float = 1.0) -
     beta = scaling * (F + 1 - i); a larger ``scaling`` makes the diagonal narrower. The last outcome, ``n_tokens``
     successes, is no token, so that a frame's probabilities sum to less than 1.
     """
+    from scipy.special import betaln  # here, as only training needs SciPy
+
     successes = np.arange(n_tokens)
     alpha = scaling * np.arange(1, n_frames + 1)[:, None]
     beta = scaling * (n_frames + 1) - alpha

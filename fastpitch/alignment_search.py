@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from common.nn import mask_from_lengths
+from common.nn import mask_from_lengths, never_compiled
 
 
-@torch.compiler.disable
+@never_compiled
 @torch.no_grad()
 def find_path(log_probs: Tensor, token_lengths: Tensor, frame_lengths: Tensor) -> Tensor:
     """The token of each frame: log_probs (B, F, L), lengths (B,) -> int64 (B, F), 0 after an utterance's end.

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from librosa.filters import mel as mel_filters  # not on first use: worker processes share early imports
 from torch import Tensor, nn
 
 from common.audio import full_precision_products
@@ -38,6 +37,8 @@ class FeatureExtractor(nn.Module):
     def __init__(self, config: FeatureConfig) -> None:
         super().__init__()
         self.config = config
+        from librosa.filters import mel as mel_filters  # here, as it loads SciPy, which takes a second
+
         n_fft, win_length = config.fft_length, config.win_length
         # The rest of a frame is multiplied by zeros; leaving it out changes only the phase.
         self._pad_left = n_fft // 2 - (n_fft - win_length) // 2  # samples

@@ -16,10 +16,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from common.nn import never_compiled
 from tacotron2.step import DecoderStep, Energies, StepWeights
 
 
-@torch.compiler.disable  # a graph of all steps would take longer to compile than a model to train
+@never_compiled  # a graph of all steps would take longer to compile than a model to train
 def run_loop(
     gates: Tensor,
     memory: Tensor,

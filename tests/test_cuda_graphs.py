@@ -8,6 +8,7 @@ from test_vocoder import AUDIO, Counting, alone, close, on_gpu_terms, ready
 from torch import Tensor
 from torch._dynamo.exc import TorchDynamoException
 
+from common.nn import never_compiled
 from common.synthesis import cuda_graphs
 from common.synthesis.compile import CompiledNetwork
 from common.synthesis.cuda_graphs import BUCKET_FRAMES, BucketedGraphs, bucket_frames
@@ -139,3 +140,22 @@ def test_a_traced_network_gives_the_same_sound_for_every_length(monkeypatch):
         parts = mels(*lengths)
         for part, wave in zip(parts, vocoder.speak(*batched(parts))):
             close(wave, alone(ready(0), part), 1e-6)
+
+
+def test_a_function_that_is_never_compiled_stays_out_of_the_graphs():
+    graphs: list[str] = []
+
+    def record(graph: torch.fx.GraphModule, _: list) -> Callable:
+        graphs.append(graph.code)
+        return graph.forward
+
+    @never_compiled
+    def inner(x: torch.Tensor) -> torch.Tensor:
+        return x.cos()
+
+    compiled = torch.compile(lambda x: inner(x.sin()).exp(), backend=record)
+    x = torch.randn(4)
+    for _ in range(2):
+        torch.testing.assert_close(compiled(x), x.sin().cos().exp())
+    code = "\n".join(graphs)
+    assert ".sin()" in code and ".exp()" in code and ".cos()" not in code

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import parselmouth
 import pytest
 import soundfile
 import torch
@@ -80,7 +81,7 @@ def test_another_recording_method_or_description_of_frames_never_finds_that_pitc
     PitchCache(tmp_path, AUDIO, method="pyin").pitch(wave, n_frames=N_FRAMES)
     PitchCache(tmp_path, replace(AUDIO, hop_length=255)).pitch(wave, n_frames=N_FRAMES)
     PitchCache(tmp_path, replace(AUDIO, framing="aligned")).pitch(wave, n_frames=N_FRAMES)
-    monkeypatch.setattr(common.audio.pitch_cache.parselmouth, "PRAAT_VERSION", "1.0")
+    monkeypatch.setattr(parselmouth, "PRAAT_VERSION", "1.0")
     PitchCache(tmp_path, AUDIO).pitch(wave, n_frames=N_FRAMES)
     assert len(estimates) == 6
     PitchCache(tmp_path, replace(AUDIO, mel_fmax=7000.0)).pitch(wave, n_frames=N_FRAMES)  # no matter for pitch

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OptionError
-from common.nn import WeightNormConv1d, fold_weight_norm, mask_from_lengths
+from common.nn import WeightNormConv1d, fold_weight_norm, mask_from_lengths, never_compiled
 
 SIGMA_INFER = 0.9  # standard deviation of the noise that becomes sound, as published
 UPSAMPLING_FRAMES = 4  # length of the upsampling's kernel, mel frames
@@ -38,7 +39,7 @@ class SeededNoise:
     def __deepcopy__(self, memo: dict) -> "SeededNoise":
         return SeededNoise(self._n_channels)
 
-    @torch.compiler.disable
+    @never_compiled
     def __call__(self, seed: int, n_positions: int, *, device: torch.device) -> Tensor:
         """(1, n_channels, n_positions) float32; a longer one begins with a shorter one."""
         key = (seed, str(device))
@@ -211,7 +212,7 @@ class WaveGlow(nn.Module):
             InputError: the determinant of a 1x1 convolution is not positive.
         """
         config = self.config
-        log_dets = log_determinants([conv.matrix for conv in self.convinv])
+        log_dets = log_determinants([cast(Tensor, conv.matrix) for conv in self.convinv])
         n_positions = audio.size(1) // config.n_group
         n_samples = n_positions * config.n_group
         cond = self._grouped(self.upsample(mel)[:, :, :n_samples])
@@ -313,7 +314,7 @@ def _spans(n_frames: int, size: int | None, *, context: int) -> list[tuple[range
     return [(frames[a:b], frames[max(a - context, 0) : b + context]) for a, b in zip(starts, ends)]
 
 
-@torch.compiler.disable
+@never_compiled
 def log_determinants(matrices: Sequence[Tensor]) -> list[Tensor]:
     """Logarithms of the determinants of square float32 matrices, scalars with gradients.
 

@@ -1,6 +1,5 @@
 """Griffin-Lim: a mel-spectrogram to sound without a trained vocoder."""
 
-import librosa
 import numpy as np
 import torch
 from torch import Tensor
@@ -29,6 +28,8 @@ def griffin_lim(mel: Tensor, config: AudioConfig, *, n_iter: int = 60, seed: int
         return torch.zeros(0)
     extractor = MelExtractor(config)
     magnitude = linear_magnitude(decompress(mel.detach().float().cpu()).numpy(), extractor)
+    import librosa  # here, as it takes a second
+
     wave = librosa.griffinlim(
         magnitude,
         n_iter=n_iter,

@@ -6,7 +6,6 @@ from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
-from librosa.filters import mel as mel_filters  # not on first use: worker processes share what is imported early
 from torch import Tensor, nn
 
 from common.config import AudioConfig
@@ -58,6 +57,8 @@ class MelExtractor(nn.Module):
         self.pad_left = padding // 2  # samples
         self.pad_right = padding - padding // 2  # samples
         self.min_samples = max(self.pad_left, self.pad_right) + 1  # reflection does not repeat the edge
+        from librosa.filters import mel as mel_filters  # here, as it loads SciPy, which takes a second
+
         basis = torch.from_numpy(
             mel_filters(
                 sr=config.sampling_rate,

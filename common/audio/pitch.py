@@ -3,9 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import librosa
 import numpy as np
-import parselmouth
 
 from common.audio.pitch_statistics import PitchStatistics
 from common.config import AudioConfig
@@ -15,8 +13,8 @@ PITCH_FLOOR = 75.0  # Hz
 PITCH_CEILING = 600.0  # Hz
 SHORTEST = 3.0 / PITCH_FLOOR  # s, the analysis window: three periods of the lowest pitch
 METHODS = ("praat", "pyin")
-PYIN_FLOOR = float(librosa.note_to_hz("C2"))  # Hz
-PYIN_CEILING = float(librosa.note_to_hz("C7"))  # Hz
+PYIN_FLOOR = 440 * 2 ** (-33 / 12)  # Hz, the note C2
+PYIN_CEILING = 440 * 2 ** (27 / 12)  # Hz, the note C7
 FLAT = 1e-6  # a standard deviation below this part of the mean is rounding
 TRICHAR_PARTS = 3
 KINDS = ("pitch_mel", "pitch_char", "pitch_trichar")
@@ -39,6 +37,8 @@ def estimate_pitch(wave: np.ndarray, config: AudioConfig, *, n_frames: int, wher
     section 3). That holds near 86 frames a second. At other rates, where the numbers differ by more than one, each
     frame takes the value nearest to it in time.
     """
+    import parselmouth  # Praat; here, as speaking does without it
+
     sound = parselmouth.Sound(np.asarray(wave, dtype=np.float64), config.sampling_rate)
     if sound.duration < SHORTEST:
         wanted = f"pitch needs at least {SHORTEST:.3f} s"
@@ -67,6 +67,8 @@ def estimate_pitch_pyin(wave: np.ndarray, config: AudioConfig, *, n_frames: int)
     Windows are as long as the mel-spectrogram's; frame i of librosa is taken for mel frame i, as FastPitch 1.1 does.
     Source: Mauch & Dixon, pYIN (2014), as librosa computes it.
     """
+    import librosa  # here, as it takes a second
+
     ceiling = min(PYIN_CEILING, config.sampling_rate / 2)
     values, _, _ = librosa.pyin(
         np.asarray(wave, dtype=np.float32),

@@ -5,7 +5,6 @@ import json
 from importlib.metadata import version
 from pathlib import Path
 
-import parselmouth
 import torch
 from torch import Tensor
 
@@ -56,6 +55,8 @@ class PitchCache:
 
 def pitch_settings(audio: AudioConfig, method: str) -> dict[str, object]:
     """All that decides the pitch of given samples, as plain types."""
+    import parselmouth
+
     floor, ceiling = (PITCH_FLOOR, PITCH_CEILING) if method == "praat" else (PYIN_FLOOR, PYIN_CEILING)
     library = parselmouth.PRAAT_VERSION if method == "praat" else version("librosa")
     frames = {name: getattr(audio, name) for name in ("sampling_rate", "filter_length", "hop_length", "framing")}

@@ -36,7 +36,7 @@ class WorkerPool:
         methods = multiprocessing.get_all_start_methods()
         context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
         if context.get_start_method() == "forkserver":
-            context.set_forkserver_preload([__name__])
+            context.set_forkserver_preload([__name__, "librosa.filters", "parselmouth"])  # which the workers then share
             _start_server()
         self._executor = ProcessPoolExecutor(n_workers, mp_context=context, initializer=_start_worker)
         wait([self._executor.submit(time.sleep, 0.01) for _ in range(n_workers)])  # until they have started

@@ -1,8 +1,15 @@
 """Layers and masks that more than one model is made of."""
 
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def mask_from_lengths(lengths: Tensor, max_length: int | None = None) -> Tensor:
@@ -12,6 +19,17 @@ def mask_from_lengths(lengths: Tensor, max_length: int | None = None) -> Tensor:
     """
     size = int(lengths.max()) if max_length is None else max_length
     return torch.arange(size, device=lengths.device) < lengths.unsqueeze(1)
+
+
+def never_compiled(function: Callable[P, R]) -> Callable[P, R]:
+    """Keep a function out of compiled graphs, as `torch.compiler.disable` does, which loads the compiler at once."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        chosen = torch.compiler.disable(function) if torch.compiler.is_compiling() else function
+        return chosen(*args, **kwargs)
+
+    return call
 
 
 class Dropout(nn.Dropout):

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch._dynamo.exc import TorchDynamoException
 
 from common.errors import OptionError
 from common.registry import GeneratorSpec, ModelSpec, VocoderSpec
@@ -29,6 +28,8 @@ class CompiledNetwork:
     def infer(self, *args: Any, **kwargs: Any) -> Any:
         """As the network's own."""
         if self._compiled is not None:
+            from torch._dynamo.exc import TorchDynamoException  # here, as the compiler takes seconds to load
+
             try:
                 return self._compiled(*args, **kwargs)
             except TorchDynamoException as error:
