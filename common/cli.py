@@ -3,6 +3,8 @@
 import argparse
 import math
 import os
+import platform
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -12,15 +14,33 @@ from typing import Any, NoReturn
 import torch
 
 from common.errors import InputError, OptionError
+from common.files import read_text
 from common.precision import Precision, check_cuda
 
+_PROJECT_FILE = Path(__file__).resolve().parents[1] / "pyproject.toml"
 _AMP_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 Number = Callable[[str], float]  # reads one
 DefaultsReader = Callable[[Path], dict[str, Any]]
 
 
+def toolkit_version() -> str:
+    """The version of this toolkit, from pyproject.toml."""
+    found = re.search(r'^version = "(.+)"$', read_text(_PROJECT_FILE), re.MULTILINE)
+    return found[1] if found else "unknown"
+
+
 class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
-    """Shows defaults, where there is one to show."""
+    """Shows defaults, where there is one to show, and in the first line what must be given."""
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        values = self._format_args(action, self._get_default_metavar_for_optional(action))
+        return f"{', '.join(action.option_strings)} {values}"
+
+    def _format_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None) -> str:
+        required = [action for action in actions if action.required or not action.option_strings]
+        return super()._format_usage(usage, required, [], prefix).rstrip() + " [options]\n\n"
 
     def _get_help_string(self, action: argparse.Action) -> str:
         text = action.help or ""
@@ -35,6 +55,11 @@ class ArgumentParser(argparse.ArgumentParser):
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("formatter_class", _HelpFormatter)
         super().__init__(allow_abbrev=False, **kwargs)
+        if self.add_help:
+            version = (
+                f"speech-toolkit {toolkit_version()}, PyTorch {torch.__version__}, Python {platform.python_version()}"
+            )
+            self.add_argument("--version", action="version", version=version, help="show the versions and exit")
         self._defaults_readers: dict[str, DefaultsReader] = {}
 
     def set_defaults_reader(self, option: str, read: DefaultsReader) -> None:

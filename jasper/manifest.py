@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from common.audio import check_wav
 from common.data import check_path, read_filelist
 from common.errors import AudioError, InputError
-from common.files import read_json, read_lines
+from common.files import read_json
 from common.progress import print_line
 from jasper.config import DatasetSettings
 from jasper.text import normalize_transcript
@@ -100,28 +100,20 @@ def read_entries(source: Path, *, folder: Path = Path()) -> list[Entry]:
 def _read_folder(folder: Path) -> list[Entry]:
     metadata = folder / "metadata.csv"
     if metadata.is_file():
-        return list(_metadata_entries(metadata))
+        return [
+            Entry((_existing(folder / line.fields["wav"]),), line.fields["text"], line.where)
+            for line in read_filelist(metadata, columns=("wav", "text"))
+        ]
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in RECORDINGS and path.is_file())
     if not paths:
         raise InputError(f"{folder}: holds no recordings, expected .wav or .flac files, or metadata.csv and wavs/")
     return [Entry((path,), None, f"recording {number} of {folder}") for number, path in enumerate(paths, 1)]
 
 
-def _metadata_entries(path: Path) -> Iterator[Entry]:
-    """Each clip with its normalized transcript, else its transcript; LJSpeech's columns are not quoted."""
-    lines = read_lines(path)
-    if not any(line.strip() for line in lines):
-        raise InputError(f"{path}: the list is empty, expected lines of id|transcript|normalized transcript")
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        name, *texts = (value.strip() for value in line.split("|"))
-        text = next((value for value in reversed(texts[:2]) if value), "")
-        if not name or not text or len(texts) > 2:
-            raise InputError(f"{path}:{number}: expected id|transcript|normalized transcript, got {line.strip()!r}")
-        clips = [path.parent / "wavs" / f"{name}{suffix}" for suffix in RECORDINGS]
-        clip = next((clip for clip in clips if clip.is_file()), clips[0])  # if none is there, an error names the first
-        yield Entry((clip,), text, f"{path}:{number}")
+def _existing(recording: Path) -> Path:
+    """A corpus's recording, or the FLAC file in its place; where neither is there, an error will name the first."""
+    flac = recording.with_suffix(".flac")
+    return flac if flac.is_file() and not recording.is_file() else recording
 
 
 def _read_manifest(path: Path, folder: Path) -> list[Entry]:

@@ -24,7 +24,7 @@ UNTITLED = ("options", "positional arguments")  # argparse's own names of groups
 INTRODUCTION = """# Options
 
 Written by `python -m scripts.options_page`; do not edit. Hyphens and underscores in options are alike; options cannot
-be abbreviated, and unknown ones are refused.
+be abbreviated, and unknown ones are refused. Every command has `--help` and `--version`.
 """
 # Ways in which a script names a variable: with a default, in a table of options of train.py (a hyphen: set by the
 # script itself) and of the models that have them, or for another script. A comment beside it says what it means.
@@ -66,13 +66,13 @@ class Option(NamedTuple):
 
 
 def options_of(command: str) -> list[Option]:
-    """All options of a command but ``--help``, in the order of its help."""
+    """All options of a command but ``--help`` and ``--version``, in the order of its help."""
     parser = parser_of(command)
     return [
         _option(action, parser, "" if group.title in UNTITLED else group.title or "")
         for group in parser._action_groups
         for action in group._group_actions
-        if action.help != argparse.SUPPRESS and not isinstance(action, argparse._HelpAction)
+        if action.help != argparse.SUPPRESS and not isinstance(action, argparse._HelpAction | argparse._VersionAction)
     ]
 
 

@@ -74,3 +74,23 @@ def test_a_column_may_be_empty_where_the_caller_says_so(tmp_path: Path):
 def test_text_may_look_like_a_path(tmp_path: Path):
     entries = read(tmp_path / "list.txt", "m.pt|d.pt|p.pt|/and/or .. so\n", columns=COLUMNS)
     assert entries[0].fields["text"] == "/and/or .. so"
+
+
+def test_lines_of_a_metadata_csv_are_recordings_of_the_corpus_with_their_normalized_transcript(tmp_path: Path):
+    path = tmp_path / "metadata.csv"
+    entries = read(path, "LJ001-0001|It is No. 1.|It is number one.\nLJ001-0002|plain|\nLJ001-0003|two columns\n")
+    texts = ["It is number one.", "plain", "two columns"]
+    assert [entry.fields for entry in entries] == [
+        {"wav": f"wavs/LJ001-000{number}.wav", "text": text} for number, text in enumerate(texts, 1)
+    ]
+    with pytest.raises(InputError, match=r"metadata\.csv:1: the text column is empty"):
+        read(path, "LJ001-0001||\n")
+    mixed = read(path, "LJ001-0001|raw|normalized\nwavs/other.wav|a transcript\n")
+    assert [entry.fields["wav"] for entry in mixed] == ["wavs/LJ001-0001.wav", "wavs/other.wav"]
+
+
+def test_a_list_of_recordings_alone_takes_a_metadata_csv_too(tmp_path: Path):
+    entries = read(
+        tmp_path / "metadata.csv", "LJ001-0001|raw|normalized\n", columns=("wav",), optional=("text", "speaker")
+    )
+    assert entries[0].fields == {"wav": "wavs/LJ001-0001.wav", "text": "normalized"}

@@ -27,10 +27,13 @@ def read_filelist(
 ) -> list[FilelistEntry]:
     """Read ``columns``, then as many of ``optional`` as the list has, from each line of a UTF-8 file.
 
-    Empty lines are skipped. Every column but ``text`` and ``speaker`` is a path, which must stay inside the dataset
-    (what is computed from it goes to the same place of another folder) unless it may be ``anywhere``. A missing or
-    empty list, undecodable bytes, a wrong number of columns and an empty field (unless its column is in
-    ``may_be_empty``) are InputErrors that name the line.
+    A list of recordings and texts may also have the lines ``clip|transcript[|normalized transcript]`` of LJSpeech's
+    metadata.csv. Empty lines are skipped.
+
+    Every column but ``text`` and ``speaker`` is a path, which must stay inside the dataset (what is computed from it
+    goes to the same place of another folder) unless it may be ``anywhere``. A missing or empty list, undecodable bytes,
+    a wrong number of columns and an empty field (unless its column is in ``may_be_empty``) are InputErrors that name
+    the line.
     """
     wanted = "|".join(columns) + "".join(f"[|{name}]" for name in optional)
     entries: list[FilelistEntry] = []
@@ -39,6 +42,8 @@ def read_filelist(
             continue
         where = f"{path}:{number}"
         values = [value.strip() for value in line.split("|")]
+        if columns[0] == "wav" and "text" in (*columns, *optional):
+            values = _of_metadata(values)
         if not len(columns) <= len(values) <= len(columns) + len(optional):
             raise InputError(f"{where}: {len(values)} columns, expected {wanted}")
         if entries and len(values) != len(entries[0].fields):
@@ -53,6 +58,17 @@ def read_filelist(
     if not entries:
         raise InputError(f"{path}: the list is empty, expected lines of {wanted}")
     return entries
+
+
+def _of_metadata(values: list[str]) -> list[str]:
+    """Fields ``clip|transcript[|normalized transcript]`` of a metadata.csv as ``wavs/<clip>.wav|transcript``.
+
+    Such a clip has neither a folder nor a suffix; the fields of other lines are returned as they are.
+    """
+    clip, *texts = values
+    if not clip or "/" in clip or "." in clip or len(texts) not in (1, 2):
+        return values
+    return [f"wavs/{clip}.wav", texts[-1] or texts[0]]
 
 
 def first_fields(path: Path) -> list[str]:

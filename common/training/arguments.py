@@ -22,63 +22,73 @@ from common.training.trainer import RunOptions
 
 def build_training_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] = ()) -> ArgumentParser:
     """All options of train.py: those of every model, with the recipe of ``spec`` as defaults, and its own."""
-    parser = ArgumentParser(description="Train a model.", parents=list(parents), prog="train.py")
-    _add_run_arguments(parser)
-    _add_optimization_arguments(parser)
+    parser = ArgumentParser(
+        description="Train a model.",
+        parents=list(parents),
+        prog="train.py",
+        epilog=f"These are the options for {spec.name}; --model MODEL --help shows those for another model.",
+    )
+    _add_common_arguments(parser)
+    add_precision_arguments(computing := parser.add_argument_group("computing"))
+    computing.add_argument("--compile", action="store_true", help="compile the networks with torch.compile")
+    computing.add_argument(
+        "--num-workers", type=non_negative_int, help="loader processes (default: 4 with --cuda, else 0)"
+    )
+    _add_checkpoint_arguments(parser.add_argument_group("checkpoints, validation and logs"))
+    _add_optimization_arguments(parser.add_argument_group("optimization"))
     add_audio_arguments(parser)
     parser.set_defaults(**vars(spec.training.recipe))
     spec.training.add_arguments(parser)
     return parser
 
 
-def _add_run_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add data, duration, checkpoints and precision of a run; the models' recipes set the defaults that are missing."""
+def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what most runs need; the models' recipes set the defaults that are missing."""
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder for checkpoints and logs")
     parser.add_argument("-d", "--dataset-path", type=Path, default=Path(), help="folder that the lists are relative to")
     parser.add_argument("--training-files", type=Path, required=True, help="list of utterances to train on")
     parser.add_argument("--validation-files", type=Path, required=True, help="list of utterances to validate on")
-    parser.add_argument("--log-file", type=Path, help="JSON log (default: nvlog.json in the output folder)")
-    setup = parser.add_argument_group("training setup")
-    setup.add_argument("--epochs", type=positive_int, help="epochs to train in all")
-    setup.add_argument("--epochs-this-job", type=positive_int, help="stop after so many; --resume continues")
-    setup.add_argument("--epochs-per-checkpoint", "--checkpoint-interval", type=positive_int, help="epochs")
-    setup.add_argument(
+    parser.add_argument("--resume", action="store_true", help="resume from the last checkpoint of the output folder")
+    parser.add_argument("--epochs", type=positive_int, help="epochs to train in all")
+    parser.add_argument("-bs", "--batch-size", type=positive_int, help="of one process and micro-batch")
+    parser.add_argument(
+        "--gradient-accumulation-steps",
+        "--grad-accumulation",
+        type=positive_int,
+        help="micro-batches of an update; what it learns depends on processes x batch size x this number alone",
+    )
+    parser.add_argument("-lr", "--learning-rate", type=positive_float, help="where the schedule starts")
+    parser.add_argument("--seed", type=non_negative_int, default=1234, help="of weights, dropout and the data's order")
+
+
+def _add_checkpoint_arguments(group: argparse._ArgumentGroup) -> None:
+    """Add when checkpoints are written and which are kept, and when the networks are validated."""
+    group.add_argument("--checkpoint-path", type=Path, help="checkpoint to resume from")
+    group.add_argument("--epochs-this-job", type=positive_int, help="stop after so many; --resume continues")
+    group.add_argument("--epochs-per-checkpoint", "--checkpoint-interval", type=positive_int, help="epochs")
+    group.add_argument(
         "--keep-milestones",
         type=positive_int,
         nargs="*",
         metavar="EPOCH",
         help="keep the checkpoints of these epochs and the last two; of none: all",
     )
-    setup.add_argument("--steps-per-checkpoint", type=non_negative_int, default=0, help="also within epochs; 0: never")
-    setup.add_argument("--validation-interval", type=positive_int, help="epochs between validations")
-    setup.add_argument(
+    group.add_argument("--steps-per-checkpoint", type=non_negative_int, default=0, help="also within epochs; 0: never")
+    group.add_argument("--validation-interval", type=positive_int, help="epochs between validations")
+    group.add_argument(
         "--samples-interval",
         type=positive_int,
         help="epochs between plots and sound in TensorBoard (default: with each validation)",
     )
-    setup.add_argument("--checkpoint-path", type=Path, help="checkpoint to resume from")
-    setup.add_argument("--resume", action="store_true", help="resume from the last checkpoint of the output folder")
-    setup.add_argument("--seed", type=non_negative_int, default=1234, help="of weights, dropout and the data's order")
-    setup.add_argument("--num-workers", type=non_negative_int, help="loader processes (default: 4 with --cuda, else 0)")
-    add_precision_arguments(setup)
-    setup.add_argument("--compile", action="store_true", help="compile the networks with torch.compile")
-    setup.add_argument("--ema-decay", type=non_negative_float, help="of the EMA weights; 0: none are kept")
-    setup.add_argument(
-        "--gradient-accumulation-steps",
-        "--grad-accumulation",
-        type=positive_int,
-        help="micro-batches of an update; what it learns depends on processes x batch size x this number alone",
-    )
+    group.add_argument("--log-file", type=Path, help="JSON log (default: nvlog.json in the output folder)")
 
 
-def _add_optimization_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add optimizer, learning rate and batch size; the models' recipes set the defaults."""
-    group = parser.add_argument_group("optimization setup")
+def _add_optimization_arguments(group: argparse._ArgumentGroup) -> None:
+    """Add the optimizer and what it does besides; the models' recipes set the defaults."""
     group.add_argument("--optimizer", choices=tuple(OPTIMIZERS), help="algorithm")
-    group.add_argument("-lr", "--learning-rate", type=positive_float, help="where the schedule starts")
     group.add_argument("--weight-decay", type=non_negative_float, help="of all parameters")
     group.add_argument("--grad-clip-thresh", type=positive_or_inf, help="largest norm of the gradient; inf: any")
-    group.add_argument("-bs", "--batch-size", type=positive_int, help="of one process and micro-batch")
+    group.add_argument("--ema-decay", type=non_negative_float, help="of the EMA weights; 0: none are kept")
 
 
 def run_options_from_args(args: argparse.Namespace) -> RunOptions:
