@@ -105,7 +105,8 @@ if ! [ -f "$audio_config" ]; then
         --dataset-path "$DATASET_PATH" --output "$audio_config" "${like[@]}"
 fi
 add_given options --audio-config "$AUDIO_CONFIG"
-corpus="DATASET_PATH=$DATASET_PATH${AUDIO_CONFIG:+ AUDIO_CONFIG=$AUDIO_CONFIG}"
+corpus=("DATASET_PATH=$DATASET_PATH")
+[ -z "$AUDIO_CONFIG" ] || corpus+=("AUDIO_CONFIG=$AUDIO_CONFIG")
 
 if [ "$FEATURES" != false ]; then
     if [ "$FEATURES" = mels ]; then
@@ -123,15 +124,15 @@ if [ "$FEATURES" != false ]; then
     [ "${#lists[@]}" -gt 0 ] || die "$DATASET_PATH/metadata.csv: no such file; text-to-mel models need transcripts"
     run_or_print "$PYTHON" extract_mels.py --dataset-path "$DATASET_PATH" --wav-text-filelist "${recordings[@]}" \
         --output-meta-file "${lists[@]}" "${options[@]}" "$@"
-    echo "next: ${next:-}$corpus TRAIN_FILELIST=${lists[0]} VAL_FILELIST=${lists[1]:-${lists[0]}} bash $trainer"
+    echo "next: ${next:-}${corpus[*]} TRAIN_FILELIST=${lists[0]} VAL_FILELIST=${lists[1]:-${lists[0]}} bash $trainer"
 fi
 if [ "$FEATURES" = false ] && { [ -f "$(text_list train)" ] || [ "${DRY_RUN:-0}" = 1 ]; }; then
     val=$(text_list val)
     [ -f "$val" ] || [ "${DRY_RUN:-0}" = 1 ] || val=$(text_list train)
-    echo "next, for a voice that finds its durations: LEARNED_ALIGNMENT=true $corpus" \
+    echo "next, for a voice that finds its durations: LEARNED_ALIGNMENT=true ${corpus[*]}" \
         "TRAIN_FILELIST=$(text_list train) VAL_FILELIST=$val bash scripts/train.sh"
 fi
 val=$(audio_list val)
 [ -f "$val" ] || [ "${DRY_RUN:-0}" = 1 ] || val=$(audio_list train)
-echo "next, for a vocoder: $corpus TRAIN_FILELIST=$(audio_list train) VAL_FILELIST=$val" \
+echo "next, for a vocoder: ${corpus[*]} TRAIN_FILELIST=$(audio_list train) VAL_FILELIST=$val" \
     "bash scripts/train_lj22khz.sh (or scripts/train_waveglow.sh)"

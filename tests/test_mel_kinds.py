@@ -152,7 +152,10 @@ def test_a_training_says_what_its_mels_fit(tmp_path: Path):
     assert "hop 256, aligned, peak 0.95; they fit voices trained on the same; other mels have published FastPitch " in (
         warning
     )
-    assert warning.endswith("fine-tune it (scripts/extract_fine_tune_mels.sh, scripts/fine_tune.sh)")
+    tuning = "fine-tune it (scripts/extract_fine_tune_mels.sh, scripts/fine_tune.sh)"
+    assert warning.endswith(tuning)
+    assert not lines("HiFi-GAN", WIDE)[0].endswith(tuning), "no fine-tuning changes the channels"
+    assert lines("HiFi-GAN", replace(WIDE, **PUBLISHED_MELS), WIDE)[0].endswith(tuning)
     save_voice(tmp_path / "FastPitch_checkpoint_9.pt", AudioConfig())
     own = save_voice(tmp_path / "FastPitch_checkpoint_10.pt", WIDE)
     (line,) = lines("HiFi-GAN", WIDE)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 
 from common.audio.arguments import corpus_note
@@ -11,6 +11,7 @@ from common.config import AudioConfig
 from common.errors import CheckpointError
 from common.registry import ModelSpec, available_models, get_model
 
+_ADAPTABLE = frozenset({"framing", "peak"})  # to what fine-tuning on a voice's mels can adapt a vocoder
 _OTHERS = {"generator": ("vocoder", "vocoders"), "vocoder": ("generator", "voices")}
 
 
@@ -23,20 +24,22 @@ def mel_lines(
     if spec.role not in _OTHERS:
         return []
     role, others = _OTHERS[spec.role]
-    fitting, differing = [], []
-    for name, theirs, unrecorded in _known(role, output):
-        theirs = replace(theirs, **{field: getattr(audio, field) for field in unrecorded})
-        fields_differing = [one.name for one in fields(audio) if getattr(audio, one.name) != getattr(theirs, one.name)]
-        if fields_differing:
-            differing.append(f"{name} ({', '.join(fields_differing)})")
-        else:
-            fitting.append(name)
+    differing = {name: _differing(audio, theirs, unrecorded) for name, theirs, unrecorded in _known(role, output)}
+    fitting = [name for name, names in differing.items() if not names]
+    others_differ = [f"{name} ({', '.join(names)})" for name, names in differing.items() if names]
     line = f"mels: {_described(audio)}; they fit {others} trained on the same"
     line += f", as {_listed(fitting)}" if fitting else ""
-    line += f"; other mels have {_listed(differing)}" if differing else ""
-    if spec.role == "vocoder" and not fitting:
+    line += f"; other mels have {_listed(others_differ)}" if others_differ else ""
+    wanted = [*differing.values(), *([] if corpus is None else [_differing(audio, corpus[1], ())])]
+    if spec.role == "vocoder" and not fitting and any(_ADAPTABLE.issuperset(names) for names in wanted if names):
         line += "; for such a voice, fine-tune it (scripts/extract_fine_tune_mels.sh, scripts/fine_tune.sh)"
     return [line, *corpus_note(audio, corpus)]
+
+
+def _differing(audio: AudioConfig, other: AudioConfig, unrecorded: Sequence[str]) -> list[str]:
+    """Names of the fields that differ, of those that are recorded."""
+    names = [field.name for field in fields(AudioConfig) if field.name not in unrecorded]
+    return [name for name in names if getattr(audio, name) != getattr(other, name)]
 
 
 def _known(role: str, output: Path) -> list[tuple[str, AudioConfig, tuple[str, ...]]]:
