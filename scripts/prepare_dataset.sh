@@ -95,7 +95,7 @@ fi
 # What the mels of the corpus are, unless that is written down already.
 audio_config=${AUDIO_CONFIG:-$DATASET_PATH/audio.json}
 if ! [ -f "$audio_config" ]; then
-    if [ -z "$AUDIO_CONFIG" ] && ! [ -w "$DATASET_PATH" ]; then
+    if [ -z "$AUDIO_CONFIG" ] && [ -d "$DATASET_PATH" ] && ! [ -w "$DATASET_PATH" ]; then
         AUDIO_CONFIG=$FILELISTS/${NAME}_audio.json audio_config=$FILELISTS/${NAME}_audio.json
         echo "note: $DATASET_PATH cannot be written; what its mels are is in AUDIO_CONFIG=$AUDIO_CONFIG" >&2
     fi
