@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from common import distributed
 from common.audio import read_pitch_statistics
+from common.audio.arguments import corpus_config, corpus_note
 from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint
 from common.cli import ArgumentParser, precision_from_args, run
 from common.config import AudioConfig
@@ -45,7 +46,8 @@ def report_on_data(args: argparse.Namespace) -> int:
     from common.data_report.words import terminal
 
     def audio_of(rate: int | None) -> AudioConfig:
-        given = {} if rate is None or hasattr(args, "sampling_rate") else {"sampling_rate": rate}
+        is_known = rate is None or hasattr(args, "sampling_rate") or corpus_config(args) is not None
+        given = {} if is_known else {"sampling_rate": rate}
         return audio_from_args(argparse.Namespace(**vars(args), **given))
 
     output = args.report_output or args.dataset_path / "data_report"
@@ -78,8 +80,11 @@ def extract(args: argparse.Namespace) -> int:
     check_options(args)
     teacher = open_teacher(args)
     plan = plan_from_args(args, teacher)
+    notes = corpus_note(plan.audio, corpus_config(args))
     given = None if args.pitch_mean_std_file is None else read_pitch_statistics(args.pitch_mean_std_file)
     ranks = distributed.start(cuda=args.cuda)
+    for note in notes if ranks.is_main else ():
+        print(note)
     try:
         report = extract_corpus(
             plan,
@@ -110,7 +115,8 @@ def extract_teacher_forced(argv: Sequence[str] | None) -> int:
     loaded = open_checkpoint(args.checkpoint, role="generator", ema=args.ema)
     if args.ema:
         check_ema([loaded])
-    report = make_teacher_forced_mels(with_text_options(loaded, args), teacher_forcing_from_args(args), precision)
+    options = teacher_forcing_from_args(args, loaded)
+    report = make_teacher_forced_mels(with_text_options(loaded, args), options, precision)
     print(teacher_forced_table(report))
     if report.stopped_by is not None:
         print(f"stopped by {report.stopped_by.name}; add --resume to continue")

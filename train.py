@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from common import distributed
+from common.audio.arguments import corpus_config
 from common.checkpoints import Checkpoint, load_checkpoint, load_last_checkpoint, load_weights, saved_checkpoints
 from common.cli import ArgumentParser, precision_from_args, run
 from common.config import differences, from_plain, to_plain
@@ -18,6 +19,7 @@ from common.logger import Logger
 from common.progress import print_line
 from common.training import EngineOptions, Networks, Trainer, build_engine
 from common.training.arguments import build_training_parser, run_options_from_args
+from common.training.mel_kinds import mel_lines
 from models import ModelSpec, available_models, get_model
 
 
@@ -51,6 +53,9 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
     """Set up networks, data and engine as ``args`` say, and run."""
     training, setup = spec.training, spec.training.parse(args)
     options, audio, text = setup.options, setup.audio, setup.text
+    if ranks.is_main:
+        for line in mel_lines(spec, audio, output=args.output, corpus=corpus_config(args)):
+            print_line(line)
     found = _checkpoint_to_resume(args, ranks)
     base = None if found is None else _config_of(found[1], spec, where=found[0])
     config = training.model_config(options, audio, text, base=base)

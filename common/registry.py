@@ -67,6 +67,8 @@ class GeneratorSpec:
     # (dataset_path, filelist, *, config, audio, text, unknown_symbols, networks) -> Dataset of a list's utterances as
     # they are, for `network.teacher_forced(batch)`
     teacher_forced_dataset: Callable[..., Any] | None = None
+    # (config) -> the columns of its lists, as scripts/prepare_dataset.sh has them in the names of lists
+    list_columns: Callable[[Any], str] = lambda config: "audio_text"
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ class ModelSpec:
     inference: GeneratorSpec | VocoderSpec | RecognizerSpec
     # (payload, *, path, training) -> Checkpoint, or None for a file of another layout; raises CheckpointError
     read_published: Callable[..., Any] | None = None
+    published_audio: "AudioConfig | None" = None  # the mels of the published checkpoints
 
     @property
     def role(self) -> str:

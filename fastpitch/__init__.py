@@ -1,5 +1,6 @@
 """FastPitch: parallel text-to-mel synthesis with explicit duration and pitch (arXiv:2006.06873)."""
 
+from common.config import AudioConfig
 from common.registry import GeneratorSpec, ModelSpec, TrainingSpec
 from fastpitch import arg_parser, data_function, fine_tuning, loss_function, model, published_checkpoints
 
@@ -25,6 +26,8 @@ MODEL = ModelSpec(
         n_speakers=lambda config: config.n_speakers,
         phrase_columns=("pitch", "duration"),
         teacher_forced_dataset=data_function.teacher_forced_dataset,
+        list_columns=lambda config: "audio_text" if config.learned_alignment else "mel_dur_pitch_text",
     ),
     read_published=published_checkpoints.read_published,
+    published_audio=AudioConfig(),
 )

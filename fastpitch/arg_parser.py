@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from common.audio import PitchStatistics, read_pitch_statistics
-from common.audio.arguments import audio_config_from_args, features_config
 from common.audio.pitch import METHODS
+from common.checkpoints.arguments import MelSource, stored_mels, training_audio_from_args
 from common.cli import (
     ArgumentParser,
     add_fields,
@@ -177,11 +177,14 @@ def _check_defaults(args: argparse.Namespace, defaults: dict[str, Any], reason: 
 
 
 def _audio_config(args: argparse.Namespace, entries: list[FilelistEntry], voice: InitialVoice | None) -> AudioConfig:
-    """What the stored mels are; or for recordings, what the voice to start from makes, if there is one."""
-    base = None if voice is None else voice.checkpoint.audio
+    """What the stored mels are; for recordings, what the voice to start from makes, or else what the corpus's are."""
+    source = None
     if "wav" not in entries[0].fields:
-        base = features_config(args.dataset_path / "mels")
-    audio = audio_config_from_args(args, base=base)
+        source = stored_mels(args.dataset_path / "mels")
+    elif voice is not None:
+        checkpoint = voice.checkpoint
+        source = MelSource(f"--from-checkpoint {voice.path}", checkpoint.audio, checkpoint.assumed)
+    audio = training_audio_from_args(args, source)
     if voice is not None:
         check_audio(voice, audio)
     return audio

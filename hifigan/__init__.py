@@ -1,7 +1,8 @@
 """HiFi-GAN: a vocoder trained against multi-period and multi-scale discriminators (arXiv:2010.05646)."""
 
+from common.config import AudioConfig
 from common.registry import ModelSpec, TrainingSpec, VocoderSpec
-from hifigan import arg_parser, data_function, loss_function, model, published_checkpoints
+from hifigan import arg_parser, config, data_function, loss_function, model, published_checkpoints
 
 MODEL = ModelSpec(
     name="HiFi-GAN",
@@ -18,4 +19,5 @@ MODEL = ModelSpec(
     ),
     inference=VocoderSpec(to_torchscript=model.to_torchscript),
     read_published=published_checkpoints.read_published,
+    published_audio=AudioConfig(**config.PUBLISHED_MELS),
 )

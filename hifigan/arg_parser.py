@@ -8,15 +8,14 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from common.audio.arguments import audio_config_from_args, features_config
+from common.checkpoints.arguments import add_voice_argument, stored_mels, training_audio_from_args
 from common.cli import ArgumentParser, option_of, positive_float, positive_int, values_of
-from common.config import AudioConfig, audio_preset
+from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.training import Optimization, Recipe, TrainingSetup, exponential_schedule
-from hifigan.config import PRESETS, ModelConfig, value_text
+from hifigan.config import PRESETS, PUBLISHED_MELS, ModelConfig, value_text
 from hifigan.json_config import ADAM_BETAS, fraction, read_json_config
 
-PEAK = 0.95  # recordings are scaled to this largest sample, unless the vocoder is fine-tuned
 SEGMENT_SIZE = 8192  # samples of a training segment, where that is a multiple of the hop length
 _LARGEST_RATE = 8  # of one upsampling, where the rates are chosen to fit a hop length
 # As NVIDIA's scripts/train_lj22khz.sh, with a global batch of 128 segments (8 GPUs).
@@ -62,6 +61,12 @@ def add_training_arguments(parser: ArgumentParser) -> None:
     tuning = "resume from a trained vocoder with the mels of --input-mels-dir, and recordings as they are"
     add("--fine-tuning", action="store_true", help=tuning)
     add("--input-mels-dir", type=Path, help="folder with the mel of each recording; they are computed if not given")
+    add_voice_argument(add)
+    kinds = (
+        "corpus: mels as the corpus's, which its voices make (or those of --for-voice or --input-mels-dir); published: "
+        "as the published vocoders', which speak for a voice after fine-tuning on its mels"
+    )
+    add("--mel", choices=("corpus", "published"), default="corpus", help=kinds)
     factor = "factor of the learning rate in fine-tuning"
     add("--fine-tune-lr-factor", type=positive_float, default=1.0, help=factor)
     grouped = "compute grouped convolutions in float32 with --amp, which is faster on some GPUs"
@@ -102,10 +107,9 @@ def _add_architecture(parser: ArgumentParser) -> None:
 def parse_training(args: argparse.Namespace) -> TrainingSetup:
     """The training run that the options describe.
 
-    The mels are HiFi-GAN's, of recordings scaled to one peak; with --input-mels-dir those of that folder.
-
     Raises:
-        OptionError: options that do not go together.
+        OptionError: options that do not go together, or are of different mels.
+        InputError: the voice or the folder of mels cannot be read.
     """
     if args.fine_tuning and args.input_mels_dir is None:
         raise OptionError("--fine-tuning needs --input-mels-dir, the mels that scripts/extract_fine_tune_mels.sh makes")
@@ -115,7 +119,7 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
         raise OptionError("--fine-tune-lr-factor is for --fine-tuning; add that, or leave it out")
     if args.no_amp_grouped_conv and not args.amp:
         raise OptionError("--no-amp-grouped-conv excepts layers from --amp; add --amp")
-    audio = audio_config_from_args(args, base=_base_audio(args))
+    audio = _audio_config(args)
     hop = audio.hop_length
     segment_size = args.segment_size or SEGMENT_SIZE // hop * hop
     if segment_size % hop:
@@ -141,16 +145,16 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     )
 
 
-def _base_audio(args: argparse.Namespace) -> AudioConfig:
-    preset = audio_preset(getattr(args, "sampling_rate", AudioConfig().sampling_rate))
-    if args.input_mels_dir is not None:
-        if not args.input_mels_dir.is_dir():
-            raise InputError(f"{args.input_mels_dir}: no such folder of mels")
-        if found := features_config(args.input_mels_dir):
-            return found
-    if args.fine_tuning:
-        return preset  # mels of the published generators, whose files have no description
-    return replace(preset, framing="aligned", peak=PEAK)
+def _audio_config(args: argparse.Namespace) -> AudioConfig:
+    folder, source = args.input_mels_dir, None
+    if folder is not None:
+        if not folder.is_dir():
+            raise InputError(f"{folder}: no such folder of mels")
+        source = stored_mels(folder, option="--input-mels-dir")
+    if args.mel == "published":  # as options, over which those that were given have precedence
+        args = argparse.Namespace(**PUBLISHED_MELS | vars(args))
+    # Mels without a description, as the published generators' tools made them, are not those of the vocoder before.
+    return training_audio_from_args(args, source, may_resume=folder is None)
 
 
 def model_config(

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from common.cli import option_of
 from common.errors import OptionError
 
 SCALE_KERNEL_SIZES = (15, 41, 41, 41, 41, 41, 5)  # of the multi-scale discriminator, one a convolution
+# The mels of the published vocoders before fine-tuning, of recordings scaled to one peak; no published voice has such.
+PUBLISHED_MELS: dict[str, Any] = {"framing": "aligned", "peak": 0.95}
 _SAME_COUNTS = (
     ("upsample_rates", "upsample_kernel_sizes"),
     ("resblock_kernel_sizes", "resblock_dilation_sizes"),

@@ -13,6 +13,7 @@ from common.config import AudioConfig
 from common.errors import CheckpointError, InputError
 from common.files import read_json
 from common.nn import split_weights
+from hifigan.config import PUBLISHED_MELS
 from hifigan.json_config import AUDIO_KEYS
 
 State = dict[str, Tensor]
@@ -23,9 +24,8 @@ _GENERATOR_FILE = {theirs: own for own, theirs in _DISCRIMINATORS_FILE.items()}
 _LISTS = ("upsample_rates", "upsample_kernel_sizes", "resblock_kernel_sizes", "resblock_dilation_sizes")
 _NETWORK = ("resblock", "upsample_initial_channel", *_LISTS)
 _NVIDIA_KEYS = {field: field for field in AUDIO_KEYS} | {"n_mels": "num_mels"}
-# Neither layout records these two; both were trained with aligned frames of recordings scaled to 0.95, but vocoders
-# fine-tuned on a generator's mels, which are usually centered, are written in the same way.
-_UNRECORDED = {"framing": "aligned", "peak": 0.95}
+# Neither layout records framing and peak, which are assumed to be PUBLISHED_MELS; but vocoders fine-tuned on a
+# generator's mels, which are usually centered, are written in the same way.
 _FLAT_RESBLOCK = re.compile(r"resblocks\.(\d+)\.(convs.*)")
 _FIRST_CONVS = re.compile(r"discriminators\.0\.convs\.\d+\.weight_(orig|v)")
 _TRAINED_PARTS = {"discriminator": ("msd", "mpd"), "generator": ("generator",)}  # in their optimizers' order
@@ -119,10 +119,10 @@ def _description(
         known = {field: values[key] for field, key in AUDIO_KEYS.items()}
     try:
         floats = {key: float(known[key]) for key in ("mel_fmin", "mel_fmax") if known.get(key) is not None}
-        audio = AudioConfig(**known | floats | _UNRECORDED)
+        audio = AudioConfig(**known | floats | PUBLISHED_MELS)
     except (TypeError, ValueError, InputError) as error:
         raise CheckpointError(f"{source}: its audio cannot be read ({error})") from error
-    return config, audio, (*(field for field in _NVIDIA_KEYS if field not in known), *_UNRECORDED)
+    return config, audio, (*(field for field in _NVIDIA_KEYS if field not in known), *PUBLISHED_MELS)
 
 
 def _authors_config(path: Path) -> tuple[Path, dict[str, Any]]:

@@ -74,10 +74,10 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
         OptionError: options of mel-spectrograms are given, which the file describes.
         InputError: the file is missing, or has a key or value that it must not have.
     """
-    for field in fields(AudioConfig):
-        if hasattr(args, field.name):  # these options have no default
+    for name in ("audio_config", *(field.name for field in fields(AudioConfig))):
+        if hasattr(args, name):  # these options have no default
             raise OptionError(
-                f"{option_of(field.name)} is for mel-spectrograms of other models; Jasper's features are described "
+                f"{option_of(name)} is for mel-spectrograms of other models; Jasper's features are described "
                 "in --model-config, see also --override-config"
             )
     overrides = list(args.override_config)

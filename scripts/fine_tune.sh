@@ -2,6 +2,7 @@
 # Fine-tunes a trained HiFi-GAN on the mel-spectrograms of a generator, as published; arguments go to train.py.
 #   bash scripts/fine_tune.sh                       the newest checkpoint in ./output, on the mels that
 #                                                   scripts/extract_fine_tune_mels.sh has made
+#   DATASET_PATH=my_voice NAME=my_voice NUM_GPUS=0 BATCH_SIZE=4 EPOCHS=7000 bash scripts/fine_tune.sh
 #   HIFIGAN=pretrained_models/hifigan/g_02500000 EPOCHS=100 NUM_GPUS=1 GRAD_ACCUMULATION=8 bash scripts/fine_tune.sh
 #   DRY_RUN=1 bash scripts/fine_tune.sh             prints the command instead of running it
 # The variables of scripts/train.sh apply. EPOCHS counts from the beginning of the vocoder's first training.
@@ -9,11 +10,19 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 : "${HIFIGAN:=}" # checkpoint to continue; empty: the newest in ./output
-: "${INPUT_MELS_DIR:=data/mels-fastpitch-ljs22khz}" # folder with the generator's mel-spectrograms
+: "${NAME:=ljs}" # first part of the lists' names
+: "${FILELISTS:=filelists}" # folder of the lists
+: "${INPUT_MELS_DIR:=data/mels-$NAME}" # folder with the generator's mel-spectrograms
 : "${FINE_TUNE_LR_FACTOR:=3}" # factor of the learning rate
 : "${OUTPUT_DIR:=./output/fine_tune}" # folder for the results
 : "${EPOCHS:=10000}" # 3500 more than the vocoder was trained for
 export OUTPUT_DIR EPOCHS
+if [ "$NAME" != ljs ]; then
+    export TRAIN_FILELIST=${TRAIN_FILELIST:-$FILELISTS/${NAME}_audio_train.txt}
+    val=$FILELISTS/${NAME}_audio_val.txt
+    [ -f "$val" ] || [ "${DRY_RUN:-0}" = 1 ] || val=$TRAIN_FILELIST # prepared with N_VAL=0
+    export VAL_FILELIST=${VAL_FILELIST:-$val}
+fi
 
 [ -d "$INPUT_MELS_DIR" ] || [ "${DRY_RUN:-0}" = 1 ] ||
     die "$INPUT_MELS_DIR: no such folder; scripts/extract_fine_tune_mels.sh makes it, or set INPUT_MELS_DIR"

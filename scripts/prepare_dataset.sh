@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Splits a corpus in LJSpeech's layout into lists, and extracts the mel-spectrograms, durations and pitch of FastPitch.
+# Splits a corpus in LJSpeech's layout into lists, writes down what its mel-spectrograms are (audio.json, by which every
+# model is then trained), and extracts the mel-spectrograms, durations and pitch of FastPitch.
 #   bash scripts/prepare_dataset.sh
 #   DATASET_PATH=my_voice NAME=my_voice N_VAL=20 N_TEST=0 bash scripts/prepare_dataset.sh --resume
 #   DATASET_PATH=my_voice NAME=my_voice N_VAL=20 N_TEST=0 FEATURES=false bash scripts/prepare_dataset.sh
@@ -7,7 +8,7 @@
 #   TACOTRON2_CHECKPOINT=tacotron2.pt CUDA=true bash scripts/prepare_dataset.sh
 # Arguments go to extract_mels.py. Durations come from the Tacotron 2 in TACOTRON2_CHECKPOINT if it is given, else from
 # DATASET_PATH/TextGrid/*.TextGrid if there are any, else from DATASET_PATH/durations/*.pt made elsewhere. A vocoder
-# needs none of that: without durations, and with FEATURES=false, the lists of recordings are all that is made.
+# needs none of that: without durations, and with FEATURES=false, audio.json and the lists are all that is made.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 : "${DATASET_PATH:=LJSpeech-1.1}" # folder of the corpus
@@ -21,6 +22,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 : "${FEATURES:=auto}" # `true`: features of FastPitch; `mels`: of Tacotron 2; `false`: lists; `auto`: what can be made
 : "${TACOTRON2_CHECKPOINT:=}" # a Tacotron 2 whose attention gives the durations
 : "${CUDA:=false}" # `true`: use the GPU
+: "${AUDIO_CONFIG:=}" # file of the mel settings; by default audio.json in DATASET_PATH, else in FILELISTS
 
 [ -d "$DATASET_PATH" ] || die "$DATASET_PATH: no such folder; run scripts/download_dataset.sh, or set DATASET_PATH"
 
@@ -90,6 +92,22 @@ elif [ "$FEATURES" != false ] || ! [ -f "$(audio_list train)" ]; then
         --name "$NAME" --n-val "$N_VAL" --n-test "$N_TEST" "${split_options[@]}"
 fi
 
+# What the mels of the corpus are, unless that is written down already.
+audio_config=${AUDIO_CONFIG:-$DATASET_PATH/audio.json}
+if ! [ -f "$audio_config" ]; then
+    if [ -z "$AUDIO_CONFIG" ] && [ -d "$DATASET_PATH" ] && ! [ -w "$DATASET_PATH" ]; then
+        AUDIO_CONFIG=$FILELISTS/${NAME}_audio.json audio_config=$FILELISTS/${NAME}_audio.json
+        echo "note: $DATASET_PATH cannot be written; what its mels are is in AUDIO_CONFIG=$AUDIO_CONFIG" >&2
+    fi
+    like=()
+    add_given like --like "$TACOTRON2_CHECKPOINT"
+    [ -f "$audio_config" ] || run_or_print "$PYTHON" -m scripts.datasets.describe_mels "$@" \
+        --dataset-path "$DATASET_PATH" --output "$audio_config" "${like[@]}"
+fi
+add_given options --audio-config "$AUDIO_CONFIG"
+corpus=("DATASET_PATH=$DATASET_PATH")
+[ -z "$AUDIO_CONFIG" ] || corpus+=("AUDIO_CONFIG=$AUDIO_CONFIG")
+
 if [ "$FEATURES" != false ]; then
     if [ "$FEATURES" = mels ]; then
         columns=mel_text trainer=scripts/train_tacotron2.sh
@@ -106,16 +124,15 @@ if [ "$FEATURES" != false ]; then
     [ "${#lists[@]}" -gt 0 ] || die "$DATASET_PATH/metadata.csv: no such file; text-to-mel models need transcripts"
     run_or_print "$PYTHON" extract_mels.py --dataset-path "$DATASET_PATH" --wav-text-filelist "${recordings[@]}" \
         --output-meta-file "${lists[@]}" "${options[@]}" "$@"
-    echo "next: ${next:-}DATASET_PATH=$DATASET_PATH TRAIN_FILELIST=${lists[0]} VAL_FILELIST=${lists[1]:-${lists[0]}}" \
-        "bash $trainer"
+    echo "next: ${next:-}${corpus[*]} TRAIN_FILELIST=${lists[0]} VAL_FILELIST=${lists[1]:-${lists[0]}} bash $trainer"
 fi
 if [ "$FEATURES" = false ] && { [ -f "$(text_list train)" ] || [ "${DRY_RUN:-0}" = 1 ]; }; then
     val=$(text_list val)
     [ -f "$val" ] || [ "${DRY_RUN:-0}" = 1 ] || val=$(text_list train)
-    echo "next, for a voice that finds its durations: LEARNED_ALIGNMENT=true DATASET_PATH=$DATASET_PATH" \
+    echo "next, for a voice that finds its durations: LEARNED_ALIGNMENT=true ${corpus[*]}" \
         "TRAIN_FILELIST=$(text_list train) VAL_FILELIST=$val bash scripts/train.sh"
 fi
 val=$(audio_list val)
 [ -f "$val" ] || [ "${DRY_RUN:-0}" = 1 ] || val=$(audio_list train)
-echo "next, for a vocoder: DATASET_PATH=$DATASET_PATH TRAIN_FILELIST=$(audio_list train) VAL_FILELIST=$val" \
+echo "next, for a vocoder: ${corpus[*]} TRAIN_FILELIST=$(audio_list train) VAL_FILELIST=$val" \
     "bash scripts/train_lj22khz.sh (or scripts/train_waveglow.sh)"

@@ -72,6 +72,7 @@ LEARNED_ALIGNMENT --learned-alignment FastPitch
 ENERGY --energy-conditioning FastPitch
 PITCH_METHOD --pitch-method FastPitch
 PITCH_MEAN_STD - FastPitch # pitch statistics (JSON); by default those of the training list
+AUDIO_CONFIG --audio-config FastPitch Tacotron2 HiFi-GAN WaveGlow # mel settings; by default audio.json of the corpus
 NUM_SPEAKERS - FastPitch # speakers; `auto`: as many as the training list names
 WARMUP_STEPS --warmup-steps FastPitch
 LOAD_MEL_FROM_DISK - Tacotron2 # `false`: the lists hold recordings

@@ -1,5 +1,6 @@
 """Tacotron 2: text to mel-spectrogram, one frame after the other, with attention."""
 
+from common.config import AudioConfig
 from common.registry import GeneratorSpec, ModelSpec, TrainingSpec
 from tacotron2 import arg_parser
 from tacotron2.config import ModelConfig
@@ -30,4 +31,5 @@ MODEL = ModelSpec(
         teacher_forced_dataset=teacher_forced_dataset,
     ),
     read_published=read_published,
+    published_audio=AudioConfig(),
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torch import nn
 
-from common.audio.arguments import audio_config_from_args, features_config
+from common.checkpoints.arguments import stored_mels, training_audio_from_args
 from common.cli import add_fields, non_negative_float, non_negative_int, positive_float, positive_int, values_of
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
@@ -92,12 +92,12 @@ def add_training_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_training(args: argparse.Namespace) -> TrainingSetup:
-    """Mels as Tacotron 2's, or with --load-mel-from-disk as the dataset's folder describes them; annealed rate.
+    """Mels as the corpus's, or with --load-mel-from-disk as their folder describes them; annealed rate.
 
     Raises:
         OptionError: an option is out of range, or two do not fit together.
     """
-    base = features_config(args.dataset_path / "mels") if args.load_mel_from_disk else None
+    stored = stored_mels(args.dataset_path / "mels") if args.load_mel_from_disk else None
     factor = args.anneal_factor or (_AMP_FACTOR if args.amp else _FACTOR)
     schedule = annealing_schedule(args.learning_rate, steps=args.anneal_steps, factor=factor)
     options = TrainingOptions(
@@ -107,7 +107,7 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     )
     return TrainingSetup(
         options=options,
-        audio=audio_config_from_args(args, base=base),
+        audio=training_audio_from_args(args, stored),
         text=text_config_from_args(args),
         optimization=Optimization(schedule, betas=(0.9, 0.999), eps=1e-8),
     )

@@ -5,10 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 from shell import ROOT, dry_run, run_bash
 
 import extract_mels
+from common.audio.arguments import read_audio_config
+from common.config import audio_preset
 from common.errors import InputError
 from scripts.datasets.make_digits_lists import main as make_digits_lists
 from scripts.datasets.make_filelists import main as make_filelists
@@ -102,8 +106,9 @@ def test_prepare_dataset_extracts_all_lists_at_once(tmp_path: Path):
     (corpus / "TextGrid" / "c00.TextGrid").touch()
     variables = {"DRY_RUN": "1", "PYTHON": "py", "DATASET_PATH": corpus, "FILELISTS": tmp_path, "NAME": "my"}
     result = run_bash(ROOT / "scripts/prepare_dataset.sh", "--resume", N_VAL="3", N_TEST="2", **variables)
-    split, extract, following, vocoder = result.stdout.splitlines()
+    split, mels, extract, following, vocoder = result.stdout.splitlines()
     assert shlex.split(split)[:3] == ["py", "-m", "scripts.datasets.make_filelists"]
+    assert shlex.split(mels)[:4] == ["py", "-m", "scripts.datasets.describe_mels", "--resume"]
     args = extract_mels.build_parser().parse_args(shlex.split(extract)[2:])
     extract_mels.check_options(args)
     assert [path.name for path in args.wav_text_filelist] == [
@@ -124,7 +129,7 @@ def test_prepare_dataset_makes_what_tacotron_2_learns_from_without_durations(tmp
     variables = {"DRY_RUN": "1", "PYTHON": "py", "DATASET_PATH": corpus, "FILELISTS": tmp_path, "NAME": "my"}
     result = run_bash(ROOT / "scripts/prepare_dataset.sh", FEATURES="mels", **variables)
     assert (result.returncode, result.stderr) == (0, "")
-    _, extract, following, _ = result.stdout.splitlines()
+    _, _, extract, following, _ = result.stdout.splitlines()
     args = extract_mels.build_parser().parse_args(shlex.split(extract)[2:])
     extract_mels.check_options(args)
     assert (args.extract_mels, args.extract_pitch_char, args.extract_durations) == (True, False, False)
@@ -144,7 +149,8 @@ def test_prepare_dataset_takes_durations_from_a_tacotron_2_that_is_given(tmp_pat
     (corpus / "TextGrid" / "c00.TextGrid").touch()  # not asked for: the checkpoint is
     variables = {"DRY_RUN": "1", "PYTHON": "py", "DATASET_PATH": corpus, "FILELISTS": tmp_path, "NAME": "my"}
     result = run_bash(ROOT / "scripts/prepare_dataset.sh", TACOTRON2_CHECKPOINT="t.pt", CUDA="true", **variables)
-    _, extract, following, _ = result.stdout.splitlines()
+    _, mels, extract, following, _ = result.stdout.splitlines()
+    assert mels.split()[-2:] == ["--like", "t.pt"]
     args = extract_mels.build_parser().parse_args(shlex.split(extract)[2:])
     assert (args.extract_durations, args.tacotron2_checkpoint, args.cuda) == (True, Path("t.pt"), True)
     assert (args.extract_durs_from_textgrids, args.extract_mels, args.extract_pitch_char) == (False, True, True)
@@ -152,6 +158,7 @@ def test_prepare_dataset_takes_durations_from_a_tacotron_2_that_is_given(tmp_pat
 
 
 def prepare(corpus: Path, lists: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    (corpus / "audio.json").write_text("{}")  # its recordings are empty and say nothing of their mels
     settings = {"PYTHON": sys.executable, "USE_SYSTEM_PYTHON": "1", "DATASET_PATH": corpus, "FILELISTS": lists}
     return run_bash(ROOT / "scripts/prepare_dataset.sh", **settings, **variables)
 
@@ -173,9 +180,12 @@ def test_a_corpus_without_durations_gets_the_lists_that_a_vocoder_trains_on(tmp_
 def test_recordings_alone_are_enough_for_a_vocoder(tmp_path: Path):
     for name in ("a.wav", "anna/b.flac", "anna/c.wav"):
         (tmp_path / "corpus" / "wavs" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "corpus" / "wavs" / name).touch()
-    result = prepare(tmp_path / "corpus", tmp_path, NAME="my", N_VAL="1", N_TEST="0", FEATURES="false")
+        soundfile.write(tmp_path / "corpus" / "wavs" / name, np.zeros(9), 16000)
+    variables = {"DATASET_PATH": tmp_path / "corpus", "FILELISTS": tmp_path, "NAME": "my", "FEATURES": "false"}
+    settings = {"PYTHON": sys.executable, "USE_SYSTEM_PYTHON": "1", "N_VAL": "1", "N_TEST": "0"}
+    result = run_bash(ROOT / "scripts/prepare_dataset.sh", **variables, **settings)
     assert (result.returncode, result.stderr) == (0, "")
+    assert read_audio_config(tmp_path / "corpus" / "audio.json") == audio_preset(16000)
     lines = [(tmp_path / f"my_audio_{split}.txt").read_text().splitlines() for split in ("train", "val")]
     assert [len(names) for names in lines] == [2, 1]
     assert sorted(lines[0] + lines[1]) == ["wavs/a.wav", "wavs/anna/b.flac", "wavs/anna/c.wav"]

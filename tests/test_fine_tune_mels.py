@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+from shell import dry_run, run_bash
 from tiny_tacotron2 import TINY as TACOTRON2
 from tiny_tacotron2 import tiny_network
 from tiny_vocoder import DEFAULTS
@@ -278,7 +279,7 @@ def test_a_vocoder_is_fine_tuned_on_a_voices_mels_and_then_speaks_for_it(voice: 
     settings |= {"BATCH_SIZE": "4", "CHECKPOINT_INTERVAL": "1"}
     base, tuned, mels = tmp_path / "base", tmp_path / "tuned", tmp_path / "mels"
     options = script_options("scripts/train_lj22khz.sh", OUTPUT_DIR=base, EPOCHS="1", **settings)
-    assert train.main([*options, *TINY_VOCODER]) == 0
+    assert train.main([*options, *TINY_VOCODER, "--mel", "published"]) == 0
     vocoder = base / "HiFi-GAN_checkpoint_1.pt"
     speaking = ["-i", str(ROOT / "phrases/devset10.tsv"), "-o", str(tmp_path / "out"), "--fastpitch", str(checkpoint)]
     with pytest.raises(InputError, match=r"framing: centered .*aligned.*fine-tune the vocoder on these mels"):
@@ -315,6 +316,23 @@ def test_fine_tuning_refuses_mels_that_do_not_belong_to_the_recordings(voice: tu
         dataset.draw(0, epoch=1)
 
 
+def test_the_scripts_take_the_lists_of_a_name_or_those_that_are_given(tmp_path: Path):
+    named = {"NAME": "my", "FASTPITCH": "v.pt", "CPU": "true"}
+    (words,) = dry_run("scripts/extract_fine_tune_mels.sh", **named)
+    assert " ".join(words).endswith("--lists filelists/my --output data/mels-my --batch-size 32 --resume")
+    (words,) = dry_run("scripts/extract_fine_tune_mels.sh", **named, TRAIN_FILELIST="a", VAL_FILELIST="b")
+    assert words[words.index("--filelist") + 1 :][:3] == ["a", "b", "--output"]
+    refused = run_bash(ROOT / "scripts/extract_fine_tune_mels.sh", PYTHON="py", VAL_FILELIST="b", **named)
+    assert (refused.returncode, refused.stderr) == (2, "error: VAL_FILELIST=b: set TRAIN_FILELIST as well\n")
+    (words,) = dry_run("scripts/fine_tune.sh", NAME="my", HIFIGAN="h.pt", OUTPUT_DIR=tmp_path)
+    args = train.parse_args(words[words.index("train.py") + 1 :])[0]
+    assert (args.training_files, args.validation_files) == (
+        Path("filelists/my_audio_train.txt"),
+        Path("filelists/my_audio_val.txt"),
+    )
+    assert args.input_mels_dir == Path("data/mels-my")
+
+
 def test_the_script_runs_the_module_on_both_lists(tmp_path: Path):
     command = ["bash", str(ROOT / "scripts/extract_fine_tune_mels.sh"), "--unknown-symbols", "drop"]
     settings = {"FASTPITCH": "a voice.pt", "EMA": "true", "AMP": "true", "CPU": "true", "DATASET_PATH": "corpus"}
@@ -322,8 +340,7 @@ def test_the_script_runs_the_module_on_both_lists(tmp_path: Path):
     out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
     wanted = (
         "py extract_mels.py --checkpoint a\\ voice.pt --dataset-path corpus "
-        "--filelist filelists/ljs_mel_dur_pitch_text_train_filelist.txt "
-        "filelists/ljs_mel_dur_pitch_text_val_filelist.txt --output data/mels-fastpitch-ljs22khz "
+        "--lists filelists/ljs --output data/mels-ljs "
         "--batch-size 32 --resume --amp --ema --unknown-symbols drop"
     )
     assert out.split() == wanted.split()

@@ -354,6 +354,31 @@ def test_the_two_framings_of_a_segment_have_its_frames(tmp_path: Path):
         assert torch.equal(mel, whole[:, :, :8])
 
 
+@pytest.mark.parametrize(("audio", "middle"), [(CENTERED, 0), (RAW, 128)], ids=["centered", "aligned"])
+@pytest.mark.parametrize("stored", [False, True], ids=["computed", "stored"])
+def test_a_click_is_loudest_in_the_frame_that_stands_where_it_is(
+    audio: AudioConfig, middle: int, stored: bool, tmp_path: Path
+):
+    """Frame k stands at sample k * hop, plus half a hop if aligned: on the fly, in stored mels and in validation."""
+    from hifigan.loss_function import HifiganObjective
+
+    wave = np.full(9000, 1e-3)
+    wave[4000] = 0.9
+    soundfile.write(tmp_path / "a.wav", wave, 22050, subtype="PCM_16")
+    mels = tmp_path / "mels" if stored else None
+    if stored:
+        counted_mels(tmp_path / "mels", "a", 0, audio=audio)
+        torch.save(MelExtractor(audio)(load_wav(tmp_path / "a.wav", sampling_rate=22050)[None])[0], mels / "a.pt")
+    data = dataset(tmp_path, ["a.wav"], audio=audio, input_mels_dir=mels)
+    items = [data.draw(0, epoch=epoch) for epoch in range(1, 60)]
+    items = [item for item in items if item.audio.argmax() in range(300, 1700)]  # edges are reflected
+    assert len(items) > 5
+    for batch in (data.collate(items), data.collate([data[0]])):
+        loudest = HifiganObjective(audio)._mel(batch).mean(1).argmax(1)
+        distances = loudest * 256 + middle - batch.audio.argmax(1)
+        assert distances.abs().max() <= 128
+
+
 def test_peaks_read_by_one_dataset_do_not_leak_into_another(tmp_path: Path):
     write_ramp(tmp_path / "a.wav", 5000, top=20000)
     dataset(tmp_path, ["a.wav"]).draw(0, epoch=1)

@@ -50,10 +50,11 @@ def test_without_options_training_is_as_published():
     assert (found.optimization.betas, found.optimization.eps) == ((0.8, 0.99), 1e-8)
     assert [found.optimization.schedule(iteration, 1) for iteration in (1, 900)] == [3e-4, 3e-4]
     assert found.optimization.schedule(5, 11) == pytest.approx(3e-4 * 0.9998**10, rel=1e-12)
-    assert found.audio == AudioConfig(22050, 1024, 256, 1024, 80, 0.0, 8000.0, framing="aligned", peak=0.95)
+    assert found.audio == AudioConfig(22050, 1024, 256, 1024, 80, 0.0, 8000.0)  # as published voices'
+    assert settings("--mel", "published").audio == replace(found.audio, framing="aligned", peak=0.95)
     assert (found.text, found.adaptable) == (None, ())
     assert config() == PRESETS["v1"] == ModelConfig()
-    assert objective()._loss_mel.config == replace(found.audio, peak=None, mel_fmax=None)
+    assert objective()._loss_mel.config == replace(found.audio, framing="aligned", mel_fmax=None)
 
 
 @pytest.mark.parametrize("name", ["v1", "v2", "v3"])
@@ -118,7 +119,8 @@ def test_rates_fit_the_hop_length_of_other_sampling_rates(
 ):
     words = ("--sampling-rate", sampling_rate, "--preset", preset)
     audio, found = settings(*words).audio, config(*words)
-    assert (audio.hop_length, audio.mel_fmax, audio.framing, audio.peak) == (hop_length, fmax, "aligned", 0.95)
+    assert (audio.hop_length, audio.mel_fmax, audio.framing, audio.peak) == (hop_length, fmax, "centered", None)
+    assert settings(*words, "--mel", "published").audio == replace(audio, framing="aligned", peak=0.95)
     assert prod(found.upsample_rates) == hop_length
     assert len(found.upsample_rates) == len(PRESETS[preset].upsample_rates)
     assert list(found.upsample_rates) == sorted(found.upsample_rates, reverse=True)
@@ -174,7 +176,7 @@ def test_the_authors_configuration_describes_their_model_and_recipe(goldens: Pat
     assert (args.batch_size, args.segment_size, args.seed, args.mel_fmax_loss) == (16, 8192, 1234, None)
     assert found.optimization.betas == (0.8, 0.99)
     assert found.optimization.schedule(7, 2) == pytest.approx(2e-4 * 0.999, rel=1e-12)
-    assert found.audio == AudioConfig(framing="aligned", peak=0.95)
+    assert found.audio == AudioConfig()
 
 
 def test_the_configurations_audio_is_taken(tmp_path: Path):
@@ -193,7 +195,7 @@ def test_the_configurations_audio_is_taken(tmp_path: Path):
         adam_b1=0.5,
     )
     found = settings("--hifigan-config", path)
-    assert found.audio == AudioConfig(24000, 2048, 300, 1200, 100, 20, 12000, framing="aligned", peak=0.95)
+    assert found.audio == AudioConfig(24000, 2048, 300, 1200, 100, 20, 12000)
     assert config("--hifigan-config", path).upsample_rates == (5, 5, 4, 3)
     assert objective("--hifigan-config", path)._loss_mel.config.mel_fmax == 11000
     assert found.optimization.betas == (0.5, 0.99)  # what the file leaves out stays as it is
@@ -309,8 +311,9 @@ def test_a_folder_of_mels_says_what_they_are(tmp_path: Path):
 
 def test_mels_without_a_description_are_the_published_generators(tmp_path: Path):
     words = ("--input-mels-dir", str(tmp_path))
-    assert settings(*words).audio == AudioConfig(framing="aligned", peak=0.95)
+    assert settings(*words).audio == AudioConfig()
     assert settings(*words, "--fine-tuning", "--checkpoint-path", "x.pt").audio == AudioConfig()
+    assert settings(*words, "--mel", "published").audio == AudioConfig(framing="aligned", peak=0.95)
     assert settings(*words, "--fine-tuning", "--resume", "--peak", "0.9").audio == AudioConfig(peak=0.9)
     with pytest.raises(InputError, match="absent: no such folder of mels"):
         settings("--input-mels-dir", str(tmp_path / "absent"))

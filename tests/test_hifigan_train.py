@@ -47,9 +47,11 @@ def run_train(corpus: Path, output: Path, *extra: str) -> int:
 
 
 @pytest.fixture
-def whole_run(runs: Runs) -> Path:
-    """The last checkpoint of a run of 3 epochs that nothing interrupts."""
-    return HIFIGAN.checkpoint(runs.plain, 3)
+def whole_run(runs: Runs, tmp_path: Path) -> Path:
+    """The last checkpoint of a run of 3 epochs that nothing interrupts, as if its mels had been HiFi-GAN's own."""
+    path = tmp_path / "whole" / "HiFi-GAN_checkpoint_3.pt"
+    save_checkpoint(path, replace(load_checkpoint(HIFIGAN.checkpoint(runs.plain, 3)), audio=ALIGNED))
+    return path
 
 
 def test_samples_are_shown_at_their_interval(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -85,15 +87,19 @@ def write_mels(corpus: Path, folder: Path, audio: AudioConfig) -> Path:
     return folder
 
 
-def test_training_on_mels_from_the_disk_equals_training_on_the_fly(corpus: Path, tmp_path: Path):
+@pytest.mark.parametrize(("audio", "words"), [(ALIGNED, ("--mel", "published")), (AudioConfig(), ())])
+def test_training_on_mels_from_the_disk_equals_training_on_the_fly(
+    audio: AudioConfig, words: tuple[str, ...], corpus: Path, tmp_path: Path
+):
     """Not by the samples of a segment, whose edges differ, but by the whole recordings of validation."""
-    mels = write_mels(corpus, tmp_path / "mels", ALIGNED)
+    mels = write_mels(corpus, tmp_path / "mels", audio)
     options = ("--epochs", "1", "--validation-interval", "1", "-lr", "1e-12", "--weight-decay", "0")
     assert run_train(corpus, tmp_path / "disk", *options, "--input-mels-dir", str(mels)) == 0
-    assert run_train(corpus, tmp_path / "fly", *options) == 0
+    assert run_train(corpus, tmp_path / "fly", *options, *words) == 0
     on_disk, on_the_fly = (logged(tmp_path / name, "val_mel_loss") for name in ("disk", "fly"))
     assert on_disk == pytest.approx(on_the_fly, rel=1e-3)
-    assert load_checkpoint(tmp_path / "disk" / "HiFi-GAN_checkpoint_1.pt").audio == ALIGNED
+    for name in ("disk", "fly"):
+        assert load_checkpoint(tmp_path / name / "HiFi-GAN_checkpoint_1.pt").audio == audio
 
 
 @pytest.fixture
@@ -168,13 +174,15 @@ def test_without_fine_tuning_a_checkpoint_of_another_framing_is_refused(
         run_train(corpus, tmp_path, *words, "--peak", "0.5")
 
 
-def test_a_checkpoint_brings_its_architecture(corpus: Path, whole_run: Path, tmp_path: Path):
+def test_a_checkpoint_brings_its_architecture_and_its_mels(corpus: Path, whole_run: Path, tmp_path: Path):
     words = train_options(corpus, tmp_path, "--checkpoint-path", str(whole_run), "--epochs", "4")
     start = words.index("-m") + 2
     del words[start : words.index("--segment-size")]
     assert not any("mpd" in word or "resblock" in word or "preset" in word for word in words)
     assert train.main(words) == 0
-    assert from_plain(ModelConfig, load_checkpoint(tmp_path / "HiFi-GAN_checkpoint_4.pt").config, where="") == TINY
+    checkpoint = load_checkpoint(tmp_path / "HiFi-GAN_checkpoint_4.pt")
+    assert from_plain(ModelConfig, checkpoint.config, where="") == TINY
+    assert checkpoint.audio == ALIGNED
 
 
 @pytest.mark.parametrize("rate", [16000, 44100])

@@ -76,6 +76,7 @@ COMMON = {
     "SEED=3": "--seed 3",
 }
 LISTS = {"TRAIN_FILELIST=a.txt": "--training-files a.txt", "VAL_FILELIST=b.txt": "--validation-files b.txt"}
+MELS = {"AUDIO_CONFIG=kind.json": "--audio-config kind.json"}
 TEXT = {
     "INPUT_TYPE=phone": "--input-type phone",
     "SYMBOL_SET=ipa": "--symbol-set ipa",
@@ -85,6 +86,7 @@ TEXT = {
 OWN = {
     "FastPitch": {
         **LISTS,
+        **MELS,
         **TEXT,
         "WARMUP_STEPS=7": "--warmup-steps 7",
         "NUM_SPEAKERS=2": "--n-speakers 2",
@@ -94,12 +96,14 @@ OWN = {
     },
     "HiFi-GAN": {
         **LISTS,
+        **MELS,
         "BATCH_SIZE=32": "-bs 32",
         "CHECKPOINT_INTERVAL=6": "--epochs-per-checkpoint 6",
         "LR_DECAY=0.999": "--lr-decay 0.999",
     },
     "Tacotron2": {
         **LISTS,
+        **MELS,
         **TEXT,
         "BATCH_SIZE=32": "-bs 32",
         "ANNEAL_STEPS=none": "--anneal-steps",
@@ -108,6 +112,7 @@ OWN = {
     },
     "WaveGlow": {
         **LISTS,
+        **MELS,
         "BATCH_SIZE=32": "-bs 32",
         "GRAD_CLIP=none": "--grad-clip-thresh inf --cudnn-benchmark",
         "SEGMENT_LENGTH=4000": "--segment-length 4000",

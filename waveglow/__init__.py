@@ -1,5 +1,6 @@
 """WaveGlow: a vocoder that turns Gaussian noise into sound through invertible flows (arXiv:1811.00002)."""
 
+from common.config import AudioConfig
 from common.registry import ModelSpec, TrainingSpec, VocoderSpec
 from waveglow import arg_parser, data_function, loss_function, model, published_checkpoints
 
@@ -22,4 +23,5 @@ MODEL = ModelSpec(
         to_torchscript=model.to_torchscript,
     ),
     read_published=published_checkpoints.read_published,
+    published_audio=AudioConfig(),
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common.audio import MelExtractor
-from common.audio.arguments import audio_config_from_args
+from common.checkpoints.arguments import add_voice_argument, training_audio_from_args
 from common.cli import ArgumentParser, non_negative_float, positive_float, positive_int, values_of
 from common.config import AudioConfig
 from common.errors import OptionError
@@ -53,6 +53,7 @@ def add_training_arguments(parser: ArgumentParser) -> None:
     # Every published script trains with it; the original's default is 4000.
     add("--segment-length", type=positive_int, default=8000, help="samples of a training segment")
     add("--sigma", type=positive_float, default=1.0, help="standard deviation of the noise that sound becomes")
+    add_voice_argument(add)
     group = parser.add_argument_group(
         "architecture of WaveGlow",
         "an option that is left out takes the value in brackets, or that of the checkpoint to resume from",
@@ -63,12 +64,12 @@ def add_training_arguments(parser: ArgumentParser) -> None:
 
 
 def parse_training(args: argparse.Namespace) -> TrainingSetup:
-    """The training run that the options describe; the mels are Tacotron 2's, of recordings as they are.
+    """The training run that the options describe; the mels are those of --for-voice or of the corpus.
 
     Raises:
-        OptionError: a segment is too short for a mel.
+        OptionError: a segment is too short for a mel, or the voice has other mels than options or files say.
     """
-    audio = audio_config_from_args(args)
+    audio = training_audio_from_args(args)
     shortest = MelExtractor(audio).min_samples
     if args.segment_length < shortest:
         raise OptionError(f"--segment-length {args.segment_length}: a mel needs at least {shortest} samples")

@@ -20,7 +20,7 @@ from common.cli import (
     positive_int,
     values_of,
 )
-from common.config import AudioConfig, TextConfig, differences
+from common.config import AudioConfig, TextConfig, differences, from_plain
 from common.errors import InputError, OptionError
 from common.extraction.features import FROM_ATTENTION, FROM_FILES, FROM_TEXTGRIDS, ExtractionPlan, Teacher
 from common.extraction.teacher_forcing import TeacherForcing
@@ -190,7 +190,7 @@ def open_teacher(args: argparse.Namespace) -> LoadedCheckpoint | None:
 
 def audio_from_args(args: argparse.Namespace, teacher: LoadedCheckpoint | None = None) -> AudioConfig:
     """The mels that the options describe; a teacher's checkpoint gives what they leave out, and must agree."""
-    base = None if teacher is None else teacher.checkpoint.audio
+    base = None if teacher is None or hasattr(args, "audio_config") else teacher.checkpoint.audio
     try:
         audio = audio_config_from_args(args, base=base)
         if args.peak_norm:
@@ -253,7 +253,11 @@ def parse_teacher_forcing_args(argv: Sequence[str] | None) -> argparse.Namespace
     add = parser.add_argument
     add("--checkpoint", type=Path, required=True, help="checkpoint of a text-to-mel model")
     add("-d", "--dataset-path", type=Path, default=Path(), help="folder that the lists start from")
-    add("--filelist", type=Path, nargs="+", required=True, help="lists as train.py reads them for that model")
+    lists = parser.add_mutually_exclusive_group(required=True)
+    given = "lists as train.py reads them for that model"
+    lists.add_argument("--filelist", type=Path, nargs="+", help=given)
+    named = "filelists/my_voice: the lists of that name for that model, as scripts/prepare_dataset.sh writes them"
+    lists.add_argument("--lists", type=Path, metavar="FOLDER/NAME", help=named)
     add("-o", "--output", type=Path, required=True, help="folder for the mels")
     add("--ema", action="store_true", help="use the EMA weights of the checkpoint")
     add("--resume", action="store_true", help="keep the complete mels of an earlier run")
@@ -264,13 +268,29 @@ def parse_teacher_forcing_args(argv: Sequence[str] | None) -> argparse.Namespace
     args = parser.parse_args(argv)
     if args.p_arpabet not in (None, 0, 1):
         raise OptionError(f"--p-arpabet {args.p_arpabet}: all words of a clip are read as letters (0) or phones (1)")
-    if len(set(args.filelist)) < len(args.filelist):
+    if args.filelist and len(set(args.filelist)) < len(args.filelist):
         raise OptionError("--filelist: a list is given twice")
     return args
 
 
-def teacher_forcing_from_args(args: argparse.Namespace) -> TeacherForcing:
-    """What the options of ``extract_mels.py --checkpoint`` ask for."""
+def teacher_forcing_from_args(args: argparse.Namespace, loaded: LoadedCheckpoint) -> TeacherForcing:
+    """What the options of ``extract_mels.py --checkpoint`` ask for, of that checkpoint."""
     num_workers = 4 * args.cuda if args.num_workers is None else args.num_workers
     options = values_of(args, TeacherForcing) | {"num_workers": num_workers}
-    return TeacherForcing(**options, filelists=tuple(args.filelist))
+    return TeacherForcing(**options, filelists=tuple(args.filelist or _named_lists(args.lists, loaded)))
+
+
+def _named_lists(prefix: Path, loaded: LoadedCheckpoint) -> list[Path]:
+    """The training list of that name, of what the model is trained on, and the validation list if there is one."""
+    assert isinstance(loaded.spec.inference, GeneratorSpec)
+    config = from_plain(loaded.spec.config, loaded.checkpoint.config, where=str(loaded.path))
+    columns = loaded.spec.inference.list_columns(config)
+    names = [f"{prefix.name}_{columns}_{split}_filelist.txt" for split in ("train", "val")]
+    train, val = (prefix.with_name(name) for name in names)
+    if not train.is_file():
+        features = " FEATURES=false" if columns == "audio_text" else ""
+        raise InputError(
+            f"{train}: no such list, which {loaded.path} would be trained on; make it by "
+            f"NAME={prefix.name}{features} bash scripts/prepare_dataset.sh, or give --filelist"
+        )
+    return [train, val] if val.is_file() else [train]

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from common.audio.arguments import SETTINGS
 from common.audio.pitch import KINDS, METHODS
 from common.config import AudioConfig, differences, from_plain, to_plain
 from common.errors import InputError
 from common.extraction.features import FRAME_PITCH, FROM_FILES, HERTZ, ExtractionPlan, Utterance
 from common.files import read_json, write_json
 
-SETTINGS = "audio.json"  # the AudioConfig
 TRIMMING = "trim_silence.json"  # {"trim_silence": seconds or null}
 METHOD = "pitch_method.json"  # {"pitch_method": how pitch was estimated}; without this file: the first of METHODS
 TEACHER = "follower.json"  # the teacher that made the files, with its weights and text front end; else absent

@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from common.audio import MelExtractor, check_wav
+from common.audio.arguments import SETTINGS
 from common.checkpoints import LoadedCheckpoint, load_networks
 from common.config import AudioConfig, to_plain
 from common.data import Dataset, ErrorsAsItems
@@ -30,7 +31,7 @@ from common.progress import Progress, progress
 from common.registry import GeneratorSpec
 from common.signals import StopSignals
 
-SETTINGS, GENERATOR = "audio.json", "generator.json"  # stored with the mels: what they are, and which model made them
+GENERATOR = "generator.json"  # stored with the mels: which model made them
 
 
 @dataclass(frozen=True)

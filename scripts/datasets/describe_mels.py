@@ -1,0 +1,84 @@
+"""Writes down what the mel-spectrograms of a corpus are, for all models that are trained on it.
+
+    python -m scripts.datasets.describe_mels -d my_voice -o my_voice/audio.json
+    python -m scripts.datasets.describe_mels -d my_voice -o my_voice/audio.json --n-mel-channels 100 --mel-fmax 12000
+
+The sampling rate is that of most recordings, and the rest what suits it, unless options of mel-spectrograms say
+otherwise; `extract_mels.py` has the same ones, and its other options are ignored.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+from common.audio import MelExtractor, check_wav
+from common.audio.arguments import add_audio_arguments, audio_config_from_args
+from common.checkpoints import open_checkpoint
+from common.cli import ArgumentParser, run
+from common.config import audio_preset, to_plain
+from common.errors import AudioError, InputError
+from common.extraction.arguments import PEAK_NORM
+from common.files import write_json
+from scripts.datasets.make_filelists import find_recordings, recording
+
+
+def usual_rate(folder: Path) -> int:
+    """The sampling rate of most recordings of a corpus, Hz; a line on stdout counts those of another one.
+
+    Raises:
+        InputError: there are no recordings, or none can be read.
+    """
+    rates: Counter[int] = Counter()
+    examples: dict[int, Path] = {}
+    problem = ""
+    for clip in find_recordings(folder):
+        path = folder / recording(folder, clip)
+        try:
+            rate = check_wav(path, sampling_rate=None).sampling_rate
+        except AudioError as error:  # what reads the recording later names it with its line
+            problem = str(error)
+            continue
+        rates[rate] += 1
+        examples.setdefault(rate, path)
+    if not rates:
+        raise InputError(f"{folder / 'wavs'}: no recording can be read; the last one: {problem}")
+    (usual, _), *others = rates.most_common()
+    for rate, count in others:
+        print(
+            f"note: {count} of {rates.total()} recordings have {rate} Hz, not {usual}: {examples[rate]}; resample them"
+        )
+    return usual
+
+
+def main() -> int:
+    """Write the file."""
+    parser = ArgumentParser(description="write down what the mel-spectrograms of a corpus are")
+    parser.add_argument("-d", "--dataset-path", type=Path, required=True, help="folder of wavs/")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="JSON file to write")
+    parser.add_argument("--like", type=Path, help="checkpoint of a text-to-mel model that makes such mels")
+    parser.add_argument("--peak-norm", action="store_true", help=f"the same as --peak {PEAK_NORM:.6f}")
+    add_audio_arguments(parser)
+    args, _ = parser.parse_known_args()
+    base = None
+    if args.like is not None:
+        base = open_checkpoint(args.like, role="generator", ema=False).checkpoint.audio
+    elif not hasattr(args, "audio_config"):
+        base = audio_preset(getattr(args, "sampling_rate", None) or usual_rate(args.dataset_path))
+    audio = audio_config_from_args(args, base=base)
+    if args.peak_norm:
+        audio = replace(audio, peak=PEAK_NORM)
+    MelExtractor(audio)  # refuses what cannot be computed
+    try:
+        write_json(args.output, to_plain(audio))
+    except OSError as error:
+        raise InputError(
+            f"{args.output}: cannot be written ({error.strerror}); set AUDIO_CONFIG to another file"
+        ) from error
+    print(
+        f"{args.output}: mel-spectrograms of {audio.sampling_rate} Hz, {audio.n_mels} channels, hop {audio.hop_length}"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,299 @@
+"""One kind of mels for a corpus and all models trained on it: where it comes from, and what training says of it."""
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import soundfile
+import torch
+from corpus import add_clip
+from shell import ROOT, dry_run, run_bash
+from tiny_models import without_samples
+from tiny_tacotron2 import TINY_OPTIONS as TINY_TACOTRON2
+from tiny_vocoder import TINY_OPTIONS as TINY_HIFIGAN
+from tiny_vocoder import make_recordings
+
+import extract_mels
+import inference
+import train
+from common.audio import MelExtractor
+from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from common.config import AudioConfig, TextConfig, audio_preset, from_plain, to_plain
+from common.errors import InputError, OptionError
+from common.files import load_tensor, read_json, write_json
+from common.training.mel_kinds import mel_lines
+from hifigan.config import PUBLISHED_MELS
+from models import get_model
+from scripts.datasets import describe_mels
+from tests.tiny import TINY_OPTIONS as TINY_FASTPITCH
+
+PUBLISHED = AudioConfig(**PUBLISHED_MELS)
+WIDE = replace(AudioConfig(), n_mels=100, mel_fmax=11000.0)  # a kind that no model has by default
+MODELS = {"FastPitch": ("--learned-alignment",), "Tacotron2": (), "HiFi-GAN": (), "WaveGlow": ()}
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """A corpus of which only a list is needed."""
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    (folder / "train.txt").write_text("wavs/a.wav|text\n")
+    return folder
+
+
+def audio_of(model: str, corpus: Path, *words: str | Path) -> AudioConfig:
+    """The mels that a command line of train.py describes."""
+    lists = [word for name in ("training", "validation") for word in (f"--{name}-files", corpus / "train.txt")]
+    argv = ["-m", model, "-d", corpus, "-o", corpus / "out", *lists, *MODELS[model], *words]
+    args, spec = train.parse_args([str(word) for word in argv])
+    return spec.training.parse(args).audio
+
+
+def save_voice(path: Path, audio: AudioConfig, **fields: object) -> Path:
+    """What a checkpoint says of its mels, without weights."""
+    save_checkpoint(path, Checkpoint("FastPitch", {}, audio, TextConfig(), {}, **fields))
+    return path
+
+
+def describe(folder: Path, audio: AudioConfig) -> Path:
+    folder.mkdir(exist_ok=True)
+    write_json(folder / "audio.json", to_plain(audio))
+    return folder
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_takes_the_corpuss_kind_and_else_the_same_default(model: str, corpus: Path, tmp_path: Path):
+    assert audio_of(model, corpus) == AudioConfig()
+    assert audio_of(model, corpus, "--sampling-rate", "16000") == audio_preset(16000)
+    describe(corpus, WIDE)
+    assert audio_of(model, corpus) == WIDE
+    assert audio_of(model, corpus, "--mel-fmax", "9000") == replace(WIDE, mel_fmax=9000.0), "an option is obeyed"
+    other = describe(tmp_path / "other", replace(WIDE, hop_length=200)) / "audio.json"
+    assert audio_of(model, corpus, "--audio-config", other, "--n-mel-channels", "80", *_segment(model)) == replace(
+        WIDE, hop_length=200, n_mels=80
+    )
+
+
+def _segment(model: str) -> tuple[str, ...]:
+    return ("--segment-size", "8000") if model == "HiFi-GAN" else ()
+
+
+@pytest.mark.parametrize("content", ["[1]", '{"hop_length": "256"}', '{"hop": 256}'])
+def test_a_file_that_describes_no_mels_is_named(content: str, corpus: Path):
+    (corpus / "audio.json").write_text(content)
+    with pytest.raises(InputError, match=r"corpus/audio\.json: "):
+        audio_of("HiFi-GAN", corpus)
+
+
+@pytest.mark.parametrize("model", ["HiFi-GAN", "WaveGlow"])
+def test_a_vocoder_is_trained_for_a_voice(model: str, corpus: Path, tmp_path: Path):
+    voice = save_voice(tmp_path / "voice.pt", WIDE)
+    describe(corpus, AudioConfig())
+    assert audio_of(model, corpus, "--for-voice", voice) == WIDE
+    assert audio_of(model, corpus, "--for-voice", voice, "--n-mel-channels", "100") == WIDE
+    for words, message in (
+        (("--mel-fmax", "9000"), r"mel_fmax: 9000\.0 \(the options\), 11000\.0 \(--for-voice .*voice\.pt\)"),
+        (
+            ("--audio-config", corpus / "audio.json"),
+            r"n_mels: 100 \(--for-voice .*\), 80 \(--audio-config .*; mel_fmax",
+        ),
+    ):
+        with pytest.raises(OptionError, match=message):
+            audio_of(model, corpus, "--for-voice", voice, *words)
+    vocoder = tmp_path / "vocoder.pt"
+    save_checkpoint(vocoder, replace(load_checkpoint(voice), model="HiFi-GAN"))
+    with pytest.raises(InputError, match="a checkpoint of HiFi-GAN, expected one of FastPitch or Tacotron2"):
+        audio_of(model, corpus, "--for-voice", vocoder)
+
+
+def test_sources_of_a_hifigans_mels_must_agree(corpus: Path, tmp_path: Path):
+    voice, mels = save_voice(tmp_path / "voice.pt", AudioConfig()), describe(tmp_path / "mels", WIDE)
+    both = ("--for-voice", voice, "--input-mels-dir", mels)
+    with pytest.raises(OptionError, match=r"n_mels: 100 \(--input-mels-dir .*mels\), 80 \(--for-voice .*; mel_fmax: "):
+        audio_of("HiFi-GAN", corpus, *both)
+    save_voice(voice, AudioConfig(), assumed=("n_mels", "mel_fmax"))  # as of a published file that does not record them
+    assert audio_of("HiFi-GAN", corpus, *both) == WIDE
+    with pytest.raises(OptionError, match=r"framing: aligned \(the options\), centered .*; peak: 0\.95 "):
+        audio_of("HiFi-GAN", corpus, "--for-voice", voice, "--mel", "published")
+    describe(corpus, WIDE)
+    assert audio_of("HiFi-GAN", corpus, "--mel", "published") == replace(WIDE, **PUBLISHED_MELS)
+
+
+def test_a_training_that_is_continued_keeps_its_mels(corpus: Path, tmp_path: Path):
+    describe(corpus, AudioConfig())
+    output = corpus / "out"
+    for epoch in (9, 10):
+        checkpoint = load_checkpoint(save_voice(tmp_path / "voice.pt", PUBLISHED))
+        save_checkpoint(output / f"HiFi-GAN_checkpoint_{epoch}.pt", replace(checkpoint, model="HiFi-GAN"))
+    assert audio_of("HiFi-GAN", corpus, "--resume") == PUBLISHED
+    assert audio_of("HiFi-GAN", corpus, "--checkpoint-path", output / "HiFi-GAN_checkpoint_9.pt") == PUBLISHED
+    (output / "HiFi-GAN_checkpoint_10.pt").write_bytes(b"cut off")  # training resumes from the one before it
+    assert audio_of("HiFi-GAN", corpus, "--resume") == PUBLISHED
+    assert audio_of("HiFi-GAN", corpus, "--resume", "--input-mels-dir", describe(tmp_path / "mels", WIDE)) == WIDE
+    assert audio_of("HiFi-GAN", corpus) == AudioConfig()
+
+
+def test_a_training_says_what_its_mels_fit(tmp_path: Path):
+    def lines(model: str, audio: AudioConfig, corpus: AudioConfig | None = None) -> list[str]:
+        described = None if corpus is None else (Path("c/audio.json"), corpus)
+        return mel_lines(get_model(model), audio, output=tmp_path, corpus=described)
+
+    kind = "mels: 22050 Hz, 80 channels from 0 to 8000 Hz, window 1024, hop 256, centered"
+    for model in ("FastPitch", "Tacotron2"):
+        assert lines(model, AudioConfig(), AudioConfig()) == [
+            f"{kind}; they fit vocoders trained on the same, as published WaveGlow; other mels have published HiFi-GAN "
+            "(framing, peak)"
+        ]
+    fitting = "; they fit voices trained on the same, as published FastPitch and published Tacotron2"
+    assert lines("WaveGlow", AudioConfig()) == lines("HiFi-GAN", AudioConfig()) == [kind + fitting]
+    (warning,) = lines("HiFi-GAN", PUBLISHED)
+    assert "hop 256, aligned, peak 0.95; they fit voices trained on the same; other mels have published FastPitch " in (
+        warning
+    )
+    tuning = "fine-tune it (scripts/extract_fine_tune_mels.sh, scripts/fine_tune.sh)"
+    assert warning.endswith(tuning)
+    assert not lines("HiFi-GAN", WIDE)[0].endswith(tuning), "no fine-tuning changes the channels"
+    assert lines("HiFi-GAN", replace(WIDE, **PUBLISHED_MELS), WIDE)[0].endswith(tuning)
+    save_voice(tmp_path / "FastPitch_checkpoint_9.pt", AudioConfig())
+    own = save_voice(tmp_path / "FastPitch_checkpoint_10.pt", WIDE)
+    (line,) = lines("HiFi-GAN", WIDE)
+    assert f"trained on the same, as {own}; other mels have published FastPitch (n_mels, mel_fmax) and " in line
+    assert lines("HiFi-GAN", WIDE, AudioConfig())[1:] == [
+        "note: other mels than c/audio.json says: n_mels: 80 (there), 100 (here); mel_fmax: 8000.0 (there), 11000.0 "
+        "(here)"
+    ]
+    assert lines("Jasper", AudioConfig(), WIDE) == []
+
+
+def test_features_are_of_the_corpuss_kind_and_other_options_are_obeyed_with_a_note(tmp_path: Path, capsys):
+    corpus = describe(make_recordings(tmp_path / "corpus", count=3, val=1), WIDE)
+
+    def extract(*words: str) -> AudioConfig:
+        argv = ["-d", str(corpus), "--wav-text-filelist", str(corpus / "texts.txt"), "--extract-mels", *words]
+        assert extract_mels.main([*argv, "--num-workers", "1"]) == 0
+        return from_plain(AudioConfig, read_json(corpus / "mels" / "audio.json"), where="")
+
+    (corpus / "texts.txt").write_text("wavs/r00.wav|text\n")
+    assert extract() == WIDE
+    assert "note" not in capsys.readouterr().out
+    (corpus / "mels").rename(corpus / "before")
+    assert extract("--n-mels", "40") == replace(WIDE, n_mels=40)
+    assert "audio.json says: n_mels: 100 (there), 40 (here)" in capsys.readouterr().out
+
+
+def described(monkeypatch: pytest.MonkeyPatch, corpus: Path, *words: str | Path) -> AudioConfig:
+    argv = ["describe_mels", "-d", corpus, "-o", corpus / "audio.json", *words]
+    monkeypatch.setattr(sys, "argv", [str(word) for word in argv])
+    assert describe_mels.main() == 0
+    return from_plain(AudioConfig, read_json(corpus / "audio.json"), where="")
+
+
+def test_a_corpuss_kind_suits_its_recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    for index, rate in enumerate((44100, 44100, 8000)):
+        (tmp_path / "wavs").mkdir(exist_ok=True)
+        soundfile.write(tmp_path / "wavs" / f"{index}.flac", torch.zeros(9).numpy(), rate)
+    assert described(monkeypatch, tmp_path) == audio_preset(44100)
+    assert "note: 1 of 3 recordings have 8000 Hz, not 44100: " in capsys.readouterr().out
+    words = ("--resume", "--mel-fmax=9000", "--peak-norm")  # arguments of extract_mels.py
+    assert described(monkeypatch, tmp_path, *words) == replace(audio_preset(44100), mel_fmax=9000.0, peak=32767 / 32768)
+    assert described(monkeypatch, tmp_path, "-sr", "8000") == audio_preset(8000)
+    assert described(monkeypatch, tmp_path, "--like", save_voice(tmp_path / "voice.pt", WIDE)) == WIDE
+    (tmp_path / "wavs" / "0.flac").write_bytes(b"none")
+    for index in (1, 2):
+        (tmp_path / "wavs" / f"{index}.flac").unlink()
+    with pytest.raises(InputError, match=r"no recording can be read; the last one: .*0\.flac"):
+        described(monkeypatch, tmp_path)
+
+
+def test_prepare_dataset_describes_a_corpus_once_where_it_can(tmp_path: Path):
+    add_clip(tmp_path / "my", "a", 0.5)
+    variables = {"DATASET_PATH": tmp_path / "my", "NAME": "my", "FILELISTS": tmp_path / "lists", "FEATURES": "false"}
+    describing = "scripts.datasets.describe_mels"
+    found = [words for words in dry_run("scripts/prepare_dataset.sh", **variables) if describing in words]
+    assert [words[words.index("--output") + 1] for words in found] == [f"{tmp_path}/my/audio.json"]
+    elsewhere = {**variables, "AUDIO_CONFIG": "kinds/my.json", "FEATURES": "mels"}
+    result = run_bash(ROOT / "scripts/prepare_dataset.sh", DRY_RUN="1", PYTHON="py", **elsewhere)
+    lines = result.stdout.splitlines()
+    assert all("kinds/my.json" in line for line in lines if "describe_mels" in line or "extract_mels.py" in line)
+    assert sum(f"next: DATASET_PATH={tmp_path}/my AUDIO_CONFIG=kinds/my.json TRAIN" in line for line in lines) == 1
+    describe(tmp_path / "my", WIDE)
+    assert not any(describing in words for words in dry_run("scripts/prepare_dataset.sh", **variables))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser can write anywhere")
+def test_a_corpus_that_cannot_be_written_is_described_beside_its_lists(tmp_path: Path):
+    add_clip(tmp_path / "my", "a", 0.5)
+    (tmp_path / "my").chmod(0o555)
+    variables = {"DATASET_PATH": tmp_path / "my", "NAME": "my", "FILELISTS": "lists", "FEATURES": "false"}
+    result = run_bash(ROOT / "scripts/prepare_dataset.sh", DRY_RUN="1", PYTHON="py", **variables)
+    assert f"note: {tmp_path}/my cannot be written" in result.stderr
+    assert f"DATASET_PATH={tmp_path}/my AUDIO_CONFIG=lists/my_audio.json TRAIN" in result.stdout
+
+
+@pytest.mark.parametrize("model", ["FastPitch", "Tacotron2"])
+def test_a_voice_and_a_vocoder_of_the_same_corpus_speak_and_are_tuned_to_each_other(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    """The documented way, with tiny networks and a kind of mels that is no model's default."""
+    corpus, lists, output = tmp_path / "my", tmp_path / "lists", tmp_path / "out"
+    lines = [add_clip(corpus, f"c{index}", 0.6 + index / 10) for index in range(4)]
+    audio = AudioConfig(n_mels=40, mel_fmax=11000.0)
+    describe(corpus, audio)
+    for split, part in (("train", lines[1:]), ("val", lines[:1])):
+        lists.mkdir(exist_ok=True)
+        (lists / f"my_audio_text_{split}_filelist.txt").write_text("".join(part))
+        (lists / f"my_audio_{split}.txt").write_text("".join(line.split("|")[0] + "\n" for line in part))
+
+    def run(columns: str, *words: str | Path) -> None:
+        names = [lists / f"my_{columns.format(split)}.txt" for split in ("train", "val")]
+        data = ["-d", corpus, "-o", output, "--training-files", names[0], "--validation-files", names[1], "-bs", "3"]
+        argv = [*data, "--samples-interval", "99", "--weight-decay", "0", *words]
+        with without_samples():
+            assert train.main([str(word) for word in argv]) == 0
+
+    voice, vocoder = output / f"{model}_checkpoint_1.pt", output / "HiFi-GAN_checkpoint_1.pt"
+    if model == "FastPitch":
+        own = ["-m", "FastPitch", "--learned-alignment", "--energy-conditioning", *TINY_FASTPITCH]
+    else:
+        own = [*TINY_TACOTRON2, "--max-decoder-steps", "9"]
+    run("audio_text_{}_filelist", *own, "--epochs", "1")
+    run("audio_{}", *TINY_HIFIGAN, "--epochs", "1")
+    assert f"they fit voices trained on the same, as {voice}" in capsys.readouterr().out
+    assert load_checkpoint(voice).audio == load_checkpoint(vocoder).audio == audio
+
+    (tmp_path / "phrases.txt").write_text("Hello.\n")
+
+    def speak(with_vocoder: Path) -> None:
+        words = ["-i", tmp_path / "phrases.txt", "-o", tmp_path / "spoken", "--hifigan", with_vocoder]
+        own = ["--fastpitch", voice, "--max-duration", "3"] if model == "FastPitch" else ["--tacotron2", voice]
+        inference.main([str(word) for word in (*words, *own)])
+        (spoken,) = (tmp_path / "spoken").glob("*.wav")
+        assert soundfile.info(spoken).frames % audio.hop_length == 0
+        spoken.unlink()
+
+    speak(vocoder)
+    making = ["--checkpoint", str(voice), "-d", str(corpus), "--lists", str(lists / "my"), "-o", str(tmp_path / "mels")]
+    assert extract_mels.main(making) == 0
+    extractor = MelExtractor(audio)
+    for index in range(4):
+        n_samples = soundfile.info(corpus / "wavs" / f"c{index}.wav").frames
+        assert load_tensor(tmp_path / "mels" / f"c{index}.pt").shape == (40, extractor.n_frames(n_samples))
+    tuning = ("--fine-tuning", "--input-mels-dir", tmp_path / "mels", "--resume", "--epochs", "2")
+    run("audio_{}", *TINY_HIFIGAN, *tuning)
+    speak(output / "HiFi-GAN_checkpoint_2.pt")
+
+
+def test_lists_of_a_name_are_those_of_the_voices_kind_or_the_command_that_makes_them(tmp_path: Path):
+    config = vars(get_model("FastPitch").config())
+    for learned, columns, making in (
+        (True, "audio_text", "NAME=my FEATURES=false bash scripts/prepare_dataset.sh"),
+        (False, "mel_dur_pitch_text", "NAME=my bash scripts/prepare_dataset.sh"),
+    ):
+        path = tmp_path / "voice.pt"
+        settings = {**config, "learned_alignment": learned}
+        save_checkpoint(path, Checkpoint("FastPitch", settings, AudioConfig(), TextConfig(), {}))
+        words = ["--checkpoint", str(path), "--lists", str(tmp_path / "lists" / "my"), "-o", str(tmp_path / "out")]
+        with pytest.raises(InputError, match=rf"lists/my_{columns}_train_filelist\.txt: no such list.* by {making}"):
+            extract_mels.main(words)
