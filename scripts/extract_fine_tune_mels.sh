@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # Makes a generator's mels of a corpus, to fine-tune HiFi-GAN on; arguments go to extract_mels.py.
-#   bash scripts/extract_fine_tune_mels.sh          with the newest FastPitch in ./output, else in ./pretrained_models
+#   bash scripts/extract_fine_tune_mels.sh  # with the newest FastPitch in ./output, else in ./pretrained_models
 #   FASTPITCH=voice.pt DATASET_PATH=my_voice OUTPUT_DIR=data/mels-my-voice \
 #       TRAIN_FILELIST=filelists/my_voice_mel_dur_pitch_text_train_filelist.txt \
 #       VAL_FILELIST=filelists/my_voice_mel_dur_pitch_text_val_filelist.txt bash scripts/extract_fine_tune_mels.sh
-#   DRY_RUN=1 bash scripts/extract_fine_tune_mels.sh    prints the command instead of running it
 # The lists are those that FastPitch was trained with: durations and pitch come from there. Started again, it keeps what
 # an earlier run has made. Next: scripts/fine_tune.sh.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -18,7 +17,7 @@ use_python
 : "${BATCH_SIZE:=32}" # batch size
 : "${AMP:=false}" # `true`: mixed precision
 : "${EMA:=false}" # `true`: use the EMA weights
-: "${CPU:=false}" # true: on the CPU, even where there is a GPU
+: "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 
 find_newest FASTPITCH FastPitch scripts/train.sh
 command=("$PYTHON" extract_mels.py --checkpoint "$FASTPITCH" --dataset-path "$DATASET_PATH")
