@@ -286,6 +286,17 @@ declare -A GLOBAL_BATCH=([FastPitch]=256 [HiFi-GAN]=128 [Jasper]=512 [Tacotron2]
 # What a process makes of it by default: utterances of a micro-batch, and micro-batches.
 declare -A PROCESS_BATCH=([FastPitch]="32 1" [HiFi-GAN]="16 1" [Jasper]="32 2" [Tacotron2]="48 1" [WaveGlow]="4 1")
 
+# fitting_batch MODEL LIST: prints the BS that a training list asks for that is shorter than the batches that training
+# takes on this machine by default.
+fitting_batch() {
+    local clips gpus batch accumulated
+    [ -f "$2" ] || return 0 # a dry run
+    clips=$(wc -l <"$2") gpus=$(count_gpus)
+    gpus=$((gpus > 0 ? gpus : 1))
+    read -r batch accumulated <<<"${PROCESS_BATCH[$1]}"
+    [ "$clips" -ge "$((batch * gpus * accumulated))" ] || echo "BS=$((clips > gpus ? clips / gpus : 1))"
+}
+
 # Notes when the global batch, of $2 accumulated micro-batches of $1 utterances a process, is not as published.
 note_global_batch() {
     local global_batch=$((world_size * $1 * $2)) least most published

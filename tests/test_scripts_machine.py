@@ -48,7 +48,8 @@ def test_without_a_gpu_training_says_what_to_set_where_memory_is_short():
     def said(**variables: str) -> str:
         return run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", PYTHON="py", **variables).stderr.splitlines()[0]
 
-    advice = "no GPU: training on the CPU; where memory does not suffice, BS={} GRAD_ACCUMULATION={} makes the published batch"
+    advice = "no GPU: training on the CPU; where memory does not suffice, BS={} GRAD_ACCUMULATION={}"
+    advice += " makes the published batch"
     for model, batch, accumulation in (
         ("FastPitch", 8, 32),
         ("HiFi-GAN", 8, 16),
@@ -201,6 +202,7 @@ def test_what_preparing_a_corpus_names_next_runs_with_its_lists(
         assert words[words.index("--dataset-path") + 1] == str(corpus)
         for option in ("--training-files", "--validation-files"):
             assert Path(words[words.index(option) + 1]).is_file(), "the lists are there"
+        assert words[words.index("--batch-size") + 1] == "1", "a list of one clip"
         assert "--cuda" not in words and "torch.distributed.run" not in words, "there is no GPU"
     for word in options:
         assert word in voice
