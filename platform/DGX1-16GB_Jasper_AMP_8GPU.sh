@@ -1,2 +1,3 @@
 # Trains Jasper on 8 GPUs of NVIDIA DGX-1 (V100 16GB) in mixed precision; arguments go to train.py.
-MODEL=Jasper exec bash "$(dirname "$0")/../scripts/train.sh" NUM_GPUS=8 BS=16 GRAD_ACCUMULATION=4 AMP=true "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
+MODEL=Jasper exec bash scripts/train.sh NUM_GPUS=8 BS=16 GRAD_ACCUMULATION=4 AMP=true "$@"

@@ -1,2 +1,3 @@
 # Trains Jasper on 4 GPUs of NVIDIA DGX-1 (V100 32GB) in float32; arguments go to train.py.
-MODEL=Jasper exec bash "$(dirname "$0")/../scripts/train.sh" NUM_GPUS=4 BS=32 GRAD_ACCUMULATION=4 AMP=false "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
+MODEL=Jasper exec bash scripts/train.sh NUM_GPUS=4 BS=32 GRAD_ACCUMULATION=4 AMP=false "$@"

@@ -1,2 +1,3 @@
 # Trains WaveGlow on 1 GPU of NVIDIA DGX-1 (V100 16GB) in mixed precision; arguments go to train.py.
-MODEL=WaveGlow exec bash "$(dirname "$0")/../scripts/train.sh" NUM_GPUS=1 BS=10 AMP=true "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
+MODEL=WaveGlow exec bash scripts/train.sh NUM_GPUS=1 BS=10 AMP=true "$@"

@@ -1,2 +1,3 @@
 # Trains Jasper on 1 GPU of NVIDIA DGX-2 (V100 32GB) in mixed precision; arguments go to train.py.
-MODEL=Jasper exec bash "$(dirname "$0")/../scripts/train.sh" NUM_GPUS=1 BS=64 GRAD_ACCUMULATION=8 AMP=true "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
+MODEL=Jasper exec bash scripts/train.sh NUM_GPUS=1 BS=64 GRAD_ACCUMULATION=8 AMP=true "$@"

@@ -1,2 +1,3 @@
 # Trains FastPitch on 4 GPUs of NVIDIA DGX A100 (A100 40GB) in mixed precision; arguments go to train.py.
-MODEL=FastPitch exec bash "$(dirname "$0")/../scripts/train.sh" NUM_GPUS=4 BS=64 AMP=true "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
+MODEL=FastPitch exec bash scripts/train.sh NUM_GPUS=4 BS=64 AMP=true "$@"

@@ -1,2 +1,3 @@
 # Trains Jasper on 8 GPUs of NVIDIA DGX A100 (A100 80GB) in mixed precision; arguments go to train.py.
-MODEL=Jasper exec bash "$(dirname "$0")/../scripts/train.sh" NUM_GPUS=8 BS=64 GRAD_ACCUMULATION=1 AMP=true "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
+MODEL=Jasper exec bash scripts/train.sh NUM_GPUS=8 BS=64 GRAD_ACCUMULATION=1 AMP=true "$@"

@@ -1,2 +1,3 @@
 # Trains Tacotron 2 on 4 GPUs of NVIDIA DGX A100 (A100 80GB) in TF32; arguments go to train.py.
-MODEL=Tacotron2 exec bash "$(dirname "$0")/../scripts/train.sh" NUM_GPUS=4 BS=128 AMP=false "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
+MODEL=Tacotron2 exec bash scripts/train.sh NUM_GPUS=4 BS=128 AMP=false "$@"

@@ -1,2 +1,3 @@
 # Trains FastPitch on 8 GPUs of NVIDIA T4 (16GB) in mixed precision; arguments go to train.py.
-MODEL=FastPitch exec bash "$(dirname "$0")/../scripts/train.sh" NUM_GPUS=8 BS=32 AMP=true "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
+MODEL=FastPitch exec bash scripts/train.sh NUM_GPUS=8 BS=32 AMP=true "$@"

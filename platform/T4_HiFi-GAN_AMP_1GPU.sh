@@ -1,2 +1,3 @@
 # Trains HiFi-GAN on 1 GPU of NVIDIA T4 (16GB) in mixed precision; arguments go to train.py.
-MODEL=HiFi-GAN exec bash "$(dirname "$0")/../scripts/train.sh" NUM_GPUS=1 BS=32 GRAD_ACCUMULATION=4 AMP=true "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
+MODEL=HiFi-GAN exec bash scripts/train.sh NUM_GPUS=1 BS=32 GRAD_ACCUMULATION=4 AMP=true "$@"

@@ -1,2 +1,3 @@
 # Trains HiFi-GAN on 8 GPUs of NVIDIA T4 (16GB) in FP32; arguments go to train.py.
-MODEL=HiFi-GAN exec bash "$(dirname "$0")/../scripts/train.sh" NUM_GPUS=8 BS=16 AMP=false "$@"
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
+MODEL=HiFi-GAN exec bash scripts/train.sh NUM_GPUS=8 BS=16 AMP=false "$@"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Downloads LibriSpeech (CC BY 4.0; about 60 GB) into ./LibriSpeech; an interrupted download resumes.
 #   SUBSETS="train-clean-100 dev-clean" bash scripts/download_librispeech.sh
-#   LIBRISPEECH_SOURCE=/data/archives bash scripts/download_librispeech.sh      from archives that you have
+#   LIBRISPEECH_SOURCE=/data/archives bash scripts/download_librispeech.sh  # from archives that you have
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 : "${LIBRISPEECH_SOURCE:=https://www.openslr.org/resources/12}" # URL or folder that <subset>.tar.gz are in
-: "${SUBSETS:=train-clean-100 train-clean-360 train-other-500 dev-clean dev-other test-clean test-other}"
+: "${SUBSETS:=train-clean-100 train-clean-360 train-other-500 dev-clean dev-other test-clean test-other}" # parts of it
 : "${DATASET_PATH:=LibriSpeech}" # folder of the corpus
 : "${VERIFY:=true}" # false: checksums do not matter
 
@@ -31,7 +31,7 @@ for subset in $SUBSETS; do
     archive="$DATASET_PATH/$subset.tar.gz"
     # Unpacked elsewhere and then renamed, so that the folder is complete or absent.
     unpacked="$DATASET_PATH/$subset.unpacking"
-    rm -rf "$unpacked"
+    [ "${DRY_RUN:-0}" = 1 ] || rm -rf "$unpacked"
     command=("$PYTHON" -m scripts.datasets.download "$LIBRISPEECH_SOURCE/$subset.tar.gz" -o "$archive" --unpack "$unpacked")
     [ "$VERIFY" != true ] || command+=(--sha256 "${checksums[$subset]}")
     run_or_print "${command[@]}"
@@ -41,4 +41,6 @@ for subset in $SUBSETS; do
     rm -rf "$unpacked" "$archive"
     echo "$DATASET_PATH/$subset: $(find "$DATASET_PATH/$subset" -name '*.flac' | wc -l) recordings"
 done
-echo "next: bash scripts/preprocess_librispeech.sh"
+next=(bash scripts/preprocess_librispeech.sh)
+[ "$DATASET_PATH" = LibriSpeech ] || next=("DATASET_PATH=$DATASET_PATH" "${next[@]}")
+[ "${DRY_RUN:-0}" = 1 ] || print_next "" "${next[@]}"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Evaluates a voice: speaks a list and reports error rates, distances from recordings, speed, and a page with all sounds.
-#   bash scripts/evaluate_voice.sh GENERATOR VOCODER LIST             arguments after these go to evaluate_voice.py
 #   bash scripts/evaluate_voice.sh voice.pt griffin-lim phrases/devset10.tsv
 #   JASPER=jasper.pt RECORDINGS=LJSpeech-1.1 OUTPUT_DIR=output/ljs_test \
 #       bash scripts/evaluate_voice.sh voice.pt hifigan.pt filelists/ljs_audio_text_test_filelist.txt
-#   DRY_RUN=1 bash scripts/evaluate_voice.sh ...                      prints the command instead of running it
+# The words are a text-to-mel checkpoint, a vocoder's or griffin-lim, and a list. Arguments go to
+# scripts/evaluate_voice.py.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 use_python
 
@@ -14,7 +14,7 @@ use_python
 : "${OUTPUT_DIR:=output/evaluation}" # folder for the results
 : "${EMA:=false}" # `true`: use the EMA weights
 : "${AMP:=false}" # `true`: mixed precision
-: "${CPU:=false}" # true: on the CPU, even where there is a GPU
+: "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 
 command=("$PYTHON" -m scripts.evaluate_voice --output "$OUTPUT_DIR")
 add_given command --jasper "$JASPER" --recordings "$RECORDINGS" --transcripts "$TRANSCRIPTS"

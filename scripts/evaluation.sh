@@ -3,8 +3,7 @@
 #   JASPER=output/Jasper_checkpoint_440.pt bash scripts/evaluation.sh
 #   DATASETS="dev-clean" AMP=true EMA=true bash scripts/evaluation.sh
 #   MANIFESTS=my_voice/list.txt DATASET_PATH=my_voice bash scripts/evaluation.sh --no-trim-silence
-#   DRY_RUN=1 bash scripts/evaluation.sh             prints the commands instead of running them
-# Arguments go to inference.py --jasper. Transcripts go to OUTPUT_DIR/<list>.json.
+# Arguments go to inference.py --jasper CHECKPOINT. Transcripts go to OUTPUT_DIR/<list>.json.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 use_python
 
@@ -15,12 +14,12 @@ use_python
 : "${BATCH_SIZE:=16}" # batch size
 : "${AMP:=false}" # `true`: mixed precision
 : "${EMA:=false}" # true: the EMA weights
-: "${CPU:=false}" # true: on the CPU, even where there is a GPU
+: "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 : "${OUTPUT_DIR:=output/evaluation}" # folder for the results
 
 find_newest JASPER Jasper scripts/train_jasper.sh
 for manifest in $MANIFESTS; do
-    [ -e "$manifest" ] || die "$manifest: no such manifest; scripts/preprocess_librispeech.sh makes LibriSpeech's"
+    [ -e "$manifest" ] || [ "${DRY_RUN:-0}" = 1 ] || die "$manifest: no such manifest; scripts/preprocess_librispeech.sh makes LibriSpeech's"
     name=$(basename "$manifest")
     command=("$PYTHON" inference.py --jasper "$JASPER" --input "$manifest" --dataset-path "$DATASET_PATH")
     command+=(--output "$OUTPUT_DIR/${name%.*}.json" --batch-size "$BATCH_SIZE" --quiet)

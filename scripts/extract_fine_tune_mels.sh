@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Makes a generator's mels of a corpus, to fine-tune HiFi-GAN on; arguments go to extract_mels.py.
-#   bash scripts/extract_fine_tune_mels.sh          with the newest FastPitch in ./output, else in ./pretrained_models
+#   bash scripts/extract_fine_tune_mels.sh  # with the newest FastPitch in ./output, else in ./pretrained_models
 #   FASTPITCH=voice.pt DATASET_PATH=my_voice NAME=my_voice bash scripts/extract_fine_tune_mels.sh
-#   DRY_RUN=1 bash scripts/extract_fine_tune_mels.sh    prints the command instead of running it
 # The lists are those of scripts/prepare_dataset.sh that FastPitch is trained with: recordings and texts for a learned
 # alignment, which finds the durations, else features. TRAIN_FILELIST and VAL_FILELIST name others. Started again, it
 # keeps what an earlier run has made. Next: scripts/fine_tune.sh.
@@ -19,7 +18,7 @@ use_python
 : "${BATCH_SIZE:=32}" # batch size
 : "${AMP:=false}" # `true`: mixed precision
 : "${EMA:=false}" # `true`: use the EMA weights
-: "${CPU:=false}" # true: on the CPU, even where there is a GPU
+: "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 
 [ -z "$VAL_FILELIST" ] || [ -n "$TRAIN_FILELIST" ] || wrong_option "VAL_FILELIST=$VAL_FILELIST: set TRAIN_FILELIST as well"
 find_newest FASTPITCH FastPitch scripts/train.sh

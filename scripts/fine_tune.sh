@@ -1,10 +1,8 @@
 #!/usr/bin/env bash
 # Fine-tunes a trained HiFi-GAN on the mel-spectrograms of a generator, as published; arguments go to train.py.
-#   bash scripts/fine_tune.sh                       the newest checkpoint in ./output, on the mels that
-#                                                   scripts/extract_fine_tune_mels.sh has made
-#   DATASET_PATH=my_voice NAME=my_voice NUM_GPUS=0 BATCH_SIZE=4 EPOCHS=7000 bash scripts/fine_tune.sh
+#   bash scripts/fine_tune.sh  # the newest checkpoint in ./output, on the mels of scripts/extract_fine_tune_mels.sh
+#   DATASET_PATH=my_voice NAME=my_voice BATCH_SIZE=4 EPOCHS=7000 bash scripts/fine_tune.sh
 #   HIFIGAN=pretrained_models/hifigan/g_02500000 EPOCHS=100 NUM_GPUS=1 GRAD_ACCUMULATION=8 bash scripts/fine_tune.sh
-#   DRY_RUN=1 bash scripts/fine_tune.sh             prints the command instead of running it
 # The variables of scripts/train.sh apply. EPOCHS counts from the beginning of the vocoder's first training.
 # Run again after a stop, it resumes.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

@@ -2,7 +2,6 @@
 # Fine-tunes a FastPitch to a new voice, from recordings and transcripts alone; further arguments go to train.py.
 #   bash scripts/finetune_voice.sh output/FastPitch_checkpoint_1000.pt my_voice
 #   SPEAKER=anna EPOCHS=400 NUM_GPUS=0 BS=8 bash scripts/finetune_voice.sh fastpitch.pt my_voice --symbol-set ipa
-#   DRY_RUN=1 bash scripts/finetune_voice.sh fastpitch.pt my_voice      prints the commands instead of running them
 # The checkpoint is ours or a published one, of version 1.0 or 1.1; the dataset is a folder of LJSpeech's layout (wavs/
 # and metadata.csv), or any folder with TRAIN_FILELIST and VAL_FILELIST, lists of wavs/a.wav|text[|speaker], named.
 # Symbols and speakers keep their embeddings by name; those of new ones start as the mean of the others.
@@ -15,17 +14,18 @@ checkpoint=$1 dataset=${2%/}
 shift 2
 use_python
 
-: "${SPEAKER:=$(basename "$dataset")}" # the new voice's name
+: "${SPEAKER:=$(basename "$dataset")}" # the new voice's name; by default that of the folder
 : "${TRAIN_FILELIST:=}" # empty: made of metadata.csv
 : "${VAL_FILELIST:=}" # list to validate on
 : "${N_VAL:=5}" # clips set aside for validation then
 : "${KL_LOSS_START_EPOCH:=20}" # epoch after which the binarization loss begins
 : "${KL_LOSS_WARMUP_EPOCHS:=20}" # epochs in which its weight rises
 : "${OUTPUT_DIR:=./output/$SPEAKER}" # folder for the results
+: "${NUM_GPUS:=auto}" # `auto`: one GPU if there is one; 0: the CPU
 
 [ -f "$checkpoint" ] || [ "${DRY_RUN:-0}" = 1 ] || die "$checkpoint: no such checkpoint"
 [ -d "$dataset" ] || [ "${DRY_RUN:-0}" = 1 ] || die "$dataset: no such folder"
-need_whole_numbers NUM_GPUS BS GRAD_ACCUMULATION N_VAL
+need_whole_numbers BS GRAD_ACCUMULATION N_VAL
 
 if [ -z "$TRAIN_FILELIST" ]; then
     [ -z "$VAL_FILELIST" ] || wrong_option "VAL_FILELIST needs TRAIN_FILELIST too"
@@ -40,10 +40,11 @@ if [ -z "$TRAIN_FILELIST" ]; then
     fi
 fi
 
-export OUTPUT_DIR TRAIN_FILELIST VAL_FILELIST=${VAL_FILELIST:-$TRAIN_FILELIST} DATASET_PATH=$dataset
+MODEL=FastPitch BS=${BS:-16} resolve_training_gpus 1
+export NUM_GPUS OUTPUT_DIR TRAIN_FILELIST VAL_FILELIST=${VAL_FILELIST:-$TRAIN_FILELIST} DATASET_PATH=$dataset
 # A new schedule with a warm-up of its own; inference.py --ema uses the EMA weights. UNKNOWN_SYMBOLS=error refuses
 # transcripts with characters that the voice has no symbol for.
-MODEL=FastPitch LEARNED_ALIGNMENT=true exec bash scripts/train.sh NUM_SPEAKERS=auto NUM_GPUS=1 BS=16 EPOCHS=200 \
+MODEL=FastPitch LEARNED_ALIGNMENT=true exec bash scripts/train.sh NUM_SPEAKERS=auto BS=16 EPOCHS=200 \
     EPOCHS_PER_CHECKPOINT=50 VALIDATION_INTERVAL=10 LEARNING_RATE=0.05 WARMUP_STEPS=50 EMA=0.98 UNKNOWN_SYMBOLS=drop \
     --from-checkpoint "$checkpoint" --resume --kl-loss-start-epoch "$KL_LOSS_START_EPOCH" \
     --kl-loss-warmup-epochs "$KL_LOSS_WARMUP_EPOCHS" "$@"

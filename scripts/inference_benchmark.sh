@@ -1,20 +1,18 @@
 #!/usr/bin/env bash
 # Measures latency and throughput of MODEL (FastPitch, Tacotron2, HiFi-GAN, WaveGlow or Jasper), and prints one table.
-#   BS_SEQUENCE="1 4 8" REPEATS=100 bash scripts/inference_benchmark.sh            phrases of 128 characters
+#   BS_SEQUENCE="1 4 8" REPEATS=100 bash scripts/inference_benchmark.sh  # phrases of 128 characters
 #   FASTPITCH=voice.pt HIFIGAN=vocoder.pt AMP=both bash scripts/inference_benchmark.sh --cuda-graphs
-#   FASTPITCH=voice.pt AMP=both REPEATS=5 BATCH_SIZE=1 CPU=true bash scripts/inference_benchmark.sh      a laptop
-#   AUDIO=false bash scripts/inference_benchmark.sh                the text-to-mel model alone
+#   FASTPITCH=voice.pt AMP=both REPEATS=5 BATCH_SIZE=1 NUM_GPUS=0 bash scripts/inference_benchmark.sh  # a laptop
+#   AUDIO=false bash scripts/inference_benchmark.sh  # the text-to-mel model alone
 #   TACOTRON2=voice.pt WAVEGLOW=vocoder.pt bash scripts/inference_benchmark.sh
-#   HIFIGAN=vocoder.pt PHRASES=mels.tsv bash scripts/inference_benchmark.sh        the vocoder alone, on the mels or the
-#                                                                  recordings of a list with the column mel or wav
-#   MODEL=HiFi-GAN BATCH_SIZE=1 REPEATS=5 CPU=true bash scripts/inference_benchmark.sh   random weights (HIFIGAN=random-v1)
-#                                                                  and random mels of 8.05 s: they take the same time
-#   WAVEGLOW=random-256 bash scripts/inference_benchmark.sh        the same of WaveGlow with 256 or 512 channels
-#   MODEL=Jasper BATCH_SIZE_SEQ="1 8" MAX_DURATION_SEQ="2 7" bash scripts/inference_benchmark.sh --ema   recognition; each
-#                                                                  batch has recordings of up to that duration, padded.
+#   HIFIGAN=vocoder.pt PHRASES=mels.tsv bash scripts/inference_benchmark.sh  # the vocoder alone
+#   MODEL=HiFi-GAN BATCH_SIZE=1 REPEATS=5 NUM_GPUS=0 bash scripts/inference_benchmark.sh  # HIFIGAN=random-v1
+#   WAVEGLOW=random-256 bash scripts/inference_benchmark.sh  # the same of WaveGlow with 256 or 512 channels
+#   MODEL=Jasper BATCH_SIZE_SEQ="1 8" MAX_DURATION_SEQ="2 7" bash scripts/inference_benchmark.sh --ema  # recognition
 #   MODEL=Jasper MODEL_CONFIG=jasper/configs/jasper_digits.yaml BATCH_SIZE_SEQ=1 MAX_DURATION_SEQ=2 ITERATIONS=10 \
-#       CPU=true bash scripts/inference_benchmark.sh               Jasper on a laptop
-#   DRY_RUN=1 bash scripts/inference_benchmark.sh                  prints the commands instead of running them
+#       NUM_GPUS=0 bash scripts/inference_benchmark.sh  # Jasper on a laptop
+# The vocoder alone speaks the mels or the recordings of a list with the column mel or wav, or, of random weights, random
+# mels of 8.05 s: they take the same time. Recognition is of batches of recordings of up to MAX_DURATION_SEQ, padded.
 # Arguments go to inference.py. Without a vocoder's checkpoint Griffin-Lim makes the sound. Without a checkpoint of Jasper
 # (JASPER) random weights are measured, and without LibriSpeech noise: both take the same time.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -22,7 +20,7 @@ use_python
 
 : "${MODEL:=FastPitch}" # model
 : "${WARMUP:=}"    # batches before measuring; empty: 16 on a GPU, 2 on a CPU
-: "${CPU:=false}"  # true: on the CPU, even where there is a GPU
+: "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
 case "$MODEL" in
     Jasper)
@@ -30,10 +28,10 @@ case "$MODEL" in
             FASTPITCH TACOTRON2 HIFIGAN WAVEGLOW DENOISING PHRASES BS_SEQUENCE BATCH_SIZE REPEATS AUDIO TORCHSCRIPT
         : "${JASPER:=}" # checkpoint; empty: random weights for MODEL_CONFIG
         : "${MODEL_CONFIG:=jasper/configs/jasper10x5dr_speedp-online_speca.yaml}" # YAML file that configures Jasper
-        : "${BATCH_SIZE_SEQ:=1 2 4 8 16}"
-        : "${MAX_DURATION_SEQ:=2 7 16.7}" # s
+        : "${BATCH_SIZE_SEQ:=1 2 4 8 16}" # batch sizes
+        : "${MAX_DURATION_SEQ:=2 7 16.7}" # s, of the recordings of a batch
         : "${DATASET_PATH:=LibriSpeech}" # folder of the corpus
-        : "${MANIFEST:=$DATASET_PATH/librispeech-dev-clean-wav.json}"
+        : "${MANIFEST:=$DATASET_PATH/librispeech-dev-clean-wav.json}" # manifest or list to transcribe
         : "${ITERATIONS:=500}" # batches that are measured, about
         : "${AMP:=both}"       # true, false, or both, which adds the speed-up
         : "${OUTPUT_DIR:=output/benchmark_jasper}" # folder for the results

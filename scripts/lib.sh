@@ -1,9 +1,20 @@
-# What the scripts share: they stop at the first error, work in the project's folder, and have these functions.
+# What the scripts share: they stop at the first error, work in the project's folder, answer --help, and have these
+# functions.
 #   source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 set -euo pipefail
+SCRIPT=${BASH_SOURCE[1]:-} # that sources this file
+[[ -z "$SCRIPT" || "$SCRIPT" = /* ]] || SCRIPT="$PWD/$SCRIPT"
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT"
 VENV="$ROOT/.venv"
+
+for argument in "$@"; do
+    if [ -n "$SCRIPT" ] && [[ "$argument" = -h || "$argument" = --help ]]; then
+        source scripts/lib/help.sh
+        print_help "$SCRIPT"
+        exit 0
+    fi
+done
 
 die() {
     echo "error: $*" >&2
@@ -26,12 +37,12 @@ can_make_venvs() {
     "$1" -c 'import venv, ensurepip' >/dev/null 2>&1
 }
 
-# Prints the Python to build .venv with: $PYTHON if it is set, else the first that fits, one with venv preferred.
+# Prints the Python to build .venv with: $VENV_PYTHON if it is set, else the first that fits, one with venv preferred.
 find_python() {
     local candidate fallback=""
-    if [ -n "${PYTHON:-}" ]; then
-        is_supported_python "$PYTHON" || die "PYTHON=$PYTHON is not a Python 3.10, 3.11 or 3.12"
-        echo "$PYTHON"
+    if [ -n "${VENV_PYTHON:-}" ]; then
+        is_supported_python "$VENV_PYTHON" || die "VENV_PYTHON=$VENV_PYTHON is not a Python 3.10, 3.11 or 3.12"
+        echo "$VENV_PYTHON"
         return
     fi
     for candidate in python3 python3.12 python3.11 python3.10 /usr/bin/python3; do
@@ -42,7 +53,7 @@ find_python() {
         fi
         fallback=${fallback:-$candidate}
     done
-    [ -n "$fallback" ] || die "no Python 3.10, 3.11 or 3.12 found; install one, or set PYTHON to its path"
+    [ -n "$fallback" ] || die "no Python 3.10, 3.11 or 3.12 found; install one, or set VENV_PYTHON to its path"
     echo "$fallback"
 }
 
@@ -74,14 +85,31 @@ fingerprint() {
     { "$VENV/bin/python" --version && cat "$@"; } | sha256sum | cut -d ' ' -f 1
 }
 
-# ensure_venv [dev]: makes .venv where it is missing or its requirements changed, and sets PYTHON to its interpreter.
-# With "dev" it also holds what the tests need. USE_SYSTEM_PYTHON=1 (as in Docker, where all is installed) makes none.
-ensure_venv() {
-    if [ "${USE_SYSTEM_PYTHON:-0}" = 1 ]; then
-        export PYTHON=${PYTHON:-python3}
-        use_writable_caches
-        return
+# Sets PYTHON, the interpreter to run with: $PYTHON if it is given, the system's with USE_SYSTEM_PYTHON=1 (as in Docker,
+# where all is installed), else .venv's, which is made where it is missing. A dry run only needs a name.
+use_python() {
+    if [ -n "${PYTHON:-}" ]; then
+        [ "${DRY_RUN:-0}" = 1 ] || command -v "$PYTHON" >/dev/null ||
+            wrong_option "PYTHON=$PYTHON: no such program; name a Python that has requirements.txt, or leave PYTHON out to use .venv"
+    elif [ "${USE_SYSTEM_PYTHON:-0}" = 1 ]; then
+        PYTHON=python3
+    else
+        [ "${DRY_RUN:-0}" = 1 ] || [ -x "$VENV/bin/python" ] || update_venv
+        PYTHON="$VENV/bin/python"
     fi
+    export PYTHON
+    use_writable_caches
+}
+
+# ensure_venv [dev]: the same, but .venv is updated first if its requirements changed; with "dev" it also holds what the
+# tests need.
+ensure_venv() {
+    [ -n "${PYTHON:-}" ] || [ "${USE_SYSTEM_PYTHON:-0}" = 1 ] || [ "${DRY_RUN:-0}" = 1 ] || update_venv "$@"
+    use_python
+}
+
+# update_venv [dev]: makes .venv where it is missing, and installs the requirements where they changed.
+update_venv() {
     local files=("$ROOT/requirements.txt") stamp="$VENV/stamp-base" python
     if [ "${1:-}" = dev ]; then
         files=("$ROOT/requirements.txt" "$ROOT/requirements-dev.txt")
@@ -98,8 +126,6 @@ ensure_venv() {
             die "could not install ${files[-1]}; see the messages above"
         fingerprint "${files[@]}" >"$stamp"
     fi
-    export PYTHON="$VENV/bin/python"
-    use_writable_caches
 }
 
 # PIP_USER would make pip refuse to install into a virtual environment.
@@ -119,18 +145,55 @@ use_writable_caches() {
     fi
 }
 
-# Sets PYTHON for scripts that run training and inference: $PYTHON, else .venv's, which is made where it is missing, or
-# the system's with USE_SYSTEM_PYTHON=1 (as in Docker). A dry run only needs a name.
-use_python() {
-    if [ -z "${PYTHON:-}" ]; then
-        if [ "${USE_SYSTEM_PYTHON:-0}" != 1 ] && { [ "${DRY_RUN:-0}" = 1 ] || [ -x "$VENV/bin/python" ]; }; then
-            PYTHON="$VENV/bin/python"
-        else
-            ensure_venv
-        fi
+# Prints how many GPUs there are: those that nvidia-smi lists and CUDA_VISIBLE_DEVICES does not hide.
+count_gpus() {
+    local number=0 visible=0 device
+    local -a devices
+    [ "${CUDA_VISIBLE_DEVICES-all}" = "" ] || number=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ') || true
+    if [ -n "${CUDA_VISIBLE_DEVICES:-}" ]; then
+        IFS=, read -r -a devices <<<"$CUDA_VISIBLE_DEVICES"
+        for device in "${devices[@]}"; do # CUDA ignores what follows one that is not there
+            [[ "$number" -gt 0 && "$device" =~ ^(GPU|MIG)- || "$device" =~ ^[0-9]+$ && "$device" -lt "$number" ]] || break
+            visible=$((visible + 1))
+        done
+        number=$visible
     fi
-    export PYTHON
-    use_writable_caches
+    echo "$number"
+}
+
+# resolve_gpus [MOST]: makes NUM_GPUS a number. `auto` is all GPUs, or MOST of them, and 0, the CPU, where there is none.
+# CPU=true and CUDA=false are older names of NUM_GPUS=0, and CUDA=true of NUM_GPUS=1.
+resolve_gpus() {
+    if [ "${NUM_GPUS:=auto}" = auto ]; then
+        case "${CPU:-}-${CUDA:-}" in
+            true-* | *-false) NUM_GPUS=0 ;;
+            *-true) NUM_GPUS=1 ;;
+            *) NUM_GPUS=$(count_gpus) ;;
+        esac
+        [ "$NUM_GPUS" -le "${1:-$NUM_GPUS}" ] || NUM_GPUS=$1
+    fi
+    [[ "$NUM_GPUS" =~ ^[0-9]+$ ]] || wrong_option "NUM_GPUS=$NUM_GPUS: expected auto or a whole number"
+}
+
+# The same for what one process does.
+resolve_gpu() {
+    resolve_gpus 1
+    [ "$NUM_GPUS" -le 1 ] || wrong_option "NUM_GPUS=$NUM_GPUS: expected auto, 0 or 1; one process does this"
+}
+
+# The same for training, which is slow without a GPU: resolve_training_gpus [MOST] says so.
+resolve_training_gpus() {
+    local asked=${NUM_GPUS:-auto} least several small=8 advice=""
+    resolve_gpus "$@"
+    if [ "$asked$NUM_GPUS" = auto0 ]; then
+        if [ -z "${BS:-}${BATCH_SIZE:-}" ]; then # the batch is of a GPU with 16 GB
+            read -r least several <<<"${GLOBAL_BATCH[$MODEL]}"
+            [ "$least" -ge 128 ] || small=1
+            advice="; where memory does not suffice, BS=$small GRAD_ACCUMULATION=$((least / small)) makes the published batch"
+        fi
+        echo "no GPU: training on the CPU$advice" >&2
+    fi
+    require_gpus "$NUM_GPUS"
 }
 
 # Ends with one line where there are fewer GPUs than $1, before torchrun starts and shows tracebacks.
@@ -162,7 +225,10 @@ find_newest() {
         sort -n | tail -n 1 | cut -d ' ' -f 2- || true)
     [ -n "$newest" ] || newest=$(find "pretrained_models/${folder//-/}" -type f \( -name '*.pt' -o -name 'g_*' -o -name 'nvidia_*' \) \
         ! -name '*discrim*' -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1 | cut -d ' ' -f 2- || true)
-    [ -n "$newest" ] || die "no $2 checkpoint in ./output or ./pretrained_models; train one ($3), or set $1"
+    if [ -z "$newest" ]; then
+        [ "${DRY_RUN:-0}" = 1 ] || die "no $2 checkpoint in ./output or ./pretrained_models; train one ($3), or set $1"
+        newest="output/$2_checkpoint_NEWEST.pt"
+    fi
     printf -v "$1" %s "$newest"
 }
 
@@ -220,6 +286,17 @@ declare -A GLOBAL_BATCH=([FastPitch]=256 [HiFi-GAN]=128 [Jasper]=512 [Tacotron2]
 # What a process makes of it by default: utterances of a micro-batch, and micro-batches.
 declare -A PROCESS_BATCH=([FastPitch]="32 1" [HiFi-GAN]="16 1" [Jasper]="32 2" [Tacotron2]="48 1" [WaveGlow]="4 1")
 
+# fitting_batch MODEL LIST: prints the BS that a training list asks for that is shorter than the batches that training
+# takes on this machine by default.
+fitting_batch() {
+    local clips gpus batch accumulated
+    [ -f "$2" ] || return 0 # a dry run
+    clips=$(wc -l <"$2") gpus=$(count_gpus)
+    gpus=$((gpus > 0 ? gpus : 1))
+    read -r batch accumulated <<<"${PROCESS_BATCH[$1]}"
+    [ "$clips" -ge "$((batch * gpus * accumulated))" ] || echo "BS=$((clips > gpus ? clips / gpus : 1))"
+}
+
 # Notes when the global batch, of $2 accumulated micro-batches of $1 utterances a process, is not as published.
 note_global_batch() {
     local global_batch=$((world_size * $1 * $2)) least most published
@@ -233,9 +310,10 @@ note_global_batch() {
         "$2); the published settings are for $published" >&2
 }
 
-# True if there is a GPU and CPU=true does not ask to leave it alone.
+# True if NUM_GPUS asks a command of one process for a GPU.
 uses_gpu() {
-    [ "${CPU:-false}" != true ] && nvidia-smi -L >/dev/null 2>&1
+    resolve_gpu
+    [ "$NUM_GPUS" -gt 0 ]
 }
 
 # add_given ARRAY --option VALUE...: adds the options whose value is not empty to the array of that name.
@@ -248,7 +326,7 @@ add_given() {
     done
 }
 
-# add_flags ARRAY: adds --cuda on a machine with a GPU, and --amp and --ema where AMP and EMA are true.
+# add_flags ARRAY: adds --cuda where a GPU is used, and --amp and --ema where AMP and EMA are true.
 add_flags() {
     local -n array=$1
     ! uses_gpu || array+=(--cuda)
@@ -275,5 +353,12 @@ exec_or_print() {
 # run_python -m MODULE ARGUMENTS...: runs it in this script's place.
 run_python() {
     use_python
-    exec "$PYTHON" "$@"
+    exec_or_print "$PYTHON" "$@"
+}
+
+# print_next WHAT WORDS...: prints a command to run next, as it can be pasted; WHAT says what for, and may be empty.
+print_next() {
+    local command
+    command=$(printf ' %q' "${@:2}")
+    echo "next${1:+, $1}:$command"
 }

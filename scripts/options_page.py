@@ -6,6 +6,7 @@ python -m scripts.options_page
 import argparse
 import importlib
 import re
+import subprocess
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
@@ -26,11 +27,6 @@ INTRODUCTION = """# Options
 Written by `python -m scripts.options_page`; do not edit. Hyphens and underscores in options are alike; options cannot
 be abbreviated, and unknown ones are refused. Every command has `--help` and `--version`.
 """
-# Ways in which a script names a variable: with a default, in a table of options of train.py (a hyphen: set by the
-# script itself) and of the models that have them, or for another script. A comment beside it says what it means.
-_ASSIGNED = re.compile(r'^ *: "\$\{(?P<name>\w+):=(?P<default>.*?)\}"(?:[ \t]*#\s*(?P<meaning>.*))?$', re.MULTILINE)
-_TABLED = re.compile(r"^([A-Z][A-Z_0-9]+) (-|--[a-z-]+)((?: [A-Z][\w-]+)*)(?: # (.*))?$", re.MULTILINE)
-_PASSED = re.compile(r"(?<=\s)([A-Z][A-Z_]+)=([\w.]+)(?=\s)")
 
 
 @cache
@@ -148,25 +144,15 @@ def training_section() -> str:
 
 
 def variables_of(script: Path) -> dict[str, tuple[str, str]]:
-    """Name -> default and meaning of each environment variable of a script."""
-    text = script.read_text(encoding="utf-8")
-    defaults: dict[str, list[str]] = {}
-    meanings: dict[str, str] = {}
-    for name, default, meaning in _ASSIGNED.findall(text):
-        known = defaults.setdefault(name, [])
-        if default and "$" not in default and f"`{default}`" not in known:  # several: they depend on MODEL
-            known.append(f"`{default}`")
-        meanings[name] = meanings.get(name) or _escape(meaning)
-    for name, option, models, comment in _TABLED.findall(text):
-        meaning = comment if option == "-" else f"`{option}`"
-        meanings[name] = f"{meaning} ({', '.join(models.split())})" if models else meaning
-        defaults.setdefault(name, [])
-    for command in re.findall(r"exec bash scripts/train\.sh ((?:.*\\\n)*.*)", text):
-        of_training = variables_of(ROOT / "scripts" / "train.sh")
-        for name, default in _PASSED.findall(f" {command} "):
-            defaults.setdefault(name, [f"`{default}`"])
-            meanings.setdefault(name, of_training[name][1])
-    return {name: (" or ".join(defaults[name]), meanings[name]) for name in defaults}
+    """Name -> default and meaning of each environment variable of a script, as its ``--help`` shows them."""
+    command = ["bash", "-c", 'source scripts/lib/help.sh; script_variables "$1"', "bash", str(script)]
+    lines = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    found = {}
+    for name, default, meaning, models in (line.split("\x1f") for line in lines):
+        shown = "" if "$" in default else " or ".join(f"`{value}`" for value in default.split(" or ") if value)
+        text = meaning + (f" ({', '.join(models.split())})" if models else "")
+        found[name] = (shown, _escape(text.strip()))
+    return found
 
 
 def variables_section() -> str:
@@ -175,8 +161,9 @@ def variables_section() -> str:
 ## Variables of the scripts
 
 Set in front of the command: `NUM_GPUS=1 bash scripts/train.sh`. Where no default is given, it is empty or depends on
-other variables. `DRY_RUN=1` prints the command instead of running it; `PYTHON` names an interpreter to use instead of
-that in `.venv`.
+other variables.
+`--help` after a script shows its own. Each takes `DRY_RUN=1`, which prints the commands instead of running them,
+and `PYTHON`, an interpreter to use instead of that in `.venv`; `VENV_PYTHON` is the one to make `.venv` with.
 """
     for script in sorted((ROOT / "scripts").glob("*.sh")):
         rows = variables_of(script)

@@ -2,10 +2,10 @@
 # Splits a corpus in LJSpeech's layout into lists, writes down what its mel-spectrograms are (audio.json, by which every
 # model is then trained), and extracts the mel-spectrograms, durations and pitch of FastPitch.
 #   bash scripts/prepare_dataset.sh
-#   DATASET_PATH=my_voice NAME=my_voice N_VAL=20 N_TEST=0 bash scripts/prepare_dataset.sh --resume
+#   DATASET_PATH=my_voice NAME=my_voice N_VAL=20 N_TEST=0 FEATURES=mels bash scripts/prepare_dataset.sh --resume
 #   DATASET_PATH=my_voice NAME=my_voice N_VAL=20 N_TEST=0 FEATURES=false bash scripts/prepare_dataset.sh
-#   FEATURES=mels bash scripts/prepare_dataset.sh                  mel-spectrograms alone, which Tacotron 2 learns from
-#   TACOTRON2_CHECKPOINT=tacotron2.pt CUDA=true bash scripts/prepare_dataset.sh
+#   FEATURES=mels bash scripts/prepare_dataset.sh  # mel-spectrograms alone, which Tacotron 2 learns from
+#   TACOTRON2_CHECKPOINT=tacotron2.pt bash scripts/prepare_dataset.sh
 # Arguments go to extract_mels.py. Durations come from the Tacotron 2 in TACOTRON2_CHECKPOINT if it is given, else from
 # DATASET_PATH/TextGrid/*.TextGrid if there are any, else from DATASET_PATH/durations/*.pt made elsewhere. A vocoder
 # needs none of that: without durations, and with FEATURES=false, audio.json and the lists are all that is made.
@@ -21,26 +21,25 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 : "${TEST_IDS:=}" # the same for testing
 : "${FEATURES:=auto}" # `true`: features of FastPitch; `mels`: of Tacotron 2; `false`: lists; `auto`: what can be made
 : "${TACOTRON2_CHECKPOINT:=}" # a Tacotron 2 whose attention gives the durations
-: "${CUDA:=false}" # `true`: use the GPU
 : "${AUDIO_CONFIG:=}" # file of the mel settings; by default audio.json in DATASET_PATH, else in FILELISTS
+: "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 
-[ -d "$DATASET_PATH" ] || die "$DATASET_PATH: no such folder; run scripts/download_dataset.sh, or set DATASET_PATH"
+[ -d "$DATASET_PATH" ] || [ "${DRY_RUN:-0}" = 1 ] || die "$DATASET_PATH: no such folder; run scripts/download_dataset.sh, or set DATASET_PATH"
 
 options=(--extract-mels --extract-pitch-char)
-missing=""
+missing="" settings=() said=()
 if [ "$FEATURES" = mels ]; then
     [ -z "$TACOTRON2_CHECKPOINT" ] || wrong_option "FEATURES=mels makes no durations; leave out TACOTRON2_CHECKPOINT or FEATURES"
     options=(--extract-mels)
 elif [ -n "$TACOTRON2_CHECKPOINT" ]; then
     options+=(--extract-durations --tacotron2-checkpoint "$TACOTRON2_CHECKPOINT")
-    next="TEXT_CLEANERS=<as said above> "
 elif compgen -G "$DATASET_PATH/TextGrid/*.TextGrid" >/dev/null; then
     options+=(--extract-durs-from-textgrids)
-    next="INPUT_TYPE=phone SYMBOL_SET=<arpabet or ipa, as in the TextGrids> "
+    settings=(INPUT_TYPE=phone)
 elif ! compgen -G "$DATASET_PATH/durations/*.pt" >/dev/null; then
     missing="no durations: put TextGrids into $DATASET_PATH/TextGrid, or set TACOTRON2_CHECKPOINT to a Tacotron 2"
 fi
-[ "$CUDA" != true ] || options+=(--cuda)
+! uses_gpu || options+=(--cuda)
 case "$FEATURES" in
     mels) ;;
     true) [ -z "$missing" ] || die "$missing" ;;
@@ -110,9 +109,9 @@ corpus=("DATASET_PATH=$DATASET_PATH")
 
 if [ "$FEATURES" != false ]; then
     if [ "$FEATURES" = mels ]; then
-        columns=mel_text trainer=scripts/train_tacotron2.sh
+        columns=mel_text trainer=scripts/train_tacotron2.sh model=Tacotron2
     else
-        columns=mel_dur_pitch_text trainer=scripts/train.sh
+        columns=mel_dur_pitch_text trainer=scripts/train.sh model=FastPitch
     fi
     recordings=() lists=()
     for split in train val test; do # the first list's pitch statistics normalize all
@@ -122,17 +121,26 @@ if [ "$FEATURES" != false ]; then
         fi
     done
     [ "${#lists[@]}" -gt 0 ] || die "$DATASET_PATH/metadata.csv: no such file; text-to-mel models need transcripts"
+    summary=$(mktemp)
+    trap 'rm -f "$summary"' EXIT
     run_or_print "$PYTHON" extract_mels.py --dataset-path "$DATASET_PATH" --wav-text-filelist "${recordings[@]}" \
-        --output-meta-file "${lists[@]}" "${options[@]}" "$@"
-    echo "next: ${next:-}${corpus[*]} TRAIN_FILELIST=${lists[0]} VAL_FILELIST=${lists[1]:-${lists[0]}} bash $trainer"
+        --output-meta-file "${lists[@]}" "${options[@]}" "$@" | tee "$summary"
+    # How training must read the text: as the Tacotron 2 did, or by the kind of the TextGrids' phones.
+    read -r -a said < <(sed -n 's/.*durations are of the symbols of \(--.*\); train with these options/\1/p' "$summary") || true
+    if [ "${#settings[@]}" -gt 0 ] && [ -f "${lists[0]}" ]; then
+        settings+=("SYMBOL_SET=$(cut -d '|' -f 4 "${lists[0]}" | LC_ALL=C grep -q '[^ -~]' && echo ipa || echo arpabet)")
+    fi
+    print_next "" "${settings[@]}" "${corpus[@]}" "TRAIN_FILELIST=${lists[0]}" \
+        "VAL_FILELIST=${lists[1]:-${lists[0]}}" $(fitting_batch "$model" "${lists[0]}") bash "$trainer" "${said[@]}"
 fi
 if [ "$FEATURES" = false ] && { [ -f "$(text_list train)" ] || [ "${DRY_RUN:-0}" = 1 ]; }; then
     val=$(text_list val)
     [ -f "$val" ] || [ "${DRY_RUN:-0}" = 1 ] || val=$(text_list train)
-    echo "next, for a voice that finds its durations: LEARNED_ALIGNMENT=true ${corpus[*]}" \
-        "TRAIN_FILELIST=$(text_list train) VAL_FILELIST=$val bash scripts/train.sh"
+    print_next "for a voice that finds its durations" LEARNED_ALIGNMENT=true "${corpus[@]}" \
+        "TRAIN_FILELIST=$(text_list train)" "VAL_FILELIST=$val" $(fitting_batch FastPitch "$(text_list train)") \
+        bash scripts/train.sh
 fi
 val=$(audio_list val)
 [ -f "$val" ] || [ "${DRY_RUN:-0}" = 1 ] || val=$(audio_list train)
-echo "next, for a vocoder: ${corpus[*]} TRAIN_FILELIST=$(audio_list train) VAL_FILELIST=$val" \
-    "bash scripts/train_lj22khz.sh (or scripts/train_waveglow.sh)"
+print_next "for a vocoder" "${corpus[@]}" "TRAIN_FILELIST=$(audio_list train)" "VAL_FILELIST=$val" \
+    $(fitting_batch HiFi-GAN "$(audio_list train)") bash scripts/train_lj22khz.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks everything: style, layers and types, then the tests; arguments go to pytest.
-#   bash scripts/test.sh                        all of it (makes .venv at the first call)
-#   bash scripts/test.sh tests/test_text.py -x  one file, stopping at the first failure
+#   bash scripts/test.sh  # all of it (makes .venv at the first call)
+#   bash scripts/test.sh tests/test_text.py -x  # one file, stopping at the first failure
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 ensure_venv dev
@@ -9,12 +9,16 @@ ensure_venv dev
 export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 export PYTHONWARNINGS=error::FutureWarning # in the commands that the tests run, as in the tests themselves
 
-"$PYTHON" -m ruff check --quiet .
-report=$("$PYTHON" -c 'from importlinter.cli import lint_imports_command; lint_imports_command()' --no-logo) ||
-    die "imports break the layers of pyproject.toml: $report"
-"$PYTHON" -m mypy --no-error-summary
+check_imports=("$PYTHON" -c 'from importlinter.cli import lint_imports_command; lint_imports_command()' --no-logo)
+run_or_print "$PYTHON" -m ruff check --quiet .
+if [ "${DRY_RUN:-0}" = 1 ]; then
+    run_or_print "${check_imports[@]}"
+else
+    report=$("${check_imports[@]}") || die "imports break the layers of pyproject.toml: $report"
+fi
+run_or_print "$PYTHON" -m mypy --no-error-summary
 
 # nproc would take OMP_NUM_THREADS for the number of cores.
 workers=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
 [ "$workers" -le 8 ] || workers=8 # each worker loads torch
-exec "$PYTHON" -m pytest -n "$workers" --dist worksteal "$@"
+exec_or_print "$PYTHON" -m pytest -n "$workers" --dist worksteal "$@"

@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # Trains MODEL (FastPitch, Tacotron2, HiFi-GAN, WaveGlow or Jasper) as published; arguments go to train.py.
 #   NUM_GPUS=1 BS=64 GRAD_ACCUMULATION=4 AMP=true bash scripts/train.sh --resume
-#   NUM_GPUS=0 BS=16 bash scripts/train.sh                        FastPitch, on the CPU
-#   LEARNED_ALIGNMENT=true ENERGY=true bash scripts/train.sh      FastPitch 1.1, from recordings and transcripts alone
-#   MODEL=Tacotron2 LOAD_MEL_FROM_DISK=false bash scripts/train.sh                 mels computed in training
+#   NUM_GPUS=0 BS=8 GRAD_ACCUMULATION=32 bash scripts/train.sh  # FastPitch, on the CPU
+#   LEARNED_ALIGNMENT=true ENERGY=true bash scripts/train.sh  # FastPitch 1.1, from recordings and transcripts alone
+#   MODEL=Tacotron2 LOAD_MEL_FROM_DISK=false bash scripts/train.sh  # mels computed in training
 #   MODEL=HiFi-GAN NUM_GPUS=1 GRAD_ACCUMULATION=8 AMP=true bash scripts/train.sh --no_amp_grouped_conv
 #   MODEL=WaveGlow NUM_GPUS=1 BS=10 AMP=true bash scripts/train.sh --wn-channels 256
 #   MODEL=Jasper MODEL_CONFIG=jasper/configs/jasper10x5dr_speedp-offline_speca.yaml bash scripts/train.sh
-#   DRY_RUN=1 bash scripts/train.sh                               prints the command instead of running it
 # Variables change the published recipe, which train.py holds; words NAME=value before the arguments are defaults for
 # them, as platform/*.sh pass. Paths are relative to the project's folder. For several machines, run it on each with
 # NNODES and MASTER_ADDR (host of the first) set, and NODE_RANK if they cannot agree on who is first by themselves.
@@ -20,8 +19,8 @@ while [[ "${1:-}" =~ ^[A-Z_]+= ]]; do
 done
 
 : "${MODEL:=FastPitch}" # model
-: "${NUM_GPUS:=8}" # on each machine; 0 trains on the CPU
-: "${NNODES:=1}"   # machines
+: "${NUM_GPUS:=auto}" # GPUs of each machine; `auto`: all there are; 0: the CPU
+: "${NNODES:=1}" # machines
 : "${AMP:=false}" # `true`: mixed precision
 : "${OUTPUT_DIR:=./output}" # folder for the results
 : "${BS:=}" # utterances, or a vocoder's segments, in a micro-batch of one process; or BATCH_SIZE, except for FastPitch
@@ -35,10 +34,11 @@ case "$MODEL-$AMP" in
     WaveGlow-true) : "${BS:=10}" "${GRAD_CLIP:=65504}" ;;
     Jasper-*) : "${SEED:=0}" ;;
 esac
-need_whole_numbers NUM_GPUS BS BATCH_SIZE GRAD_ACCUMULATION NNODES
+need_whole_numbers BS BATCH_SIZE GRAD_ACCUMULATION NNODES
 
 options=()
-# Variable, option of train.py (-: set below), models that have it (none: all). Of a value true the option stays alone.
+# Variable, option of train.py (-: set below), models that have it (none: all), and after # what it means. Of a value true
+# the option stays alone.
 while read -r name option models; do
     models=${models%%#*} models=${models% }
     [ -n "${!name:-}" ] || continue
@@ -51,49 +51,49 @@ while read -r name option models; do
         *) read -r -a words <<<"${!name}" && options+=("$option" "${words[@]}") ;;
     esac
 done <<'END'
-EPOCHS --epochs
-EPOCHS_PER_CHECKPOINT --epochs-per-checkpoint
-VALIDATION_INTERVAL --validation-interval
-SAMPLES_INTERVAL --samples-interval
-LEARNING_RATE --learning-rate
-WEIGHT_DECAY --weight-decay
-GRAD_CLIP --grad-clip-thresh
-GRAD_ACCUMULATION --gradient-accumulation-steps
-EMA --ema-decay
-SEED --seed
+EPOCHS --epochs # epochs in total
+EPOCHS_PER_CHECKPOINT --epochs-per-checkpoint # epochs between checkpoints
+VALIDATION_INTERVAL --validation-interval # epochs between validations
+SAMPLES_INTERVAL --samples-interval # epochs between samples
+LEARNING_RATE --learning-rate # learning rate
+WEIGHT_DECAY --weight-decay # weight decay
+GRAD_CLIP --grad-clip-thresh # largest norm of the gradient; `none`: any
+GRAD_ACCUMULATION --gradient-accumulation-steps # micro-batches in an update
+EMA --ema-decay # decay of the EMA weights; 0: none
+SEED --seed # seed of everything random
 BATCH_SIZE - Tacotron2 HiFi-GAN WaveGlow Jasper # batch size
 TRAIN_FILELIST - FastPitch Tacotron2 HiFi-GAN WaveGlow # list to train on
 VAL_FILELIST - FastPitch Tacotron2 HiFi-GAN WaveGlow # list to validate on
-INPUT_TYPE --input-type FastPitch Tacotron2
+INPUT_TYPE --input-type FastPitch Tacotron2 # `char`, or `phone`: the lists hold phones
 SYMBOL_SET - FastPitch Tacotron2 # `ipa` for phones in IPA; by default `arpabet` for phones
-TEXT_CLEANERS --text-cleaners FastPitch Tacotron2
-UNKNOWN_SYMBOLS --unknown-symbols FastPitch Tacotron2
-LEARNED_ALIGNMENT --learned-alignment FastPitch
-ENERGY --energy-conditioning FastPitch
-PITCH_METHOD --pitch-method FastPitch
+TEXT_CLEANERS --text-cleaners FastPitch Tacotron2 # cleaners, separated by spaces
+UNKNOWN_SYMBOLS --unknown-symbols FastPitch Tacotron2 # `error`, or `drop`
+LEARNED_ALIGNMENT --learned-alignment FastPitch # `true`: from recordings and transcripts alone (1.1)
+ENERGY --energy-conditioning FastPitch # `true`: the voice has an energy control (1.1)
+PITCH_METHOD --pitch-method FastPitch # how pitch is estimated in training
 PITCH_MEAN_STD - FastPitch # pitch statistics (JSON); by default those of the training list
 AUDIO_CONFIG --audio-config FastPitch Tacotron2 HiFi-GAN WaveGlow # mel settings; by default audio.json of the corpus
 NUM_SPEAKERS - FastPitch # speakers; `auto`: as many as the training list names
-WARMUP_STEPS --warmup-steps FastPitch
+WARMUP_STEPS --warmup-steps FastPitch # updates in which the learning rate rises
 LOAD_MEL_FROM_DISK - Tacotron2 # `false`: the lists hold recordings
-ANNEAL_STEPS --anneal-steps Tacotron2
-ANNEAL_FACTOR --anneal-factor Tacotron2
-CHECKPOINT_INTERVAL --epochs-per-checkpoint HiFi-GAN
-LR_DECAY --lr-decay HiFi-GAN
-SEGMENT_LENGTH --segment-length WaveGlow
+ANNEAL_STEPS --anneal-steps Tacotron2 # epochs after which the learning rate falls; `none`
+ANNEAL_FACTOR --anneal-factor Tacotron2 # factor by which it falls
+CHECKPOINT_INTERVAL --epochs-per-checkpoint HiFi-GAN # epochs between checkpoints
+LR_DECAY --lr-decay HiFi-GAN # factor of the learning rate after each epoch
+SEGMENT_LENGTH --segment-length WaveGlow # samples of a segment
 MODEL_CONFIG - Jasper # YAML file that configures Jasper
 TRAIN_MANIFESTS - Jasper # manifests, lists or folders to train on, separated by spaces
 VAL_MANIFEST - Jasper # manifest, list or folder to validate on
-KEEP_MILESTONES --keep-milestones Jasper
-MIN_LEARNING_RATE --min-lr Jasper
-LR_POLICY --lr-policy Jasper
-LR_EXP_GAMMA --lr-exp-gamma Jasper
-WARMUP_EPOCHS --warmup-epochs Jasper
-HOLD_EPOCHS --hold-epochs Jasper
+KEEP_MILESTONES --keep-milestones Jasper # epochs whose checkpoints are kept; empty: all
+MIN_LEARNING_RATE --min-lr Jasper # smallest learning rate
+LR_POLICY --lr-policy Jasper # how the learning rate falls
+LR_EXP_GAMMA --lr-exp-gamma Jasper # factor of the exponential policy
+WARMUP_EPOCHS --warmup-epochs Jasper # epochs in which the learning rate rises
+HOLD_EPOCHS --hold-epochs Jasper # epochs at the full learning rate
 END
 
+resolve_training_gpus
 set_launcher "${MODEL,,}"
-require_gpus "$NUM_GPUS"
 batch_size=${BATCH_SIZE:-$BS}
 add_given options --batch-size "$batch_size"
 read -r -a published <<<"${PROCESS_BATCH[$MODEL]}"
@@ -101,7 +101,7 @@ read -r -a published <<<"${PROCESS_BATCH[$MODEL]}"
     note_global_batch "${batch_size:-${published[0]}}" "${GRAD_ACCUMULATION:-${published[1]}}"
 
 if [ "$MODEL" = Jasper ]; then
-    : "${DATASET_PATH:=LibriSpeech}" # folder of the corpus
+    : "${DATASET_PATH:=LibriSpeech}" # folder of the corpus, LibriSpeech of Jasper
     : "${TRAIN_MANIFESTS:=$(printf "$DATASET_PATH/librispeech-%s-wav.json " train-clean-100 train-clean-360 train-other-500)}"
     read -r -a training_files <<<"$TRAIN_MANIFESTS"
     validation_files=${VAL_MANIFEST:-$DATASET_PATH/librispeech-dev-clean-wav.json}

@@ -2,34 +2,33 @@
 # Times training of MODEL (HiFi-GAN, WaveGlow, FastPitch, Tacotron2, Jasper) by train.py itself, and prints one table:
 # frames/s or, of Jasper, sequences/s in the steady state, with the speed-up of mixed precision and the scaling over GPUs.
 #   NUM_GPUS="1 8" AMP="false true" bash scripts/train_benchmark.sh
-#   NUM_GPUS=0 BS=4 GRAD_ACCUMULATION=1 EPOCHS=2 CLIPS=40 bash scripts/train_benchmark.sh --preset v3     a laptop
+#   NUM_GPUS=0 BS=4 GRAD_ACCUMULATION=1 EPOCHS=2 CLIPS=40 bash scripts/train_benchmark.sh --preset v3  # a laptop
 #   MODEL=Jasper BATCH_SIZE_SEQ="32 64" NUM_GPUS_SEQ="1 4 8" bash scripts/train_benchmark.sh
 #   MODEL=Jasper NUM_GPUS_SEQ=0 BATCH_SIZE_SEQ=4 SEQUENCES=32 MODEL_CONFIG=jasper/configs/jasper_digits.yaml \
-#       bash scripts/train_benchmark.sh                                                                   a laptop
+#       bash scripts/train_benchmark.sh  # a laptop
 #   LARGEST_BATCH=true MODEL=WaveGlow PRECISIONS="fp32 float16" WN_CHANNELS=256 bash scripts/train_benchmark.sh
-#                                finds the largest batch that fits, and prints mels/s and samples/s by batch size
 #   LARGEST_BATCH=true MODEL=WaveGlow NUM_GPUS=0 MAX_BATCH_SIZE=4 WN_CHANNELS=64 STEPS=2 bash scripts/train_benchmark.sh
-#   DRY_RUN=1 bash scripts/train_benchmark.sh                prints the commands instead of running them
 # NUM_GPUS, AMP and BS may be several, separated by spaces: each combination is a run. Arguments go to train.py. Without
 # LJSpeech-1.1 (DATASET_PATH) the embedded speaker makes a small corpus; its epochs are short, so read its figures with
-# care. Without LibriSpeech Jasper trains on noise. LARGEST_BATCH needs no corpus, and its arguments go to
-# scripts/benchmarks/largest_batch.py.
+# care. Without LibriSpeech Jasper trains on noise. LARGEST_BATCH finds the largest batch that fits, and prints mels/s and
+# samples/s by batch size; it needs no corpus, and its arguments are those of scripts/benchmarks/largest_batch.py. Other
+# variables of scripts/train.sh apply too.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 use_python
 
 : "${MODEL:=HiFi-GAN}" # model
 require_model HiFi-GAN WaveGlow FastPitch Tacotron2 Jasper
-if uses_gpu; then n_gpus=$(nvidia-smi -L | wc -l); else n_gpus=0; fi
+: "${LARGEST_BATCH:=false}" # `true`: search for the largest batch instead of training
 
-if [ "${LARGEST_BATCH:-false}" = true ]; then
-    : "${NUM_GPUS:=$((n_gpus > 0))}" # 0 measures the CPU, 1 the first GPU; others hold as much
+if [ "$LARGEST_BATCH" = true ]; then
+    : "${NUM_GPUS:=auto}" # `auto`: all there are; 0: the CPU
     : "${WN_CHANNELS:=512}"          # of WaveGlow
     : "${BATCH_SIZE:=1}"             # to begin with
     : "${MAX_BATCH_SIZE:=}"          # to stop at; empty: where memory ends, on the CPU 8
     : "${PRECISIONS:=}"              # of fp32, tf32, float16, bfloat16; empty: those that the machine has
     : "${STEPS:=5}"                  # updates that are timed
-    need_whole_numbers NUM_GPUS BATCH_SIZE STEPS WN_CHANNELS
-    [ "$NUM_GPUS" -le 1 ] || wrong_option "NUM_GPUS=$NUM_GPUS: expected 0 or 1; the batch of one GPU is searched for"
+    need_whole_numbers BATCH_SIZE STEPS WN_CHANNELS
+    resolve_gpu # another GPU would hold as much
     require_gpus "$NUM_GPUS"
     [ "$NUM_GPUS" -gt 0 ] || : "${MAX_BATCH_SIZE:=8}"
     read -r -a precisions <<<"$PRECISIONS"
@@ -47,21 +46,26 @@ options=()
 if [ "$MODEL" = Jasper ]; then
     refuse_variables "MODEL=HiFi-GAN, WaveGlow, FastPitch, Tacotron2" NUM_GPUS BS BATCH_SIZE CLIPS TRAIN_FILELIST VAL_FILELIST
     : "${BATCH_SIZE_SEQ:=32}"  # of one GPU
-    : "${NUM_GPUS_SEQ:=1 4 8}" # 0 measures the CPU
+    : "${NUM_GPUS_SEQ:=auto}" # `auto`: those of 1, 4 and 8 that are there; 0: the CPU
     : "${EPOCHS:=2}" # epochs in total
     : "${MODEL_CONFIG:=jasper/configs/jasper10x5dr_speedp-online_train-benchmark.yaml}" # YAML file that configures Jasper
     : "${DATASET_PATH:=LibriSpeech}" # folder of the corpus
-    : "${TRAIN_MANIFEST:=$DATASET_PATH/librispeech-train-clean-100-wav.json}"
+    : "${TRAIN_MANIFEST:=$DATASET_PATH/librispeech-train-clean-100-wav.json}" # manifest, list or folder to train on
     : "${VAL_MANIFEST:=$DATASET_PATH/librispeech-dev-clean-wav.json}" # manifest, list or folder to validate on
     : "${MAX_DURATION:=}" # s; empty: as MODEL_CONFIG says
     : "${SEQUENCES:=}"    # recordings of noise, where there is no corpus; empty: 24 updates of the largest run
     : "${OUTPUT_DIR:=output/train_benchmark_jasper}" # folder for the results
-    NUM_GPUS=$NUM_GPUS_SEQ BS=$BATCH_SIZE_SEQ GRAD_ACCUMULATION=1 table=sequences
+    if [ "$NUM_GPUS_SEQ" = auto ]; then
+        resolve_gpus
+        NUM_GPUS_SEQ=$(for number in 1 4 8; do [ "$number" -gt "$NUM_GPUS" ] || echo "$number"; done)
+    fi
+    NUM_GPUS=${NUM_GPUS_SEQ:-0} BS=$BATCH_SIZE_SEQ GRAD_ACCUMULATION=1 table=sequences
     export KEEP_MILESTONES="" EMA=0
     add_given options --max-duration "$MAX_DURATION"
 else
     refuse_variables MODEL=Jasper BATCH_SIZE_SEQ NUM_GPUS_SEQ MODEL_CONFIG TRAIN_MANIFEST VAL_MANIFEST MAX_DURATION
-    : "${NUM_GPUS:=$n_gpus}" # 0 measures the CPU
+    : "${NUM_GPUS:=auto}" # `auto`: all there are; 0: the CPU
+    [ "$NUM_GPUS" != auto ] || resolve_gpus
     : "${BS:=16}" # utterances in a micro-batch of one process
     : "${GRAD_ACCUMULATION:=}" # empty: what makes the published global batch
     : "${EPOCHS:=10}" # epochs in total

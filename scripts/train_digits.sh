@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # Trains a small Jasper on the Free Spoken Digit Dataset, in minutes on two CPU cores, and prints its word error rate on
 # the takes 0 to 4, which are not in its training data.
-#   DATASET=fsdd bash scripts/train_digits.sh                          the folder that holds recordings/
-#   DATASET=fsdd EPOCHS=10 bash scripts/train_digits.sh --resume
-#   DRY_RUN=1 bash scripts/train_digits.sh                             prints the commands instead of running them
-# Arguments go to train.py.
+#   bash scripts/train_digits.sh  # after scripts/download_fsdd.sh
+#   DATASET=/data/fsdd EPOCHS=10 bash scripts/train_digits.sh --resume
+# Arguments go to train.py --model Jasper.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-: "${DATASET:=../shared/data/fsdd}" # is read where it lies
+: "${DATASET:=fsdd}" # folder that holds recordings/
 : "${OUTPUT_DIR:=output/digits}" # folder for the results
 : "${MODEL_CONFIG:=jasper/configs/jasper_digits.yaml}" # YAML file that configures Jasper
 : "${EPOCHS:=28}" # epochs in total
@@ -17,12 +16,13 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 : "${BATCH_SIZE:=8}"        # recordings of a micro-batch; batches are length-bucketed
 : "${GRAD_ACCUMULATION:=4}" # micro-batches of an update
 : "${SEED:=0}" # seed of everything random
-: "${CUDA:=false}" # `true`: use the GPU
+: "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 
 need_whole_numbers EPOCHS WARMUP_EPOCHS HOLD_EPOCHS BATCH_SIZE GRAD_ACCUMULATION SEED
 [ -d "$DATASET/recordings" ] || [ "${DRY_RUN:-0}" = 1 ] ||
-    die "$DATASET/recordings: no such folder; set DATASET to the Free Spoken Digit Dataset's"
+    die "$DATASET/recordings: no such folder; run scripts/download_fsdd.sh, or set DATASET to the Free Spoken Digit Dataset's"
 use_python
+MODEL=Jasper resolve_training_gpus 1
 run_or_print "$PYTHON" -m scripts.datasets.make_digits_lists "$DATASET" "$OUTPUT_DIR"
 training=(
     "$PYTHON" train.py --model Jasper --model-config "$MODEL_CONFIG" --output "$OUTPUT_DIR" --seed "$SEED"
@@ -39,7 +39,8 @@ transcribing=(
     --dataset-path "$DATASET/recordings"
     --input "$OUTPUT_DIR/test.txt" --output "$OUTPUT_DIR/transcripts.tsv"
 )
-[ "$CUDA" != true ] || { training+=(--cuda) && transcribing+=(--cuda); }
+add_flags training
+add_flags transcribing
 
 # The time is printed at the end, after the figures of each update.
 took=$(mktemp)

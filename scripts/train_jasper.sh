@@ -1,3 +1,7 @@
 #!/usr/bin/env bash
-# Trains Jasper as published: scripts/train.sh with MODEL=Jasper, whose variables and arguments it takes.
-MODEL=Jasper exec bash "$(dirname "${BASH_SOURCE[0]}")/train.sh" "$@"
+# Trains Jasper as published: scripts/train.sh with MODEL=Jasper; arguments go to train.py.
+#   bash scripts/train_jasper.sh --resume
+#   MODEL_CONFIG=jasper/configs/jasper10x5dr_speedp-offline_speca.yaml bash scripts/train_jasper.sh
+#   DRY_RUN=1 bash scripts/train_jasper.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+MODEL=Jasper exec bash scripts/train.sh "$@"

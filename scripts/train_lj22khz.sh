@@ -1,3 +1,7 @@
 #!/usr/bin/env bash
-# Trains HiFi-GAN as published: scripts/train.sh with MODEL=HiFi-GAN, whose variables and arguments it takes.
-MODEL=HiFi-GAN exec bash "$(dirname "${BASH_SOURCE[0]}")/train.sh" "$@"
+# Trains HiFi-GAN as published: scripts/train.sh with MODEL=HiFi-GAN; arguments go to train.py.
+#   bash scripts/train_lj22khz.sh --resume
+#   NUM_GPUS=1 BATCH_SIZE=64 GRAD_ACCUMULATION=2 AMP=true bash scripts/train_lj22khz.sh --no_amp_grouped_conv
+#   DRY_RUN=1 bash scripts/train_lj22khz.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+MODEL=HiFi-GAN exec bash scripts/train.sh "$@"

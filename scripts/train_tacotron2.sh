@@ -1,3 +1,7 @@
 #!/usr/bin/env bash
-# Trains Tacotron 2 as published: scripts/train.sh with MODEL=Tacotron2, whose variables and arguments it takes.
-MODEL=Tacotron2 exec bash "$(dirname "${BASH_SOURCE[0]}")/train.sh" "$@"
+# Trains Tacotron 2 as published: scripts/train.sh with MODEL=Tacotron2; arguments go to train.py.
+#   bash scripts/train_tacotron2.sh --resume
+#   LOAD_MEL_FROM_DISK=false BS=8 bash scripts/train_tacotron2.sh
+#   DRY_RUN=1 bash scripts/train_tacotron2.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+MODEL=Tacotron2 exec bash scripts/train.sh "$@"

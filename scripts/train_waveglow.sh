@@ -1,3 +1,7 @@
 #!/usr/bin/env bash
-# Trains WaveGlow as published: scripts/train.sh with MODEL=WaveGlow, whose variables and arguments it takes.
-MODEL=WaveGlow exec bash "$(dirname "${BASH_SOURCE[0]}")/train.sh" "$@"
+# Trains WaveGlow as published: scripts/train.sh with MODEL=WaveGlow; arguments go to train.py.
+#   bash scripts/train_waveglow.sh --resume
+#   BS=2 bash scripts/train_waveglow.sh --wn-channels 64 --flows 6 --early-every 2
+#   DRY_RUN=1 bash scripts/train_waveglow.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+MODEL=WaveGlow exec bash scripts/train.sh "$@"

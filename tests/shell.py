@@ -12,8 +12,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def run_bash(*words: str | Path, **variables: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run a script with nothing in the environment but ``variables`` and where programs are."""
-    environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
+    """Run a script with nothing in the environment but ``variables`` and where programs are; it sees no GPU."""
+    environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "CUDA_VISIBLE_DEVICES": ""}
     environment |= {name: str(value) for name, value in variables.items()}
     command = ["bash", *map(str, words)]
     return subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, check=False)

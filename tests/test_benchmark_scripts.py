@@ -85,7 +85,7 @@ def test_the_training_benchmark_of_jasper_makes_noise_where_there_is_no_corpus(t
     args = training_options(words)
     assert args.training_files == args.validation_files == tmp_path / "noise/list.txt"
     assert args.max_duration == 3.0
-    absent = run_bash(ROOT / script, PYTHON="py", DATASET_PATH="/absent")
+    absent = run_bash(ROOT / script, PYTHON="python3", DATASET_PATH="/absent")
     assert absent.returncode == 1 and "/absent/librispeech-train-clean-100-wav.json: no such manifest" in absent.stderr
 
 
@@ -102,7 +102,7 @@ def test_the_training_benchmark_of_jasper_makes_noise_where_there_is_no_corpus(t
 def test_a_benchmark_names_the_model_of_a_variable_that_is_not_its_own(
     script: str, variables: dict[str, str], owner: str
 ):
-    result = run_bash(ROOT / "scripts" / script, PYTHON="py", **variables)
+    result = run_bash(ROOT / "scripts" / script, PYTHON="python3", **variables)
     assert result.returncode == 2
     assert result.stderr.startswith(f"error: {next(iter(variables))}=1: not a variable of MODEL=")
     assert result.stderr.endswith(f"but of {owner}; leave it out\n")
@@ -223,7 +223,9 @@ def test_the_waveglow_benchmark_searches_for_the_largest_batch_of_a_model(model:
     (words,) = dry_run(script, NUM_GPUS="0")
     args, _ = largest_batch.parse_args(words[3:])
     assert (args.model, args.largest, args.cuda, args.settings) == ("WaveGlow", 8, False, ["fp32", "bfloat16"])
-    assert run_bash(ROOT / script, NUM_GPUS="2", PYTHON="py").stderr.startswith("error: NUM_GPUS=2: expected 0 or 1")
+    assert run_bash(ROOT / script, NUM_GPUS="2", PYTHON="python3").stderr.startswith(
+        "error: NUM_GPUS=2: expected auto, 0 or 1"
+    )
 
 
 @pytest.mark.parametrize(

@@ -34,17 +34,18 @@ make_venv() {
     printf '#!/bin/sh\\nexec "%s" "$@"\\n' "$1" > "$VENV/bin/python"; chmod +x "$VENV/bin/python"
 }
 install_requirements() { echo "installed $(basename "$1")"; }
-ensure_venv; ensure_venv; echo --
-ensure_venv dev; ensure_venv dev; echo --
-echo new >> "$ROOT/requirements.txt"; ensure_venv dev; ensure_venv; echo --
-echo broken > "$VENV/bin/python"; PYTHON=$3; ensure_venv; ensure_venv
+fresh() { unset PYTHON; ensure_venv "$@"; [ "$PYTHON" = "$VENV/bin/python" ]; }
+fresh; fresh; echo --
+fresh dev; fresh dev; echo --
+echo new >> "$ROOT/requirements.txt"; fresh dev; fresh; echo --
+echo broken > "$VENV/bin/python"; fresh; fresh
 """
 
 
 def test_the_environment_is_made_once_and_again_when_requirements_change(tmp_path: Path):
     for name in ("requirements.txt", "requirements-dev.txt"):
         (tmp_path / name).write_text("torch\n")
-    result = run_bash("-euo", "pipefail", "-c", ENSURE, "bash", ROOT, tmp_path, sys.executable, PYTHON=sys.executable)
+    result = run_bash("-euo", "pipefail", "-c", ENSURE, "bash", ROOT, tmp_path, VENV_PYTHON=sys.executable)
     assert result.returncode == 0, result.stderr
     base, dev = "installed requirements.txt\n", "installed requirements-dev.txt\n"
     assert result.stdout == f"made\n{base}--\n{dev}--\n{dev}{base}--\nmade\n{base}"
@@ -53,9 +54,9 @@ def test_the_environment_is_made_once_and_again_when_requirements_change(tmp_pat
 def test_a_python_that_does_not_fit_is_refused_in_one_line(tmp_path: Path):
     (tmp_path / "python9").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "python9").chmod(0o755)
-    result = run_bash("-c", f'source "{ROOT}/scripts/lib.sh"; find_python', PYTHON=tmp_path / "python9")
+    result = run_bash("-c", f'source "{ROOT}/scripts/lib.sh"; find_python', VENV_PYTHON=tmp_path / "python9")
     assert result.returncode == 1
-    assert result.stderr == f"error: PYTHON={tmp_path}/python9 is not a Python 3.10, 3.11 or 3.12\n"
+    assert result.stderr == f"error: VENV_PYTHON={tmp_path}/python9 is not a Python 3.10, 3.11 or 3.12\n"
 
 
 def test_a_home_that_cannot_be_written_to_is_not_used_for_caches(tmp_path: Path):

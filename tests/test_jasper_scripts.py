@@ -21,7 +21,9 @@ def test_the_digits_script_trains_and_hears_what_its_settings_say():
     assert heard.jasper == Path("output/digits/Jasper_checkpoint_7.pt") and heard.ema
     assert heard.input == [args.validation_files] == [Path("output/digits/test.txt")]
     result = run_bash(ROOT / "scripts/train_digits.sh", DATASET="/absent")
-    assert result.stderr.strip().startswith("error: /absent/recordings: no such folder; set DATASET")
+    assert result.stderr.strip().startswith(
+        "error: /absent/recordings: no such folder; run scripts/download_fsdd.sh, or"
+    )
 
 
 def test_evaluation_hears_each_list(tmp_path: Path):
@@ -32,5 +34,5 @@ def test_evaluation_hears_each_list(tmp_path: Path):
     runs = [parse_recognition_args(words[2:], get_model("Jasper")) for words in lines if "inference.py" in words]
     assert [run.output.name for run in runs] == ["librispeech-dev-clean-wav.json", "librispeech-test-other-wav.json"]
     assert all((run.ema, run.quiet, run.batch_size, run.dataset_path) == (True, True, 3, tmp_path) for run in runs)
-    absent = run_bash(ROOT / "scripts/evaluation.sh", JASPER="j.pt", PYTHON="py", DATASET_PATH="/absent")
+    absent = run_bash(ROOT / "scripts/evaluation.sh", JASPER="j.pt", PYTHON="python3", DATASET_PATH="/absent")
     assert absent.returncode == 1 and absent.stderr.startswith("error: /absent/librispeech-dev-clean-wav.json: no such")

@@ -139,11 +139,11 @@ def parsed(model: str, options: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_train_sh_without_settings_is_the_published_run_on_eight_gpus(model: str):
-    (words,) = dry_run("scripts/train.sh", MODEL=model)
+    (words,) = dry_run("scripts/train.sh", MODEL=model, NUM_GPUS="8")
     assert words[:7] == ["py", *"-m torch.distributed.run --nproc-per-node 8 --standalone train.py".split()]
     plain, mixed = PUBLISHED[model]
     assert vars(training_options(words)) == parsed(model, plain)
-    (words,) = dry_run("scripts/train.sh", MODEL=model, AMP="true")
+    (words,) = dry_run("scripts/train.sh", MODEL=model, NUM_GPUS="8", AMP="true")
     assert vars(training_options(words)) == parsed(model, f"{plain} --amp {mixed}")
 
 
@@ -186,7 +186,7 @@ def test_train_sh_trains_without_durations_when_it_is_asked_to():
         ({"NUM_GPUS": "1"}, ""),
         ({"NUM_GPUS": "4", "PORT": "7"}, "-m torch.distributed.run --nproc-per-node 4 --master-port 7"),
         (
-            {"NNODES": "2", "MASTER_ADDR": "a", "RUN_ID": "x"},
+            {"NNODES": "2", "MASTER_ADDR": "a", "RUN_ID": "x", "NUM_GPUS": "8"},
             "-m torch.distributed.run --nnodes 2 --nproc-per-node 8 "
             "--rdzv-backend c10d --rdzv-id x --rdzv-endpoint a:29500",
         ),
@@ -194,7 +194,7 @@ def test_train_sh_trains_without_durations_when_it_is_asked_to():
             {"NNODES": "2", "MASTER_ADDR": "a", "NODE_RANK": "1", "NUM_GPUS": "0"},
             "-m torch.distributed.run --nnodes 2 --nproc-per-node 1 --node-rank 1 --master-addr a --master-port 29500",
         ),
-        ({"WORLD_SIZE": "16", "RANK": "3"}, ""),
+        ({"WORLD_SIZE": "16", "RANK": "3", "NUM_GPUS": "8"}, ""),
     ],
 )
 def test_training_starts_processes_as_the_machines_ask(variables: dict[str, str], launcher: str):
@@ -219,8 +219,8 @@ def test_train_sh_says_when_the_global_batch_is_not_the_published_one():
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_train_sh_without_gpus_says_how_to_train_on_the_cpu():
-    result = run_bash(ROOT / "scripts/train.sh", PYTHON=sys.executable)
+def test_train_sh_refuses_more_gpus_than_there_are():
+    result = run_bash(ROOT / "scripts/train.sh", PYTHON=sys.executable, NUM_GPUS="8")
     assert result.returncode == 1 and len(result.stderr.splitlines()) == 1
     assert "NUM_GPUS=8, but PyTorch sees 0 GPUs here" in result.stderr and "NUM_GPUS=0 for the CPU" in result.stderr
 
@@ -229,7 +229,7 @@ def test_train_sh_without_gpus_says_how_to_train_on_the_cpu():
     ("variables", "message"),
     [
         ({"BS": "many"}, "BS=many: expected a whole number"),
-        ({"NNODES": "2"}, "NNODES=2 needs MASTER_ADDR, the host name of the first machine"),
+        ({"NNODES": "2", "NUM_GPUS": "0"}, "NNODES=2 needs MASTER_ADDR, the host name of the first machine"),
         ({"MODEL": "Bark"}, "MODEL=Bark: expected one of FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper"),
         (
             {"BATCH_SIZE": "8"},
@@ -333,7 +333,7 @@ def test_finetune_voice_sh_starts_a_new_training_from_the_checkpoint():
     wanted += " --text-cleaners english_cleaners --batch-size 16 --unknown-symbols drop --kl-loss-start-epoch 20"
     for option, value in re.findall(r"(\S+) (\S+)", wanted):
         assert words[words.index(option) + 1] == value
-    assert {"--resume", "--learned-alignment", "--cuda"} <= set(words)
+    assert {"--resume", "--learned-alignment"} <= set(words)
     assert not {"--n-speakers", "--symbol-set", "--pitch-mean-std-file"} & set(words), "as the checkpoint and list say"
 
 
@@ -373,6 +373,7 @@ if [ "$1" = show ]; then printf 'first\\nsecond\\n'; else echo "$@" > {folder}/s
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
     variables = {"PATH": f"{folder}:{os.environ['PATH']}", "SLURM_SUBMIT_DIR": str(ROOT), "SLURM_JOB_ID": "77"}
+    variables |= {"SLURM_GPUS_ON_NODE": "8"}
     return variables | {"SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_NUM_NODES": "2", "DRY_RUN": "1", "PYTHON": "py"}
 
 

@@ -16,7 +16,7 @@ from common.files import write_text
 
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 N_TEST = 5  # takes of each digit and speaker
-_NAME = re.compile(r"(\d)_([a-z]+)_(\d+)\.wav")
+NAME = re.compile(r"(\d)_([a-z]+)_(\d+)\.wav")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     recordings = args.dataset / "recordings"
     lines: dict[str, list[str]] = {"train": [], "test": []}
     for path in sorted(recordings.glob("*.wav")):
-        found = _NAME.fullmatch(path.name)
+        found = NAME.fullmatch(path.name)
         if found is None:
             raise InputError(f"{path}: expected a name like 7_george_12.wav, of digit, speaker and take")
         digit, _, take = found.groups()

@@ -1,0 +1,80 @@
+"""Downloads the Free Spoken Digit Dataset, and checks that it is complete.
+
+    python -m scripts.datasets.download_fsdd https://example.org/v1.0.10.tar.gz -o fsdd
+
+makes ``fsdd/recordings`` with 3,000 recordings of 8 kHz: 6 speakers say 10 digits in 50 takes each.
+"""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import soundfile
+
+from common.cli import ArgumentParser, run
+from common.errors import InputError
+from scripts.datasets.download import fetch, unpack
+from scripts.datasets.make_digits_lists import NAME, WORDS
+
+SAMPLE_RATE = 8000  # Hz
+N_SPEAKERS = 6
+N_TAKES = 50  # of each digit and speaker
+
+
+def check(recordings: Path) -> tuple[str, ...]:
+    """The speakers of a complete folder of recordings; raises InputError where one is missing or not as published."""
+    takes: dict[str, set[tuple[int, int]]] = {}
+    for path in sorted(recordings.glob("*.wav")):
+        found = NAME.fullmatch(path.name)
+        if found is None:
+            raise InputError(f"{path}: expected a name like 7_george_12.wav, of digit, speaker and take")
+        takes.setdefault(found[2], set()).add((int(found[1]), int(found[3])))
+        try:
+            header = soundfile.info(path)
+        except soundfile.LibsndfileError as error:
+            raise InputError(f"{path}: not a WAV file ({error})") from error
+        if (header.samplerate, header.channels) != (SAMPLE_RATE, 1) or header.frames == 0:
+            got = f"{header.samplerate} Hz, {header.channels} channels, {header.frames} samples"
+            raise InputError(f"{path}: {got}; expected {SAMPLE_RATE} Hz, 1 channel")
+    if len(takes) != N_SPEAKERS:
+        raise InputError(f"{recordings}: {len(takes)} speakers ({', '.join(takes)}), expected {N_SPEAKERS}")
+    expected = {(digit, take) for digit in range(len(WORDS)) for take in range(N_TAKES)}
+    for speaker, own in takes.items():
+        if own != expected:
+            digit, take = min(own ^ expected)
+            problem = "is missing" if (digit, take) in expected else "is not of the dataset"
+            raise InputError(f"{recordings}/{digit}_{speaker}_{take}.wav {problem}; expected takes 0 to {N_TAKES - 1}")
+    return tuple(takes)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Fetch, unpack, check, and only then put the folder in its place."""
+    parser = ArgumentParser(prog="download_fsdd", description="download the Free Spoken Digit Dataset")
+    parser.add_argument("source", help="URL or path of its archive, a tar or zip")
+    parser.add_argument("-o", "--output", type=Path, default=Path("fsdd"), help="folder for the dataset")
+    parser.add_argument("--sha256", help="the archive's checksum, in hexadecimal")
+    args = parser.parse_args(argv)
+    source = args.source.removeprefix("file://")
+    archive = args.output.with_name(f"{args.output.name}{'.zip' if source.lower().endswith('.zip') else '.tar.gz'}")
+    unpacking = args.output.with_name(f"{args.output.name}.unpacking")
+    shutil.rmtree(unpacking, ignore_errors=True)
+    fetch(source, archive, sha256=args.sha256)
+    unpack(archive, unpacking)
+    try:
+        found = [path for path in (*unpacking.glob("recordings"), *unpacking.glob("*/recordings")) if path.is_dir()]
+        if len(found) != 1:
+            raise InputError(f"{args.source}: no archive of the dataset; expected one folder recordings in it")
+        speakers = check(found[0])
+        found[0].parent.replace(args.output)
+    finally:
+        shutil.rmtree(unpacking, ignore_errors=True)
+        archive.unlink(missing_ok=True)
+    n_recordings = len(WORDS) * N_TAKES * len(speakers)
+    print(f"{args.output}: {n_recordings} recordings of {', '.join(speakers)}")
+    checksum = "its checksum" if args.sha256 else "not its checksum"
+    print(f"verified: each digit, speaker and take is there once, as WAV of {SAMPLE_RATE} Hz and 1 channel; {checksum}")
+    return 0
+
+
+if __name__ == "__main__":
+    run(main)

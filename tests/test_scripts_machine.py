@@ -1,0 +1,285 @@
+"""Scripts use the machine that they run on: its GPUs, the Python that is named, and commands that work there."""
+
+import io
+import os
+import shlex
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+import soundfile
+from shell import ROOT, n_processes, run_bash
+
+from common.config import TextConfig
+from common.errors import InputError
+from common.extraction import summary
+from common.extraction.summary import options_of
+from scripts.datasets import download_fsdd
+
+
+@pytest.fixture
+def two_gpus(tmp_path: Path) -> dict[str, str]:
+    """Variables of a machine whose nvidia-smi lists two GPUs, none of them hidden."""
+    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\nprintf 'GPU 0: H100 (UUID: GPU-a)\\n  MIG 1g\\nGPU 1: H100\\n'\n")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    return {"PATH": f"{tmp_path}:{os.environ['PATH']}", "CUDA_VISIBLE_DEVICES": "0,1"}
+
+
+def last_command(script: str, *words: str, **variables: str | Path) -> list[str]:
+    result = run_bash(ROOT / script, *words, DRY_RUN="1", PYTHON="py", **variables)
+    assert result.returncode == 0, result.stderr
+    return shlex.split([line for line in result.stdout.splitlines() if line.startswith("py ")][-1])
+
+
+@pytest.mark.parametrize(
+    ("visible", "number"),
+    [(None, 2), ("0,1", 2), ("1", 1), ("1,0", 2), ("7", 0), ("0,7", 1), ("", 0), ("-1", 0), ("GPU-a", 1)],
+)
+def test_training_uses_all_gpus_that_are_not_hidden(two_gpus: dict[str, str], visible: str | None, number: int):
+    hide = "unset CUDA_VISIBLE_DEVICES" if visible is None else f"export CUDA_VISIBLE_DEVICES='{visible}'"
+    result = run_bash("-c", f"{hide}; bash '{ROOT}/scripts/train.sh'", DRY_RUN="1", PYTHON="py", PATH=two_gpus["PATH"])
+    words = shlex.split(result.stdout)
+    assert (n_processes(words), "--cuda" in words) == (max(number, 1), number > 0)
+    assert ("no GPU: training on the CPU" in result.stderr) == (number == 0)
+
+
+def test_without_a_gpu_training_says_what_to_set_where_memory_is_short():
+    def said(**variables: str) -> str:
+        return run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", PYTHON="py", **variables).stderr.splitlines()[0]
+
+    advice = "no GPU: training on the CPU; where memory does not suffice, BS={} GRAD_ACCUMULATION={}"
+    advice += " makes the published batch"
+    for model, batch, accumulation in (
+        ("FastPitch", 8, 32),
+        ("HiFi-GAN", 8, 16),
+        ("WaveGlow", 1, 4),
+        ("Jasper", 8, 64),
+    ):
+        assert said(MODEL=model) == advice.format(batch, accumulation)
+        again = run_bash(
+            ROOT / "scripts/train.sh",
+            DRY_RUN="1",
+            PYTHON="py",
+            MODEL=model,
+            BS=str(batch),
+            GRAD_ACCUMULATION=str(accumulation),
+        )
+        assert again.stderr == "no GPU: training on the CPU\n", "the batch is the published one"
+    assert run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", PYTHON="py", NUM_GPUS="0", BS="256").stderr == ""
+
+
+ONE_PROCESS = {
+    "inference_example.sh": {"FASTPITCH": "v.pt"},
+    "evaluate_voice.sh": {},
+    "evaluation.sh": {"JASPER": "j.pt"},
+    "extract_fine_tune_mels.sh": {"FASTPITCH": "v.pt"},
+    "inference_benchmark.sh": {"FASTPITCH": "v.pt"},
+    "train_digits.sh": {},
+    "benchmark_aligner.sh": {},
+    "benchmark_decoder.sh": {},
+    "train_benchmark_waveglow.sh": {},
+}
+
+
+@pytest.mark.parametrize(("name", "variables"), ONE_PROCESS.items())
+def test_a_command_of_one_process_uses_a_gpu_if_there_is_one(
+    two_gpus: dict[str, str], name: str, variables: dict[str, str]
+):
+    def cuda(**more: str) -> bool:
+        return "--cuda" in last_command(f"scripts/{name}", **(two_gpus | variables | more))
+
+    assert cuda() and not cuda(NUM_GPUS="0") and not cuda(CUDA_VISIBLE_DEVICES="")
+    assert not cuda(CPU="true") and not cuda(CUDA="false"), "older names"
+    assert cuda(CUDA="true", CUDA_VISIBLE_DEVICES="")
+    refused = run_bash(ROOT / "scripts" / name, DRY_RUN="1", PYTHON="py", NUM_GPUS="2", **variables)
+    assert refused.returncode == 2 and "NUM_GPUS=2: expected auto, 0 or 1" in refused.stderr
+
+
+def test_fine_tuning_a_voice_uses_one_gpu_and_the_benchmarks_as_many_as_there_are(two_gpus: dict[str, str]):
+    words = last_command("scripts/finetune_voice.sh", "v.pt", "my_voice", **two_gpus)
+    assert (n_processes(words), "--cuda" in words) == (1, True)
+    assert n_processes(last_command("scripts/finetune_voice.sh", "v.pt", "my_voice", NUM_GPUS="2", **two_gpus)) == 2
+    words = last_command("scripts/benchmark_train.sh", **two_gpus)
+    assert (n_processes(words), "--cuda" in words) == (2, True)
+    table = last_command("scripts/train_benchmark.sh", AMP="false", **two_gpus)
+    assert table[-1].startswith("2=output/train_benchmark/gpus2")
+    table = last_command("scripts/train_benchmark_jasper.sh", AMP="false", **two_gpus)
+    assert [word.partition("=")[0] for word in table[4:]] == ["1"], "of 1, 4 and 8"
+    assert "gpus0" in last_command("scripts/train_benchmark_jasper.sh", AMP="false")[-1]
+
+
+@pytest.mark.parametrize("number", ["some", "-1", "1 2"])
+def test_a_number_of_gpus_that_is_none_is_refused(number: str):
+    result = run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", PYTHON="py", NUM_GPUS=number)
+    assert (result.returncode, result.stderr) == (2, f"error: NUM_GPUS={number}: expected auto or a whole number\n")
+
+
+@pytest.fixture
+def toolkit(tmp_path: Path) -> Path:
+    """A copy of the scripts in a folder with spaces, without .venv, beside a Python that notes how it was called."""
+    folder = tmp_path / "the toolkit"
+    folder.mkdir()
+    for name in ("scripts", "filelists", "requirements.txt"):
+        (folder / name).symlink_to(ROOT / name)
+    # It makes the lists of extract_mels.py, whose text is in IPA, and says what a Tacotron 2's durations are of.
+    said = f"  durations are of the symbols of {options_of(TextConfig())}; train with these options"
+    (tmp_path / "py").write_text(
+        f"""#!/usr/bin/env bash
+echo "$*" >>'{tmp_path}/calls'
+[ "$1" = extract_mels.py ] || exit 0
+[[ "$*" != *--tacotron2-checkpoint* ]] || echo '{said}'
+while [ "$1" != --output-meta-file ]; do shift; done
+shift
+while [[ "$1" != --* ]]; do echo 'mels/a.pt|durations/a.pt|pitch_char/a.pt|h ə l oʊ' >"$1"; shift; done
+"""
+    )
+    (tmp_path / "py").chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("script", "called"), [("test.sh", "-m ruff"), ("quickstart.sh", "-m scripts.demos.quickstart")]
+)
+def test_the_python_that_is_named_runs_the_scripts_and_no_environment_is_made(toolkit: Path, script: str, called: str):
+    python = toolkit.parent / "py"
+    result = run_bash(toolkit / "scripts" / script, PYTHON=python)
+    assert result.returncode == 0, result.stderr
+    assert (toolkit.parent / "calls").read_text().startswith(called)
+    assert not (toolkit / ".venv").exists()
+    absent = run_bash(toolkit / "scripts" / script, PYTHON="/absent/python")
+    assert (absent.returncode, len(absent.stderr.splitlines())) == (2, 1)
+    assert absent.stderr.startswith("error: PYTHON=/absent/python: no such program")
+
+
+def test_the_summary_of_extraction_says_the_options_in_the_words_that_the_script_looks_for():
+    source = Path(summary.__file__).read_text()
+    assert "durations are of the symbols of {options_of(plan.teacher.text)}; train with these options" in source
+
+
+def next_commands(output: str) -> list[str]:
+    return [line.partition(": ")[2] for line in output.splitlines() if line.startswith("next")]
+
+
+def dry_run_next(command: str) -> list[str]:
+    """The words of the command that a command printed as the next one would run."""
+    result = run_bash("-c", f"cd '{ROOT}' && {command}", DRY_RUN="1", PYTHON="py")
+    assert result.returncode == 0, f"{command}: {result.stderr}"
+    return shlex.split(result.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize(
+    ("durations", "variables", "options"),
+    [
+        ("TextGrid/a.TextGrid", {}, ["--input-type", "phone", "--symbol-set", "ipa"]),
+        (None, {"TACOTRON2_CHECKPOINT": "t.pt"}, options_of(TextConfig()).split()),
+        ("durations/a.pt", {}, []),
+        (None, {"FEATURES": "mels"}, []),
+        (None, {"FEATURES": "false"}, ["--learned-alignment"]),
+        (None, {}, ["--learned-alignment"]),
+    ],
+)
+def test_what_preparing_a_corpus_names_next_runs_with_its_lists(
+    toolkit: Path, durations: str | None, variables: dict[str, str], options: list[str]
+):
+    corpus, lists = toolkit.parent / "my $corpus's", toolkit.parent / "my lists"
+    (corpus / "wavs").mkdir(parents=True)
+    lists.mkdir()
+    for split in ("train", "val", "test"):
+        (lists / f"my_audio_text_{split}_filelist.txt").write_text("wavs/a.wav|Hello.\n")
+    if durations:
+        (corpus / durations).parent.mkdir()
+        (corpus / durations).touch()
+    named = {"DATASET_PATH": corpus, "FILELISTS": lists, "NAME": "my", "PYTHON": toolkit.parent / "py"}
+    result = run_bash(toolkit / "scripts/prepare_dataset.sh", **named, **variables)
+    assert result.returncode == 0, result.stderr
+    voice, vocoder = map(dry_run_next, next_commands(result.stdout))
+    for words, model in (
+        (voice, "Tacotron2" if variables == {"FEATURES": "mels"} else "FastPitch"),
+        (vocoder, "HiFi-GAN"),
+    ):
+        assert words[words.index("--model") + 1] == model
+        assert words[words.index("--dataset-path") + 1] == str(corpus)
+        for option in ("--training-files", "--validation-files"):
+            assert Path(words[words.index(option) + 1]).is_file(), "the lists are there"
+        assert words[words.index("--batch-size") + 1] == "1", "a list of one clip"
+        assert "--cuda" not in words and "torch.distributed.run" not in words, "there is no GPU"
+    for word in options:
+        assert word in voice
+
+
+def write_archive(path: Path, files: dict[str, bytes]) -> Path:
+    with tarfile.open(path, "w") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+def test_what_downloading_a_corpus_names_next_prepares_that_corpus(tmp_path: Path):
+    archive = write_archive(tmp_path / "c.tar", {"Speech/metadata.csv": b"a|Hello.\n", "Speech/wavs/a.wav": b""})
+    settings = {"DATASET_ARCHIVE": archive, "DATASET_SHA256": "", "DATASET_PATH": tmp_path / "my corpus"}
+    for _ in range(2):  # it exists already, the second time
+        result = run_bash(ROOT / "scripts/download_dataset.sh", PYTHON=sys.executable, **settings)
+        assert result.returncode == 0, result.stderr
+        (command,) = next_commands(result.stdout)
+        words = shlex.split(
+            run_bash("-c", f"cd '{ROOT}' && {command}", DRY_RUN="1", PYTHON="py").stdout.splitlines()[0]
+        )
+        assert words[words.index("--dataset-path") + 1] == str(tmp_path / "my corpus")
+
+
+# Digits
+
+
+def digits(rate: int = 8000, n_speakers: int = 6, n_takes: int = 50) -> dict[str, bytes]:
+    """The files of an archive as GitHub makes it: all digits, speakers and takes, in recordings of one sample."""
+    buffer = io.BytesIO()
+    soundfile.write(buffer, [0.0], rate, format="WAV", subtype="PCM_16")
+    speakers = ("george", "jackson", "lucas", "nicolas", "theo", "yweweler")[:n_speakers]
+    names = [f"{digit}_{speaker}_{take}.wav" for digit in range(10) for speaker in speakers for take in range(n_takes)]
+    top = "free-spoken-digit-dataset-1.0.10"
+    return {f"{top}/README.md": b"digits"} | {f"{top}/recordings/{name}": buffer.getvalue() for name in names}
+
+
+def test_the_digits_are_unpacked_checked_and_trained_on_next(tmp_path: Path):
+    archive = write_archive(tmp_path / "d.tar", digits())
+    settings = {"DATASET_ARCHIVE": f"file://{archive}", "DATASET": tmp_path / "my digits"}
+    result = run_bash(ROOT / "scripts/download_fsdd.sh", PYTHON=sys.executable, **settings)
+    assert (result.returncode, len(list((tmp_path / "my digits/recordings").glob("*.wav")))) == (0, 3000), result.stderr
+    assert "3000 recordings of george, jackson, lucas, nicolas, theo, yweweler" in result.stdout
+    assert "8000 Hz and 1 channel; not its checksum" in result.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d.tar", "my digits"]
+    (command,) = next_commands(result.stdout)
+    assert f"{tmp_path}/my digits/recordings" in dry_run_next(command)
+    again = run_bash(ROOT / "scripts/download_fsdd.sh", PYTHON="/absent", **settings)
+    assert "exists already" in again.stdout and next_commands(again.stdout) == [command]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("missing", r"recordings/3_lucas_1\.wav is missing; expected takes 0 to 1"),
+        ("one more", r"recordings/3_lucas_2\.wav is not of the dataset"),
+        ("rate", r"_0\.wav: 16000 Hz, 1 channels, 1 samples; expected 8000 Hz, 1 channel"),
+        ("name", r"recordings/three\.wav: expected a name like"),
+        ("speakers", r"5 speakers \(george, jackson, lucas, nicolas, theo\), expected 6"),
+        ("other", r"no archive of the dataset; expected one folder recordings in it"),
+    ],
+)
+def test_digits_that_are_not_as_published_are_refused_and_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, message: str
+):
+    monkeypatch.setattr(download_fsdd, "N_TAKES", 2)
+    files = digits(rate=16000 if change == "rate" else 8000, n_speakers=5 if change == "speakers" else 6, n_takes=2)
+    top = "free-spoken-digit-dataset-1.0.10/recordings"
+    if change == "missing":
+        del files[f"{top}/3_lucas_1.wav"]
+    if change in ("one more", "name"):
+        files[f"{top}/{'3_lucas_2' if change == 'one more' else 'three'}.wav"] = files[f"{top}/3_lucas_1.wav"]
+    if change == "other":
+        files = {"README.md": b"digits"}
+    with pytest.raises(InputError, match=message):
+        download_fsdd.main([str(write_archive(tmp_path / "d.tar", files)), "-o", str(tmp_path / "fsdd")])
+    assert [path.name for path in tmp_path.iterdir()] == ["d.tar"]
