@@ -14,8 +14,9 @@ from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OptionError
 from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput
+from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.model import FastPitch, FastPitchBatch, ModelConfig, build_networks, to_torchscript
-from fastpitch.prosody_transforms import PitchTransform, pitch_transform_custom
+from fastpitch.prosody_transforms import PitchTransform
 
 MODELS = ("single", "multi_speaker", "heads2_batch1", "pf")
 LJSPEECH = (218.14, 67.24)  # Hz; what the original takes for a model without statistics
@@ -247,7 +248,9 @@ CONTROLS = {
     "slow": Controls(pace=0.4, max_duration=5),
     "shift": Controls(pitch_transform=PitchTransform(shift=60.0)),
     "all transforms": Controls(pitch_transform=PitchTransform(invert=True, amplify=2.0, shift=-40.0), pace=0.8),
-    "custom": Controls(pitch_transform=PitchTransform(custom=True), speaker=torch.tensor([2, 0, 1, 2])),
+    "custom": Controls(
+        pitch_transform=PitchTransform(custom=pitch_transform_custom), speaker=torch.tensor([2, 0, 1, 2])
+    ),
 }
 
 

@@ -18,8 +18,8 @@ from common.files import read_json, save_tensor, write_json
 from common.logger import read_log
 from common.synthesis import Controls, MelOutput
 from common.text import TextFrontEnd
+from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.model import FastPitch, ModelConfig, build_networks
-from fastpitch.prosody_transforms import pitch_transform_custom
 
 AUDIO = AudioConfig(hop_length=200, n_mels=40)
 TEXT = TextConfig(speakers=("ann", "bob", "cy"))
