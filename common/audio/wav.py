@@ -139,7 +139,7 @@ def check_sound_format(path: PurePath, *, sampling_rate: int, where: str = "") -
     form = SOUND_FORMATS.get(path.suffix.lower())
     if form is None:
         raise AudioError(f"{path}: expected a name that ends in {SOUND_SUFFIXES}{at(where)}")
-    if form.container not in soundfile.available_formats():
+    if form.container != "WAV" and form.container not in soundfile.available_formats():
         version = soundfile.__libsndfile_version__
         raise AudioError(
             f"{path}: libsndfile {version} of this machine does not write {form.container}{at(where)}; choose .wav, or "
