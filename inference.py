@@ -19,6 +19,7 @@ from common.precision import Precision
 from common.progress import print_line
 from common.recognition.arguments import chosen_recognizer, recognize
 from common.synthesis import (
+    MANY_BATCHES,
     AudioContract,
     BatchTimes,
     Controls,
@@ -42,7 +43,6 @@ from common.synthesis import (
     speak_all,
 )
 from common.synthesis.arguments import (
-    MANY_BATCHES,
     add_inference_arguments,
     check_options,
     check_roles,

@@ -20,12 +20,12 @@ from common.cli import (
 from common.config import TextConfig
 from common.errors import OptionError
 from common.registry import GeneratorSpec, ModelSpec, available_models, get_model
+from common.synthesis.measurements import MANY_BATCHES
 from common.synthesis.vocoder import ACCEPTABLE_DIFFERENCES
 from common.text import CHARACTER_SETS, CLEANERS, PHONE_SETS, UNKNOWN_SYMBOLS
 from common.text.arguments import add_phoneme_overrides, override_phonemes
 
 WARMUP_STEPS = 3  # batches of --include-warmup
-MANY_BATCHES = 10  # whose latencies are printed, though --benchmark is not given
 _GENERATOR_OPTIONS = (
     *("input_type", "symbol_set", "text_cleaners", "unknown_symbols", "speaker"),
     *("p_arpabet", "cmudict_path", "heteronyms_path", "g2p", "g2p_language"),
