@@ -1,18 +1,25 @@
 """Speaks a list of phrases, text to mel-spectrograms to sound; or, given a recognizer, transcribes recordings."""
 
 import argparse
+import os
+import sys
 from collections.abc import Sequence
+from contextlib import ExitStack, redirect_stdout
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
+from common.audio import check_sound_format
 from common.checkpoints import LoadedCheckpoint, open_checkpoint
 from common.cli import ArgumentParser, precision_from_args, run
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.logger import Logger
 from common.precision import Precision
+from common.progress import print_line
 from common.recognition.arguments import chosen_recognizer, recognize
 from common.synthesis import (
+    MANY_BATCHES,
     AudioContract,
     BatchTimes,
     Controls,
@@ -21,6 +28,7 @@ from common.synthesis import (
     Measurements,
     OutputFolder,
     SynthesisInput,
+    SynthesisResult,
     Synthesizer,
     Vocoder,
     Voice,
@@ -51,8 +59,8 @@ def build_parser() -> ArgumentParser:
     parser = ArgumentParser(
         description="Speak a list of phrases",
         prog="inference.py",
-        epilog="Exit status: 0 spoken, also where single phrases were cut that the voice did not end; 1 bad input, or "
-        "every phrase was cut; 2 wrong options; 128 + a signal's number if one stopped the run. "
+        epilog="Exit status: 0 spoken, also where single phrases were cut that the voice did not end, or not spoken; 1 "
+        "bad input, or that happened to every phrase; 2 wrong options; 128 + a signal's number if one stopped the run. "
         f"Speech to text has options of its own: {recognizers} CHECKPOINT --help.",
     )
     add_inference_arguments(parser)
@@ -128,34 +136,45 @@ def prepare(
 
 
 def speak(args: argparse.Namespace, items: list[SynthesisInput], synthesizer: Synthesizer, audio: AudioConfig) -> None:
-    """Speak everything into the output folder, with a log of the figures."""
+    """Speak everything into the output folder, with a line for each file, a summary, and a log of the figures."""
     measurements = Measurements(audio.sampling_rate, args.batch_size, synthesizer.vocoder_name)
     folder = None
     if args.output is not None:
         folder = OutputFolder(args.output, audio=audio, fade_out_frames=args.fade_out, save_mels=args.save_mels)
-    logger = Logger(args.log_file or (args.output and args.output / "nvlog_infer.json"))
+    logger = Logger(args.log_file or (args.output and args.output / "nvlog_infer.json"), stdout=False)
     parameters = {name: value for name, value in vars(args).items() if not isinstance(value, dict)}
     logger.parameter(**parameters, precision=precision_from_args(args).name)
+
+    def on_result(result: SynthesisResult) -> None:
+        if folder is not None:
+            print_line(folder.write(result))
 
     def on_batch(times: BatchTimes) -> None:
         measurements.add(times)
         if args.repeats == 1:
             measurements.log_batch(times, logger)
 
+    # In a log file the lines of the files show the progress.
+    is_shown = folder is None or args.repeats > 1 or sys.stderr.isatty()
     try:
         speak_all(
             plan_batches(items, args.batch_size),
             synthesizer,
             warmup_steps=args.warmup_steps,
             repeats=args.repeats,
-            on_result=None if folder is None else folder.write,
+            show_progress=is_shown and not args.quiet,
+            on_result=on_result,
             on_batch=on_batch,
         )
+        logger.stdout = args.benchmark or len(measurements.batches) > MANY_BATCHES
         measurements.log_summary(logger)
     finally:
         logger.close()
-        if folder is not None:
-            print(f"{folder.n_written} of {len(items)} phrases are in {args.output}")
+        written = "" if folder is None else f"{folder.n_written} of {len(items)} phrases are in {args.output}"
+        if figures := list(filter(None, [written, measurements.total()])):
+            print("; ".join(figures))
+        for problem in synthesizer.problems(len(items)):
+            print(problem)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -165,10 +184,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = build_parser()
     args = parser.parse_args(argv)
     check_options(args)
+    with ExitStack() as stack:
+        if args.quiet:
+            stack.enter_context(redirect_stdout(stack.enter_context(Path(os.devnull).open("w"))))
+        return speak_list(args, parser)
+
+
+def speak_list(args: argparse.Namespace, parser: ArgumentParser) -> int:
+    """Load the models, check the list and speak it; returns the exit status."""
     precision = precision_from_args(args)
     precision.prepare_process()
     voice, vocoder, contract = load(args, parser, precision)
     items, audio = prepare(args, voice=voice, contract=contract)
+    if args.output is not None and not args.no_audio:
+        for item in items:
+            check_sound_format(item.phrase.output, sampling_rate=audio.sampling_rate, where=item.phrase.where)
     if vocoder is None and not args.no_audio:
         print("no vocoder checkpoint is given: the sound is made by Griffin-Lim, clear but rough")
         vocoder = GriffinLimVocoder(audio, seed=args.seed, n_iter=args.griffin_lim_iters)
@@ -181,11 +211,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         autocast=precision.autocast,
     )
     speak(args, items, synthesizer, audio)
-    n_cut = len(synthesizer.unfinished)
-    if n_cut == 0:
-        return 0
-    print(f"{n_cut} of {len(items)} phrases were cut, as the voice did not end them")
-    return 1 if n_cut == len(items) else 0
+    return 1 if len(synthesizer.unfinished | synthesizer.silent) == len(items) else 0
 
 
 if __name__ == "__main__":

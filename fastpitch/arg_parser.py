@@ -30,7 +30,7 @@ from fastpitch.data_function import PITCH_CACHE
 from fastpitch.fine_tuning import check_audio, read_voice
 from fastpitch.model import FastPitch, ModelConfig
 from fastpitch.options import InitialVoice, LossScales, TrainingOptions
-from fastpitch.prosody_transforms import EnergyTransform, PitchTransform
+from fastpitch.prosody_transforms import EXAMPLES, EnergyTransform, PitchTransform, load_custom_transform
 from fastpitch.training_list import read_list, speaker_names
 
 RECIPE = Recipe(
@@ -234,8 +234,10 @@ def add_inference_arguments(parser: argparse.ArgumentParser) -> None:
         amplify = f"scale the {name}'s distance from {mean}"
         group.add_argument(f"{option}-amplify", type=float, metavar="FACTOR", help=amplify)
         group.add_argument(f"{option}-shift", type=float, metavar=unit, help=shift)
-        custom = f"apply {name}_transform_custom of fastpitch/prosody_transforms.py alone"
-        group.add_argument(f"{option}-custom", action="store_true", help=custom)
+        custom = (
+            f"apply {name}_transform_custom of your Python FILE, which is run; without FILE that of {EXAMPLES.name}"
+        )
+        group.add_argument(f"{option}-custom", nargs="?", type=Path, const=EXAMPLES, metavar="FILE", help=custom)
 
 
 @dataclass(frozen=True)
@@ -251,7 +253,7 @@ def parse_inference(args: argparse.Namespace) -> InferenceOptions:
 
     Raises:
         OptionError: a transform that is not finite, or a custom one with another.
-        InputError: the file of pitch statistics cannot be read.
+        InputError: the file of pitch statistics, or that of a custom transform, cannot be read.
     """
     pitch, energy = _transform(args, PitchTransform), _transform(args, EnergyTransform)
     return InferenceOptions(
@@ -264,10 +266,14 @@ def _transform(args: argparse.Namespace, kind: type[Transform]) -> Transform | N
     """The transform of the ``--pitch-transform-*`` or ``--energy-transform-*`` options; None where none is given."""
     option = f"--{kind.quantity}-transform"
     values = {field.name: getattr(args, f"{kind.quantity}_transform_{field.name}") for field in fields(kind)}
-    others = [name for name, value in values.items() if name != "custom" and value is not None and value is not False]
-    if values["custom"] and others:
-        raise OptionError(f"{option}-custom is applied alone; leave out {option}-{others[0]}, or do it in there")
-    return kind(**values) if others or values["custom"] else None
+    given = [name for name, value in values.items() if value is not None and value is not False]
+    if not given:
+        return None
+    if values["custom"] is not None:
+        if given != ["custom"]:
+            raise OptionError(f"{option}-custom is applied alone; leave out {option}-{given[0]}, or do it in there")
+        values["custom"] = load_custom_transform(values["custom"], kind.quantity)
+    return kind(**values)
 
 
 def controls(options: InferenceOptions, network: FastPitch, config: ModelConfig, *, where: Path) -> Controls:

@@ -1,7 +1,11 @@
 """Changes of the predicted pitch and energy: flatten, invert, amplify, shift, or a function of your own."""
 
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import ClassVar
 
 import torch
@@ -9,27 +13,70 @@ from torch import Tensor
 
 from common.errors import InputError, OptionError
 from common.nn import mask_from_lengths
+from fastpitch import custom_transforms
+
+EXAMPLES = Path(custom_transforms.__file__)  # what a custom transform is without a file of its own
 
 
-def pitch_transform_custom(pitch: Tensor, pitch_lens: Tensor) -> Tensor:
-    """The transform of ``--pitch-transform-custom``; edit it freely.
+@dataclass(frozen=True)
+class CustomTransform:
+    """A function that someone else wrote, whose result is checked."""
 
-    pitch (B, L) in Hz, one value a token, of which those after an utterance's end are ignored; pitch_lens (B,) tokens
-    -> pitch (B, L) in Hz. This example rises from half the pitch to one and a half times the pitch in each utterance.
+    function: Callable[[Tensor, Tensor], Tensor]
+    name: str  # pitch_transform_custom
+    path: Path  # of its file
+
+    def __call__(self, values: Tensor, lengths: Tensor) -> Tensor:
+        """values (B, L), lengths (B,) -> values (B, L) of the same kind.
+
+        Raises:
+            InputError: the function raises, or returns something else than finite values in that shape.
+        """
+        try:
+            changed = self.function(values.clone(), lengths.clone())
+        except Exception as error:  # it may raise anything
+            raise InputError(_failure(error, self.path, self.name)) from error
+        if not isinstance(changed, Tensor) or changed.shape != values.shape:
+            got = f"shape {tuple(changed.shape)}" if isinstance(changed, Tensor) else f"a {type(changed).__name__}"
+            raise InputError(
+                f"{self.path}: {self.name} returned {got}, expected a tensor of shape {tuple(values.shape)}"
+            )
+        if not torch.isfinite(changed[mask_from_lengths(lengths, values.size(1))]).all():
+            raise InputError(f"{self.path}: {self.name} returned values that are not finite")
+        return changed.to(values)
+
+
+def load_custom_transform(path: Path, quantity: str) -> CustomTransform:
+    """The function ``pitch_transform_custom`` or ``energy_transform_custom`` of a Python file, which is run.
+
+    Raises:
+        InputError: the file cannot be read or run, or has no such function.
     """
-    position = torch.arange(pitch.size(1), device=pitch.device) / pitch_lens.unsqueeze(1)
-    return pitch * (0.5 + position)
+    name = f"{quantity}_transform_custom"
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; --{quantity}-transform-custom takes a Python file with {name}")
+    loader = SourceFileLoader(path.stem, str(path))
+    spec = spec_from_file_location(path.stem, path, loader=loader)
+    assert spec is not None, "a loader is given"
+    module = module_from_spec(spec)
+    try:
+        loader.exec_module(module)
+    except Exception as error:  # it may raise anything
+        raise InputError(_failure(error, path, "it")) from error
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise InputError(f"{path}: no function {name}; an example is in fastpitch/{EXAMPLES.name}")
+    return CustomTransform(function, name, path)
 
 
-def energy_transform_custom(energy: Tensor, energy_lens: Tensor) -> Tensor:
-    """The transform of ``--energy-transform-custom``; edit it freely.
-
-    energy (B, L), log(1 + norm) of each token, of which those after an utterance's end are ignored; energy_lens (B,)
-    tokens -> energy (B, L). This example adds up to a tenth from the first to the last token of each utterance, which
-    fades it: softer frames of a log-mel-spectrogram have larger norms.
-    """
-    position = torch.arange(energy.size(1), device=energy.device) / energy_lens.unsqueeze(1)
-    return energy + 0.1 * position
+def _failure(error: Exception, path: Path, what: str) -> str:
+    """In one line, with the last line of the file that was being run."""
+    if isinstance(error, SyntaxError):
+        return f"{path}:{error.lineno}: not valid Python: {error.msg}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    where = f"{path}:{lines[-1]}" if lines else str(path)
+    reason = " ".join(str(error).split())
+    return f"{where}: {what} raised {type(error).__name__}: {reason}"
 
 
 @dataclass(frozen=True)
@@ -40,7 +87,7 @@ class _Transform:
     invert: bool = False  # around the mean
     amplify: float | None = None  # times this, around the mean
     shift: float | None = None  # added; pitch: Hz
-    custom: bool = False  # the function above, instead of all the others
+    custom: Callable[[Tensor, Tensor], Tensor] | None = None  # instead of all the others
 
     quantity: ClassVar[str]  # in the options' names
 
@@ -49,10 +96,10 @@ class _Transform:
             if value is not None and not abs(value) < float("inf"):
                 raise OptionError(f"--{self.quantity}-transform-{name} {value}: expected a finite number")
 
-    def _apply(self, values: Tensor, lengths: Tensor, mean: Tensor, *, custom: Callable[..., Tensor]) -> Tensor:
+    def _apply(self, values: Tensor, lengths: Tensor, mean: Tensor) -> Tensor:
         """values (B, L) around ``mean``, lengths (B,) -> values (B, L)."""
-        if self.custom:
-            return custom(values, lengths)
+        if self.custom is not None:
+            return self.custom(values, lengths)
         factor = (0.0 if self.flatten else 1.0) * (-1.0 if self.invert else 1.0)
         factor *= 1.0 if self.amplify is None else self.amplify
         return mean + (values - mean) * factor + (self.shift or 0.0)
@@ -66,7 +113,7 @@ class PitchTransform(_Transform):
     @property
     def needs_statistics(self) -> bool:
         """Whether it computes in Hz."""
-        return self.shift is not None or self.custom
+        return self.shift is not None or self.custom is not None
 
     def __call__(self, pitch: Tensor, lengths: Tensor, mean: Tensor, std: Tensor) -> Tensor:
         """pitch (B, L) normalized, lengths (B,), mean and std in Hz, scalars or of each utterance's speaker (B, 1) ->
@@ -79,7 +126,7 @@ class PitchTransform(_Transform):
                 "this checkpoint holds no pitch statistics, so its pitch has no scale in Hz; train with "
                 "--pitch-mean-std-file, or leave out --pitch-transform-shift and --pitch-transform-custom"
             )
-        pitch = (self._apply(pitch * std + mean, lengths, mean, custom=pitch_transform_custom) - mean) / std
+        pitch = (self._apply(pitch * std + mean, lengths, mean) - mean) / std
         return torch.where(mask_from_lengths(lengths, pitch.size(1)), pitch, 0.0)
 
 
@@ -95,4 +142,4 @@ class EnergyTransform(_Transform):
         """energy (B, L), lengths (B,) -> energy (B, L), zero at padding."""
         mask = mask_from_lengths(lengths, energy.size(1))
         mean = (energy * mask).sum(1, keepdim=True) / lengths.unsqueeze(1)
-        return torch.where(mask, self._apply(energy, lengths, mean, custom=energy_transform_custom), 0.0)
+        return torch.where(mask, self._apply(energy, lengths, mean), 0.0)

@@ -9,7 +9,7 @@ import pytest
 import soundfile
 import torch
 
-from common.audio import check_wav, load_wav, save_wav
+from common.audio import check_sound_format, check_wav, load_wav, save_wav
 from common.errors import AudioError
 
 RATE = 22050
@@ -168,6 +168,40 @@ def test_a_loud_wave_clips_and_never_wraps(tmp_path: Path):
     save_wav(tmp_path / "a.wav", torch.tensor([-7.0, -1.0, 0.0, 1.0, 1.00001, 7.0]), sampling_rate=RATE)
     integers, _ = soundfile.read(tmp_path / "a.wav", dtype="int16")
     assert integers.tolist() == [-32768, -32768, 0, 32767, 32767, 32767]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "tolerance"),
+    [
+        ("a.WAV", ("WAV", "PCM_16"), 1e-4),
+        ("a.flac", ("FLAC", "PCM_16"), 1e-4),
+        ("a.ogg", ("OGG", "VORBIS"), 0.03),
+        ("a.mp3", ("MP3", "MPEG_LAYER_III"), 0.03),
+    ],
+)
+def test_the_suffix_decides_how_sound_is_written(tmp_path: Path, name: str, kind: tuple[str, str], tolerance: float):
+    wave = 0.5 * torch.sin(torch.arange(70000) / 10)
+    save_wav(tmp_path / name, wave, sampling_rate=22050)
+    info = soundfile.info(tmp_path / name)
+    assert (info.format, info.subtype, info.samplerate, info.channels) == (*kind, 22050, 1)
+    again, _ = soundfile.read(tmp_path / name, dtype="float32")
+    assert len(again) == len(wave) and (torch.from_numpy(again) - wave).abs().max() < tolerance
+    save_wav(tmp_path / name, wave[:1], sampling_rate=22050)  # as short as can be
+    assert soundfile.info(tmp_path / name).format == kind[0]
+
+
+def test_a_format_that_cannot_hold_the_sound_is_refused_before_there_is_any(monkeypatch: pytest.MonkeyPatch):
+    for name, rate, message in (
+        ("a.mp3", 96000, "a.mp3: MP3 does not hold sound of 96000 Hz (list:3); choose .wav or .flac"),
+        ("a.ogg", 250000, "a.ogg: OGG does not hold sound of 250000 Hz (list:3); choose .wav or .flac"),
+        ("a.m4a", 22050, "a.m4a: expected a name that ends in .wav, .flac, .ogg or .mp3 (list:3)"),
+    ):
+        with pytest.raises(AudioError) as caught:
+            check_sound_format(Path(name), sampling_rate=rate, where="list:3")
+        assert str(caught.value) == message
+    monkeypatch.setattr(soundfile, "available_formats", lambda: {"WAV": "", "FLAC": ""})
+    with pytest.raises(AudioError, match=r"a\.mp3: libsndfile .* of this machine does not write MP3 \(list:3\)"):
+        check_sound_format(Path("a.mp3"), sampling_rate=22050, where="list:3")
 
 
 def test_a_wave_that_cannot_be_saved_is_refused(tmp_path: Path):

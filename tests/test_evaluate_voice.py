@@ -204,7 +204,7 @@ def test_a_tacotron_2_speaks_through_a_waveglow_and_what_was_cut_is_said(evaluat
 def test_a_voice_against_its_own_sound_is_at_no_distance(evaluate, tmp_path, option):
     assert evaluate() == 0
     (tmp_path / "out" / "synthesised").rename(tmp_path / "own")
-    assert evaluate(option, tmp_path / "own", lines=("a.wav|Go on.", "sub/c.wav|Hm?", "new.wav|Well.")) == 0
+    assert evaluate(option, tmp_path / "own", lines=("a.mp3|Go on.", "sub/c.wav|Hm?", "new.wav|Well.")) == 0
     first, second, new = results(tmp_path)["utterances"]
     for one in (first, second):
         assert one["mcd_db"] == 0 and one["voicing_error"] == 0 and one["f0_rmse_cents"] in (0, None)

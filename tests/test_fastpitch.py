@@ -14,8 +14,9 @@ from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OptionError
 from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput
+from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.model import FastPitch, FastPitchBatch, ModelConfig, build_networks, to_torchscript
-from fastpitch.prosody_transforms import PitchTransform, pitch_transform_custom
+from fastpitch.prosody_transforms import PitchTransform
 
 MODELS = ("single", "multi_speaker", "heads2_batch1", "pf")
 LJSPEECH = (218.14, 67.24)  # Hz; what the original takes for a model without statistics
@@ -125,6 +126,13 @@ def test_what_flows_between_the_modules_is_as_published(folder: Path, name: str)
         assert_close(seen[key], expected[f"mid.{key}"])
 
 
+def pitch_transform_of(case: dict) -> PitchTransform | None:
+    """A golden's transform, in which a custom one is the example's."""
+    given = case["pitch_transform"]
+    custom = pitch_transform_custom if given and given.get("custom") else None
+    return None if given is None else PitchTransform(**{**given, "custom": custom})
+
+
 def _shifts_padding_too(transform: PitchTransform) -> Callable[..., Tensor]:
     """The transform as the original applies it: to every position of the batch."""
 
@@ -144,7 +152,7 @@ def test_inference_gives_the_published_numbers_with_every_control(folder: Path, 
     for case in [case for case in cases if case["kind"] == "infer"]:
         expected = load_file(folder / case["file"])
         given = load_file(folder / case["inputs_file"])
-        transform = None if case["pitch_transform"] is None else PitchTransform(**case["pitch_transform"])
+        transform = pitch_transform_of(case)
         mean, std = LJSPEECH if case["override_buffers"] else statistics
         network.pitch_mean.fill_(float(mean))
         network.pitch_std.fill_(float(std))
@@ -168,7 +176,7 @@ def test_a_single_utterance_is_as_published_with_masked_convolutions_too(folder:
     for case in [case for case in alone if not case["override_buffers"]]:
         expected = load_file(folder / case["file"])
         given = load_file(folder / case["inputs_file"])
-        transform = None if case["pitch_transform"] is None else PitchTransform(**case["pitch_transform"])
+        transform = pitch_transform_of(case)
         durations, pitch = expected.get("in.dur_tgt"), expected.get("in.pitch_tgt")
         controls = Controls(**case["kwargs"], pitch_transform=transform, durations=durations, pitch=pitch)
         out = network.infer(given["in.text"], given["in.text_lens"], controls)
@@ -247,7 +255,9 @@ CONTROLS = {
     "slow": Controls(pace=0.4, max_duration=5),
     "shift": Controls(pitch_transform=PitchTransform(shift=60.0)),
     "all transforms": Controls(pitch_transform=PitchTransform(invert=True, amplify=2.0, shift=-40.0), pace=0.8),
-    "custom": Controls(pitch_transform=PitchTransform(custom=True), speaker=torch.tensor([2, 0, 1, 2])),
+    "custom": Controls(
+        pitch_transform=PitchTransform(custom=pitch_transform_custom), speaker=torch.tensor([2, 0, 1, 2])
+    ),
 }
 
 

@@ -14,6 +14,7 @@ from common.errors import InputError
 from common.nn import mask_from_lengths
 from common.synthesis import Controls
 from fastpitch.aligner import binarization_sum, forward_sum_losses, padded_priors
+from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput, ModelConfig, to_torchscript
 from fastpitch.prosody_transforms import PitchTransform
 
@@ -188,7 +189,9 @@ CONTROLS = {
     "plain": Controls(),
     "pace": Controls(pace=1.6, speaker=2),
     "shift": Controls(pitch_transform=PitchTransform(shift=60.0)),
-    "custom pitch": Controls(pitch_transform=PitchTransform(custom=True), speaker=torch.tensor([2, 0, 1, 2])),
+    "custom pitch": Controls(
+        pitch_transform=PitchTransform(custom=pitch_transform_custom), speaker=torch.tensor([2, 0, 1, 2])
+    ),
     "energy": Controls(energy_transform=raise_by_a_tenth),
 }
 

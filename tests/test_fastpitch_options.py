@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from common.audio import PitchStatistics
 from common.checkpoints import Checkpoint, load_networks
 from common.cli import ArgumentParser
 from common.config import AudioConfig, TextConfig, to_plain
@@ -17,6 +18,7 @@ from common.registry import available_models, get_model
 from common.synthesis import Controls
 from common.training.arguments import build_training_parser
 from fastpitch.arg_parser import add_inference_arguments, controls, parse_inference, parse_training
+from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.fine_tuning import set_up_networks
 from fastpitch.loss_function import build_objective
 from fastpitch.model import FastPitch, ModelConfig
@@ -134,14 +136,14 @@ def transformed(transform: PitchTransform, *, std: torch.Tensor = STD) -> list[f
         (PitchTransform(flatten=True, shift=-50.0), [-1.0, -1.0, -1.0, -1.0]),
         (PitchTransform(invert=True, amplify=2.0, shift=25.0), [-1.5, 1.5, 0.5, -3.5]),
         # in Hz 250, 175, 200 rise from half to 1.17 times, and 300 alone is halved
-        (PitchTransform(custom=True, invert=True), [-1.5, -1.0833334, 0.6666667, -1.0]),
+        (PitchTransform(custom=pitch_transform_custom, invert=True), [-1.5, -1.0833334, 0.6666667, -1.0]),
     ],
 )
 def test_pitch_transforms_apply_in_order_to_valid_tokens(transform: PitchTransform, expected: list[float]):
     assert transformed(transform) == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize("transform", [PitchTransform(shift=10.0), PitchTransform(custom=True)])
+@pytest.mark.parametrize("transform", [PitchTransform(shift=10.0), PitchTransform(custom=pitch_transform_custom)])
 def test_a_transform_in_hertz_needs_the_models_statistics(transform: PitchTransform):
     with pytest.raises(InputError, match=r"holds no pitch statistics.*--pitch-mean-std-file"):
         transformed(transform, std=torch.tensor(0.0))
@@ -174,7 +176,8 @@ def test_inference_options_become_controls(tmp_path: Path):
     network = FastPitch(TINY)
     write_json(tmp_path / "stats.json", {"mean": 99.0, "std": 10.0})
     given = ("--pitch-mean-std-file", str(tmp_path / "stats.json"))
-    assert speaking("--pitch-transform-custom", *given, network=network).pitch_transform == PitchTransform(custom=True)
+    example = speaking("--pitch-transform-custom", *given, network=network).pitch_transform
+    assert transformed(example) == transformed(PitchTransform(custom=pitch_transform_custom))
     assert (network.pitch_mean.item(), network.pitch_std.item()) == (99.0, 10.0)
 
 
@@ -187,6 +190,43 @@ def test_transforms_that_cannot_be_applied_are_refused():
         speaking("--energy-transform-flatten")
     with pytest.raises(OptionError, match="--pitch-transform-custom is applied alone; leave out --pitch-transform-amp"):
         speaking("--pitch-transform-custom", "--pitch-transform-amplify", "0")
+
+
+def test_a_custom_transform_is_a_function_in_a_file_of_the_users(tmp_path: Path):
+    given, voice = tmp_path / "my pitch.py", FastPitch(TINY)
+    voice.set_pitch_statistics(PitchStatistics(mean=200.0, std=50.0))
+    given.write_text("def pitch_transform_custom(pitch, pitch_lens):\n    pitch += 10\n    return pitch * 2\n")
+    transform = speaking("--pitch-transform-custom", str(given), network=voice).pitch_transform
+    assert transformed(transform) == pytest.approx([value * 2 + 220 / 50 for value in (1.0, -0.5, 0.0)] + [8.4])
+    louder = replace(TINY, energy_conditioning=True)
+    given.write_text(
+        "def energy_transform_custom(energy, energy_lens):\n    return energy * 0 + energy_lens[:, None]\n"
+    )
+    changed = speaking("--energy-transform-custom", str(given), config=louder).energy_transform
+    assert changed(torch.rand(2, 3), torch.tensor([3, 1])).tolist() == [[3, 3, 3], [1, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "{path}: no such file; --pitch-transform-custom takes a Python file with {name}"),
+        ("def pitch_transform_custom(:\n", "{path}:1: not valid Python: invalid syntax"),
+        ("\nimport absent_module\n", "{path}:2: it raised ModuleNotFoundError: No module named 'absent_module'"),
+        ("pitch_transform = abs\n", "{path}: no function {name}; an example is in fastpitch/custom_"),
+        ("{head}1 / 0\n", "{path}:2: {name} raised ZeroDivisionError: division by zero"),
+        ("{head}return p[:, 1:]\n", "{path}: {name} returned shape (2, 2), expected a tensor of shape (2, 3)"),
+        ("{head}return p.tolist()\n", "{path}: {name} returned a list, expected a tensor of shape (2, 3)"),
+        ("{head}return p.log() * 1e400\n", "{path}: {name} returned values that are not finite"),
+    ],
+)
+def test_a_custom_transform_that_cannot_be_used_is_refused_in_one_line(tmp_path: Path, content: str, message: str):
+    path, voice, name = tmp_path / "mine.py", FastPitch(TINY), "pitch_transform_custom"
+    voice.set_pitch_statistics(PitchStatistics(mean=200.0, std=50.0))
+    if content is not None:
+        path.write_text(content.replace("{head}", "def pitch_transform_custom(p, lengths):\n    "))
+    with pytest.raises(InputError) as caught:
+        transformed(speaking("--pitch-transform-custom", str(path), network=voice).pitch_transform)
+    assert str(caught.value).startswith(message.format(path=path, name=name)) and "\n" not in str(caught.value)
 
 
 def test_only_models_that_are_here_can_be_chosen():

@@ -1,10 +1,12 @@
 """Inference from the command line: what is spoken, how it can be controlled, and that batches change nothing."""
 
 import dataclasses
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import soundfile
 import torch
 from safetensors.torch import load_file
 from torch import Tensor
@@ -18,8 +20,8 @@ from common.files import read_json, save_tensor, write_json
 from common.logger import read_log
 from common.synthesis import Controls, MelOutput
 from common.text import TextFrontEnd
+from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.model import FastPitch, ModelConfig, build_networks
-from fastpitch.prosody_transforms import pitch_transform_custom
 
 AUDIO = AudioConfig(hop_length=200, n_mels=40)
 TEXT = TextConfig(speakers=("ann", "bob", "cy"))
@@ -286,7 +288,7 @@ def test_the_mels_folder_says_how_its_mels_were_made(speak, tmp_path):
 
 
 def test_the_log_has_the_figures_of_each_batch_and_of_the_run(speak, tmp_path, capsys):
-    speak(numbered(TEXTS), "--griffin-lim-iters", "2", "-bs", "2", "--include-warmup")
+    speak(numbered(TEXTS), "--griffin-lim-iters", "2", "-bs", "2", "--include-warmup", "--benchmark")
     records = read_log(tmp_path / "out" / "nvlog_infer.json")
     data = [record["data"] for record in records if record["type"] == "LOG"]
     assert data[0]["batch_size"] == 2 and data[0]["warmup_steps"] == 3
@@ -306,7 +308,59 @@ def test_the_log_has_the_figures_of_each_batch_and_of_the_run(speak, tmp_path, c
     assert len(lines) == 1 and lines[0].startswith("DLL ") and lines[0].endswith(" s")
     assert summary["avg_mel_gen_frames/s"] == summary["avg_generator_frames/s"]  # another recipe's name for it
     assert "avg generator frames/s" in shown and "mel gen" not in shown
+    assert "avg speed in real time" in shown and "avg RTF" not in shown  # whose figure in the log is the inverse
     assert not any(line.endswith(" - ") for line in shown.splitlines())
+
+
+def test_a_run_prints_a_line_for_each_file_and_a_summary(speak, tmp_path, capsys):
+    speak(["b.mp3|Go on.", "sub/a|Hm?"], "--griffin-lim-iters", "2")
+    note, *lines, summary = capsys.readouterr().out.splitlines()
+    assert "Griffin-Lim" in note
+    infos = [soundfile.info(tmp_path / "out" / name) for name in ("b.mp3", "sub/a.wav")]
+    assert [info.format for info in infos] == ["MP3", "WAV"]
+    assert lines == [f"{info.name}: {info.frames / 22050:.2f} s" for info in infos]
+    ratios = r"RTF ([\d.]+) \(work / speech\), ([\d.]+) x real time"
+    files = f"2 of 2 phrases are in {tmp_path}/out"
+    found = re.fullmatch(rf"{files}; ([\d.]+) s of speech in ([\d.]+) s of work: {ratios}", summary)
+    assert found is not None
+    speech, work, factor, speed = map(float, found.groups())
+    assert speech == pytest.approx(sum(info.frames for info in infos) / 22050, abs=0.006)
+    figures = [record.get("data", {}) for record in read_log(tmp_path / "out" / "nvlog_infer.json")]
+    (latency,) = [data["avg_latency"] for data in figures if "avg_latency" in data]
+    assert work == pytest.approx(latency, abs=0.006)
+    speech = sum(info.frames for info in infos) / 22050
+    assert factor == pytest.approx(latency / speech, rel=1e-3, abs=1e-4)
+    assert speed == pytest.approx(speech / latency, rel=1e-3, abs=0.006)
+
+
+def test_latencies_are_printed_for_more_than_ten_measurements_and_nothing_when_quiet(tmp_path, checkpoint, capsys):
+    (tmp_path / "phrases.txt").write_text("Go on.\nHm?\n")
+    argv = ["-i", str(tmp_path / "phrases.txt"), "--fastpitch", str(checkpoint), "--no-audio"]
+    for options, is_shown in (("--repeats 5", False), ("--repeats 6", True), ("--benchmark --repeats 1", True)):
+        inference.main([*argv, "-bs", "1", *options.split()])
+        out = capsys.readouterr().out
+        assert ("99% generator latency" in out) == is_shown and " x real time" in out.splitlines()[-1]
+    inference.main([*argv, "--repeats", "6", "-bs", "1", "--quiet", "--log-file", str(tmp_path / "log.json")])
+    assert capsys.readouterr() == ("", "")
+    inference.main([*argv, "-o", str(tmp_path / "out"), "--save-mels", "--quiet", "--unknown-symbols", "drop"])
+    assert capsys.readouterr() == ("", "")
+    assert len(list((tmp_path / "out" / "mels").glob("*.pt"))) == 2
+
+
+@pytest.mark.parametrize(("pace", "status"), [("1e6", 1), ("1", 0)])
+def test_a_phrase_of_a_frame_is_not_spoken(tmp_path, checkpoint, capsys, pace, status):
+    lines = ["text\tduration", f"{TEXTS[0]}\ta.pt", f"{TEXTS[3]}\tb.pt"]
+    (tmp_path / "phrases.tsv").write_text("\n".join(lines))
+    save_tensor(tmp_path / "a.pt", torch.full((encode(TEXTS[0]).size(1),), 3))
+    save_tensor(tmp_path / "b.pt", torch.zeros(encode(TEXTS[3]).size(1)))
+    argv = ["-i", tmp_path / "phrases.tsv", "-o", tmp_path / "out", "--fastpitch", checkpoint, "--pace", pace]
+    argv += ["--dataset-path", tmp_path, "--griffin-lim-iters", "1", "--repeats", "2"]
+    assert inference.main([str(word) for word in argv]) == status
+    out, err = capsys.readouterr()
+    warning = f"warning: {tmp_path}/phrases.tsv:3 (audio_0002.wav): the voice did not speak it: 1 frame for 3 symbols"
+    assert warning in err.splitlines() and err.count("warning") == 1 + status
+    assert f"{1 + status} of 2 phrases were not spoken: the voice made fewer than 3 frames of each" in out
+    assert soundfile.info(tmp_path / "out" / "audio_0002.wav").frames == 200  # what there is, is kept
 
 
 def test_repeats_measure_every_batch_again_and_write_once(tmp_path, checkpoint):

@@ -15,7 +15,7 @@ import torch
 import inference
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
-from common.errors import CheckpointError, InputError, OptionError
+from common.errors import AudioError, CheckpointError, InputError, OptionError
 from common.files import save_tensor, write_json
 from common.synthesis.synthesizer import OutputFolder, SynthesisResult
 from fastpitch.model import ModelConfig, build_networks
@@ -76,7 +76,10 @@ def test_a_bad_line_is_named_before_anything_is_spoken_or_written(tmp_path, phra
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "nothing would be kept; give --output"),
+        ([], "nothing would be kept; give --output, or --benchmark, --repeats or --log-file to measure alone"),
+        (["--quiet", "--repeats", "2"], "nothing would be kept; give --output, or --log-file to measure alone"),
+        (["-o", "x", "--quiet", "--benchmark"], "--quiet prints nothing of what --benchmark measures"),
+        (["-o", "a.mp3"], "--output a.mp3: expected a folder; files are named in the list: a.mp3|text"),
         (["--save-mels", "--repeats", "2"], "--save-mels needs --output"),
         (["-o", "x", "--no-audio"], "needs --save-mels"),
         (["-o", "x", "--amp-dtype", "bfloat16"], "add --amp"),
@@ -92,6 +95,14 @@ def test_a_bad_line_is_named_before_anything_is_spoken_or_written(tmp_path, phra
 )
 def test_options_that_do_not_fit_are_refused(phrases, voice, options, message):
     assert message in refused(OptionError, "-i", phrases, "--fastpitch", voice, *options)
+
+
+def test_sound_that_its_format_cannot_hold_is_refused_before_anything_is_spoken(tmp_path, phrases):
+    fast = make_checkpoint(tmp_path / "fast.pt", audio=AudioConfig(sampling_rate=96000))
+    phrases.write_text("a.wav|Go on.\nb.mp3|Hm?\n")
+    message = refused(AudioError, "-i", phrases, "-o", tmp_path / "out", "--fastpitch", fast)
+    assert message == f"b.mp3: MP3 does not hold sound of 96000 Hz ({phrases}:2); choose .wav or .flac"
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,11 @@ def test_a_byte_order_mark_and_carriage_returns_are_not_text(tmp_path):
         ("output\ttext\n", "{path}: a header and no phrases"),
         ("One two three.\n", "{path}:1: expected a header with the column text, mel or wav, got 'One two three.'"),
         ("output\ttext\na.wav\tOne.\tmore\n", "{path}:2: 3 columns, expected 2 columns (output, text)"),
-        ("a.wav|One.\nb.wav\n", "{path}:2: 1 columns, expected <output wav file name>|<utterance>"),
-        ("a.wav|One.|0\n", "{path}:1: 3 columns, expected <output wav file name>|<utterance>"),
+        ("a.wav|One.\nb.wav\n", "{path}:2: 1 columns, expected <output file name>|<utterance>"),
+        ("a.wav|One.\nTwo.\n", "{path}:2: 1 columns, expected <output file name>|<utterance>"),
+        ("output|speaker|text\na.wav|0\n", "{path}:2: 2 columns, expected 3 columns (output, speaker, text)"),
+        ("text|output\nOne | two.|a.wav\n", "{path}:2: 3 columns, expected 2 columns (text, output)"),
+        ("A phrase | with a bar.\n", "{path}:1: expected a header with the column text, mel or wav, got 'A phrase |"),
         ("ouput\ttext\na.wav\tOne.\n", "{path}:1: unknown column 'ouput'"),
         ("text\ttext\nOne.\tOne.\n", "{path}:1: column text is given twice"),
         ("mel\twav\na.pt\ta.wav\n", "{path}:1: columns mel and wav both give the mel-spectrogram; keep one"),
@@ -78,7 +81,14 @@ def test_a_byte_order_mark_and_carriage_returns_are_not_text(tmp_path):
         ("/tmp/a.wav|One.\n", "{path}:1: output '/tmp/a.wav': expected a file name inside the output folder"),
         ("x/|One.\n", "{path}:1: output 'x/'"),
         (".|One.\n", "{path}:1: output '.'"),
+        (
+            "a.wav|One.\nb.m4a|Two.\n",
+            "{path}:2: output 'b.m4a': expected a name that ends in .wav, .flac, .ogg or .mp3",
+        ),
+        ("output\ttext\na.txt\tOne.\n", "{path}:2: output 'a.txt': expected a name that ends in .wav"),
+        ("a.txt|One.\n", "{path}:1: output 'a.txt': expected a name that ends in .wav"),
         ("a.wav|One.\nb.wav|Two.\n./a|Three.\n", "{path}:3: output a.wav is that of {path}:1 too"),
+        ("a.wav|One.\na.mp3|Two.\n", "{path}:2: output a.mp3 differs from a.wav of {path}:1 in its suffix"),
     ],
 )
 def test_a_bad_list_is_refused_by_file_and_line(tmp_path, content, message):
@@ -89,10 +99,36 @@ def test_a_bad_list_is_refused_by_file_and_line(tmp_path, content, message):
     assert "\n" not in str(caught.value)
 
 
-def test_a_bar_within_plain_lines_is_refused(tmp_path):
-    path = write(tmp_path, "One.\na|b\n", "phrases.txt")
-    with pytest.raises(InputError, match=r"phrases\.txt:2: 2 columns, expected one utterance"):
-        read_phrases(path)
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("One.\na|b\nThis | that.\n", ["One.", "a|b", "This | that."]),
+        ("This | that.\nOne.\n", ["This | that.", "One."]),
+        ("Either|or\nthis |that\n", ["Either|or", "this |that"]),
+        ("text\nThis | that.\n", ["This | that."]),
+        ("a.wav|This | that|those.\nb|One.|0\n", ["This | that|those.", "One.|0"]),
+        ("my song.MP3 | This | that.\n", ["This | that."]),
+        ("a|One.\nb|Two | three.\n", ["One.", "Two | three."]),
+        ("output|text\na.wav|This | that.\n", ["This | that."]),
+        ("output\ttext\na.wav\tThis | that.\n", ["This | that."]),
+        ("text\toutput\nThis | that.\ta.wav\n", ["This | that."]),
+    ],
+)
+def test_a_bar_that_does_not_end_a_name_is_text(tmp_path, content, expected):
+    assert [phrase.text for phrase in read_phrases(write(tmp_path, content, "phrases.txt"))] == expected
+
+
+def test_the_suffix_of_an_output_is_kept_and_wav_added_where_there_is_none(tmp_path):
+    path = write(tmp_path, "".join(f"{name}|Text.\n" for name in ("a.mp3", "b.FLAC", "sub/c.ogg", "d", "e.wav")))
+    assert [str(one.output) for one in read_phrases(path)] == ["a.mp3", "b.FLAC", "sub/c.ogg", "d.wav", "e.wav"]
+
+
+def test_ljspeechs_own_list_speaks_its_normalized_transcripts_and_says_so(tmp_path, capsys):
+    lines = 'LJ001-0007|in "1455"|in "fourteen fifty-five"\nLJ001-0015|No. 2.|Number two.\n'
+    path = write(tmp_path, lines, "metadata.csv")
+    expected = [("LJ001-0007.wav", 'in "fourteen fifty-five"'), ("LJ001-0015.wav", "Number two.")]
+    assert spoken(read_phrases(path)) == expected
+    assert "the normalized transcripts are spoken" in capsys.readouterr().out
 
 
 def test_a_missing_list_and_one_of_another_encoding_are_refused(tmp_path):

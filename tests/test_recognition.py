@@ -1,6 +1,7 @@
 """``inference.py --jasper`` and `Recognizer` transcribe recordings, count errors and measure."""
 
 import json
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -43,7 +44,9 @@ def test_a_list_is_transcribed_in_its_order_with_its_error_rates(transcribe, sun
     folder = sung_run / "corpus"
     assert lines[:6] == [f"{folder}/{line}" for line in (folder / "val.txt").read_text().splitlines()]
     assert lines[6] == "WER 0.00 %, CER 0.00 % (6 utterances, 6 words, 12 characters)"
-    assert lines[7].startswith("latency of a batch ") and "sequences/s" in lines[7]
+    assert re.fullmatch(r"[\d.]+ sequences/s, RTF [\d.]+ \(work / speech\), [\d.]+ x real time", lines[7])
+    assert len(lines) == 8
+    assert transcribe("train.txt", "--batch-size", "1")[-2].startswith("latency of a batch ")  # of many
 
 
 def test_batches_and_precision_do_not_change_transcripts(transcribe):
@@ -86,7 +89,7 @@ def test_measuring_alone_runs_as_many_batches_as_asked(transcribe, tmp_path: Pat
     log = tmp_path / "log.json"
     options = ["--iterations", "5", "--warmup-steps", "2", "-bs", "2", "--max-duration", "0.5", "--pad-to-max-duration"]
     lines = transcribe("val.txt", *options, "--log-file", str(log))
-    assert len(lines) == 1 and lines[0].startswith("latency of a batch ")
+    assert len(lines) == 2 and lines[0].startswith("latency of a batch ")
     figures = [record["data"] for record in read_log(log) if record["type"] == "LOG"][-1]
     assert set(figures) == {f"{name}_latency" for name in ("avg", "90%", "95%", "99%")} | {"avg_sequences/s", "avg_RTF"}
 

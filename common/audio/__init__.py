@@ -5,4 +5,15 @@ from common.audio.mel import MAGNITUDE_FLOOR, MelExtractor, compress, full_preci
 from common.audio.pitch import PITCH_CEILING, PITCH_FLOOR, SHORTEST, estimate_pitch
 from common.audio.pitch_cache import PitchCache
 from common.audio.pitch_statistics import PitchStatistics, read_pitch_statistics
-from common.audio.wav import CONTAINERS, FULL_SCALE, check_wav, load_wav, open_wav, resample, save_wav
+from common.audio.wav import (
+    CONTAINERS,
+    FULL_SCALE,
+    SOUND_FORMATS,
+    SOUND_SUFFIXES,
+    check_sound_format,
+    check_wav,
+    load_wav,
+    open_wav,
+    resample,
+    save_wav,
+)

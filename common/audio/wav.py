@@ -1,9 +1,13 @@
-"""Recordings in and sound out: WAV and FLAC files to mono float32 in [-1, 1], with one clear line for bad ones."""
+"""Recordings in and sound out: WAV and FLAC files to mono float32 in [-1, 1], with one clear line for bad ones.
+
+Sound is written as WAV, FLAC, Ogg Vorbis or MP3.
+"""
 
 import math
 import struct
+from collections.abc import Container
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import BinaryIO
 
 import numpy as np
@@ -28,6 +32,25 @@ FULL_SCALE = {
     "DOUBLE": 1.0,
 }
 UNKNOWN_LENGTH = 0xFFFFFFFF  # what a WAV written to a pipe announces; such a file ends where it ends
+_BLOCK = 1 << 16  # samples written at once: libsndfile crashes where Ogg Vorbis gets minutes of sound in one piece
+
+
+@dataclass(frozen=True)
+class SoundFormat:
+    """A kind of file that sound is written as."""
+
+    container: str  # in libsndfile's words, as the next
+    subtype: str
+    rates: Container[int]  # Hz; what its encoder takes, and libvorbis crashes at others
+
+
+SOUND_FORMATS = {  # by the name's suffix
+    ".wav": SoundFormat("WAV", "PCM_16", range(1, 1 << 31)),
+    ".flac": SoundFormat("FLAC", "PCM_16", range(1, 655351)),
+    ".ogg": SoundFormat("OGG", "VORBIS", range(4000, 192001)),
+    ".mp3": SoundFormat("MP3", "MPEG_LAYER_III", (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)),
+}
+SOUND_SUFFIXES = f"{', '.join(list(SOUND_FORMATS)[:-1])} or {list(SOUND_FORMATS)[-1]}"  # for messages
 
 
 @dataclass(frozen=True)
@@ -107,11 +130,35 @@ def open_wav(path: Path, *, where: str = "") -> soundfile.SoundFile:
     return file
 
 
-def save_wav(path: Path, wave: Tensor, *, sampling_rate: int, durable: bool = True) -> None:
-    """Write ``wave`` (T,), nominally in [-1, 1], as 16-bit PCM, atomically; louder samples clip, they never wrap.
+def check_sound_format(path: PurePath, *, sampling_rate: int, where: str = "") -> SoundFormat:
+    """How `save_wav` will write ``path``: its suffix decides.
 
-    ``durable`` as in `common.files.write_atomically`.
+    Raises:
+        AudioError: no such format, or none that this machine's libsndfile writes or that holds the sampling rate.
     """
+    form = SOUND_FORMATS.get(path.suffix.lower())
+    if form is None:
+        raise AudioError(f"{path}: expected a name that ends in {SOUND_SUFFIXES}{at(where)}")
+    if form.container != "WAV" and form.container not in soundfile.available_formats():
+        version = soundfile.__libsndfile_version__
+        raise AudioError(
+            f"{path}: libsndfile {version} of this machine does not write {form.container}{at(where)}; choose .wav, or "
+            "install a newer soundfile"
+        )
+    if sampling_rate not in form.rates:
+        raise AudioError(
+            f"{path}: {form.container} does not hold sound of {sampling_rate} Hz{at(where)}; choose .wav or .flac"
+        )
+    return form
+
+
+def save_wav(path: Path, wave: Tensor, *, sampling_rate: int, durable: bool = True) -> None:
+    """Write ``wave`` (T,), nominally in [-1, 1], atomically, in the format of the suffix (`SOUND_FORMATS`).
+
+    Samples are rounded to 16 bits; louder ones clip, they never wrap. ``durable`` as in
+    `common.files.write_atomically`.
+    """
+    form = check_sound_format(path, sampling_rate=sampling_rate)
     samples = wave.detach().to("cpu", torch.float32).numpy()
     if samples.ndim != 1 or len(samples) == 0:
         raise AudioError(f"{path}: a wave of shape {tuple(samples.shape)} to save, expected (samples,)")
@@ -120,7 +167,9 @@ def save_wav(path: Path, wave: Tensor, *, sampling_rate: int, durable: bool = Tr
     integers = np.clip(np.round(samples * 32768.0), -32768, 32767).astype(np.int16)
 
     def write(file: BinaryIO) -> None:
-        soundfile.write(file, integers, sampling_rate, format="WAV", subtype="PCM_16")
+        with soundfile.SoundFile(file, "w", sampling_rate, 1, form.subtype, format=form.container) as sound:
+            for start in range(0, len(integers), _BLOCK):
+                sound.write(integers[start : start + _BLOCK])
 
     write_atomically(path, write, durable=durable)
 

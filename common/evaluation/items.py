@@ -101,7 +101,11 @@ def read_items(
 
 
 def _read_texts(path: Path) -> list[Phrase]:
-    phrases = read_phrases(path, optional=("wav",))
+    phrases = [
+        # The sounds are measured as their files have them, which therefore lose nothing.
+        one if one.output.suffix.lower() == ".wav" else replace(one, output=one.output.with_suffix(".wav"))
+        for one in read_phrases(path, optional=("wav",))
+    ]
     if phrases[0].text is None:
         raise InputError(f"{phrases[0].where}: no text column, which an evaluation needs")
     return phrases

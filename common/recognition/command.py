@@ -12,6 +12,7 @@ from common.logger import Logger
 from common.progress import print_line
 from common.recognition.error_rates import error_counts
 from common.recognition.recognizer import Recognizer, SpeechItem, Transcription
+from common.synthesis import MANY_BATCHES
 
 PERCENTILES = (90, 95, 99)
 
@@ -55,7 +56,7 @@ def transcribe_all(
         logger.close()
     if output is not None:
         save_transcripts(output, transcripts, rates)
-    for line in summary(rates, figures):
+    for line in summary(rates, figures, with_latency=iterations is not None or len(times) > MANY_BATCHES):
         print_line(line)
     return 0
 
@@ -82,18 +83,20 @@ def error_rates(transcripts: Sequence[Transcription]) -> dict[str, float]:
     return {"wer": counts.wer, "cer": counts.cer, **sizes}
 
 
-def summary(rates: dict[str, float], times: dict[str, float]) -> list[str]:
-    """Lines of the run's figures for stdout."""
+def summary(rates: dict[str, float], times: dict[str, float], *, with_latency: bool) -> list[str]:
+    """Lines of the run's figures for stdout; ``avg_RTF`` of the log is the inverse of what the field calls RTF."""
     lines = []
     if rates:
         lines.append(
             f"WER {100 * rates['wer']:.2f} %, CER {100 * rates['cer']:.2f} % ({rates['references']} utterances, "
             f"{rates['words']} words, {rates['characters']} characters)"
         )
-    percentiles = ", ".join(f"{one} % {1000 * times[f'{one}%_latency']:.2f}" for one in PERCENTILES)
+    if with_latency:
+        percentiles = ", ".join(f"{one} % {1000 * times[f'{one}%_latency']:.2f}" for one in PERCENTILES)
+        lines.append(f"latency of a batch {1000 * times['avg_latency']:.2f} ms ({percentiles})")
     lines.append(
-        f"latency of a batch {1000 * times['avg_latency']:.2f} ms ({percentiles}), "
-        f"{times['avg_sequences/s']:.2f} sequences/s, {times['avg_RTF']:.1f} x real time"
+        f"{times['avg_sequences/s']:.2f} sequences/s, RTF {1 / times['avg_RTF']:.4f} (work / speech), "
+        f"{times['avg_RTF']:.2f} x real time"
     )
     return lines
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from common.audio import SOUND_FORMATS, SOUND_SUFFIXES
 from common.checkpoints import LoadedCheckpoint
 from common.cli import (
     ArgumentParser,
@@ -19,6 +20,7 @@ from common.cli import (
 from common.config import TextConfig
 from common.errors import OptionError
 from common.registry import GeneratorSpec, ModelSpec, available_models, get_model
+from common.synthesis.measurements import MANY_BATCHES
 from common.synthesis.vocoder import ACCEPTABLE_DIFFERENCES
 from common.text import CHARACTER_SETS, CLEANERS, PHONE_SETS, UNKNOWN_SYMBOLS
 from common.text.arguments import add_phoneme_overrides, override_phonemes
@@ -45,9 +47,11 @@ def add_inference_arguments(parser: ArgumentParser) -> None:
         type=Path,
         required=True,
         help="phrases: lines of output.wav|utterance, plain lines, or a header that names columns (output, text, mel, "
-        "wav, pitch, duration, speaker) separated by tabs",
+        "wav, pitch, duration, speaker) separated by tabs; output's suffix decides the format: "
+        f"{SOUND_SUFFIXES}",
     )
     parser.add_argument("-o", "--output", type=Path, help="folder for the sound, one file a phrase")
+    parser.add_argument("--quiet", action="store_true", help="print warnings and errors alone")
     parser.add_argument("--log-file", type=Path, help="log of the figures; nvlog_infer.json in --output if not given")
     parser.add_argument("--save-mels", action="store_true", help="keep the mel-spectrograms too, in --output/mels")
     parser.add_argument("--no-audio", action="store_true", help="stop at the mel-spectrograms")
@@ -133,6 +137,11 @@ def _add_measuring_arguments(parser: argparse.ArgumentParser) -> None:
         default=argparse.SUPPRESS,
         help=f"the same as --warmup-steps {WARMUP_STEPS}",
     )
+    group.add_argument(
+        "--benchmark",
+        action="store_true",
+        help=f"print latencies with their intervals, and throughput; done anyway for more than {MANY_BATCHES} batches",
+    )
 
 
 def chosen_model(args: argparse.Namespace, role: str) -> tuple[ModelSpec, Path] | None:
@@ -154,8 +163,15 @@ def check_options(args: argparse.Namespace) -> None:
     Raises:
         OptionError: names the options and what to do.
     """
-    if args.output is None and args.repeats == 1 and args.log_file is None:
-        raise OptionError("nothing would be kept; give --output, or --repeats or --log-file to measure alone")
+    if args.quiet and args.benchmark:
+        raise OptionError("--quiet prints nothing of what --benchmark measures; leave one of them out")
+    if args.output is None and args.log_file is None and (args.quiet or (args.repeats == 1 and not args.benchmark)):
+        others = "" if args.quiet else "--benchmark, --repeats or "
+        raise OptionError(f"nothing would be kept; give --output, or {others}--log-file to measure alone")
+    if args.output is not None and args.output.suffix.lower() in SOUND_FORMATS and not args.output.is_dir():
+        raise OptionError(
+            f"--output {args.output}: expected a folder; files are named in the list: {args.output.name}|text"
+        )
     if args.save_mels and args.output is None:
         raise OptionError("--save-mels needs --output to save them in")
     if args.output is not None and args.no_audio and not args.save_mels:

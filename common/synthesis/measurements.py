@@ -12,6 +12,9 @@ NORMAL_INTERVALS = {"90%": 1.6448536269514722, "95%": 1.959963984540054, "99%": 
 OTHER_NAMES = {"mel_gen_frames/s": "generator_frames/s", "avg_mel_gen_frames/s": "avg_generator_frames/s"}
 
 
+MANY_BATCHES = 10  # more than so many are a measurement, whose latencies are printed unasked
+
+
 @dataclass(frozen=True)
 class BatchTimes:
     """What one batch took and gave; frames, samples and tokens are valid ones, without padding."""
@@ -101,6 +104,17 @@ class Measurements:
                 figures |= _under_other_names(figures)
         return figures
 
+    def total(self) -> str:
+        """Speech and work of all batches, and how they compare, in one line; empty without batches."""
+        speech = sum(batch.n_samples for batch in self.batches) / self.sampling_rate  # s
+        work = sum(batch.latency for batch in self.batches)  # s
+        if not work:
+            return ""
+        return (
+            f"{speech:.2f} s of speech in {work:.2f} s of work: RTF {work / speech:.4f} (work / speech), "
+            f"{speech / work:.2f} x real time"
+        )
+
     def log_batch(self, batch: BatchTimes, logger: Logger) -> None:
         """Log one batch's figures, in one line."""
         figures = self.figures_of(batch)
@@ -112,7 +126,9 @@ class Measurements:
     def log_summary(self, logger: Logger) -> None:
         """Log the run's figures, one a line."""
         for name, value in self.summary().items():
-            _describe(name, logger, title=f"{name.replace('_', ' '): <26}", width=">10")
+            # On the terminal RTF is work by speech, as in the field; the log's figures of this name are the inverse.
+            title = name.replace("_", " ").replace("RTF", "speed in real time")
+            _describe(name, logger, title=f"{title: <26}", width=">10")
             logger.log((), {name: value}, stdout=name not in OTHER_NAMES)
 
     def _latencies(self, stage: str, seconds: list[float]) -> dict[str, float]:

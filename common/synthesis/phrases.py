@@ -1,9 +1,11 @@
 """Lists of phrases to speak: with a header of columns, as `name.wav|utterance`, or plain lines of text."""
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from common.audio import SOUND_FORMATS, SOUND_SUFFIXES
 from common.errors import InputError
 
 COLUMNS = ("output", "text", "mel", "wav", "pitch", "duration", "speaker")
@@ -15,7 +17,7 @@ class Phrase:
     """One line of a list; paths of features are as written, relative to the dataset's folder."""
 
     where: str  # "phrases/devset10.tsv:3", for messages
-    output: PurePosixPath  # of the wav, inside the output folder
+    output: PurePosixPath  # of the sound, inside the output folder; its suffix is one of `SOUND_FORMATS`
     text: str | None = None
     mel: str | None = None
     wav: str | None = None  # a recording, to speak its own mel again
@@ -24,45 +26,81 @@ class Phrase:
     speaker: str | None = None  # a number, or a name that the checkpoint knows
 
 
+@dataclass(frozen=True)
+class _Form:
+    """How the lines of a list are split into columns."""
+
+    columns: tuple[str, ...]
+    delimiter: str
+    wanted: str  # for messages
+    has_header: bool = False
+
+    def split(self, line: str) -> list[str]:
+        """A line's values; a bar within the text, which then is the last column, stays."""
+        is_text_last = self.delimiter == "|" and self.columns[-1] == "text"
+        return [value.strip() for value in line.split(self.delimiter, len(self.columns) - 1 if is_text_last else -1)]
+
+
+_PLAIN = _Form(("text",), "|", "one utterance")
+_NAMED = _Form(("output", "text"), "|", "<output file name>|<utterance>")
+# LJSpeech's metadata.csv: the transcript as written, which is passed over, then with numbers in words
+_METADATA = _Form(("output", "", "text"), "|", "LJSpeech's <clip>|<transcript>|<normalized transcript>")
+
+
 def read_phrases(path: Path, *, optional: Collection[str] = ()) -> list[Phrase]:
-    """Read a list of phrases in any of its three forms.
+    """Read a list of phrases in any of its forms.
 
     - The first line names columns out of ``COLUMNS`` (``text``, ``mel`` or ``wav`` among them), separated by tabs or
       by ``|``; the other lines give their values.
-    - ``output.wav|utterance`` on every line.
+    - ``output.wav|utterance`` on every line, where the first line's name ends in a suffix of `SOUND_FORMATS`, or
+      every line begins with one word and ``|``, without spaces. Three columns on every line, and no suffix, are those
+      of LJSpeech's ``metadata.csv``, of which the last is spoken; a line on stdout says so.
     - One utterance a line. These, and a list without the column ``output``, are named ``audio_0001.wav`` and so
       on by their place in the list.
 
-    Empty lines are skipped. A line may leave a column of ``optional`` empty.
+    Any other ``|`` is text. Empty lines are skipped. A line may leave a column of ``optional`` empty.
 
     Raises:
         InputError: the file is missing or not UTF-8, a line does not fit the form, a value is empty, an output
-            would lie outside its folder, or two lines have the same output.
+            would lie outside its folder or has another suffix, or two lines have the same output.
     """
     lines = _read_lines(path)
-    first = lines[0][1]
-    delimiter = "\t" if "\t" in first else "|"
-    columns = [name.strip() for name in first.split(delimiter)]
-    if not set(SOURCES).isdisjoint(columns):
-        _check_columns(columns, where=f"{path}:{lines[0][0]}")
-        rows, wanted = lines[1:], f"{len(columns)} columns ({', '.join(columns)})"
-    elif "|" in first:
-        columns, rows, delimiter, wanted = ["output", "text"], lines, "|", "<output wav file name>|<utterance>"
-    elif path.suffix == ".tsv":
-        raise InputError(f"{path}:{lines[0][0]}: expected a header with the column text, mel or wav, got {first!r}")
-    else:
-        columns, rows, delimiter, wanted = ["text"], lines, "|", "one utterance without |, as on the first line"
+    form = _form(path, lines)
+    rows = lines[1:] if form.has_header else lines
     if not rows:
         raise InputError(f"{path}: a header and no phrases")
     phrases = []
     for place, (number, line) in enumerate(rows, 1):
         where = f"{path}:{number}"
-        values = [value.strip() for value in line.split(delimiter)]
-        if len(values) != len(columns):
-            raise InputError(f"{where}: {len(values)} columns, expected {wanted}")
-        phrases.append(_phrase(dict(zip(columns, values)), place=place, where=where, optional=optional))
+        values = form.split(line)
+        if len(values) != len(form.columns):
+            raise InputError(f"{where}: {len(values)} columns, expected {form.wanted}")
+        named = {name: value for name, value in zip(form.columns, values) if name}
+        phrases.append(_phrase(named, place=place, where=where, optional=optional))
     _check_unique(phrases)
     return phrases
+
+
+def _form(path: Path, lines: list[tuple[int, str]]) -> _Form:
+    """The form of a list with these numbered lines, as `read_phrases` describes it."""
+    number, first = lines[0]
+    delimiter = "\t" if "\t" in first else "|"
+    columns = tuple(name.strip() for name in first.split(delimiter))
+    if not set(SOURCES).isdisjoint(columns):
+        _check_columns(columns, where=f"{path}:{number}")
+        return _Form(columns, delimiter, f"{len(columns)} columns ({', '.join(columns)})", has_header=True)
+    name, bar, _ = first.partition("|")
+    if bar and PurePosixPath(name.strip()).suffix.lower() in SOUND_FORMATS:
+        return _NAMED
+    if all(re.match(r"[^\s|]+\|\S", line) for _, line in lines):
+        has_suffix = any(PurePosixPath(line.partition("|")[0]).suffix for _, line in lines)
+        if has_suffix or any(line.count("|") != 2 for _, line in lines):
+            return _NAMED
+        print(f"note: {path} is read as {_METADATA.wanted}; the normalized transcripts are spoken")
+        return _METADATA
+    if path.suffix == ".tsv":
+        raise InputError(f"{path}:{number}: expected a header with the column text, mel or wav, got {first!r}")
+    return _PLAIN
 
 
 def _read_lines(path: Path) -> list[tuple[int, str]]:
@@ -81,7 +119,7 @@ def _read_lines(path: Path) -> list[tuple[int, str]]:
     return lines
 
 
-def _check_columns(columns: list[str], *, where: str) -> None:
+def _check_columns(columns: tuple[str, ...], *, where: str) -> None:
     if unknown := [name for name in columns if name not in COLUMNS]:
         raise InputError(f"{where}: unknown column {unknown[0]!r}, expected some of {', '.join(COLUMNS)}")
     if twice := [name for name in COLUMNS if columns.count(name) > 1]:
@@ -99,18 +137,25 @@ def _phrase(values: dict[str, str], *, place: int, where: str, optional: Collect
 
 
 def _output_path(name: str, *, where: str) -> PurePosixPath:
-    """The wav's path below the output folder; ``.wav`` is added to a name without it."""
+    """The sound's path below the output folder; ``.wav`` is added to a name without suffix."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or name.endswith("/") or not path.name or "\0" in name:
         raise InputError(f"{where}: output {name!r}: expected a file name inside the output folder")
-    return path if path.suffix.lower() == ".wav" else path.with_name(path.name + ".wav")
+    if path.suffix and path.suffix.lower() not in SOUND_FORMATS:
+        raise InputError(f"{where}: output {name!r}: expected a name that ends in {SOUND_SUFFIXES}, or has no suffix")
+    return path if path.suffix else path.with_name(path.name + ".wav")
 
 
 def _check_unique(phrases: list[Phrase]) -> None:
     seen: dict[PurePosixPath, Phrase] = {}
     for phrase in phrases:
-        # Without its suffix: the mel and the plot of "a.wav" and "a.WAV" would be the same file.
+        # Without its suffix: the mel and the plot of "a.wav" and "a.mp3" would be the same file.
         key = phrase.output.with_suffix("")
         if key in seen:
-            raise InputError(f"{phrase.where}: output {phrase.output} is that of {seen[key].where} too")
+            raise InputError(
+                f"{phrase.where}: output {phrase.output} is that of {seen[key].where} too"
+                if phrase.output == seen[key].output
+                else f"{phrase.where}: output {phrase.output} differs from {seen[key].output} of {seen[key].where} in "
+                "its suffix alone; rename one of them"
+            )
         seen[key] = phrase

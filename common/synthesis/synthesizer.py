@@ -24,6 +24,8 @@ from common.synthesis.phrases import Phrase
 from common.synthesis.vocoder import Vocoder
 from common.timing import Stopwatch
 
+SHORTEST_SPEECH = 3  # frames; networks make one at least, and no sound of speech is over after two
+
 
 @dataclass(frozen=True)
 class SynthesisInput:
@@ -82,6 +84,7 @@ class Synthesizer:
     ) -> None:
         """``controls`` holds for every utterance, apart from what an utterance says itself."""
         self.unfinished: set[Phrase] = set()  # that the generator did not end
+        self.silent: set[Phrase] = set()  # that it ended, but made fewer frames of than `SHORTEST_SPEECH`
         self._generator = generator
         self._vocoder = vocoder
         self._controls = controls
@@ -94,6 +97,14 @@ class Synthesizer:
     def vocoder_name(self) -> str:
         """The vocoder's name in the log; empty without one."""
         return self._vocoder.name if self._vocoder else ""
+
+    def problems(self, n_phrases: int) -> list[str]:
+        """Lines that count, out of ``n_phrases``, those that were cut and those that were not spoken."""
+        counts = {
+            "cut, as the voice did not end them": len(self.unfinished),
+            f"not spoken: the voice made fewer than {SHORTEST_SPEECH} frames of each": len(self.silent),
+        }
+        return [f"{count} of {n_phrases} phrases were {reason}" for reason, count in counts.items() if count]
 
     def speak(self, batch: Sequence[SynthesisInput]) -> Iterator[SynthesisResult]:
         """Synthesize one batch, and yield each result as soon as it is there; `times` gets the batch's at the end.
@@ -154,26 +165,27 @@ class Synthesizer:
         with watch.running(), self._autocast():
             output = self._generator.infer(tokens, lengths, controls)
         n_frames = output.lengths.tolist()
-        if output.finished is not None:
-            for item, finished, length in zip(batch, output.finished.tolist(), n_frames):
-                if not finished:
-                    self._warn_unfinished(item.phrase, length)
+        finished = [True] * len(batch) if output.finished is None else output.finished.tolist()
+        for item, n, ended in zip(batch, n_frames, finished):
+            if not ended:
+                reason = f"the voice did not end it; cut after {n} frames (--max-decoder-steps)"
+                _warn_once(item.phrase, reason, self.unfinished)
+            elif n < SHORTEST_SPEECH:
+                reason = f"the voice did not speak it: {n} frame{'s' * (n > 1)} for {item.length} symbols"
+                _warn_once(item.phrase, reason, self.silent)
         return output.mel, n_frames
-
-    def _warn_unfinished(self, phrase: Phrase, n_frames: int) -> None:
-        """Name a phrase that was cut; once, however often it is synthesized."""
-        if phrase not in self.unfinished:
-            self.unfinished.add(phrase)
-            print(
-                f"warning: {phrase.where} ({phrase.output}): the voice did not end it; cut after {n_frames} frames "
-                "(--max-decoder-steps)",
-                file=sys.stderr,
-            )
 
     def _pad(self, rows: Iterable[Tensor | None]) -> Tensor | None:
         """The values of a column, padded; a list has a column for all of its phrases, or for none."""
         given = [row for row in rows if row is not None]
         return pad_sequence(given, batch_first=True).to(self._device) if given else None
+
+
+def _warn_once(phrase: Phrase, reason: str, known: set[Phrase]) -> None:
+    """Name a phrase that was not spoken as it should; once, however often it is synthesized."""
+    if phrase not in known:
+        known.add(phrase)
+        print(f"warning: {phrase.where} ({phrase.output}): {reason}", file=sys.stderr)
 
 
 def _mel_of(item: SynthesisInput) -> Tensor:
@@ -194,6 +206,7 @@ def speak_all(
     *,
     warmup_steps: int,
     repeats: int,
+    show_progress: bool,
     on_result: Callable[[SynthesisResult], None] | None,
     on_batch: Callable[[BatchTimes], None],
 ) -> None:
@@ -205,7 +218,7 @@ def speak_all(
         SystemExit: a signal asked to stop; the phrase in work then is finished.
     """
     total = repeats * sum(len(batch) for batch in batches)
-    bar: Progress[None] = progress(total=total, desc="speaking", unit="phrase")
+    bar: Progress[None] = progress(total=total, desc="speaking", unit="phrase", enabled=show_progress)
     with StopSignals() as signals, bar:
         for batch in itertools.islice(itertools.cycle(batches), warmup_steps):
             for _ in synthesizer.speak(batch):
@@ -236,7 +249,7 @@ def fade_out(wave: Tensor, n_samples: int) -> Tensor:
 
 
 class OutputFolder:
-    """Files of synthesized phrases: ``<output>.wav``, and ``mels/<output>.pt`` when mels are kept."""
+    """Files of synthesized phrases: the sound as ``<output>``, and ``mels/<output>.pt`` when mels are kept."""
 
     def __init__(self, folder: Path, *, audio: AudioConfig, fade_out_frames: int, save_mels: bool) -> None:
         self.n_written = 0  # phrases
@@ -251,19 +264,23 @@ class OutputFolder:
         except OSError as error:
             raise InputError(f"{folder}: cannot write there ({error.strerror}); choose another --output") from error
 
-    def write(self, result: SynthesisResult) -> None:
-        """Write one phrase's files, each completely or not at all.
+    def write(self, result: SynthesisResult) -> str:
+        """Write one phrase's files, each completely or not at all; returns a line that says so.
 
         A wave that goes beyond full scale is scaled down to it, so that nothing clips.
         """
         output = result.phrase.output
+        mel_path = self._folder / "mels" / output.with_suffix(".pt")
+        line = f"{mel_path}: {result.mel.size(1)} frames"
         try:
             if self._save_mels:
-                save_tensor(self._folder / "mels" / output.with_suffix(".pt"), result.mel)
+                save_tensor(mel_path, result.mel)
             if result.wave is not None:
                 wave = result.wave / max(1.0, float(result.wave.abs().max()))
                 wave = fade_out(wave, self._fade_out)
                 save_wav(self._folder / output, wave, sampling_rate=self._audio.sampling_rate)
+                line = f"{self._folder / output}: {len(wave) / self._audio.sampling_rate:.2f} s"
         except OSError as error:
             raise InputError(f"{self._folder / output}: cannot be written ({error.strerror})") from error
         self.n_written += 1
+        return line
