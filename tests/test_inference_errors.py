@@ -78,7 +78,8 @@ def test_a_bad_line_is_named_before_anything_is_spoken_or_written(tmp_path, phra
     [
         ([], "nothing would be kept; give --output"),
         (["--save-mels", "--repeats", "2"], "--save-mels needs --output"),
-        (["-o", "x", "--no-audio"], "needs --save-mels"),
+        (["-o", "x", "--no-audio"], "needs --save-mels or --plots"),
+        (["--plots", "--repeats", "2"], "--plots needs --output"),
         (["-o", "x", "--amp-dtype", "bfloat16"], "add --amp"),
         (["-o", "x", "--cudnn-benchmark"], "--cudnn-benchmark needs --cuda"),
         (["-o", "x", "--cuda-graphs"], "--cuda-graphs needs --cuda"),

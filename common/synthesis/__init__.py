@@ -7,6 +7,13 @@ from common.synthesis.cuda_graphs import CudaGraphRecorder
 from common.synthesis.measurements import BatchTimes, Measurements
 from common.synthesis.phrases import Phrase, read_phrases
 from common.synthesis.pictures import draw_result
-from common.synthesis.synthesizer import OutputFolder, SynthesisInput, Synthesizer, plan_batches, speak_all
+from common.synthesis.synthesizer import (
+    OutputFolder,
+    SynthesisInput,
+    SynthesisResult,
+    Synthesizer,
+    plan_batches,
+    speak_all,
+)
 from common.synthesis.vocoder import ACCEPTABLE_DIFFERENCES, AudioContract, GriffinLimVocoder, Vocoder, VocoderSettings
 from common.synthesis.voice import Voice, check_ema, contract_of, load_vocoder, load_voice
