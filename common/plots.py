@@ -28,7 +28,7 @@ WIDTH_PER_SECOND = 2.0  # inches
 LEFT, RIGHT, TOP, BOTTOM = 0.85, 1.0, 0.35, 0.55  # inches around the panels
 HEADER, NO_HEADER = 0.32, 0.05  # inches above a panel with a title or a legend, and one without
 COLORBAR_GAP, COLORBAR = 0.1, 0.14  # inches beside a panel
-TITLE_LETTERS = 9.5  # an inch
+TITLE_LETTERS = 10.5  # an inch
 MEL_HEIGHT, CURVES_HEIGHT = 1.9, 1.1  # inches of a panel
 ATTENTION_HEIGHTS = (1.9, 6.0)  # inches: the least and the most
 SYMBOL_SIZE, LISTED_SIZE = 8.0, 7.0  # points, of symbols below the mels and beside the attention
@@ -199,10 +199,9 @@ def _mel_panels(mels: Mapping[str, np.ndarray], audio: AudioConfig) -> list[_Pan
     """A panel for each mel, and one for the difference of two."""
 
     def draw(axis: Axes, mel: np.ndarray, norm: Normalize, colors: str) -> AxesImage:
-        extent = (0, mel.shape[1] * audio.hop_length / audio.sampling_rate, 0, len(mel))
-        image = axis.imshow(mel, aspect="auto", origin="lower", extent=extent, cmap=colors, norm=norm)
         label_mel_axis(axis.yaxis, audio)
-        return image
+        extent = (0, mel.shape[1] * audio.hop_length / audio.sampling_rate, 0, len(mel))
+        return _draw_image(axis, mel, extent, colors=colors, norm=norm)
 
     norm, unit = Normalize(*_color_range(*mels.values())), "log amplitude"
     header = HEADER if any(mels) else NO_HEADER
@@ -219,6 +218,15 @@ def _mel_panels(mels: Mapping[str, np.ndarray], audio: AudioConfig) -> list[_Pan
     return panels
 
 
+def _draw_image(
+    axis: Axes, values: np.ndarray, extent: tuple[float, float, float, float], *, colors: str, norm: Normalize
+) -> AxesImage:
+    """Values (rows, columns) with the first row at the bottom, as they are: smoothed ones make larger files."""
+    return axis.imshow(
+        values, aspect="auto", origin="lower", interpolation="none", extent=extent, cmap=colors, norm=norm
+    )
+
+
 def _attention_panel(
     weights: np.ndarray, spans: np.ndarray | None, symbols: Sequence[str], *, seconds: float
 ) -> _Panel:
@@ -229,8 +237,7 @@ def _attention_panel(
 
     def draw(axis: Axes) -> AxesImage:
         extent = (0, n_frames * seconds, -0.5, n_symbols - 0.5)
-        norm = Normalize(0, 1)
-        image = axis.imshow(weights, aspect="auto", origin="lower", extent=extent, cmap=ATTENTION_COLORS, norm=norm)
+        image = _draw_image(axis, weights, extent, colors=ATTENTION_COLORS, norm=Normalize(0, 1))
         if spans is not None:
             at = np.repeat(np.arange(n_symbols), 2)
             axis.plot(spans.ravel() * seconds, at, color="white", linewidth=0.8)

@@ -63,7 +63,7 @@ def test_an_example_becomes_a_picture_and_sound_under_one_name_over_time(
     assert events.Tags()["images"] == [f"utterance/{name}"]
     assert [event.step for event in events.Images(f"utterance/{name}")] == [10, 20]
     figure = drawn[0]
-    assert figure.get_suptitle() == "wavs/LJ001 0001.wav (val.txt:7): A bee."
+    assert figure.get_suptitle() == "wavs/LJ001 0001.wav: A bee."
     symbols = [label.get_text() for axis in figure.axes for label in axis.get_xticklabels(minor=True)]
     assert symbols == ["b", "_", "i", "i"]
     assert {"frequency (Hz)", "pitch (Hz)", "energy"} <= {axis.get_ylabel() for axis in figure.axes}

@@ -92,7 +92,7 @@ def _picture(example: Example, audio: AudioConfig, symbols: Sequence[str]) -> np
     figure = plots.plot_utterance(
         example.mels,
         audio=example.mel_config or audio,
-        title=": ".join(part for part in (example.name, example.text) if part),
+        title=": ".join(part for part in (_without_list(example.name), example.text) if part),
         symbols=[symbols[index] for index in ids],
         durations=example.durations,
         alignment=example.alignment,
@@ -104,8 +104,12 @@ def _picture(example: Example, audio: AudioConfig, symbols: Sequence[str]) -> np
 
 def _tag(name: str) -> str:
     """``wavs/a b.wav (list.txt:7)`` -> ``wavs_a_b``, so that an utterance is one TensorBoard entry over time."""
-    bare = re.sub(r" \([^()]*:\d+\)$", "", name)
-    return re.sub(r"[^\w.-]+", "_", re.sub(r"\.\w+$", "", bare)) or "utterance"
+    return re.sub(r"[^\w.-]+", "_", re.sub(r"\.\w+$", "", _without_list(name))) or "utterance"
+
+
+def _without_list(name: str) -> str:
+    """``wavs/a b.wav (list.txt:7)`` -> ``wavs/a b.wav``."""
+    return re.sub(r" \([^()]*:\d+\)$", "", name)
 
 
 def _playable(wave: Tensor) -> Tensor:
