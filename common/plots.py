@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 
+import librosa
 import numpy as np
 import torch
 from matplotlib.axes import Axes
@@ -136,20 +137,20 @@ def to_array(tensor: Tensor) -> np.ndarray:
     return (tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor).numpy()
 
 
-def label_mel_axis(axis: Axis, audio: AudioConfig) -> None:
+def _label_mel_axis(axis: Axis, audio: AudioConfig) -> None:
     """Ticks in Hz on an axis on which channel i of ``audio``'s mels lies from i to i + 1.
 
     The centers of the channels divide the band into n_mels + 1 equal parts of Slaney's scale, as the filters have it.
     """
     low, high = audio.mel_fmin, audio.sampling_rate / 2 if audio.mel_fmax is None else audio.mel_fmax
     inside = [hz for hz in HZ_TICKS if low <= hz <= high]
-    parts = (_slaney(np.array(inside)) - _slaney(low)) / (_slaney(high) - _slaney(low))
-    places = parts * (audio.n_mels + 1) - 0.5
+    mels, (lowest, highest) = librosa.hz_to_mel(inside), librosa.hz_to_mel((low, high))
+    places = (mels - lowest) / (highest - lowest) * (audio.n_mels + 1) - 0.5
     axis.set_ticks(np.clip(places, 0, audio.n_mels), [str(hz) for hz in inside])  # the ends lie half a channel outside
     axis.set_label_text("frequency (Hz)")
 
 
-def fit_pitch_axis(axis: Axes, *curves: np.ndarray) -> None:
+def _fit_pitch_axis(axis: Axes, *curves: np.ndarray) -> None:
     """Limits of the y axis around the voice: pitch in Hz, not finite where unvoiced.
 
     What lies more than an octave from a curve's median is taken for an error of the estimate, and may lie outside.
@@ -161,12 +162,6 @@ def fit_pitch_axis(axis: Axes, *curves: np.ndarray) -> None:
     near = np.concatenate([hz[np.abs(np.log2(hz / np.median(hz))) <= 1] for hz in voiced])
     middle, half = (near.min() + near.max()) / 2, max(0.55 * np.ptp(near), LEAST_PITCH_RANGE / 2)
     axis.set_ylim(middle - half, middle + half)
-
-
-def _slaney(hz: np.ndarray | float) -> np.ndarray:
-    """Slaney's mel scale: linear up to 1000 Hz (15 mel), then 27 mel for a factor of 6.4."""
-    hz = np.asarray(hz, dtype=np.float64)
-    return np.where(hz < 1000, 0.015 * hz, 15 + 27 * np.log(np.maximum(hz, 1000) / 1000) / np.log(6.4))
 
 
 def _stacked(
@@ -199,7 +194,7 @@ def _mel_panels(mels: Mapping[str, np.ndarray], audio: AudioConfig) -> list[_Pan
     """A panel for each mel, and one for the difference of two."""
 
     def draw(axis: Axes, mel: np.ndarray, norm: Normalize, colors: str) -> AxesImage:
-        label_mel_axis(axis.yaxis, audio)
+        _label_mel_axis(axis.yaxis, audio)
         extent = (0, mel.shape[1] * audio.hop_length / audio.sampling_rate, 0, len(mel))
         return _draw_image(axis, mel, extent, colors=colors, norm=norm)
 
@@ -260,7 +255,7 @@ def _curves_panel(unit: str, curves: Mapping[str, np.ndarray], *, seconds: float
             values = np.where(np.isfinite(values), values, np.nan)
             axis.plot((np.arange(len(values)) + 0.5) * seconds, values, style, linewidth=1.6, label=_plain(name))
         if unit == PITCH:
-            fit_pitch_axis(axis, *drawn.values())
+            _fit_pitch_axis(axis, *drawn.values())
         axis.grid(axis="y", alpha=0.3)
         if any(drawn):
             axis.legend(loc="lower right", bbox_to_anchor=(1, 0.98), ncols=len(drawn), fontsize="small", frameon=False)
