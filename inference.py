@@ -35,6 +35,7 @@ from common.synthesis import (
     accelerated,
     check_ema,
     contract_of,
+    draw_result,
     load_mels_or_recordings,
     load_vocoder,
     load_voice,
@@ -135,12 +136,24 @@ def prepare(
     return items, voice.audio
 
 
-def speak(args: argparse.Namespace, items: list[SynthesisInput], synthesizer: Synthesizer, audio: AudioConfig) -> None:
-    """Speak everything into the output folder, with a line for each file, a summary, and a log of the figures."""
+def speak(
+    args: argparse.Namespace,
+    items: list[SynthesisInput],
+    synthesizer: Synthesizer,
+    audio: AudioConfig,
+    symbols: Sequence[str],
+) -> None:
+    """Speak everything into the output folder, with a line for each file, a summary, and a log of the figures.
+
+    ``symbols`` are the voice's.
+    """
     measurements = Measurements(audio.sampling_rate, args.batch_size, synthesizer.vocoder_name)
     folder = None
+    draw = partial(draw_result, audio=audio, symbols=symbols) if args.plots else None
     if args.output is not None:
-        folder = OutputFolder(args.output, audio=audio, fade_out_frames=args.fade_out, save_mels=args.save_mels)
+        folder = OutputFolder(
+            args.output, audio=audio, fade_out_frames=args.fade_out, save_mels=args.save_mels, draw=draw
+        )
     logger = Logger(args.log_file or (args.output and args.output / "nvlog_infer.json"), stdout=False)
     parameters = {name: value for name, value in vars(args).items() if not isinstance(value, dict)}
     logger.parameter(**parameters, precision=precision_from_args(args).name)
@@ -210,7 +223,7 @@ def speak_list(args: argparse.Namespace, parser: ArgumentParser) -> int:
         device=precision.device,
         autocast=precision.autocast,
     )
-    speak(args, items, synthesizer, audio)
+    speak(args, items, synthesizer, audio, voice.front_end.symbols if voice else [])
     return 1 if len(synthesizer.unfinished | synthesizer.silent) == len(items) else 0
 
 

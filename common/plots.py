@@ -1,120 +1,115 @@
-"""Figures of mel-spectrograms, pitch and durations, drawn without a display."""
+"""Figures of utterances over time: mel-spectrograms, attention, pitch and other curves; without a display."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 
+import librosa
 import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import CenteredNorm, Normalize
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.image import AxesImage
+from matplotlib.textpath import text_to_path
 from torch import Tensor
 
+from common.config import AudioConfig
 from common.errors import InputError
 from common.files import write_atomically
 
-WIDTH = 10.0  # inches
-WIDTH_PER_SECOND = 2.0  # inches of a spectrogram with symbols above it
-MAX_WIDTH = 30.0  # inches
-COLORBAR = 0.35  # inches of the figure's width
 DPI = 100  # dots an inch
-MAX_LABELS = 120  # symbols under an utterance; more would overlap at this width
+MIN_WIDTH, MAX_WIDTH = 10.0, 20.0  # inches of a figure
+WIDTH_PER_SECOND = 2.0  # inches
+LEFT, RIGHT, TOP, BOTTOM = 0.85, 1.0, 0.35, 0.55  # inches around the panels
+HEADER, NO_HEADER = 0.32, 0.05  # inches above a panel with a title or a legend, and one without
+COLORBAR_GAP, COLORBAR = 0.1, 0.14  # inches beside a panel
+TITLE_LETTERS = 10.5  # an inch
+MEL_HEIGHT, CURVES_HEIGHT = 1.9, 1.1  # inches of a panel
+ATTENTION_HEIGHTS = (1.9, 6.0)  # inches: the least and the most
+SYMBOL_SIZE, LISTED_SIZE = 8.0, 7.0  # points, of symbols below the mels and beside the attention
+SYMBOL_GAP, LINE_HEIGHT = 0.15, 1.1  # parts of that size
+MAX_ROWS = 3  # of symbols, or columns, where one would have them overlap
+HZ_TICKS = (0, 500, 1000, 2000, 4000, 8000, 16000)
+LEAST_PITCH_RANGE = 40.0  # Hz of the axis, so that a level voice looks level
+MEL_COLORS, ATTENTION_COLORS, DIFFERENCE_COLORS = "magma", "viridis", "RdBu_r"
 LINE_STYLES = ("-", "--", ":", "-.")  # by curve, so that equal ones can both be seen
+PITCH = "pitch (Hz)"
+
+Curves = Mapping[str, Tensor]  # title -> one value a frame (F,); those that are not finite are gaps
 
 
-def plot_mels(
-    mels: dict[str, Tensor], *, title: str = "", hop_length: int | None = None, sampling_rate: int | None = None
-) -> Figure:
-    """Log-mel-spectrograms, each ``(n_mels, F)``, one above the other with one color range and one time axis.
+@dataclass(frozen=True)
+class _Panel:
+    """One part of a figure; ``draw`` gives the image whose colors ``unit`` explains, if there is one."""
 
-    The time axis is in seconds where ``hop_length`` (samples) and ``sampling_rate`` (Hz) are given, else in frames.
-    """
-    seconds = hop_length / sampling_rate if hop_length and sampling_rate else None
-    arrays = {name: to_array(mel) for name, mel in mels.items()}
-    figure = _figure(0.6 + 2.4 * len(arrays))
-    axes = list(figure.subplots(len(arrays), 1, sharex=True, squeeze=False)[:, 0])
-    colors = _color_range(*arrays.values())
-    for axis, (name, array) in zip(axes, arrays.items()):
-        image = _draw_mel(axis, array, seconds=seconds, colors=colors)
-        axis.set_title(_plain(name), loc="left", fontsize="medium")
-    longest = max(array.shape[1] for array in arrays.values())
-    axes[-1].set_xlim(0, longest * (seconds or 1))
-    axes[-1].set_xlabel("time (s)" if seconds else "time (frames)")
-    figure.colorbar(image, ax=axes, label="log amplitude", fraction=COLORBAR / WIDTH, pad=0.01)
-    if title:
-        figure.suptitle(_plain(title))
-    return figure
-
-
-def plot_curves(
-    curves: dict[str, Tensor], *, title: str = "", labels: Sequence[str] = (), ylabel: str = "", gaps: bool = False
-) -> Figure:
-    """Curves ``(L,)`` over the same tokens, such as target and predicted pitch or durations.
-
-    ``labels`` are the tokens' symbols, drawn under the axis where there is room. ``gaps`` leaves zeros out
-    instead of drawing them: an unvoiced token has no pitch, not a pitch of 0.
-    """
-    figure, axis = _titled(3.2, title)
-    longest = 0
-    for (name, curve), style in zip(curves.items(), itertools.cycle(LINE_STYLES)):
-        values = to_array(curve).astype(np.float64)
-        if gaps:
-            values = np.where(values == 0, np.nan, values)
-        axis.plot(np.arange(len(values)), values, style, marker="o", markersize=3, linewidth=1.2, label=_plain(name))
-        longest = max(longest, len(values))
-    axis.set_xlim(-0.5, max(longest, 1) - 0.5)
-    axis.set_ylabel(ylabel)
-    _label_tokens(axis.xaxis, labels if len(labels) <= MAX_LABELS else ())
-    axis.grid(alpha=0.3)
-    axis.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=len(curves), fontsize="small", frameon=False)
-    return figure
-
-
-def plot_alignment(alignment: Tensor, *, title: str = "", labels: Sequence[str] = ()) -> Figure:
-    """Attention's weights ``(F, L)`` of each mel frame, with time to the right and the text upwards.
-
-    ``labels`` are the tokens' symbols, drawn next to the axis where there is room.
-    """
-    weights = to_array(alignment).T
-    figure, axis = _titled(4.2, title)
-    image = axis.imshow(weights, aspect="auto", origin="lower", interpolation="none", vmin=0, vmax=1, cmap="viridis")
-    axis.set_xlabel("time (frames)")
-    _label_tokens(axis.yaxis, labels if len(labels) == len(weights) <= MAX_LABELS else ())
-    figure.colorbar(image, ax=axis, label="weight", fraction=COLORBAR / WIDTH, pad=0.01)
-    return figure
+    title: str
+    height: float  # inches
+    draw: Callable[[Axes], AxesImage | None]
+    unit: str = ""
+    lines: str = "gray"  # color of the lines between symbols
+    header: float = HEADER  # inches above it
 
 
 def plot_utterance(
-    mel: Tensor,
+    mels: Mapping[str, Tensor],
     *,
-    pitch: Tensor | None = None,
-    durations: Tensor | None = None,
-    labels: Sequence[str] = (),
-    hop_length: int,
-    sampling_rate: int,
+    audio: AudioConfig,
     title: str = "",
+    symbols: Sequence[str] = (),
+    durations: Tensor | None = None,
+    alignment: Tensor | None = None,
+    pitch: Curves | None = None,
+    curves: Mapping[str, Curves] | None = None,
 ) -> Figure:
-    """One utterance: its log-mel-spectrogram, its pitch over it, and its symbols along the time axis.
+    """One utterance in panels above each other, which share a time axis in seconds.
 
-    ``mel (n_mels, F)``; ``pitch (F,)`` in Hz with 0 where unvoiced; ``durations (L,)`` in frames with one of the
-    L ``labels`` each. ``hop_length`` in samples, ``sampling_rate`` in Hz.
+    - ``mels``: log-mel-spectrograms (n_mels, F) by title, with one range of colors; two of equal size are followed by
+      their difference, the second less the first. ``audio`` describes them;
+    - ``symbols``: those of its text (L,), below the mels and beside the attention. They stand in the middle of their
+      ``durations`` (L,) in frames, or without these, of the frames that attend to them most;
+    - ``alignment``: attention's weights (F, L), with ``durations`` as a line over it;
+    - ``pitch``: in Hz, 0 where unvoiced; ``curves``: others, by the name of their axis.
+
+    ``title`` is shortened to one line. Symbols that would overlap stand in up to three rows; the rest is left out.
     """
-    seconds = hop_length / sampling_rate
-    array = to_array(mel)
-    width = min(max(WIDTH, WIDTH_PER_SECOND * array.shape[1] * seconds), MAX_WIDTH)
-    figure, axis = _titled(4.2, title, width=width)
-    image = _draw_mel(axis, array, seconds=seconds, colors=_color_range(array))
-    axis.set_xlim(0, array.shape[1] * seconds)
-    axis.set_xlabel("time (s)")
-    axes = [axis]
-    if pitch is not None:
-        axes.append(_draw_pitch(axis, to_array(pitch), seconds=seconds))
-    if durations is not None:
-        _draw_symbols(axis, to_array(durations), labels, seconds=seconds)
-    figure.colorbar(image, ax=axes, label="log amplitude", fraction=COLORBAR / width, pad=0.01)
+    seconds = audio.hop_length / audio.sampling_rate
+    images = {name: to_array(mel) for name, mel in mels.items()}
+    weights = None if alignment is None else to_array(alignment).T  # (L, F)
+    spans = None if durations is None else _spans(to_array(durations))
+    groups = {PITCH: {name: _voiced(values) for name, values in pitch.items()}} if pitch else {}
+    for unit, group in (curves or {}).items():
+        groups[unit] = {name: to_array(values) for name, values in group.items()}
+    panels = mel_panels = _mel_panels(images, audio)
+    if weights is not None:
+        panels = [*panels, _attention_panel(weights, spans, symbols, seconds=seconds)]
+    panels = panels + [_curves_panel(unit, group, seconds=seconds) for unit, group in groups.items()]
+
+    drawn = [*images.values(), *(values for group in groups.values() for values in group.values())]
+    length = max(1, *(array.shape[-1] for array in [*drawn, *([] if weights is None else [weights])])) * seconds
+    width = min(max(MIN_WIDTH, WIDTH_PER_SECOND * length + LEFT + RIGHT), MAX_WIDTH)
+    middles = _middles(spans, weights) * seconds
+    labels = {}
+    if len(symbols) == len(middles):
+        labels = _rows_of_symbols(symbols, middles, inches_per_second=(width - LEFT - RIGHT) / length)
+    n_rows = max((label.count("\n") + 1 for label in labels.values()), default=0)
+    below = (len(mel_panels) or len(panels)) - 1  # the panel that has the symbols below it
+    figure, axes = _stacked(panels, width=width, title=title, gaps={below: n_rows * SYMBOL_SIZE * LINE_HEIGHT / 72})
+    for axis, panel in zip(axes, panels):
+        axis.set_xlim(0, length)
+        axis.tick_params(axis="x", bottom=axis is axes[-1], labelbottom=axis is axes[-1])
+        if spans is not None:
+            starts = spans[(spans[:, 0] > 0) & (spans[:, 1] > spans[:, 0]), 0] * seconds
+            over = axis.get_xaxis_transform()
+            axis.vlines(starts, 0, 1, transform=over, color=panel.lines, alpha=0.3, linewidth=0.5)
+    axes[-1].set_xlabel("time (s)")
+    if labels:
+        _place_symbols(axes[below].xaxis, labels, n_rows)
     return figure
 
 
@@ -142,74 +137,216 @@ def to_array(tensor: Tensor) -> np.ndarray:
     return (tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor).numpy()
 
 
-def _figure(height: float, *, width: float = WIDTH) -> Figure:
-    return Figure(figsize=(width, height), dpi=DPI, layout="constrained")
+def _label_mel_axis(axis: Axis, audio: AudioConfig) -> None:
+    """Ticks in Hz on an axis on which channel i of ``audio``'s mels lies from i to i + 1.
+
+    The centers of the channels divide the band into n_mels + 1 equal parts of Slaney's scale, as the filters have it.
+    """
+    low, high = audio.mel_fmin, audio.sampling_rate / 2 if audio.mel_fmax is None else audio.mel_fmax
+    inside = [hz for hz in HZ_TICKS if low <= hz <= high]
+    mels, (lowest, highest) = librosa.hz_to_mel(inside), librosa.hz_to_mel((low, high))
+    places = (mels - lowest) / (highest - lowest) * (audio.n_mels + 1) - 0.5
+    axis.set_ticks(np.clip(places, 0, audio.n_mels), [str(hz) for hz in inside])  # the ends lie half a channel outside
+    axis.set_label_text("frequency (Hz)")
 
 
-def _titled(height: float, title: str, *, width: float = WIDTH) -> tuple[Figure, Axes]:
-    """A figure with one pair of axes."""
-    figure = _figure(height, width=width)
-    axis = figure.subplots()
-    axis.set_title(_plain(title), loc="left", fontsize="medium")
-    return figure, axis
+def _fit_pitch_axis(axis: Axes, *curves: np.ndarray) -> None:
+    """Limits of the y axis around the voice: pitch in Hz, not finite where unvoiced.
+
+    What lies more than an octave from a curve's median is taken for an error of the estimate, and may lie outside.
+    """
+    voiced = [curve[np.isfinite(curve)] for curve in curves if np.isfinite(curve).any()]
+    if not voiced:
+        axis.set_yticks([])
+        return
+    near = np.concatenate([hz[np.abs(np.log2(hz / np.median(hz))) <= 1] for hz in voiced])
+    middle, half = (near.min() + near.max()) / 2, max(0.55 * np.ptp(near), LEAST_PITCH_RANGE / 2)
+    axis.set_ylim(middle - half, middle + half)
 
 
-def _label_tokens(axis: Axis, labels: Sequence[str]) -> None:
-    """A tick with its symbol for each token, or the axis's name where there are no symbols."""
-    if labels:
-        axis.set_ticks(range(len(labels)), [_visible(label) for label in labels], fontsize="small")
-    else:
-        axis.set_label_text("token")
+def _stacked(
+    panels: Sequence[_Panel], *, width: float, title: str, gaps: Mapping[int, float]
+) -> tuple[Figure, list[Axes]]:
+    """The panels drawn below each other, all equally wide, with color bars beside them; ``gaps`` in inches below some.
+
+    Places are computed here, since matplotlib's layouts take as long as drawing.
+    """
+    height = TOP + sum(panel.header + panel.height for panel in panels) + sum(gaps.values()) + BOTTOM
+    figure = Figure(figsize=(width, height), dpi=DPI)
+    axes, bottom = [], height - TOP
+    for index, panel in enumerate(panels):
+        bottom -= panel.header + panel.height
+        place = (LEFT / width, bottom / height, (width - LEFT - RIGHT) / width, panel.height / height)
+        axes.append(figure.add_axes(place))
+        image = panel.draw(axes[-1])
+        axes[-1].set_title(_plain(panel.title), loc="left", fontsize="medium")
+        if image is not None:
+            beside = (place[0] + place[2] + COLORBAR_GAP / width, place[1], COLORBAR / width, place[3])
+            figure.colorbar(image, cax=figure.add_axes(beside), label=panel.unit)
+        bottom -= gaps.get(index, 0.0)
+    if title:
+        shortened = _shortened(title, int(width * TITLE_LETTERS))
+        figure.suptitle(_plain(shortened), x=0.01, y=1 - 0.08 / height, va="top", ha="left")
+    return figure, axes
+
+
+def _mel_panels(mels: Mapping[str, np.ndarray], audio: AudioConfig) -> list[_Panel]:
+    """A panel for each mel, and one for the difference of two."""
+
+    def draw(axis: Axes, mel: np.ndarray, norm: Normalize, colors: str) -> AxesImage:
+        _label_mel_axis(axis.yaxis, audio)
+        extent = (0, mel.shape[1] * audio.hop_length / audio.sampling_rate, 0, len(mel))
+        return _draw_image(axis, mel, extent, colors=colors, norm=norm)
+
+    norm, unit = Normalize(*_color_range(*mels.values())), "log amplitude"
+    header = HEADER if any(mels) else NO_HEADER
+    panels = [
+        _Panel(name, MEL_HEIGHT, partial(draw, mel=mel, norm=norm, colors=MEL_COLORS), unit, "white", header)
+        for name, mel in mels.items()
+    ]
+    if len(mels) == 2 and len({mel.shape for mel in mels.values()}) == 1:
+        first, second = mels
+        difference = mels[second] - mels[first]
+        largest = max(map(abs, _color_range(difference))) or 1.0
+        drawn = partial(draw, mel=difference, norm=CenteredNorm(0, largest), colors=DIFFERENCE_COLORS)
+        panels.append(_Panel(f"{second} - {first}", MEL_HEIGHT, drawn, unit))
+    return panels
+
+
+def _draw_image(
+    axis: Axes, values: np.ndarray, extent: tuple[float, float, float, float], *, colors: str, norm: Normalize
+) -> AxesImage:
+    """Values (rows, columns) with the first row at the bottom, as they are: smoothed ones make larger files."""
+    return axis.imshow(
+        values, aspect="auto", origin="lower", interpolation="none", extent=extent, cmap=colors, norm=norm
+    )
+
+
+def _attention_panel(
+    weights: np.ndarray, spans: np.ndarray | None, symbols: Sequence[str], *, seconds: float
+) -> _Panel:
+    """Weights (L, F) with the text upwards, and a line through the spans."""
+    n_symbols, n_frames = weights.shape
+    least, most = ATTENTION_HEIGHTS
+    height = min(max(least, n_symbols / MAX_ROWS * LISTED_SIZE * LINE_HEIGHT / 72), most)
+
+    def draw(axis: Axes) -> AxesImage:
+        extent = (0, n_frames * seconds, -0.5, n_symbols - 0.5)
+        image = _draw_image(axis, weights, extent, colors=ATTENTION_COLORS, norm=Normalize(0, 1))
+        if spans is not None:
+            at = np.repeat(np.arange(n_symbols), 2)
+            axis.plot(spans.ravel() * seconds, at, color="white", linewidth=0.8)
+        if len(symbols) == n_symbols:
+            _list_symbols(axis.yaxis, symbols, height=height)
+        else:
+            axis.set_ylabel("symbol")
+        return image
+
+    return _Panel("attention" if spans is None else "attention; line: durations", height, draw, "weight")
+
+
+def _curves_panel(unit: str, curves: Mapping[str, np.ndarray], *, seconds: float) -> _Panel:
+    """Curves (F,) over time; one without a finite value is left out."""
+
+    def draw(axis: Axes) -> None:
+        axis.set_ylabel(unit)
+        drawn = {name: values.astype(np.float64) for name, values in curves.items() if np.isfinite(values).any()}
+        for (name, values), style in zip(drawn.items(), itertools.cycle(LINE_STYLES)):
+            values = np.where(np.isfinite(values), values, np.nan)
+            axis.plot((np.arange(len(values)) + 0.5) * seconds, values, style, linewidth=1.6, label=_plain(name))
+        if unit == PITCH:
+            _fit_pitch_axis(axis, *drawn.values())
+        axis.grid(axis="y", alpha=0.3)
+        if any(drawn):
+            axis.legend(loc="lower right", bbox_to_anchor=(1, 0.98), ncols=len(drawn), fontsize="small", frameon=False)
+
+    return _Panel("", CURVES_HEIGHT, draw)
+
+
+def _rows_of_symbols(symbols: Sequence[str], middles: np.ndarray, *, inches_per_second: float) -> dict[float, str]:
+    """Labels by their middle in seconds, each in the first row where it does not touch the one before it.
+
+    Line breaks before a label move it to its row; symbols without a middle or without room are left out.
+    """
+    ends = [-np.inf] * MAX_ROWS  # inches, of the last symbol in each row
+    labels = {}
+    for index in np.argsort(middles, kind="stable"):
+        label = _visible(symbols[index])
+        middle, half = middles[index] * inches_per_second, (_width(label) + SYMBOL_GAP * SYMBOL_SIZE) / 144
+        row = next((row for row, end in enumerate(ends) if end <= middle - half), None)
+        if row is not None:
+            ends[row] = middle + half
+            labels[float(middles[index])] = "\n" * row + label
+    return labels
+
+
+@lru_cache(maxsize=1000)
+def _width(label: str) -> float:
+    """Points that a symbol's label takes."""
+    return text_to_path.get_text_width_height_descent(label, FontProperties(size=SYMBOL_SIZE), ismath=False)[0]
+
+
+def _place_symbols(axis: Axis, labels: Mapping[float, str], n_rows: int) -> None:
+    """Labels as the minor ticks, between the axis and the numbers of its major ticks."""
+    axis.remove_overlapping_locs = False  # major ones do not take their place
+    axis.set_ticks(list(labels), list(labels.values()), minor=True, fontsize=SYMBOL_SIZE)
+    axis.set_tick_params(which="minor", length=0, pad=5, labelbottom=True)
+    axis.set_tick_params(which="major", pad=5 + SYMBOL_SIZE * LINE_HEIGHT * n_rows)
+
+
+def _list_symbols(axis: Axis, symbols: Sequence[str], *, height: float) -> None:
+    """The symbols beside an axis of so many inches on which each takes 1, in columns; every n-th where that is full."""
+    capacity = int(height * 72 / (LISTED_SIZE * LINE_HEIGHT) + 1e-6)  # a column
+    step = -(-len(symbols) // (MAX_ROWS * capacity))
+    shown = range(0, len(symbols), step)
+    n_columns = -(-len(shown) // capacity)
+    indent = "\u2003" * max((len(_visible(symbols[index])) for index in shown), default=0)
+    labels = [_visible(symbols[index]) + indent * (place % n_columns) for place, index in enumerate(shown)]
+    axis.set_ticks(list(shown), labels, fontsize=LISTED_SIZE)
+    axis.set_tick_params(length=2)
+
+
+def _spans(durations: np.ndarray) -> np.ndarray:
+    """Durations (L,) -> (L, 2): where each symbol starts and ends."""
+    ends = np.cumsum(durations)
+    return np.stack([ends - durations, ends], axis=1)
+
+
+def _middles(spans: np.ndarray | None, weights: np.ndarray | None) -> np.ndarray:
+    """The middle of each symbol (L,) in frames, NaN for one without frames; empty where nothing says it.
+
+    Without spans it is that of the frames whose attention ``weights`` (L, F) are greatest at the symbol.
+    """
+    if spans is not None:
+        return np.where(spans[:, 1] > spans[:, 0], spans.mean(axis=1), np.nan)
+    if weights is None:
+        return np.zeros(0)
+    attended = weights.argmax(axis=0)  # (F,)
+    sums = np.bincount(attended, np.arange(len(attended)) + 0.5, minlength=len(weights))
+    counts = np.bincount(attended, minlength=len(weights))
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+
+def _voiced(pitch: Tensor) -> np.ndarray:
+    """Pitch with gaps where it is 0."""
+    values = to_array(pitch).astype(np.float64)
+    return np.where(values > 0, values, np.nan)
 
 
 def _color_range(*arrays: np.ndarray) -> tuple[float, float]:
     """The least and the greatest finite value."""
-    finite = np.concatenate([array[np.isfinite(array)] for array in arrays])
+    finite = np.concatenate([array[np.isfinite(array)] for array in arrays]) if arrays else np.zeros(0)
     return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
 
 
-def _draw_mel(axis: Axes, mel: np.ndarray, *, seconds: float | None, colors: tuple[float, float]) -> AxesImage:
-    n_mels, n_frames = mel.shape
-    extent = (0, n_frames * (seconds or 1), 0, n_mels)
-    image = axis.imshow(mel, aspect="auto", origin="lower", interpolation="none", extent=extent, cmap="magma")
-    image.set_clim(*colors)
-    axis.set_ylabel("mel channel")
-    return image
+def _shortened(text: str, length: int) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= length else text[: length - 1].rstrip() + "\u2026"
 
 
-def _draw_pitch(axis: Axes, pitch: np.ndarray, *, seconds: float) -> Axes:
-    """Pitch in Hz on an axis of its own at the right, which is returned; unvoiced frames are left out."""
-    voiced = np.where(pitch > 0, pitch, np.nan)
-    right = axis.twinx()
-    times = (np.arange(len(pitch)) + 0.5) * seconds
-    for color, width in (("black", 4), ("cyan", 2)):  # which can be seen on bright and on dark parts
-        right.plot(times, voiced, color=color, linewidth=width, solid_capstyle="round")
-    if np.isfinite(voiced).any():
-        right.set_ylim(0, 1.6 * float(np.nanmax(voiced)))
-    else:
-        right.set_yticks([])
-    right.set_ylabel("pitch (Hz)")
-    return right
-
-
-def _draw_symbols(axis: Axes, durations: np.ndarray, labels: Sequence[str], *, seconds: float) -> None:
-    """A thin line at each symbol's start and the symbol above its middle."""
-    ends = np.cumsum(durations)
-    starts = ends - durations
-    inside = starts[(durations > 0) & (starts > 0)]
-    axis.vlines(inside * seconds, 0, 1, transform=axis.get_xaxis_transform(), color="white", alpha=0.35, linewidth=0.6)
-    if len(labels) != len(durations):
-        return
-    top = axis.secondary_xaxis("top")
-    shown = [index for index in range(len(labels)) if durations[index] > 0]
-    middles = [(starts[index] + durations[index] / 2) * seconds for index in shown]
-    top.set_xticks(middles, [_visible(labels[index]) for index in shown], fontsize="small")
-    top.tick_params(length=0)
-
-
-def _visible(label: str) -> str:
+def _visible(symbol: str) -> str:
     """A symbol as it can be seen: a space as the open box."""
-    return "\u2423" if label == " " else _plain(label)
+    return "\u2423" if symbol == " " else _plain(symbol)
 
 
 def _plain(text: str) -> str:

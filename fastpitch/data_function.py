@@ -90,18 +90,18 @@ class FastPitchDataset(TextMelDataset):
     def utterance(self, index: int, tokens: Tensor) -> FastPitchUtterance:
         """The utterance with ``tokens`` (L,)."""
         mel, pitch = self.mel_and_pitch(index)
-        name, speaker = self.name(index), self.speakers[index]
+        name, speaker, text = self.name(index), self.speakers[index], self.entries[index].fields["text"]
         if self.has_durations:
             durations = self._durations(self.entries[index], n_frames=mel.size(1))
             for column, values in (("durations", durations), ("pitch", pitch)):
                 if values.shape != tokens.shape:
                     wanted = f"({len(tokens)},), one value a symbol of the text"
                     raise shape_error(self.entries[index], column, values, wanted=wanted)
-            return FastPitchUtterance(name, tokens, mel, speaker, durations=durations, pitch=pitch)
+            return FastPitchUtterance(name, tokens, mel, speaker, durations=durations, pitch=pitch, text=text)
         check_alignable(mel.size(1), len(tokens), where=name)
         which = 0 if speaker is None or len(self._pitch_mean) == 1 else speaker
         normalized = (pitch - self._pitch_mean[which]).div(self._pitch_std[which]).masked_fill(pitch == 0, 0.0)
-        return FastPitchUtterance(name, tokens, mel, speaker, pitch_frames=normalized)
+        return FastPitchUtterance(name, tokens, mel, speaker, pitch_frames=normalized, text=text)
 
     def mel_and_pitch(self, index: int) -> tuple[Tensor, Tensor]:
         """Mel (n_mels, F), and pitch: with durations (L,) normalized, else (F,) Hz, 0 where unvoiced; raises InputError

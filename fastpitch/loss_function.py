@@ -77,8 +77,8 @@ class FastPitchObjective(Objective):
         return terms
 
     def examples(self, networks: Networks, batch: FastPitchBatch) -> list[Example]:
-        out = _teacher_forced(networks, batch)
-        return [_example(out, batch, index) for index in shown(batch)]
+        network, out = cast(FastPitch, networks["fastpitch"]), _teacher_forced(networks, batch)
+        return [_example(network, out, batch, index) for index in shown(batch)]
 
     def _sums(self, out: FastPitchOutput, batch: FastPitchBatch) -> dict[str, Tensor]:
         sums = sums_of_errors(out, batch)
@@ -127,26 +127,41 @@ def _n_utterances(batch: FastPitchBatch) -> Tensor:
     return torch.ones_like(batch.token_lengths).sum()
 
 
-def _example(out: FastPitchOutput, batch: FastPitchBatch, index: int) -> Example:
+def _example(network: FastPitch, out: FastPitchOutput, batch: FastPitchBatch, index: int) -> Example:
     n_frames, n_tokens = int(batch.mel_lengths[index]), int(batch.token_lengths[index])
-    mels = {"target": batch.mels, "predicted": out.mel}
-    curves = {
-        "pitch": {"target": out.target_pitch, "predicted": out.pitch},
-        "duration": {"target": out.target_durations, "predicted": out.durations},
-        "energy": {"target": out.target_energy, "predicted": out.energy},
+    assert out.target_durations is not None and out.pitch is not None and out.target_pitch is not None
+    durations = out.target_durations[index, :n_tokens].cpu()
+
+    def over_frames(**values: Tensor | None) -> dict[str, Tensor]:
+        """Rows of what has one value a token, as values a frame."""
+        return {
+            name: cut(rows, index, n_tokens).repeat_interleave(durations)
+            for name, rows in values.items()
+            if rows is not None
+        }
+
+    pitch, curves = {}, {}
+    voiced = out.target_pitch != 0  # elsewhere there is no pitch to learn
+    pairs = {"target": out.target_pitch, "predicted": out.pitch}
+    if bool((network.pitch_std > 0).all()):
+        pitch = over_frames(**{k: network.pitch_in_hz(v, batch.speakers) * voiced for k, v in pairs.items()})
+    else:
+        curves["pitch (normalized)"] = over_frames(**{k: v.where(voiced, torch.nan) for k, v in pairs.items()})
+    curves |= {
+        "energy": over_frames(target=out.target_energy, predicted=out.energy),
+        "duration (frames)": over_frames(target=out.target_durations, predicted=out.durations),
     }
-    alignments = {}  # (F, L) weights: the attention of frames, and the path that gives the durations
+    alignment = None
     if out.alignment is not None:
-        path = out.alignment.path[index, :n_frames]
-        alignments["soft attention"] = cut(out.alignment.log_attention, index, n_tokens)[:n_frames].exp()
-        alignments["hard alignment"] = torch.nn.functional.one_hot(path, n_tokens).float().cpu()
+        alignment = cut(out.alignment.log_attention, index, n_tokens)[:n_frames].exp()
+    mels = {"target": batch.mels, "predicted": out.mel}
     return Example(
         batch.names[index],
         {label: cut(values, index, n_frames) for label, values in mels.items()},
-        curves={
-            name: {label: cut(values, index, n_tokens) for label, values in pair.items() if values is not None}
-            for name, pair in curves.items()
-            if pair["predicted"] is not None
-        },
-        alignments=alignments,
+        text=batch.texts[index] if batch.texts else "",
+        tokens=batch.tokens[index, :n_tokens].cpu(),
+        durations=durations,
+        alignment=alignment,
+        pitch=pitch,
+        curves={name: values for name, values in curves.items() if values},
     )

@@ -247,10 +247,10 @@ class FastPitch(nn.Module):
         durations = durations_from_logs(log_durations, controls.max_duration)
         frames = frames_per_token(durations if controls.durations is None else controls.durations, controls.pace)
         if controls.pitch_transform is not None:
-            mean, std = self.pitch_mean[0], self.pitch_std[0]
-            if speakers is not None and len(self.pitch_mean) > 1:
-                mean, std = self.pitch_mean[speakers].unsqueeze(1), self.pitch_std[speakers].unsqueeze(1)
-            pitch = controls.pitch_transform(pitch, lengths, mean, std)
+            pitch = controls.pitch_transform(pitch, lengths, *self._pitch_statistics(speakers))
+        pitch_hz = self.pitch_in_hz(pitch, speakers)
+        if controls.pitch is not None:
+            pitch_hz = self.pitch_in_hz(controls.pitch, speakers) * (controls.pitch != 0)
         encoded, energy = self.add_pitch(encoded, lengths, pitch if controls.pitch is None else controls.pitch)
         if energy is None and (controls.energy is not None or controls.energy_transform is not None):
             raise InputError("this model predicts no energy (it was trained without --energy-conditioning)")
@@ -258,7 +258,20 @@ class FastPitch(nn.Module):
             energy = controls.energy_transform(energy, lengths)
         decoded_energy = energy if controls.energy is None else controls.energy
         mel, mel_lengths = self.decode(encoded, lengths, decoded_energy, frames, None)
-        return MelOutput(mel, mel_lengths, durations, frames, pitch, energy, log_durations)
+        return MelOutput(mel, mel_lengths, durations, frames, pitch, energy, log_durations, pitch_hz=pitch_hz)
+
+    @torch.jit.unused
+    def pitch_in_hz(self, pitch: Tensor, speakers: Tensor | None) -> Tensor:
+        """Normalized pitch (B, L) in Hz; zeros without known statistics."""
+        mean, std = self._pitch_statistics(speakers)
+        return pitch * std + mean
+
+    @torch.jit.unused
+    def _pitch_statistics(self, speakers: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Mean and standard deviation in Hz: scalars, or (B, 1) of speakers (B,) whose pitch differs."""
+        if speakers is None or len(self.pitch_mean) == 1:
+            return self.pitch_mean[0], self.pitch_std[0]
+        return self.pitch_mean[speakers].unsqueeze(1), self.pitch_std[speakers].unsqueeze(1)
 
     @torch.jit.unused
     def _speakers(self, speaker: int | Tensor, tokens: Tensor) -> Tensor | None:

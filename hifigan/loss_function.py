@@ -121,8 +121,7 @@ class HifiganObjective(Objective):
             n_frames, n_samples = int(batch.mel_lengths[index]), int(batch.audio_lengths[index])
             mels = {"recorded": cut(target, index, n_frames), "generated": cut(made, index, n_frames)}
             sounds = {"recorded": cut(batch.audio, index, n_samples), "generated": cut(wave, index, n_samples)}
-            difference = {"generated - recorded": mels["generated"] - mels["recorded"]}
-            examples.append(Example(batch.names[index], mels, mel_differences=difference, audio=sounds))
+            examples.append(Example(batch.names[index], mels, mel_config=self._loss_mel.config, audio=sounds))
         return examples
 
     def _resynthesize(self, networks: Networks, batch: HifiganBatch) -> tuple[Tensor, Tensor, Tensor]:

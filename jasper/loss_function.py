@@ -61,6 +61,7 @@ class JasperObjective(Objective):
                 batch.names[index],
                 mels={"features": inputs.features[index, :, : int(inputs.lengths[index])].cpu()},
                 audio={"recorded": batch.waves[index, : int(batch.wave_lengths[index])].cpu()},
+                text=reference,
                 texts={"reference": reference, "recognized": recognized[index]},
             )
             for index, reference in enumerate(_references(network, batch)[:_N_EXAMPLES])

@@ -38,7 +38,7 @@ class Tacotron2Batch(TextMelBatch):
 
     def teacher_forcing(self) -> dict[str, Any]:
         """Arguments of ``Tacotron2.forward``."""
-        return {name: value for name, value in vars(self).items() if name != "names"}
+        return {name: value for name, value in vars(self).items() if isinstance(value, Tensor)}
 
 
 class Tacotron2Dataset(TextMelDataset):
@@ -53,7 +53,7 @@ class Tacotron2Dataset(TextMelDataset):
 
     def utterance(self, index: int, tokens: Tensor) -> TextMelUtterance:
         """The utterance with ``tokens`` (L,)."""
-        return TextMelUtterance(self.name(index), tokens, self.load_mel(index))
+        return TextMelUtterance(self.name(index), tokens, self.load_mel(index), text=self.entries[index].fields["text"])
 
     @staticmethod
     def collate(items: list[TextMelUtterance]) -> Tacotron2Batch:

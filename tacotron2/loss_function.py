@@ -130,6 +130,8 @@ def _example(out: TrainingOutput, batch: Tacotron2Batch, index: int) -> Example:
     return Example(
         batch.names[index],
         {"target": cut(batch.mels, index, n_frames), "predicted": cut(out.mel_postnet, index, n_frames)},
-        curves={"gate": {"probability": cut(out.gate_logits, index, n_frames).sigmoid()}},
-        alignments={"alignment": cut(out.alignments, index, n_tokens)[:n_frames]},
+        text=batch.texts[index] if batch.texts else "",
+        tokens=batch.tokens[index, :n_tokens].cpu(),
+        alignment=cut(out.alignments, index, n_tokens)[:n_frames],
+        curves={"gate": {"probability of the end": cut(out.gate_logits, index, n_frames).sigmoid()}},
     )

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from common.nn import diagonality, distance_from_diagonal, focus_rate, unattended_tokens
-from common.plots import plot_alignment
 
 N_FRAMES, N_TOKENS = 60, 20
 
@@ -96,16 +95,6 @@ def test_one_token_or_one_frame_has_no_direction_to_miss():
     alignments = torch.ones(2, 4, 3) / 3
     alignments[0] = torch.tensor([1.0, 0.0, 0.0])
     assert diagonality(alignments, torch.tensor([1, 3]), torch.tensor([4, 1])).tolist() == [1.0, 1.0]
-
-
-def test_an_alignments_picture_has_time_to_the_right_and_the_text_upwards():
-    weights = one_hot(DIAGONAL)[0]
-    figure = plot_alignment(weights, title="costs $5", labels=["a"] * N_TOKENS)
-    image = figure.axes[0].images[0]
-    assert image.get_array().shape == (N_TOKENS, N_FRAMES)
-    assert image.get_clim() == (0, 1)
-    assert image.origin == "lower"
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["a"] * N_TOKENS
 
 
 def away(alignments: Tensor, token_lengths: list[int], frame_lengths: list[int], *, sigma: float = 0.2) -> Tensor:

@@ -3,6 +3,7 @@
 import dataclasses
 from pathlib import Path
 
+import matplotlib.image
 import pytest
 import soundfile
 import torch
@@ -13,6 +14,7 @@ from tiny_waveglow import lively
 from torch import Tensor, nn
 
 import inference
+from common import plots
 from common.audio import BIAS_FRAMES, Denoiser, MelExtractor, load_wav
 from common.audio.griffin_lim import griffin_lim
 from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
@@ -174,6 +176,41 @@ def test_every_combination_speaks(speak: Speak, networks: dict[str, nn.Module], 
         assert len(wave) == mel.size(1) * AUDIO.hop_length
         torch.testing.assert_close(wave, wave_truth(vocoder, networks, mel), rtol=0, atol=2 * ONE_STEP)
         assert wave.std() > 3e-4
+
+
+@pytest.mark.parametrize(
+    ("words", "labels"),
+    [
+        ("FastPitch HiFi-GAN", ["frequency (Hz)", "log amplitude", "pitch (Hz)", "pitch (normalized)"]),
+        ("Tacotron2 WaveGlow", ["frequency (Hz)", "log amplitude", "", "weight", "pitch (Hz)"]),
+        ("HiFi-GAN", ["frequency (Hz)", "log amplitude", "pitch (Hz)"]),
+        ("--no-audio", ["frequency (Hz)", "log amplitude"]),
+    ],
+)
+def test_plots_are_made_beside_the_sound_of_whatever_speaks(
+    speak: Speak, monkeypatch: pytest.MonkeyPatch, words: str, labels: list[str]
+):
+    save_tensor(speak.folder / "given/a.pt", torch.randn(8, 30) - 5)
+    write_json(speak.folder / "given/audio.json", to_plain(AUDIO))
+    from_text = words.split()[0] in ("FastPitch", "Tacotron2")
+    speak.lines = list(TEXTS[::2]) if from_text else ["output\tmel", "b/c.wav\tgiven/a.pt"]
+    figures, save = {}, plots.save_png
+    monkeypatch.setattr(
+        plots, "save_png", lambda figure, path: save(figure, path) or figures.update({path.stem: figure})
+    )
+    speak("--plots", *words.split())
+    pictures = sorted((speak.folder / "out").rglob("*.png"))
+    sounds = sorted((speak.folder / "out").rglob("*.wav"))
+    assert [path.stem for path in pictures] == (["audio_0001", "audio_0002"] if from_text else ["c"])
+    assert sounds == ([] if words == "--no-audio" else [path.with_suffix(".wav") for path in pictures])
+    for path in pictures:
+        assert matplotlib.image.imread(path).shape[1] == 1000
+        assert [axis.get_ylabel() for axis in figures[path.stem].axes] == labels
+    if from_text:
+        last = figures["audio_0002"]
+        assert last.get_suptitle() == TEXTS[2]
+        symbols = {label.get_text() for label in last.axes[0].get_xticklabels(minor=True)}
+        assert symbols and symbols <= set("hm?"), "those of its own text"
 
 
 def test_a_phrase_that_the_voice_does_not_end_is_named_and_changes_nothing_for_the_others(speak: Speak, capsys):

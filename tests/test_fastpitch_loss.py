@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
+from common.audio import PitchStatistics
 from common.nn import mask_from_lengths
 from fastpitch.loss_function import FastPitchObjective, sums_of_errors
 from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput, ModelConfig
@@ -192,6 +193,21 @@ def test_examples_are_the_first_utterances_cut_to_their_lengths():
     second = examples[1]
     assert second.mels["predicted"].shape == second.mels["target"].shape == (5, 7)
     assert torch.equal(second.mels["target"], batch.mels[1, :, :7])
-    assert torch.equal(second.curves["duration"]["target"], torch.tensor([4.0, 3.0]))
-    assert torch.equal(second.curves["pitch"]["target"], batch.pitch[1, :2])
-    assert second.curves["pitch"]["predicted"].shape == second.curves["duration"]["predicted"].shape == (2,)
+    assert torch.equal(second.durations, torch.tensor([4, 3]))
+    assert torch.equal(second.tokens, batch.tokens[1, :2])
+    assert torch.equal(second.curves["duration (frames)"]["target"], torch.tensor([4.0] * 4 + [3.0] * 3))
+    assert second.curves["duration (frames)"]["predicted"].shape == (7,)
+    assert "energy" not in second.curves
+    normalized = second.curves["pitch (normalized)"]["target"]
+    assert torch.equal(normalized, batch.pitch[1, [0] * 4 + [1] * 3]), "a network without statistics knows no Hz"
+
+
+def test_examples_have_pitch_in_hz_and_none_where_the_target_is_unvoiced():
+    network, batch = small_network(), small_batch(20, 7)
+    network.set_pitch_statistics(PitchStatistics(mean=200.0, std=50.0))
+    batch.pitch[1] = torch.tensor([0.5, 0.0, *[0.0] * (batch.pitch.size(1) - 2)])
+    with torch.no_grad():
+        example = FastPitchObjective().examples({"fastpitch": network}, batch)[1]
+    assert torch.equal(example.pitch["target"], torch.tensor([225.0] * 4 + [0.0] * 3))
+    assert (example.pitch["predicted"][:4] > 0).all() and not example.pitch["predicted"][4:].any()
+    assert "pitch (normalized)" not in example.curves

@@ -1,92 +1,258 @@
-"""Figures show what they should: one colour range, seconds, gaps where there is no voice, whole files."""
+"""Figures show what they should: Hz and seconds, symbols in their place, gaps where there is no voice, whole files."""
 
+from itertools import pairwise
 from pathlib import Path
 
+import librosa
 import matplotlib.image
 import numpy as np
 import pytest
 import torch
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from common.config import AudioConfig
 from common.errors import InputError
-from common.plots import plot_curves, plot_mels, plot_utterance, save_png, to_image
+from common.plots import plot_utterance, save_png, to_image
 
-HOP, RATE = 256, 22050
-
-
-def lines_with_data(figure: Figure) -> list[np.ndarray]:
-    return [np.asarray(line.get_ydata()) for axis in figure.axes for line in axis.lines]
-
-
-def test_target_and_prediction_share_colours_and_time():
-    target, predicted = torch.linspace(-11, 1, 800).view(8, 100), torch.linspace(-5, 3, 640).view(8, 80)
-    figure = plot_mels({"target": target, "predicted": predicted}, hop_length=HOP, sampling_rate=RATE)
-    images = [axis.images[0] for axis in figure.axes if axis.images]
-    assert [axis.get_title(loc="left") for axis in figure.axes[:2]] == ["target", "predicted"]
-    assert len(images) == 2
-    assert all(image.get_clim() == pytest.approx((-11, 3)) for image in images)
-    assert images[0].get_extent() == pytest.approx([0, 100 * HOP / RATE, 0, 8])
-    assert images[1].get_extent() == pytest.approx([0, 80 * HOP / RATE, 0, 8])
-    assert all(axis.get_xlim() == pytest.approx((0, 100 * HOP / RATE)) for axis in figure.axes[:2])
-    assert figure.axes[1].get_xlabel() == "time (s)"
-    assert np.array_equal(images[0].get_array(), target.numpy())
+AUDIO = AudioConfig(n_mels=8)
+SECONDS = AUDIO.hop_length / AUDIO.sampling_rate  # a frame
+PHONES = ["h", "ə", "l", "oʊ", " ", "$"]
+DURATIONS = torch.tensor([3, 4, 0, 5, 2, 6])
+N_FRAMES = 20
 
 
-def test_low_channels_are_drawn_at_the_bottom():
+def speech(**given) -> Figure:
+    """An utterance of 20 frames with everything that can be drawn, or with ``given`` instead."""
+    path = torch.repeat_interleave(torch.arange(len(PHONES)), DURATIONS)
+    pitch = torch.cat([torch.zeros(5), torch.linspace(180, 220, 10), torch.zeros(5)])
+    parts = {
+        "mels": {"target": torch.randn(8, N_FRAMES), "predicted": torch.randn(8, N_FRAMES)},
+        "title": "hello $",
+        "symbols": PHONES,
+        "durations": DURATIONS,
+        "alignment": torch.nn.functional.one_hot(path, len(PHONES)).float(),
+        "pitch": {"target": pitch, "predicted": pitch + 10 * (pitch > 0)},
+        "curves": {"energy": {"target": torch.rand(N_FRAMES)}},
+    } | given
+    return plot_utterance(parts.pop("mels"), audio=AUDIO, **parts)
+
+
+def panels(figure: Figure) -> list[Axes]:
+    """The panels from top to bottom, without color bars."""
+    return [axis for axis in figure.axes if axis.get_position().x0 == figure.axes[0].get_position().x0]
+
+
+def symbols_below(axis: Axes) -> dict[float, str]:
+    """Symbols by their time in seconds."""
+    labels = [label.get_text().strip("\n") for label in axis.get_xticklabels(minor=True)]
+    return dict(zip(axis.get_xticks(minor=True), labels))
+
+
+def numbers(axis: Axes) -> bool:
+    return axis.xaxis.get_tick_params(which="major")["labelbottom"]
+
+
+def drawn(axis: Axes) -> list[np.ndarray]:
+    return [np.asarray(line.get_ydata()) for line in axis.lines]
+
+
+def test_all_panels_share_one_time_axis_in_seconds_under_the_last():
+    figure = speech()
+    shown = panels(figure)
+    assert [axis.get_title(loc="left") for axis in shown] == [
+        *("target", "predicted", "predicted - target", "attention; line: durations", "", "")
+    ]
+    assert [axis.get_ylabel() for axis in shown] == [*["frequency (Hz)"] * 3, "", "pitch (Hz)", "energy"]
+    assert all(axis.get_xlim() == pytest.approx((0, N_FRAMES * SECONDS)) for axis in shown)
+    assert len({(axis.get_position().x0, axis.get_position().x1) for axis in shown}) == 1
+    assert [axis.get_xlabel() for axis in shown] == [""] * 5 + ["time (s)"]
+    assert [numbers(axis) for axis in shown] == [False] * 5 + [True]
+    for axis in shown[:4]:
+        assert axis.images[0].get_extent()[:2] == pytest.approx([0, N_FRAMES * SECONDS])
+    assert figure.get_suptitle() == r"hello \$"
+    assert to_image(figure).shape[2] == 3
+
+
+@pytest.mark.parametrize("audio", [AudioConfig(), AudioConfig(44100, 2048, 512, 2048, mel_fmin=40.0, mel_fmax=None)])
+def test_frequencies_stand_at_the_channels_whose_filters_have_them_in_their_middle(audio: AudioConfig):
+    figure = plot_utterance({"": torch.randn(80, 9)}, audio=audio)
+    top = audio.mel_fmax or audio.sampling_rate / 2
+    centers = librosa.mel_frequencies(82, fmin=audio.mel_fmin, fmax=top)[1:-1]
+    ticks = dict(
+        zip(figure.axes[0].get_yticks(), [int(label.get_text()) for label in figure.axes[0].get_yticklabels()])
+    )
+    assert {500, 1000, 2000, 4000, 8000} <= set(ticks.values())
+    assert all(audio.mel_fmin <= hz <= top for hz in ticks.values())
+    for place, hz in ticks.items():
+        expected = np.interp(hz, centers, np.arange(80) + 0.5)
+        assert place == pytest.approx(expected, abs=0.1 if centers[0] < hz < centers[-1] else 0.5)
+
+
+def test_a_mel_that_is_low_is_drawn_at_the_bottom():
     mel = torch.full((8, 50), -10.0)
     mel[0] = 2.0  # one bright channel, the lowest
-    picture = to_image(plot_mels({"mel": mel})).astype(int).sum(axis=2)
-    row = picture[:, picture.shape[1] // 2]
-    inside = np.flatnonzero(row < 700)  # the page is white, and so nearly is the brightest colour
-    assert row[inside].argmax() > 0.7 * len(inside)
+    figure = plot_utterance({"": mel}, audio=AUDIO)
+    picture, box = to_image(figure).mean(axis=2), figure.axes[0].get_window_extent()
+    middle = picture[len(picture) - int(box.y1) : len(picture) - int(box.y0), int(box.x0 + box.width / 2)]
+    assert middle[5 : -len(middle) // 4].max() < 60 < middle[-len(middle) // 16 : -5].min()
+
+
+def test_target_and_prediction_share_colors_and_their_difference_is_centered_on_zero():
+    target, predicted = torch.linspace(-11, 1, 800).view(8, 100), torch.linspace(-5, 3, 800).view(8, 100)
+    first, second, third = panels(plot_utterance({"target": target, "predicted": predicted}, audio=AUDIO))
+    assert first.images[0].get_clim() == second.images[0].get_clim() == pytest.approx((-11, 3))
+    assert np.array_equal(first.images[0].get_array(), target.numpy())
+    difference = third.images[0]
+    assert np.array_equal(difference.get_array(), (predicted - target).numpy())
+    assert difference.norm.vcenter == 0
+    assert difference.get_clim() == pytest.approx((-6, 6)), "the largest difference is 6"
+    assert difference.get_cmap().name.startswith("RdBu")
+
+
+def test_mels_of_unequal_length_have_no_difference():
+    figure = plot_utterance({"a": torch.randn(8, 9), "b": torch.randn(8, 7)}, audio=AUDIO)
+    assert [axis.get_title(loc="left") for axis in panels(figure)] == ["a", "b"]
+    assert all(axis.get_xlim() == pytest.approx((0, 9 * SECONDS)) for axis in panels(figure))
 
 
 def test_a_mel_that_is_not_finite_still_gives_a_picture():
     mel = torch.randn(8, 20)
     mel[2, 3], mel[4, 5] = float("nan"), float("inf")
-    figure = plot_mels({"a": mel, "b": torch.full((8, 4), float("nan"))})
-    low, high = figure.axes[0].images[0].get_clim()
+    figure = plot_utterance({"a": mel, "b": torch.full((8, 20), float("nan"))}, audio=AUDIO)
     finite = mel[torch.isfinite(mel)]
-    assert (low, high) == pytest.approx((float(finite.min()), float(finite.max())))
+    assert figure.axes[0].images[0].get_clim() == pytest.approx((float(finite.min()), float(finite.max())))
     assert to_image(figure).ndim == 3
 
 
-def test_unvoiced_pitch_is_left_out_not_drawn_as_zero():
-    pitch = torch.tensor([0.0, 200.0, 210.0, 0.0, 190.0])
-    utterance = plot_utterance(torch.randn(8, 5), pitch=pitch, hop_length=HOP, sampling_rate=RATE)
-    curves = plot_curves({"target": pitch}, gaps=True)
-    for drawn in lines_with_data(utterance) + lines_with_data(curves):
-        assert np.isnan(drawn[[0, 3]]).all()
-        assert drawn[[1, 2, 4]] == pytest.approx([200, 210, 190])
-    assert lines_with_data(plot_curves({"target": pitch}))[0][0] == 0
+def test_symbols_stand_below_the_mels_in_the_middle_of_their_frames():
+    shown = panels(speech())
+    below = symbols_below(shown[2])
+    assert list(below.values()) == ["h", "ə", "oʊ", "\u2423", r"\$"], "the third has no frames"
+    assert list(below) == pytest.approx(np.array([1.5, 5, 9.5, 13, 17]) * SECONDS)
+    assert not any(symbols_below(axis) for axis in (*shown[:2], *shown[3:]))
 
 
-def test_symbols_stand_above_the_middle_of_their_frames():
-    durations = torch.tensor([4, 0, 6, 2])
-    figure = plot_utterance(
-        torch.randn(8, 12), durations=durations, labels=["h", "e", " ", "$"], hop_length=HOP, sampling_rate=RATE
+def test_symbols_stand_above_the_numbers_of_a_mel_alone():
+    figure = speech(mels={"": torch.randn(8, N_FRAMES)}, alignment=None, pitch=None, curves=None)
+    (axis,) = panels(figure)
+    assert len(symbols_below(axis)) == 5
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.draw(renderer)
+    lowest = min(label.get_window_extent(renderer).y0 for label in axis.get_xticklabels(minor=True))
+    highest = max(label.get_window_extent(renderer).y1 for label in axis.get_xticklabels())
+    assert lowest > highest - 1
+
+
+def test_without_durations_symbols_stand_where_attention_is_on_them():
+    attended = torch.tensor([0, 0, 1, 1, 1, 3, 3, 3])  # nothing attends to the third
+    weights = 0.2 + 0.6 * torch.nn.functional.one_hot(attended, 4)
+    axis = panels(speech(mels={"": torch.randn(8, 8)}, symbols="abcd", durations=None, alignment=weights, pitch=None))[
+        0
+    ]
+    below = symbols_below(axis)
+    assert list(below.values()) == ["a", "b", "d"]
+    assert list(below) == pytest.approx(np.array([1, 3.5, 6.5]) * SECONDS)
+
+
+def test_attention_has_the_text_upwards_and_the_durations_as_a_line():
+    axis = panels(speech())[3]
+    image = axis.images[0]
+    assert image.get_array().shape == (len(PHONES), N_FRAMES)
+    assert (image.get_clim(), image.origin) == ((0, 1), "lower")
+    names = [label.get_text().strip() for label in axis.get_yticklabels()]
+    assert names == ["h", "ə", "l", "oʊ", "\u2423", r"\$"]
+    assert axis.get_yticks() == pytest.approx(range(6))
+    (line,) = axis.lines
+    ends = DURATIONS.cumsum(0) * SECONDS
+    assert line.get_xdata()[1::2] == pytest.approx(ends.numpy())
+    assert line.get_ydata()[1::2] == pytest.approx(range(6))
+
+
+def overlapping(labels: list, renderer) -> list[tuple[str, str]]:
+    """Texts of which one covers the other by more than a pixel."""
+    boxes = [(label.get_text().strip(), label.get_window_extent(renderer)) for label in labels]
+    return [
+        (name, other)
+        for index, (name, box) in enumerate(boxes)
+        for other, second in boxes[index + 1 :]
+        if min(box.x1, second.x1) - max(box.x0, second.x0) > 1 and min(box.y1, second.y1) - max(box.y0, second.y0) > 1
+    ]
+
+
+@pytest.mark.parametrize(("n_symbols", "n_frames"), [(150, 860), (400, 860)])
+def test_symbols_of_a_long_text_do_not_overlap(n_symbols: int, n_frames: int):
+    text = ("A short rhyme, memorized well in its form; " * 12)[:n_symbols]
+    durations = torch.full((n_symbols,), n_frames // n_symbols)
+    path = torch.repeat_interleave(torch.arange(n_symbols), durations)
+    weights = torch.nn.functional.one_hot(path, n_symbols).float()
+    mels = {"": torch.randn(8, len(path))}
+    figure = speech(
+        mels=mels, title=text, symbols=text, durations=durations, alignment=weights, pitch=None, curves=None
     )
-    top = figure.axes[0].child_axes[0]
-    assert top.get_xticks() == pytest.approx(np.array([2, 7, 11]) * HOP / RATE)
-    assert [label.get_text() for label in top.get_xticklabels()] == ["h", "\u2423", r"\$"]
+    mel, attention = panels(figure)
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.draw(renderer)
+    below, beside = mel.get_xticklabels(minor=True), attention.get_yticklabels()
+    rows = [label.get_text().count("\n") for label in below]
+    for row in range(3):  # line breaks are part of a label's extent
+        assert overlapping([label for label, own in zip(below, rows) if own == row], renderer) == []
+    assert set(rows) <= {0, 1, 2}
+    starts = np.array([label.get_window_extent(renderer).y1 for label in beside])
+    assert min(abs(first - second) for first, second in pairwise(starts)) > 0
+    for column in {label.get_text().count("\u2003") for label in beside}:
+        assert overlapping([x for x in beside if x.get_text().count("\u2003") == column], renderer) == []
+    assert len(beside) >= min(n_symbols, 100)
+    if (n_symbols, n_frames) == (150, 860):
+        assert len(below) == n_symbols, "ten seconds have room for all"
+    width = figure.bbox.width
+    title = figure._suptitle.get_window_extent(renderer)
+    assert 0 <= title.x0 < title.x1 <= width
+    assert min(label.get_window_extent(renderer).x0 for label in beside) >= 0
+    assert figure.get_size_inches().max() <= 20
+
+
+def test_a_long_title_is_shortened():
+    title = speech(title="many words " * 90).get_suptitle()
+    assert title.startswith("many words many") and title.endswith("\u2026")
+    assert len(title) < 110
+
+
+def test_unvoiced_pitch_is_left_out_and_the_axis_fits_the_voice():
+    pitch = torch.tensor([0.0, 200.0, 210.0, 0.0, 190.0, 580.0])  # the last one is an estimate's jump
+    figure = plot_utterance({"": torch.randn(8, 6)}, audio=AUDIO, pitch={"a": pitch, "b": torch.zeros(6)})
+    axis = panels(figure)[1]
+    (values,) = drawn(axis)
+    assert np.isnan(values[[0, 3]]).all()
+    assert values[[1, 2, 4, 5]] == pytest.approx([200, 210, 190, 580])
+    low, high = axis.get_ylim()
+    assert 150 < low < 190 and 210 < high < 250
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["a"], "no entry for what is not drawn"
+
+
+def test_curves_that_are_not_finite_have_gaps_and_a_zero_is_a_value():
+    values = torch.tensor([0.0, float("nan"), 2.0])
+    figure = plot_utterance({"": torch.randn(8, 3)}, audio=AUDIO, curves={"energy": {"a": values}})
+    (line,) = drawn(panels(figure)[1])
+    assert np.array_equal(line, values.numpy(), equal_nan=True)
 
 
 def test_an_utterance_without_voice_or_with_bfloat16_is_drawn():
     mel = torch.randn(8, 6).bfloat16().requires_grad_()
-    figure = plot_utterance(mel, pitch=torch.zeros(6), hop_length=HOP, sampling_rate=RATE, title="costs $5 or $6 \\x")
+    figure = plot_utterance({"": mel}, audio=AUDIO, pitch={"": torch.zeros(6)}, title="costs $5 or $6 \\x")
     assert to_image(figure).shape[2] == 3
-    assert figure.axes[0].get_xlabel() == "time (s)"
-    assert "pitch (Hz)" in [axis.get_ylabel() for axis in figure.axes]
+    assert [axis.get_ylabel() for axis in panels(figure)] == ["frequency (Hz)", "pitch (Hz)"]
 
 
 def test_a_picture_is_written_whole_and_replaces_an_older_one(tmp_path: Path):
     path = tmp_path / "new" / "a.png"
-    figure = plot_curves({"target": torch.rand(9), "predicted": torch.rand(9)}, labels=list("some text"), ylabel="Hz")
+    figure = speech()
     save_png(figure, path)
     path.write_bytes(b"broken")
     save_png(figure, path)
-    drawn = (matplotlib.image.imread(path)[..., :3] * 255).round().astype(np.uint8)
-    assert np.array_equal(drawn, to_image(figure))
+    saved = (matplotlib.image.imread(path)[..., :3] * 255).round().astype(np.uint8)
+    assert np.array_equal(saved, to_image(figure))
     assert [file.name for file in path.parent.iterdir()] == ["a.png"]
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match=r"b\.png: cannot write the picture"):

@@ -205,9 +205,9 @@ def test_examples_show_mels_and_alignments_without_padding():
     network, batch = tiny_network(), tiny_batch(SIZES)
     first, second = Tacotron2Objective().examples({"tacotron2": network}, batch)
     assert first.name == "u0"
-    assert first.alignments["alignment"].shape == (9, 5)
+    assert first.alignment.shape == (9, 5)
     assert second.mels["predicted"].shape == second.mels["target"].shape == (TINY.n_mel_channels, 20)
-    torch.testing.assert_close(first.alignments["alignment"].sum(1), torch.ones(9))
+    torch.testing.assert_close(first.alignment.sum(1), torch.ones(9))
 
 
 def test_a_masked_update_changes_every_weight():

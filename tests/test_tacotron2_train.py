@@ -107,7 +107,7 @@ def test_attention_is_logged_drawn_and_warned_of(corpus: Path, tmp_path: Path, c
     assert len(logged(tmp_path, "val_attention_diagonality")) == len(logged(tmp_path, "val_attention_focus")) == 6
     board = EventAccumulator(str(tmp_path / "val"))
     board.Reload()
-    assert len([tag for tag in board.Tags()["images"] if tag.startswith("alignment/")]) == 2
+    assert len([tag for tag in board.Tags()["images"] if tag.startswith("utterance/")]) == 2
 
 
 @pytest.mark.parametrize("precision", [(), ("--amp", "--amp-dtype", "float16")])

@@ -102,7 +102,7 @@ MODELS = (
         ),
         logged=("mel_loss", "duration_predictor_loss", "pitch_loss", "loss"),
         validated=("loss", "mel_loss"),
-        images=("duration", "mel", "pitch"),
+        images=("utterance",),
         sounds=("audio_predicted", "audio_target"),
     ),
     TinyModel(
@@ -118,7 +118,7 @@ MODELS = (
         ),
         logged=("d_loss", "g_loss", "mel_loss", "adversarial_loss", "feature_loss"),
         validated=("mel_loss",),
-        images=("mel", "mel_difference"),
+        images=("utterance",),
         sounds=("audio_generated", "audio_recorded"),
     ),
     TinyModel(
@@ -131,7 +131,7 @@ MODELS = (
         log_line=rf"loss +-?{NUMBER} \| {NUMBER} frames/s \| took {NUMBER} s \| lrate 1\.00e-04",
         logged=("loss", "likelihood_loss"),
         validated=("loss",),
-        images=("mel",),
+        images=("utterance",),
         sounds=("audio_generated", "audio_recorded"),
     ),
     TinyModel(
@@ -150,7 +150,7 @@ MODELS = (
         ),
         logged=("mel_loss", "mel_postnet_loss", "gate_loss", "loss"),
         validated=("loss", "mel_loss", "mel_postnet_loss", "gate_loss", "attention_diagonality", "attention_focus"),
-        images=("alignment", "gate", "mel"),
+        images=("utterance",),
         sounds=("audio_predicted", "audio_target"),
     ),
     TinyModel(
@@ -165,7 +165,7 @@ MODELS = (
         log_line=rf"loss +{NUMBER} \| {NUMBER} frames/s \| took {NUMBER} s \| lrate 2\.86e-03",
         logged=("ctc_loss", "loss"),
         validated=("loss", "wer", "cer"),
-        images=("mel",),
+        images=("utterance",),
         sounds=("audio_recorded",),
         texts=" recogni[sz]ed: ",
     ),

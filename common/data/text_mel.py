@@ -1,7 +1,7 @@
 """What text-to-mel models train on: transcripts with recordings or stored mels, and batches of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ class TextMelUtterance:
     name: str  # "wavs/a.wav (train.txt:7)"
     tokens: Tensor  # (L,) int64
     mel: Tensor  # (n_mels, F) float32
+    text: str = field(default="", kw_only=True)  # as the list has it
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class TextMelBatch(Batch):
     token_lengths: Tensor  # (B,) int64
     mels: Tensor  # (B, n_mels, F) float32
     mel_lengths: Tensor  # (B,) int64
+    texts: tuple[str, ...] = field(default=(), kw_only=True)  # as the list has them; () or one an utterance
 
     @property
     def n_frames(self) -> Tensor:
@@ -44,6 +46,7 @@ def collated(items: Sequence[TextMelUtterance]) -> dict[str, Any]:
     """The fields of a `TextMelBatch` of ``items``, in their order."""
     return {
         "names": tuple(item.name for item in items),
+        "texts": tuple(item.text for item in items),
         "tokens": pad_sequence([item.tokens for item in items], batch_first=True),
         "token_lengths": torch.tensor([len(item.tokens) for item in items]),
         "mels": pad_sequence([item.mel.t() for item in items], batch_first=True).transpose(1, 2).contiguous(),

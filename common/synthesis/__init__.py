@@ -6,6 +6,7 @@ from common.synthesis.copy_synthesis import load_mels_or_recordings
 from common.synthesis.cuda_graphs import CudaGraphRecorder
 from common.synthesis.measurements import MANY_BATCHES, BatchTimes, Measurements
 from common.synthesis.phrases import Phrase, read_phrases
+from common.synthesis.pictures import draw_result
 from common.synthesis.synthesizer import (
     OutputFolder,
     SynthesisInput,

@@ -54,6 +54,7 @@ def add_inference_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="print warnings and errors alone")
     parser.add_argument("--log-file", type=Path, help="log of the figures; nvlog_infer.json in --output if not given")
     parser.add_argument("--save-mels", action="store_true", help="keep the mel-spectrograms too, in --output/mels")
+    parser.add_argument("--plots", action="store_true", help="draw each utterance beside its sound: a.png for a.wav")
     parser.add_argument("--no-audio", action="store_true", help="stop at the mel-spectrograms")
     parser.add_argument(
         "--dataset-path", type=Path, default=Path(), help="folder that mel, wav, pitch and duration start from"
@@ -172,10 +173,11 @@ def check_options(args: argparse.Namespace) -> None:
         raise OptionError(
             f"--output {args.output}: expected a folder; files are named in the list: {args.output.name}|text"
         )
-    if args.save_mels and args.output is None:
-        raise OptionError("--save-mels needs --output to save them in")
-    if args.output is not None and args.no_audio and not args.save_mels:
-        raise OptionError("--no-audio with --output needs --save-mels, or nothing would be written")
+    for option in ("save_mels", "plots"):
+        if getattr(args, option) and args.output is None:
+            raise OptionError(f"{option_of(option)} needs --output to save them in")
+    if args.output is not None and args.no_audio and not args.save_mels and not args.plots:
+        raise OptionError("--no-audio with --output needs --save-mels or --plots, or nothing would be written")
     if args.cuda_graphs and not args.cuda:
         raise OptionError("--cuda-graphs needs --cuda")
     if args.torchscript and args.compile:

@@ -40,4 +40,5 @@ class MelOutput:
     energy: Tensor | None = None  # (B, L) predicted and transformed, log(1 + mean norm of a token's mel frames)
     log_durations: Tensor | None = None  # (B, L) predicted log(1 + frames)
     alignments: Tensor | None = None  # (B, F, L) attention weights of each frame, zero after an utterance's end
+    pitch_hz: Tensor | None = None  # (B, L) spoken with, given or predicted; 0: unvoiced, or no statistics
     finished: Tensor | None = None  # (B,) bool: whether the model ended the utterance itself, before it was stopped

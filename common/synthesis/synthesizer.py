@@ -51,6 +51,9 @@ class SynthesisResult:
     phrase: Phrase
     mel: Tensor  # (n_mels, F) float32
     wave: Tensor | None  # (F * hop,) float32 in about [-1, 1]; None without a vocoder
+    tokens: Tensor | None = None  # (L,) int64; None: the mel was given
+    output: MelOutput | None = None  # of the batch with this utterance, on the generator's device
+    row: int = 0  # the utterance's in it
 
 
 class Generator(Protocol):
@@ -113,7 +116,8 @@ class Synthesizer:
             InputError: a mel or a wave is not finite; names the phrase.
         """
         watch = Stopwatch(self._device)
-        mel, lengths = self._mels(batch, watch)
+        output = self._mels(batch, watch)
+        mel, lengths = output.mel, output.lengths.tolist()
         mels = [one[:, :length] for one, length in zip(mel.float().cpu(), lengths)]
         for item, one in zip(batch, mels):
             _check_finite(one, "mel-spectrogram", item.phrase)
@@ -122,10 +126,10 @@ class Synthesizer:
         for start in range(0, len(batch), size):
             part = slice(start, start + size)
             waves = self._waves(mel[part, :, : max(lengths[part])], lengths[part], vocoder_watch)
-            for item, one, wave in zip(batch[part], mels[part], waves):
+            for row, (item, one, wave) in enumerate(zip(batch[part], mels[part], waves), start):
                 if wave is not None:
                     _check_finite(wave, "sound", item.phrase)
-                yield SynthesisResult(item.phrase, one, wave)
+                yield SynthesisResult(item.phrase, one, wave, item.tokens, output, row)
         n_frames = sum(lengths)
         self.times.append(
             BatchTimes(
@@ -147,12 +151,12 @@ class Synthesizer:
         return [wave.cpu() for wave in waves]
 
     @torch.inference_mode()
-    def _mels(self, batch: Sequence[SynthesisInput], watch: Stopwatch) -> tuple[Tensor, list[int]]:
-        """mel (B, n_mels, F) on the device and lengths B frames; the time of making them is added to ``watch``."""
+    def _mels(self, batch: Sequence[SynthesisInput], watch: Stopwatch) -> MelOutput:
+        """Mels (B, n_mels, F) on the device, given or generated; the time of making them is added to ``watch``."""
         if self._generator is None:
             mels = [_mel_of(item) for item in batch]
             padded = pad_sequence([one.t() for one in mels], batch_first=True).transpose(1, 2)
-            return padded.to(self._device), [one.size(1) for one in mels]
+            return MelOutput(padded.to(self._device), torch.tensor([one.size(1) for one in mels]))
         tokens = self._pad(item.tokens for item in batch)
         assert tokens is not None, "phrases without mels come with tokens"
         lengths = torch.tensor([item.length for item in batch], device=self._device)
@@ -173,7 +177,7 @@ class Synthesizer:
             elif n < SHORTEST_SPEECH:
                 reason = f"the voice did not speak it: {n} frame{'s' * (n > 1)} for {item.length} symbols"
                 _warn_once(item.phrase, reason, self.silent)
-        return output.mel, n_frames
+        return output
 
     def _pad(self, rows: Iterable[Tensor | None]) -> Tensor | None:
         """The values of a column, padded; a list has a column for all of its phrases, or for none."""
@@ -249,14 +253,25 @@ def fade_out(wave: Tensor, n_samples: int) -> Tensor:
 
 
 class OutputFolder:
-    """Files of synthesized phrases: the sound as ``<output>``, and ``mels/<output>.pt`` when mels are kept."""
+    """Files of synthesized phrases: the sound as ``<output>``, ``mels/<output>.pt`` when mels are kept, and what ``draw``
+    writes at the path of a picture, ``<output>.png``.
+    """
 
-    def __init__(self, folder: Path, *, audio: AudioConfig, fade_out_frames: int, save_mels: bool) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        audio: AudioConfig,
+        fade_out_frames: int,
+        save_mels: bool,
+        draw: Callable[[SynthesisResult, Path], None] | None = None,
+    ) -> None:
         self.n_written = 0  # phrases
         self._folder = folder
         self._audio = audio
         self._fade_out = fade_out_frames * audio.hop_length  # samples
         self._save_mels = save_mels
+        self._draw = draw
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if save_mels:
@@ -282,5 +297,7 @@ class OutputFolder:
                 line = f"{self._folder / output}: {len(wave) / self._audio.sampling_rate:.2f} s"
         except OSError as error:
             raise InputError(f"{self._folder / output}: cannot be written ({error.strerror})") from error
+        if self._draw is not None:
+            self._draw(result, self._folder / output.with_suffix(".png"))
         self.n_written += 1
         return line

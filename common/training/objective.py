@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from common.config import AudioConfig
 from common.data import Batch
 
 Networks = dict[str, nn.Module]
@@ -37,10 +38,14 @@ class Example:
 
     name: str
     mels: dict[str, Tensor]  # title -> (n_mels, F), for example {"target": ..., "predicted": ...}
-    mel_differences: dict[str, Tensor] = field(default_factory=dict)  # title -> (n_mels, F)
-    curves: dict[str, dict[str, Tensor]] = field(default_factory=dict)  # plot -> label -> (L,)
+    mel_config: AudioConfig | None = None  # of the mels, where it is not the run's
+    text: str = ""
+    tokens: Tensor | None = None  # (L,) int64 symbol ids
+    durations: Tensor | None = None  # (L,) frames
+    alignment: Tensor | None = None  # (F, L) attention's weights of each frame
+    pitch: dict[str, Tensor] = field(default_factory=dict)  # title -> (F,) Hz, 0 where unvoiced
+    curves: dict[str, dict[str, Tensor]] = field(default_factory=dict)  # name with its unit -> title -> (F,)
     audio: dict[str, Tensor] = field(default_factory=dict)  # title -> (T,) in [-1, 1]
-    alignments: dict[str, Tensor] = field(default_factory=dict)  # title -> (F, L) attention's weights of each frame
     texts: dict[str, str] = field(default_factory=dict)  # title -> what was said; also shown on stdout
 
 

@@ -6,9 +6,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from common.audio.griffin_lim import griffin_lim
-from common.config import AudioConfig
+from common.config import AudioConfig, TextConfig
 from common.logger import Logger
 from common.progress import print_line
+from common.text import TextFrontEnd
 from common.training.objective import Example, Objective
 from common.training.tensorboard import TensorBoardLogs
 
@@ -18,11 +19,19 @@ _GRIFFIN_LIM_ITERATIONS = 16  # a rough sound is enough to monitor training
 class Reporter:
     """Reports what the trainer measures; ``board`` is enabled on the main process alone, as is ``logger``."""
 
-    def __init__(self, logger: Logger, board: TensorBoardLogs, objective: Objective, audio: AudioConfig) -> None:
+    def __init__(
+        self,
+        logger: Logger,
+        board: TensorBoardLogs,
+        objective: Objective,
+        audio: AudioConfig,
+        text: TextConfig | None = None,
+    ) -> None:
         self._logger = logger
         self._board = board
         self._objective = objective
         self._audio = audio
+        self._symbols = [] if text is None or text.input_type == "pf" else TextFrontEnd(text).symbols
         self._plot_executor = ThreadPoolExecutor(max_workers=1)
         self._pending_plots: list[Future] = []
         self._describe_metrics()
@@ -78,10 +87,8 @@ class Reporter:
         self._board.close()
 
     def _plot(self, subset: str, iteration: int, examples: list[Example]) -> None:
-        audio = self._audio
-        sounding = [_with_sound(example, audio) for example in examples]
-        rate, hop_length = audio.sampling_rate, audio.hop_length
-        self._board.examples(subset, iteration, sounding, sampling_rate=rate, hop_length=hop_length)
+        sounding = [_with_sound(example, self._audio) for example in examples]
+        self._board.examples(subset, iteration, sounding, audio=self._audio, symbols=self._symbols)
 
     def _suffix(self, phase: str) -> str:
         """Figures of a model with one phase need no phase in their name."""

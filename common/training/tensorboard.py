@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torch import Tensor
 
+from common.config import AudioConfig
 from common.errors import InputError
 from common.training.objective import Example
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch.utils.tensorboard import SummaryWriter
 
 FLUSH_SECONDS = 30  # what a kill can lose of the curves; the JSON stream loses nothing
-CURVE_UNITS = {"duration": "mel frames", "durations": "mel frames"}
-VOICED_ONLY = ("pitch",)  # curves in which a zero means that there is no value
 
 
 class TensorBoardLogs:
@@ -41,17 +42,24 @@ class TensorBoardLogs:
             writer.add_scalar(name, value, iteration)
 
     def examples(
-        self, subset: str, iteration: int, examples: list[Example], *, sampling_rate: int, hop_length: int | None = None
+        self,
+        subset: str,
+        iteration: int,
+        examples: Sequence[Example],
+        *,
+        audio: AudioConfig,
+        symbols: Sequence[str] = (),
     ) -> None:
-        """Add each utterance's spectrograms, curves and sound; ``sampling_rate`` in Hz, ``hop_length`` in samples."""
+        """Add each utterance's picture and sound; ``audio`` is the run's, ``symbols`` are those of its ids."""
         if not self.enabled or not examples:
             return
         writer = self._writer(subset)
         for example in examples:
-            self._add_pictures(writer, iteration, example, sampling_rate, hop_length)
+            picture = _picture(example, audio, symbols)
+            writer.add_image(f"utterance/{_tag(example.name)}", picture, iteration, dataformats="HWC")
             for title, wave in example.audio.items():
                 tag = f"audio_{title}/{_tag(example.name)}"
-                writer.add_audio(tag, _playable(wave), iteration, sample_rate=sampling_rate)
+                writer.add_audio(tag, _playable(wave), iteration, sample_rate=audio.sampling_rate)
             for title, text in example.texts.items():
                 writer.add_text(f"text_{title}/{_tag(example.name)}", text, iteration)
         writer.flush()
@@ -61,26 +69,6 @@ class TensorBoardLogs:
         for writer in self._writers.values():
             writer.close()
         self._writers = {}
-
-    def _add_pictures(
-        self, writer: SummaryWriter, iteration: int, example: Example, sampling_rate: int, hop_length: int | None
-    ) -> None:
-        from common import plots  # matplotlib takes half a second to import, and other ranks never draw
-
-        pictures = {}
-        # Differences on a picture of their own, since all on one share a range of colors.
-        for kind, mels in (("mel", example.mels), ("mel_difference", example.mel_differences)):
-            if mels:
-                pictures[kind] = plots.plot_mels(
-                    mels, title=example.name, hop_length=hop_length, sampling_rate=sampling_rate
-                )
-        for kind, curves in example.curves.items():
-            unit, gaps = CURVE_UNITS.get(kind, kind), kind in VOICED_ONLY
-            pictures[kind] = plots.plot_curves(curves, title=f"{kind}: {example.name}", ylabel=unit, gaps=gaps)
-        for title, alignment in example.alignments.items():
-            pictures[title] = plots.plot_alignment(alignment, title=f"{title}: {example.name}")
-        for kind, figure in pictures.items():
-            writer.add_image(f"{kind}/{_tag(example.name)}", plots.to_image(figure), iteration, dataformats="HWC")
 
     def _writer(self, subset: str) -> SummaryWriter:
         if subset not in self.subsets:
@@ -95,10 +83,33 @@ class TensorBoardLogs:
         return self._writers[subset]
 
 
+def _picture(example: Example, audio: AudioConfig, symbols: Sequence[str]) -> np.ndarray:
+    """All of an utterance that can be drawn, over one time axis, as (height, width, 3)."""
+    from common import plots  # matplotlib takes half a second to import, and other ranks never draw
+
+    tokens = example.tokens  # phonological features are no symbols
+    ids = tokens.tolist() if symbols and tokens is not None and tokens.dim() == 1 else []
+    figure = plots.plot_utterance(
+        example.mels,
+        audio=example.mel_config or audio,
+        title=": ".join(part for part in (_without_list(example.name), example.text) if part),
+        symbols=[symbols[index] for index in ids],
+        durations=example.durations,
+        alignment=example.alignment,
+        pitch=example.pitch,
+        curves=example.curves,
+    )
+    return plots.to_image(figure)
+
+
 def _tag(name: str) -> str:
     """``wavs/a b.wav (list.txt:7)`` -> ``wavs_a_b``, so that an utterance is one TensorBoard entry over time."""
-    bare = re.sub(r" \([^()]*:\d+\)$", "", name)
-    return re.sub(r"[^\w.-]+", "_", re.sub(r"\.\w+$", "", bare)) or "utterance"
+    return re.sub(r"[^\w.-]+", "_", re.sub(r"\.\w+$", "", _without_list(name))) or "utterance"
+
+
+def _without_list(name: str) -> str:
+    """``wavs/a b.wav (list.txt:7)`` -> ``wavs/a b.wav``."""
+    return re.sub(r" \([^()]*:\d+\)$", "", name)
 
 
 def _playable(wave: Tensor) -> Tensor:

@@ -109,7 +109,7 @@ class Trainer:
         self._validation_loader = self._loader(validation_set, validation)
         subsets = ("train", "val") if engine.ema is None else ("train", "val", "val_ema")
         board = TensorBoardLogs(options.output, subsets=subsets, enabled=ranks.is_main)
-        self._reporter = Reporter(logger, board, engine.objective, template.audio)
+        self._reporter = Reporter(logger, board, engine.objective, template.audio, template.text)
         self._ema_networks: Networks | None = None
 
     def _loader(self, dataset: Dataset, sampler: Any) -> DataLoader:

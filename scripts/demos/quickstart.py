@@ -25,9 +25,8 @@ from common.checkpoints import checkpoint_path, open_checkpoint
 from common.cli import ArgumentParser, non_negative_int, positive_float, positive_int, run
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
-from common.evaluation.metrics import SpeechDistance, compare_speech, frame_f0
-from common.files import load_tensor, read_json, write_json, write_text
-from common.plots import plot_utterance, save_png
+from common.evaluation.metrics import SpeechDistance, compare_speech
+from common.files import read_json, write_json, write_text
 from common.synthesis import ACCEPTABLE_DIFFERENCES, AudioContract, Phrase, read_phrases
 from scripts.datasets.make_corpus import READER, SENTENCES, is_complete, make_corpus, normalize, read_sentences
 
@@ -196,20 +195,14 @@ def speak(output: Path, phrases: list[Phrase], *, checkpoint: Path, vocoder: Seq
     lines = [f"{phrase.output}\t{' '.join(READER.phones(normalize(phrase.text)))}\n" for phrase in phrases]
     phones = output / "phones.tsv"
     write_text(phones, "output\ttext\n" + "".join(lines))
-    call("inference.py", "--save-mels", "--ema", *vocoder, input=phones, output=output, fastpitch=checkpoint)
+    call("inference.py", "--plots", "--ema", *vocoder, input=phones, output=output, fastpitch=checkpoint)
 
 
 def compare(output: Path, phrases: list[Phrase]) -> list[SpeechDistance]:
-    """Draw each phrase, and measure how far it is from the embedded speaker's own rendering."""
-    rate, hop_length = AUDIO.sampling_rate, AUDIO.hop_length
-    distances = []
+    """Measure how far each phrase is from the embedded speaker's own rendering."""
+    rate, distances = AUDIO.sampling_rate, []
     for phrase in phrases:
-        path = output / phrase.output
-        wave = load_wav(path, sampling_rate=rate).numpy()
-        mel = load_tensor(output / "mels" / phrase.output.with_suffix(".pt"))
-        f0 = torch.from_numpy(frame_f0(wave, sampling_rate=rate, n_frames=mel.shape[1]))
-        figure = plot_utterance(mel, pitch=f0, hop_length=hop_length, sampling_rate=rate, title=phrase.text)
-        save_png(figure, path.with_suffix(".png"))
+        wave = load_wav(output / phrase.output, sampling_rate=rate).numpy()
         reference = READER.speak(normalize(phrase.text)).wave
         save_wav(output / "reference" / phrase.output, torch.from_numpy(reference), sampling_rate=rate)
         distances.append(compare_speech(reference, wave, sampling_rate=rate))

@@ -1,4 +1,4 @@
-"""Draw a sentence of the embedded speaker, with its words and pitch over the mel-spectrogram: README's picture.
+"""Draw a sentence of the embedded speaker, its words and its pitch below the mel-spectrogram: README's picture.
 
 python -m scripts.demos.utterance_picture "Speech is a river of sound." --output docs/images/utterance.png
 """
@@ -38,12 +38,12 @@ def main(argv: list[str] | None = None) -> int:
     pitch = estimate_pitch(speech.wave, AUDIO, n_frames=mel.shape[1])
     labels, durations = word_durations(speech, mel.shape[1])
     figure = plot_utterance(
-        mel,
-        pitch=torch.from_numpy(pitch),
+        {"": mel},
+        audio=AUDIO,
+        title=args.text,
+        symbols=labels,
         durations=durations,
-        labels=labels,
-        hop_length=AUDIO.hop_length,
-        sampling_rate=AUDIO.sampling_rate,
+        pitch={"": torch.from_numpy(pitch)},
     )
     save_png(figure, args.output)
     return 0
