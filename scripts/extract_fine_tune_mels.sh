@@ -17,7 +17,7 @@ use_python
 : "${OUTPUT_DIR:=data/mels-fastpitch-ljs22khz}" # folder for the results
 : "${BATCH_SIZE:=32}" # batch size
 : "${AMP:=false}" # `true`: mixed precision
-: "${EMA:=false}" # `true`: use the EMA weights
+: "${EMA:=}" # `true`: use the EMA weights; `false`: the raw ones; empty: EMA weights where there are any
 : "${CPU:=false}" # true: on the CPU, even where there is a GPU
 
 find_newest FASTPITCH FastPitch scripts/train.sh

@@ -19,7 +19,7 @@ use_python
 : "${BATCH_SIZE:=32}" # batch size
 : "${AMP:=false}" # `true`: mixed precision
 : "${CPU:=false}" # true: on the CPU, even where there is a GPU
-: "${EMA:=false}" # `true`: use the EMA weights
+: "${EMA:=}" # `true`: use the EMA weights; `false`: the raw ones; empty: EMA weights where there are any
 : "${SPEAKER:=0}" # speaker, by name or number
 
 find_checkpoint

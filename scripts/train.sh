@@ -53,6 +53,8 @@ while read -r name option models; do
 done <<'END'
 EPOCHS --epochs
 EPOCHS_PER_CHECKPOINT --epochs-per-checkpoint
+MINUTES_PER_CHECKPOINT --minutes-per-checkpoint
+KEEP_CHECKPOINTS --keep-checkpoints
 VALIDATION_INTERVAL --validation-interval
 SAMPLES_INTERVAL --samples-interval
 LEARNING_RATE --learning-rate
@@ -106,7 +108,7 @@ if [ "$MODEL" = Jasper ]; then
     validation_files=${VAL_MANIFEST:-$DATASET_PATH/librispeech-dev-clean-wav.json}
     [ "${#training_files[@]}" -le 1 ] || options+=(--more-training-files "${training_files[@]:1}")
     add_given options --model-config "${MODEL_CONFIG:-}"
-    [ -n "${KEEP_MILESTONES-unset}" ] || options+=(--keep-milestones) # empty: all checkpoints stay
+    [ -n "${KEEP_MILESTONES-unset}" ] || options+=(--keep-milestones) # empty: no milestones
 else
     : "${DATASET_PATH:=LJSpeech-1.1}" # folder of the corpus
     lists=(ljs_audio_train_v3 ljs_audio_val)

@@ -92,15 +92,34 @@ def test_options_that_do_not_fit_together_are_refused(extra: list[str], message:
         run_train(corpus, tmp_path, "--epochs", "1", *extra)
 
 
-@pytest.mark.parametrize("milestones", [False, True])
-def test_checkpoints_stay_unless_milestones_say_which(milestones: bool, corpus: Path, tmp_path: Path):
+@pytest.mark.parametrize(
+    ("kept", "after_5", "after_8"),
+    [
+        ("", {2, 3, 4, 5}, {2, 6, 7, 8}),
+        ("--keep-checkpoints 1 --keep-milestones 1 7", {1, 2, 5}, {1, 2, 7, 8}),
+        ("--keep-checkpoints all", {1, 2, 3, 4, 5}, {1, 2, 3, 4, 5, 6, 7, 8}),
+    ],
+)
+def test_the_last_checkpoints_the_best_and_milestones_stay(
+    kept: str, after_5: set[int], after_8: set[int], corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    losses = {1: 3.0, 2: 1.0, 3: math.nan, 4: 2.0, 5: 1.5, 6: 1.0, 7: 1.2, 8: 4.0}  # of validation, by epoch
+    total = FastPitchObjective.total
+    n_updates = 24 // 16
+
+    def given_total(self: FastPitchObjective, terms: dict[str, float], *, epoch: int) -> float:
+        return losses[self.n_finished // n_updates] if self.n_finished else total(self, terms, epoch=epoch)
+
+    monkeypatch.setattr(FastPitchObjective, "total", given_total)
+    monkeypatch.setattr(FastPitchObjective, "n_finished", 0, raising=False)
+
     def train_until(epoch: int, *words: str) -> set[int]:
-        options = f"--epochs {epoch} -bs 16 --checkpoint-interval 1 --validation-interval 9".split()
-        run_train(corpus, tmp_path, *options, *["--keep-milestones", "2", "9"] * milestones, *words)
+        options = f"--epochs {epoch} -bs 16 --checkpoint-interval 1 --validation-interval 1".split()
+        run_train(corpus, tmp_path, *options, *kept.split(), *words)
         return {int(path.stem.rpartition("_")[2]) for path in tmp_path.glob("*.pt")}
 
-    assert train_until(4) == ({2, 3, 4} if milestones else {1, 2, 3, 4})
-    assert train_until(6, "--resume") == ({2, 5, 6} if milestones else {1, 2, 3, 4, 5, 6})
+    assert train_until(5) == after_5
+    assert train_until(8, "--resume") == after_8
 
 
 def test_a_checkpoint_of_other_audio_lists_what_differs(trained: Path, tmp_path: Path):

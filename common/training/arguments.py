@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from common.audio.arguments import add_audio_arguments
+from common.checkpoints import DTYPES
 from common.cli import (
     ArgumentParser,
     add_precision_arguments,
@@ -41,15 +42,7 @@ def _add_run_arguments(parser: argparse.ArgumentParser) -> None:
     setup = parser.add_argument_group("training setup")
     setup.add_argument("--epochs", type=positive_int, help="epochs to train in all")
     setup.add_argument("--epochs-this-job", type=positive_int, help="stop after so many; --resume continues")
-    setup.add_argument("--epochs-per-checkpoint", "--checkpoint-interval", type=positive_int, help="epochs")
-    setup.add_argument(
-        "--keep-milestones",
-        type=positive_int,
-        nargs="*",
-        metavar="EPOCH",
-        help="keep the checkpoints of these epochs and the last two; of none: all",
-    )
-    setup.add_argument("--steps-per-checkpoint", type=non_negative_int, default=0, help="also within epochs; 0: never")
+    _add_checkpoint_arguments(setup)
     setup.add_argument("--validation-interval", type=positive_int, help="epochs between validations")
     setup.add_argument(
         "--samples-interval",
@@ -71,6 +64,46 @@ def _add_run_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_checkpoint_arguments(group: argparse._ArgumentGroup) -> None:
+    """Add when checkpoints are written, and which of them stay."""
+    group.add_argument("--epochs-per-checkpoint", "--checkpoint-interval", type=positive_int, help="epochs")
+    group.add_argument(
+        "--minutes-per-checkpoint",
+        type=non_negative_float,
+        default=15.0,
+        help="write a checkpoint within epochs too, whenever so many minutes have passed since the last; 0: never",
+    )
+    group.add_argument("--steps-per-checkpoint", type=non_negative_int, default=0, help="the same by updates; 0: never")
+    group.add_argument(
+        "--keep-checkpoints",
+        type=_count_or_all,
+        default=3,
+        metavar="N",
+        help="keep the last N checkpoints of finished epochs, the one with the best validation loss and the "
+        "milestones; all: keep all",
+    )
+    group.add_argument(
+        "--keep-milestones", type=positive_int, nargs="*", metavar="EPOCH", help="keep the checkpoints of these epochs"
+    )
+    group.add_argument(
+        "--save-inference",
+        nargs="?",
+        const="float32",
+        choices=tuple(DTYPES),
+        help="also write what inference needs of the last checkpoint alone, MODEL_inference.pt, and of the best, "
+        "MODEL_inference_best.pt, in float32 if no type is given",
+    )
+
+
+def _count_or_all(text: str) -> int | None:
+    """A number of at least 1, or None for the word ``all``."""
+    if text == "all":
+        return None
+    if text.isdecimal() and int(text) >= 1:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text}: expected a whole number of at least 1, or all")
+
+
 def _add_optimization_arguments(parser: argparse.ArgumentParser) -> None:
     """Add optimizer, learning rate and batch size; the models' recipes set the defaults."""
     group = parser.add_argument_group("optimization setup")
@@ -86,5 +119,5 @@ def run_options_from_args(args: argparse.Namespace) -> RunOptions:
     values = values_of(args, RunOptions)
     if args.num_workers is None:
         values["num_workers"] = 4 * args.cuda
-    milestones = tuple(args.keep_milestones) if args.keep_milestones else None
+    milestones = tuple(args.keep_milestones or ())
     return RunOptions(**values, accumulation=args.gradient_accumulation_steps, milestones=milestones)
