@@ -1,6 +1,7 @@
 """The command line of train.py, and FastPitch trained by it: what is learned, kept and refused."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,10 @@ from tiny import make_corpus, train_options
 from tiny_models import MODELS, Runs, TinyModel, of_every_model, start, without_samples
 
 import train
-from common.checkpoints import load_checkpoint
+from common.checkpoints import Stripped, epoch_of, load_checkpoint, saved_checkpoints
 from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
+from common.training import Trainer
 
 
 @pytest.fixture(scope="module")
@@ -101,25 +103,32 @@ def test_options_that_do_not_fit_together_are_refused(extra: list[str], message:
     ],
 )
 def test_the_last_checkpoints_the_best_and_milestones_stay(
-    kept: str, after_5: set[int], after_8: set[int], corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kept: str,
+    after_5: set[int],
+    after_8: set[int],
+    corpus: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys,
 ):
     losses = {1: 3.0, 2: 1.0, 3: math.nan, 4: 2.0, 5: 1.5, 6: 1.0, 7: 1.2, 8: 4.0}  # of validation, by epoch
-    total = FastPitchObjective.total
-    n_updates = 24 // 16
-
-    def given_total(self: FastPitchObjective, terms: dict[str, float], *, epoch: int) -> float:
-        return losses[self.n_finished // n_updates] if self.n_finished else total(self, terms, epoch=epoch)
-
-    monkeypatch.setattr(FastPitchObjective, "total", given_total)
-    monkeypatch.setattr(FastPitchObjective, "n_finished", 0, raising=False)
+    monkeypatch.setattr(Trainer, "_validate", lambda self, networks, subset: losses[self._position.epoch])
 
     def train_until(epoch: int, *words: str) -> set[int]:
         options = f"--epochs {epoch} -bs 16 --checkpoint-interval 1 --validation-interval 1".split()
         run_train(corpus, tmp_path, *options, *kept.split(), *words)
-        return {int(path.stem.rpartition("_")[2]) for path in tmp_path.glob("*.pt")}
+        return {epoch_of(path) for path in saved_checkpoints(tmp_path, "FastPitch")}
 
     assert train_until(5) == after_5
-    assert train_until(8, "--resume") == after_8
+    assert train_until(8, "--resume", "--save-inference", "bfloat16") == after_8
+    out = capsys.readouterr().out
+    assert [epoch for epoch in losses if f"(epoch {epoch}, iteration {epoch}, the best validation so far)" in out] == [
+        1,
+        2,
+    ]
+    assert ("removed FastPitch_checkpoint_" in out) == ("all" not in kept)
+    assert load_checkpoint(tmp_path / "FastPitch_inference.pt").stripped == Stripped(dtype="bfloat16", ema=False)
+    assert not (tmp_path / "FastPitch_inference_best.pt").exists(), "the best was saved before this was asked for"
 
 
 def test_a_checkpoint_of_other_audio_lists_what_differs(trained: Path, tmp_path: Path):
