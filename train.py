@@ -111,10 +111,19 @@ def _print_once(line: str, ranks: Ranks) -> None:
 
 
 def _checkpoint_to_resume(args: argparse.Namespace, ranks: Ranks) -> tuple[Path, Checkpoint] | None:
+    found = None
     if args.checkpoint_path is not None:
-        return args.checkpoint_path, load_checkpoint(args.checkpoint_path)
-    if args.resume:
-        return load_last_checkpoint(args.output, args.model, warn=lambda line: _print_once(f"warning: {line}", ranks))
+        found = args.checkpoint_path, load_checkpoint(args.checkpoint_path)
+    elif args.resume:
+        found = load_last_checkpoint(args.output, args.model, warn=lambda line: _print_once(f"warning: {line}", ranks))
+    if found is not None and (stripped := found[1].stripped) is not None:
+        weights = f"{'EMA ' if stripped.ema else ''}weights in {stripped.dtype}"
+        raise CheckpointError(
+            f"{found[0]}: stripped for inference, it holds the {weights} of the {next(iter(found[1].networks))} alone "
+            "and nothing to resume training from; give the checkpoint that it was made of"
+        )
+    if found is not None or args.resume:
+        return found
     saved = saved_checkpoints(args.output, args.model)
     if saved:
         raise OptionError(
@@ -163,7 +172,8 @@ def _load_weights(networks: Networks, found: Checkpoint, *, where: Path, ranks: 
 
 def _resume(trainer: Trainer, path: Path, checkpoint: Checkpoint, *, ranks: Ranks) -> None:
     if checkpoint.training is None:
-        _print_once(f"starting a new training from the weights of {path}, which holds no training state", ranks)
+        weights = "weights" if checkpoint.ema is None else "raw weights (not the EMA weights)"
+        _print_once(f"starting a new training from the {weights} of {path}, which holds no training state", ranks)
         return
     trainer.resume(checkpoint, where=path)
     state = checkpoint.training

@@ -109,8 +109,7 @@ class ModelSpec:
 
     name: str  # as `train.py --model`
     config: type  # its frozen ModelConfig: architecture only, plain types
-    # (config, audio, text, *, inference) -> {name: network}; with ``inference`` those alone that inference needs,
-    # the one that infers first
+    # (config, audio, text, *, inference) -> {name: network}, the one that infers first; with ``inference`` that alone
     build_networks: Callable[..., Any]
     training: TrainingSpec
     inference: GeneratorSpec | VocoderSpec | RecognizerSpec

@@ -35,7 +35,11 @@ def set_up_networks(
         return []
     network, voice, file = networks["fastpitch"], options.initial_voice, options.pitch_mean_std_file
     speaking = {entry.fields.get("speaker", "") for entry in options.entries}
-    lines = [] if voice is None else start_from(network, voice, text=text, speaking=speaking)
+    lines = []
+    if voice is not None:
+        weights = f"{'EMA ' if voice.checkpoint.has_ema else ''}weights"
+        lines = [f"starting from the {weights} of {voice.path}"]
+        lines += start_from(network, voice, text=text, speaking=speaking)
     if file is not None or not options.architecture.learned_alignment:
         network.set_pitch_statistics(read_pitch_statistics(file or _find_pitch_statistics(options)))
     return lines

@@ -149,7 +149,7 @@ def summary(checkpoint: Checkpoint) -> str:
         f"{n_weights / 1e6:.1f} M weights",
         f"{audio.sampling_rate} Hz, {audio.n_mels} mels every {audio.hop_length} samples",
     ]
-    if checkpoint.ema is not None:
+    if checkpoint.has_ema:
         words.append("with EMA weights")
     if checkpoint.training is not None:
         words.append(f"training state of epoch {checkpoint.training.get('epoch', '?')}")

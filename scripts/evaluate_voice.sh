@@ -12,7 +12,7 @@ use_python
 : "${RECORDINGS:=}"  # folder with recordings under the utterances' names; not needed for the list's column wav
 : "${TRANSCRIPTS:=}" # list with the words of each utterance, where LIST is of phones
 : "${OUTPUT_DIR:=output/evaluation}" # folder for the results
-: "${EMA:=false}" # `true`: use the EMA weights
+: "${EMA:=}" # `true`: use the EMA weights; `false`: the raw ones; empty: EMA weights where there are any
 : "${AMP:=false}" # `true`: mixed precision
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 

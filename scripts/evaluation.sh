@@ -13,7 +13,7 @@ use_python
 : "${MANIFESTS:=$(printf "$DATASET_PATH/librispeech-%s-wav.json " $DATASETS)}" # lists or manifests, instead of DATASETS
 : "${BATCH_SIZE:=16}" # batch size
 : "${AMP:=false}" # `true`: mixed precision
-: "${EMA:=false}" # true: the EMA weights
+: "${EMA:=}" # `true`: use the EMA weights; `false`: the raw ones; empty: EMA weights where there are any
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 : "${OUTPUT_DIR:=output/evaluation}" # folder for the results
 

@@ -17,7 +17,7 @@ use_python
 : "${OUTPUT_DIR:=data/mels-$NAME}" # folder for the results
 : "${BATCH_SIZE:=32}" # batch size
 : "${AMP:=false}" # `true`: mixed precision
-: "${EMA:=false}" # `true`: use the EMA weights
+: "${EMA:=}" # `true`: use the EMA weights; `false`: the raw ones; empty: EMA weights where there are any
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 
 [ -z "$VAL_FILELIST" ] || [ -n "$TRAIN_FILELIST" ] || wrong_option "VAL_FILELIST=$VAL_FILELIST: set TRAIN_FILELIST as well"

@@ -42,7 +42,7 @@ fi
 
 MODEL=FastPitch BS=${BS:-16} resolve_training_gpus 1
 export NUM_GPUS OUTPUT_DIR TRAIN_FILELIST VAL_FILELIST=${VAL_FILELIST:-$TRAIN_FILELIST} DATASET_PATH=$dataset
-# A new schedule with a warm-up of its own; inference.py --ema uses the EMA weights. UNKNOWN_SYMBOLS=error refuses
+# A new schedule with a warm-up of its own; inference uses the EMA weights. UNKNOWN_SYMBOLS=error refuses
 # transcripts with characters that the voice has no symbol for.
 MODEL=FastPitch LEARNED_ALIGNMENT=true exec bash scripts/train.sh NUM_SPEAKERS=auto BS=16 EPOCHS=200 \
     EPOCHS_PER_CHECKPOINT=50 VALIDATION_INTERVAL=10 LEARNING_RATE=0.05 WARMUP_STEPS=50 EMA=0.98 UNKNOWN_SYMBOLS=drop \

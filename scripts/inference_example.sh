@@ -17,8 +17,8 @@ use_python
 : "${PHRASES:=phrases/devset10.tsv}" # list to speak
 : "${BATCH_SIZE:=32}" # batch size
 : "${AMP:=false}" # `true`: mixed precision
+: "${EMA:=}" # `true`: use the EMA weights; `false`: the raw ones; empty: EMA weights where there are any
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
-: "${EMA:=false}" # `true`: use the EMA weights
 : "${SPEAKER:=0}" # speaker, by name or number
 
 find_checkpoint

@@ -326,12 +326,13 @@ add_given() {
     done
 }
 
-# add_flags ARRAY: adds --cuda where a GPU is used, and --amp and --ema where AMP and EMA are true.
+# add_flags ARRAY: adds --cuda where a GPU is used, --amp where AMP is true, and --ema or --no-ema as EMA is true or
+# false.
 add_flags() {
     local -n array=$1
     ! uses_gpu || array+=(--cuda)
     [ "${AMP:-}" != true ] || array+=(--amp)
-    [ "${EMA:-}" != true ] || array+=(--ema)
+    case "${EMA:-}" in true) array+=(--ema) ;; false) array+=(--no-ema) ;; esac
 }
 
 # Runs a command, or prints it with DRY_RUN=1.

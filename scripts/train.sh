@@ -53,6 +53,8 @@ while read -r name option models; do
 done <<'END'
 EPOCHS --epochs # epochs in total
 EPOCHS_PER_CHECKPOINT --epochs-per-checkpoint # epochs between checkpoints
+MINUTES_PER_CHECKPOINT --minutes-per-checkpoint # minutes between checkpoints within epochs; 0: none
+KEEP_CHECKPOINTS --keep-checkpoints # of finished epochs, besides the best and the milestones; `all`: all
 VALIDATION_INTERVAL --validation-interval # epochs between validations
 SAMPLES_INTERVAL --samples-interval # epochs between samples
 LEARNING_RATE --learning-rate # learning rate
@@ -107,7 +109,7 @@ if [ "$MODEL" = Jasper ]; then
     validation_files=${VAL_MANIFEST:-$DATASET_PATH/librispeech-dev-clean-wav.json}
     [ "${#training_files[@]}" -le 1 ] || options+=(--more-training-files "${training_files[@]:1}")
     add_given options --model-config "${MODEL_CONFIG:-}"
-    [ -n "${KEEP_MILESTONES-unset}" ] || options+=(--keep-milestones) # empty: all checkpoints stay
+    [ -n "${KEEP_MILESTONES-unset}" ] || options+=(--keep-milestones) # empty: no milestones
 else
     : "${DATASET_PATH:=LJSpeech-1.1}" # folder of the corpus
     lists=(ljs_audio_train_v3 ljs_audio_val)

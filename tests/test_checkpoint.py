@@ -13,7 +13,7 @@ import torch
 from common.checkpoints import (
     Checkpoint,
     checkpoint_path,
-    is_within_epoch,
+    is_rolling,
     load_checkpoint,
     load_last_checkpoint,
     save_checkpoint,
@@ -259,7 +259,7 @@ def test_checkpoints_are_ordered_by_training_state(tmp_path: Path):
     (tmp_path / "FastPitch_checkpoint_best.pt").touch()
     (tmp_path / "WaveGlow_checkpoint_99.pt").touch()
     assert saved_checkpoints(tmp_path, "FastPitch") == paths
-    assert [is_within_epoch(path) for path in paths] == [False, True, True, False, True, False]
+    assert [is_rolling(path) for path in paths] == [False, True, True, False, True, False]
 
 
 def test_the_last_readable_checkpoint_is_taken_and_the_others_reported(tmp_path: Path):

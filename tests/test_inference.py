@@ -79,15 +79,18 @@ Speak = Callable[..., dict[str, Tensor]]
 
 @pytest.fixture
 def speak(tmp_path: Path, checkpoint: Path) -> Speak:
-    """Run inference.py on lines of a list; returns the mels by the outputs' names, and leaves wavs in tmp_path/out."""
+    """Run inference.py on lines of a list; returns the mels by the outputs' names, and leaves wavs in tmp_path/out.
 
-    def run(lines: list[str], *options: str, voice: bool = True) -> dict[str, Tensor]:
+    The raw weights speak, unless ``weights`` are other options.
+    """
+
+    def run(lines: list[str], *options: str, voice: bool = True, weights: tuple[str, ...] = ("--no-ema",)):
         phrases = tmp_path / "phrases.tsv"
         phrases.write_text("\n".join(lines) + "\n", encoding="utf-8")
         folder = tmp_path / "out"
         argv = ["-i", str(phrases), "-o", str(folder), "--save-mels", "--dataset-path", str(tmp_path), *options]
         if voice:
-            argv += ["--fastpitch", str(checkpoint)]
+            argv += ["--fastpitch", str(checkpoint), *weights]
         if "--griffin-lim-iters" not in options:
             argv += ["--no-audio"]
         assert inference.main(argv) == 0
@@ -220,8 +223,13 @@ def test_pitch_and_durations_of_the_list_are_spoken_instead_of_predicted_ones(sp
         close(mel, expected[name])
 
 
-def test_the_averaged_weights_speak_with_ema(speak, averaged):
-    close(speak([f"a|{TEXTS[0]}"], "--ema")["a"], truth(averaged, TEXTS[0]).mel[0])
+def test_the_averaged_weights_speak_unless_told_otherwise_and_one_line_says_so(
+    speak, network, averaged, checkpoint, capsys
+):
+    line = f"using the EMA weights of {checkpoint}; --no-ema for the raw ones\n"
+    for weights, speaking, said in (((), averaged, 1), (("--ema",), averaged, 0), (("--no-ema",), network, 0)):
+        close(speak([f"a|{TEXTS[0]}"], weights=weights)["a"], truth(speaking, TEXTS[0]).mel[0])
+        assert capsys.readouterr().err.count(line) == said
 
 
 def test_torchscript_speaks_the_same_with_every_control(speak):
@@ -273,7 +281,7 @@ def test_published_checkpoints_speak_as_the_original_does(goldens, tmp_path, mon
     monkeypatch.setattr(TextFrontEnd, "encode", lambda self, text, **_: expected["in.text"][0].tolist())
     (tmp_path / "phrases.txt").write_text("a.wav|These symbols.\n")
     argv = ["-i", str(tmp_path / "phrases.txt"), "-o", str(tmp_path), "--save-mels", "--no-audio"]
-    argv += ["--ema"] if weights == "ema_state_dict" else []
+    argv += ["--ema"] if weights == "ema_state_dict" else ["--no-ema"]
     inference.main([*argv, "--fastpitch", str(folder / f"{name}.pt")])
     close(torch.load(tmp_path / "mels" / "a.pt"), expected[f"{weights}.mel_out"][0])
 

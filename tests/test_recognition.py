@@ -190,7 +190,7 @@ def test_ema_weights_are_used_when_asked(sung_run: Path, tmp_path: Path, capsys:
     silent = {key: torch.zeros_like(value) for key, value in checkpoint.networks["jasper"].items()}
     silent["decoder.layers.0.bias"][-1] = 9.0  # the blank's
     save_checkpoint(tmp_path / "a.pt", type(checkpoint)(**{**vars(checkpoint), "ema": {"jasper": silent}}))
-    for extra, text in (([], "do"), (["--ema"], "")):
+    for extra, text in ((["--no-ema"], "do"), (["--ema"], ""), ([], "")):
         capsys.readouterr()
         inference.main(["--jasper", str(tmp_path / "a.pt"), "-i", str(sung_run / "corpus/0.wav"), *extra])
         assert capsys.readouterr().out.splitlines()[0] == f"{sung_run}/corpus/0.wav|{text}"

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -151,6 +152,23 @@ def test_each_clip_is_teacher_forced_as_if_it_were_alone(corpus: Path, extract: 
     table = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line.startswith("  ")}
     assert all(table[f"{folder}/"] == [str(N_CLIPS), "0"] for folder in FOLDERS)
     assert "symbols of --input-type char --symbol-set english_basic --text-cleaners english_cleaners;" in out
+
+
+def test_a_teacher_with_averaged_weights_reads_with_them_unless_told_otherwise(
+    corpus: Path, extract: Extract, network: Tacotron2, tmp_path: Path
+):
+    averaged = new_network(seed=1)
+    path = save(tmp_path / "averaged.pt", network, ema={"tacotron2": averaged.state_dict()})
+    for options, teacher in (((), averaged), (("--no-ema",), network)):
+        assert extract("--extract-attentions", *options, model=path)[0] == 0
+        truth = alone(teacher, corpus)
+        for name, attention in features(corpus)["attentions"].items():
+            torch.testing.assert_close(attention, truth[name].alignments[0], rtol=0, atol=2e-5)
+        status, _, err = extract("--extract-attentions", "--ema" if options else "--no-ema", model=path)
+        assert status == 1 and "holds features that Tacotron2 with other weights" in err
+        shutil.rmtree(corpus / "attentions")
+    status, _, err = extract("--extract-attentions", "--ema")
+    assert status == 1 and "no EMA weights; leave out --ema" in err
 
 
 def test_workers_average_pitch_over_the_durations_of_the_same_run(corpus: Path, extract: Extract):

@@ -1,6 +1,7 @@
 """The command line of train.py, and FastPitch trained by it: what is learned, kept and refused."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,10 @@ from tiny import make_corpus, train_options
 from tiny_models import MODELS, Runs, TinyModel, of_every_model, start, without_samples
 
 import train
-from common.checkpoints import load_checkpoint
+from common.checkpoints import Stripped, epoch_of, load_checkpoint, saved_checkpoints
 from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
+from common.training import Trainer
 
 
 @pytest.fixture(scope="module")
@@ -92,15 +94,41 @@ def test_options_that_do_not_fit_together_are_refused(extra: list[str], message:
         run_train(corpus, tmp_path, "--epochs", "1", *extra)
 
 
-@pytest.mark.parametrize("milestones", [False, True])
-def test_checkpoints_stay_unless_milestones_say_which(milestones: bool, corpus: Path, tmp_path: Path):
-    def train_until(epoch: int, *words: str) -> set[int]:
-        options = f"--epochs {epoch} -bs 16 --checkpoint-interval 1 --validation-interval 9".split()
-        run_train(corpus, tmp_path, *options, *["--keep-milestones", "2", "9"] * milestones, *words)
-        return {int(path.stem.rpartition("_")[2]) for path in tmp_path.glob("*.pt")}
+@pytest.mark.parametrize(
+    ("kept", "after_5", "after_8"),
+    [
+        ("", {2, 3, 4, 5}, {2, 6, 7, 8}),
+        ("--keep-checkpoints 1 --keep-milestones 1 7", {1, 2, 5}, {1, 2, 7, 8}),
+        ("--keep-checkpoints all", {1, 2, 3, 4, 5}, {1, 2, 3, 4, 5, 6, 7, 8}),
+    ],
+)
+def test_the_last_checkpoints_the_best_and_milestones_stay(
+    kept: str,
+    after_5: set[int],
+    after_8: set[int],
+    corpus: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys,
+):
+    losses = {1: 3.0, 2: 1.0, 3: math.nan, 4: 2.0, 5: 1.5, 6: 1.0, 7: 1.2, 8: 4.0}  # of validation, by epoch
+    monkeypatch.setattr(Trainer, "_validate", lambda self, networks, subset: losses[self._position.epoch])
 
-    assert train_until(4) == ({2, 3, 4} if milestones else {1, 2, 3, 4})
-    assert train_until(6, "--resume") == ({2, 5, 6} if milestones else {1, 2, 3, 4, 5, 6})
+    def train_until(epoch: int, *words: str) -> set[int]:
+        options = f"--epochs {epoch} -bs 16 --checkpoint-interval 1 --validation-interval 1".split()
+        run_train(corpus, tmp_path, *options, *kept.split(), *words)
+        return {epoch_of(path) for path in saved_checkpoints(tmp_path, "FastPitch")}
+
+    assert train_until(5) == after_5
+    assert train_until(8, "--resume", "--save-inference", "bfloat16") == after_8
+    out = capsys.readouterr().out
+    assert [epoch for epoch in losses if f"(epoch {epoch}, iteration {epoch}, the best validation so far)" in out] == [
+        1,
+        2,
+    ]
+    assert ("removed FastPitch_checkpoint_" in out) == ("all" not in kept)
+    assert load_checkpoint(tmp_path / "FastPitch_inference.pt").stripped == Stripped(dtype="bfloat16", ema=False)
+    assert not (tmp_path / "FastPitch_inference_best.pt").exists(), "the best was saved before this was asked for"
 
 
 def test_a_checkpoint_of_other_audio_lists_what_differs(trained: Path, tmp_path: Path):

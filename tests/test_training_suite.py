@@ -28,7 +28,7 @@ from tiny_models import (
 )
 
 import train
-from common.checkpoints import load_checkpoint, save_checkpoint
+from common.checkpoints import load_checkpoint, save_checkpoint, saved_checkpoints
 from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
 
@@ -115,11 +115,14 @@ def test_a_process_killed_at_any_moment_leaves_checkpoints_to_resume_from(
     model: TinyModel, runs: Runs, corpora: Path, tmp_path: Path
 ):
     """Writing a checkpoint takes longer than an update here, so that the kill often falls into it."""
-    process = start(*model.words(corpora, tmp_path, *RUN, "--steps-per-checkpoint", "1"))
+    words = "--minutes-per-checkpoint 1e-6 --epochs-per-checkpoint 50"  # in every update, by the clock alone
+    process = start(*model.words(corpora, tmp_path, *RUN, *words.split()))
     wait_for_line(process, "epoch    2 | iter   2")
     process.kill()
     process.communicate()
-    assert all(load_checkpoint(path) for path in tmp_path.glob("*.pt"))
+    saved = [load_checkpoint(path) for path in saved_checkpoints(tmp_path, model.name)]
+    n_steps = len(logged(runs.plain, model.followed_loss)) // EPOCHS
+    assert len(saved) in (2, 3) and saved[-1].training["iteration"] > n_steps, "an update that was reported is kept"
     with without_samples():
         assert model.train(corpora, tmp_path, *RUN, "--resume") == 0
     assert_same_state(model.checkpoint(runs.plain, EPOCHS), model.checkpoint(tmp_path, EPOCHS))
@@ -166,13 +169,19 @@ for model, port in zip(MODELS, PORTS):
     with without_samples(), without_dropout(model):
         folder = Path(sys.argv[1]) / model.name
         assert train.main(model.words(Path("CORPORA"), folder, *words_of_cut(model, "processes"))) == 0
+# The second process's clock never asks for a checkpoint.
+os.environ["MASTER_PORT"] = str(PORTS[-1])
+minutes = "1e-6" if os.environ["RANK"] == "0" else "0"
+words = f"--epochs 2 --epochs-per-checkpoint 9 --validation-interval 9 --minutes-per-checkpoint {minutes}".split()
+with without_samples():
+    assert MODELS[0].train(Path("CORPORA"), Path(sys.argv[1]) / "by_clock", *words) == 0
 """
 
 
 @pytest.fixture(scope="session")
 def processes(make_once, corpora: Path) -> Path:
     """A folder a model: its run of cut batches in two processes, which train all models one after the other."""
-    program = _PROGRAM.replace("CORPORA", str(corpora)).replace("PORTS", str([free_port() for _ in MODELS]))
+    program = _PROGRAM.replace("CORPORA", str(corpora)).replace("PORTS", str([free_port() for _ in (*MODELS, None)]))
     return make_once("processes", lambda folder: run_ranks(program, folder))
 
 
@@ -194,7 +203,16 @@ def test_one_global_batch_is_one_update_however_it_is_cut(model: TinyModel, runs
         for network, state in expected.networks.items():
             for key, value in state.items():
                 _assert_close(key, found.networks[network][key], value)
-                _assert_close(key, found.ema[network][key], expected.ema[network][key])
+        for network, state in expected.ema.items():
+            for key, value in state.items():
+                _assert_close(key, found.ema[network][key], value)
+
+
+def test_the_first_processes_clock_decides_when_all_write_a_checkpoint(processes: Path):
+    out = (processes / "by_clock" / "stdout.txt").read_text()
+    saved = re.findall(r"saved \S+/FastPitch_checkpoint_(\S+)\.pt", out)
+    assert saved == ["1_iter1", "1_iter2", "2_iter3", "2"]
+    assert [path.name for path in (processes / "by_clock").glob("*.pt")] == ["FastPitch_checkpoint_2.pt"]
 
 
 def _assert_close(key: str, found: torch.Tensor, expected: torch.Tensor) -> None:
@@ -214,8 +232,9 @@ def test_ema_weights_start_as_a_copy_and_average_those_of_every_update(model: Ti
     average = load_checkpoint(model.checkpoint(runs.untrained, 1)).networks
     for epoch in (1, 2, 3):  # of one update each
         checkpoint = load_checkpoint(model.checkpoint(run, epoch))
-        for name, state in checkpoint.networks.items():
-            for key, value in state.items():
+        assert set(checkpoint.ema) == set(list(checkpoint.networks)[:1]), "of the network that infers alone"
+        for name in checkpoint.ema:
+            for key, value in checkpoint.networks[name].items():
                 if not value.is_floating_point() or "running_" in key or key.endswith(("_u", "_v")):
                     continue  # statistics of the untrained network are those of another forward pass
                 expected = DECAY * average[name][key] + (1 - DECAY) * value

@@ -53,9 +53,8 @@ def alone(network: Generator, mel: Tensor) -> Tensor:
 
 
 def vocoder_checkpoint(path: Path, audio: AudioConfig = AUDIO, **changes) -> Path:
-    """A vocoder with random weights and other, averaged ones."""
-    weights, ema = {"generator": new_network(0).state_dict()}, {"generator": new_network(1).state_dict()}
-    checkpoint = Checkpoint("HiFi-GAN", to_plain(MODEL), audio, None, weights, ema=ema)
+    """A vocoder with random weights."""
+    checkpoint = Checkpoint("HiFi-GAN", to_plain(MODEL), audio, None, {"generator": new_network(0).state_dict()})
     save_checkpoint(path, dataclasses.replace(checkpoint, **changes))
     return path
 
@@ -112,9 +111,9 @@ def close(first: Tensor, second: Tensor, tolerance: float = ONE_STEP) -> None:
     ("name", "options", "expected"),
     [
         ("jik876/g_00005000", (), "jik876_generator"),
-        ("nvidia/hifigan_gen_checkpoint_20.pt", (), "nvidia_generator"),
-        ("nvidia/hifigan_gen_checkpoint_20.pt", ("--ema",), "nvidia_gen_ema"),
-        ("nvidia/hifigan_gen_checkpoint_20.pt", ("--torchscript",), "nvidia_generator"),
+        ("nvidia/hifigan_gen_checkpoint_20.pt", ("--no-ema",), "nvidia_generator"),
+        ("nvidia/hifigan_gen_checkpoint_20.pt", (), "nvidia_gen_ema"),
+        ("nvidia/hifigan_gen_checkpoint_20.pt", ("--no-ema", "--torchscript"), "nvidia_generator"),
     ],
 )
 def test_published_checkpoints_make_the_published_waveform(goldens, tmp_path, name, options, expected):
@@ -304,14 +303,15 @@ def test_equal_mels_need_no_note(capsys):
 
 
 def test_averaged_weights_speak_where_there_are_some(tmp_path, mels, capsys):
-    vocoder = vocoder_checkpoint(tmp_path / "v.pt")
-    close(spoken(tmp_path, "--hifigan", vocoder, "--ema")["30"], alone(ready(1), mels["30"]))
+    vocoder = vocoder_checkpoint(tmp_path / "v.pt", ema={"generator": new_network(1).state_dict()})
+    for option, network in (((), ready(1)), (("--ema",), ready(1)), (("--no-ema",), ready(0))):
+        close(spoken(tmp_path, "--hifigan", vocoder, *option)["30"], alone(network, mels["30"]))
     voice = voice_checkpoint(tmp_path / "voice.pt", AUDIO)
     (tmp_path / "list.tsv").write_text("a.wav|Go on.\n")
     wave = spoken(tmp_path, "--hifigan", vocoder, "--fastpitch", voice, "--ema", "--save-mels")["a"]
     close(wave, alone(ready(1), torch.load(tmp_path / "out" / "mels" / "a.pt")))
     assert capsys.readouterr().out.count(f"note: {voice} holds no EMA weights") == 1
-    vocoder_checkpoint(tmp_path / "v.pt", ema=None)
+    vocoder_checkpoint(tmp_path / "v.pt")
     with pytest.raises(CheckpointError, match=r"voice\.pt and .*v\.pt: no EMA weights; leave out --ema"):
         spoken(tmp_path, "--hifigan", vocoder, "--fastpitch", voice, "--ema")
 

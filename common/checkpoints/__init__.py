@@ -1,10 +1,12 @@
 """Checkpoints: our format, safe unpickling, and loading by content."""
 
+from common.checkpoints.arguments import add_ema_argument
 from common.checkpoints.checkpoint import (
     Checkpoint,
+    Stripped,
     checkpoint_path,
     epoch_of,
-    is_within_epoch,
+    is_rolling,
     load_checkpoint,
     load_last_checkpoint,
     read_payload,
@@ -20,3 +22,4 @@ from common.checkpoints.loading import (
     load_weights,
     open_checkpoint,
 )
+from common.checkpoints.stripping import DTYPES, strip_checkpoint

@@ -1,4 +1,4 @@
-"""The mels that the options of a training describe, where a voice's checkpoint or an earlier run may say it."""
+"""Options that concern checkpoints: which weights to infer with, and the mels to train on, which one may describe."""
 
 import argparse
 from collections.abc import Callable
@@ -27,6 +27,16 @@ def stored_mels(folder: Path, *, option: str = "") -> MelSource | None:
     """What the mels in a folder are, which ``option`` names; None where no file in it says so."""
     audio = features_config(folder)
     return None if audio is None else MelSource(f"{option} {folder}".strip(), audio)
+
+
+def add_ema_argument(parser: argparse._ActionsContainer) -> None:
+    """Add ``--ema`` and ``--no-ema``; the value is that of ``ema`` of `common.checkpoints.open_checkpoint`."""
+    parser.add_argument(
+        "--ema",
+        action=argparse.BooleanOptionalAction,
+        help="use the EMA weights, which one checkpoint must have, or with --no-ema the raw ones; if not given, the "
+        "EMA weights of each checkpoint that has them",
+    )
 
 
 def add_voice_argument(add: Callable[..., Any]) -> None:

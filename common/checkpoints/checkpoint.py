@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from common.checkpoints.layout import as_float32
 from common.checkpoints.restricted_pickle import read_pickled_networks
 from common.config import AudioConfig, TextConfig, from_plain, to_plain
 from common.errors import CheckpointError
@@ -20,6 +21,14 @@ from common.registry import available_models, get_model
 
 FORMAT_VERSION = 1
 _NAME = re.compile(r"_checkpoint_(\d+)(?:_iter(\d+))?\.pt$")
+
+
+@dataclass(frozen=True)
+class Stripped:
+    """What `common.checkpoints.strip_checkpoint` has left of a checkpoint."""
+
+    dtype: str  # that its matrices were stored in
+    ema: bool  # whether its weights are the EMA weights
 
 
 @dataclass(frozen=True)
@@ -37,6 +46,12 @@ class Checkpoint:
     # Training knows the features it trains with, so the checkpoints it writes name none.
     assumed: tuple[str, ...] = ()
     assumed_config: tuple[str, ...] = ()  # and fields of ``config``, where the weights' shapes do not tell all of it
+    stripped: Stripped | None = None  # None: a checkpoint of training, or a published one
+
+    @property
+    def has_ema(self) -> bool:
+        """Whether there are EMA weights, beside the raw ones or in their place."""
+        return self.ema is not None or (self.stripped is not None and self.stripped.ema)
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
@@ -55,6 +70,8 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     }
     assumed = {"assumed": list(checkpoint.assumed), "assumed_config": list(checkpoint.assumed_config)}
     payload |= {name: listed for name, listed in assumed.items() if listed}
+    if checkpoint.stripped is not None:
+        payload["stripped"] = to_plain(checkpoint.stripped)
     write_atomically(path, lambda file: torch.save(payload, file))
 
 
@@ -77,17 +94,20 @@ def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
         )
     try:
         config = payload["config"]
-        text = config["text"]
+        text, stripped, networks = config["text"], payload.get("stripped"), payload["networks"]
+        if stripped is not None:
+            networks = {name: as_float32(state) for name, state in networks.items()}
         return Checkpoint(
             model=payload["model"],
             config=config["model"],
             audio=from_plain(AudioConfig, config["audio"], where=str(path)),
             text=None if text is None else from_plain(TextConfig, text, where=str(path)),
-            networks=payload["networks"],
+            networks=networks,
             ema=payload["ema"],
             training=payload["training"] if training else None,
             assumed=tuple(payload.get("assumed", ())),
             assumed_config=tuple(payload.get("assumed_config", ())),
+            stripped=None if stripped is None else from_plain(Stripped, stripped, where=str(path)),
         )
     except (KeyError, TypeError) as error:
         raise CheckpointError(f"{path}: damaged checkpoint, {error!r}") from error
@@ -132,7 +152,7 @@ def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
 
 
 def checkpoint_path(folder: Path, model: str, *, epoch: int, iteration: int | None = None) -> Path:
-    """Where the checkpoint of a finished epoch goes, or, with ``iteration``, one made within that epoch."""
+    """Where the checkpoint of a finished epoch goes, or, with ``iteration``, the rolling one after that update."""
     within = "" if iteration is None else f"_iter{iteration}"
     return folder / f"{model}_checkpoint_{epoch}{within}.pt"
 
@@ -144,8 +164,8 @@ def saved_checkpoints(folder: Path, model: str) -> list[Path]:
     return [path for _, path in sorted(placed)]
 
 
-def is_within_epoch(path: Path) -> bool:
-    """Whether a checkpoint's name says that it was made in the middle of an epoch."""
+def is_rolling(path: Path) -> bool:
+    """Whether a checkpoint's name says that it is one of those within epochs, which newer ones replace."""
     found = _NAME.search(path.name)
     return found is not None and found.group(2) is not None
 

@@ -1,5 +1,6 @@
 """Checkpoints opened for a job, and their networks with the weights in them."""
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,19 +27,27 @@ class LoadedCheckpoint:
     ema: bool  # infer with its EMA weights
 
 
-def open_checkpoint(path: Path, *, model: str | None = None, role: str | None = None, ema: bool) -> LoadedCheckpoint:
+def open_checkpoint(
+    path: Path, *, model: str | None = None, role: str | None = None, ema: bool | None = None
+) -> LoadedCheckpoint:
     """A checkpoint for inference, which must be of ``model`` or of any model with ``role``.
 
-    ``ema`` asks for the EMA weights, where it has any.
+    It infers with its EMA weights where it has any, which a line on stderr says unless ``ema`` asks for them; with
+    ``ema`` False it infers with the raw ones.
 
     Raises:
-        CheckpointError: it cannot be read, or is of another model.
+        CheckpointError: it cannot be read, is of another model, or has EMA weights alone and ``ema`` is False.
     """
     checkpoint = load_checkpoint(path, training=False)
     expected = available_models(role) if model is None else [model]
     if checkpoint.model not in expected:
         raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of {' or '.join(expected)}")
-    return LoadedCheckpoint(get_model(checkpoint.model), path, checkpoint, ema=ema and checkpoint.ema is not None)
+    if ema is False and checkpoint.has_ema and checkpoint.stripped is not None:
+        raise CheckpointError(f"{path}: a stripped checkpoint that holds the EMA weights alone; leave out --no-ema")
+    if ema is None and checkpoint.has_ema:
+        choice = "" if checkpoint.stripped is not None else "; --no-ema for the raw ones"
+        print(f"using the EMA weights of {path}{choice}", file=sys.stderr)
+    return LoadedCheckpoint(get_model(checkpoint.model), path, checkpoint, ema=ema is not False and checkpoint.has_ema)
 
 
 def load_networks(
@@ -57,9 +66,9 @@ def load_networks(
     networks = spec.build_networks(config, checkpoint.audio, checkpoint.text, inference=True)
     weights = checkpoint.networks
     if ema:
-        if checkpoint.ema is None:
+        if not checkpoint.has_ema:
             raise CheckpointError(f"{where}: holds {NO_EMA}")
-        weights = {**weights, **checkpoint.ema}
+        weights = {**weights, **(checkpoint.ema or {})}
     load_weights(networks, weights, where=where)
     return {key: network.to(device).eval() for key, network in networks.items()}, config
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from common.audio import MelExtractor
 from common.audio.arguments import add_audio_arguments, audio_config_from_args
 from common.audio.pitch import KINDS, METHODS
-from common.checkpoints import LoadedCheckpoint, open_checkpoint
+from common.checkpoints import LoadedCheckpoint, add_ema_argument, open_checkpoint
 from common.cli import (
     ArgumentParser,
     add_precision_arguments,
@@ -26,6 +26,7 @@ from common.extraction.features import FROM_ATTENTION, FROM_FILES, FROM_TEXTGRID
 from common.extraction.teacher_forcing import TeacherForcing
 from common.files import sha256
 from common.registry import GeneratorSpec, ModelSpec
+from common.synthesis import check_ema
 from common.synthesis.arguments import add_text_arguments, specs_of
 from common.text import CHARACTER_SETS, CLEANERS, PHONE_SETS, UNKNOWN_SYMBOLS
 
@@ -105,9 +106,11 @@ def _add_feature_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_teacher_arguments(parser: argparse.ArgumentParser) -> None:
     does = "the text-to-mel model whose attention gives durations; mels and text are as its checkpoint says"
-    add = parser.add_argument_group("teacher", does).add_argument
+    group = parser.add_argument_group("teacher", does)
+    add = group.add_argument
     for name, spec in _teachers().items():
         add(option_of(name), type=Path, help=f"checkpoint of {spec.name}, ours or published")
+    add_ema_argument(group)
     add("--symbol-set", choices=(*CHARACTER_SETS, *PHONE_SETS), help="instead of the checkpoint's")
     add("--text-cleaners", nargs="*", choices=tuple(CLEANERS), help="instead of the checkpoint's")
     unknown = "transcripts with symbols that its set lacks are refused, or lose them, with one warning that counts"
@@ -127,7 +130,7 @@ def check_options(args: argparse.Namespace) -> None:
     """Refuse options that do not fit together."""
     taught = [option_of(name) for name in _TAUGHT if getattr(args, name)]
     checkpoints = [name for name in _teachers() if getattr(args, name) is not None]
-    alone = [*checkpoints, *(name for name in ("symbol_set", "text_cleaners") if getattr(args, name) is not None)]
+    alone = [*checkpoints, *(n for n in ("symbol_set", "text_cleaners", "ema") if getattr(args, n) is not None)]
     alone += ["unknown_symbols"] * (args.unknown_symbols != "error")
     if alone and not taught:
         raise OptionError(f"{option_of(alone[0])} is only used by {', '.join(map(option_of, _TAUGHT))}")
@@ -181,7 +184,9 @@ def open_teacher(args: argparse.Namespace) -> LoadedCheckpoint | None:
     if not given:
         return None
     path, spec = given[0]
-    loaded = open_checkpoint(path, model=spec.name, ema=False)
+    loaded = open_checkpoint(path, model=spec.name, ema=args.ema)
+    if args.ema:
+        check_ema([loaded])
     text = loaded.checkpoint.text or TextConfig()
     cleaners = text.cleaners if args.text_cleaners is None else tuple(args.text_cleaners)
     text = replace(text, symbol_set=args.symbol_set or text.symbol_set, cleaners=cleaners)
@@ -219,7 +224,8 @@ def plan_from_args(args: argparse.Namespace, teacher: LoadedCheckpoint | None) -
     identity = None
     if teacher is not None:
         assert teacher.checkpoint.text is not None
-        identity = Teacher(teacher.spec.name, sha256(teacher.path), teacher.checkpoint.text, args.unknown_symbols)
+        text, ema = teacher.checkpoint.text, teacher.ema
+        identity = Teacher(teacher.spec.name, sha256(teacher.path), text, args.unknown_symbols, ema)
     return ExtractionPlan(
         **values_of(args, ExtractionPlan),
         audio=audio_from_args(args, teacher),
@@ -259,7 +265,7 @@ def parse_teacher_forcing_args(argv: Sequence[str] | None) -> argparse.Namespace
     named = "filelists/my_voice: the lists of that name for that model, as scripts/prepare_dataset.sh writes them"
     lists.add_argument("--lists", type=Path, metavar="FOLDER/NAME", help=named)
     add("-o", "--output", type=Path, required=True, help="folder for the mels")
-    add("--ema", action="store_true", help="use the EMA weights of the checkpoint")
+    add_ema_argument(parser)
     add("--resume", action="store_true", help="keep the complete mels of an earlier run")
     add("-bs", "--batch-size", type=positive_int, default=32, help="clips at once")
     add("--num-workers", type=non_negative_int, help="loader processes (default: 4 with --cuda, else 0)")

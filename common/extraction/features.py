@@ -33,6 +33,7 @@ class Teacher:
     sha256: str  # of its checkpoint
     text: TextConfig
     unknown_symbols: str = "error"  # in a transcript: it is refused, or "drop"
+    ema: bool = False  # whether it reads them with its EMA weights
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from common.checkpoints import open_checkpoint
+from common.checkpoints import add_ema_argument, open_checkpoint
 from common.cli import (
     ArgumentParser,
     add_precision_arguments,
@@ -45,7 +45,7 @@ def build_parser(spec: ModelSpec) -> ArgumentParser:
     parser.add_argument("-o", "--output", type=Path, help="file for transcripts and errors: name.json or name.tsv")
     parser.add_argument("--quiet", action="store_true", help="print the figures alone")
     parser.add_argument("--log-file", type=Path, help="JSON log of the figures")
-    parser.add_argument("--ema", action="store_true", help="use the EMA weights")
+    add_ema_argument(parser)
     parser.add_argument("--max-duration", type=positive_float, help="leave out recordings of more seconds")
     assert isinstance(spec.inference, RecognizerSpec)
     spec.inference.add_arguments(parser)

@@ -170,7 +170,7 @@ def load_recognizer(
     """
     precision = precision or Precision()
     if not isinstance(checkpoint, LoadedCheckpoint):
-        checkpoint = open_checkpoint(Path(checkpoint), role="recognizer", ema=False)
+        checkpoint = open_checkpoint(Path(checkpoint), role="recognizer")
     inference = checkpoint.spec.inference
     assert isinstance(inference, RecognizerSpec)
     network, _ = load_for_inference(checkpoint, device=precision.device)

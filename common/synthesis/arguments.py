@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from common.audio import SOUND_FORMATS, SOUND_SUFFIXES
-from common.checkpoints import LoadedCheckpoint
+from common.checkpoints import LoadedCheckpoint, add_ema_argument
 from common.cli import (
     ArgumentParser,
     add_precision_arguments,
@@ -74,9 +74,7 @@ def add_inference_arguments(parser: ArgumentParser) -> None:
 
 def add_speaking_arguments(parser: ArgumentParser, group: argparse._ActionsContainer) -> None:
     """Add what tells generators, vocoders and Griffin-Lim how to speak, with each model's own options."""
-    group.add_argument(
-        "--ema", action="store_true", help="use the EMA weights of each checkpoint that has them; one must"
-    )
+    add_ema_argument(group)
     group.add_argument("--speaker", default="0", help="number or name of the voice, where the list has no such column")
     group.add_argument("--griffin-lim-iters", type=positive_int, default=60, help="iterations of Griffin-Lim")
     group.add_argument(
@@ -214,8 +212,8 @@ def check_roles(
     if vocoder is None and (option := first_of(_VOCODER_OPTIONS)):
         raise OptionError(f"{option} is for a vocoder's network; give a vocoder's checkpoint")
     if generator is None and vocoder is None:
-        if args.ema:
-            raise OptionError("--ema needs a checkpoint to take the EMA weights from")
+        if args.ema is not None:
+            raise OptionError("--ema and --no-ema choose a checkpoint's weights; give a checkpoint, or leave them out")
         if option := first_of(("torchscript", "compile")):
             raise OptionError(f"{option} needs a network to compile; give a checkpoint")
     if vocoder is not None and first_of(("no_audio",)):

@@ -253,8 +253,8 @@ def fade_out(wave: Tensor, n_samples: int) -> Tensor:
 
 
 class OutputFolder:
-    """Files of synthesized phrases: the sound as ``<output>``, ``mels/<output>.pt`` when mels are kept, and what ``draw``
-    writes at the path of a picture, ``<output>.png``.
+    """Files of synthesized phrases: the sound as ``<output>``, ``mels/<output>.pt`` when mels are kept, and what
+    ``draw`` writes at the path of a picture, ``<output>.png``.
     """
 
     def __init__(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from common.audio.arguments import add_audio_arguments
+from common.checkpoints import DTYPES
 from common.cli import (
     ArgumentParser,
     add_precision_arguments,
@@ -67,13 +68,31 @@ def _add_checkpoint_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--epochs-this-job", type=positive_int, help="stop after so many; --resume continues")
     group.add_argument("--epochs-per-checkpoint", "--checkpoint-interval", type=positive_int, help="epochs")
     group.add_argument(
-        "--keep-milestones",
-        type=positive_int,
-        nargs="*",
-        metavar="EPOCH",
-        help="keep the checkpoints of these epochs and the last two; of none: all",
+        "--minutes-per-checkpoint",
+        type=non_negative_float,
+        default=15.0,
+        help="write a checkpoint within epochs too, whenever so many minutes have passed since the last; 0: never",
     )
-    group.add_argument("--steps-per-checkpoint", type=non_negative_int, default=0, help="also within epochs; 0: never")
+    group.add_argument("--steps-per-checkpoint", type=non_negative_int, default=0, help="the same by updates; 0: never")
+    group.add_argument(
+        "--keep-checkpoints",
+        type=_count_or_all,
+        default=3,
+        metavar="N",
+        help="keep the last N checkpoints of finished epochs, the one with the best validation loss and the "
+        "milestones; all: keep all",
+    )
+    group.add_argument(
+        "--keep-milestones", type=positive_int, nargs="*", metavar="EPOCH", help="keep the checkpoints of these epochs"
+    )
+    group.add_argument(
+        "--save-inference",
+        nargs="?",
+        const="float32",
+        choices=tuple(DTYPES),
+        help="also write what inference needs of the last checkpoint alone, MODEL_inference.pt, and of the best, "
+        "MODEL_inference_best.pt, in float32 if no type is given",
+    )
     group.add_argument("--validation-interval", type=positive_int, help="epochs between validations")
     group.add_argument(
         "--samples-interval",
@@ -81,6 +100,15 @@ def _add_checkpoint_arguments(group: argparse._ArgumentGroup) -> None:
         help="epochs between plots and sound in TensorBoard (default: with each validation)",
     )
     group.add_argument("--log-file", type=Path, help="JSON log (default: nvlog.json in the output folder)")
+
+
+def _count_or_all(text: str) -> int | None:
+    """A number of at least 1, or None for the word ``all``."""
+    if text == "all":
+        return None
+    if text.isdecimal() and int(text) >= 1:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text}: expected a whole number of at least 1, or all")
 
 
 def _add_optimization_arguments(group: argparse._ArgumentGroup) -> None:
@@ -96,5 +124,5 @@ def run_options_from_args(args: argparse.Namespace) -> RunOptions:
     values = values_of(args, RunOptions)
     if args.num_workers is None:
         values["num_workers"] = 4 * args.cuda
-    milestones = tuple(args.keep_milestones) if args.keep_milestones else None
+    milestones = tuple(args.keep_milestones or ())
     return RunOptions(**values, accumulation=args.gradient_accumulation_steps, milestones=milestones)

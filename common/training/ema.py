@@ -19,10 +19,10 @@ class ExponentialMovingAverage:
 
     @torch.no_grad()
     def update(self, names: tuple[str, ...]) -> None:
-        """Follow the networks of these names after their optimizer step."""
+        """Follow the networks of these names, as far as they are averaged, after their optimizer step."""
         floating: tuple[list[Tensor], list[Tensor]] = ([], [])
         for name in names:
-            for key, average in self.averages[name].items():
+            for key, average in self.averages.get(name, {}).items():
                 current = self._current[name][key]
                 if average.is_floating_point():
                     floating[0].append(average)

@@ -47,6 +47,7 @@ class StepResult:
     n_frames: int  # valid mel frames
     skipped: tuple[str, ...]  # phases whose update was skipped for a loss or gradient that is not finite
     stop: bool  # whether any process was asked to stop
+    save: bool  # whether any process asks for a checkpoint
 
 
 @dataclass(frozen=True)
@@ -101,10 +102,14 @@ class Engine:
         self._reducers = {
             phase: GradientReducer(parameters.values(), ranks) for phase, parameters in self._parameters.items()
         }
-        self.ema = ExponentialMovingAverage(networks, decay=options.ema_decay) if options.ema_decay > 0 else None
+        # Only the network that infers, which comes first, is ever used with averaged weights.
+        inferring = dict([next(iter(networks.items()))])
+        self.ema = ExponentialMovingAverage(inferring, decay=options.ema_decay) if options.ema_decay > 0 else None
 
-    def step(self, micro_batches: Sequence[Batch], *, epoch: int, stop: bool = False) -> StepResult:
+    def step(self, micro_batches: Sequence[Batch], *, epoch: int, stop: bool = False, save: bool = False) -> StepResult:
         """One update from this process's micro-batches, already on the device.
+
+        All processes learn together with its losses whether one of them asks to ``stop`` or for a checkpoint.
 
         Raises:
             InputError: too many steps in a row had a loss or gradient that is not finite; names the utterances.
@@ -116,9 +121,10 @@ class Engine:
         norms: dict[str, float] = {}
         skipped = []
         frames = torch.stack([batch.n_frames for batch in micro_batches]).sum().double()
-        # Summed over processes together with the first phase's counts, and fetched with its losses, so that these two
+        # Summed over processes together with the first phase's counts, and fetched with its losses, so that these
         # figures of the step cost no exchange and no synchronization of their own.
-        figures = {"n_frames": frames, "stops": torch.full_like(frames, float(stop))}
+        asked = {"stops": stop, "saves": save}
+        figures = {"n_frames": frames} | {name: torch.full_like(frames, float(value)) for name, value in asked.items()}
         shared: dict[str, float] = {}
         order = list(micro_batches)
         for phase in self.objective.phases:
@@ -134,7 +140,8 @@ class Engine:
             if not outcome.finite:
                 skipped.append(phase.name)
         self._count_skipped(bool(skipped), micro_batches)
-        return StepResult(terms, norms, int(shared["n_frames"]), tuple(skipped), shared["stops"] > 0)
+        n_frames, stop, save = int(shared["n_frames"]), shared["stops"] > 0, shared["saves"] > 0
+        return StepResult(terms, norms, n_frames, tuple(skipped), stop, save)
 
     def _run_phase(
         self, phase: Phase, micro_batches: Sequence[Batch], *, epoch: int, figures: dict[str, Tensor]

@@ -17,9 +17,10 @@ from common.checkpoints import (
     Checkpoint,
     checkpoint_path,
     epoch_of,
-    is_within_epoch,
+    is_rolling,
     save_checkpoint,
     saved_checkpoints,
+    strip_checkpoint,
 )
 from common.data import Batch, Dataset, ErrorsAsItems, GlobalBatchSampler, ValidationSampler
 from common.distributed import Ranks
@@ -44,10 +45,13 @@ class RunOptions:
     seed: int = 1234
     num_workers: int = 0  # loader processes
     epochs_per_checkpoint: int = 50
-    steps_per_checkpoint: int = 0  # 0: only at the end of epochs
+    steps_per_checkpoint: int = 0  # 0: none by number of updates
+    minutes_per_checkpoint: float = 0.0  # 0: none by the clock
+    keep_checkpoints: int | None = None  # of finished epochs, the last so many; None: all
+    milestones: tuple[int, ...] = ()  # epochs whose checkpoints stay as well, as that with the best validation does
+    save_inference: str | None = None  # also write what inference needs alone, in this one of `checkpoints.DTYPES`
     validation_interval: int = 1  # epochs
     samples_interval: int | None = None  # epochs between plots and sound; None: with each validation
-    milestones: tuple[int, ...] | None = None  # epochs whose checkpoints stay, with the last two; None: all stay
     epochs_this_job: int | None = None  # epochs to train before stopping; None: all
 
 
@@ -97,6 +101,9 @@ class Trainer:
         self._options = options
         self._position = _Position()
         self._stopping = False
+        self._is_due = False  # whether the clock has asked for a checkpoint
+        self._saved_at = time.monotonic()
+        self._best: dict[str, Any] | None = None  # epoch and loss of the best validation of a checkpoint
         self._sampler = GlobalBatchSampler(
             training_set.lengths,
             batch_size=options.batch_size,
@@ -139,6 +146,7 @@ class Trainer:
             if self._engine.ema is not None and checkpoint.ema is not None:
                 self._engine.ema.load(checkpoint.ema)
             self._position = self._position_of(state)
+            self._best = self._best_of(state)
             random_states = state.get("random", [])
             if len(random_states) == self._ranks.world_size:
                 _set_random_state(random_states[self._ranks.rank], self._ranks.device)
@@ -154,6 +162,14 @@ class Trainer:
         saved["steps_done"] = steps * state["global_batch"] // global_batch
         return _Position(**saved | {"sums": dict(state["sums"])})
 
+    def _best_of(self, state: dict[str, Any]) -> dict[str, Any] | None:
+        """The best validation so far, where its checkpoint is in this run's folder; another one was of other data."""
+        best = state.get("best")
+        if best is None:
+            return None
+        path = checkpoint_path(self._options.output, self._template.model, epoch=best["epoch"])
+        return best if path.is_file() else None
+
     def fit(self) -> signal.Signals | None:
         """Train until the last epoch; returns the signal that asked to stop before it, with a checkpoint saved.
 
@@ -168,6 +184,7 @@ class Trainer:
             print_line(f"nothing to train: {position.epoch - 1} epochs are done, --epochs is {options.epochs}")
         total = last_epoch * self._sampler.steps_per_epoch
         shown = self._ranks.is_main and has_terminal()
+        self._saved_at = time.monotonic()
         try:
             bar: Progress[None] = progress(total=total, desc="training", unit="step", enabled=shown)
             with StopSignals() as signals, bar:
@@ -175,7 +192,7 @@ class Trainer:
                 while position.epoch <= last_epoch:
                     self._train_epoch(bar, signals)
                     if position.steps_done < self._sampler.steps_per_epoch:
-                        self._save(within_epoch=True)
+                        self._save(rolling=True)
                         return signals.received or signal.SIGTERM
                     self._finish_epoch(is_last=position.epoch == last_epoch)
                     if self._stopping and position.epoch < last_epoch:
@@ -193,7 +210,8 @@ class Trainer:
         started = time.perf_counter()
         for micro_batches in _micro_batches(self._training_loader, options.accumulation):
             moved = [batch.to(self._ranks.device) for batch in micro_batches]
-            result = self._engine.step(moved, epoch=position.epoch, stop=signals.received is not None)
+            asked = {"stop": signals.received is not None, "save": self._ranks.is_main and self._clock_asks()}
+            result = self._engine.step(moved, epoch=position.epoch, **asked)
             now = time.perf_counter()
             loss = self._engine.objective.total(result.terms, epoch=position.epoch)
             position.add(result, loss, now - started)
@@ -201,11 +219,17 @@ class Trainer:
             bar.set_postfix(epoch=position.epoch, loss=f"{loss:.3f}")
             bar.update()
             started = now
-            self._stopping = result.stop
+            self._stopping, self._is_due = result.stop, result.save
             if position.steps_done == self._sampler.steps_per_epoch or self._stopping:
                 return
-            if options.steps_per_checkpoint and self._engine.iteration % options.steps_per_checkpoint == 0:
-                self._save(within_epoch=True)
+            n_steps = options.steps_per_checkpoint
+            if self._is_due or (n_steps and self._engine.iteration % n_steps == 0):
+                self._save(rolling=True)
+                started = time.perf_counter()  # writing is no part of the next update
+
+    def _clock_asks(self) -> bool:
+        seconds = 60 * self._options.minutes_per_checkpoint
+        return seconds > 0 and time.monotonic() - self._saved_at >= seconds
 
     def _finish_epoch(self, *, is_last: bool) -> None:
         position, options = self._position, self._options
@@ -213,14 +237,17 @@ class Trainer:
         validates = is_last or position.epoch % options.validation_interval == 0
         shows = is_last or position.epoch % (options.samples_interval or options.validation_interval) == 0
         subsets = ("val",) if self._engine.ema is None else ("val", "val_ema")
+        loss = None  # of the weights that inference uses: the last subset's
         for subset in subsets if validates or shows else ():
             networks = self._update_ema_networks() if subset == "val_ema" else self._engine.networks
             if validates:
-                self._validate(networks, subset)
+                loss = self._validate(networks, subset)
             if shows and self._ranks.is_main:
                 self._show_examples(networks, subset)
         if is_last or self._stopping or position.epoch % options.epochs_per_checkpoint == 0:
-            self._save(within_epoch=False)
+            self._save(rolling=False, loss=loss)
+        elif self._is_due:
+            self._save(rolling=True)
 
     def _log_step(self, result: StepResult, loss: float, seconds: float) -> None:
         position, engine, reporter = self._position, self._engine, self._reporter
@@ -246,7 +273,8 @@ class Trainer:
             figures["skipped"] = position.skipped
         self._reporter.log((position.epoch,), "avg_train", figures)
 
-    def _validate(self, networks: Networks, subset: str) -> None:
+    def _validate(self, networks: Networks, subset: str) -> float:
+        """Log the terms of validation; returns their sum with the last epoch's weights, which epochs compare by."""
         position, engine = self._position, self._engine
         started = time.perf_counter()
         figures = engine.evaluate(_raise_errors(self._validation_loader), networks=networks)
@@ -256,6 +284,7 @@ class Trainer:
         warnings = engine.objective.warnings(figures, epoch=position.epoch) if subset == "val" else []
         for line in warnings if self._ranks.is_main else ():
             print_line(f"warning: {line}")
+        return engine.objective.total(figures, epoch=self._options.epochs)
 
     @torch.no_grad()
     def _show_examples(self, networks: Networks, subset: str) -> None:
@@ -267,50 +296,69 @@ class Trainer:
         self._reporter.examples(subset, examples, iteration=self._engine.iteration)
 
     def _update_ema_networks(self) -> Networks:
-        """Copies of the networks with the current EMA weights."""
+        """The networks, with copies that have the current EMA weights in place of those that are averaged."""
         ema = self._engine.ema
         assert ema is not None, "asked for with --ema-decay alone"
         if self._ema_networks is None:
-            self._ema_networks = copy.deepcopy(self._engine.networks)
-        for name, network in self._ema_networks.items():
-            network.load_state_dict(ema.averages[name])
+            networks = self._engine.networks
+            self._ema_networks = networks | {name: copy.deepcopy(networks[name]) for name in ema.averages}
+        for name, averages in ema.averages.items():
+            self._ema_networks[name].load_state_dict(averages)
         return self._ema_networks
 
-    def _save(self, *, within_epoch: bool) -> None:
-        """Write a checkpoint on the main process, and remove those made within an epoch but the newest."""
+    def _save(self, *, rolling: bool, loss: float | None = None) -> None:
+        """Write a checkpoint of a finished epoch, with its validation ``loss`` if there was one, or a rolling one."""
         position, engine, options = self._position, self._engine, self._options
+        is_best = loss is not None and loss < (math.inf if self._best is None else self._best["loss"])
+        if is_best:
+            self._best = {"epoch": position.epoch, "loss": loss}
         random_states = self._ranks.gather(_random_state(self._ranks.device))
         if self._ranks.is_main:
             training = engine.state() | asdict(position)
-            training |= {"global_batch": self._sampler.global_batch, "random": random_states}
+            training |= {"global_batch": self._sampler.global_batch, "random": random_states, "best": self._best}
             checkpoint = replace(
                 self._template,
                 networks={name: network.state_dict() for name, network in engine.networks.items()},
                 ema=None if engine.ema is None else engine.ema.averages,
                 training=training,
             )
-            iteration = engine.iteration if within_epoch else None
+            iteration = engine.iteration if rolling else None
             path = checkpoint_path(options.output, checkpoint.model, epoch=position.epoch, iteration=iteration)
-            older = [old for old in saved_checkpoints(options.output, checkpoint.model) if is_within_epoch(old)]
+            older = [old for old in saved_checkpoints(options.output, checkpoint.model) if is_rolling(old)]
             save_checkpoint(path, checkpoint)
-            print_line(f"saved {path} (epoch {position.epoch}, iteration {engine.iteration})")
+            best = ", the best validation so far" if is_best else ""
+            print_line(f"saved {path} (epoch {position.epoch}, iteration {engine.iteration}{best})")
             # The newest stays, to fall back to if this one is damaged.
-            for old in older[: None if not within_epoch else -1]:
+            for old in older[: -1 if rolling else None]:
                 if old != path:
                     old.unlink(missing_ok=True)
-            self._remove_old()
+            if not rolling:
+                self._save_for_inference(checkpoint, is_best=is_best)
+                self._remove_old()
+        self._saved_at = time.monotonic()
         self._ranks.barrier()
 
-    def _remove_old(self) -> None:
-        """Keep milestones and the last two checkpoints of complete epochs, unless all stay."""
-        milestones = self._options.milestones
-        if milestones is None:
+    def _save_for_inference(self, checkpoint: Checkpoint, *, is_best: bool) -> None:
+        """Write what inference needs of the last checkpoint and of the best, where that is asked for."""
+        if self._options.save_inference is None:
             return
-        saved = saved_checkpoints(self._options.output, self._template.model)
-        of_epochs = [path for path in saved if not is_within_epoch(path)]
-        for path in of_epochs[:-2]:
-            if epoch_of(path) not in milestones:
-                path.unlink(missing_ok=True)
+        stripped = strip_checkpoint(checkpoint, dtype=self._options.save_inference)
+        for name in ("inference", "inference_best")[: 1 + is_best]:
+            save_checkpoint(self._options.output / f"{checkpoint.model}_{name}.pt", stripped)
+
+    def _remove_old(self) -> None:
+        """Keep milestones, the best and the last few checkpoints of complete epochs up to this one, unless all stay."""
+        options, epoch = self._options, self._position.epoch
+        if options.keep_checkpoints is None:
+            return
+        saved = saved_checkpoints(options.output, self._template.model)
+        of_epochs = [path for path in saved if not is_rolling(path) and epoch_of(path) <= epoch]
+        kept = {*options.milestones, *([] if self._best is None else [self._best["epoch"]])}
+        removed = [path for path in of_epochs[: -options.keep_checkpoints] if epoch_of(path) not in kept]
+        for path in removed:
+            path.unlink(missing_ok=True)
+        if removed:
+            print_line(f"removed {' '.join(path.name for path in removed)} (see --keep-checkpoints)")
 
 
 def _micro_batches(batches: Any, size: int) -> Iterator[list[Batch]]:

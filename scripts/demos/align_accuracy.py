@@ -163,9 +163,9 @@ def phones_list(corpus: Path, name: str) -> Path:
 @torch.no_grad()
 def align(path: Path, *, corpus: Path, filelist: Path, truth: dict[str, tuple[Interval, ...]]) -> list[Found]:
     """The alignment by a checkpoint of each clip of a list, alone, as it is computed in training."""
-    loaded = open_checkpoint(path, model="FastPitch", ema=False)
+    loaded = open_checkpoint(path, model="FastPitch")
     checkpoint, inference = loaded.checkpoint, loaded.spec.inference
-    networks, config = load_networks(checkpoint, device=torch.device("cpu"), where=str(path))
+    networks, config = load_networks(checkpoint, ema=loaded.ema, device=torch.device("cpu"), where=str(path))
     assert isinstance(inference, GeneratorSpec) and inference.teacher_forced_dataset is not None
     audio, text = checkpoint.audio, checkpoint.text
     dataset = inference.teacher_forced_dataset(

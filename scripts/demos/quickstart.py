@@ -107,7 +107,7 @@ def vocoder_options(args: argparse.Namespace) -> list[str]:
     if args.hifigan is None:
         return []
     path = args.hifigan.resolve()
-    checkpoint = open_checkpoint(path, model="HiFi-GAN", ema=False).checkpoint
+    checkpoint = open_checkpoint(path, model="HiFi-GAN", ema=True).checkpoint
     accepted = tuple(args.accept_audio_differences)
     AudioContract(checkpoint.audio, str(path), checkpoint.assumed, accepted).check(AUDIO, owner="the quickstart")
     return ["--hifigan", str(path), *(["--accept-audio-differences", *accepted] if accepted else [])]

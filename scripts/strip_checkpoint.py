@@ -1,0 +1,51 @@
+"""Writes what speaking or transcribing needs of a checkpoint: one network, with EMA weights if there are any.
+
+    python -m scripts.strip_checkpoint output/HiFi-GAN_checkpoint_6500.pt --dtype bfloat16
+
+Such a file is taken wherever a checkpoint is, but for resuming its training.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from common.checkpoints import DTYPES, load_checkpoint, save_checkpoint, strip_checkpoint
+from common.cli import ArgumentParser, run
+from common.errors import OptionError
+
+
+def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The options."""
+    parser = ArgumentParser(
+        prog="strip_checkpoint.sh", description="Write what speaking or transcribing needs of a checkpoint alone."
+    )
+    parser.add_argument("source", type=Path, help="checkpoint, ours or published")
+    target = "file to write, which must not exist yet (default: SOURCE's name with _inference in place of _checkpoint)"
+    parser.add_argument("target", type=Path, nargs="?", help=target)
+    kind = "of matrices and kernels; they are computed with in float32, or as --amp says"
+    parser.add_argument("--dtype", choices=tuple(DTYPES), default="float32", help=kind)
+    return parser.parse_args(argv)
+
+
+def default_target(source: Path) -> Path:
+    """Beside ``source``, with a name that is not that of a checkpoint to resume from."""
+    stem = source.stem if "_checkpoint" in source.stem else f"{source.stem}_checkpoint"
+    return source.with_name(f"{stem.replace('_checkpoint', '_inference')}.pt")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Strip one checkpoint."""
+    args = parse_args(argv)
+    target = args.target or default_target(args.source)
+    if target.exists():
+        raise OptionError(f"{target}: exists already; name another TARGET, or remove it")
+    stripped = strip_checkpoint(load_checkpoint(args.source, training=False), dtype=args.dtype)
+    save_checkpoint(target, stripped)
+    assert stripped.stripped is not None
+    weights = f"{'EMA ' if stripped.stripped.ema else ''}weights in {args.dtype}"
+    sizes = [f"{path.stat().st_size / 1e6:.1f} MB" for path in (args.source, target)]
+    print(f"wrote {target}: {stripped.model}'s {next(iter(stripped.networks))}, {weights}, {sizes[1]} of {sizes[0]}")
+
+
+if __name__ == "__main__":
+    run(main)

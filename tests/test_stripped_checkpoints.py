@@ -1,0 +1,119 @@
+"""Checkpoints stripped for inference: what they hold and weigh; every command takes them, and none resumes them."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from shell import ROOT, run_bash
+from tiny_models import EPOCHS, MODELS, Runs, TinyModel, of_every_model
+from torch import Tensor
+
+import inference
+import train
+from common.checkpoints import (
+    load_checkpoint,
+    load_for_inference,
+    open_checkpoint,
+    save_checkpoint,
+    saved_checkpoints,
+    strip_checkpoint,
+)
+from common.errors import CheckpointError, OptionError
+from fastpitch.fine_tuning import read_voice, start_from
+from fastpitch.model import FastPitch, ModelConfig
+from scripts.strip_checkpoint import main as strip
+
+CPU = torch.device("cpu")
+
+
+def weights(path: Path, *, ema: bool | None = None) -> dict[str, Tensor]:
+    """Those of the network that infers, ready to."""
+    return load_for_inference(open_checkpoint(path, ema=ema), device=CPU)[0].state_dict()
+
+
+@of_every_model
+def test_it_holds_the_averaged_network_alone_and_infers_as_the_whole_checkpoint(
+    model: TinyModel, make_once, corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    whole = model.checkpoint(Runs(make_once, corpora, model).plain, EPOCHS)
+    source = tmp_path / whole.name
+    source.write_bytes(whole.read_bytes())
+    strip([str(source)])
+    path = tmp_path / f"{model.name}_inference_{EPOCHS}.pt"
+    assert f"wrote {path}: {model.name}'s " in (out := capsys.readouterr().out)
+    assert ", EMA weights in float32, " in out
+    held = load_checkpoint(path)
+    (state,) = held.networks.values()
+    assert (held.ema, held.training) == (None, None)
+    n_bytes = sum(value.numel() * value.element_size() for value in state.values())
+    assert n_bytes < path.stat().st_size < n_bytes + 1000 * len(state) + 20_000 < source.stat().st_size
+    expected = weights(source)
+    for ema in (None, True):
+        assert all(torch.equal(value, expected[key]) for key, value in weights(path, ema=ema).items())
+    assert f"using the EMA weights of {path}\n" in capsys.readouterr().err
+    with pytest.raises(CheckpointError, match="holds the EMA weights alone; leave out --no-ema"):
+        open_checkpoint(path, ema=False)
+    # Its name is none that a training resumes from, and its weights cannot be.
+    assert saved_checkpoints(tmp_path, model.name) == [source]
+    with pytest.raises(CheckpointError, match=rf"{path.name}: stripped for inference, .* of the \w+ alone and nothing"):
+        train.main(model.words(corpora, tmp_path / "out", "--epochs", "9", "--checkpoint-path", str(path)))
+
+
+@of_every_model
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precision_halves_the_matrices_alone_and_is_float32_when_it_is_read(
+    model: TinyModel, dtype: str, make_once, corpora: Path, tmp_path: Path
+):
+    checkpoint = load_checkpoint(model.checkpoint(Runs(make_once, corpora, model).plain, EPOCHS))
+    (whole,) = strip_checkpoint(checkpoint).networks.values()
+    half = strip_checkpoint(checkpoint, dtype=dtype)
+    (state,) = half.networks.values()
+    sizes = [sum(value.numel() * value.element_size() for value in one.values()) for one in (state, whole)]
+    assert sizes[0] < 0.8 * sizes[1]
+    save_checkpoint(tmp_path / "half.pt", half)
+    (read,) = load_checkpoint(tmp_path / "half.pt").networks.values()
+    for key, value in read.items():
+        assert value.dtype == whole[key].dtype
+        if value.dim() > 1 and value.is_floating_point():
+            torch.testing.assert_close(value, whole[key], rtol=2**-8, atol=1e-6)
+        else:
+            assert torch.equal(value, whole[key])
+
+
+def test_a_published_vocoder_is_stripped_to_its_averaged_generator(goldens: Path, tmp_path: Path):
+    source = goldens / "hifigan/checkpoints/nvidia/hifigan_gen_checkpoint_20.pt"
+    path = tmp_path / "half.pt"
+    strip([str(source), str(path), "--dtype", "bfloat16"])
+    networks = [load_for_inference(open_checkpoint(one), device=CPU)[0] for one in (source, path)]
+    mel = torch.randn(1, networks[0].conv_pre.weight.size(1), 20, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        whole, half = (network.infer(mel) for network in networks)
+    assert 0 < (whole - half).abs().max() < 0.02 * whole.abs().max()
+    assert load_checkpoint(path).assumed == load_checkpoint(source, training=False).assumed
+    with pytest.raises(OptionError, match=r"half\.pt: exists already"):
+        strip([str(source), str(path)])
+
+
+def test_a_stripped_voice_speaks_and_begins_a_new_one_as_the_whole_does(
+    make_once, corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    whole = MODELS[0].checkpoint(Runs(make_once, corpora, MODELS[0]).plain, EPOCHS)
+    strip([str(whole), str(tmp_path / "voice.pt")])
+    (tmp_path / "list.tsv").write_text("a.wav|a small house.\n")
+    mels, states = [], []
+    for path in (whole, tmp_path / "voice.pt"):
+        words = ["-i", str(tmp_path / "list.tsv"), "-o", str(tmp_path / path.stem), "--save-mels", "--no-audio"]
+        assert inference.main([*words, "--fastpitch", str(path)]) == 0
+        mels.append(torch.load(tmp_path / path.stem / "mels" / "a.pt"))
+        voice = read_voice(path)
+        torch.manual_seed(0)
+        network = FastPitch(ModelConfig(**load_checkpoint(path).config))
+        start_from(network, voice, text=voice.text, speaking=())
+        states.append(network.state_dict())
+    assert torch.equal(*mels)
+    assert all(torch.equal(value, states[1][key]) for key, value in states[0].items())
+
+
+def test_the_script_passes_its_type_and_arguments_on():
+    result = run_bash(ROOT / "scripts/strip_checkpoint.sh", "a b.pt", "c.pt", PYTHON="echo", DTYPE="float16")
+    assert (result.returncode, result.stdout) == (0, "-m scripts.strip_checkpoint --dtype float16 a b.pt c.pt\n")
