@@ -15,7 +15,7 @@ import torch
 
 from common.errors import InputError, OptionError
 from common.files import read_text
-from common.precision import Precision, check_cuda
+from common.precision import Precision, check_cuda, has_bfloat16
 
 _PROJECT_FILE = Path(__file__).resolve().parents[1] / "pyproject.toml"
 _AMP_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -159,7 +159,7 @@ def add_precision_arguments(parser: argparse._ActionsContainer) -> None:
         "--amp-dtype",
         choices=("auto", *_AMP_DTYPES),
         default="auto",
-        help="auto: bfloat16 on CPUs and on GPUs that have it, else float16",
+        help="auto: bfloat16 on processors and GPUs with instructions for it, else float32 on the CPU, float16 on a GPU",
     )
     parser.add_argument("--tf32", action=argparse.BooleanOptionalAction, default=True, help="on GPUs that have it")
     parser.add_argument("--cudnn-benchmark", action="store_true", help="let cuDNN try its algorithms for each shape")
@@ -177,11 +177,21 @@ def precision_from_args(args: argparse.Namespace) -> Precision:
         raise OptionError("--cudnn-benchmark needs --cuda")
     if args.cuda:
         check_cuda()
-    dtype = None
-    if args.amp:
-        has_bfloat16 = not args.cuda or torch.cuda.is_bf16_supported(including_emulation=False)
-        dtype = _AMP_DTYPES.get(args.amp_dtype, torch.bfloat16 if has_bfloat16 else torch.float16)
-    return Precision(cuda=args.cuda, amp_dtype=dtype, tf32=args.tf32, cudnn_benchmark=args.cudnn_benchmark)
+    dtype, note = _amp_dtype(args) if args.amp else (None, None)
+    return Precision(args.cuda, dtype, tf32=args.tf32, cudnn_benchmark=args.cudnn_benchmark, note=note)
+
+
+def _amp_dtype(args: argparse.Namespace) -> tuple[torch.dtype | None, str | None]:
+    """What ``--amp`` computes in, and the line that says so where it may surprise."""
+    lacking = "this processor has no bfloat16 instructions"
+    chosen = _AMP_DTYPES.get(args.amp_dtype)
+    if chosen is None and has_bfloat16(cuda=args.cuda):
+        return torch.bfloat16, None
+    if chosen is None:
+        return (torch.float16, None) if args.cuda else (None, f"note: --amp: {lacking}; computing in float32")
+    if chosen is torch.bfloat16 and not args.cuda and not has_bfloat16(cuda=False):
+        return chosen, f"warning: --amp-dtype bfloat16: {lacking}; emulating them is slower than float32"
+    return chosen, None
 
 
 def run(main: Callable[[], int | None]) -> NoReturn:

@@ -1,6 +1,7 @@
 """How a process computes: device, number formats, kernels and host memory, for training and inference alike."""
 
 import ctypes
+import os
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -11,6 +12,7 @@ import torch
 from common.errors import OptionError
 
 Autocast = Callable[[], AbstractContextManager]  # the context that networks run in
+_BFLOAT16_INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")  # of x86, then ARM
 _M_TRIM_THRESHOLD = -1  # glibc, malloc.h
 _M_MMAP_MAX = -4
 
@@ -23,6 +25,7 @@ class Precision:
     amp_dtype: torch.dtype | None = None  # of autocast; None: float32 throughout
     tf32: bool = True  # on GPUs that have it
     cudnn_benchmark: bool = False  # let cuDNN try its algorithms for each shape
+    note: str | None = None  # a line for the user, why these numbers
 
     @property
     def device(self) -> torch.device:
@@ -42,7 +45,9 @@ class Precision:
         return autocast(self.device, self.amp_dtype)
 
     def prepare_process(self) -> None:
-        """Set how this process computes float32 products on a GPU, or keeps its memory on a CPU."""
+        """Set how this process computes float32 products on a GPU, or keeps its memory on a CPU; print the note."""
+        if self.note is not None and os.environ.get("RANK", "0") == "0":
+            print(self.note, file=sys.stderr)
         torch.backends.cudnn.benchmark = self.cudnn_benchmark
         if self.cuda:
             torch.set_float32_matmul_precision("high" if self.tf32 else "highest")
@@ -55,6 +60,20 @@ def check_cuda() -> None:
     """Raises OptionError if no GPU can be used."""
     if not torch.cuda.is_available():
         raise OptionError("--cuda: PyTorch sees no CUDA device here; leave it out to run on the CPU")
+
+
+def has_bfloat16(*, cuda: bool) -> bool:
+    """Whether the GPU or the processor computes in bfloat16 by instructions of its own.
+
+    PyTorch computes in it everywhere, but emulated it takes several times as long as float32. oneDNN's answer alone is
+    not enough: it is yes for every processor with AVX-512.
+    """
+    if cuda:
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    instructions = torch.cpu.get_capabilities()
+    if not any(instructions.get(name) for name in _BFLOAT16_INSTRUCTIONS):
+        return False
+    return torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()
 
 
 def autocast(device: torch.device, dtype: torch.dtype | None) -> AbstractContextManager:

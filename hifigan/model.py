@@ -127,9 +127,9 @@ class Generator(nn.Module):
         """
         padding = _padding(lengths, mel.size(2))
         x = self.conv_pre(_masked(mel.unsqueeze(2), padding))
-        if x.device.type == "cpu" and (x.dtype != torch.float32 or x.requires_grad):
-            # Else oneDNN converts every layer's input and output, which takes a fifth of the time in bfloat16, and in
-            # training more than half of a small generator's. Float32 inference keeps the default layout.
+        if x.device.type == "cpu":
+            # Else oneDNN converts every layer's input and output, which takes a fifth of the time at inference, and in
+            # training more than half of a small generator's.
             x = x.contiguous(memory_format=torch.channels_last)
         for up, blocks, rate in zip(self.ups, self.resblocks, self.rates):
             x = up(_activate(x, padding, inplace=True))

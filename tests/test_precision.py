@@ -1,0 +1,74 @@
+"""Mixed precision on CPUs: bfloat16 only where the processor has instructions for it, unless it is asked for."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+import torch
+from tiny import make_corpus, train_options
+
+import train
+from common import cli, precision
+from common.cli import add_precision_arguments, precision_from_args
+from common.precision import has_bfloat16
+
+NOTE = "note: --amp: this processor has no bfloat16 instructions; computing in float32"
+WARNING = "warning: --amp-dtype bfloat16: this processor has no bfloat16 instructions; emulating them is slower"
+
+
+def parsed(*words: str) -> precision.Precision:
+    parser = argparse.ArgumentParser()
+    add_precision_arguments(parser)
+    return precision_from_args(parser.parse_args(words))
+
+
+@pytest.mark.parametrize(
+    ("words", "with_instructions", "without", "line"),
+    [
+        ((), None, None, None),
+        (("--amp",), torch.bfloat16, None, NOTE),
+        (("--amp", "--amp-dtype", "bfloat16"), torch.bfloat16, torch.bfloat16, WARNING),
+        (("--amp", "--amp-dtype", "float16"), torch.float16, torch.float16, None),
+    ],
+)
+def test_a_cpu_computes_in_bfloat16_where_it_has_the_instructions_or_is_told_to(
+    monkeypatch, capsys, words, with_instructions, without, line
+):
+    monkeypatch.setattr(precision, "keep_freed_memory", lambda: True)
+    for has, dtype, expected in ((True, with_instructions, None), (False, without, line)):
+        monkeypatch.setattr(cli, "has_bfloat16", lambda *, cuda, has=has: has)
+        found = parsed(*words)
+        assert found.amp_dtype is dtype
+        found.prepare_process()
+        err = capsys.readouterr().err
+        assert len(err.splitlines()) == (expected is not None) and err.startswith(expected or "")
+
+
+@pytest.mark.parametrize(
+    ("instructions", "onednn", "expected"),
+    [
+        ({"avx2": True, "avx512_f": True}, True, False),  # oneDNN emulates it with AVX-512
+        ({"avx512_bf16": True}, True, True),
+        ({"amx_bf16": True}, True, True),
+        ({"avx512_bf16": True}, False, False),  # ONEDNN_MAX_CPU_ISA=AVX2
+        ({"neon": True, "bf16": True}, True, True),
+        ({"neon": True, "bf16": False}, True, False),
+    ],
+)
+def test_instructions_for_bfloat16_are_found_on_x86_and_arm(monkeypatch, instructions, onednn, expected):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: instructions)
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: onednn)
+    assert has_bfloat16(cuda=False) is expected
+
+
+def test_training_with_amp_stays_in_float32_without_the_instructions(monkeypatch, tmp_path: Path, capsys):
+    corpus, states = make_corpus(tmp_path / "corpus", count=8), []
+    monkeypatch.setattr(cli, "has_bfloat16", lambda *, cuda: False)
+    for number, words in enumerate(((), ("--amp",), ("--amp", "--amp-dtype", "bfloat16"))):
+        output = tmp_path / str(number)
+        assert train.main(train_options(corpus, output, "--epochs", "1", *words)) == 0
+        lines = [line for line in capsys.readouterr().err.splitlines() if "bfloat16" in line]
+        assert len(lines) == min(number, 1)
+        weights = torch.load(output / "FastPitch_checkpoint_1.pt", weights_only=True)["networks"]["fastpitch"]
+        states.append(weights["proj.weight"])
+    assert torch.equal(states[0], states[1]) and not torch.equal(states[0], states[2])
