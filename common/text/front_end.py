@@ -113,7 +113,7 @@ class TextFrontEnd:
         check_kind(text, self.config, self._table, where=where)
         if self._cleans and (lost := unread(text, self.config.cleaners, braces=self._phones)):
             if not self._drop:
-                raise InputError(describe_unread(lost, text=text, cleaners=self.config.cleaners, where=where))
+                raise InputError(describe_unread(lost, text=text, config=self.config, where=where))
             self.dropped.update(lost)
             if not self._per_word:  # published cleaners write them in Latin letters, as published
                 text = text.translate(dict.fromkeys(map(ord, lost)))

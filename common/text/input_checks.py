@@ -14,10 +14,10 @@ from common.text.symbols import SILENCES, SymbolTable, canonical_phone, name_sym
 _LONGEST_QUOTE = 80  # characters of a transcript shown in an error
 _MOST_NAMED = 5  # characters
 
-# A tag has a name right after "<", and then nothing but attributes: "a < b", "x<3" and "<b and b>" are text.
+# A tag has a name right after "<", and then nothing, or attributes: "a < b", "x<3" and "a<b and c>d" are text.
 _MARKUP = re.compile(
     r"</?[A-Za-z][\w.-]*(?::[A-Za-z][\w.-]*)?(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s<>\"']+))*\s*/?>"
-    r"|<!--|<!\[CDATA\[|<!DOCTYPE\b|<\?xml\b|&(?:amp|lt|gt|quot|apos|nbsp|#[0-9]+|#x[0-9A-Fa-f]+);"
+    r"|</?[A-Za-z][\w.-]+\s[^<>]*>|<!--|<!\[CDATA\[|<!DOCTYPE\b|<\?xml\b|&(?:amp|lt|gt|quot|apos|nbsp|#[0-9]+|#x[0-9A-Fa-f]+);"
 )
 _BRACES = re.compile(r"\{[^}]*\}")
 _SCRIPTS = (
@@ -77,10 +77,11 @@ def _is_spelling(text: str, table: SymbolTable) -> bool:
 
 
 def _are_phones(text: str, table: SymbolTable) -> bool:
-    """Whether all words are phones, and some of them no letters of an alphabet: "sil", "ə"."""
+    """Whether most words are phones, or two of them, and some are in no alphabet: "sil", "ə"."""
     words = canonical_phone(_BRACES.sub(" ", text)).split()
-    phonetic = any(word in SILENCES or (word[0].isalpha() and not word.isascii()) for word in words)
-    return len(words) > 2 and phonetic and all(word in table for word in words)
+    phonetic = any(word in SILENCES or "IPA" in map(script_of, word) for word in words)
+    n_phones = sum(word in table or (len(word) == 2 and word[0] in table) for word in words)
+    return len(words) > 2 and phonetic and n_phones > 0.7 * len(words)
 
 
 def unread(text: str, cleaners: Sequence[str], *, braces: bool) -> Counter[str]:
@@ -88,17 +89,17 @@ def unread(text: str, cleaners: Sequence[str], *, braces: bool) -> Counter[str]:
     return Counter(unread_by(cleaners, _BRACES.sub(" ", text) if braces else text))
 
 
-def describe_unread(unread: Counter[str], *, text: str, cleaners: Sequence[str], where: str) -> str:
+def describe_unread(unread: Counter[str], *, text: str, config: TextConfig, where: str) -> str:
     """The line that refuses characters that the cleaners do not read."""
     scripts = list(dict.fromkeys(filter(None, map(script_of, unread))))
     of_script = f"{' and '.join(scripts)} " if scripts else ""
-    advice = "leave them out or write them in words"
+    advice = "leave out what is not said, or write it in words"
     if "IPA" in scripts:
-        advice = "give phones to a voice that reads phones"
+        advice = "put phones in curly braces" if config.g2p else "give phones to a voice that reads them"
     elif language := next((_LANGUAGES[script] for script in scripts if script in _LANGUAGES), None):
         advice = f"use a voice trained with --g2p espeak --g2p-language {language}"
     return (
-        f"{quote(text, around=next(iter(unread)))}: {of_script}{named(unread)} not read by {' '.join(cleaners)}"
+        f"{quote(text, around=next(iter(unread)))}: {of_script}{named(unread)} cannot be read by {' '.join(config.cleaners)}"
         f"{at(where)}; {advice}, or use --unknown-symbols drop"
     )
 
