@@ -98,10 +98,8 @@ def describe_unread(unread: Counter[str], *, text: str, config: TextConfig, wher
         advice = "put phones in curly braces" if config.g2p else "give phones to a voice that reads them"
     elif language := next((_LANGUAGES[script] for script in scripts if script in _LANGUAGES), None):
         advice = f"use a voice trained with --g2p espeak --g2p-language {language}"
-    return (
-        f"{quote(text, around=next(iter(unread)))}: {of_script}{named(unread)} cannot be read by {' '.join(config.cleaners)}"
-        f"{at(where)}; {advice}, or use --unknown-symbols drop"
-    )
+    what = f"{of_script}{named(unread)} cannot be read by {' '.join(config.cleaners)}{at(where)}"
+    return f"{quote(text, around=next(iter(unread)))}: {what}; {advice}, or use --unknown-symbols drop"
 
 
 def describe_unknown(unknown: Counter[str], *, text: str, reading: str, table: SymbolTable, where: str) -> str:
