@@ -26,7 +26,7 @@ from common.cli import ArgumentParser, non_negative_int, positive_float, positiv
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.evaluation.metrics import SpeechDistance, compare_speech
-from common.files import read_json, write_json, write_text
+from common.files import read_json, write_json
 from common.synthesis import ACCEPTABLE_DIFFERENCES, AudioContract, Phrase, read_phrases
 from scripts.datasets.make_corpus import READER, SENTENCES, is_complete, make_corpus, normalize, read_sentences
 
@@ -56,6 +56,9 @@ OPTIMIZATION = {
     "batch-size": BATCH_SIZE,
 }
 
+# The corpus's lists hold the speaker's phones; the voice reads text as the speaker does.
+TEXT = {"input-type": "phone", "symbol-set": "ipa", "g2p": "espeak", "g2p-language": READER.voice}
+TEXT |= {"transcript-type": "phones"}
 INTERVALS = {"epochs-per-checkpoint": 10, "validation-interval": 10}
 SETTINGS = "settings.json"
 
@@ -190,14 +193,6 @@ def bfloat16_is_faster() -> bool:
     return min(seconds(bfloat16=True) for _ in range(4)) < min(seconds(bfloat16=False) for _ in range(4))
 
 
-def speak(output: Path, phrases: list[Phrase], *, checkpoint: Path, vocoder: Sequence[str]) -> None:
-    """Turn each phrase into phones, as the speaker reads it, and let the new voice say them."""
-    lines = [f"{phrase.output}\t{' '.join(READER.phones(normalize(phrase.text)))}\n" for phrase in phrases]
-    phones = output / "phones.tsv"
-    write_text(phones, "output\ttext\n" + "".join(lines))
-    call("inference.py", "--plots", "--ema", *vocoder, input=phones, output=output, fastpitch=checkpoint)
-
-
 def compare(output: Path, phrases: list[Phrase]) -> list[SpeechDistance]:
     """Measure how far each phrase is from the embedded speaker's own rendering."""
     rate, distances = AUDIO.sampling_rate, []
@@ -253,14 +248,14 @@ def main(argv: list[str] | None = None) -> int:
             *("--resume", *(("--amp", "--amp-dtype", "bfloat16") if bfloat16 else ())),
             lists=features,
             pitch_mean_std_file=corpus / "pitch_char_stats__train.json",
-            input_type="phone",
-            symbol_set="ipa",
+            **TEXT,
             **INTERVALS,
             **ARCHITECTURE,
             **OPTIMIZATION,
         )
     with stage("4/5 the new voice speaks"):
-        speak(output, phrases, checkpoint=checkpoint, vocoder=vocoder)
+        words = ("--plots", *vocoder)
+        call("inference.py", *words, input=args.phrases.resolve(), output=output, fastpitch=checkpoint)
     with stage("5/5 the new voice against the embedded speaker's own"):
         mean = report(phrases, compare(output, phrases))
     print(f"\nin all {time.monotonic() - started:.0f} s; listen to {output}/*.wav (compare: reference/*.wav)")

@@ -64,6 +64,7 @@ _NEGATIVE_RANGE = re.compile(rf"(?:(?<=[\s(])|^)-({NUMBER})-({NUMBER})(?![\w/]|-
 _SIGNED = re.compile(rf"(?<![\w.,)'])(-|\+|~)\s?(?={NUMBER}|\.[0-9])")
 _DECIMAL_POINT = re.compile(r"(?<![\w.])\.([0-9]+)(?![\w]|\.[0-9])")
 _MIXED = re.compile(r"(?<![A-Za-z0-9])(?:[A-Za-z]+-?(?=[0-9])|[0-9]+(?=[A-Za-z]))[A-Za-z0-9]*")
+_MIXED_DECIMAL = re.compile(r"\b([A-Za-z]+-?[0-9]+)\.([0-9]+)(?![\w]|\.[0-9])")
 _PIECES = re.compile(r"[0-9]+|[A-Za-z]+")
 _NUMBER = re.compile(NUMBER)
 
@@ -178,6 +179,7 @@ def read_counts(text: str) -> str:
     text = _EQUATION.sub(lambda match: f"{match[1] or ''} minus {match[2] or ''}", text)
     text = _NEGATIVE_RANGE.sub(lambda match: f"minus {number_words(match[1])} to {number_words(match[2])}", text)
     text = _RANGE.sub(lambda match: f"{number_words(match[1])} to {number_words(match[2])}", text)
+    text = _MIXED_DECIMAL.sub(lambda match: f"{match[1]} point {digits(match[2])}", text)  # "USB3.0"
     text = _MIXED.sub(_read_mixed, text)
     text = _SIGNED.sub(lambda match: _SIGN_WORDS[match[1]], text)
     text = _DECIMAL_POINT.sub(lambda match: "point " + digits(match[1]), text)

@@ -3,7 +3,7 @@
 import re
 
 from common.text.normalization.english.abbreviations import expand_abbreviations, expand_labels
-from common.text.normalization.english.characters import drop_tags, plain_characters, read_signs, tidy
+from common.text.normalization.english.characters import plain_characters, read_signs, tidy
 from common.text.normalization.english.counts import read_counts, read_fractions, read_labelled_numbers
 from common.text.normalization.english.dates import read_dates, read_years
 from common.text.normalization.english.measures import read_bare_units, read_measures
@@ -33,7 +33,7 @@ def _read_numbers(text: str) -> str:
 
 
 def _read(text: str) -> str:
-    text = read_addresses(drop_tags(plain_characters(text)))
+    text = read_addresses(plain_characters(text))
     if _HAS_DIGIT.search(text):
         text = _read_numbers(text)
     elif "." in text or "-" in text:

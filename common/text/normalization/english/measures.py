@@ -40,7 +40,7 @@ _PRODUCT = re.compile(r"(?<=[0-9])\s*[xX*]\s*(?=[0-9])")
 _TIMES = re.compile(rf"(?<![\w.,])({NUMBER})x(?=\s(?!\+|-|=)[a-z]|[,.;:!?)]|$)")
 _LEADING_NUMBER = re.compile("^" + NUMBER)
 _BY = re.compile(r"\s*[xX*]\s*")
-_BARE_UNIT = re.compile(r"(?<![\w.])(km/h|m/s|mph|kph|km|kg|cm|mm)(?![\w.']|/)")
+_BARE_UNIT = re.compile(r"(?<![\w.])(km/h|m/s|mph|kph|km|kg|cm|mm|[kMGT]Hz|[kMGmu]ohm|kWh|dB)(?![\w']|/|\.\w)")
 _SINGULAR_AFTER = re.compile(
     r"\s(?!(?:of|and|or|to|in|on|at|from|for|per|by|with|away|that|which|is|are|was|were|as|before|after|between)\b)[a-z]"
 )

@@ -19,6 +19,7 @@ _URL = re.compile(
 )
 _FILE = re.compile(rf"(?<![\w.])[\w-]+\.(?:{_FILES})\b(?!\.\w)")
 _SCHEME = re.compile(r"^(?:https?|ftp)://")
+_HASHTAG_ITSELF = re.compile(r"(?<![\w&])#(?=hashtag\b)", re.IGNORECASE)
 _HASHTAG = re.compile(r"(?<![\w&])#(?=[A-Za-z])")
 _HANDLE = re.compile(r"(?<![\w.])@(?=\w)")
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^A-Za-z0-9]")
@@ -56,4 +57,4 @@ def read_addresses(text: str) -> str:
         text = _EMAIL.sub(_read_address, text)
         text = _URL.sub(_read_address, text)
         text = _FILE.sub(_read_file, text)
-    return _HANDLE.sub(" at ", _HASHTAG.sub(" hashtag ", text))
+    return _HANDLE.sub(" at ", _HASHTAG.sub(" hashtag ", _HASHTAG_ITSELF.sub(" ", text)))
