@@ -128,7 +128,7 @@ def _clips(report: DataReport, listed: dict[int, Clip], terms: Sequence[Term]) -
     headings += [*terms, "text"]
     more = len(report.clips) - len(rows)
     rest = f'<p class="quiet">... and {more} more in report.json</p>' if more else ""
-    return render_table(headings, rows, words=(len(headings) - 1,)) + rest
+    return render_table(headings, rows, one_line=True) + rest
 
 
 def _anchor(index: int) -> str:

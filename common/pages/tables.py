@@ -53,9 +53,17 @@ class Row:
 
 
 def render_table(
-    headings: Sequence[str | Term], rows: Sequence[Row], *, foot: Row | None = None, words: Sequence[int] = ()
+    headings: Sequence[str | Term],
+    rows: Sequence[Row],
+    *,
+    foot: Row | None = None,
+    words: Sequence[int] = (),
+    one_line: bool = False,
 ) -> str:
-    """A table that sorts by any column; ``foot`` stays below, columns ``words`` hold long text."""
+    """A table that sorts by any column, each row on ``one_line`` or broken at the page's width.
+
+    ``foot`` stays below; columns ``words`` hold long text.
+    """
     numeric = {column for row in rows for column, cell in enumerate(row.cells) if isinstance(cell, Number)}
     titles = []
     for column, heading in enumerate(headings):
@@ -64,8 +72,9 @@ def render_table(
         titles.append(f'<th scope="col" aria-sort="none"{kind}>{render_cell(heading)}</th>')
     body = "\n".join(map(_row, rows))
     end = "" if foot is None else f"\n<tfoot>{_row(foot)}</tfoot>"
+    kind = "sortable lines" if one_line else "sortable"
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="table"><table class="sortable">\n'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="table"><table class="{kind}">\n'
         f"<thead><tr>{''.join(titles)}</tr></thead>\n<tbody>\n{body}\n</tbody>{end}\n</table></div>"
     )
 
