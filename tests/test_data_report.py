@@ -4,13 +4,13 @@ import json
 import re
 import shutil
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
 from corpus import RATE, glide
+from page_reader import PageReader
 
 import extract_mels
 import train
@@ -18,6 +18,7 @@ from common.cli import run
 from common.data_report.arguments import DEFAULT_CLEANERS
 from common.data_report.charts import draw
 from common.data_report.findings import KINDS
+from common.pages.shell import script, stylesheet
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
 
@@ -265,21 +266,8 @@ def test_the_limits_can_be_moved(tmp_path: Path, report):
     assert {kind for kind, _ in found(tmp_path)} == {"silence", "format", "short"}
 
 
-class Page(HTMLParser):
-    """Tags, attributes and text of a page."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.sources: list[str] = []
-        self.words = ""
-
-    def handle_starttag(self, tag: str, attrs: list) -> None:
-        self.tags.append(tag)
-        self.sources += [value for name, value in attrs if name in ("src", "href", "srcset", "data")]
-
-    def handle_data(self, data: str) -> None:
-        self.words += data
+def read_page(folder: Path) -> PageReader:
+    return PageReader((folder / "data_report" / "report.html").read_text(encoding="utf-8"))
 
 
 def test_the_page_needs_nothing_else_and_words_of_the_corpus_stay_words(tmp_path: Path, report):
@@ -289,12 +277,42 @@ def test_the_page_needs_nothing_else_and_words_of_the_corpus_stay_words(tmp_path
     write_list(tmp_path, lines)
     _, out, _ = report(tmp_path, "--text-cleaners", "basic_cleaners")
     assert "\x1b" not in out
-    page = Page()
-    page.feed((tmp_path / "data_report" / "report.html").read_text(encoding="utf-8"))
-    assert page.tags.count("img") == 6 == len(page.sources)
-    assert all(source.startswith("data:image/png;base64,") for source in page.sources)
-    assert not {"script", "b$", "link", "iframe"} & set(page.tags)
-    assert "wavs/<img src=x>.wav" in page.words and "wavs/gone&gone.wav" in page.words and "<b>$x^" in page.words
+    page = read_page(tmp_path)
+    assert len(page.sources["img"]) == 6
+    assert all(source.startswith("data:image/svg+xml,") for source in page.sources["img"])
+    assert len(page.scripts) == 1 and page.scripts == [script()] and "b$" not in page.tags
+    assert "wavs/<img src=x>.wav" in page.text and "wavs/gone&gone.wav" in page.text and "<b>$x^" in page.text
+
+
+def test_the_page_is_of_the_evaluations_kind_and_leads_to_extremes_and_findings(tmp_path: Path, report):
+    lines = clean_corpus(tmp_path)
+    add(tmp_path, "endless", np.concatenate([speak(100 + index) for index in range(18)]))
+    write_list(tmp_path, [*lines, "wavs/endless.wav|another one.", "wavs/gone.wav|gone"])
+    report(tmp_path)
+    page = read_page(tmp_path)
+    assert page.styles == ["\n" + stylesheet()] and "--report -d" in page.text
+    assert all(table.sortable for table in page.tables)
+    kinds, clips = page.tables[0], next(table for table in page.tables if table.headings[-1] == "text")
+    assert {row[0][0] for row in kinds.rows} >= {"long clips", "missing files"} <= {text for text, _ in page.links}
+    figures = read(tmp_path)["distributions"]
+    assert [f"{name} ({values['unit']})" for name, values in figures.items()] == list(page.glossary)
+    assert set(page.glossary) <= set(clips.headings) and set(page.glossary.values()) == set(clips.hints)
+    assert "speaker" not in clips.headings  # no list has one
+    assert len(clips.rows) == 14 and clips.rows[12][0][0] == "wavs/endless.wav"
+    assert dict(page.links)[f"{figures['duration']['maximum']:.2f}"] == "clip12"
+    assert clips.rows[13][clips.headings.index("duration (s)")] == ("-", "")
+    assert any("long clips" in text for text, _ in clips.rows[12])
+
+
+def test_a_page_of_a_large_corpus_lists_extremes_and_findings_first(tmp_path: Path, report, monkeypatch):
+    lines = clean_corpus(tmp_path)
+    write_list(tmp_path, [*lines, "wavs/gone.wav|gone"])
+    monkeypatch.setattr("common.data_report.page.MOST_ROWS", 11)
+    report(tmp_path)
+    page = read_page(tmp_path)
+    clips = next(table for table in page.tables if table.headings[-1] == "text")
+    assert len(clips.rows) == 11 and "... and 2 more in report.json" in page.text
+    assert "wavs/gone.wav" in {row[0][0] for row in clips.rows}
 
 
 def test_a_corpus_of_which_nothing_can_be_read_still_has_a_page(tmp_path: Path, report):
@@ -386,4 +404,4 @@ def test_many_speakers_are_drawn_as_ranges(tmp_path: Path, report, monkeypatch):
     write_list(tmp_path, lines)
     report(tmp_path)
     assert [chart.title for chart in drawn[0]][-1] == "Pitch" and len(drawn[0]) == 6
-    assert all(chart.png.startswith(b"\x89PNG") for chart in drawn[0])
+    assert ">$bob$</text>" in drawn[0][-1].svg

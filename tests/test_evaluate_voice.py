@@ -8,14 +8,15 @@ import signal
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
 import soundfile
 import torch
 from matplotlib.figure import Figure
+from page_reader import PageReader
 from tiny_evaluation import AUDIO, Tiny, make_checkpoints, save_other_models, save_vocoder, write_recordings
 
 from common.audio import load_wav
@@ -23,6 +24,7 @@ from common.errors import AudioError, CheckpointError, InputError, OptionError
 from common.evaluation import evaluator, page
 from common.evaluation.evaluator import Evaluator
 from common.evaluation.metrics import compare_speech
+from common.pages.shell import stylesheet
 from scripts import evaluate_voice
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -71,32 +73,6 @@ def results(tmp_path: Path) -> dict:
     return json.loads((tmp_path / "out" / "evaluation.json").read_text(), parse_constant=pytest.fail)  # strict JSON
 
 
-class PageReader(HTMLParser):
-    """Checks that tags close in order; collects what a page refers to, and its text."""
-
-    def __init__(self, content: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.sources: dict[str, list[str]] = {"audio": [], "img": []}
-        self.text = ""
-        self.tags: set[str] = set()
-        self.feed(content)
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
-        if tag in self.sources:
-            self.sources[tag].append(dict(attrs)["src"])
-        if tag not in ("meta", "img"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text += data
-
-
 def read_page(tmp_path: Path) -> PageReader:
     return PageReader((tmp_path / "out" / "index.html").read_text(encoding="utf-8"))
 
@@ -136,14 +112,35 @@ def test_the_page_holds_all_that_is_to_be_heard_and_seen(evaluate, tmp_path, tin
     reader = read_page(tmp_path)
     assert (len(reader.sources["audio"]), len(reader.sources["img"])) == (5, 3)
     assert all(source.startswith("data:audio/flac;base64,") for source in reader.sources["audio"])
+    assert "file:" not in reader.policy
     sounds = [base64.b64decode(source.partition(",")[2]) for source in reader.sources["audio"]]
     (tmp_path / "first.flac").write_bytes(sounds[0])
     samples, rate = soundfile.read(tmp_path / "first.flac", dtype="int16")
-    expected, _ = soundfile.read(tmp_path / "out/synthesised/a.wav", dtype="int16")
+    expected, _ = soundfile.read(tmp_path / "out/recorded/a.wav", dtype="int16")
     assert rate == 22050 and np.array_equal(samples, expected)
-    picture = base64.b64decode(reader.sources["img"][0].partition(",")[2])
-    assert picture == (tmp_path / "out/plots/a.png").read_bytes()
+    picture = unquote(reader.sources["img"][0].partition(",")[2])
+    assert picture == (tmp_path / "out/plots/a.svg").read_text(encoding="utf-8")
     assert "Not so long." in reader.text and "synthesized" in reader.text
+
+
+@pytest.mark.usefixtures("blank_pictures")
+def test_the_page_explains_each_figure_and_leads_to_the_worst_utterance(evaluate, tmp_path, tiny):
+    assert evaluate("--jasper", tiny.recognizer) == 0
+    reader, found = read_page(tmp_path), results(tmp_path)
+    assert reader.styles == ["\n" + stylesheet()]
+    table = reader.tables[0]
+    assert table.sortable and set(table.sort) == {"none"}
+    assert table.headings[0] == "utterance" and set(table.headings[1:]) == set(reader.glossary)
+    assert len(table.hints) == len(table.headings) - 1 and set(table.hints) == set(reader.glossary.values())
+    assert {"WER (%)", "MCD (dB)", "F0 RMSE (cents)", "RTF (s/s)", "speed (x real time)"} <= set(table.headings)
+    rows = {row[0][0]: row[1:] for row in table.rows}
+    column = table.headings.index("MCD (dB)") - 1
+    assert float(rows["b.wav"][column][1]) == pytest.approx(found["utterances"][1]["mcd_db"])
+    assert rows["sub/c.wav"][column] == ("-", "") and "all 3" in rows
+    slowest = max(found["utterances"], key=lambda one: one["real_time_factor"])
+    assert f"worst: {slowest['name']} {slowest['real_time_factor']:.3f}" in reader.text
+    assert dict(reader.links)["sub/c.wav"] in reader.ids
+    assert "all utterances" in dict(reader.links)
 
 
 def test_a_page_that_would_be_too_large_refers_to_files_beside_it(evaluate, tmp_path, monkeypatch):
@@ -151,9 +148,10 @@ def test_a_page_that_would_be_too_large_refers_to_files_beside_it(evaluate, tmp_
     lines = ("output|text", "odd #1 & <b>.wav|Go on.")
     assert evaluate(lines=lines) == 0
     reader = read_page(tmp_path)
+    assert "'self' file:" in reader.policy
     assert reader.sources == {
         "audio": ["synthesised/odd%20%231%20%26%20%3Cb%3E.wav"],
-        "img": ["plots/odd%20%231%20%26%20%3Cb%3E.png"],
+        "img": ["plots/odd%20%231%20%26%20%3Cb%3E.svg"],
     }
     assert (tmp_path / "out/synthesised/odd #1 & <b>.wav").is_file()
 
@@ -162,7 +160,7 @@ def test_text_cannot_change_the_page(evaluate, tmp_path, tiny):
     text = "Go <s alert('x')> & \"on\"."
     assert evaluate("--unknown-symbols", "drop", lines=("output|text", f"<i>.wav|{text}")) == 0
     reader = read_page(tmp_path)
-    assert "s" not in reader.tags and "i" not in reader.tags
+    assert len(reader.scripts) == 1 and "s" not in reader.tags and "i" not in reader.tags
     assert text in reader.text and "<i>.wav" in reader.text
 
 
@@ -302,8 +300,16 @@ def test_an_interrupted_run_reports_what_is_done_and_goes_on_from_there(evaluate
     assert names == ["a.wav", "b.wav"]
     before = results(tmp_path)["utterances"]
     assert [one["name"] for one in before] == names
-    assert "stopped after 2 of 3" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "stopped after 2 of 3" in out and "\n2 of 3 (stopped) " in out
+    page = read_page(tmp_path)
+    assert "2 of 3 utterances: the evaluation was stopped" in page.text
+    assert page.tables[0].rows[-1][0][0] == "2 of 3 (stopped)"
+    assert results(tmp_path)["extent"] == {"n_done": 2, "n_listed": 3, "stopped": True}
     assert evaluate() == 0
+    page = read_page(tmp_path)
+    assert "stopped" not in page.text and page.tables[0].rows[-1][0][0] == "all 3"
+    assert not results(tmp_path)["extent"]["stopped"]
     assert names == ["a.wav", "b.wav", "sub/c.wav"]
     after = results(tmp_path)["utterances"]
     assert after[:2] == before and [one["name"] for one in after] == names

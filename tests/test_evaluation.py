@@ -1,11 +1,11 @@
 """What an evaluation measures and shows is what it says: cents, decibels, matched moments, averages."""
 
-import io
 import json
 import math
 
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from common.evaluation.metrics import (
@@ -15,9 +15,12 @@ from common.evaluation.metrics import (
     compare_speech,
     compare_speech_frames,
     mel_cepstrum,
+    speech_frames,
 )
 from common.evaluation.plots import DB_PER_NEPER, partners, plot_alone, plot_comparison
 from common.evaluation.results import (
+    COLUMNS,
+    Extent,
     Journal,
     Result,
     averages,
@@ -27,15 +30,10 @@ from common.evaluation.results import (
     save_results,
     table_row,
 )
+from common.pages.charts import to_svg
 from common.recognition import ErrorCounts, error_counts
 
 RATE = 22050  # Hz
-
-
-def to_png(figure: Figure) -> bytes:
-    file = io.BytesIO()
-    figure.savefig(file, format="png")
-    return file.getvalue()
 
 
 def vowels(f0: float, *, seconds: float = 1.2, pause: float = 0.0) -> np.ndarray:
@@ -101,19 +99,56 @@ def test_the_picture_shows_the_difference_in_decibels_on_the_synthesized_time():
     loud = SpeechFrames(np.full((80, 6), 6 / DB_PER_NEPER), np.zeros(6), 0.01)
     pairs = np.array([[0, 1], [1, 2], [2, 3]])
     figure = plot_comparison(SpeechComparison(still(4), loud, pairs, SpeechDistance(0.0, 0.0, 0.0, 0.0, 3)))
-    (axis,) = (one for one in figure.axes if "less recorded" in one.get_title(loc="left"))
-    shown = axis.images[0].get_array()
+    shown = panel(figure, "synthesized less recorded").images[0].get_array()
     shown = np.ma.filled(shown.astype(float), np.nan)
     assert np.isnan(shown[:, [0, 4, 5]]).all()
     np.testing.assert_allclose(shown[:, 1:4], 6.0)
-    assert to_png(figure).startswith(b"\x89PNG")
+    image = panel(figure, "synthesized less recorded").images[0]
+    assert image.get_clim()[0] == -image.get_clim()[1]  # 0 is the middle of the colors
+    assert "<text" in to_svg(figure)
 
 
-def test_an_utterance_without_pitch_can_be_drawn():
-    silent = SpeechFrames(np.zeros((80, 1)), np.zeros(1), 0.01)
-    assert to_png(plot_alone(silent)).startswith(b"\x89PNG")
-    comparison = SpeechComparison(silent, silent, np.array([[0, 0]]), SpeechDistance(0.0, math.nan, math.nan, 0.0, 1))
-    assert to_png(plot_comparison(comparison)).startswith(b"\x89PNG")
+def panel(figure: Figure, title: str) -> Axes:
+    (axis,) = (one for one in figure.axes if one.get_title(loc="left").startswith(title))
+    return axis
+
+
+def test_all_of_an_utterance_is_on_one_time_axis_and_one_scale_of_frequency():
+    comparison = compare_speech_frames(vowels(140), vowels(150, seconds=1.5), sampling_rate=RATE)
+    figure = plot_comparison(comparison)
+    figure.draw_without_rendering()
+    recorded = panel(figure, "recorded")
+    panels = [one for one in figure.axes if one.get_shared_x_axes().joined(one, recorded)]
+    assert len(panels) == 5  # recorded, alignment, synthesized, difference, pitch
+    assert len({tuple(one.get_xlim()) for one in panels}) == 1
+    boxes = [one.get_position() for one in panels]
+    assert max(box.x0 for box in boxes) - min(box.x0 for box in boxes) < 1e-6
+    assert max(box.x1 for box in boxes) - min(box.x1 for box in boxes) < 1e-6  # a second is as wide in each
+    assert recorded.get_xlim()[1] == pytest.approx(1.5, abs=0.03)
+    spectrograms = [one for one in panels if one.images]
+    assert len(spectrograms) == 3 and {one.get_ylabel() for one in spectrograms} == {"Hz"}
+    ticks = [[(text.get_text(), text.get_position()[1]) for text in one.get_yticklabels()] for one in spectrograms]
+    assert ticks[0] == ticks[1] == ticks[2] and [text for text, _ in ticks[0]] == ["500", "1k", "2k", "4k", "8k"]
+
+
+def test_a_tone_is_drawn_at_its_frequency():
+    tone = np.sin(2 * math.pi * 2000 * np.arange(RATE) / RATE)
+    axis = panel(plot_alone(speech_frames(tone, sampling_rate=RATE)), "synthesized")
+    loudest = axis.images[0].get_array()[:, 20].argmax() + 0.5  # the middle of its band
+    heights = {text.get_text(): text.get_position()[1] for text in axis.get_yticklabels()}
+    assert heights["2k"] == pytest.approx(loudest, abs=0.6)
+
+
+def test_a_legend_names_only_what_is_drawn():
+    frames = SpeechFrames(np.zeros((80, 9)), np.zeros(9), 0.01)
+    distance = SpeechDistance(0.0, math.nan, math.nan, 0.0, 9)
+    pairs = np.arange(9)[:, None].repeat(2, axis=1)
+    silent = plot_comparison(SpeechComparison(frames, frames, pairs, distance))
+    assert panel(silent, "pitch: nothing is voiced").get_legend() is None and "<text" in to_svg(silent)
+    half = plot_comparison(SpeechComparison(frames, still(9), pairs, distance))
+    assert [text.get_text() for text in panel(half, "pitch").get_legend().get_texts()] == ["synthesized"]
+    assert panel(plot_alone(still(9)), "pitch").get_legend() is None
+    assert "<text" in to_svg(plot_alone(SpeechFrames(np.zeros((80, 1)), np.zeros(1), 0.01)))
 
 
 def result(name: str, *, mcd: float | None = None, cents: float = math.nan, **fields) -> Result:
@@ -137,7 +172,7 @@ def test_error_rates_are_those_of_the_whole_list_and_others_means_of_what_is_the
     assert means["wer"] == pytest.approx(1 / 9) and means["cer"] == pytest.approx(1 / 35)
     assert means["mcd_db"] == 3.0
     assert means["f0_rmse_cents"] == 50.0  # b.wav has no frames that are voiced in both
-    assert means["rtf"] == pytest.approx(4.0 / 1.5)
+    assert means["rtf"] == pytest.approx(4.0 / 1.5) == 1 / means["real_time_factor"]
     assert means["recording_wer"] is None
     assert averages([])["mcd_db"] is None
 
@@ -147,8 +182,8 @@ def test_the_table_has_a_hyphen_for_what_is_not_there(three):
     rows = [table_row(columns, name, figures_of(one)) for name, one in zip("abc", three)]
     header, means = table_row(columns, "utterance"), table_row(columns, "all 3", averages(three))
     assert {len(line) for line in (header, *rows, means)} == {len(header)}
-    assert rows[0].split() == ["a", "100.0", "50.0", "-", "-", "2.00", "50", "10.0", "1.0", "1.00"]
-    assert rows[2].split() == ["c", *"-" * 9]
+    assert rows[0].split() == ["a", "100.0", "50.0", "-", "-", "2.00", "50", "10.0", "1.000", "1.0", "1.00"]
+    assert rows[2].split() == ["c", *"-" * 10]
     row = table_row(columns, "a/very/long/name/that/has/no/room", figures_of(three[0]))
     assert "...name/that/has/no/room " in row and len(row) == len(header)
 
@@ -160,20 +195,37 @@ def test_only_columns_with_values_are_shown(three):
         "mcd_db",
         "f0_rmse_cents",
         "voicing_error",
+        "real_time_factor",
         "rtf",
         "duration",
     ]
-    assert [column.key for column in columns_of(words=False, recordings=False)] == ["rtf", "duration"]
+    assert [column.key for column in columns_of(words=False, recordings=False)] == [
+        "real_time_factor",
+        "rtf",
+        "duration",
+    ]
     assert columns_with_values([]) == []
 
 
 def test_the_json_is_strict_and_says_null_for_what_is_not_there(tmp_path, three):
-    save_results(tmp_path / "r.json", three, settings={"list": "x"})
+    save_results(tmp_path / "r.json", three, extent=Extent(3, 10), settings={"list": "x"})
     found = json.loads((tmp_path / "r.json").read_text(), parse_constant=pytest.fail)
     first, second, third = found["utterances"]
     assert (first["wer"], first["f0_rmse_cents"], first["f0_rmse_hz"]) == (1.0, 50.0, 5.0)
     assert second["f0_rmse_cents"] is None and third["rtf"] is None and third["error"] == "c: broken"
     assert found["settings"] == {"list": "x"} and found["averages"]["mcd_db"] == 3.0
+
+
+def test_the_json_says_how_much_of_the_list_it_is_of(tmp_path, three):
+    save_results(tmp_path / "r.json", three, extent=Extent(3, 10), settings={})
+    assert json.loads((tmp_path / "r.json").read_text())["extent"] == {"n_done": 3, "n_listed": 10, "stopped": True}
+    assert str(Extent(3, 10)) == "3 of 10 (stopped)" and str(Extent(3, 3)) == "all 3"
+
+
+def test_the_worst_is_the_one_with_the_highest_value_unless_all_are_alike(three):
+    worst = {column.key: column.worst_of(three) for column in COLUMNS}
+    assert worst["wer"] is worst["real_time_factor"] is three[0] and worst["mcd_db"] is three[1]
+    assert worst["voicing_error"] is worst["duration"] is worst["rtf"] is worst["recording_wer"] is None
 
 
 def test_a_journal_gives_back_what_it_was_given(tmp_path, three):

@@ -1,7 +1,5 @@
-"""The report's charts as PNG images, drawn without a display."""
+"""The report's charts."""
 
-import io
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,14 +10,14 @@ from matplotlib.ticker import MaxNLocator
 
 from common.data_report.clip import PITCH_EDGES, QUIETEST, measured
 from common.data_report.summary import DataReport, SpeakerSummary
+from common.pages.charts import COLORS, chart_style, to_svg
 
-SIZE = (6.4, 3.4)  # inches
-DPI = 120  # dots an inch
+SIZE = (4.7, 3.0)  # inches
 MOST_BINS = 40
 LEAST_RANGE = 1e-3  # of an axis: equal values are one bar
 MOST_CURVES = 8  # speakers with a curve of their own; more are ranges
 MOST_RANGES = 40  # speakers with a range, those with the most clips
-BLUE, ORANGE, GREEN, RED, GREY = "#2f6fab", "#d9822b", "#3a8f5c", "#c23b30", "#8a8f98"
+BLUE, ORANGE, GREEN, RED, GREY = (COLORS[name] for name in ("blue", "orange", "green", "red", "grey"))
 
 
 @dataclass(frozen=True)
@@ -28,25 +26,21 @@ class Chart:
 
     title: str
     caption: str
-    png: bytes
+    svg: str
 
 
 def draw(report: DataReport) -> list[Chart]:
     """The charts of ``report``."""
     charts = []
     for title, caption, paint in _CHARTS:
-        figure = Figure(figsize=SIZE, dpi=DPI, layout="constrained")
-        axis = figure.subplots()
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.grid(alpha=0.25, linewidth=0.6)
-        axis.set_axisbelow(True)
-        if not paint(axis, report):
-            continue
-        file = io.BytesIO()
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Glyph")  # a speaker's name in a script that the font lacks
-            figure.savefig(file, format="png")
-        charts.append(Chart(title, caption, file.getvalue()))
+        with chart_style():
+            figure = Figure(figsize=SIZE, layout="constrained")
+            axis = figure.subplots()
+            axis.grid()
+            axis.set_axisbelow(True)
+            painted = paint(axis, report)
+        if painted:
+            charts.append(Chart(title, caption, to_svg(figure)))
     return charts
 
 
@@ -86,9 +80,7 @@ def _histogram(
 
 def _legend(axis: Axes) -> None:
     """Names above the axes, where they hide nothing."""
-    legend = axis.legend(fontsize="small", frameon=False, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
-    for text in legend.get_texts():
-        text.set_parse_math(False)  # a speaker's name with dollar signs is no formula
+    axis.legend(ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0), columnspacing=1.2, handlelength=1.4)
 
 
 def _durations(axis: Axes, report: DataReport) -> bool:
@@ -112,7 +104,8 @@ def _text_and_speech(axis: Axes, report: DataReport) -> bool:
     axis.set_ylabel("speech (s)")
     axis.set_xlim(left=0)
     axis.set_ylim(bottom=0)
-    _legend(axis)
+    if odd:
+        _legend(axis)
     return True
 
 
@@ -178,11 +171,11 @@ def _pitch_ranges(axis: Axes, voices: Sequence[SpeakerSummary]) -> None:
     rows = np.arange(len(voices))
     axis.hlines(rows, lows, highs, color=BLUE)
     axis.plot(medians, rows, "o", color=BLUE, markersize=3)
-    axis.set_yticks(rows, names, fontsize=5, parse_math=False)
+    axis.set_yticks(rows, names, fontsize=5)
 
 
 _CHARTS: tuple[tuple[str, str, Callable[[Axes, DataReport], bool]], ...] = (
-    ("Durations", "how long the recordings are; dashed: the limits", _durations),
+    ("Durations", "how long the recordings are; dashed: a limit, where one is in range", _durations),
     ("Text and speech", "each point is a clip, its silence at both ends left out", _text_and_speech),
     ("Speaking rate", "symbols of the cleaned text a second of speech", _rates),
     ("Silence", "at both ends, and the longest pause between", _silences),

@@ -19,23 +19,59 @@ from common.errors import InputError
 PLACES = 5  # lines named for a character
 FEW_CLIPS = 20  # of a speaker: too few to learn a voice from
 
-# name -> unit, how many digits after the point it is shown with, and its value for a clip; None: the clip has none
-FIGURES: dict[str, tuple[str, int, Callable[[Clip, Sound], float | None]]] = {
-    "duration": ("s", 2, lambda clip, sound: sound.seconds),
-    "speaking rate": ("symbols/s", 1, lambda clip, sound: clip.speaking_rate),
-    "leading silence": ("s", 2, lambda clip, sound: sound.leading),
-    "trailing silence": ("s", 2, lambda clip, sound: sound.trailing),
-    "longest pause": ("s", 2, lambda clip, sound: sound.pause),
-    "speech level": ("dBFS", 1, lambda clip, sound: sound.level),
-    "peak": ("dBFS", 1, lambda clip, sound: sound.peak),
-    "noise": ("dBFS", 1, lambda clip, sound: sound.noise),
-    "clipped samples": ("%", 4, lambda clip, sound: 100 * sound.clipping),
-    "DC offset": ("of full scale", 5, lambda clip, sound: sound.dc_offset),
-    "pitch, 5 %": ("Hz", 0, lambda clip, sound: quantile(sound.pitch_counts, 0.05)),
-    "pitch, median": ("Hz", 0, lambda clip, sound: quantile(sound.pitch_counts, 0.5)),
-    "pitch, 95 %": ("Hz", 0, lambda clip, sound: quantile(sound.pitch_counts, 0.95)),
-    "voiced": ("%", 0, lambda clip, sound: 100 * sound.voiced),
+
+@dataclass(frozen=True)
+class ClipFigure:
+    """A figure that clips have."""
+
+    unit: str
+    digits: int  # shown after the point
+    meaning: str
+    value: Callable[[Clip, Sound], float | None]  # None: the clip has none
+
+
+_PITCH = "of the voiced parts' pitch, 50 values a second, by Praat from 75 to 600 Hz"
+FIGURES = {
+    "duration": ClipFigure("s", 2, "length of the recording", lambda clip, sound: sound.seconds),
+    "speaking rate": ClipFigure(
+        "symbols/s",
+        1,
+        "symbols of the cleaned text by seconds of sound, the silence at both ends left out",
+        lambda clip, sound: clip.speaking_rate,
+    ),
+    "leading silence": ClipFigure("s", 2, "silence before the first sound", lambda clip, sound: sound.leading),
+    "trailing silence": ClipFigure("s", 2, "silence after the last sound", lambda clip, sound: sound.trailing),
+    "longest pause": ClipFigure("s", 2, "longest silence between two sounds", lambda clip, sound: sound.pause),
+    "speech level": ClipFigure(
+        "dBFS", 1, "root mean square of the speech, in dB relative to full scale", lambda clip, sound: sound.level
+    ),
+    "peak": ClipFigure(
+        "dBFS", 1, "largest absolute sample, in dB relative to full scale", lambda clip, sound: sound.peak
+    ),
+    "noise": ClipFigure(
+        "dBFS",
+        1,
+        "level of the quietest twentieth of the recording, in dB relative to full scale",
+        lambda clip, sound: sound.noise,
+    ),
+    "clipped samples": ClipFigure(
+        "%",
+        4,
+        "share of the samples that stand at the clip's own extreme, three in a row at least",
+        lambda clip, sound: 100 * sound.clipping,
+    ),
+    "DC offset": ClipFigure("of full scale", 5, "mean of the samples", lambda clip, sound: sound.dc_offset),
+    "pitch, 5 %": ClipFigure("Hz", 0, f"5th percentile {_PITCH}", lambda clip, sound: _pitch(sound, 0.05)),
+    "pitch, median": ClipFigure("Hz", 0, f"median {_PITCH}", lambda clip, sound: _pitch(sound, 0.5)),
+    "pitch, 95 %": ClipFigure("Hz", 0, f"95th percentile {_PITCH}", lambda clip, sound: _pitch(sound, 0.95)),
+    "voiced": ClipFigure(
+        "%", 0, "share of the recording in which Praat finds a pitch", lambda clip, sound: 100 * sound.voiced
+    ),
 }
+
+
+def _pitch(sound: Sound, part: float) -> float | None:
+    return quantile(sound.pitch_counts, part)
 
 
 @dataclass(frozen=True)
@@ -109,6 +145,17 @@ class DataReport:
         }
 
     @cached_property
+    def extremes(self) -> dict[str, tuple[Clip, Clip]]:
+        """For each of FIGURES the clips with the smallest and the largest value, the first of equal ones."""
+        found = {}
+        values = [(clip, figures(clip, sound)) for clip, sound in measured(self.clips)]
+        for name in self.distributions:
+            known = [(one[name], clip) for clip, one in values if name in one]
+            ends = (min(known, key=lambda pair: pair[0]), max(known, key=lambda pair: pair[0]))
+            found[name] = (ends[0][1], ends[1][1])
+        return found
+
+    @cached_property
     def formats(self) -> dict[str, int]:
         """What the files are ("WAV PCM_16, 22050 Hz, 1 channel") -> clips, the most frequent first."""
         counts: Counter[str] = Counter()
@@ -152,7 +199,7 @@ class DataReport:
 
 def figures(clip: Clip, sound: Sound) -> dict[str, float]:
     """FIGURES of one clip, those that it has."""
-    values = {name: value(clip, sound) for name, (_, _, value) in FIGURES.items()}
+    values = {name: figure.value(clip, sound) for name, figure in FIGURES.items()}
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -225,7 +272,7 @@ def to_json(report: DataReport) -> dict[str, Any]:
         "n_clips_with_findings": report.n_suspects,
         "hours": report.seconds / 3600,
         "distributions": {
-            name: {"unit": FIGURES[name][0], **asdict(values)} for name, values in report.distributions.items()
+            name: {"unit": FIGURES[name].unit, **asdict(values)} for name, values in report.distributions.items()
         },
         "speakers": [asdict(speaker) for speaker in report.speakers],
         "formats": report.formats,

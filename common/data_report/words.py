@@ -5,12 +5,13 @@ from dataclasses import astuple
 from common.data_report.clip import measured
 from common.data_report.findings import KINDS, REFUSED
 from common.data_report.summary import FIGURES, DataReport
+from common.pages import Cell, Number, Term
 from common.text import name_symbol
 
 SHOWN = 10  # findings of a kind on the terminal; the page has them all
 SHOWN_SPEAKERS = 20
 
-Rows = list[tuple[str, ...]]
+Rows = list[tuple[Cell, ...]]
 
 
 def headline(report: DataReport) -> str:
@@ -27,24 +28,42 @@ def hours(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min {rest:02d} s"
 
 
+def count(n: int) -> Number:
+    """How many."""
+    return Number(str(n), n)
+
+
+def length(seconds: float) -> Number:
+    """How long, sorted by seconds."""
+    return Number(hours(seconds), seconds)
+
+
+def shown(value: float | None, digits: int) -> Number:
+    """A measurement; a hyphen where there is none."""
+    return Number("-" if value is None else f"{value:.{digits}f}", value)
+
+
 def distribution_rows(report: DataReport) -> Rows:
     """A heading and a row for each figure."""
-    rows: Rows = [("", "minimum", "5 %", "median", "95 %", "maximum", "unit")]
+    rows: Rows = [("figure", "minimum", "5 %", "median", "95 %", "maximum", "unit")]
     for name, values in report.distributions.items():
-        unit, digits, _ = FIGURES[name]
-        rows.append((name, *(f"{value:.{digits}f}" for value in astuple(values)), unit))
+        figure = FIGURES[name]
+        numbers = (shown(value, figure.digits) for value in astuple(values))
+        rows.append((Term(name, figure.meaning), *numbers, figure.unit))
     return rows
 
 
 def speaker_rows(report: DataReport) -> Rows:
     """A heading and a row for each speaker."""
-    heading = ("speaker", "clips", "length", "symbols/s", "dBFS", "pitch 5 %", "median", "95 %", "mean", "std")
-    rows: Rows = [(*heading, "unit of pitch")]
+    rate, level = Term("symbols/s", "median speaking rate"), Term("dBFS", "median speech level")
+    mean, std = Term("mean", "of pitch, over voiced time"), Term("std", "standard deviation of pitch, over voiced time")
+    low, median = Term("pitch 5 %", "5th percentile of pitch, over voiced time"), Term("median", "of pitch")
+    high = Term("95 %", "95th percentile of pitch, over voiced time")
+    rows: Rows = [("speaker", "clips", "length", rate, level, low, median, high, mean, std, "unit of pitch")]
     for speaker in report.speakers:
         pitch = (speaker.pitch_low, speaker.pitch_median, speaker.pitch_high, speaker.pitch_mean, speaker.pitch_std)
-        figures = [(speaker.speaking_rate, 1), (speaker.level, 1), *((value, 0) for value in pitch)]
-        cells = ("-" if value is None else f"{value:.{digits}f}" for value, digits in figures)
-        rows.append((speaker.name or "all", str(speaker.n_clips), hours(speaker.seconds), *cells, "Hz"))
+        figures = (shown(speaker.speaking_rate, 1), shown(speaker.level, 1), *(shown(value, 0) for value in pitch))
+        rows.append((speaker.name or "all", count(speaker.n_clips), length(speaker.seconds), *figures, "Hz"))
     return rows
 
 
@@ -53,8 +72,7 @@ def list_rows(report: DataReport) -> Rows:
     rows: Rows = [("list", "clips", "length")]
     for index, path in enumerate(report.lists):
         clips = [clip for clip in report.clips if clip.utterance.list_index == index]
-        seconds = sum(sound.seconds for _, sound in measured(clips))
-        rows.append((str(path), str(len(clips)), hours(seconds)))
+        rows.append((str(path), count(len(clips)), length(sum(sound.seconds for _, sound in measured(clips)))))
     return rows
 
 
@@ -68,7 +86,7 @@ def character_tables(report: DataReport) -> list[tuple[str, Rows]]:
         rows: Rows = [("character", "times", "clips", "where")]
         for item in characters:
             where = ", ".join(item.places) + (", ..." if item.n_clips > len(item.places) else "")
-            rows.append((name_symbol(item.symbol), str(item.count), str(item.n_clips), where))
+            rows.append((name_symbol(item.symbol), count(item.count), count(item.n_clips), where))
         if characters:
             tables.append((title, rows))
     return tables
@@ -79,7 +97,7 @@ def terminal(report: DataReport) -> str:
     lines = [headline(report)]
     if len(report.lists) > 1:
         lines += columns(list_rows(report))
-    lines += [f"  {name}: {count}" for name, count in report.formats.items()]
+    lines += [f"  {name}: {n_clips}" for name, n_clips in report.formats.items()]
     lines += columns(distribution_rows(report))
     if len(report.speakers) > 1:
         lines += ["speakers", *_first(speaker_rows(report), SHOWN_SPEAKERS)]
@@ -101,9 +119,10 @@ def _first(rows: Rows, n_shown: int) -> list[str]:
 
 def columns(rows: Rows, *, left: int = 1) -> list[str]:
     """Rows with their columns aligned, the first ``left`` of them and the last to the left, numbers to the right."""
-    widths = [max(map(len, column)) for column in list(zip(*rows))[:-1]]
+    texts = [tuple(map(str, row)) for row in rows]
+    widths = [max(map(len, column)) for column in list(zip(*texts))[:-1]]
     form = [f"{{:{'<' if column < left else '>'}{width}}}" for column, width in enumerate(widths)]
-    return ["  " + "  ".join([*form, "{}"]).format(*row).rstrip() for row in rows]
+    return ["  " + "  ".join([*form, "{}"]).format(*row).rstrip() for row in texts]
 
 
 def _printable(line: str) -> str:

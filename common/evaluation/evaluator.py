@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from matplotlib.figure import Figure
 from torch import Tensor
 
 from common.audio import check_wav, load_wav, resample, save_wav
@@ -20,6 +21,7 @@ from common.evaluation.results import (
     PAGE,
     RESULTS,
     WAVES,
+    Extent,
     Journal,
     Result,
     averages,
@@ -30,7 +32,8 @@ from common.evaluation.results import (
     table_row,
     writing,
 )
-from common.plots import save_png
+from common.files import write_text
+from common.pages.charts import to_svg
 from common.progress import print_line
 from common.recognition import ErrorCounts, Recognizer, error_counts
 from common.signals import StopSignals
@@ -88,7 +91,7 @@ class Evaluator:
         """Compare with the recording, if there is one, and plot."""
         files = files_of(self.folder, item.name)
         if item.recording is None:
-            save_png(plot_alone(speech_frames(wave.numpy(), sampling_rate=self._rate)), files["plot"])
+            _save_plot(plot_alone(speech_frames(wave.numpy(), sampling_rate=self._rate)), files["plot"])
             return result
         result = replace(result, recording=str(item.recording))
         rate = check_wav(item.recording, sampling_rate=None, where=item.where).sampling_rate
@@ -108,8 +111,13 @@ class Evaluator:
             resample(wave, ratio=common / self._rate).numpy(),
             sampling_rate=common,
         )
-        save_png(plot_comparison(comparison), files["plot"])
+        _save_plot(plot_comparison(comparison), files["plot"])
         return replace(result, distance=comparison.distance)
+
+
+def _save_plot(figure: Figure, path: Path) -> None:
+    with writing(path):
+        write_text(path, to_svg(figure))
 
 
 def run_evaluation(
@@ -156,15 +164,16 @@ def run_evaluation(
                 results.append(evaluator.evaluate(item))
                 journal.add(results[-1])
                 show(results[-1])
-    print_line(table_row(columns, f"all {len(results)}", averages(results)))
-    save_results(folder / RESULTS, results, settings=facts | settings)
+    extent = Extent(len(results), len(items))
+    print_line(table_row(columns, str(extent), averages(results)))
+    save_results(folder / RESULTS, results, extent=extent, settings=facts | settings)
     title = f"{Path(facts['generator']).name} through {Path(facts['vocoder']).name}"
-    save_page(folder, results, title=title, facts=facts)
+    save_page(folder, results, extent=extent, title=title, facts=facts | settings["options"])
     print_line(f"report: {folder / PAGE}; figures: {folder / RESULTS}")
     n_failed = sum(result.error is not None for result in results)
     if n_failed:
         print_line(f"{n_failed} of {len(results)} utterances could not be evaluated completely")
-    if signals.received is not None:
+    if signals.received is not None and extent.stopped:
         print_line(f"stopped after {len(results)} of {len(items)} utterances; start it again to resume")
         return 128 + int(signals.received)
     return 1 if n_failed else 0

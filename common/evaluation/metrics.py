@@ -42,6 +42,7 @@ class SpeechFrames:
     log_mel: np.ndarray  # (N_MELS, F) natural log, 0 at its largest value, floored
     f0: np.ndarray  # (F,) Hz, 0 where unvoiced
     hop_s: float  # s
+    fmax: float = MEL_FMAX  # Hz, the upper end of the last mel band
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,12 @@ def speech_frames(wave: np.ndarray, *, sampling_rate: int) -> SpeechFrames:
     """The frames of wave (T,); raises AudioError if it is empty, silent or not finite."""
     log_mel = _log_mel(wave, sampling_rate=sampling_rate)
     f0 = frame_f0(wave, sampling_rate=sampling_rate, n_frames=log_mel.shape[1])
-    return SpeechFrames(floored(log_mel), f0, round(HOP_S * sampling_rate) / sampling_rate)
+    hop_s = round(HOP_S * sampling_rate) / sampling_rate
+    return SpeechFrames(floored(log_mel), f0, hop_s, _mel_fmax(sampling_rate))
+
+
+def _mel_fmax(sampling_rate: int) -> float:
+    return min(MEL_FMAX, sampling_rate / 2)
 
 
 def mel_cepstrum(log_mel: np.ndarray, *, n_coefficients: int = N_COEFFICIENTS) -> np.ndarray:
@@ -134,7 +140,7 @@ def _log_mel(wave: np.ndarray, *, sampling_rate: int) -> np.ndarray:
         n_fft=2 ** round(math.log2(FFT_S * sampling_rate)),
         hop_length=round(HOP_S * sampling_rate),
         n_mels=N_MELS,
-        fmax=min(MEL_FMAX, sampling_rate / 2),
+        fmax=_mel_fmax(sampling_rate),
         power=1.0,
         pad_mode="constant",
     )

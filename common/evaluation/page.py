@@ -1,26 +1,38 @@
-"""An evaluation as one HTML page: a table, and for each utterance players, transcripts and a plot."""
+"""An evaluation as one HTML page: averages, a table, and for each utterance players, transcripts and a plot."""
 
 import base64
 import difflib
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from html import escape
 from pathlib import Path
-from string import Template
+from typing import Any
 from urllib.parse import quote
 
 import soundfile
 
 from common.errors import InputError
-from common.evaluation.results import PAGE, Column, Result, averages, columns_with_values, figures_of, files_of, writing
+from common.evaluation.results import (
+    PAGE,
+    Column,
+    Extent,
+    Result,
+    averages,
+    columns_with_values,
+    figures_of,
+    files_of,
+    writing,
+)
 from common.files import write_text
+from common.pages import Cell, Link, Number, Row, Section, Term, glossary, render_cell, render_page, render_table
+from common.pages.charts import data_url
 
 EMBEDDED_BYTES = 48 * 2**20  # larger pages refer to the files in their folder instead of holding them
-TEMPLATE = Path(__file__).with_name("page.html")
 
 
-def save_page(folder: Path, results: Sequence[Result], *, title: str, facts: dict[str, str]) -> None:
+def save_page(folder: Path, results: Sequence[Result], *, extent: Extent, title: str, facts: dict[str, Any]) -> None:
     """Write the page, with sounds and plots in it, or links to their files where it would be too large.
 
     Raises:
@@ -28,24 +40,79 @@ def save_page(folder: Path, results: Sequence[Result], *, title: str, facts: dic
     """
     # Base64 makes them 4 / 3 as large; FLAC is smaller than the files that are counted here.
     size = sum(path.stat().st_size for result in results for path in result.files(folder) if path.is_file())
-    address = partial(_address, folder=folder, embed=4 / 3 * size <= EMBEDDED_BYTES)
+    linked = 4 / 3 * size > EMBEDDED_BYTES
     columns = columns_with_values(results)
-    names = [f'<a href="#u{number}">{escape(result.name)}</a>' for number, result in enumerate(results)]
-    page = Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
-        title=escape(title),
-        facts=_definitions({name: escape(value) for name, value in facts.items()}),
-        titles="".join(f"<th>{escape(column.title)} ({escape(column.unit)})</th>" for column in columns),
-        rows="\n".join(_row(name, figures_of(result), columns) for name, result in zip(names, results)),
-        means=_row(f"all {len(results)}", averages(results), columns),
-        sections="\n".join(
-            _section(
-                number, result, columns, {kind: address(path) for kind, path in files_of(folder, result.name).items()}
-            )
-            for number, result in enumerate(results)
-        ),
+    anchors = {result.name: f"u{number}" for number, result in enumerate(results)}
+    address = partial(_address, folder=folder, embed=not linked)
+    articles = (
+        _article(
+            anchors[one.name], one, columns, {kind: address(path) for kind, path in files_of(folder, one.name).items()}
+        )
+        for one in results
     )
+    settings = [Row((name.replace("_", " "), _plain(value))) for name, value in facts.items()]
+    sections = [
+        Section("averages", "Averages", _averages(results, columns, anchors)),
+        Section("table", "Utterances", _table(results, columns, anchors, extent)),
+        Section("single", "Each utterance", "\n".join(articles)),
+        Section("meaning", "What the figures mean", glossary([column.term for column in columns])),
+        Section("settings", "Settings", render_table(("setting", "value"), settings, words=(1,))),
+    ]
+    html = render_page(kind="Evaluation", title=title, headline=_headline(extent), sections=sections, linked=linked)
     with writing(path := folder / PAGE):
-        write_text(path, page)
+        write_text(path, html)
+
+
+def _headline(extent: Extent) -> str:
+    if extent.stopped:
+        return f"{extent.n_done} of {extent.n_listed} utterances: the evaluation was stopped; start it again to resume"
+    return f"{extent.n_done} utterance{'s' if extent.n_done != 1 else ''}"
+
+
+def _plain(value: Any) -> str:
+    """A setting as text."""
+    if isinstance(value, list | tuple):
+        return " ".join(map(str, value))
+    if value is None or isinstance(value, bool):
+        return {None: "default", True: "yes", False: "no"}[value]
+    return str(value)
+
+
+def _averages(results: Sequence[Result], columns: Sequence[Column], anchors: dict[str, str]) -> str:
+    """Each figure's average with a link to the worst utterance, and links to those that failed."""
+    means = averages(results)
+    tiles = []
+    for column in columns:
+        worst = column.worst_of(results)
+        link = (
+            ""
+            if worst is None
+            else (f'<dd class="quiet">worst: {_link(worst, anchors)} {escape(column.shown(column.value(worst)))}</dd>')
+        )
+        name = render_cell(replace(column.term, unit=""))
+        value = f'{escape(column.shown(means[column.key]))} <span class="unit">{escape(column.unit)}</span>'
+        tiles.append(f'<div><dt>{name}</dt><dd class="value">{value}</dd>{link}</div>')
+    failed = [_link(result, anchors) for result in results if result.error]
+    cut = [_link(result, anchors) for result in results if result.cut]
+    lines = (("Could not be evaluated completely", failed), ("Stopped as the voice did not end them", cut))
+    return f'<dl class="tiles">{"".join(tiles)}</dl>' + "".join(
+        f'<p class="error">{words}: {", ".join(links)}</p>' for words, links in lines if links
+    )
+
+
+def _link(result: Result, anchors: dict[str, str]) -> str:
+    return render_cell(Link(result.name, anchors[result.name]))
+
+
+def _table(results: Sequence[Result], columns: Sequence[Column], anchors: dict[str, str], extent: Extent) -> str:
+    """A row for each utterance, averages below."""
+
+    def row(first: Cell, values: dict[str, float | None]) -> Row:
+        return Row((first, *(Number(column.shown(values[column.key]), values[column.key]) for column in columns)))
+
+    rows = [row(Link(one.name, anchors[one.name]), figures_of(one)) for one in results]
+    headings: list[str | Term] = ["utterance", *(column.term for column in columns)]
+    return render_table(headings, rows, foot=row(str(extent), averages(results)))
 
 
 def _address(path: Path, *, folder: Path, embed: bool) -> str | None:
@@ -54,8 +121,9 @@ def _address(path: Path, *, folder: Path, embed: bool) -> str | None:
         return None
     if not embed:
         return quote(path.relative_to(folder).as_posix())
-    kind, content = ("image/png", path.read_bytes()) if path.suffix == ".png" else ("audio/flac", _flac(path))
-    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
+    if path.suffix == ".svg":
+        return data_url(path.read_text(encoding="utf-8"))
+    return f"data:audio/flac;base64,{base64.b64encode(_flac(path)).decode('ascii')}"
 
 
 def _flac(path: Path) -> bytes:
@@ -68,38 +136,38 @@ def _flac(path: Path) -> bytes:
     return file.getvalue()
 
 
-def _definitions(entries: dict[str, str]) -> str:
-    """A list of names and their contents, which are HTML."""
-    rows = "".join(f"<dt>{escape(name)}</dt><dd>{content}</dd>" for name, content in entries.items())
-    return f"<dl>{rows}</dl>" if entries else ""
-
-
-def _row(first: str, values: dict[str, float | None], columns: Sequence[Column]) -> str:
-    cells = "".join(f"<td>{escape(column.shown(values[column.key]))}</td>" for column in columns)
-    return f"<tr><td>{first}</td>{cells}</tr>"
-
-
-def _section(number: int, result: Result, columns: Sequence[Column], addresses: dict[str, str | None]) -> str:
-    parts = [f'<section id="u{number}"><h2>{escape(result.name)}</h2>', f"<p>{escape(result.text)}</p>"]
+def _article(anchor: str, result: Result, columns: Sequence[Column], addresses: dict[str, str | None]) -> str:
+    name = escape(result.name)
+    parts = [f'<article id="{anchor}"><h3>{name}<a class="up" href="#table">all utterances</a></h3>']
+    parts.append(f"<p>{escape(result.text)}</p>")
     errors = (result.error, "The voice did not end it, and was stopped." if result.cut else None)
     parts += [f'<p class="error">{escape(error)}</p>' for error in errors if error]
-    for caption in ("synthesized", "recorded"):
-        if addresses[caption] and (caption == "synthesized" or result.recording is not None):
-            player = f'<audio controls preload="none" src="{addresses[caption]}"></audio>'
-            parts.append(f"<figure>{player}<figcaption>{caption}</figcaption></figure>")
-    values = [(column, column.value(result)) for column in columns]
-    shown = [f"{column.title} {column.shown(value)} {column.unit}" for column, value in values if value is not None]
-    parts.append(f"<p>{escape(', '.join(shown))}</p>")
-    reference = result.reference
+    values = ((column, column.value(result)) for column in columns)
+    parts.append(f'<dl class="facts">{"".join(_fact(*pair) for pair in values if pair[1] is not None)}</dl>')
+    players = "".join(
+        f'<figure><audio controls preload="none" src="{addresses[kind]}"></audio>'
+        f"<figcaption>{kind}</figcaption></figure>"
+        for kind in ("recorded", "synthesized")
+        if addresses[kind] and (kind == "synthesized" or result.recording is not None)
+    )
+    parts.append(f'<div class="players">{players}</div>')
     texts = {
-        "reference": None if reference is None else escape(reference),
-        "recognized": marked(result.heard, reference),
-        "recognized in the recording": marked(result.heard_recording, reference),
+        "reference": None if result.reference is None else escape(result.reference),
+        "recognized": marked(result.heard, result.reference),
+        "recognized in the recording": marked(result.heard_recording, result.reference),
     }
-    parts.append(_definitions({name: text or "(nothing)" for name, text in texts.items() if text is not None}))
+    rows = [f"<dt>{kind}</dt><dd>{text or '(nothing)'}</dd>" for kind, text in texts.items() if text is not None]
+    parts += [f'<dl class="words-of">{"".join(rows)}</dl>'] if rows else []
     if plot := addresses["plot"]:
-        parts.append(f'<img loading="lazy" alt="spectrograms and pitch of {escape(result.name)}" src="{plot}">')
-    return "\n".join([*parts, "</section>"])
+        image = f'<img class="chart tall" loading="lazy" alt="spectrograms and pitch of {name}" src="{plot}">'
+        parts.append(f'<div class="scroll" tabindex="0" role="region" aria-label="plot of {name}">{image}</div>')
+    return "\n".join([*parts, "</article>"])
+
+
+def _fact(column: Column, value: float | None) -> str:
+    """A figure of one utterance, the unit behind its value."""
+    name = render_cell(replace(column.term, unit=""))
+    return f"<div><dt>{name}</dt><dd>{escape(column.shown(value))} {escape(column.unit)}</dd></div>"
 
 
 def marked(text: str | None, reference: str | None) -> str | None:

@@ -1,47 +1,64 @@
-"""Plots of an utterance and its recording: spectrograms, their difference, pitch, and the alignment."""
+"""Plots of an utterance and its recording on one time axis: spectrograms, alignment, their difference, and pitch."""
 
+import librosa
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 
 from common.evaluation.metrics import FLOOR_DB, SpeechComparison, SpeechFrames
+from common.pages.charts import COLORS, chart_style
 
 DB_PER_NEPER = 20 / np.log(10)  # dB of a factor e between amplitudes
-F0_TICKS = (60, 70, 80, 90, 100, 110, 120, 135, 150, 165, 180, 200, 220, 250, 280, 320, 360, 400, 450, 500)  # Hz
+F0_TICKS = (60, 70, 80, 90, 100, 120, 140, 160, 180, 200, 230, 260, 300, 350, 400, 450, 500)  # Hz
+MEL_TICKS = (500, 1000, 2000, 4000, 8000)  # Hz
+MOST_TICKS = 6
 LARGEST_DIFFERENCE = 30.0  # dB, the ends of the colors
-SYNTHESIZED, RECORDED = "tab:orange", "tab:blue"
+LINES_EVERY = 0.05  # s between the lines of the alignment
+WIDTH = 8.4  # inches
+SYNTHESIZED, RECORDED = COLORS["orange"], COLORS["blue"]
 
 
 def plot_comparison(comparison: SpeechComparison) -> Figure:
-    """Both spectrograms; on the synthesized one's time axis, their difference and both pitches; the alignment path."""
+    """Both spectrograms with lines between aligned moments; at the synthesized one's times, difference and pitches.
+
+    All have the same time axis, so that a second is as wide in each.
+    """
     reference, synthesized = comparison.reference, comparison.synthesized
-    figure = Figure(figsize=(11.0, 8.6), dpi=80, layout="constrained")
-    axes = figure.subplot_mosaic(
-        [["synthesized", "path"], ["recorded", "path"], ["difference", "difference"], ["pitch", "pitch"]],
-        width_ratios=(2.2, 1.0),
-        height_ratios=(1, 1, 1, 1.1),
-    )
-    for name, frames in (("synthesized", synthesized), ("recorded", reference)):
-        _draw_mel(axes[name], frames.log_mel, hop_s=frames.hop_s, title=name)
     partner = partners(comparison)
     paired = partner >= 0
     difference = np.full(synthesized.log_mel.shape, np.nan)
     difference[:, paired] = synthesized.log_mel[:, paired] - reference.log_mel[:, partner[paired]]
-    title, limits = "synthesized less recorded, aligned", (-LARGEST_DIFFERENCE, LARGEST_DIFFERENCE)
-    _draw_mel(axes["difference"], difference, hop_s=synthesized.hop_s, title=title, limits=limits, cmap="RdBu_r")
-    axes["difference"].set_facecolor("lightgray")  # silence in both, which is not compared
     warped = np.where(paired, reference.f0[np.maximum(partner, 0)], 0.0)
-    _draw_pitch(axes["pitch"], {"synthesized": synthesized.f0, "recorded, aligned": warped}, hop_s=synthesized.hop_s)
-    _draw_path(axes["path"], comparison)
+    names = ["recorded", "alignment", "synthesized", "difference", "pitch"]
+    with chart_style():
+        figure = Figure(figsize=(WIDTH, 7.4), layout="constrained")
+        axes = figure.subplot_mosaic([[name] for name in names], height_ratios=(1, 0.3, 1, 1, 1), sharex=True)
+        for name, frames in (("recorded", reference), ("synthesized", synthesized)):
+            image = _draw_mel(axes[name], frames.log_mel, frames)
+            axes[name].set_title(name)
+        _add_colorbar(image, [axes["recorded"], axes["alignment"], axes["synthesized"]])
+        limits = (-LARGEST_DIFFERENCE, LARGEST_DIFFERENCE)
+        image = _draw_mel(axes["difference"], difference, synthesized, limits=limits, cmap="RdBu_r")
+        axes["difference"].set_facecolor(COLORS["line"])  # silence in both, which is not compared
+        axes["difference"].set_title("synthesized less recorded, aligned to the synthesized; red: more energy")
+        _add_colorbar(image, [axes["difference"]])
+        _draw_alignment(axes["alignment"], comparison)
+        _draw_pitch(axes["pitch"], {"synthesized": synthesized.f0, "recorded, aligned": warped}, synthesized.hop_s)
+        _set_times(axes["pitch"], max(len(frames.f0) * frames.hop_s for frames in (reference, synthesized)))
     return figure
 
 
 def plot_alone(frames: SpeechFrames) -> Figure:
     """The spectrogram and pitch of an utterance without a recording."""
-    figure = Figure(figsize=(11.0, 4.6), dpi=80, layout="constrained")
-    mel, pitch = figure.subplots(2, 1)
-    _draw_mel(mel, frames.log_mel, hop_s=frames.hop_s, title="synthesized")
-    _draw_pitch(pitch, {"synthesized": frames.f0}, hop_s=frames.hop_s)
+    with chart_style():
+        figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
+        mel, pitch = figure.subplots(2, 1, sharex=True)
+        _add_colorbar(_draw_mel(mel, frames.log_mel, frames), [mel])
+        mel.set_title("synthesized")
+        mel.tick_params(labelbottom=False)
+        _draw_pitch(pitch, {"synthesized": frames.f0}, frames.hop_s)
+        _set_times(pitch, len(frames.f0) * frames.hop_s)
     return figure
 
 
@@ -57,50 +74,71 @@ def partners(comparison: SpeechComparison) -> np.ndarray:
 def _draw_mel(
     axis: Axes,
     log_mel: np.ndarray,
+    frames: SpeechFrames,
     *,
-    hop_s: float,
-    title: str,
     limits: tuple[float, float] = (-FLOOR_DB, 0.0),
     cmap: str = "magma",
-) -> None:
-    """log_mel (n_mels, F) as an image in dB between ``limits``; frame i is centered at i hops."""
+) -> AxesImage:
+    """log_mel (n_mels, F), at the times and frequencies of ``frames``, in dB between ``limits``."""
     n_mels, n_frames = log_mel.shape
-    extent = (-hop_s / 2, (n_frames - 0.5) * hop_s, 0, n_mels)
+    extent = (-frames.hop_s / 2, (n_frames - 0.5) * frames.hop_s, 0, n_mels)  # frame i is centered at i hops
     image = axis.imshow(
         log_mel * DB_PER_NEPER, aspect="auto", origin="lower", interpolation="none", extent=extent, cmap=cmap
     )
     image.set_clim(*limits)
-    axis.figure.colorbar(image, ax=axis, label="dB", pad=0.01)
-    axis.set_ylabel("mel channel")
-    axis.set_title(title, loc="left", fontsize="medium")
+    ticks = [hz for hz in MEL_TICKS if hz <= frames.fmax]
+    bands = (n_mels + 1) * librosa.hz_to_mel(ticks) / librosa.hz_to_mel(frames.fmax) - 0.5  # band i is drawn at i + 0.5
+    axis.set_yticks(bands.clip(0, n_mels), [f"{hz}" if hz < 1000 else f"{hz // 1000}k" for hz in ticks])
+    axis.set_ylabel("Hz")
+    return image
 
 
-def _draw_pitch(axis: Axes, curves: dict[str, np.ndarray], *, hop_s: float) -> None:
-    """Curves in Hz on a scale of equal intervals; unvoiced frames are gaps."""
-    for (name, f0), color in zip(curves.items(), (SYNTHESIZED, RECORDED)):
-        axis.plot(np.arange(len(f0)) * hop_s, np.where(f0 > 0, f0, np.nan), color=color, label=name, linewidth=1.5)
-    longest = max(map(len, curves.values()))
-    axis.set_xlim(-hop_s / 2, (longest - 0.5) * hop_s)
-    voiced = np.concatenate([f0[f0 > 0] for f0 in curves.values()])
-    if len(voiced):
-        low, high = 0.9 * voiced.min(), 1.1 * voiced.max()
-        axis.set_yscale("log", base=2)
-        axis.set_ylim(low, high)
-        ticks = [tick for tick in F0_TICKS if low <= tick <= high]
-        axis.set_yticks(ticks, [str(tick) for tick in ticks])
-        axis.minorticks_off()
-    axis.set(xlabel="time (s)", ylabel="F0 (Hz)")
-    axis.set_title("pitch", loc="left", fontsize="medium")
-    axis.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=len(curves), fontsize="small", frameon=False)
-    axis.grid(alpha=0.3)
+def _add_colorbar(image: AxesImage, axes: list[Axes]) -> None:
+    bar = axes[0].figure.colorbar(image, ax=axes, label="dB", pad=0.01, fraction=0.03, aspect=12 * len(axes))
+    assert bar.solids is not None, "an image has colors"
+    bar.solids.set_rasterized(True)  # one picture instead of 256 shapes
+    bar.outline.set_visible(False)
 
 
-def _draw_path(axis: Axes, comparison: SpeechComparison) -> None:
-    """The pairs of frames, and the line on which they would lie at a constant pace."""
+def _draw_alignment(axis: Axes, comparison: SpeechComparison) -> None:
+    """Lines from moments of the recording, above, to the synthesized moments that they are compared with, below."""
     hops = np.array([comparison.reference.hop_s, comparison.synthesized.hop_s])
     times = comparison.pairs * hops
-    axis.plot(times[:, 1], times[:, 0], ".", color="black", markersize=2.5)
-    axis.plot(times[[0, -1], 1], times[[0, -1], 0], color="gray", linewidth=0.8, linestyle="--", zorder=0)
-    axis.set(xlabel="synthesized (s)", ylabel="recorded (s)")
-    axis.set_title("alignment", loc="left", fontsize="medium")
-    axis.grid(alpha=0.3)
+    step = max(1, round(LINES_EVERY / hops[1]))
+    _, first = np.unique(comparison.pairs[:, 1] // step, return_index=True)
+    ends = np.pad(times[first], ((0, 0), (0, 1)), constant_values=np.nan).ravel()  # a gap after each line
+    axis.plot(ends, np.tile([1, 0, np.nan], len(first)), color=COLORS["muted"], linewidth=0.6)
+    axis.set_ylim(0, 1)
+    axis.set_yticks([])
+    axis.spines[:].set_visible(False)
+    axis.tick_params(bottom=False)
+
+
+def _draw_pitch(axis: Axes, curves: dict[str, np.ndarray], hop_s: float) -> None:
+    """Curves in Hz on a scale of equal intervals; unvoiced frames are gaps; a curve without others is left out."""
+    voiced = {name: f0 for name, f0 in curves.items() if (f0 > 0).any()}
+    for (name, f0), color in zip(curves.items(), (SYNTHESIZED, RECORDED)):
+        if name in voiced:
+            times = np.arange(len(f0)) * hop_s
+            axis.plot(times, np.where(f0 > 0, f0, np.nan), color=color, label=name, linewidth=1.8)
+    axis.set(ylabel="F0 (Hz)", title="pitch" if voiced else "pitch: nothing is voiced")
+    axis.grid()
+    if not voiced:
+        axis.set_yticks([])
+        return
+    values = np.concatenate([f0[f0 > 0] for f0 in voiced.values()])
+    low, high = 0.9 * values.min(), 1.1 * values.max()
+    axis.set_yscale("log", base=2)
+    axis.set_ylim(low, high)
+    ticks = [tick for tick in F0_TICKS if low <= tick <= high]
+    ticks = ticks[:: -(-len(ticks) // MOST_TICKS) or 1]
+    axis.set_yticks(ticks, [str(tick) for tick in ticks])
+    axis.minorticks_off()
+    if len(curves) > 1:
+        axis.legend(loc="lower right", bbox_to_anchor=(1, 0.98), ncols=len(voiced), borderaxespad=0)
+
+
+def _set_times(axis: Axes, seconds: float) -> None:
+    """Name the time axis, which all parts of a figure share."""
+    axis.set_xlabel("time (s)")
+    axis.set_xlim(0, seconds)

@@ -13,6 +13,7 @@ import numpy as np
 from common.errors import InputError
 from common.evaluation.metrics import SpeechDistance
 from common.files import write_json, write_text
+from common.pages import Term
 from common.recognition import ErrorCounts
 
 JOURNAL, RESULTS, PAGE = "utterances.jsonl", "evaluation.json", "index.html"  # files of an evaluation
@@ -34,7 +35,7 @@ def files_of(folder: Path, name: str) -> dict[str, Path]:
     return {
         "synthesized": folder / WAVES / name,
         "recorded": folder / "recorded" / name,
-        "plot": (folder / "plots" / name).with_suffix(".png"),
+        "plot": (folder / "plots" / name).with_suffix(".svg"),
     }
 
 
@@ -59,8 +60,13 @@ class Result:
 
     @property
     def speed(self) -> float | None:
-        """Real-time factor: seconds of sound a second of work."""
+        """Seconds of sound a second of work."""
         return self.duration / self.work if self.duration and self.work else None
+
+    @property
+    def real_time_factor(self) -> float | None:
+        """Seconds of work a second of sound."""
+        return self.work / self.duration if self.duration and self.work else None
 
     def files(self, folder: Path) -> list[Path]:
         """All files of it that an evaluation in ``folder`` has."""
@@ -76,6 +82,22 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Extent:
+    """How much of its list an evaluation has done."""
+
+    n_done: int
+    n_listed: int
+
+    @property
+    def stopped(self) -> bool:
+        """Whether utterances are left, which starting it again evaluates."""
+        return self.n_done < self.n_listed
+
+    def __str__(self) -> str:
+        return f"{self.n_done} of {self.n_listed} (stopped)" if self.stopped else f"all {self.n_done}"
+
+
+@dataclass(frozen=True)
 class Column:
     """One figure of an utterance, and how it is shown."""
 
@@ -83,9 +105,16 @@ class Column:
     title: str
     unit: str
     attribute: str  # of `Result`, dotted
+    meaning: str
     form: str = "{:.1f}"
     scale: float = 1.0  # of the unit: 100 for %, which the JSON does not count in
     needs: tuple[str, ...] = ()  # out of "words" and "recordings": what it can only be measured with
+    ranked: bool = True  # the highest value is the worst; else none is better than another
+
+    @property
+    def term(self) -> Term:
+        """Its name on the page."""
+        return Term(self.title, self.meaning, self.unit)
 
     def value(self, result: Result) -> float | None:
         """The figure of an utterance; None where it was not measured, or there was nothing to measure it in (NaN)."""
@@ -98,20 +127,47 @@ class Column:
         """A value as text; a hyphen where there is none."""
         return "-" if value is None else self.form.format(value * self.scale)
 
+    def worst_of(self, results: Sequence[Result]) -> Result | None:
+        """The utterance with the worst value; None where all are equal, or none is worse than another."""
+        known = [(value, result) for result in results if (value := self.value(result)) is not None]
+        if not self.ranked or len({value for value, _ in known}) < 2:
+            return None
+        return max(known, key=lambda pair: pair[0])[1]
 
-_BOTH = ("words", "recordings")
-COLUMNS = (
-    Column("wer", "WER", "%", "errors.wer", scale=100, needs=("words",)),
-    Column("cer", "CER", "%", "errors.cer", scale=100, needs=("words",)),
-    Column("recording_wer", "WER of recording", "%", "recording_errors.wer", scale=100, needs=_BOTH),
-    Column("recording_cer", "CER of recording", "%", "recording_errors.cer", scale=100, needs=_BOTH),
-    Column("mcd_db", "MCD", "dB", "distance.mcd_db", form="{:.2f}", needs=("recordings",)),
-    Column("f0_rmse_cents", "F0 RMSE", "cents", "distance.f0_rmse_cents", form="{:.0f}", needs=("recordings",)),
-    Column("voicing_error", "voicing error", "%", "distance.voicing_error", scale=100, needs=("recordings",)),
-    Column("rtf", "RTF", "x", "speed"),
-    Column("duration", "duration", "s", "duration", form="{:.2f}"),
+
+_WORDS: dict[str, Any] = {"scale": 100, "needs": ("words",)}
+_BOTH: dict[str, Any] = {"scale": 100, "needs": ("words", "recordings")}
+_RECORDINGS = ("recordings",)
+_WER = "words substituted, deleted and inserted in the recognizer's transcript, of the reference's words; "
+_CER = "characters substituted, deleted and inserted in the recognizer's transcript, of the reference's characters; "
+_OWN = "the same of the recording: the errors that the recognizer makes itself"
+_MCD = (
+    "mel-cepstral distortion after alignment: the root mean square difference of the two spectral envelopes; 0 is the "
+    "recording itself"
 )
-_F0_RMSE_HZ = Column("f0_rmse_hz", "F0 RMSE", "Hz", "distance.f0_rmse_hz")  # in the JSON alone
+_F0 = "root mean square difference of pitch where both are voiced; 100 cents are a semitone"
+_VOICING = "share of aligned frames that are voiced in one and not in the other"
+COLUMNS = (
+    Column("wer", "WER", "%", "errors.wer", f"word error rate: {_WER}lower is better", **_WORDS),
+    Column("cer", "CER", "%", "errors.cer", f"character error rate: {_CER}lower is better", **_WORDS),
+    Column("recording_wer", "WER of recording", "%", "recording_errors.wer", f"word error rate, {_OWN}", **_BOTH),
+    Column("recording_cer", "CER of recording", "%", "recording_errors.cer", f"character error rate, {_OWN}", **_BOTH),
+    Column("mcd_db", "MCD", "dB", "distance.mcd_db", _MCD, form="{:.2f}", needs=_RECORDINGS),
+    Column("f0_rmse_cents", "F0 RMSE", "cents", "distance.f0_rmse_cents", _F0, form="{:.0f}", needs=_RECORDINGS),
+    Column("voicing_error", "voicing error", "%", "distance.voicing_error", _VOICING, scale=100, needs=_RECORDINGS),
+    Column(
+        "real_time_factor",
+        "RTF",
+        "s/s",
+        "real_time_factor",
+        "real-time factor: seconds of work, from symbols to samples, for a second of sound; below 1 is faster than "
+        "real time",
+        form="{:.3f}",
+    ),
+    Column("rtf", "speed", "x real time", "speed", "seconds of sound in a second of work: 1 / RTF", ranked=False),
+    Column("duration", "duration", "s", "duration", "length of the synthesized sound", form="{:.2f}", ranked=False),
+)
+_F0_RMSE_HZ = Column("f0_rmse_hz", "F0 RMSE", "Hz", "distance.f0_rmse_hz", _F0)  # in the JSON alone
 
 
 def figures_of(result: Result) -> dict[str, float | None]:
@@ -133,8 +189,8 @@ def columns_with_values(results: Sequence[Result]) -> list[Column]:
 def averages(results: Sequence[Result]) -> dict[str, float | None]:
     """Each column over all utterances that have it.
 
-    Error rates are those of the whole list (errors of all utterances by words of all); the real-time factor is all
-    sound by all work; the others are means over utterances.
+    Error rates are those of the whole list (errors of all utterances by words of all); RTF and speed are of all work
+    and all sound; the others are means over utterances.
     """
     means: dict[str, float | None] = {}
     for column in COLUMNS:
@@ -147,11 +203,12 @@ def averages(results: Sequence[Result]) -> dict[str, float | None]:
             means |= {f"{prefix}wer": total.wer, f"{prefix}cer": total.cer}
     timed = [(result.duration, result.work) for result in results if result.duration and result.work]
     if timed:
-        means["rtf"] = sum(duration for duration, _ in timed) / sum(work for _, work in timed)
+        sound, work = map(sum, zip(*timed))
+        means |= {"rtf": sound / work, "real_time_factor": work / sound}
     return means
 
 
-def save_results(path: Path, results: Sequence[Result], *, settings: dict[str, Any]) -> None:
+def save_results(path: Path, results: Sequence[Result], *, extent: Extent, settings: dict[str, Any]) -> None:
     """Write ``settings``, averages and utterances as JSON; rates are parts of 1, what is absent is null."""
     rows = []
     for result in results:
@@ -161,7 +218,8 @@ def save_results(path: Path, results: Sequence[Result], *, settings: dict[str, A
         if result.distance is not None:
             row["f0_rmse_hz"] = _F0_RMSE_HZ.value(result)
         rows.append(row)
-    write_json(path, {"settings": settings, "averages": averages(results), "utterances": rows})
+    done = {"n_done": extent.n_done, "n_listed": extent.n_listed, "stopped": extent.stopped}
+    write_json(path, {"settings": settings, "extent": done, "averages": averages(results), "utterances": rows})
 
 
 def table_row(columns: Sequence[Column], name: str, values: dict[str, float | None] | None = None) -> str:
