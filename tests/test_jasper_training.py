@@ -183,6 +183,8 @@ def test_resuming_with_another_configuration_is_refused_in_a_few_words(sung_run:
 def test_options_of_mel_spectrograms_are_refused(corpus: Path, tmp_path: Path):
     with pytest.raises(OptionError, match=r"--sampling-rate is for mel-spectrograms of other models"):
         train.main(training_options(corpus, tmp_path, "--epochs", "1", "--sampling-rate", "8000"))
+    with pytest.raises(OptionError, match=r"--audio-config is for mel-spectrograms of other models"):
+        train.main(training_options(corpus, tmp_path, "--epochs", "1", "--audio-config", "kind.json"))
 
 
 def test_another_value_overrides_the_configuration(corpus: Path, tmp_path: Path):
