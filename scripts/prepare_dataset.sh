@@ -89,6 +89,8 @@ elif [ "$FEATURES" != false ] || ! [ -f "$(audio_list train)" ]; then
         --name "$NAME" --n-val "$N_VAL" --n-test "$N_TEST" "${split_options[@]}"
 fi
 
+corpus=("DATASET_PATH=$DATASET_PATH")
+
 if [ "$FEATURES" != false ]; then
     if [ "$FEATURES" = mels ]; then
         columns=mel_text trainer=scripts/train_tacotron2.sh model=Tacotron2
@@ -112,17 +114,17 @@ if [ "$FEATURES" != false ]; then
     if [ "${#settings[@]}" -gt 0 ] && [ -f "${lists[0]}" ]; then
         settings+=("SYMBOL_SET=$(cut -d '|' -f 4 "${lists[0]}" | LC_ALL=C grep -q '[^ -~]' && echo ipa || echo arpabet)")
     fi
-    print_next "" "${settings[@]}" "DATASET_PATH=$DATASET_PATH" "TRAIN_FILELIST=${lists[0]}" \
+    print_next "" "${settings[@]}" "${corpus[@]}" "TRAIN_FILELIST=${lists[0]}" \
         "VAL_FILELIST=${lists[1]:-${lists[0]}}" $(fitting_batch "$model" "${lists[0]}") bash "$trainer" "${said[@]}"
 fi
 if [ "$FEATURES" = false ] && { [ -f "$(text_list train)" ] || [ "${DRY_RUN:-0}" = 1 ]; }; then
     val=$(text_list val)
     [ -f "$val" ] || [ "${DRY_RUN:-0}" = 1 ] || val=$(text_list train)
-    print_next "for a voice that finds its durations" LEARNED_ALIGNMENT=true "DATASET_PATH=$DATASET_PATH" \
+    print_next "for a voice that finds its durations" LEARNED_ALIGNMENT=true "${corpus[@]}" \
         "TRAIN_FILELIST=$(text_list train)" "VAL_FILELIST=$val" $(fitting_batch FastPitch "$(text_list train)") \
         bash scripts/train.sh
 fi
 val=$(audio_list val)
 [ -f "$val" ] || [ "${DRY_RUN:-0}" = 1 ] || val=$(audio_list train)
-print_next "for a vocoder" "DATASET_PATH=$DATASET_PATH" "TRAIN_FILELIST=$(audio_list train)" "VAL_FILELIST=$val" \
+print_next "for a vocoder" "${corpus[@]}" "TRAIN_FILELIST=$(audio_list train)" "VAL_FILELIST=$val" \
     $(fitting_batch HiFi-GAN "$(audio_list train)") bash scripts/train_lj22khz.sh

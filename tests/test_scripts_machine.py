@@ -147,6 +147,11 @@ def test_the_python_that_is_named_runs_the_scripts_and_no_environment_is_made(to
     assert result.returncode == 0, result.stderr
     assert (toolkit.parent / "calls").read_text().startswith(called)
     assert not (toolkit / ".venv").exists()
+    (toolkit.parent / "python3").symlink_to(python)
+    system = {"USE_SYSTEM_PYTHON": "1", "PATH": f"{toolkit.parent}:{os.environ['PATH']}"}
+    assert run_bash(toolkit / "scripts" / script, **system).returncode == 0
+    calls = (toolkit.parent / "calls").read_text().splitlines()
+    assert calls[: len(calls) // 2] == calls[len(calls) // 2 :], "the system's does the same"
     absent = run_bash(toolkit / "scripts" / script, PYTHON="/absent/python")
     assert (absent.returncode, len(absent.stderr.splitlines())) == (2, 1)
     assert absent.stderr.startswith("error: PYTHON=/absent/python: no such program")
