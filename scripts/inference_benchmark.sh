@@ -60,6 +60,7 @@ case "$AMP" in
     *) wrong_option "AMP=$AMP: expected true, false or both" ;;
 esac
 need_whole_numbers REPEATS ITERATIONS WARMUP
+resolve_gpu
 : "${WARMUP:=$(uses_gpu && echo 16 || echo 2)}" # batches before measuring
 
 logs=()

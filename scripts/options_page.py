@@ -161,9 +161,9 @@ def variables_section() -> str:
 ## Variables of the scripts
 
 Set in front of the command: `NUM_GPUS=1 bash scripts/train.sh`. Where no default is given, it is empty or depends on
-other variables.
-`--help` after a script shows its own. Each takes `DRY_RUN=1`, which prints the commands instead of running them,
-and `PYTHON`, an interpreter to use instead of that in `.venv`; `VENV_PYTHON` is the one to make `.venv` with.
+other variables. `--help` after a script shows its own. Each takes `DRY_RUN=1`, which prints the commands instead of
+running them, and `PYTHON`, an interpreter to use instead of that in `.venv`; `VENV_PYTHON` is the one to make `.venv`
+with.
 """
     for script in sorted((ROOT / "scripts").glob("*.sh")):
         rows = variables_of(script)

@@ -91,7 +91,8 @@ def test_a_script_that_runs_another_shows_or_names_the_variables_that_it_passes_
     assert fine_tune.count("\n  EPOCHS=") == 1 and "\n  EPOCHS=10000 " in fine_tune, "its own default alone"
     benchmark = ask(bare, "scripts/train_benchmark_jasper.sh", "-h")
     assert "`bash scripts/train_benchmark.sh --help` lists them" in benchmark
-    platform = ask(bare, "platform/T4_FastPitch_AMP_1GPU.sh", "-h")
+    platform = ask(bare, "./platform/T4_FastPitch_AMP_1GPU.sh", "-h")
+    assert "\n  bash platform/T4_FastPitch_AMP_1GPU.sh --resume\n" in platform
     assert platform.startswith("Trains FastPitch on 1 GPU of NVIDIA T4 (16GB) in mixed precision")
     settings = {name: default for name, (default, _) in shown_variables(platform).items()}
     assert settings == {"NUM_GPUS": "1", "BS": "64", "GRAD_ACCUMULATION": "4", "AMP": "true"}

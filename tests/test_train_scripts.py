@@ -411,6 +411,18 @@ def test_slurm_trains_another_model_where_it_is_asked_to(
     assert (args.model, args.batch_size, args.resume) == (model, batch, True)
 
 
+def test_slurm_starts_one_task_a_machine_without_gpus(tmp_path: Path):
+    assert run_bash(ROOT / "scripts/slurm_train.sh", **fake_slurm(tmp_path, 0), NUM_GPUS="0").returncode == 0
+    assert "--ntasks-per-node=1 --ntasks=2" in (tmp_path / "srun.txt").read_text()
+    assert "--cuda" not in (tmp_path / "task.txt").read_text()
+
+
+def test_slurm_says_how_to_submit_what_was_started_without_it():
+    result = run_bash(ROOT / "scripts/slurm_train.sh")
+    assert (result.returncode, len(result.stderr.splitlines())) == (1, 1)
+    assert "sbatch --nodes 2 scripts/slurm_train.sh" in result.stderr
+
+
 def test_slurm_refuses_a_script_that_does_not_train(tmp_path: Path):
     variables = fake_slurm(tmp_path, 0) | {"TRAIN_SCRIPT": "train.py"}
     result = run_bash(ROOT / "scripts/slurm_train.sh", **variables)

@@ -66,9 +66,8 @@ variables_table() {
 # Prints the help of a script: the comment it opens with, its variables, those of the script that it runs, and where its
 # arguments go.
 print_help() {
-    local text header own name other="" model="" program word
+    local text header own name=platform/${1##*/} other="" model="" program word
     local -a fixed=()
-    name=${1#"$PWD/"}
     text=$(<"$1")
     header=$(sed -n -e '1{/^#!/d}' -e '/^#\( \|$\)/!q' -e 's/^# \{0,1\}//p' "$1")
     own=$(script_variables "$1")
@@ -78,7 +77,7 @@ print_help() {
         [[ "$word" != MODEL=* ]] || model=${word#MODEL=}
     done
     echo "$header"
-    if [[ "$name" = platform/* ]]; then
+    if [[ "$1" = */platform/* ]]; then
         printf '  %s\n' "bash $name --resume" "EPOCHS=10 OUTPUT_DIR=output/trial bash $name  # a trial"
     fi
     [ -z "$own" ] || printf '\nVariables, set in front of the command as NAME=value:\n'
