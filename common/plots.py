@@ -137,7 +137,7 @@ def to_array(tensor: Tensor) -> np.ndarray:
     return (tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor).numpy()
 
 
-def _label_mel_axis(axis: Axis, audio: AudioConfig) -> None:
+def label_mel_axis(axis: Axis, audio: AudioConfig) -> None:
     """Ticks in Hz on an axis on which channel i of ``audio``'s mels lies from i to i + 1.
 
     The centers of the channels divide the band into n_mels + 1 equal parts of Slaney's scale, as the filters have it.
@@ -194,7 +194,7 @@ def _mel_panels(mels: Mapping[str, np.ndarray], audio: AudioConfig) -> list[_Pan
     """A panel for each mel, and one for the difference of two."""
 
     def draw(axis: Axes, mel: np.ndarray, norm: Normalize, colors: str) -> AxesImage:
-        _label_mel_axis(axis.yaxis, audio)
+        label_mel_axis(axis.yaxis, audio)
         extent = (0, mel.shape[1] * audio.hop_length / audio.sampling_rate, 0, len(mel))
         return _draw_image(axis, mel, extent, colors=colors, norm=norm)
 

@@ -68,9 +68,11 @@ class Evaluator:
             (made,) = self._synthesizer.speak([item.input])
             assert made.wave is not None, "there is a vocoder"
             self._output.write(made)
-            cut = item.input.phrase in self._synthesizer.unfinished
+            cut, silent = (
+                item.input.phrase in phrases for phrases in (self._synthesizer.unfinished, self._synthesizer.silent)
+            )
             work = self._synthesizer.times[-1].latency
-            result = replace(result, duration=len(made.wave) / self._rate, work=work, cut=cut)
+            result = replace(result, duration=len(made.wave) / self._rate, work=work, cut=cut, silent=silent)
             wave = load_wav(files_of(self.folder, item.name)["synthesized"], sampling_rate=self._rate)
             if self.recognizer is not None and item.words is not None:
                 result = replace(result, reference=self.recognizer.normalize(item.words))

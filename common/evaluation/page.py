@@ -94,7 +94,12 @@ def _averages(results: Sequence[Result], columns: Sequence[Column], anchors: dic
         tiles.append(f'<div><dt>{name}</dt><dd class="value">{value}</dd>{link}</div>')
     failed = [_link(result, anchors) for result in results if result.error]
     cut = [_link(result, anchors) for result in results if result.cut]
-    lines = (("Could not be evaluated completely", failed), ("Stopped as the voice did not end them", cut))
+    silent = [_link(result, anchors) for result in results if result.silent]
+    lines = (
+        ("Could not be evaluated completely", failed),
+        ("Stopped as the voice did not end them", cut),
+        ("Not spoken: the voice made hardly a frame of them", silent),
+    )
     return f'<dl class="tiles">{"".join(tiles)}</dl>' + "".join(
         f'<p class="error">{words}: {", ".join(links)}</p>' for words, links in lines if links
     )
@@ -140,7 +145,11 @@ def _article(anchor: str, result: Result, columns: Sequence[Column], addresses: 
     name = escape(result.name)
     parts = [f'<article id="{anchor}"><h3>{name}<a class="up" href="#table">all utterances</a></h3>']
     parts.append(f"<p>{escape(result.text)}</p>")
-    errors = (result.error, "The voice did not end it, and was stopped." if result.cut else None)
+    errors = (
+        result.error,
+        "The voice did not end it, and was stopped." if result.cut else None,
+        "The voice did not speak it: it made hardly a frame." if result.silent else None,
+    )
     parts += [f'<p class="error">{escape(error)}</p>' for error in errors if error]
     values = ((column, column.value(result)) for column in columns)
     parts.append(f'<dl class="facts">{"".join(_fact(*pair) for pair in values if pair[1] is not None)}</dl>')

@@ -1,17 +1,17 @@
 """Plots of an utterance and its recording on one time axis: spectrograms, alignment, their difference, and pitch."""
 
-import librosa
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
+from common.config import AudioConfig
 from common.evaluation.metrics import FLOOR_DB, SpeechComparison, SpeechFrames
 from common.pages.charts import COLORS, chart_style
+from common.plots import label_mel_axis
 
 DB_PER_NEPER = 20 / np.log(10)  # dB of a factor e between amplitudes
 F0_TICKS = (60, 70, 80, 90, 100, 120, 140, 160, 180, 200, 230, 260, 300, 350, 400, 450, 500)  # Hz
-MEL_TICKS = (500, 1000, 2000, 4000, 8000)  # Hz
 MOST_TICKS = 6
 LARGEST_DIFFERENCE = 30.0  # dB, the ends of the colors
 LINES_EVERY = 0.05  # s between the lines of the alignment
@@ -86,10 +86,7 @@ def _draw_mel(
         log_mel * DB_PER_NEPER, aspect="auto", origin="lower", interpolation="none", extent=extent, cmap=cmap
     )
     image.set_clim(*limits)
-    ticks = [hz for hz in MEL_TICKS if hz <= frames.fmax]
-    bands = (n_mels + 1) * librosa.hz_to_mel(ticks) / librosa.hz_to_mel(frames.fmax) - 0.5  # band i is drawn at i + 0.5
-    axis.set_yticks(bands.clip(0, n_mels), [f"{hz}" if hz < 1000 else f"{hz // 1000}k" for hz in ticks])
-    axis.set_ylabel("Hz")
+    label_mel_axis(axis.yaxis, AudioConfig(n_mels=n_mels, mel_fmax=frames.fmax))
     return image
 
 

@@ -56,6 +56,7 @@ class Result:
     duration: float | None = None  # s of synthesized sound
     work: float | None = None  # s of work, from symbols to sound
     cut: bool = False  # the voice did not end it and was stopped
+    silent: bool = False  # the voice made hardly a frame of it
     error: str | None = None  # why a figure is missing
 
     @property

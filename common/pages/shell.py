@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import re
 import shlex
 import subprocess
 import sys
@@ -13,6 +12,8 @@ from functools import cache
 from html import escape
 from pathlib import Path
 from string import Template
+
+from common.cli import toolkit_version
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
@@ -47,7 +48,7 @@ def render_page(*, kind: str, title: str, headline: str, sections: Sequence[Sect
         title=escape(title),
         style=stylesheet(),
         headline=escape(headline),
-        made=escape(f"{now} · {NAME} {_version()}" + (f", commit {commit}" if commit else "")),
+        made=escape(f"{now} · {NAME} {toolkit_version()}" + (f", commit {commit}" if commit else "")),
         command=escape(command_line()),
         nav=" ".join(f'<a href="#{one.anchor}">{escape(one.title)}</a>' for one in sections),
         sections="\n".join(
@@ -82,12 +83,6 @@ def command_line() -> str:
 @cache
 def _read(name: str) -> str:
     return (FOLDER / name).read_text(encoding="utf-8")
-
-
-@cache
-def _version() -> str:
-    found = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
-    return found.group(1) if found else "of unknown version"
 
 
 @cache
