@@ -168,9 +168,8 @@ class Synthesizer:
         )
         with watch.running(), self._autocast():
             output = self._generator.infer(tokens, lengths, controls)
-        n_frames = output.lengths.tolist()
         finished = [True] * len(batch) if output.finished is None else output.finished.tolist()
-        for item, n, ended in zip(batch, n_frames, finished):
+        for item, n, ended in zip(batch, output.lengths.tolist(), finished):
             if not ended:
                 reason = f"the voice did not end it; cut after {n} frames (--max-decoder-steps)"
                 _warn_once(item.phrase, reason, self.unfinished)
@@ -253,8 +252,8 @@ def fade_out(wave: Tensor, n_samples: int) -> Tensor:
 
 
 class OutputFolder:
-    """Files of synthesized phrases: the sound as ``<output>``, ``mels/<output>.pt`` when mels are kept, and what
-    ``draw`` writes at the path of a picture, ``<output>.png``.
+    """Files of synthesized phrases: the sound as ``<output>``, ``mels/<output>.pt`` when mels are kept, and
+    ``<output>.png``, where ``draw`` writes a picture.
     """
 
     def __init__(
@@ -285,8 +284,8 @@ class OutputFolder:
         A wave that goes beyond full scale is scaled down to it, so that nothing clips.
         """
         output = result.phrase.output
-        mel_path = self._folder / "mels" / output.with_suffix(".pt")
-        line = f"{mel_path}: {result.mel.size(1)} frames"
+        mel_path, picture = self._folder / "mels" / output.with_suffix(".pt"), self._folder / output.with_suffix(".png")
+        line = f"{mel_path if self._save_mels else picture}: {result.mel.size(1)} frames"
         try:
             if self._save_mels:
                 save_tensor(mel_path, result.mel)
@@ -298,6 +297,6 @@ class OutputFolder:
         except OSError as error:
             raise InputError(f"{self._folder / output}: cannot be written ({error.strerror})") from error
         if self._draw is not None:
-            self._draw(result, self._folder / output.with_suffix(".png"))
+            self._draw(result, picture)
         self.n_written += 1
         return line
