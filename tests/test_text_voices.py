@@ -10,15 +10,18 @@ from tiny import TINY_OPTIONS
 import extract_mels
 import inference
 import train
-from common.checkpoints import load_checkpoint, save_checkpoint
+from common.checkpoints import load_checkpoint, open_checkpoint, save_checkpoint
 from common.config import TextConfig
 from common.data import FilelistEntry
 from common.data.transcripts import Transcripts
 from common.errors import InputError, OptionError
+from common.evaluation.items import EvaluationItem, read_items
 from common.files import load_tensor
+from common.precision import Precision
+from common.synthesis import Controls, load_voice
 from common.text import Speaker, TextFrontEnd
-from fastpitch.arg_parser import parse_training
-from scripts.datasets.make_corpus import make_corpus, normalize
+from fastpitch.arg_parser import InferenceOptions, parse_training
+from scripts.datasets.make_corpus import make_corpus, normalize, read_sentences
 
 SENTENCES = ["Bread and salt.", "Seven ships came.", "It cost $1.2m on 3/4/2021.", "The rain stopped."]
 PHONES = ("--input-type", "phone", "--symbol-set", "ipa", "--g2p", "espeak", "--transcript-type", "phones")
@@ -180,3 +183,38 @@ def test_a_list_that_would_lose_more_than_one_percent_is_refused(capsys: pytest.
     kept = Transcripts(entries(f"{plain}{plain}", f'{plain}"'), text, unknown_symbols="drop")
     assert len(kept[1]) == 99
     assert "dropped 1 symbols" in capsys.readouterr().err
+
+
+def test_an_evaluation_reads_text_with_the_voices_own_g2p(voice: Path, old_voice: Path, tmp_path: Path) -> None:
+    def items(path: Path, text: str, reader: str = "auto") -> list[EvaluationItem]:
+        loaded = open_checkpoint(path, model="FastPitch", ema=False)
+        options = InferenceOptions(Controls(), pitch_statistics=None)
+        (tmp_path / "list.txt").write_text(f"{text}\n")
+        return read_items(
+            tmp_path / "list.txt",
+            load_voice(loaded, options, precision=Precision(cuda=False, amp_dtype=None)),
+            dataset_path=Path(),
+            recordings=None,
+            transcripts=None,
+            reader=reader,
+            speaker="0",
+            seed=None,
+            needs_words=True,
+        )
+
+    text = "It cost $1.2m on 3/4/2021."
+    (item,) = items(voice, text)
+    (old,) = items(old_voice, text)
+    assert item.words == old.words == text
+    assert torch.equal(item.input.tokens, old.input.tokens)
+    with pytest.raises(OptionError, match="--reader espeak is for a voice that reads phones"):
+        items(voice, text, reader="espeak")
+    for path in (voice, old_voice):
+        with pytest.raises(InputError, match=r"is markup.*list\.txt:1"):
+            items(path, "Wait <break/> here.")
+
+
+def test_a_corpus_is_not_made_of_markup(tmp_path: Path) -> None:
+    (tmp_path / "sentences.txt").write_text("One.\nTwo <break/> three.\n")
+    with pytest.raises(InputError, match=r"is markup.*sentences\.txt:2"):
+        read_sentences(tmp_path / "sentences.txt")

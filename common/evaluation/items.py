@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from common.audio import check_wav
 from common.errors import InputError, OptionError
 from common.synthesis import Phrase, SynthesisInput, Voice, read_phrases
-from common.text import Speaker, TextFrontEnd, get_cleaner
+from common.text import Speaker, TextFrontEnd, check_markup, get_cleaner
 
 READERS = ("auto", "espeak", "none")
 _ESPEAK_SYMBOLS = "ipa"  # the symbol set of eSpeak's phones
@@ -76,6 +76,8 @@ def read_items(
     spoken = phrases
     if uses_espeak:
         print("note: eSpeak turns the list's words into phones, as in the quickstart (--reader)")
+        for phrase in phrases:
+            check_markup(texts[phrase.output], where=phrase.where)
         clean = get_cleaner("english_cleaners_v3")
         spoken = [replace(one, text=" ".join(_ESPEAK.phones(clean(texts[one.output])))) for one in phrases]
     inputs = voice.encode(spoken, dataset_path=dataset_path, speaker=speaker, seed=seed)
