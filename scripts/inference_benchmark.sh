@@ -8,7 +8,8 @@
 #   HIFIGAN=vocoder.pt PHRASES=mels.tsv bash scripts/inference_benchmark.sh        the vocoder alone, on the mels or the
 #                                                                  recordings of a list with the column mel or wav
 #   MODEL=HiFi-GAN BATCH_SIZE=1 REPEATS=5 CPU=true bash scripts/inference_benchmark.sh   random weights (HIFIGAN=random-v1)
-#                                                                  and random mels of 8.05 s: they take the same time
+#                                                                  and random mels of 8.05 s: they take the same time;
+#                                                                  first a comparison with the layers of its paper
 #   WAVEGLOW=random-256 bash scripts/inference_benchmark.sh        the same of WaveGlow with 256 or 512 channels
 #   MODEL=Jasper BATCH_SIZE_SEQ="1 8" MAX_DURATION_SEQ="2 7" bash scripts/inference_benchmark.sh --ema   recognition; each
 #                                                                  batch has recordings of up to that duration, padded.
@@ -114,6 +115,12 @@ measure_inference() {
         [ -n "$FASTPITCH$TACOTRON2$PHRASES" ] || PHRASES="$OUTPUT_DIR/random_mels.tsv"
     done
     : "${PHRASES:=phrases/benchmark_8_128.tsv}" # list to speak
+    if [[ "$HIFIGAN" = "$OUTPUT_DIR"/HiFi-GAN_v?.pt && -z "$FASTPITCH$TACOTRON2" ]]; then
+        options=("$HIFIGAN" --repeats "$REPEATS")
+        ! uses_gpu || options+=(--cuda --cudnn-benchmark)
+        [ "$AMP" = false ] || options+=(--amp)
+        run_or_print "$PYTHON" -m scripts.benchmarks.hifigan "${options[@]}"
+    fi
     # A list that is made by the commands above is not there to be read in a dry run.
     [ "$PHRASES" = "$OUTPUT_DIR/random_mels.tsv" ] || find_checkpoint
     options=(--input "$PHRASES" --repeats "$REPEATS")
