@@ -72,7 +72,7 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
         for line in training.set_up_networks(networks, options, text=text, new=found is None):
             _print_once(line, ranks)
     if training.compute_statistics is not None:
-        training.compute_statistics(networks, options, **datasets, gather=ranks.gather_over)
+        training.compute_statistics(networks, options, **datasets, gather=ranks.gather_over, new=found is None)
     objective = training.build_objective(options, audio)
     n_steps = len(datasets["training_set"]) // (args.batch_size * args.gradient_accumulation_steps * ranks.world_size)
     engine = build_engine(

@@ -159,7 +159,7 @@ def add_precision_arguments(parser: argparse._ActionsContainer) -> None:
         "--amp-dtype",
         choices=("auto", *_AMP_DTYPES),
         default="auto",
-        help="auto: bfloat16 where processor or GPU have instructions for it, else float32 on a CPU, float16 on a GPU",
+        help="auto: bfloat16 on GPUs and CPUs with instructions for it; else float16 on a GPU, float32 on a CPU",
     )
     parser.add_argument("--tf32", action=argparse.BooleanOptionalAction, default=True, help="on GPUs that have it")
     parser.add_argument("--cudnn-benchmark", action="store_true", help="let cuDNN try its algorithms for each shape")

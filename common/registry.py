@@ -39,8 +39,8 @@ class TrainingSpec:
     build_objective: "Callable[[Any, AudioConfig], Objective]"  # of the options
     # (networks, options, *, text, new) -> lines to print: weights and settings beyond the architecture.
     set_up_networks: Callable[..., list[str]] | None = None
-    # (networks, options, *, training_set, validation_set, gather): what must be computed over the whole training list;
-    # ``gather`` is `common.distributed.Gather`.
+    # (networks, options, *, training_set, validation_set, gather, new): what must be computed over the training list;
+    # ``gather`` is `common.distributed.Gather`, ``new`` is False where a training is resumed.
     compute_statistics: Callable[..., None] | None = None
 
 

@@ -103,6 +103,11 @@ def add_training_arguments(parser: ArgumentParser) -> None:
         help="voice to start a new training from, ours or published: its architecture and text options are the "
         "defaults, symbols and speakers keep their vectors by name",
     )
+    group.add_argument(
+        "--mean-mel-bias",
+        action="store_true",
+        help="start the output layer's bias at the mean mel of the training list, not at random: fewer updates",
+    )
     parser.set_defaults_reader("--from-checkpoint", _options_of_voice)
     _add_alignment_arguments(parser)
     _add_loss_arguments(parser)
@@ -163,6 +168,8 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
 def _check_options(args: argparse.Namespace) -> None:
     if args.from_checkpoint is not None and args.checkpoint_path is not None:
         raise OptionError("--from-checkpoint begins a new training, --checkpoint-path resumes one; give one of them")
+    if args.from_checkpoint is not None and args.mean_mel_bias:
+        raise OptionError("--mean-mel-bias is for random weights, and --from-checkpoint gives others; leave one out")
     if not args.learned_alignment:
         of_alignment = {name: value for name, value in vars(LossScales()).items() if "predictor" not in name}
         reason = "is for training with --learned-alignment; add that"

@@ -183,17 +183,32 @@ def compute_statistics(
     training_set: FastPitchDataset,
     validation_set: FastPitchDataset,
     gather: Gather,
+    new: bool = True,
 ) -> None:
     """Measure the pitch statistics that the network lacks over the training list, and normalize both lists by them.
 
     Lists with durations have normalized pitch. A network with statistics, as that of a resumed training, keeps them.
+    A ``new`` network's output layer starts from the mean mel where the options say so.
     """
+    if options.mean_mel_bias and new:
+        start_from_mean_mel(networks["fastpitch"], training_set)
     if not options.architecture.learned_alignment:
         return
     network = networks["fastpitch"]
     measure_pitch(network, training_set, gather=gather, n_workers=options.num_workers)
     for dataset in (training_set, validation_set):
         dataset.normalize_pitch_as(network)
+
+
+@torch.no_grad()
+def start_from_mean_mel(network: FastPitch, dataset: FastPitchDataset) -> None:
+    """Set the bias of the output layer to the mean over the frames of utterances from all over the list.
+
+    From around 0 the network takes its first hundred updates to come down to the level of log magnitudes.
+    """
+    step = max(1, len(dataset) // _MEAN_MEL_UTTERANCES)
+    mels = [dataset.load_mel(index) for index in range(0, len(dataset), step)]
+    network.proj.bias.copy_(torch.cat(mels, dim=1).mean(dim=1))
 
 
 def teacher_forced_dataset(
@@ -221,6 +236,7 @@ def teacher_forced_dataset(
     return dataset
 
 
+_MEAN_MEL_UTTERANCES = 256  # that a mean mel is taken of, about
 _CHUNK = 16  # utterances a task of a worker
 
 

@@ -6,7 +6,7 @@
 #   AUDIO=false bash scripts/inference_benchmark.sh  # the text-to-mel model alone
 #   TACOTRON2=voice.pt WAVEGLOW=vocoder.pt bash scripts/inference_benchmark.sh
 #   HIFIGAN=vocoder.pt PHRASES=mels.tsv bash scripts/inference_benchmark.sh  # the vocoder alone
-#   MODEL=HiFi-GAN BATCH_SIZE=1 REPEATS=5 NUM_GPUS=0 bash scripts/inference_benchmark.sh  # HIFIGAN=random-v1
+#   MODEL=HiFi-GAN BATCH_SIZE=1 REPEATS=5 NUM_GPUS=0 bash scripts/inference_benchmark.sh  # random-v1, and the paper's layers
 #   WAVEGLOW=random-256 bash scripts/inference_benchmark.sh  # the same of WaveGlow with 256 or 512 channels
 #   MODEL=Jasper BATCH_SIZE_SEQ="1 8" MAX_DURATION_SEQ="2 7" bash scripts/inference_benchmark.sh --ema  # recognition
 #   MODEL=Jasper MODEL_CONFIG=jasper/configs/jasper_digits.yaml BATCH_SIZE_SEQ=1 MAX_DURATION_SEQ=2 ITERATIONS=10 \
@@ -113,6 +113,12 @@ measure_inference() {
         [ -n "$FASTPITCH$TACOTRON2$PHRASES" ] || PHRASES="$OUTPUT_DIR/random_mels.tsv"
     done
     : "${PHRASES:=phrases/benchmark_8_128.tsv}" # list to speak
+    if [[ "$HIFIGAN" = "$OUTPUT_DIR"/HiFi-GAN_v?.pt && -z "$FASTPITCH$TACOTRON2" ]]; then
+        options=("$HIFIGAN" --repeats "$REPEATS")
+        ! uses_gpu || options+=(--cuda --cudnn-benchmark)
+        [ "$AMP" = false ] || options+=(--amp)
+        run_or_print "$PYTHON" -m scripts.benchmarks.hifigan "${options[@]}"
+    fi
     # A list that is made by the commands above is not there to be read in a dry run.
     [ "$PHRASES" = "$OUTPUT_DIR/random_mels.tsv" ] || find_checkpoint
     options=(--input "$PHRASES" --repeats "$REPEATS")

@@ -5,11 +5,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
+import torch
 from shell import ROOT, dry_run, n_processes, run_bash, training_options
 from sung_words import make_sung_corpus
 
@@ -19,7 +21,8 @@ from common.errors import InputError, OptionError
 from common.logger import Logger
 from common.recognition.arguments import parse_recognition_args
 from common.registry import get_model
-from scripts.benchmarks import largest_batch, random_models
+from hifigan.model import PRESETS, Generator
+from scripts.benchmarks import hifigan, largest_batch, random_models
 from scripts.benchmarks.subjects import durations
 from scripts.benchmarks.table import KINDS, Run, markdown
 from scripts.benchmarks.train import Figures
@@ -371,9 +374,12 @@ def test_the_benchmark_takes_one_batch_size_and_a_vocoder():
 def test_the_benchmark_of_a_random_vocoder_makes_it_and_random_mels(
     tmp_path: Path, variables: dict[str, str], model: str, kind: str
 ):
-    made, *runs = synthesis(AMP="both", BS_SEQUENCE="1 3", OUTPUT_DIR=tmp_path, **variables)
+    made, *runs = synthesis(AMP="both", BS_SEQUENCE="1 3", REPEATS="7", OUTPUT_DIR=tmp_path, **variables)
     wanted = f"-m scripts.benchmarks.random_models {tmp_path} --model {model} --kind {kind} --count 3"
     assert made[1:] == wanted.split()
+    if model == "HiFi-GAN":
+        compared = f"-m scripts.benchmarks.hifigan {tmp_path}/HiFi-GAN_{kind}.pt --repeats 7 --amp"
+        assert runs.pop(0)[1:] == compared.split()
     assert len(runs) == 4
     option = "--hifigan" if model == "HiFi-GAN" else "--waveglow"
     for words in runs:
@@ -382,20 +388,52 @@ def test_the_benchmark_of_a_random_vocoder_makes_it_and_random_mels(
         assert "--fastpitch" not in words
 
 
-def test_a_random_vocoder_speaks_its_mels_and_the_table_shows_how_fast(tmp_path):
+def test_the_vocoder_is_compared_with_the_layers_of_its_paper_in_one_run(tmp_path, capsys, monkeypatch):
+    random_models.make_vocoder(tmp_path, "HiFi-GAN", "v3", count=1)
+    monkeypatch.setattr(hifigan, "N_FRAMES", 10)
+    hifigan.main([str(tmp_path / "HiFi-GAN_v3.pt"), *"--repeats 3 --amp --amp-dtype bfloat16".split()])
+    lines = [line.strip("|").split("|") for line in capsys.readouterr().out.splitlines() if line.startswith("|")][2:]
+    assert [line[0] for line in lines] == [
+        "the original's layers, float32",
+        "this toolkit, float32",
+        "this toolkit, bfloat16",
+    ]
+    assert lines[0][3:] == ["1.00", "0e+00"]
+    assert all(float(line[1]) >= 0 and float(line[3]) > 0 for line in lines)
+    assert 0 <= float(lines[1][4]) < hifigan.TOLERANCE < float(lines[2][4])
+    plain = hifigan.PlainGenerator.forward
+    monkeypatch.setattr(hifigan.PlainGenerator, "forward", lambda self, mel: 0.9 * plain(self, mel))
+    with pytest.raises(InputError, match=r"samples differ by .* from the original's layers"):
+        hifigan.main([str(tmp_path / "HiFi-GAN_v3.pt"), "--repeats", "1"])
+
+
+@pytest.mark.parametrize("preset", ["v1", "v3"])
+def test_the_layers_of_the_paper_compute_what_ours_do(preset: str):
+    torch.manual_seed(0)
+    config = replace(PRESETS[preset], upsample_initial_channel=32)
+    network, plain = Generator(config), hifigan.PlainGenerator(config)
+    network.prepare_for_inference()
+    plain.load_state_dict(network.state_dict())
+    mel = torch.randn(2, 80, 9)
+    with torch.inference_mode():
+        torch.testing.assert_close(plain(mel), network.infer(mel), atol=1e-6, rtol=1e-4)
+
+
+def test_a_random_vocoder_speaks_its_mels_and_the_table_shows_how_fast(tmp_path, monkeypatch):
+    monkeypatch.setattr(random_models, "N_FRAMES", 40)  # where bfloat16 is emulated, 693 take long
     random_models.make_vocoder(tmp_path, "HiFi-GAN", "v3", count=1)
     options = ["-i", str(tmp_path / "random_mels.tsv"), "--hifigan", str(tmp_path / "HiFi-GAN_v3.pt"), "-bs", "1"]
     runs = []
-    for name, precision in (("fp32", []), ("amp", ["--amp"])):
+    for name, precision in (("fp32", []), ("amp", ["--amp", "--amp-dtype", "bfloat16"])):
         inference.main([*options, "--log-file", str(tmp_path / name), *precision])
         runs.append(KINDS["inference"][0](tmp_path / name))
     first, second = (KINDS["inference"][1](run, runs) for run in runs)
     assert (first["Precision"], second["Precision"]) == ("FP32", "BF16")
     assert first["Frames/s of the text-to-mel model"] == first["Vocoder's speed-up"] == "-"
     frames = [float(row["Vocoder's frames/s"].replace(",", "")) for row in (first, second)]
-    assert frames[0] == pytest.approx(693 / runs[0].latency, abs=1)
+    assert frames[0] == pytest.approx(40 / runs[0].latency, abs=1)
     assert float(second["Vocoder's speed-up"]) == pytest.approx(frames[1] / frames[0], abs=0.01)
-    assert float(first["Vocoder's RTF"]) == pytest.approx(693 * 256 / 22050 / runs[0].latency, abs=0.01)
+    assert float(first["Vocoder's RTF"]) == pytest.approx(40 * 256 / 22050 / runs[0].latency, abs=0.01)
     assert first["Avg latency (s)"] == first["Vocoder's latency (s)"]
 
 

@@ -128,7 +128,14 @@ def test_all_of_an_utterance_is_on_one_time_axis_and_one_scale_of_frequency():
     spectrograms = [one for one in panels if one.images]
     assert len(spectrograms) == 3 and {one.get_ylabel() for one in spectrograms} == {"frequency (Hz)"}
     ticks = [[(text.get_text(), text.get_position()[1]) for text in one.get_yticklabels()] for one in spectrograms]
-    assert ticks[0] == ticks[1] == ticks[2] and [text for text, _ in ticks[0]] == ["0", "500", "1000", "2000", "4000", "8000"]
+    assert ticks[0] == ticks[1] == ticks[2] and [text for text, _ in ticks[0]] == [
+        "0",
+        "500",
+        "1000",
+        "2000",
+        "4000",
+        "8000",
+    ]
 
 
 def test_a_tone_is_drawn_at_its_frequency():

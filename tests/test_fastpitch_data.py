@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -10,8 +11,8 @@ from common.audio import PitchStatistics, read_pitch_statistics
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import InputError
 from common.files import save_tensor, write_json, write_text
-from fastpitch.data_function import FastPitchDataset
-from fastpitch.model import FastPitchBatch
+from fastpitch.data_function import FastPitchDataset, compute_statistics
+from fastpitch.model import FastPitch, FastPitchBatch, ModelConfig
 from fastpitch.training_list import read_list
 
 AUDIO = AudioConfig(n_mels=4)
@@ -153,6 +154,20 @@ def test_features_that_do_not_fit_are_named_with_file_and_line(corpus: Path, nam
     feature, tensor, message = BAD_TENSORS[name]
     save_tensor(corpus / feature / "a.pt", tensor)
     assert refused(corpus) == f"{message} (list.txt:1)"
+
+
+def test_the_output_of_a_new_network_can_start_from_the_mean_mel_of_the_training_list(corpus: Path):
+    data = dataset(corpus)
+    small = ModelConfig(n_mel_channels=4, symbols_embedding_dim=8, in_fft_output_size=8, out_fft_output_size=8)
+    voice, untouched = FastPitch(small), FastPitch(small)
+    before = untouched.proj.bias.clone()
+    options = SimpleNamespace(mean_mel_bias=True, architecture=small)
+    sets = {"training_set": data, "validation_set": data, "gather": None}
+    compute_statistics({"fastpitch": voice}, options, **sets, new=True)
+    compute_statistics({"fastpitch": untouched}, options, **sets, new=False)
+    frames = torch.cat([data[index].mel for index in range(3)], dim=1)
+    torch.testing.assert_close(voice.proj.bias.detach(), frames.mean(1))
+    assert torch.equal(untouched.proj.bias, before)
 
 
 def test_missing_and_truncated_features_are_named_with_the_line(corpus: Path):

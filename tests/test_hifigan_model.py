@@ -281,6 +281,20 @@ def test_an_utterance_in_a_batch_equals_itself_alone_whatever_is_in_the_padding(
 
 
 @torch.inference_mode()
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_synthesis_on_a_cpu_lies_channels_last_in_memory_in_every_precision(dtype: torch.dtype):
+    generator, found = Generator(SMALL), []
+    generator.prepare_for_inference()
+    for blocks in generator.resblocks:
+        blocks.register_forward_hook(lambda module, inputs, output: found.append(output))
+    with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16, enabled=dtype is torch.bfloat16):
+        generator.infer(torch.randn(1, 6, 10))
+    assert len(found) == 2
+    for output in found:
+        assert output.dtype == dtype and output.is_contiguous(memory_format=torch.channels_last)
+        assert not output.is_contiguous()
+
+
 def test_torchscript_speaks_as_the_network_does(folder: Path):
     generator, tensors = generator_case(folder, "generator_v3")
     scripted = to_torchscript(generator)

@@ -33,27 +33,32 @@ from scripts.datasets.make_corpus import READER, SENTENCES, is_complete, make_co
 ROOT = Path(__file__).resolve().parents[2]
 AUDIO = AudioConfig()
 
-EPOCHS = 24  # of 33 steps
-BATCH_SIZE = 8
+EPOCHS = 14  # of 66 steps
 N_VALIDATION = 10  # sentences
-MAX_DISTORTION_DB = 2.5  # a converged voice has 1.9 to 2.0, one of 10 epochs 2.8, an untrained one 10
+MAX_DISTORTION_DB = 2.5  # a converged voice has 1.9 to 2.0, one of 6 epochs 2.8, an untrained one 10
 # The speaker says everything alike each time, and a few hundred steps leave no time to overfit.
 _FFT_DROPOUTS = [f"p-{side}-fft-{name}" for side in ("in", "out") for name in ("dropout", "dropatt")]
 NO_DROPOUT = dict.fromkeys([*_FFT_DROPOUTS, "p-dur-predictor-dropout", "p-pitch-predictor-dropout"], 0)
-ARCHITECTURE = {
-    "symbols-embedding-dim": 192,
-    **dict.fromkeys(["in-fft-output-size", "out-fft-output-size"], 192),
-    **dict.fromkeys(["in-fft-n-layers", "out-fft-n-layers"], 4),
-    **dict.fromkeys(["in-fft-conv1d-filter-size", "out-fft-conv1d-filter-size"], 384),
-    **NO_DROPOUT,
-}
+
+
+def architecture(width: int, *, n_layers: tuple[int, int]) -> dict[str, int]:
+    """Options of a small FastPitch with that many channels, and that many layers in encoder and decoder."""
+    return {
+        **dict.fromkeys(["symbols-embedding-dim", "in-fft-output-size", "out-fft-output-size"], width),
+        **dict(zip(["in-fft-n-layers", "out-fft-n-layers"], n_layers)),
+        **dict.fromkeys(["in-fft-conv1d-filter-size", "out-fft-conv1d-filter-size"], 384),
+        **NO_DROPOUT,
+    }
+
+
+ARCHITECTURE = architecture(128, n_layers=(3, 4))
 OPTIMIZATION = {
     "optimizer": "adam",
-    "learning-rate": 1.4e-2,  # 1e-3 after the warm-up, then falling with the root of the steps
-    "warmup-steps": 200,
+    "learning-rate": 1.4e-2,  # 0.9e-3 after the warm-up, then falling with the root of the steps
+    "warmup-steps": 250,
     "grad-clip-thresh": 5,
     "ema-decay": 0.98,
-    "batch-size": BATCH_SIZE,
+    "batch-size": 4,  # twice the updates of batches of 8, of which each learns as much
 }
 
 # The corpus's lists hold the speaker's phones; the voice reads text as the speaker does.
@@ -88,7 +93,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--max-distortion", type=positive_float, default=MAX_DISTORTION_DB, help=limit)
     parser.add_argument("--sentences", type=Path, default=SENTENCES, help="what the corpus says, one sentence a line")
     parser.add_argument("--phrases", type=Path, default=ROOT / "phrases" / "devset10.tsv", help="what to speak then")
-    precisions, about = ("auto", "float32", "bfloat16"), "of training; auto takes what is faster on this machine"
+    precisions, about = ("auto", "float32", "bfloat16"), "of training; auto: bfloat16 where the processor has it"
     parser.add_argument("--precision", choices=precisions, default="auto", help=about)
     vocoder = "checkpoint of a HiFi-GAN to speak through; without it: Griffin-Lim"
     parser.add_argument("--hifigan", type=Path, help=vocoder)
@@ -179,20 +184,6 @@ def train_voice(args: argparse.Namespace, *words: str, lists: Sequence[Path], **
     return checkpoint_path(output, "FastPitch", epoch=args.epochs)
 
 
-def bfloat16_is_faster() -> bool:
-    """Try both precisions on a convolution of the size that training is full of."""
-    x = torch.randn(BATCH_SIZE, 192, 300)
-    conv = torch.nn.Conv1d(192, 384, 3, padding=1)
-
-    def seconds(*, bfloat16: bool) -> float:
-        started = time.perf_counter()
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=bfloat16):
-            conv(x).float().square().mean().backward()
-        return time.perf_counter() - started
-
-    return min(seconds(bfloat16=True) for _ in range(4)) < min(seconds(bfloat16=False) for _ in range(4))
-
-
 def compare(output: Path, phrases: list[Phrase]) -> list[SpeechDistance]:
     """Measure how far each phrase is from the embedded speaker's own rendering."""
     rate, distances = AUDIO.sampling_rate, []
@@ -227,7 +218,7 @@ def main(argv: list[str] | None = None) -> int:
     started = time.monotonic()
     if args.fresh:
         clear(output)
-    bfloat16 = bfloat16_is_faster() if args.precision == "auto" else args.precision == "bfloat16"
+    precision = [] if args.precision == "float32" else ["--amp", "--amp-dtype", args.precision]
     check_settings(output, {"seed": args.seed, "architecture": ARCHITECTURE, "optimization": OPTIMIZATION})
     with stage("1/5 a corpus, spoken by the embedded speaker"):
         if is_complete(corpus, sentences):
@@ -245,7 +236,7 @@ def main(argv: list[str] | None = None) -> int:
     with stage("3/5 training (the long part)"):
         checkpoint = train_voice(
             args,
-            *("--resume", *(("--amp", "--amp-dtype", "bfloat16") if bfloat16 else ())),
+            *("--resume", "--mean-mel-bias", *precision),
             lists=features,
             pitch_mean_std_file=corpus / "pitch_char_stats__train.json",
             **TEXT,

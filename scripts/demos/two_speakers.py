@@ -19,7 +19,7 @@ from common.config import AudioConfig
 from common.errors import InputError
 from common.files import write_text
 from scripts.datasets.make_corpus import READER, SENTENCES, TRAIN, VALIDATION, make_corpus, read_sentences
-from scripts.demos.quickstart import ARCHITECTURE, INTERVALS, OPTIMIZATION, call, demo_parser, stage, train_voice
+from scripts.demos.quickstart import INTERVALS, OPTIMIZATION, architecture, call, demo_parser, stage, train_voice
 
 PITCHES = {"low": 60, "high": 99}  # of the embedded speaker's 0 to 99; below 50 its voice is creaky and half unvoiced
 AUDIO = AudioConfig()
@@ -76,8 +76,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             *("--resume", "--learned-alignment"),
             lists=(corpus / TRAIN, corpus / VALIDATION),
             **INTERVALS,
-            **ARCHITECTURE,
-            **OPTIMIZATION,
+            **architecture(192, n_layers=(4, 4)),
+            **OPTIMIZATION | {"warmup-steps": 200, "batch-size": 8},  # what docs/BENCHMARKS.md measured
         )
     with stage("3/3 both speakers say the same"):
         speak(output, checkpoint, sentences[args.n_sentences :][: args.n_phrases])  # that are not in the corpus
