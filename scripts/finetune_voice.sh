@@ -6,6 +6,8 @@
 # The checkpoint is ours or a published one, of version 1.0 or 1.1; the dataset is a folder of LJSpeech's layout (wavs/
 # and metadata.csv), or any folder with TRAIN_FILELIST and VAL_FILELIST, lists of wavs/a.wav|text[|speaker], named.
 # Symbols and speakers keep their embeddings by name; those of new ones start as the mean of the others.
+# Transcripts are text, which the voice reads as it always does: one of phones makes phones of them. Lists of phones need
+# --transcript-type phones. Symbols that it lacks are dropped and counted; a list that loses more than 1 % is refused.
 # Paths are relative to the project's folder. Run again after a stop, it resumes. Other variables of scripts/train.sh apply.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 if [ $# -lt 2 ]; then

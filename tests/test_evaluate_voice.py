@@ -159,10 +159,10 @@ def test_a_page_that_would_be_too_large_refers_to_files_beside_it(evaluate, tmp_
 
 
 def test_text_cannot_change_the_page(evaluate, tmp_path, tiny):
-    text = "Go <script>alert('x')</script> & \"on\"."
+    text = "Go <s alert('x')> & \"on\"."
     assert evaluate("--unknown-symbols", "drop", lines=("output|text", f"<i>.wav|{text}")) == 0
     reader = read_page(tmp_path)
-    assert "script" not in reader.tags and "i" not in reader.tags
+    assert "s" not in reader.tags and "i" not in reader.tags
     assert text in reader.text and "<i>.wav" in reader.text
 
 

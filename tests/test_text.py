@@ -29,7 +29,7 @@ def _front_end(cleaner: str = "english_cleaners", symbol_set: str = "english_bas
 def _ids_or_empty(front_end: TextFrontEnd, text: str) -> list[int]:
     """The published front end gives no ids, or a lone blank's, where ours refuses an empty transcript."""
     try:
-        return front_end.encode(text)
+        return front_end.encode_cleaned(front_end.clean(text))  # a line of them has a tag, which is refused before
     except InputError as error:
         assert "empty transcript" in str(error)
         return []
@@ -137,7 +137,7 @@ def test_an_unknown_phone_is_named() -> None:
     front_end = TextFrontEnd(TextConfig(input_type="phone", symbol_set="ipa"))
     with pytest.raises(InputError, match=r"'ː' \(U\+02D0\) not in symbol set ipa \(a\.tsv:2\)"):
         front_end.encode("sil z iː", where="a.tsv:2")
-    with pytest.raises(InputError, match=r"'@QQ'"):
+    with pytest.raises(InputError, match=r"'QQ' \(U\+0051 U\+0051\) not in"):
         _front_end().encode("say {QQ AH0}")
 
 

@@ -11,6 +11,7 @@ from common.text import TextFrontEnd
 from common.text.normalization.english.english import read_english
 from common.text.normalization.english.numbers import cardinal, ordinal, value, year
 
+ROOT = Path(__file__).resolve().parents[1]
 TABLE = Path(__file__).parent / "text_cases" / "english_v3.tsv"
 _ARPABET = re.compile(r"\{[A-Z0-9 ]+\}")
 _LEGAL = frozenset("abcdefghijklmnopqrstuvwxyz-!'(),.:;? ")
@@ -147,3 +148,21 @@ def test_real_transcripts_keep_their_words(shared_data: Path) -> None:
             differing += 1
     assert len(lines) == 80
     assert differing <= 4
+
+
+def test_the_readings_in_the_documents_are_those_of_the_cleaner() -> None:
+    page = (ROOT / "docs" / "TEXT.md").read_text(encoding="utf-8")
+    table = page.partition("| kind | text | reading |\n| --- | --- | --- |\n")[2].partition("\n\n")[0]
+    cells = [re.split(r"\s*\|\s*", row.strip("| ")) for row in table.split("\n")]
+    pairs = [pair for _, texts, words in cells for pair in zip(re.findall("`([^`]*)`", texts), words.split("; "))]
+    assert len(pairs) > 50
+    assert [(text, words, read_english(text)) for text, words in pairs if read_english(text) != words] == []
+
+
+def test_no_table_of_the_page_is_broken_when_it_is_rendered() -> None:
+    """Rows have the cells of their header, and a dollar sign, which GitHub takes for mathematics, stands in code."""
+    page = (ROOT / "docs" / "TEXT.md").read_text(encoding="utf-8")
+    for table in re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE):
+        rows = [re.sub("`[^`]*`", "", row) for row in table.splitlines()]
+        assert len({row.count("|") for row in rows}) == 1, rows[0]
+    assert "$" not in re.sub(r"```.*?```|`[^`]*`", "", page, flags=re.DOTALL)

@@ -4,14 +4,17 @@ from collections.abc import Sequence
 
 from common.config import TextConfig
 from common.data.filelist import FilelistEntry
-from common.text import TextFrontEnd, utterance_draws
+from common.errors import InputError
+from common.text import RandomNumbers, TextFrontEnd, name_symbol, quote, utterance_draws
+
+MAX_DROPPED = 0.01  # share of a list's symbols
 
 
 class Transcripts:
     """Ids of each text of a list.
 
     Raises:
-        InputError: a transcript cannot be encoded; names its line.
+        InputError: a transcript cannot be encoded, by its line; or more than MAX_DROPPED of all symbols are unknown.
     """
 
     def __init__(
@@ -19,12 +22,41 @@ class Transcripts:
     ) -> None:
         self._entries = entries
         self._seed = seed
-        self._front_end = TextFrontEnd(text, unknown_symbols=unknown_symbols)
-        self._cleaned = [self._front_end.clean(entry.fields["text"]) for entry in entries]
-        self._ids = [
-            self._front_end.encode_cleaned(text, where=entry.where) for text, entry in zip(self._cleaned, entries)
-        ]
+        self._front_end = TextFrontEnd(text.of_transcripts, unknown_symbols=unknown_symbols)
+        self._cleaned: list[str] = []
+        self._ids: list[list[int]] = []
+        incomplete: list[FilelistEntry] = []
+        for entry in entries:
+            n_dropped = self._front_end.dropped.total()
+            self._cleaned.append(self._front_end.read(entry.fields["text"], where=entry.where))
+            self._ids.append(self._encode(len(self._ids)))
+            if self._front_end.dropped.total() > n_dropped:
+                incomplete.append(entry)
+        self._check_dropped(incomplete)
         self._front_end.warn_dropped()
+
+    def _encode(self, index: int, draw: RandomNumbers | None = None) -> list[int]:
+        entry = self._entries[index]
+        text = entry.fields["text"]
+        return self._front_end.encode_cleaned(self._cleaned[index], text=text, where=entry.where, draw=draw)
+
+    def _check_dropped(self, incomplete: Sequence[FilelistEntry]) -> None:
+        """Refuse by InputError a list of which more than a few symbols are lost: its voice would learn other words."""
+        dropped, config = self._front_end.dropped, self._front_end.config
+        n_symbols = dropped.total() + sum(map(len, self._ids))
+        if dropped.total() <= MAX_DROPPED * n_symbols:
+            return
+        advice = "correct the transcripts, or use other --text-cleaners or another --symbol-set"
+        if config.input_type == "phone":
+            advice = "correct the transcripts, or use another --symbol-set; if they are text, add --g2p espeak"
+        counts = ", ".join(f"{name_symbol(symbol)} {count}x" for symbol, count in dropped.most_common(5))
+        first = incomplete[0]
+        raise InputError(
+            f"{first.where.rpartition(':')[0]}: {dropped.total()} of {n_symbols} symbols "
+            f"({dropped.total() / n_symbols:.1%}) are not in symbol set {config.symbol_set}, and at most "
+            f"{MAX_DROPPED:.0%} may be dropped: {counts}; first in {quote(first.fields['text'])} ({first.where}); "
+            f"{advice}"
+        )
 
     @property
     def mixes(self) -> bool:
@@ -40,4 +72,4 @@ class Transcripts:
         if not self.mixes:
             return self._ids[index]
         draws = utterance_draws(seed=self._seed, epoch=epoch, index=index)
-        return self._front_end.encode_cleaned(self._cleaned[index], where=self._entries[index].where, draw=draws)
+        return self._encode(index, draws)

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from common.audio import check_wav
 from common.errors import InputError, OptionError
 from common.synthesis import Phrase, SynthesisInput, Voice, read_phrases
-from common.text import Speaker, TextFrontEnd, get_cleaner
+from common.text import Speaker, TextFrontEnd, check_markup, get_cleaner
 
 READERS = ("auto", "espeak", "none")
 _ESPEAK_SYMBOLS = "ipa"  # the symbol set of eSpeak's phones
@@ -76,10 +76,13 @@ def read_items(
     spoken = phrases
     if uses_espeak:
         print("note: eSpeak turns the list's words into phones, as in the quickstart (--reader)")
+        for phrase in phrases:
+            check_markup(texts[phrase.output], where=phrase.where)
         clean = get_cleaner("english_cleaners_v3")
         spoken = [replace(one, text=" ".join(_ESPEAK.phones(clean(texts[one.output])))) for one in phrases]
     inputs = voice.encode(spoken, dataset_path=dataset_path, speaker=speaker, seed=seed)
-    words = texts if uses_espeak or voice.front_end.config.input_type != "phone" else {}
+    text = voice.front_end.config
+    words = texts if uses_espeak or text.input_type != "phone" or text.g2p is not None else {}
     words = words | _read_transcripts(transcripts, phrases)
     needs_folder = any(phrase.wav is None for phrase in phrases)
     folder = _recordings_folder(recordings, dataset_path) if needs_folder else None
@@ -112,6 +115,10 @@ def _uses_espeak(reader: str, front_end: TextFrontEnd, texts: Iterable[str]) -> 
     kind = front_end.config.symbol_set
     if reader == "espeak" and kind != _ESPEAK_SYMBOLS:
         raise OptionError(f"--reader espeak gives phones of the set {_ESPEAK_SYMBOLS}, and the voice reads {kind}")
+    if front_end.config.g2p is not None:
+        if reader == "espeak":
+            raise OptionError("--reader espeak is for a voice that reads phones, and this one makes them of the text")
+        return False
     if reader != "auto":
         return reader == "espeak"
     symbols = set(front_end.symbols)

@@ -157,7 +157,7 @@ def _prepare(utterance: Utterance, plan: ExtractionPlan) -> Extraction:
 def _with_tokens(item: Extraction, plan: ExtractionPlan) -> Extraction:
     """With the ids of the transcript, and what an earlier run of the teacher made of them."""
     assert plan.teacher is not None
-    front_end = text_front_end(plan.teacher.text, plan.teacher.unknown_symbols)
+    front_end = text_front_end(plan.teacher.text.of_transcripts, plan.teacher.unknown_symbols)
     front_end.dropped.clear()
     tokens = tuple(front_end.encode(item.text))
     item = replace(item, tokens=tokens, dropped=tuple(front_end.dropped.elements()), kept_symbols=(0, len(tokens)))

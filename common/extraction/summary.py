@@ -52,6 +52,7 @@ def options_of(text: TextConfig) -> str:
         words += ["--p-arpabet", "1"]  # the teacher read every word as phones
     if text.g2p is not None:
         words += ["--g2p", text.g2p, "--g2p-language", text.g2p_language]
+        words += ["--transcript-type", text.transcript_type] * (text.transcript_type != "text")
     return " ".join(words)
 
 

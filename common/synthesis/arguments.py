@@ -215,11 +215,11 @@ def with_text_options(loaded: LoadedCheckpoint, args: argparse.Namespace) -> Loa
     A checkpoint of a published layout may not say how its text was read; then a line on stdout says what is assumed.
     """
     stored = loaded.checkpoint.text
-    given = {"input_type": args.input_type, "symbol_set": args.symbol_set, "cleaners": args.text_cleaners}
-    changes: dict[str, Any] = {
-        key: tuple(value) if key == "cleaners" else value for key, value in given.items() if value is not None
-    }
+    given = {"input_type": args.input_type, "symbol_set": args.symbol_set}
+    changes: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     config = override_phonemes(args, replace(stored or TextConfig(), **changes))
+    if args.text_cleaners is not None:
+        config = replace(config, cleaners=tuple(args.text_cleaners))
     if stored is None:
         print(
             f"{loaded.path} does not say how its text was read; taken to be --input-type {config.input_type} "

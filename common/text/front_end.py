@@ -11,11 +11,12 @@ from common.errors import InputError, at, check_choice
 from common.text.arpabet import Pronouncer, RandomNumbers
 from common.text.cleaners import PUBLISHED_CLEANERS, collapse_spaces, get_cleaner
 from common.text.g2p import phones_of_text
+from common.text.input_checks import check_kind, check_markup, describe_unknown, describe_unread, quote, unread
+from common.text.normalization.english.characters import script_of
 from common.text.normalization.published.numbers import expand_currency
 from common.text.symbols import PADDING, canonical_phone, get_symbol_table, name_symbol
 
 UNKNOWN_SYMBOLS = ("error", "drop")
-_LONGEST_QUOTE = 80  # characters of a transcript shown in an error
 
 _BRACES_OR_WORD = re.compile(r"\{[^}]*\}|\S+")
 _BRACES = re.compile(r"\{(.+?)\}")
@@ -53,6 +54,7 @@ class TextFrontEnd:
         self._pronouncer = Pronouncer(config)
         self._per_word = all(name in PUBLISHED_CLEANERS for name in config.cleaners)
         self._clean_word = lru_cache(maxsize=100_000)(self._apply_cleaners)
+        self._cleans = bool(self._cleaners) and (not self._phones or config.g2p is not None)
         by_length = sorted((s for s in self._table.symbols if s != PADDING), key=len, reverse=True)
         self._phone = re.compile("|".join(map(re.escape, by_length)) + "|.", re.DOTALL)
 
@@ -101,6 +103,22 @@ class TextFrontEnd:
         words = _BRACES_OR_WORD.findall(expand_currency(text))
         return collapse_spaces(" ".join(word if word[0] == "{" else self._clean_word(word) for word in words))
 
+    def read(self, text: str, *, where: str = "") -> str:
+        """What ``clean`` gives of a text that may be spoken; ``where`` names its source in errors.
+
+        Raises ``InputError`` for markup, for spelling where the voice reads phones and the reverse, and for characters
+        that the cleaners would lose, unless they are to be dropped.
+        """
+        check_markup(text, where=where)
+        check_kind(text, self.config, self._table, where=where)
+        if self._cleans and (lost := unread(text, self.config.cleaners, braces=self._phones)):
+            if not self._drop:
+                raise InputError(describe_unread(lost, text=text, config=self.config, where=where))
+            self.dropped.update(lost)
+            if not self._per_word:  # published cleaners write them in Latin letters, as published
+                text = text.translate(dict.fromkeys(map(ord, lost)))
+        return self.clean(text)
+
     def _written_out(self, text: str) -> str:
         """The text by the cleaners, except for phones in curly braces."""
         parts = re.split(r"(\{[^}]*\})", text)  # odd parts are in braces
@@ -112,26 +130,26 @@ class TextFrontEnd:
         With ``p_arpabet`` every word becomes phones; or, with ``draw`` (numbers from 0 to 1, one a word), those for
         which it gives less than that.
 
-        Raises ``InputError`` for a transcript of which nothing is left, and for symbols outside the set unless
-        they are to be dropped.
+        Raises ``InputError`` as ``read``, for a transcript of which nothing is left, and for symbols outside the set
+        unless they are to be dropped.
         """
-        return self.encode_cleaned(self.clean(text), text=text, where=where, draw=draw)
+        return self.encode_cleaned(self.read(text, where=where), text=text, where=where, draw=draw)
 
     def encode_cleaned(
         self, cleaned: str, *, text: str | None = None, where: str = "", draw: RandomNumbers | None = None
     ) -> list[int]:
-        """Ids (L,) of what ``clean`` gave, else as ``encode``; errors quote ``text``, or what is cleaned."""
+        """Ids (L,) of what ``read`` gave, else as ``encode``; errors quote ``text``, or what is cleaned."""
         text = cleaned if text is None else text
         if self.config.p_arpabet > 0:
             cleaned = self._pronouncer.pronounce(cleaned, draw=draw)
         symbols = self._split_phones(cleaned) if self._phones else self._split_characters(cleaned)
         unknown = Counter(symbol for symbol in symbols if symbol not in self._table)
         if unknown and not self._drop:
-            raise InputError(self._describe_unknown(unknown, text=text, where=where))
+            raise InputError(describe_unknown(unknown, text=text, reading=cleaned, table=self._table, where=where))
         self.dropped.update(unknown)
         ids = [self._table.id_of(symbol) for symbol in symbols if symbol in self._table]
         if all(self._table.symbols[index].isspace() for index in ids):
-            raise InputError(f"empty transcript {_quote(text)}: nothing to speak is left after cleaning{at(where)}")
+            raise InputError(f"empty transcript {quote(text)}: nothing to speak is left after cleaning{at(where)}")
         space = [self._table.id_of(" ")] if self.config.prepend_space or self.config.append_space else []
         return space * self.config.prepend_space + ids + space * self.config.append_space
 
@@ -147,21 +165,14 @@ class TextFrontEnd:
         words = text.split()
         return [phone for word in words for phone in ([word] if word in self._table else self._phone.findall(word))]
 
-    def _describe_unknown(self, unknown: Counter, *, text: str, where: str) -> str:
-        named = ", ".join(name_symbol(symbol) for symbol in unknown)
-        advice = "use --unknown-symbols drop, other --text-cleaners or another --symbol-set"
-        if self._phones:
-            advice = "use --unknown-symbols drop or another --symbol-set"
-        elif _looks_like_phones(text):
-            advice = "if these are phones, use --input-type phone"
-        return f"{_quote(text)}: {named} not in symbol set {self.config.symbol_set}{at(where)}; {advice}"
-
     def warn_dropped(self) -> None:
         """One warning line on stderr that counts the symbols dropped so far; nothing when there were none."""
         if self.dropped:
             counts = ", ".join(f"{name_symbol(symbol)} {count}x" for symbol, count in self.dropped.most_common())
             dropped = f"dropped {self.dropped.total()} symbols not in symbol set {self.config.symbol_set}: {counts}"
-            print(f"warning: {dropped}", file=sys.stderr)
+            guessed = self._cleans and self._per_word and any(map(script_of, self.dropped))
+            note = f"; letters of other scripts were written in Latin ones, as {' '.join(self.config.cleaners)} do"
+            print(f"warning: {dropped}{note if guessed else ''}", file=sys.stderr)
 
     def decode(self, ids: list[int]) -> str:
         """Text of ids: characters with ARPAbet in curly braces, or phones separated by spaces."""
@@ -181,13 +192,3 @@ def check_model(config: Any, audio: AudioConfig, text: TextConfig | None) -> Non
         raise InputError(f"the model makes {config.n_mel_channels} mel channels, the audio has {audio.n_mels}")
     if text is not None and text.input_type != "pf" and config.n_symbols != (n := TextFrontEnd(text).n_symbols):
         raise InputError(f"the model reads {config.n_symbols} symbols, symbol set {text.symbol_set} has {n}")
-
-
-def _quote(text: str) -> str:
-    return repr(text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 3] + "...")
-
-
-def _looks_like_phones(text: str) -> bool:
-    """Whether a transcript is mostly one or two characters between spaces, as phones are."""
-    words = text.split()
-    return len(words) > 3 and sum(len(word) <= 2 for word in words) > 0.7 * len(words)

@@ -94,4 +94,6 @@ def _arranged(pieces: list[str], table: SymbolTable) -> list[str]:
             kept.append(piece)
     while kept and strength.get(kept[-1], 2) < 2:
         del kept[-1]
+    begin, end = (int(kept[place : place + 1 or None] == [_SILENCE]) for place in (0, -1))  # given in braces
+    kept = kept[begin : len(kept) - end]
     return [_SILENCE, *kept, _SILENCE] if any(piece not in strength for piece in kept) else []

@@ -19,7 +19,7 @@ from common.cli import ArgumentParser, non_negative_int, positive_int, run
 from common.errors import InputError
 from common.files import read_lines, write_atomically, write_text
 from common.progress import progress
-from common.text import Speaker, Speech, get_cleaner
+from common.text import Speaker, Speech, check_markup, get_cleaner
 
 SENTENCES = Path(__file__).with_name("corpus_sentences.txt")
 # Higher than the library's own: Griffin-Lim finds the phases of harmonics 160 Hz apart far better than of 100 Hz.
@@ -39,12 +39,14 @@ def is_complete(folder: Path, sentences: list[str]) -> bool:
 def read_sentences(path: Path) -> list[str]:
     """Sentences, one a line; blank lines and lines that begin with ``#`` are left out.
 
-    Raises InputError for a missing or empty file, and for a line with ``|``, which separates columns of a filelist.
+    Raises InputError for a missing or empty file, and for a line with markup or ``|``, which separates columns of a
+    filelist.
     """
     sentences = []
     for number, line in enumerate(read_lines(path), start=1):
         if "|" in line:
             raise InputError(f"{path}:{number}: a sentence with |, which separates the columns of a filelist")
+        check_markup(line, where=f"{path}:{number}")
         if line.strip() and not line.startswith("#"):
             sentences.append(line.strip())
     if not sentences:

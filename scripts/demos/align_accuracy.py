@@ -32,7 +32,7 @@ from common.progress import progress
 from common.registry import GeneratorSpec
 from common.text import Interval, Speaker
 from scripts.datasets.make_corpus import READER, SENTENCES, make_corpus, read_sentences
-from scripts.demos.quickstart import N_VALIDATION, NO_DROPOUT, clear, cpu_seconds, demo_parser, stage, train_voice
+from scripts.demos.quickstart import N_VALIDATION, NO_DROPOUT, TEXT, clear, cpu_seconds, demo_parser, stage, train_voice
 
 EPOCHS = 20  # of 33 updates
 KL_LOSS_START_EPOCH, KL_LOSS_WARMUP_EPOCHS = 4, 4  # published: 250 and 100, of 1500
@@ -245,8 +245,7 @@ def main(argv: list[str] | None = None) -> int:
             args,
             "--learned-alignment",
             lists=[phones_list(corpus, name) for name in SETS.values()],
-            input_type="phone",
-            symbol_set="ipa",
+            **TEXT,
             epochs_per_checkpoint=args.epochs,
             validation_interval=5,
             samples_interval=args.epochs,

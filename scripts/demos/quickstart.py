@@ -26,7 +26,7 @@ from common.cli import ArgumentParser, non_negative_int, positive_float, positiv
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.evaluation.metrics import SpeechDistance, compare_speech, frame_f0
-from common.files import load_tensor, read_json, write_json, write_text
+from common.files import load_tensor, read_json, write_json
 from common.plots import plot_utterance, save_png
 from common.synthesis import ACCEPTABLE_DIFFERENCES, AudioContract, Phrase, read_phrases
 from scripts.datasets.make_corpus import READER, SENTENCES, is_complete, make_corpus, normalize, read_sentences
@@ -57,6 +57,9 @@ OPTIMIZATION = {
     "batch-size": BATCH_SIZE,
 }
 
+# The corpus's lists hold the speaker's phones; the voice reads text as the speaker does.
+TEXT = {"input-type": "phone", "symbol-set": "ipa", "g2p": "espeak", "g2p-language": READER.voice}
+TEXT |= {"transcript-type": "phones"}
 INTERVALS = {"epochs-per-checkpoint": 10, "validation-interval": 10}
 SETTINGS = "settings.json"
 
@@ -191,14 +194,6 @@ def bfloat16_is_faster() -> bool:
     return min(seconds(bfloat16=True) for _ in range(4)) < min(seconds(bfloat16=False) for _ in range(4))
 
 
-def speak(output: Path, phrases: list[Phrase], *, checkpoint: Path, vocoder: Sequence[str]) -> None:
-    """Turn each phrase into phones, as the speaker reads it, and let the new voice say them."""
-    lines = [f"{phrase.output}\t{' '.join(READER.phones(normalize(phrase.text)))}\n" for phrase in phrases]
-    phones = output / "phones.tsv"
-    write_text(phones, "output\ttext\n" + "".join(lines))
-    call("inference.py", "--save-mels", "--ema", *vocoder, input=phones, output=output, fastpitch=checkpoint)
-
-
 def compare(output: Path, phrases: list[Phrase]) -> list[SpeechDistance]:
     """Draw each phrase, and measure how far it is from the embedded speaker's own rendering."""
     rate, hop_length = AUDIO.sampling_rate, AUDIO.hop_length
@@ -260,14 +255,14 @@ def main(argv: list[str] | None = None) -> int:
             *("--resume", *(("--amp", "--amp-dtype", "bfloat16") if bfloat16 else ())),
             lists=features,
             pitch_mean_std_file=corpus / "pitch_char_stats__train.json",
-            input_type="phone",
-            symbol_set="ipa",
+            **TEXT,
             **INTERVALS,
             **ARCHITECTURE,
             **OPTIMIZATION,
         )
     with stage("4/5 the new voice speaks"):
-        speak(output, phrases, checkpoint=checkpoint, vocoder=vocoder)
+        words = ("--save-mels", "--ema", *vocoder)
+        call("inference.py", *words, input=args.phrases.resolve(), output=output, fastpitch=checkpoint)
     with stage("5/5 the new voice against the embedded speaker's own"):
         mean = report(phrases, compare(output, phrases))
     print(f"\nin all {time.monotonic() - started:.0f} s; listen to {output}/*.wav (compare: reference/*.wav)")

@@ -21,7 +21,10 @@ _PLAIN = {
     "]": ")",
     "•": ", ",
     "∗": "*",
-    **{"→": "->", "←": "<-", "↔": "<->", "⇒": "=>", "⟶": "->"},
+    "→": "->",
+    "←": "<-",
+    "↔": "<->",
+    "⇒": "=>",
     "\u00ad": "",  # soft hyphen
 }
 _PLAIN |= {sign: f" {words} " for sign, words in word_table("plain_signs").items()}
@@ -71,9 +74,9 @@ def is_lost(character: str) -> bool:
     another script in Latin ones, which is not how they are said ("mrhb" for the Arabic "hello").
     """
     kind = unicodedata.category(character)
-    if character.isascii() or kind in ("Cc", "Cf", "Cs", "Mn", "Zs", "Zl", "Zp") and not script_of(character):
-        return False
-    return bool(script_of(character)) or not unidecode(character)
+    if script_of(character):
+        return True
+    return kind not in ("Cc", "Cf", "Cs", "Mn", "Zs", "Zl", "Zp") and not unidecode(character)
 
 
 @lru_cache(maxsize=4096)

@@ -1,0 +1,123 @@
+"""What a text must not hold: markup, and what its voice's front end would turn into something that is not said."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from common.config import TextConfig
+from common.errors import InputError, at
+from common.text.cleaners import unread_by
+from common.text.g2p import G2P_SETS
+from common.text.normalization.english.characters import script_of
+from common.text.symbols import SILENCES, SymbolTable, canonical_phone, name_symbol
+
+_LONGEST_QUOTE = 80  # characters of a transcript shown in an error
+_MOST_NAMED = 5  # characters
+
+# A tag has a name right after "<", and then nothing, or attributes: "a < b", "x<3" and "a<b and c>d" are text.
+_MARKUP = re.compile(
+    r"</?[A-Za-z][\w.-]*(?::[A-Za-z][\w.-]*)?(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s<>\"']+))*\s*/?>"
+    r"|</?[A-Za-z][\w.-]+\s[^<>]*>|<!--|<!\[CDATA\[|<!DOCTYPE\b|<\?xml\b|&(?:amp|lt|gt|quot|apos|nbsp|#[0-9]+|#x[0-9A-Fa-f]+);"
+)
+_BRACES = re.compile(r"\{[^}]*\}")
+_SCRIPTS = (
+    "ar Arabic, ru Cyrillic, el Greek, he Hebrew, th Thai, cmn Chinese, ja Hiragana, ja Katakana, ko Hangul, "
+    "hi Devanagari, ka Georgian, hy Armenian, bn Bengali, ta Tamil, te Telugu, am Ethiopic"
+)
+_LANGUAGES = {script: language for language, script in map(str.split, _SCRIPTS.split(", "))}
+
+
+def quote(text: str, *, around: str = "") -> str:
+    """The text in quotes, or of a long one its beginning, or the part that holds ``around``."""
+    if len(text) <= _LONGEST_QUOTE:
+        return repr(text)
+    start = max(0, text.find(around) - _LONGEST_QUOTE // 2) if around else 0
+    part = text[start : start + _LONGEST_QUOTE - 6]
+    return repr(f"{'...' if start else ''}{part}{'...' if start + len(part) < len(text) else ''}")
+
+
+def named(symbols: Iterable[str]) -> str:
+    """The first of different symbols with their code points, and how many more there are."""
+    different = list(dict.fromkeys(symbols))
+    more = len(different) - _MOST_NAMED
+    return ", ".join(map(name_symbol, different[:_MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
+
+
+def check_markup(text: str, *, where: str) -> None:
+    """Refuse tags and entities, which would be read aloud, by InputError."""
+    if ("<" in text or "&" in text) and (found := _MARKUP.search(text)):
+        tag = quote(found[0])
+        raise InputError(
+            f"{quote(text, around=found[0])}: {tag} is markup, which is not supported{at(where)}; leave it out, or put "
+            "spaces around < and > that are text"
+        )
+
+
+def check_kind(text: str, config: TextConfig, table: SymbolTable, *, where: str) -> None:
+    """Refuse by InputError spelling for a voice that reads phones, and phones for one that makes them of spelling."""
+    if config.g2p is None and table.name in G2P_SETS and _is_spelling(text, table):
+        raise InputError(
+            f"{quote(text)}: looks like text, but the voice reads phones of {table.name}{at(where)}; add --g2p espeak "
+            f"(and --g2p-language, unless it is {config.g2p_language}) to have it read text, or separate the phones by "
+            "spaces"
+        )
+    if config.g2p is not None and _are_phones(text, table):
+        raise InputError(
+            f"{quote(text)}: looks like phones, but the voice reads text{at(where)}; for a list of phones add --g2p "
+            "none (in training: --transcript-type phones), or put them in curly braces"
+        )
+
+
+def _is_spelling(text: str, table: SymbolTable) -> bool:
+    """Whether most words are neither a phone nor phones written together, which hold a letter that spelling lacks."""
+    phonetic = {one for symbol in table.symbols for one in symbol if not one.isascii() and one.isalpha()}
+    words = canonical_phone(text).split()
+    spelled = [word for word in words if word not in table and re.search(r"\w", word) and phonetic.isdisjoint(word)]
+    return 2 * len(spelled) > len(words)
+
+
+def _are_phones(text: str, table: SymbolTable) -> bool:
+    """Whether most words are phones, or two of them, and some are in no alphabet: "sil", "ə"."""
+    words = canonical_phone(_BRACES.sub(" ", text)).split()
+    phonetic = any(word in SILENCES or "IPA" in map(script_of, word) for word in words)
+    n_phones = sum(word in table or (len(word) == 2 and word[0] in table) for word in words)
+    return len(words) > 2 and phonetic and n_phones > 0.7 * len(words)
+
+
+def unread(text: str, cleaners: Sequence[str], *, braces: bool) -> Counter[str]:
+    """The characters of ``text`` that the cleaners would leave out or guess; phones in ``braces`` are left alone."""
+    return Counter(unread_by(cleaners, _BRACES.sub(" ", text) if braces else text))
+
+
+def describe_unread(unread: Counter[str], *, text: str, config: TextConfig, where: str) -> str:
+    """The line that refuses characters that the cleaners do not read."""
+    scripts = list(dict.fromkeys(filter(None, map(script_of, unread))))
+    of_script = f"{' and '.join(scripts)} " if scripts else ""
+    advice = "leave out what is not said, or write it in words"
+    if "IPA" in scripts:
+        advice = "put phones in curly braces" if config.g2p else "give phones to a voice that reads them"
+    elif language := next((_LANGUAGES[script] for script in scripts if script in _LANGUAGES), None):
+        advice = f"use a voice trained with --g2p espeak --g2p-language {language}"
+    what = f"{of_script}{named(unread)} cannot be read by {' '.join(config.cleaners)}{at(where)}"
+    return f"{quote(text, around=next(iter(unread)))}: {what}; {advice}, or use --unknown-symbols drop"
+
+
+def describe_unknown(unknown: Counter[str], *, text: str, reading: str, table: SymbolTable, where: str) -> str:
+    """The line that refuses symbols outside the set; those that are not in the text are said to be of its reading."""
+    symbols = [symbol.removeprefix("@") if len(symbol) > 1 else symbol for symbol in unknown]
+    typed = all(symbol in text or symbol in canonical_phone(text) for symbol in symbols)
+    of_reading = "" if typed else f" of the reading {quote(reading, around=symbols[0])}"
+    if table.phones:
+        advice = "use --unknown-symbols drop, or train with another --symbol-set"
+    elif _look_like_phones(text):
+        advice = "if these are phones, use --input-type phone"
+    else:
+        advice = "use --unknown-symbols drop or other --text-cleaners, or train with another --symbol-set"
+    what = f"{named(symbols)}{of_reading} not in symbol set {table.name}"
+    return f"{quote(text, around=symbols[0])}: {what}{at(where)}; {advice}"
+
+
+def _look_like_phones(text: str) -> bool:
+    """Whether a transcript is mostly one or two characters between spaces, as phones are."""
+    words = text.split()
+    return len(words) > 3 and sum(len(word) <= 2 for word in words) > 0.7 * len(words)

@@ -1,0 +1,135 @@
+"""Text that would not be said as it is written is refused in one line that quotes it, or counted and dropped."""
+
+import pytest
+
+from common.config import TextConfig
+from common.errors import InputError
+from common.text import TextFrontEnd, get_cleaner
+
+V3 = "english_cleaners_v3"
+FRONT_ENDS = {
+    "v3": TextConfig(cleaners=(V3,)),
+    "v1": TextConfig(cleaners=("english_cleaners",)),
+    "v2": TextConfig(cleaners=("english_cleaners_v2",)),
+    "basic": TextConfig(symbol_set="english_expanded", cleaners=("basic_cleaners",)),
+    "g2p": TextConfig("phone", "ipa_marked", (V3,), g2p="espeak"),
+    "german": TextConfig("phone", "ipa_marked", (), g2p="espeak", g2p_language="de"),
+}
+ENGLISH = ("v3", "v1", "v2", "g2p")
+MARKUP = (
+    *("Wait <break/> here.", 'Wait <break time="500ms"/> here.', "<prosody rate='slow'>x</prosody>", "The end.</s>"),
+    *("<p>Hello", "A line<br>and", "<mstts:express-as style=sad>x", "<script async>x", "<!-- x --> y", "x &lt;s&gt; y"),
+)
+
+
+@pytest.mark.parametrize("unknown_symbols", ["error", "drop"])
+@pytest.mark.parametrize("kind", FRONT_ENDS)
+def test_markup_is_never_read_aloud(kind: str, unknown_symbols: str) -> None:
+    front_end = TextFrontEnd(FRONT_ENDS[kind], unknown_symbols=unknown_symbols)
+    for text in MARKUP:
+        with pytest.raises(InputError, match=r"is markup, which is not supported \(list\.txt:3\)") as error:
+            front_end.encode(text, where="list.txt:3")
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["a < b and c > d", "x<3", "if a<b and c>d", "<3 you", "AT&T; R&D", "5 <6 & 7> 3"])
+def test_comparisons_are_text(text: str) -> None:
+    for kind in ("v3", "g2p", "german"):
+        assert TextFrontEnd(FRONT_ENDS[kind]).encode(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "named", "advice"),
+    [
+        ("Say مرحبا now", "Arabic 'م' (U+0645)", "--g2p-language ar"),
+        ("Москва is far", "Cyrillic 'М' (U+041C)", "--g2p-language ru"),
+        ("Αθήνα is near", "Greek 'Α' (U+0391)", "--g2p-language el"),
+        ("北京 is big", "Chinese '北' (U+5317)", "--g2p-language cmn"),
+        ("שלום friend", "Hebrew 'ש' (U+05E9)", "--g2p-language he"),
+        ("สวัสดี friend", "Thai 'ส' (U+0E2A)", "--g2p-language th"),
+        ("नमस्ते friend", "Devanagari 'न' (U+0928)", "--g2p-language hi"),
+        ("こんにちは friend", "Hiragana 'こ' (U+3053)", "--g2p-language ja"),
+        ("I love it 😀!", "'😀' (U+1F600)", "in words"),
+        ("A damaged \ufffd sign", "'\ufffd' (U+FFFD)", "in words"),
+        ("The sum ∑ of all", "'∑' (U+2211)", "in words"),
+        ("Say həˈloʊ now", "IPA 'ə' (U+0259)", "phones"),
+    ],
+)
+def test_what_english_cleaners_would_lose_is_named(text: str, named: str, advice: str) -> None:
+    for kind in ENGLISH:
+        with pytest.raises(InputError) as error:
+            TextFrontEnd(FRONT_ENDS[kind]).encode(text, where="a.tsv:2")
+        message = str(error.value)
+        for part in (repr(text), named, "cannot be read by english_cleaners", "(a.tsv:2)", advice, "drop"):
+            assert part in message
+        assert "\n" not in message
+
+
+def test_what_cleaners_would_lose_is_dropped_and_counted(capsys: pytest.CaptureFixture) -> None:
+    front_end = TextFrontEnd(FRONT_ENDS["v3"], unknown_symbols="drop")
+    assert front_end.encode("Hi привет 😀 there.") == front_end.encode("hi there.")
+    assert front_end.dropped.total() == 7
+    front_end.warn_dropped()
+    assert "'😀' (U+1F600) 1x" in capsys.readouterr().err
+
+    published = TextFrontEnd(FRONT_ENDS["v1"], unknown_symbols="drop")
+    assert published.decode(published.encode("Hi привет.")) == "hi privet.", "as published"
+    published.warn_dropped()
+    assert "other scripts were written in Latin ones, as english_cleaners do" in capsys.readouterr().err
+
+
+def test_other_languages_keep_their_script() -> None:
+    for language, text in (("ru", "Привет, мир."), ("ar", "مرحبا"), ("el", "Καλημέρα"), ("ja", "こんにちは")):
+        config = TextConfig("phone", "ipa_marked", (), g2p="espeak", g2p_language=language)
+        assert TextFrontEnd(config, unknown_symbols="drop").encode(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The café in São Paulo serves crème brûlée; “Hello,” she said — it’s 20°C… £3 or €20.50.",
+        "Ångström and Dvořák never met Łukasz in Straße 5, nor Þór in Ísland, nor ʻIolani.",
+        "ﬁne Ａ Ⅳ ① ½ ª º µ naïve\u0301 soft\u00adhyphen zero\u200bwidth \ufeffmark",
+    ],
+)
+def test_latin_text_is_never_refused_by_cleaners(text: str) -> None:
+    for kind in ("v3", "v1", "v2"):
+        front_end = TextFrontEnd(FRONT_ENDS[kind], unknown_symbols="drop")
+        front_end.encode(text)
+        assert all(symbol.isascii() for symbol in front_end.dropped)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "message"),
+    [
+        ("v1", "“No,” he said.", "'\"' (U+0022) of the reading '\"no,\" he said.'"),
+        ("v1", "The ∅… © sign [x]", None),
+        ("v1", 'A "quote"', "'\"' (U+0022) not in"),
+        ("basic", "say {QQ AH0}", "'QQ' (U+0051 U+0051) not in"),
+    ],
+)
+def test_errors_quote_the_text_or_say_that_it_is_the_reading(kind: str, text: str, message: str | None) -> None:
+    with pytest.raises(InputError) as error:
+        TextFrontEnd(FRONT_ENDS[kind]).encode(text)
+    assert repr(text) in str(error.value)
+    if message is not None:
+        assert message in str(error.value)
+
+
+def test_a_long_text_is_quoted_where_it_is_wrong() -> None:
+    with pytest.raises(InputError) as error:
+        TextFrontEnd(FRONT_ENDS["v3"]).encode("a word " * 40 + "😀" + " a word" * 40)
+    assert "a word 😀 a word" in str(error.value)
+    assert len(str(error.value)) < 300
+
+
+def test_a_g2p_error_says_whose_symbol_it_is() -> None:
+    front_end = TextFrontEnd(TextConfig("phone", "ipa", (), g2p="espeak", g2p_language="fr-fr"))
+    with pytest.raises(InputError, match=r"'Un bon vin\.': '\u0303' \(U\+0303\) of the reading 'sil "):
+        front_end.encode("Un bon vin.")
+
+
+def test_numbers_are_written_out_before_english_phones() -> None:
+    front_end = TextFrontEnd(FRONT_ENDS["g2p"])
+    for text in ("$1.2m on 3/4/2021", "See https://example.com/x?y=1.", "5 kΩ × 3", "A 6XE."):
+        assert front_end.clean(text) == front_end.clean(get_cleaner(V3)(text))

@@ -1,0 +1,220 @@
+"""A voice carries how text becomes its symbols, also one whose training lists held phones."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from tiny import TINY_OPTIONS
+
+import extract_mels
+import inference
+import train
+from common.checkpoints import load_checkpoint, open_checkpoint, save_checkpoint
+from common.config import TextConfig
+from common.data import FilelistEntry
+from common.data.transcripts import Transcripts
+from common.errors import InputError, OptionError
+from common.evaluation.items import EvaluationItem, read_items
+from common.files import load_tensor
+from common.precision import Precision
+from common.synthesis import Controls, load_voice
+from common.text import Speaker, TextFrontEnd
+from fastpitch.arg_parser import InferenceOptions, parse_training
+from scripts.datasets.make_corpus import make_corpus, normalize, read_sentences
+
+SENTENCES = ["Bread and salt.", "Seven ships came.", "It cost $1.2m on 3/4/2021.", "The rain stopped."]
+PHONES = ("--input-type", "phone", "--symbol-set", "ipa", "--g2p", "espeak", "--transcript-type", "phones")
+READS_TEXT = TextConfig("phone", "ipa", ("english_cleaners_v3",), g2p="espeak", transcript_type="phones")
+
+
+def entries(*texts: str) -> list[FilelistEntry]:
+    return [FilelistEntry({"text": text}, f"list.txt:{line}") for line, text in enumerate(texts, start=1)]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Recordings with lists of text (train.txt) and of eSpeak's phones (train_phones.txt)."""
+    folder = tmp_path_factory.mktemp("phones") / "corpus"
+    speaker = Speaker(words_per_minute=200)
+    make_corpus(folder, sentences=SENTENCES, speaker=speaker, n_validation=1)
+    for name in ("train", "val"):
+        rows = [line.split("|") for line in (folder / f"{name}.txt").read_text().splitlines()]
+        lines = [f"{wav}|{' '.join(speaker.phones(text))}\n" for wav, text in rows]
+        (folder / f"{name}_phones.txt").write_text("".join(lines))
+    return folder
+
+
+def options_of_training(corpus: Path, output: Path, *extra: str, lists: str = "") -> list[str]:
+    files = [f"--training-files={corpus}/train{lists}.txt", f"--validation-files={corpus}/val{lists}.txt"]
+    shape = () if "--from-checkpoint" in extra else TINY_OPTIONS
+    words = ["-o", str(output), "-d", str(corpus), *files, *shape, "-bs", "3", "--warmup-steps", "10", "--epochs", "1"]
+    return [*words, "--learned-alignment", *extra]
+
+
+def run_train(*arguments, **options) -> int:
+    return train.main(options_of_training(*arguments, **options))
+
+
+def text_of_training(*arguments, **options) -> TextConfig:
+    """What a training would store in its checkpoints."""
+    return parse_training(train.parse_args(options_of_training(*arguments, **options))[0]).text
+
+
+@pytest.fixture(scope="module")
+def voice(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint that was trained on phones and reads text."""
+    output = tmp_path_factory.mktemp("voice")
+    assert run_train(corpus, output, *PHONES, lists="_phones") == 0
+    return output / "FastPitch_checkpoint_1.pt"
+
+
+@pytest.fixture(scope="module")
+def old_voice(voice: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same as earlier versions saved it: of phones alone."""
+    path = tmp_path_factory.mktemp("old") / "old.pt"
+    save_checkpoint(path, replace(load_checkpoint(voice), text=TextConfig("phone", "ipa", ())))
+    return path
+
+
+def speak(voice: Path, folder: Path, text: str, *options: str) -> torch.Tensor:
+    (folder / "phrases.txt").write_text(f"{text}\n", encoding="utf-8")
+    words = ["-i", str(folder / "phrases.txt"), "-o", str(folder), "--fastpitch", str(voice), "--no-audio"]
+    assert inference.main([*words, "--save-mels", *options]) == 0
+    return load_tensor(folder / "mels" / "audio_0001.pt")
+
+
+def test_a_voice_of_phones_reads_text_as_its_speaker_does(voice: Path, old_voice: Path, tmp_path: Path) -> None:
+    assert load_checkpoint(voice).text == READS_TEXT
+    text = "It cost $1.2m on 3/4/2021."
+    phones = " ".join(Speaker().phones(normalize(text)))
+    mel = speak(voice, tmp_path, text)
+    assert torch.equal(mel, speak(voice, tmp_path, phones, "--g2p", "none"))
+    assert torch.equal(mel, speak(voice, tmp_path, f"{{{phones}}}"))
+    assert torch.equal(mel, speak(old_voice, tmp_path, phones))
+    assert torch.equal(mel, speak(old_voice, tmp_path, text, "--g2p", "espeak"))
+
+
+def test_a_voice_of_phones_alone_says_what_makes_it_read_text(old_voice: Path, tmp_path: Path) -> None:
+    for text in ("The rain stopped.", "rain", "Der schöne Hund läuft.", "Привет мир", "$5", "3/4/2021"):
+        with pytest.raises(InputError, match=r"looks like text.*\(.*phrases\.txt:1\); add --g2p espeak") as error:
+            speak(old_voice, tmp_path, text)
+        assert "--symbol-set" not in str(error.value) and "--unknown-symbols" not in str(error.value)
+        with pytest.raises(InputError, match="--g2p espeak"):
+            speak(old_voice, tmp_path, text, "--unknown-symbols", "drop")
+
+
+@pytest.mark.parametrize("phones", ["sil h ə l oʊ sil", "kæt", "h ɛ l p", "a", "k a t", "p l i z kæt dɒɡ"])
+def test_real_phones_are_no_spelling(phones: str) -> None:
+    assert TextFrontEnd(TextConfig("phone", "ipa", ())).encode(phones)
+
+
+def test_phones_for_a_voice_that_reads_text_are_refused(voice: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"looks like phones.*--g2p none.*--transcript-type phones.*curly braces"):
+        speak(voice, tmp_path, "sil h ə l oʊ sil")
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [("da", "Så er du på en ø i et hav."), ("fr-fr", "Où est-ce que tu as vu l œ u f ?"), ("en-us", "A b c d e f g.")],
+)
+def test_short_words_are_no_phones(language: str, text: str) -> None:
+    cleaners = ("english_cleaners_v3",) if language == "en-us" else ()
+    assert TextFrontEnd(TextConfig("phone", "ipa_marked", cleaners, g2p="espeak", g2p_language=language)).encode(text)
+
+
+def test_fine_tuning_reads_spelling_by_the_voices_own_front_end(
+    corpus: Path, voice: Path, old_voice: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    options = ("--from-checkpoint", str(voice), "--unknown-symbols", "drop")
+    assert run_train(corpus, tmp_path / "text", *options) == 0
+    assert "dropped" not in capsys.readouterr().err
+    of_text = replace(READS_TEXT, transcript_type="text")
+    assert load_checkpoint(tmp_path / "text/FastPitch_checkpoint_1.pt").text == of_text
+    with pytest.raises(InputError, match=r"looks like phones.*train_phones\.txt:1.*--transcript-type phones"):
+        run_train(corpus, tmp_path / "refused", *options, lists="_phones")
+    options = (*options, "--transcript-type", "phones")
+    assert text_of_training(corpus, tmp_path, *options, lists="_phones") == READS_TEXT
+
+    options = ("--from-checkpoint", str(old_voice), "--unknown-symbols", "drop")
+    with pytest.raises(InputError, match=r"looks like text.*train\.txt:1\); add --g2p espeak"):
+        run_train(corpus, tmp_path / "old", *options)
+    assert text_of_training(corpus, tmp_path, *options, "--g2p", "espeak") == of_text
+
+
+def test_mels_to_fine_tune_a_vocoder_on_are_made_of_the_lists_that_the_voice_was_trained_on(
+    corpus: Path, voice: Path, tmp_path: Path
+) -> None:
+    def extract(name: str, filelist: str, *extra: str) -> torch.Tensor:
+        words = ["--checkpoint", str(voice), "-d", str(corpus), "-o", str(tmp_path / name), *extra]
+        assert extract_mels.main([*words, "--filelist", str(corpus / filelist)]) == 0
+        return load_tensor(next((tmp_path / name).rglob("*.pt")))
+
+    of_text = extract("text", "val.txt", "--g2p", "espeak")
+    assert torch.equal(extract("phones", "val_phones.txt"), of_text)
+
+
+def test_transcripts_of_phones_and_text_become_the_same_symbols() -> None:
+    texts = [normalize(text) for text in SENTENCES]
+    phones = [" ".join(Speaker().phones(text)) for text in texts]
+    of_text = Transcripts(entries(*texts), replace(READS_TEXT, transcript_type="text"), unknown_symbols="error")
+    of_phones = Transcripts(entries(*phones), READS_TEXT, unknown_symbols="error")
+    assert [of_text[index] for index in range(4)] == [of_phones[index] for index in range(4)]
+
+
+def test_the_transcript_type_needs_g2p(corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"--transcript-type phones is only used by --g2p espeak"):
+        run_train(corpus, tmp_path, *PHONES[:4], *PHONES[6:], lists="_phones")
+    with pytest.raises(InputError, match="there is no g2p"):
+        TextConfig("phone", "ipa", (), transcript_type="phones")
+
+
+def test_a_list_that_would_lose_more_than_one_percent_is_refused(capsys: pytest.CaptureFixture) -> None:
+    text = TextConfig(cleaners=("english_cleaners",))
+    plain = "a" * 99
+    with pytest.raises(InputError) as error:
+        Transcripts(entries(plain, f'{plain}""', f'{plain}""'), text, unknown_symbols="drop")
+    message = str(error.value)
+    assert message.startswith("list.txt: 4 of 301 symbols (1.3%) are not in symbol set english_basic")
+    for part in ("at most 1% may be dropped", "'\"' (U+0022) 4x", "(list.txt:2)", "--text-cleaners"):
+        assert part in message
+    assert "\n" not in message
+
+    kept = Transcripts(entries(f"{plain}{plain}", f'{plain}"'), text, unknown_symbols="drop")
+    assert len(kept[1]) == 99
+    assert "dropped 1 symbols" in capsys.readouterr().err
+
+
+def test_an_evaluation_reads_text_with_the_voices_own_g2p(voice: Path, old_voice: Path, tmp_path: Path) -> None:
+    def items(path: Path, text: str, reader: str = "auto") -> list[EvaluationItem]:
+        loaded = open_checkpoint(path, model="FastPitch", ema=False)
+        options = InferenceOptions(Controls(), pitch_statistics=None)
+        (tmp_path / "list.txt").write_text(f"{text}\n")
+        return read_items(
+            tmp_path / "list.txt",
+            load_voice(loaded, options, precision=Precision(cuda=False, amp_dtype=None)),
+            dataset_path=Path(),
+            recordings=None,
+            transcripts=None,
+            reader=reader,
+            speaker="0",
+            seed=None,
+            needs_words=True,
+        )
+
+    text = "It cost $1.2m on 3/4/2021."
+    (item,) = items(voice, text)
+    (old,) = items(old_voice, text)
+    assert item.words == old.words == text
+    assert torch.equal(item.input.tokens, old.input.tokens)
+    with pytest.raises(OptionError, match="--reader espeak is for a voice that reads phones"):
+        items(voice, text, reader="espeak")
+    for path in (voice, old_voice):
+        with pytest.raises(InputError, match=r"is markup.*list\.txt:1"):
+            items(path, "Wait <break/> here.")
+
+
+def test_a_corpus_is_not_made_of_markup(tmp_path: Path) -> None:
+    (tmp_path / "sentences.txt").write_text("One.\nTwo <break/> three.\n")
+    with pytest.raises(InputError, match=r"is markup.*sentences\.txt:2"):
+        read_sentences(tmp_path / "sentences.txt")
