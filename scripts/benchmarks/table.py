@@ -158,10 +158,10 @@ def inference_row(one: Run, runs: list[Run]) -> Row:
         "Frames/s of the text-to-mel model": cell(figures.get("avg_generator_frames/s"), ",.0f"),
         "Throughput (samples/s)": cell(figures.get("avg_samples/s", one.of_vocoder("samples/s")), ",.0f"),
         SPEED_UP: cell(plain and plain.latency / one.latency, ".2f"),
-        "Avg RTF": f"{figures[f'avg_{stage}RTF']:.2f}",
+        "x real time": f"{figures[f'avg_{stage}RTF']:.2f}",
         "Vocoder's frames/s": cell(frames, ",.0f"),
         "Vocoder's latency (s)": cell(one.of_vocoder("latency"), ".3f"),
-        "Vocoder's RTF": cell(one.of_vocoder("RTF"), ".2f"),
+        "Vocoder x real time": cell(one.of_vocoder("RTF"), ".2f"),
         "Vocoder's speed-up": cell(plain and frames and frames / plain.of_vocoder("frames/s"), ".2f"),
     }
 
@@ -176,7 +176,7 @@ def recognition_row(one: Run, runs: list[Run]) -> Row:
         **{f"Latency {p}% (ms)": f"{1000 * one.figures[f'{p}%_latency']:.2f}" for p in PERCENTILES},
         "Avg latency (ms)": f"{1000 * one.latency:.2f}",
         "Sequences/s": f"{one.figures['avg_sequences/s']:.2f}",
-        "Real-time factor": f"{one.figures['avg_RTF']:.1f}",
+        "x real time": f"{one.figures['avg_RTF']:.1f}",
         SPEED_UP: cell(plain and plain.latency / one.latency, ".2f"),
     }
 
