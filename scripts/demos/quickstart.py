@@ -33,7 +33,7 @@ from scripts.datasets.make_corpus import READER, SENTENCES, is_complete, make_co
 ROOT = Path(__file__).resolve().parents[2]
 AUDIO = AudioConfig()
 
-EPOCHS = 14  # of 66 steps
+EPOCHS = 20  # of 66 steps
 N_VALIDATION = 10  # sentences
 MAX_DISTORTION_DB = 2.5  # a converged voice has 1.9 to 2.0, one of 6 epochs 2.8, an untrained one 10
 # The speaker says everything alike each time, and a few hundred steps leave no time to overfit.
