@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Writes what speaking or transcribing needs of a checkpoint alone: one network, with EMA weights if there are any.
-#   bash scripts/strip_checkpoint.sh output/FastPitch_checkpoint_1500.pt             output/FastPitch_inference_1500.pt
-#   DTYPE=bfloat16 bash scripts/strip_checkpoint.sh output/HiFi-GAN_checkpoint_6500.pt hifigan.pt   in half the bytes
+#   bash scripts/strip_checkpoint.sh output/FastPitch_checkpoint_1500.pt  # makes output/FastPitch_inference_1500.pt
+#   DTYPE=bfloat16 bash scripts/strip_checkpoint.sh output/HiFi-GAN_checkpoint_6500.pt hifigan.pt  # in half the bytes
 # SOURCE is a checkpoint of ours or a published one; TARGET must not exist yet. Every command takes such a file in place
 # of a checkpoint, except to resume its training.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

@@ -262,7 +262,7 @@ def parse_teacher_forcing_args(argv: Sequence[str] | None) -> argparse.Namespace
     lists = parser.add_mutually_exclusive_group(required=True)
     given = "lists as train.py reads them for that model"
     lists.add_argument("--filelist", type=Path, nargs="+", help=given)
-    named = "filelists/my_voice: the lists of that name for that model, as scripts/prepare_dataset.sh writes them"
+    named = "the lists of that name for that model, as scripts/prepare_dataset.sh writes them"
     lists.add_argument("--lists", type=Path, metavar="FOLDER/NAME", help=named)
     add("-o", "--output", type=Path, required=True, help="folder for the mels")
     add_ema_argument(parser)
