@@ -86,7 +86,7 @@ SEGMENT_LENGTH --segment-length WaveGlow # samples of a segment
 MODEL_CONFIG - Jasper # YAML file that configures Jasper
 TRAIN_MANIFESTS - Jasper # manifests, lists or folders to train on, separated by spaces
 VAL_MANIFEST - Jasper # manifest, list or folder to validate on
-KEEP_MILESTONES --keep-milestones Jasper # epochs whose checkpoints are kept; empty: all
+KEEP_MILESTONES --keep-milestones Jasper # epochs whose checkpoints are kept; empty: none
 MIN_LEARNING_RATE --min-lr Jasper # smallest learning rate
 LR_POLICY --lr-policy Jasper # how the learning rate falls
 LR_EXP_GAMMA --lr-exp-gamma Jasper # factor of the exponential policy
