@@ -74,8 +74,9 @@ def open_checkpoints(
     """The generator's and the vocoder's checkpoint, where they are given."""
     chosen = {role: chosen_model(args, role) for role in ("generator", "vocoder")}
     check_roles(args, parser, **{role: given and given[0] for role, given in chosen.items()})
+    ema = True if args.quiet and args.ema is None else args.ema  # the same weights, without the line that says so
     opened = {
-        role: open_checkpoint(given[1], model=given[0].name, ema=args.ema)
+        role: open_checkpoint(given[1], model=given[0].name, ema=ema)
         for role, given in chosen.items()
         if given is not None
     }

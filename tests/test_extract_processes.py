@@ -68,6 +68,7 @@ def count_mels(folder: Path) -> int:
 
 def start_and_wait_for_mels(folder: Path, n_mels: int, *options: str) -> subprocess.Popen:
     """The command with two workers, once ``n_mels`` mels are there; it gives way to us, who must see them in time."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # children of background jobs ignore it
     process = subprocess.Popen(
         ["nice", "-n", "15", sys.executable, *command(folder, *options, n_workers=2)],
         cwd=ROOT,
@@ -77,6 +78,7 @@ def start_and_wait_for_mels(folder: Path, n_mels: int, *options: str) -> subproc
         text=True,
         start_new_session=True,
     )
+    signal.signal(signal.SIGINT, before)
     deadline = time.monotonic() + 240
     while count_mels(folder) < n_mels:
         assert process.poll() is None and time.monotonic() < deadline

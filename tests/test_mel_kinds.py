@@ -19,7 +19,7 @@ import extract_mels
 import inference
 import train
 from common.audio import MelExtractor
-from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint, strip_checkpoint
 from common.config import AudioConfig, TextConfig, audio_preset, from_plain, to_plain
 from common.errors import InputError, OptionError
 from common.files import load_tensor, read_json, write_json
@@ -102,6 +102,10 @@ def test_a_vocoder_is_trained_for_a_voice(model: str, corpus: Path, tmp_path: Pa
     ):
         with pytest.raises(OptionError, match=message):
             audio_of(model, corpus, "--for-voice", voice, *words)
+    stripped, checkpoint = tmp_path / "stripped.pt", load_checkpoint(voice)
+    networks: dict = {"generator": {}}
+    save_checkpoint(stripped, strip_checkpoint(replace(checkpoint, networks=networks, ema=networks)))
+    assert audio_of(model, corpus, "--for-voice", stripped) == WIDE
     vocoder = tmp_path / "vocoder.pt"
     save_checkpoint(vocoder, replace(load_checkpoint(voice), model="HiFi-GAN"))
     with pytest.raises(InputError, match="a checkpoint of HiFi-GAN, expected one of FastPitch or Tacotron2"):

@@ -55,7 +55,7 @@ def training_audio_from_args(
     """
     voice = None
     if getattr(args, "for_voice", None) is not None:
-        checkpoint = open_checkpoint(args.for_voice, role="generator", ema=False).checkpoint
+        checkpoint = open_checkpoint(args.for_voice, role="generator", ema=True).checkpoint
         voice = MelSource(f"--for-voice {args.for_voice}", checkpoint.audio, checkpoint.assumed)
     config = getattr(args, "audio_config", None)
     file = None if config is None else MelSource(f"--audio-config {config}", read_audio_config(config))

@@ -108,7 +108,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     precision = precision_from_args(args)
     precision.prepare_process()
-    loaded = open_checkpoint(args.checkpoint, model="HiFi-GAN", ema=False)
+    loaded = open_checkpoint(args.checkpoint, model="HiFi-GAN", ema=True)
     network, config = load_for_inference(loaded, device=precision.device)
     plain = PlainGenerator(config).to(precision.device)
     plain.load_state_dict(network.state_dict())

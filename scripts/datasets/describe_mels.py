@@ -61,7 +61,7 @@ def main() -> int:
     args, _ = parser.parse_known_args()
     base = None
     if args.like is not None:
-        base = open_checkpoint(args.like, role="generator", ema=False).checkpoint.audio
+        base = open_checkpoint(args.like, role="generator", ema=True).checkpoint.audio
     elif not hasattr(args, "audio_config"):
         base = audio_preset(getattr(args, "sampling_rate", None) or usual_rate(args.dataset_path))
     audio = audio_config_from_args(args, base=base)
