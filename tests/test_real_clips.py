@@ -12,10 +12,12 @@ import soundfile
 import torch
 from tiny import TINY_OPTIONS
 
+import train
 from common.audio import load_wav
 from common.checkpoints import load_checkpoint
 from common.logger import read_log
 from common.text import get_cleaner
+from models import available_models
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -116,3 +118,22 @@ def test_real_clips_become_a_voice_that_overfits_resumes_exactly_and_speaks(
         mel = torch.load(tmp_path / "spoken" / "mels" / f"{output}.pt", weights_only=True)
         assert len(wave) == mel.shape[1] * 256
         assert 0.01 < float(wave.abs().max()) <= 1.0  # it is heard, and does not clip
+
+
+@pytest.mark.parametrize("model", available_models())
+def test_every_model_trains_on_the_lines_of_ljspeechs_own_metadata(model: str, shared_data: Path, tmp_path: Path):
+    clips = shared_data / "LJSpeech-sample"
+    lines = (clips / "metadata.csv").read_text(encoding="utf-8").splitlines()[:3]
+    (tmp_path / "metadata.csv").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "wavs").symlink_to(clips / "wavs")
+    lists = [
+        word for kind in ("training", "validation") for word in (f"--{kind}-files", str(tmp_path / "metadata.csv"))
+    ]
+    config = str(ROOT / "jasper/configs/jasper10x5dr_speca.yaml")
+    own = {"FastPitch": ["--learned-alignment"], "Jasper": ["--model-config", config]}.get(model, [])
+    args, spec = train.parse_args(["-m", model, "-d", str(tmp_path), "-o", str(tmp_path / "out"), *lists, *own])
+    setup = spec.training.parse(args)
+    dataset = spec.training.build_dataset(
+        setup.options, args.training_files, audio=setup.audio, text=setup.text, training=False
+    )
+    assert len(dataset) == 3 and all(length > 0 for length in dataset.lengths)
