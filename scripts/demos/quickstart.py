@@ -93,8 +93,8 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--max-distortion", type=positive_float, default=MAX_DISTORTION_DB, help=limit)
     parser.add_argument("--sentences", type=Path, default=SENTENCES, help="what the corpus says, one sentence a line")
     parser.add_argument("--phrases", type=Path, default=ROOT / "phrases" / "devset10.tsv", help="what to speak then")
-    precisions, about = ("auto", "float32", "bfloat16"), "of training; auto: bfloat16 where the processor has it"
-    parser.add_argument("--precision", choices=precisions, default="auto", help=about)
+    about = "of training; bfloat16 takes longer for a network as small as this"
+    parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32", help=about)
     vocoder = "checkpoint of a HiFi-GAN to speak through; without it: Griffin-Lim"
     parser.add_argument("--hifigan", type=Path, help=vocoder)
     parser.add_argument(
