@@ -156,7 +156,7 @@ def test_each_command_has_its_file_options_and_variables(command: str):
         program += " --jasper x"
     elif not program and options:
         program = program_of(path.name, variables)
-    assert not options or options - {"--help"} <= option_names(program)
+    assert not options or options - {"--help", "--version"} <= option_names(program)
 
 
 @pytest.mark.parametrize("name", [name for name in DOCUMENTS if name != OPTIONS])
@@ -165,7 +165,7 @@ def test_each_option_named_in_a_document_exists(name: str):
     named = {option.replace("_", "-") for option in re.findall(r"`(--[a-z][a-z0-9_-]*)", text)}
     programs = {*PROGRAM_OF.values(), *(f"train -m {model}" for model in available_models())}
     programs |= {module_of(script) for script in ("evaluate_voice.sh", "download_models.sh", "benchmark_train.sh")}
-    assert named - set().union(*map(option_names, programs)) - {"--help"} == set()
+    assert named - set().union(*map(option_names, programs)) - {"--help", "--version"} == set()
 
 
 def test_the_page_of_options_is_fresh():
