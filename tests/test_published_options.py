@@ -74,6 +74,17 @@ def parser_of(command: str) -> tuple[ArgumentParser, list[str]]:
     }[command]()
 
 
+def section_of(command: str) -> str:
+    """The section of docs/MIGRATING.md on one of our commands."""
+    program, _, mode = command.partition(" ")
+    return f"{program}.py" if program == "train" else f"{program}.py {mode}".strip()
+
+
+def own_options(command: str) -> set[str]:
+    """The options of one of our commands that its --help shows."""
+    return {name for option in options_of(f"{command} x" if " --" in command else command) for name in option.names}
+
+
 def refusal(command: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     """The one line with which a command ends by status 2, or nothing."""
     parser, required = parser_of(command)
@@ -117,10 +128,9 @@ def test_each_option_of_the_published_parsers_is_accepted_or_answered(command: s
 
 @pytest.mark.parametrize("command", PROGRAMS)
 def test_published_options_are_read_as_the_options_that_replace_them(command: str, capsys: pytest.CaptureFixture[str]):
-    program, _, mode = command.partition(" ")
-    table = migration_page.COMMANDS[f"{program}.py" if program == "train" else f"{program}.py {mode}".strip()]
+    table = migration_page.COMMANDS[section_of(command)]
     parser, required = parser_of(command)
-    own = {name for option in options_of(f"{command} x" if "--" in command else command) for name in option.names}
+    own = own_options(command)
     for name, replacement in table.items():
         if name in own:
             continue
@@ -137,9 +147,7 @@ def test_published_options_are_read_as_the_options_that_replace_them(command: st
 
 
 def test_a_replacement_names_options_that_exist():
-    commands = [command + " x" * ("--" in command) for command in PROGRAMS if "train" not in command]
-    commands += [command for command in PROGRAMS if "train" in command]
-    existing = {name for command in commands for option in options_of(command) for name in option.names}
+    existing = set().union(*map(own_options, PROGRAMS))
     named = {
         name
         for table in migration_page.COMMANDS.values()
@@ -147,6 +155,12 @@ def test_a_replacement_names_options_that_exist():
         for name in re.findall(r"(?<!\w)--?[a-z][a-z0-9-]*", replacement)
     }
     assert named - existing == {"--nproc-per-node"}
+
+
+@pytest.mark.parametrize("section", migration_page.COMMANDS)
+def test_no_row_of_the_table_is_an_option_that_every_parser_has(section: str):
+    own = set.intersection(*(own_options(command) for command in PROGRAMS if section_of(command) == section))
+    assert own.isdisjoint(migration_page.COMMANDS[section])
 
 
 def test_a_file_of_defaults_is_read_under_the_published_name_of_its_option(tmp_path: Path):
