@@ -26,7 +26,9 @@ from models import ModelSpec, available_models, get_model
 def parse_args(argv: Sequence[str] | None = None) -> tuple[argparse.Namespace, ModelSpec]:
     """The options, and the model that they are of."""
     first = ArgumentParser(add_help=False)
-    first.add_argument("-m", "--model", default=available_models()[0], choices=available_models(), help="what to train")
+    first.add_argument(
+        "-m", "--model", "--model-name", default=available_models()[0], choices=available_models(), help="what to train"
+    )
     chosen, _ = first.parse_known_args(argv)
     spec = get_model(chosen.model)
     args = build_training_parser(spec, parents=[first]).parse_args(argv)

@@ -6,8 +6,9 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -49,6 +50,21 @@ class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
         return super()._get_help_string(action) or ""
 
 
+class _Answer(argparse.Action):
+    """An option that has gone: its use ends in one line, ``const``, that says why and what to do."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        parser.error(f"{option_string}: {self.const}")
+
+
+class _LocalRank(argparse.Action):
+    """What ``python -m torch.distributed.launch`` gives each process besides the variable LOCAL_RANK."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        if values != os.environ.get("LOCAL_RANK", "0"):
+            parser.error(f"{option_string} {values}: LOCAL_RANK is not set to it; start processes by torchrun")
+
+
 class ArgumentParser(argparse.ArgumentParser):
     """An argument parser that reads ``--batch_size`` and ``--batch-size`` alike and never guesses prefixes."""
 
@@ -66,11 +82,35 @@ class ArgumentParser(argparse.ArgumentParser):
         """Let the file that ``option`` names give defaults of other options, by destination; ``read`` reads it."""
         self._defaults_readers[option] = read
 
+    def answer_published(self, table: Mapping[str, str]) -> None:
+        """Read the options in ``table`` that this parser lacks, as `common.published_options` says; not in --help.
+
+        Called when all other options have been added.
+        """
+        known = self._option_string_actions
+        hidden: dict[str, Any] = dict.fromkeys(("dest", "default", "help"), argparse.SUPPRESS)
+        for name, replacement in table.items():
+            if name in known:
+                continue
+            if replacement in known:
+                known[name] = known[replacement]
+                continue
+            if " " not in replacement:
+                replacement = f"it is {replacement} here, which is not supported by this model; leave it out"
+            self.add_argument(name, action=_Answer, nargs="*", const=replacement, **hidden)
+        self.add_argument("--local-rank", action=_LocalRank, **hidden)
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         words = [_hyphenate(word) for word in (sys.argv[1:] if args is None else args)]
+        for option, value in pairwise(words):
+            switch = self._option_string_actions.get(option)
+            if switch is not None and switch.nargs == 0 and value in ("True", "False"):
+                self.error(f"{option} {value}: a switch takes no value; give {' or '.join(switch.option_strings)}")
         for option, read in self._defaults_readers.items():
             finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-            finder.add_argument(option, dest="file", type=Path)
+            actions = self._option_string_actions
+            names = [name for name, action in actions.items() if action is actions[option]]
+            finder.add_argument(*names, dest="file", type=Path)
             if "-h" not in words and "--help" not in words and (found := finder.parse_known_args(words)[0].file):
                 self.set_defaults(**read(found))
         return super().parse_known_args(words, namespace)
@@ -85,6 +125,11 @@ def _hyphenate(word: str) -> str:
         return word
     name, equals, value = word.partition("=")
     return name.replace("_", "-") + equals + value
+
+
+def names_given(argv: Sequence[str] | None) -> set[str]:
+    """The options that a command line gives, with hyphens."""
+    return {_hyphenate(word).partition("=")[0] for word in (sys.argv[1:] if argv is None else argv)}
 
 
 def option_of(name: str) -> str:

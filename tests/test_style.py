@@ -236,7 +236,10 @@ IMPORTS = {
     "a circle": ("fastpitch/model.py", "import fastpitch.a\n", "No imports in a circle"),
 }
 ROOMS = "data_report evaluation extraction recognition synthesis training checkpoints data text nn audio pages".split()
-FLAT = "errors cli config files registry distributed precision logger progress signals timing plots".split()
+FLAT = [
+    *"errors cli config files registry distributed precision logger progress signals timing plots".split(),
+    "published_options",
+]
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """Command-line options of extract_mels.py, which of them fit together, and the plan that they describe."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from common.checkpoints import LoadedCheckpoint, add_ema_argument, open_checkpoi
 from common.cli import (
     ArgumentParser,
     add_precision_arguments,
+    names_given,
     non_negative_float,
     non_negative_int,
     option_of,
@@ -25,6 +25,7 @@ from common.errors import InputError, OptionError
 from common.extraction.features import FROM_ATTENTION, FROM_FILES, FROM_TEXTGRIDS, ExtractionPlan, Teacher
 from common.extraction.teacher_forcing import TeacherForcing
 from common.files import sha256
+from common.published_options import EXTRACTION, TEACHER_FORCING, architecture_options
 from common.registry import GeneratorSpec, ModelSpec
 from common.synthesis import check_ema
 from common.synthesis.arguments import add_text_arguments, specs_of
@@ -63,6 +64,7 @@ def extraction_parser() -> ArgumentParser:
     work.add_argument("--resume", action="store_true", help="keep the complete files of an earlier run")
     add_audio_arguments(parser)
     parser.add_argument("--peak-norm", action="store_true", help=f"the same as --peak {PEAK_NORM:.6f}")
+    parser.answer_published(_architecture_of_generators() | EXTRACTION)
     return parser
 
 
@@ -115,6 +117,11 @@ def _add_teacher_arguments(parser: argparse.ArgumentParser) -> None:
     add("--text-cleaners", nargs="*", choices=tuple(CLEANERS), help="instead of the checkpoint's")
     unknown = "transcripts with symbols that its set lacks are refused, or lose them, with one warning that counts"
     add("--unknown-symbols", choices=UNKNOWN_SYMBOLS, default="error", help=unknown)
+
+
+def _architecture_of_generators() -> dict[str, str]:
+    """Answers to options that a checkpoint of a text-to-mel model decides."""
+    return architecture_options(spec.config for spec in specs_of("generator"))
 
 
 def _teachers() -> dict[str, ModelSpec]:
@@ -242,15 +249,11 @@ def plan_from_args(args: argparse.Namespace, teacher: LoadedCheckpoint | None) -
 
 def wants_teacher_forcing(argv: Sequence[str] | None) -> bool:
     """Whether a command line asks for a text-to-mel model's own mels."""
-    return any(word.partition("=")[0] == "--checkpoint" for word in (sys.argv[1:] if argv is None else argv))
+    return not names_given(argv).isdisjoint(("--checkpoint", "--checkpoint-path"))
 
 
-def parse_teacher_forcing_args(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The options of ``extract_mels.py --checkpoint``.
-
-    Raises:
-        OptionError: two options do not fit together.
-    """
+def teacher_forcing_parser() -> ArgumentParser:
+    """The options of ``extract_mels.py --checkpoint``."""
     parser = ArgumentParser(
         prog="extract_mels.py",
         description="Make a text-to-mel model's mels of a corpus, teacher-forced, to fine-tune a vocoder on.",
@@ -271,7 +274,17 @@ def parse_teacher_forcing_args(argv: Sequence[str] | None) -> argparse.Namespace
     add("--num-workers", type=non_negative_int, help="loader processes (default: 4 with --cuda, else 0)")
     add_precision_arguments(parser)
     add_text_arguments(parser)
-    args = parser.parse_args(argv)
+    parser.answer_published(_architecture_of_generators() | TEACHER_FORCING)
+    return parser
+
+
+def parse_teacher_forcing_args(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The checked options of ``extract_mels.py --checkpoint``.
+
+    Raises:
+        OptionError: two options do not fit together.
+    """
+    args = teacher_forcing_parser().parse_args(argv)
     if args.p_arpabet not in (None, 0, 1):
         raise OptionError(f"--p-arpabet {args.p_arpabet}: all words of a clip are read as letters (0) or phones (1)")
     if args.filelist and len(set(args.filelist)) < len(args.filelist):

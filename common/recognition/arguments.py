@@ -1,7 +1,6 @@
 """Command-line options of speech recognition: ``inference.py`` with the checkpoint of a recognizer."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,12 +8,14 @@ from common.checkpoints import add_ema_argument, open_checkpoint
 from common.cli import (
     ArgumentParser,
     add_precision_arguments,
+    names_given,
     non_negative_int,
     positive_float,
     positive_int,
     precision_from_args,
 )
 from common.errors import OptionError
+from common.published_options import RECOGNITION
 from common.recognition.command import transcribe_all
 from common.recognition.recognizer import load_recognizer
 from common.registry import ModelSpec, RecognizerSpec
@@ -26,8 +27,8 @@ OUTPUTS = (".json", ".tsv")
 
 def chosen_recognizer(argv: Sequence[str] | None) -> ModelSpec | None:
     """The recognizer whose checkpoint a command line gives, if it gives one."""
-    given = {word.partition("=")[0] for word in (sys.argv[1:] if argv is None else argv)}
-    return next((spec for spec in specs_of("recognizer") if f"--{spec.option}" in given), None)
+    given = names_given(argv)
+    return next((spec for spec in specs_of("recognizer") if given & {f"--{spec.option}", "--ckpt"}), None)
 
 
 def build_parser(spec: ModelSpec) -> ArgumentParser:
@@ -37,7 +38,8 @@ def build_parser(spec: ModelSpec) -> ArgumentParser:
         prog=f"inference.py --{spec.option}",
         epilog="Exit status: 0 transcribed; 1 bad input; 2 wrong options.",
     )
-    parser.add_argument(f"--{spec.option}", type=Path, required=True, metavar="CHECKPOINT", help=f"of {spec.name}")
+    text = f"of {spec.name}"
+    parser.add_argument(f"--{spec.option}", "--ckpt", type=Path, required=True, metavar="CHECKPOINT", help=text)
     text = "manifests (JSON), lists of wavs/a.wav|transcript, folders, or recordings"
     parser.add_argument("-i", "--input", type=Path, nargs="+", required=True, help=text)
     text = "folder that manifests and lists are relative to"
@@ -57,6 +59,7 @@ def build_parser(spec: ModelSpec) -> ArgumentParser:
     group.add_argument("--warmup-steps", type=non_negative_int, default=0, help="batches before measuring begins")
     text = "pad all batches to the length of --max-duration"
     group.add_argument("--pad-to-max-duration", action="store_true", help=text)
+    parser.answer_published(RECOGNITION)
     return parser
 
 

@@ -19,6 +19,7 @@ from common.cli import (
 )
 from common.config import TextConfig
 from common.errors import OptionError
+from common.published_options import INFERENCE, architecture_options
 from common.registry import GeneratorSpec, ModelSpec, available_models, get_model
 from common.synthesis.measurements import MANY_BATCHES
 from common.synthesis.vocoder import ACCEPTABLE_DIFFERENCES
@@ -70,6 +71,8 @@ def add_inference_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--fade-out", type=non_negative_int, default=10, help="frames at the end that fade to silence")
     add_speaking_arguments(parser, group)
     _add_measuring_arguments(parser)
+    configs = [spec.config for spec in specs_of("generator", "vocoder")]
+    parser.answer_published(architecture_options(configs) | INFERENCE)
 
 
 def add_speaking_arguments(parser: ArgumentParser, group: argparse._ActionsContainer) -> None:

@@ -16,6 +16,7 @@ from common.cli import (
     positive_or_inf,
     values_of,
 )
+from common.published_options import TRAINING
 from common.registry import ModelSpec
 from common.training.optim import OPTIMIZERS
 from common.training.trainer import RunOptions
@@ -40,6 +41,7 @@ def build_training_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] 
     add_audio_arguments(parser)
     parser.set_defaults(**vars(spec.training.recipe))
     spec.training.add_arguments(parser)
+    parser.answer_published(TRAINING)
     return parser
 
 

@@ -1,0 +1,200 @@
+"""Every option of the published toolkits is accepted, or answered by one line that says what to do instead."""
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import extract_mels
+import inference
+import train
+from common.cli import ArgumentParser
+from common.errors import InputError
+from common.extraction.arguments import teacher_forcing_parser, wants_teacher_forcing
+from common.recognition.arguments import build_parser as recognition_parser
+from common.recognition.arguments import chosen_recognizer
+from common.registry import get_model
+from common.training.arguments import build_training_parser
+from scripts import migration_page
+from scripts.options_page import options_of
+
+ORIGINALS = Path(__file__).resolve().parents[2] / "shared" / "originals" / "options.json"
+TRAIN = ["-o", "out", "--training-files", "a.txt", "--validation-files", "b.txt"]
+# Our command for the parsers of each published program. In an inference the models' parsers were read too.
+PROGRAMS = {
+    "train -m FastPitch": {
+        "FastPitch 1.1": ("train.py", "fastpitch/arg_parser.py"),
+        "FastPitch 1.0": ("train.py", "fastpitch/arg_parser.py"),
+    },
+    "train -m HiFi-GAN": {"HiFi-GAN": ("train.py", "hifigan/arg_parser.py")},
+    "train -m Tacotron2": {"Tacotron 2": ("train.py", "tacotron2/arg_parser.py", "main.py")},
+    "train -m WaveGlow": {"Tacotron 2": ("train.py", "waveglow/arg_parser.py", "main.py")},
+    "train -m Jasper": {"Jasper": ("train.py",)},
+    "inference": {
+        "FastPitch 1.1": (
+            *("inference.py", "models.py"),
+            *("fastpitch/arg_parser.py", "hifigan/arg_parser.py", "waveglow/arg_parser.py"),
+        ),
+        "FastPitch 1.0": ("inference.py", "fastpitch/arg_parser.py", "waveglow/arg_parser.py"),
+        "HiFi-GAN": ("inference.py", "models.py", "fastpitch/arg_parser.py", "hifigan/arg_parser.py"),
+        "Tacotron 2": (
+            *("inference.py", "inference_perf.py", "main.py"),
+            *("tacotron2/arg_parser.py", "waveglow/arg_parser.py"),
+        ),
+    },
+    "inference --jasper": {"Jasper": ("inference.py",)},
+    "extract_mels": {
+        "FastPitch 1.1": ("prepare_dataset.py",),
+        "HiFi-GAN": ("prepare_dataset.py",),
+        "FastPitch 1.0": ("extract_mels.py", "tacotron2/arg_parser.py"),
+        "Tacotron 2": ("preprocess_audio2mel.py",),
+    },
+    "extract_mels --checkpoint": {"HiFi-GAN": ("fastpitch/extract_mels.py", "fastpitch/arg_parser.py")},
+}
+
+
+@cache
+def parser_of(command: str) -> tuple[ArgumentParser, list[str]]:
+    """The parser of one of our commands, and options that it requires."""
+    if command.startswith("train"):
+        parser = build_training_parser(get_model(command.split()[-1]))
+        parser.add_argument("-m", "--model", "--model-name")  # as train.py reads it first
+        return parser, TRAIN
+    return {
+        "inference": lambda: (inference.build_parser(), ["-i", "a.txt"]),
+        "inference --jasper": lambda: (recognition_parser(get_model("Jasper")), ["--jasper", "a.pt", "-i", "a.wav"]),
+        "extract_mels": lambda: (extract_mels.build_parser(), ["--wav-text-filelist", "a.txt"]),
+        "extract_mels --checkpoint": lambda: (
+            teacher_forcing_parser(),
+            ["--checkpoint", "a.pt", "--filelist", "a.txt", "-o", "out"],
+        ),
+    }[command]()
+
+
+def section_of(command: str) -> str:
+    """The section of docs/MIGRATING.md on one of our commands."""
+    program, _, mode = command.partition(" ")
+    return f"{program}.py" if program == "train" else f"{program}.py {mode}".strip()
+
+
+def own_options(command: str) -> set[str]:
+    """The options of one of our commands that its --help shows."""
+    return {name for option in options_of(f"{command} x" if " --" in command else command) for name in option.names}
+
+
+def refusal(command: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line with which a command ends by status 2, or nothing."""
+    parser, required = parser_of(command)
+    try:
+        parser.parse_args([*required, *words])
+    except InputError as error:  # of a file that the option names
+        return str(error)
+    except SystemExit as error:
+        assert error.code == 2
+        line = capsys.readouterr().err
+        assert line.count("\n") == 1 and line.endswith("--help)\n")
+        return line
+    return ""
+
+
+def words_of(option: dict[str, Any], name: str) -> list[str]:
+    """The option as its own program took it: with a value unless it was a switch."""
+    if str(option.get("action")).startswith("store_"):
+        return [name]
+    value = next((one for one in (*option.get("choices", ()), option.get("default")) if one not in (None, "")), "1")
+    if isinstance(value, str) and "(" in value:  # an expression
+        value = "0"
+    return [name, *map(str, value if isinstance(value, list) else [value])]
+
+
+@pytest.mark.skipif(not ORIGINALS.is_file(), reason=f"{ORIGINALS} is not there")
+@pytest.mark.parametrize("command", PROGRAMS)
+def test_each_option_of_the_published_parsers_is_accepted_or_answered(command: str, capsys: pytest.CaptureFixture[str]):
+    originals = json.loads(ORIGINALS.read_text())
+    unknown, n_options = {}, 0
+    for toolkit, programs in PROGRAMS[command].items():
+        options = next(found["options"] for name, found in originals.items() if name.startswith(toolkit))
+        for option in (option for program in programs for option in options[program]):
+            for name in option["names"]:
+                n_options += 1
+                if "unrecognized" in (line := refusal(command, words_of(option, name), capsys)):
+                    unknown[name] = line
+    assert n_options > 10
+    assert unknown == {}
+
+
+@pytest.mark.parametrize("command", PROGRAMS)
+def test_published_options_are_read_as_the_options_that_replace_them(command: str, capsys: pytest.CaptureFixture[str]):
+    table = migration_page.COMMANDS[section_of(command)]
+    parser, required = parser_of(command)
+    own = own_options(command)
+    for name, replacement in table.items():
+        if name in own:
+            continue
+        if replacement in own:
+            alike = [
+                refusal(command, [option, "1"], capsys).replace(name, replacement) for option in (name, replacement)
+            ]
+            assert alike[0] == alike[1]
+            if not alike[0]:
+                first, second = (parser.parse_args([*required, option, "1"]) for option in (name, replacement))
+                assert first == second
+        else:
+            assert f"error: {name}: " in refusal(command, [name], capsys)
+
+
+def test_a_replacement_names_options_that_exist():
+    existing = set().union(*map(own_options, PROGRAMS))
+    named = {
+        name
+        for table in migration_page.COMMANDS.values()
+        for replacement in table.values()
+        for name in re.findall(r"(?<!\w)--?[a-z][a-z0-9-]*", replacement)
+    }
+    assert named - existing == {"--nproc-per-node"}
+
+
+@pytest.mark.parametrize("section", migration_page.COMMANDS)
+def test_no_row_of_the_table_is_an_option_that_every_parser_has(section: str):
+    own = set.intersection(*(own_options(command) for command in PROGRAMS if section_of(command) == section))
+    assert own.isdisjoint(migration_page.COMMANDS[section])
+
+
+def test_a_file_of_defaults_is_read_under_the_published_name_of_its_option(tmp_path: Path):
+    missing = tmp_path / "voice.pt"
+    with pytest.raises(InputError, match=r"voice\.pt: no such checkpoint file"):
+        train.parse_args([*TRAIN, "--init-from-checkpoint", str(missing)])
+
+
+def test_published_names_of_the_checkpoint_choose_the_command():
+    recognizer = chosen_recognizer(["--ckpt=a.pt"])
+    assert recognizer is not None and recognizer.name == "Jasper"
+    assert wants_teacher_forcing(["--checkpoint_path", "a.pt"])
+    assert not wants_teacher_forcing(["--extract-mels"])
+    assert train.parse_args(["--model-name", "WaveGlow", *TRAIN])[1].name == "WaveGlow"
+
+
+def test_the_rank_that_torch_distributed_launch_gives_must_be_the_environments(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    for spelling in ("--local-rank=1", "--local_rank=1"):
+        assert "local_rank" not in vars(train.parse_args([spelling, *TRAIN])[0])
+    assert "--local-rank 2: LOCAL_RANK is not set to it" in refusal("train -m HiFi-GAN", ["--local-rank", "2"], capsys)
+
+
+def test_a_switch_with_a_value_names_the_switch(capsys: pytest.CaptureFixture[str]):
+    line = refusal("train -m Tacotron2", ["--mask-padding", "False"], capsys)
+    assert "--mask-padding False: a switch takes no value; give --mask-padding or --no-mask-padding" in line
+
+
+def test_the_page_of_published_options_is_fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    message = "docs/MIGRATING.md is stale: run python -m scripts.migration_page"
+    assert migration_page.PAGE.read_text(encoding="utf-8") == migration_page.page(), message
+    monkeypatch.setattr(migration_page, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr("sys.argv", ["migration_page"])
+    assert migration_page.main() == 0
+    assert migration_page.PAGE.read_text(encoding="utf-8") == migration_page.page()
