@@ -16,6 +16,8 @@ use_python
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 : "${BATCH_SIZE:=32}" # batch size
 require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
+source scripts/lib/originals.sh
+refuse_renamed BS DATASET_DIR FILELIST PHONE
 
 if [ "$MODEL" = Jasper ]; then
     refuse_variables "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow" \

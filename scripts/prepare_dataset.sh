@@ -24,6 +24,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 : "${AUDIO_CONFIG:=}" # file of the mel settings; by default audio.json in DATASET_PATH, else in FILELISTS
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 
+source scripts/lib/originals.sh
+refuse_renamed DATA_DIR DATASET_DIR TACO_CH
 [ -d "$DATASET_PATH" ] || [ "${DRY_RUN:-0}" = 1 ] || die "$DATASET_PATH: no such folder; run scripts/download_dataset.sh, or set DATASET_PATH"
 
 options=(--extract-mels --extract-pitch-char)

@@ -28,6 +28,9 @@ done
 : "${GRAD_ACCUMULATION:=}" # micro-batches in an update
 
 require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
+source scripts/lib/originals.sh
+refuse_renamed DATASET_DIR EVAL_FREQUENCY FINE_TUNE_DIR GRAD_ACCUMULATION_STEPS KL_LOSS_WARMUP LEARNING_RATE_DECAY \
+    NSPEAKERS PHONE SAVE_FREQUENCY VAL_INTERVAL VAL_MANIFESTS
 # What the scripts of the original set besides the recipe; BS is what 16 GB hold.
 case "$MODEL-$AMP" in
     FastPitch-*) : "${LEARNED_ALIGNMENT:=auto}" ;;

@@ -113,3 +113,20 @@ def test_docker_builds_an_image_and_starts_it_with_this_folder(tmp_path: Path):
         assert (absent.returncode, len(absent.stderr.splitlines())) == (1, 1)
         assert absent.stderr.startswith("error: docker: no such program; install Docker")
         assert f"bash scripts/docker/{script.name}\n" in run_bash(script, "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("script", "name", "instead"),
+    [
+        ("train.sh", "GRAD_ACCUMULATION_STEPS", "GRAD_ACCUMULATION, and BS to the utterances of one micro-batch,"),
+        ("train.sh", "VAL_INTERVAL", "VALIDATION_INTERVAL"),
+        ("train_benchmark.sh", "NUM_GPUS_SEQUENCE", "NUM_GPUS"),
+        ("inference_example.sh", "BS", "BATCH_SIZE"),
+        ("inference_benchmark.sh", "NUM_STEPS", "ITERATIONS"),
+        ("prepare_dataset.sh", "TACO_CH", "TACOTRON2_CHECKPOINT"),
+    ],
+)
+def test_a_variable_that_the_original_script_called_otherwise_is_not_ignored(script: str, name: str, instead: str):
+    result = run_bash(ROOT / "scripts" / script, DRY_RUN="1", PYTHON="py", **{name: "2"})
+    said = f"error: {name}=2: of the original script; set {instead} instead\n"
+    assert (result.returncode, result.stdout, result.stderr) == (2, "", said)
