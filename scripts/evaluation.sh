@@ -1,13 +1,30 @@
 #!/usr/bin/env bash
-# Prints the word and character error rates of a Jasper on LibriSpeech's development and test sets, or on other lists.
+# Prints the word and character error rates of a Jasper on LibriSpeech's development and test sets, or on other lists, or
+# evaluates the voice of another MODEL by scripts/evaluate_voice.sh.
 #   JASPER=output/Jasper_checkpoint_440.pt bash scripts/evaluation.sh
 #   DATASETS="dev-clean" AMP=true EMA=true bash scripts/evaluation.sh
 #   MANIFESTS=my_voice/list.txt DATASET_PATH=my_voice bash scripts/evaluation.sh --no-trim-silence
-# Arguments go to inference.py --jasper CHECKPOINT. Transcripts go to OUTPUT_DIR/<list>.json.
+#   MODEL=FastPitch HIFIGAN=vocoder.pt RECORDINGS=LJSpeech-1.1 bash scripts/evaluation.sh
+# Arguments go to inference.py --jasper CHECKPOINT, or of a voice to scripts/evaluate_voice.py. Transcripts go to OUTPUT_DIR/<list>.json.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 use_python
 
-: "${JASPER:=}" # checkpoint; empty: the newest in ./output
+: "${MODEL:=Jasper}" # model
+: "${JASPER:=}" # checkpoint; empty: the newest in ./output; of a voice, the recognizer: none
+require_model Jasper FastPitch Tacotron2 HiFi-GAN WaveGlow
+if [ "$MODEL" != Jasper ]; then
+    refuse_variables MODEL=Jasper DATASETS MANIFESTS BATCH_SIZE DATASET_PATH
+    : "${FASTPITCH:=}" # checkpoint; empty: the newest
+    : "${TACOTRON2:=}" # checkpoint of a voice, instead of FASTPITCH
+    : "${HIFIGAN:=}"   # checkpoint of the vocoder; empty: Griffin-Lim, the newest with MODEL=HiFi-GAN
+    : "${WAVEGLOW:=}"  # the same, instead of HIFIGAN
+    : "${PHRASES:=phrases/devset10.tsv}" # list to speak
+    find_checkpoint
+    [ -n "$FASTPITCH$TACOTRON2" ] || find_newest FASTPITCH FastPitch scripts/train.sh # the list gives recordings
+    vocoder=${HIFIGAN:-${WAVEGLOW:-griffin-lim}}
+    exec bash scripts/evaluate_voice.sh "${TACOTRON2:-$FASTPITCH}" "$vocoder" "$PHRASES" "$@"
+fi
+refuse_variables "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow" FASTPITCH TACOTRON2 HIFIGAN WAVEGLOW PHRASES RECORDINGS TRANSCRIPTS
 : "${DATASET_PATH:=LibriSpeech}" # folder of the corpus
 : "${DATASETS:=dev-clean dev-other test-clean test-other}" # subsets of LibriSpeech to evaluate
 : "${MANIFESTS:=$(printf "$DATASET_PATH/librispeech-%s-wav.json " $DATASETS)}" # lists or manifests, instead of DATASETS

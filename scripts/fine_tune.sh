@@ -14,13 +14,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 : "${FINE_TUNE_LR_FACTOR:=3}" # factor of the learning rate
 : "${OUTPUT_DIR:=./output/fine_tune}" # folder for the results
 : "${EPOCHS:=10000}" # 3500 more than the vocoder was trained for
-export OUTPUT_DIR EPOCHS
-if [ "$NAME" != ljs ]; then
-    export TRAIN_FILELIST=${TRAIN_FILELIST:-$FILELISTS/${NAME}_audio_train.txt}
-    val=$FILELISTS/${NAME}_audio_val.txt
-    [ -f "$val" ] || [ "${DRY_RUN:-0}" = 1 ] || val=$TRAIN_FILELIST # prepared with N_VAL=0
-    export VAL_FILELIST=${VAL_FILELIST:-$val}
-fi
+export OUTPUT_DIR EPOCHS NAME FILELISTS
 
 [ -d "$INPUT_MELS_DIR" ] || [ "${DRY_RUN:-0}" = 1 ] ||
     die "$INPUT_MELS_DIR: no such folder; scripts/extract_fine_tune_mels.sh makes it, or set INPUT_MELS_DIR"

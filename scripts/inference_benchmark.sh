@@ -22,6 +22,8 @@ use_python
 : "${WARMUP:=}"    # batches before measuring; empty: 16 on a GPU, 2 on a CPU
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
+source scripts/lib/originals.sh
+refuse_renamed DATASET_DIR FILELIST NUM_STEPS NUM_WARMUP_STEPS
 case "$MODEL" in
     Jasper)
         refuse_variables "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow" \

@@ -1,27 +1,50 @@
 #!/usr/bin/env bash
-# Speaks ten sentences with a trained voice; arguments go to inference.py.
-#   bash scripts/inference_example.sh  # with the newest checkpoint in ./output
+# Speaks ten sentences with a trained voice, or transcribes recordings with Jasper; arguments go to inference.py.
+#   bash scripts/inference_example.sh  # with the newest checkpoint in ./output, else in ./pretrained_models
 #   FASTPITCH=voice.pt HIFIGAN=vocoder.pt AMP=true bash scripts/inference_example.sh --pace 0.9
+#   MODEL=HiFi-GAN bash scripts/inference_example.sh  # through the newest HiFi-GAN
 #   TACOTRON2=voice.pt WAVEGLOW=vocoder.pt bash scripts/inference_example.sh
 #   HIFIGAN=vocoder.pt PHRASES=mels.tsv bash scripts/inference_example.sh  # mels or recordings of a list, without a voice
-# Without a vocoder's checkpoint the sound is made by Griffin-Lim.
+#   MODEL=Jasper MANIFEST=my_voice/list.txt DATASET_PATH=my_voice bash scripts/inference_example.sh
+# Without a vocoder's checkpoint the sound is made by Griffin-Lim; a downloaded voice takes a downloaded vocoder.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 use_python
 
-: "${FASTPITCH:=}" # checkpoint; empty: the newest in ./output, or none for a list with the column mel or wav
-: "${TACOTRON2:=}" # checkpoint of a voice, instead of FASTPITCH
-: "${HIFIGAN:=}"   # checkpoint of the vocoder
-: "${WAVEGLOW:=}"  # the same, instead of HIFIGAN
-: "${SIGMA:=0.9}"  # of WaveGlow's noise
-: "${DENOISING:=$([ -n "$WAVEGLOW" ] && echo 0.01 || echo 0.005)}" # strength of the denoiser, by default 0.005, or 0.01 of WaveGlow; 0: none
-: "${PHRASES:=phrases/devset10.tsv}" # list to speak
-: "${BATCH_SIZE:=32}" # batch size
+: "${MODEL:=FastPitch}" # whose newest checkpoint is taken; of HiFi-GAN and WaveGlow also that of a FastPitch
 : "${AMP:=false}" # `true`: mixed precision
 : "${EMA:=}" # `true`: use the EMA weights; `false`: the raw ones; empty: EMA weights where there are any
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
+: "${BATCH_SIZE:=32}" # batch size
+require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
+source scripts/lib/originals.sh
+refuse_renamed BS DATASET_DIR FILELIST PHONE
+
+if [ "$MODEL" = Jasper ]; then
+    refuse_variables "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow" \
+        FASTPITCH TACOTRON2 HIFIGAN WAVEGLOW SIGMA DENOISING PHRASES SPEAKER
+    : "${JASPER:=}" # checkpoint; empty: the newest
+    : "${DATASET_PATH:=LibriSpeech}" # folder of the corpus, or that a list's recordings and mels start from
+    : "${MANIFEST:=$DATASET_PATH/librispeech-test-other-wav.json}" # manifest or list to transcribe
+    : "${OUTPUT_DIR:=output/transcripts}" # folder for the results
+    find_newest JASPER Jasper scripts/train_jasper.sh
+    command=("$PYTHON" inference.py --jasper "$JASPER" --input "$MANIFEST" --dataset-path "$DATASET_PATH"
+        --output "$OUTPUT_DIR/transcripts.json" --batch-size "$BATCH_SIZE")
+    add_flags command
+    exec_or_print "${command[@]}" "$@"
+    exit
+fi
+
+refuse_variables MODEL=Jasper JASPER MANIFEST
+: "${FASTPITCH:=}" # checkpoint; empty: the newest, or none for a list with the column mel or wav
+: "${TACOTRON2:=}" # checkpoint of a voice, instead of FASTPITCH
+: "${HIFIGAN:=}"   # checkpoint of the vocoder
+: "${WAVEGLOW:=}"  # the same, instead of HIFIGAN
+: "${PHRASES:=phrases/devset10.tsv}" # list to speak
 : "${SPEAKER:=0}" # speaker, by name or number
 
 find_checkpoint
+: "${SIGMA:=0.9}"  # of WaveGlow's noise
+: "${DENOISING:=$([ -n "$WAVEGLOW" ] && echo 0.01 || echo 0.005)}" # strength of the denoiser, by default 0.005, or 0.01 of WaveGlow; 0: none
 name=$(basename "$PHRASES")
 precision=$([ "$AMP" = true ] && echo amp || echo fp32)
 : "${OUTPUT_DIR:=output/audio_${name%.*}_$precision}" # folder for the results, by default named after the list
@@ -29,6 +52,7 @@ precision=$([ "$AMP" = true ] && echo amp || echo fp32)
 command=("$PYTHON" inference.py --input "$PHRASES" --output "$OUTPUT_DIR" --batch-size "$BATCH_SIZE")
 [ -z "$FASTPITCH" ] || command+=(--speaker "$SPEAKER")
 add_given command --fastpitch "$FASTPITCH" --tacotron2 "$TACOTRON2" --hifigan "$HIFIGAN" --waveglow "$WAVEGLOW"
+! gives_sound "$PHRASES" || add_given command --dataset-path "${DATASET_PATH:-}"
 [ -z "$WAVEGLOW" ] || command+=(--sigma-infer "$SIGMA")
 [ -z "$HIFIGAN$WAVEGLOW" ] || command+=(--denoising-strength "$DENOISING")
 add_flags command

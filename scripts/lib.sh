@@ -210,26 +210,54 @@ gives_sound() {
     head -n 1 "$1" 2>/dev/null | tr '|\t' '\n\n' | grep -qxE '(mel|wav)[[:space:]]*'
 }
 
-# Sets FASTPITCH to the newest checkpoint where no voice is given, unless the list in PHRASES needs none.
+# Sets TACOTRON2 or FASTPITCH to the newest checkpoint where no voice is given, unless the list in PHRASES needs none, and
+# HIFIGAN or WAVEGLOW where MODEL is that vocoder. A downloaded voice speaks through a downloaded vocoder.
 find_checkpoint() {
     [ "${MODEL:-}" != Tacotron2 ] || find_newest TACOTRON2 Tacotron2 scripts/train_tacotron2.sh
     [ -n "$TACOTRON2" ] || gives_sound "$PHRASES" || find_newest FASTPITCH FastPitch scripts/train.sh
+    [ "${MODEL:-}" != HiFi-GAN ] || find_newest HIFIGAN HiFi-GAN scripts/train_lj22khz.sh
+    [ "${MODEL:-}" != WaveGlow ] || find_newest WAVEGLOW WaveGlow scripts/train_waveglow.sh
+    if [[ "$FASTPITCH$TACOTRON2" = pretrained_models/* && -z "$HIFIGAN$WAVEGLOW" ]]; then
+        HIFIGAN=$(newest_downloaded HiFi-GAN)
+        [ -n "$HIFIGAN" ] || WAVEGLOW=$(newest_downloaded WaveGlow)
+    fi
+}
+
+# Prints the newest checkpoint of model $1 that scripts/download_models.sh has put into ./pretrained_models.
+newest_downloaded() {
+    local folder=${1,,}
+    find "pretrained_models/${folder//-/}" -type f \( -name '*.pt' -o -name 'g_*' -o -name 'nvidia_*' \) \
+        ! -name '*discrim*' -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1 | cut -d ' ' -f 2- || true
 }
 
 # Where the variable named $1 is empty, sets it to the newest checkpoint of model $2: in ./output, where $3 leaves it,
 # else in ./pretrained_models.
 find_newest() {
     [ -z "${!1}" ] || return 0
-    local folder=${2,,} newest
+    local newest
     newest=$(find output -maxdepth 1 -name "$2_checkpoint_*.pt" -printf '%T@ %p\n' 2>/dev/null |
         sort -n | tail -n 1 | cut -d ' ' -f 2- || true)
-    [ -n "$newest" ] || newest=$(find "pretrained_models/${folder//-/}" -type f \( -name '*.pt' -o -name 'g_*' -o -name 'nvidia_*' \) \
-        ! -name '*discrim*' -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1 | cut -d ' ' -f 2- || true)
+    [ -n "$newest" ] || newest=$(newest_downloaded "$2")
     if [ -z "$newest" ]; then
         [ "${DRY_RUN:-0}" = 1 ] || die "no $2 checkpoint in ./output or ./pretrained_models; train one ($3), or set $1"
         newest="output/$2_checkpoint_NEWEST.pt"
     fi
     printf -v "$1" %s "$newest"
+}
+
+# Ends with one line where Docker is missing.
+require_docker() {
+    [ "${DRY_RUN:-0}" = 1 ] || command -v docker >/dev/null ||
+        die "docker: no such program; install Docker, or work without: the scripts make .venv by themselves"
+}
+
+# list_path COLUMNS SPLIT: prints the list that scripts/prepare_dataset.sh makes of a split. COLUMNS are audio, audio_text,
+# mel_text or mel_dur_pitch_text.
+list_path() {
+    case "$1" in
+        *_text) echo "$FILELISTS/${NAME}_$1_$2_filelist.txt" ;;
+        *) [ "$NAME $2" = "ljs train" ] && echo "$FILELISTS/ljs_audio_train_v3.txt" || echo "$FILELISTS/${NAME}_audio_$2.txt" ;;
+    esac
 }
 
 # Ends with one line unless MODEL is one of the names given.
@@ -301,6 +329,7 @@ fitting_batch() {
 note_global_batch() {
     local global_batch=$((world_size * $1 * $2)) least most published
     read -r least most <<<"${GLOBAL_BATCH[$MODEL]}"
+    [ "$MODEL" != Jasper ] || most=1024 # on 16 GPUs of DGX-2
     : "${most:=$least}" "${published:=$least}"
     if [ "$global_batch" -ge "$least" ] && [ "$global_batch" -le "$most" ] || [ "${RANK:-0}" != 0 ]; then
         return 0

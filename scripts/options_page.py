@@ -20,6 +20,7 @@ from common.errors import InputError
 from common.registry import available_models
 
 ROOT = Path(__file__).resolve().parents[1]
+SCRIPTS = ROOT / "scripts"
 PAGE = ROOT / "docs" / "OPTIONS.md"
 UNTITLED = ("options", "positional arguments")  # argparse's own names of groups
 INTRODUCTION = """# Options
@@ -165,10 +166,10 @@ other variables. `--help` after a script shows its own. Each takes `DRY_RUN=1`, 
 running them, and `PYTHON`, an interpreter to use instead of that in `.venv`; `VENV_PYTHON` is the one to make `.venv`
 with.
 """
-    for script in sorted((ROOT / "scripts").glob("*.sh")):
+    for script in sorted([*SCRIPTS.glob("*.sh"), *SCRIPTS.glob("docker/*.sh")]):
         rows = variables_of(script)
         if rows and script.name != "lib.sh":
-            text += f"\n### {script.name}\n\n| variable | default | meaning |\n| --- | --- | --- |\n"
+            text += f"\n### {script.relative_to(SCRIPTS)}\n\n| variable | default | meaning |\n| --- | --- | --- |\n"
             text += "".join(f"| `{name}` | {default} | {meaning} |\n" for name, (default, meaning) in rows.items())
     return text
 

@@ -24,6 +24,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 : "${AUDIO_CONFIG:=}" # file of the mel settings; by default audio.json in DATASET_PATH, else in FILELISTS
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 
+source scripts/lib/originals.sh
+refuse_renamed DATA_DIR DATASET_DIR TACO_CH
 [ -d "$DATASET_PATH" ] || [ "${DRY_RUN:-0}" = 1 ] || die "$DATASET_PATH: no such folder; run scripts/download_dataset.sh, or set DATASET_PATH"
 
 options=(--extract-mels --extract-pitch-char)
@@ -49,7 +51,7 @@ case "$FEATURES" in
         else
             [ $# = 0 ] || die "$missing"
             FEATURES=false
-            echo "note: $missing, for FastPitch; a vocoder trains on recordings alone" >&2
+            echo "note: $missing; without them FastPitch learns its alignment (1.1), and a vocoder needs none" >&2
         fi
         ;;
     false) [ $# = 0 ] || wrong_option "$*: for extract_mels.py, which FEATURES=false does not run; leave the arguments out" ;;
@@ -70,23 +72,15 @@ for split in train val test; do
 done
 
 # The lists of recordings: where those of texts are there already, their first column, so that the split stays.
-audio_list() {
-    if [ "$NAME" = ljs ] && [ "$1" = train ]; then echo "$FILELISTS/ljs_audio_train_v3.txt"; else
-        echo "$FILELISTS/${NAME}_audio_$1.txt"
-    fi
-}
-text_list() {
-    echo "$FILELISTS/${NAME}_audio_text_$1_filelist.txt"
-}
-if [ -f "$(text_list train)" ]; then
+if [ -f "$(list_path audio_text train)" ]; then
     for split in train val test; do
-        from=$(text_list "$split") to=$(audio_list "$split")
+        from=$(list_path audio_text "$split") to=$(list_path audio "$split")
         if [ -f "$from" ] && ! [ -f "$to" ] && [ "${DRY_RUN:-0}" != 1 ]; then
             cut -d '|' -f 1 "$from" >"$to.tmp"
             mv "$to.tmp" "$to"
         fi
     done
-elif [ "$FEATURES" != false ] || ! [ -f "$(audio_list train)" ]; then
+elif [ "$FEATURES" != false ] || ! [ -f "$(list_path audio train)" ]; then
     run_or_print "$PYTHON" -m scripts.datasets.make_filelists --dataset-path "$DATASET_PATH" --output "$FILELISTS" \
         --name "$NAME" --n-val "$N_VAL" --n-test "$N_TEST" "${split_options[@]}"
 fi
@@ -115,9 +109,9 @@ if [ "$FEATURES" != false ]; then
     fi
     recordings=() lists=()
     for split in train val test; do # the first list's pitch statistics normalize all
-        if [ -f "$(text_list "$split")" ] || [ "${DRY_RUN:-0}" = 1 ]; then
-            recordings+=("$(text_list "$split")")
-            lists+=("$FILELISTS/${NAME}_${columns}_${split}_filelist.txt")
+        if [ -f "$(list_path audio_text "$split")" ] || [ "${DRY_RUN:-0}" = 1 ]; then
+            recordings+=("$(list_path audio_text "$split")")
+            lists+=("$(list_path "$columns" "$split")")
         fi
     done
     [ "${#lists[@]}" -gt 0 ] || die "$DATASET_PATH/metadata.csv: no such file; text-to-mel models need transcripts"
@@ -133,14 +127,14 @@ if [ "$FEATURES" != false ]; then
     print_next "" "${settings[@]}" "${corpus[@]}" "TRAIN_FILELIST=${lists[0]}" \
         "VAL_FILELIST=${lists[1]:-${lists[0]}}" $(fitting_batch "$model" "${lists[0]}") bash "$trainer" "${said[@]}"
 fi
-if [ "$FEATURES" = false ] && { [ -f "$(text_list train)" ] || [ "${DRY_RUN:-0}" = 1 ]; }; then
-    val=$(text_list val)
-    [ -f "$val" ] || [ "${DRY_RUN:-0}" = 1 ] || val=$(text_list train)
-    print_next "for a voice that finds its durations" LEARNED_ALIGNMENT=true "${corpus[@]}" \
-        "TRAIN_FILELIST=$(text_list train)" "VAL_FILELIST=$val" $(fitting_batch FastPitch "$(text_list train)") \
+if [ "$FEATURES" = false ] && { [ -f "$(list_path audio_text train)" ] || [ "${DRY_RUN:-0}" = 1 ]; }; then
+    val=$(list_path audio_text val)
+    [ -f "$val" ] || [ "${DRY_RUN:-0}" = 1 ] || val=$(list_path audio_text train)
+    print_next "for a voice that finds its durations" "${corpus[@]}" \
+        "TRAIN_FILELIST=$(list_path audio_text train)" "VAL_FILELIST=$val" $(fitting_batch FastPitch "$(list_path audio_text train)") \
         bash scripts/train.sh
 fi
-val=$(audio_list val)
-[ -f "$val" ] || [ "${DRY_RUN:-0}" = 1 ] || val=$(audio_list train)
-print_next "for a vocoder" "${corpus[@]}" "TRAIN_FILELIST=$(audio_list train)" "VAL_FILELIST=$val" \
-    $(fitting_batch HiFi-GAN "$(audio_list train)") bash scripts/train_lj22khz.sh
+val=$(list_path audio val)
+[ -f "$val" ] || [ "${DRY_RUN:-0}" = 1 ] || val=$(list_path audio train)
+print_next "for a vocoder" "${corpus[@]}" "TRAIN_FILELIST=$(list_path audio train)" "VAL_FILELIST=$val" \
+    $(fitting_batch HiFi-GAN "$(list_path audio train)") bash scripts/train_lj22khz.sh

@@ -2,6 +2,7 @@
 # Trains MODEL (FastPitch, Tacotron2, HiFi-GAN, WaveGlow or Jasper) as published; arguments go to train.py.
 #   NUM_GPUS=1 BS=64 GRAD_ACCUMULATION=4 AMP=true bash scripts/train.sh --resume
 #   NUM_GPUS=0 BS=8 GRAD_ACCUMULATION=32 bash scripts/train.sh  # FastPitch, on the CPU
+#   DATASET_PATH=my_voice NAME=my_voice bash scripts/train.sh  # on the lists of scripts/prepare_dataset.sh
 #   LEARNED_ALIGNMENT=true ENERGY=true bash scripts/train.sh  # FastPitch 1.1, from recordings and transcripts alone
 #   MODEL=Tacotron2 LOAD_MEL_FROM_DISK=false bash scripts/train.sh  # mels computed in training
 #   MODEL=HiFi-GAN NUM_GPUS=1 GRAD_ACCUMULATION=8 AMP=true bash scripts/train.sh --no_amp_grouped_conv
@@ -27,14 +28,49 @@ done
 : "${GRAD_ACCUMULATION:=}" # micro-batches in an update
 
 require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
+source scripts/lib/originals.sh
+refuse_renamed DATASET_DIR EVAL_FREQUENCY FINE_TUNE_DIR GRAD_ACCUMULATION_STEPS KL_LOSS_WARMUP LEARNING_RATE_DECAY \
+    NSPEAKERS PHONE SAVE_FREQUENCY VAL_INTERVAL VAL_MANIFESTS
 # What the scripts of the original set besides the recipe; BS is what 16 GB hold.
 case "$MODEL-$AMP" in
+    FastPitch-*) : "${LEARNED_ALIGNMENT:=auto}" ;;
     Tacotron2-true) : "${BS:=104}" "${LOAD_MEL_FROM_DISK:=true}" ;;
     Tacotron2-*) : "${LOAD_MEL_FROM_DISK:=true}" ;;
     WaveGlow-true) : "${BS:=10}" "${GRAD_CLIP:=65504}" ;;
     Jasper-*) : "${SEED:=0}" ;;
 esac
 need_whole_numbers BS BATCH_SIZE GRAD_ACCUMULATION NNODES
+
+if [ "$MODEL" = Jasper ]; then # NAME is not refused: some systems set it to that of the machine
+    refuse_variables "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow" FILELISTS
+else
+    : "${NAME:=ljs}" # first part of the lists' names, as of scripts/prepare_dataset.sh; not for Jasper
+    : "${FILELISTS:=filelists}" # folder of the lists; not for Jasper
+fi
+
+# True if a list has FastPitch's columns of mel, duration and pitch; of a list that is not there its name says so.
+gives_durations() {
+    if [ -f "$1" ]; then
+        grep -m 1 '[^[:space:]]' "$1" | grep -qE '^([^|]*\.pt[[:space:]]*\|){3}'
+    else
+        [[ "${1##*/}" = *_dur_* ]]
+    fi
+}
+
+# choose_version ARGUMENTS...: makes LEARNED_ALIGNMENT=auto true or false by the training list; version says which and why.
+choose_version() {
+    local list=${TRAIN_FILELIST:-$(list_path mel_dur_pitch_text train)} reason
+    if { [ -n "${TRAIN_FILELIST:-}" ] || [ -f "$list" ]; } && gives_durations "$list"; then
+        LEARNED_ALIGNMENT=false version="FastPitch 1.0: $list gives durations; LEARNED_ALIGNMENT=true trains 1.1 without them"
+    else
+        LEARNED_ALIGNMENT=true reason="$list gives no durations"
+        [ -n "${TRAIN_FILELIST:-}" ] || reason="there is no list of durations ($list)"
+        [[ " $* " = *" --from-checkpoint "* ]] || : "${ENERGY:=true}" # another voice's network decides
+        version="FastPitch 1.1, with learned alignment and ENERGY=${ENERGY:-false}: $reason"
+    fi
+}
+version=""
+[ "${LEARNED_ALIGNMENT:-}" != auto ] || [ "$MODEL" != FastPitch ] || choose_version "$@"
 
 options=()
 # Variable, option of train.py (-: set below), models that have it (none: all), and after # what it means. Of a value true
@@ -70,8 +106,8 @@ INPUT_TYPE --input-type FastPitch Tacotron2 # `char`, or `phone`: the lists hold
 SYMBOL_SET - FastPitch Tacotron2 # `ipa` for phones in IPA; by default `arpabet` for phones
 TEXT_CLEANERS --text-cleaners FastPitch Tacotron2 # cleaners, separated by spaces
 UNKNOWN_SYMBOLS --unknown-symbols FastPitch Tacotron2 # `error`, or `drop`
-LEARNED_ALIGNMENT --learned-alignment FastPitch # `true`: from recordings and transcripts alone (1.1)
-ENERGY --energy-conditioning FastPitch # `true`: the voice has an energy control (1.1)
+LEARNED_ALIGNMENT --learned-alignment FastPitch # `true`: from recordings and transcripts alone (1.1); `false`: from a list of durations (1.0); `auto`, the default: 1.0 where the training list gives durations, else 1.1
+ENERGY --energy-conditioning FastPitch # `true`: the voice has an energy control (1.1); the default where `auto` chooses 1.1
 PITCH_METHOD --pitch-method FastPitch # how pitch is estimated in training
 PITCH_MEAN_STD - FastPitch # pitch statistics (JSON); by default those of the training list
 AUDIO_CONFIG --audio-config FastPitch Tacotron2 HiFi-GAN WaveGlow # mel settings; by default audio.json of the corpus
@@ -112,22 +148,23 @@ if [ "$MODEL" = Jasper ]; then
     [ -n "${KEEP_MILESTONES-unset}" ] || options+=(--keep-milestones) # empty: no milestones
 else
     : "${DATASET_PATH:=LJSpeech-1.1}" # folder of the corpus
-    lists=(ljs_audio_train_v3 ljs_audio_val)
     case "$MODEL" in
-        FastPitch) columns=$([ "${LEARNED_ALIGNMENT:-false}" = true ] && echo audio || echo mel_dur_pitch) ;;
-        Tacotron2) columns=$([ "$LOAD_MEL_FROM_DISK" = true ] && echo mel || echo audio) ;;
-        *) columns="" ;;
+        FastPitch) columns=$([ "$LEARNED_ALIGNMENT" = true ] && echo audio_text || echo mel_dur_pitch_text) ;;
+        Tacotron2) columns=$([ "$LOAD_MEL_FROM_DISK" = true ] && echo mel_text || echo audio_text) ;;
+        *) columns=audio ;;
     esac
-    [ -z "$columns" ] || lists=("ljs_${columns}_text_train_filelist" "ljs_${columns}_text_val_filelist")
-    training_files=("${TRAIN_FILELIST:-filelists/${lists[0]}.txt}")
-    validation_files=${VAL_FILELIST:-filelists/${lists[1]}.txt}
+    training_files=("${TRAIN_FILELIST:-$(list_path "$columns" train)}")
+    validation_files=${VAL_FILELIST:-$(list_path "$columns" val)}
+    if [ -z "${VAL_FILELIST:-}" ] && [ -f "${training_files[0]}" ] && ! [ -f "$validation_files" ]; then
+        validation_files=${training_files[0]} # prepared with N_VAL=0
+    fi
 fi
 if [ "${INPUT_TYPE:-char}" = phone ]; then : "${SYMBOL_SET:=arpabet}"; fi
 add_given options --symbol-set "${SYMBOL_SET:-}"
 [ "${LOAD_MEL_FROM_DISK:-false}" != true ] || options+=(--load-mel-from-disk)
 if [ "$MODEL" = FastPitch ]; then
     [ "${NUM_SPEAKERS:=1}" = auto ] || options+=(--n-speakers "$NUM_SPEAKERS") # auto: all that the training list names
-    if [ "$columns" = mel_dur_pitch ]; then
+    if [ "$columns" = mel_dur_pitch_text ]; then
         # scripts/prepare_dataset.sh names the statistics after the list of recordings that the training list is made of.
         list=$(basename "${training_files[0]}" .txt)
         : "${PITCH_MEAN_STD:=$DATASET_PATH/pitch_char_stats__${list/mel_dur_pitch_text/audio_text}.json}"
@@ -138,5 +175,6 @@ fi
 [ "$NUM_GPUS" -eq 0 ] || [ "$MODEL" != WaveGlow ] || options+=(--cudnn-benchmark) # all segments have one shape
 [ "$AMP" != true ] || options+=(--amp)
 
+[ -z "$version" ] || [ "${RANK:-0}" != 0 ] || echo "$version" >&2
 exec_or_print "${launcher[@]}" train.py --model "$MODEL" --output "$OUTPUT_DIR" --dataset-path "$DATASET_PATH" \
     --training-files "${training_files[0]}" --validation-files "$validation_files" "${options[@]}" "$@"

