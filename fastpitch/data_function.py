@@ -15,6 +15,7 @@ from common.audio.pitch import PitchMoments, moments, statistics
 from common.config import AudioConfig, TextConfig
 from common.data import (
     FilelistEntry,
+    Filelists,
     TextMelDataset,
     TextMelUtterance,
     check_stored,
@@ -158,11 +159,11 @@ class FastPitchDataset(TextMelDataset):
 
 
 def build_dataset(
-    options: TrainingOptions, filelist: Path, *, audio: AudioConfig, text: TextConfig, training: bool
+    options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig, text: TextConfig, training: bool
 ) -> FastPitchDataset:
-    """The dataset of a filelist; the training list is parsed already."""
+    """The dataset of filelists; those of training are parsed already."""
     learned = options.architecture.learned_alignment
-    entries = options.entries if training else read_list(filelist, learned_alignment=learned)
+    entries = options.entries if training else read_list(filelists, learned_alignment=learned)
     return FastPitchDataset(
         options.dataset_path,
         entries,

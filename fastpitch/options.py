@@ -1,5 +1,6 @@
 """Options of a FastPitch training, parsed once from the command line."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,8 +54,8 @@ class TrainingOptions:
     losses: LossScales
     initial_voice: InitialVoice | None
     dataset_path: Path
-    training_files: Path
-    entries: list[FilelistEntry]  # of the training list
+    training_files: Sequence[Path]
+    entries: list[FilelistEntry]  # of the training lists
     unknown_symbols: str
     seed: int
     num_workers: int | None  # loader processes; None: as many as are worth it

@@ -62,7 +62,7 @@ def options(folder: Path, *, n_speakers: int = 1, learned_alignment: bool = True
         "losses": LossScales(),
         "initial_voice": None,
         "dataset_path": folder,
-        "training_files": folder / "list.txt",
+        "training_files": [folder / "list.txt"],
         "entries": [],  # read by `dataset`
         "unknown_symbols": "error",
         "seed": 7,

@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from common.audio.arguments import add_audio_arguments
 from common.checkpoints import DTYPES
@@ -47,8 +48,9 @@ def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what most runs need; the models' recipes set the defaults that are missing."""
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder for checkpoints and logs")
     parser.add_argument("-d", "--dataset-path", type=Path, default=Path(), help="folder that the lists are relative to")
-    parser.add_argument("--training-files", type=Path, required=True, help="list of utterances to train on")
-    parser.add_argument("--validation-files", type=Path, required=True, help="list of utterances to validate on")
+    lists: dict[str, Any] = {"type": Path, "nargs": "+", "required": True, "metavar": "FILE"}
+    parser.add_argument("--training-files", **lists, help="lists of utterances to train on")
+    parser.add_argument("--validation-files", **lists, help="lists of utterances to validate on")
     parser.add_argument("--resume", action="store_true", help="resume from the last checkpoint of the output folder")
     parser.add_argument("--epochs", type=positive_int, help="epochs to train in all")
     parser.add_argument("-bs", "--batch-size", type=positive_int, help="of one process and micro-batch")
