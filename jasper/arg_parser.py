@@ -22,6 +22,7 @@ RECIPE = Recipe(
     grad_clip_thresh=math.inf,
     ema_decay=0.999,
     epochs_per_checkpoint=10,
+    keep_best="wer",
     keep_milestones=(100, 200, 300, 400),
 )
 _DATASET = DatasetSettings(min_duration=0.0, trim_silence=True)  # of inference; the sample rate is the model's

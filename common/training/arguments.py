@@ -19,6 +19,8 @@ from common.cli import (
 )
 from common.registry import ModelSpec
 from common.training.optim import OPTIMIZERS
+from common.training.selection import selection_metric
+from common.training.settings import Recipe
 from common.training.trainer import RunOptions
 
 
@@ -36,7 +38,7 @@ def build_training_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] 
     computing.add_argument(
         "--num-workers", type=non_negative_int, help="loader processes (default: 4 with --cuda, else 0)"
     )
-    _add_checkpoint_arguments(parser.add_argument_group("checkpoints, validation and logs"))
+    _add_checkpoint_arguments(parser.add_argument_group("checkpoints, validation and logs"), spec.training.recipe)
     _add_optimization_arguments(parser.add_argument_group("optimization"))
     add_audio_arguments(parser)
     parser.set_defaults(**vars(spec.training.recipe))
@@ -64,7 +66,7 @@ def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=non_negative_int, default=1234, help="of weights, dropout and the data's order")
 
 
-def _add_checkpoint_arguments(group: argparse._ArgumentGroup) -> None:
+def _add_checkpoint_arguments(group: argparse._ArgumentGroup, recipe: Recipe) -> None:
     """Add when checkpoints are written and which are kept, and when the networks are validated."""
     group.add_argument("--checkpoint-path", type=Path, help="checkpoint to resume from")
     group.add_argument("--epochs-this-job", type=positive_int, help="stop after so many; --resume continues")
@@ -81,8 +83,16 @@ def _add_checkpoint_arguments(group: argparse._ArgumentGroup) -> None:
         type=_count_or_all,
         default=3,
         metavar="N",
-        help="keep the last N checkpoints of finished epochs, the one with the best validation loss and the "
-        "milestones; all: keep all",
+        help="keep the last N checkpoints of finished epochs, the best one and the milestones; all: keep all",
+    )
+    group.add_argument(
+        "--keep-best",
+        type=selection_metric,
+        nargs="?",
+        const=recipe.keep_best,
+        metavar="METRIC",
+        help="figure of validation that says which checkpoint is the best, named as in the log; METRIC:max if larger "
+        "is better",
     )
     group.add_argument(
         "--keep-milestones", type=positive_int, nargs="*", metavar="EPOCH", help="keep the checkpoints of these epochs"
