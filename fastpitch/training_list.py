@@ -9,6 +9,7 @@ from common.errors import InputError
 WITH_DURATIONS = ("mel", "durations", "pitch", "text")
 FEATURES = ("mel", "pitch", "text")  # pitch of each frame, Hz
 RECORDINGS = ("wav", "text")
+RECORDINGS_WITH_PITCH = ("wav", "pitch", "text")
 
 
 def read_list(filelists: Filelists, *, learned_alignment: bool) -> list[FilelistEntry]:
@@ -32,7 +33,8 @@ def _columns(filelist: Path, *, learned_alignment: bool) -> tuple[str, ...]:
     """The columns of a list, by its first line."""
     first, *others = first_fields(filelist)
     n_features = sum(field.endswith(".pt") for field in (first, *others[:2]))
-    expected = f"{'|'.join(RECORDINGS)} or {'|'.join(FEATURES)}"
+    kinds = ["|".join(kind) for kind in (RECORDINGS, RECORDINGS_WITH_PITCH, FEATURES)]
+    expected = f"{', '.join(kinds[:-1])} or {kinds[-1]}"
     if learned_alignment and n_features == 3:
         raise InputError(f"{filelist}: has a column of durations, which --learned-alignment finds; expected {expected}")
     if not learned_alignment and first and not first.endswith(".pt"):
@@ -40,7 +42,11 @@ def _columns(filelist: Path, *, learned_alignment: bool) -> tuple[str, ...]:
             f"{filelist}: lists {first}, expected {'|'.join(WITH_DURATIONS)}; to train without durations, from "
             f"{expected}, add --learned-alignment"
         )
-    return WITH_DURATIONS if not learned_alignment else FEATURES if n_features else RECORDINGS
+    if not learned_alignment:
+        return WITH_DURATIONS
+    if n_features == 0:
+        return RECORDINGS
+    return FEATURES if first.endswith(".pt") else RECORDINGS_WITH_PITCH
 
 
 def has_durations(filelist: Path) -> bool:
