@@ -98,8 +98,8 @@ class RecognizerSpec:
     open_speech: Callable[..., Any]
     # (wave (T,), options) -> the part of it to transcribe, such as between silences at the ends
     prepare: Callable[..., Any]
-    # (network, waves (B, T), lengths (B,), options) -> texts
-    transcribe: Callable[..., list[str]]
+    # (network, waves (B, T), lengths (B,), options) -> texts, and of each the log-probabilities (F, C)
+    transcribe: Callable[..., tuple[list[str], list[Any]]]
     add_arguments: "Callable[[ArgumentParser], None]"
 
 
