@@ -64,8 +64,8 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
     template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
     networks = spec.build_networks(config, audio, text)
     datasets = {
-        f"{subset}_set": training.build_dataset(options, path, audio=audio, text=text, training=subset == "training")
-        for subset, path in (("training", args.training_files), ("validation", args.validation_files))
+        f"{subset}_set": training.build_dataset(options, paths, audio=audio, text=text, training=subset == "training")
+        for subset, paths in (("training", args.training_files), ("validation", args.validation_files))
     }
     if found is not None:
         _check_fits(template, found[1], spec, where=found[0], adaptable=(*setup.adaptable, *found[1].assumed))
@@ -92,7 +92,7 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
     )
     args.output.mkdir(parents=True, exist_ok=True)
     logger = Logger(args.log_file or args.output / "nvlog.json", enabled=ranks.is_main)
-    logger.parameter(**{name: str(value) if isinstance(value, Path) else value for name, value in vars(args).items()})
+    logger.parameter(**vars(args))
     run_options = run_options_from_args(args)
     trainer = Trainer(engine, template=template, **datasets, ranks=ranks, options=run_options, logger=logger)
     if found is not None:

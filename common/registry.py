@@ -34,7 +34,7 @@ class TrainingSpec:
     # (options, audio, text, *, base) -> ModelConfig; ``base`` is that of the checkpoint to resume from, or None: for
     # models whose options change it instead of describing all of it. The others ignore it.
     model_config: Callable[..., Any]
-    # (options, filelist, *, audio, text, training) -> common.data.batch.Dataset
+    # (options, filelists, *, audio, text, training) -> common.data.batch.Dataset
     build_dataset: Callable[..., Any]
     build_objective: "Callable[[Any, AudioConfig], Objective]"  # of the options
     # (networks, options, *, text, new) -> lines to print: weights and settings beyond the architecture.
@@ -98,8 +98,8 @@ class RecognizerSpec:
     open_speech: Callable[..., Any]
     # (wave (T,), options) -> the part of it to transcribe, such as between silences at the ends
     prepare: Callable[..., Any]
-    # (network, waves (B, T), lengths (B,), options) -> texts
-    transcribe: Callable[..., list[str]]
+    # (network, waves (B, T), lengths (B,), options) -> texts, and of each the log-probabilities (F, C)
+    transcribe: Callable[..., tuple[list[str], list[Any]]]
     add_arguments: "Callable[[ArgumentParser], None]"
 
 

@@ -114,13 +114,17 @@ def add_training_arguments(parser: ArgumentParser) -> None:
 
 
 def _add_alignment_arguments(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("FastPitch 1.1", "lists of wavs/a.wav|text or mels/a.pt|pitch/a.pt|text")
+    group = parser.add_argument_group(
+        "FastPitch 1.1", "lists of wavs/a.wav[|pitch/a.pt]|text or mels/a.pt|pitch/a.pt|text"
+    )
     switch = partial(group.add_argument, action=argparse.BooleanOptionalAction, default=False)
     switch("--learned-alignment", help="learn the durations, from recordings (or their features) and transcripts alone")
     switch("--energy-conditioning", help="predict the energy of each symbol, and speak with it")
     group.add_argument("--pitch-method", choices=METHODS, default="praat", help="estimates the pitch of recordings")
     cache = f"folder that keeps the pitch of recordings (default: {PITCH_CACHE} in the dataset's folder)"
-    group.add_argument("--pitch-cache", type=Path, help=cache)
+    group.add_argument("--pitch-cache", "--pitch-online-dir", type=Path, help=cache)
+    disk = "refuse lists that do not name the pitch, instead of estimating it"
+    group.add_argument("--load-pitch-from-disk", action="store_true", help=disk)
 
 
 def _add_loss_arguments(parser: ArgumentParser) -> None:
@@ -148,8 +152,8 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     """
     _check_options(args)
     entries = read_list(args.training_files, learned_alignment=args.learned_alignment)
-    if "wav" not in entries[0].fields and args.learned_alignment:
-        _check_defaults(args, _RECORDING_OPTIONS, "is for lists of recordings; the features of this list have pitch")
+    if "pitch" in entries[0].fields and args.learned_alignment:
+        _check_defaults(args, _RECORDING_OPTIONS, "is for lists of recordings alone; this list names their pitch")
     voice = None if args.from_checkpoint is None else read_voice(args.from_checkpoint)
     audio = _audio_config(args, entries, voice)
     known = () if voice is None else voice.speaker_names

@@ -15,6 +15,7 @@ from common.audio.pitch import PitchMoments, moments, statistics
 from common.config import AudioConfig, TextConfig
 from common.data import (
     FilelistEntry,
+    Filelists,
     TextMelDataset,
     TextMelUtterance,
     check_stored,
@@ -27,7 +28,7 @@ from common.errors import InputError
 from fastpitch.aligner import check_alignable, padded_priors
 from fastpitch.model import FastPitch, FastPitchBatch, ModelConfig
 from fastpitch.options import TrainingOptions
-from fastpitch.training_list import has_durations, read_list, speaker_id
+from fastpitch.training_list import RECORDINGS_WITH_PITCH, has_durations, read_list, speaker_id
 
 PITCH_CACHE = "pitch_cache"  # folder of a dataset, unless --pitch-cache names another
 
@@ -47,7 +48,8 @@ class FastPitchDataset(TextMelDataset):
     speakers: a name of ``text.speakers``, or a number where that names none.
 
     Lists without durations have pitch in Hz: `normalize_pitch_as` comes before the first utterance is loaded. That of
-    recordings is computed by ``pitch_method`` and kept in ``pitch_cache`` (None: in the dataset's folder). ``options``
+    recordings without such a column is computed by ``pitch_method`` and kept in ``pitch_cache`` (None: in the dataset's
+    folder). ``options``
     are those of `TextMelDataset`.
 
     Raises:
@@ -80,7 +82,7 @@ class FastPitchDataset(TextMelDataset):
         if self.recorded:  # whose frames are known without reading them
             for index, n_frames in enumerate(self.lengths):
                 check_alignable(n_frames, len(self.transcripts[index]), where=self.name(index))
-        elif not self.has_durations:
+        if not self.has_durations and "pitch" in entries[0].fields:
             check_stored(folder, entries, column="pitch", audio=audio)
 
     def normalize_pitch_as(self, network: FastPitch) -> None:
@@ -108,7 +110,7 @@ class FastPitchDataset(TextMelDataset):
         where they are missing or broken.
         """
         entry = self.entries[index]
-        if self.recorded:
+        if "pitch" not in entry.fields:
             wave = self.load_wave(index)
             mel = self.load_mel(index, wave)
             return mel, self._cache.pitch(wave, n_frames=mel.size(1), where=f"{entry.fields['wav']}, {entry.where}")
@@ -117,7 +119,8 @@ class FastPitchDataset(TextMelDataset):
             return mel, pitch
         pitch = pitch.squeeze()  # the original's are (1, F)
         if pitch.shape != mel.shape[1:]:
-            raise shape_error(entry, "pitch", pitch, wanted=f"({mel.size(1)},), the frames of {entry.fields['mel']}")
+            source = entry.fields["wav" if self.recorded else "mel"]
+            raise shape_error(entry, "pitch", pitch, wanted=f"({mel.size(1)},), the frames of {source}")
         if pitch.min() < 0:
             raise InputError(
                 f"{entry.fields['pitch']}: holds negative values, expected pitch in Hz, 0 where unvoiced "
@@ -158,11 +161,16 @@ class FastPitchDataset(TextMelDataset):
 
 
 def build_dataset(
-    options: TrainingOptions, filelist: Path, *, audio: AudioConfig, text: TextConfig, training: bool
+    options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig, text: TextConfig, training: bool
 ) -> FastPitchDataset:
-    """The dataset of a filelist; the training list is parsed already."""
+    """The dataset of filelists; those of training are parsed already."""
     learned = options.architecture.learned_alignment
-    entries = options.entries if training else read_list(filelist, learned_alignment=learned)
+    entries = options.entries if training else read_list(filelists, learned_alignment=learned)
+    if options.load_pitch_from_disk and "pitch" not in entries[0].fields:
+        raise InputError(
+            f"{entries[0].where}: names no pitch, as --load-pitch-from-disk has it; expected "
+            f"{'|'.join(RECORDINGS_WITH_PITCH)}, as extract_mels.py --extract-pitch makes it, or leave the option out"
+        )
     return FastPitchDataset(
         options.dataset_path,
         entries,

@@ -1,5 +1,6 @@
 """Options of a FastPitch training, parsed once from the command line."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,12 +54,13 @@ class TrainingOptions:
     losses: LossScales
     initial_voice: InitialVoice | None
     dataset_path: Path
-    training_files: Path
-    entries: list[FilelistEntry]  # of the training list
+    training_files: Sequence[Path]
+    entries: list[FilelistEntry]  # of the training lists
     unknown_symbols: str
     seed: int
     num_workers: int | None  # loader processes; None: as many as are worth it
     pitch_method: str
     pitch_cache: Path | None  # None: in the dataset's folder
     pitch_mean_std_file: Path | None
+    load_pitch_from_disk: bool = False  # whether lists without pitch are refused
     mean_mel_bias: bool = False  # a new network's output layer starts at the mean mel of the training list

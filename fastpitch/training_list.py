@@ -3,23 +3,38 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from common.data import FilelistEntry, first_fields, read_filelist
+from common.data import FilelistEntry, Filelists, first_fields, paths_of, read_filelist
 from common.errors import InputError
 
 WITH_DURATIONS = ("mel", "durations", "pitch", "text")
 FEATURES = ("mel", "pitch", "text")  # pitch of each frame, Hz
 RECORDINGS = ("wav", "text")
+RECORDINGS_WITH_PITCH = ("wav", "pitch", "text")
 
 
-def read_list(filelist: Path, *, learned_alignment: bool) -> list[FilelistEntry]:
-    """The lines of a list, each with its speaker where there is such a column.
+def read_list(filelists: Filelists, *, learned_alignment: bool) -> list[FilelistEntry]:
+    """The lines of lists of the same columns, each with its speaker where there is such a column.
 
     Raises:
-        InputError: the list is missing or malformed, or has durations for ``learned_alignment``, or the reverse.
+        InputError: a list is missing or malformed, has durations for ``learned_alignment`` or the reverse, or has other
+            columns than the list before it.
     """
+    entries: list[FilelistEntry] = []
+    for path in paths_of(filelists):
+        more = read_filelist(path, columns=_columns(path, learned_alignment=learned_alignment), optional=("speaker",))
+        if entries and [*more[0].fields] != [*entries[0].fields]:
+            kinds = ["|".join(entry.fields) for entry in (more[0], entries[0])]
+            raise InputError(f"{more[0].where}: {kinds[0]}, but {entries[0].where} has {kinds[1]}; expected the same")
+        entries += more
+    return entries
+
+
+def _columns(filelist: Path, *, learned_alignment: bool) -> tuple[str, ...]:
+    """The columns of a list, by its first line."""
     first, *others = first_fields(filelist)
     n_features = sum(field.endswith(".pt") for field in (first, *others[:2]))
-    expected = f"{'|'.join(RECORDINGS)} or {'|'.join(FEATURES)}"
+    kinds = ["|".join(kind) for kind in (RECORDINGS, RECORDINGS_WITH_PITCH, FEATURES)]
+    expected = f"{', '.join(kinds[:-1])} or {kinds[-1]}"
     if learned_alignment and n_features == 3:
         raise InputError(f"{filelist}: has a column of durations, which --learned-alignment finds; expected {expected}")
     if not learned_alignment and first and not first.endswith(".pt"):
@@ -27,8 +42,11 @@ def read_list(filelist: Path, *, learned_alignment: bool) -> list[FilelistEntry]
             f"{filelist}: lists {first}, expected {'|'.join(WITH_DURATIONS)}; to train without durations, from "
             f"{expected}, add --learned-alignment"
         )
-    columns = WITH_DURATIONS if not learned_alignment else FEATURES if n_features else RECORDINGS
-    return read_filelist(filelist, columns=columns, optional=("speaker",))
+    if not learned_alignment:
+        return WITH_DURATIONS
+    if n_features == 0:
+        return RECORDINGS
+    return FEATURES if first.endswith(".pt") else RECORDINGS_WITH_PITCH
 
 
 def has_durations(filelist: Path) -> bool:

@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from common.audio import MAGNITUDE_FLOOR, MelExtractor, compress
 from common.config import AudioConfig
-from common.data import Batch, FilelistEntry, RecordingDataset, check_made_with
+from common.data import Batch, FilelistEntry, Filelists, RecordingDataset, check_made_with
 from common.errors import InputError
 from common.files import load_tensor
 from hifigan.arg_parser import TrainingOptions
@@ -58,8 +58,8 @@ class HifiganDataset(RecordingDataset):
             were made with other audio settings.
     """
 
-    def __init__(self, options: TrainingOptions, filelist: Path, *, audio: AudioConfig) -> None:
-        super().__init__(options.dataset_path, filelist, audio=audio, seed=options.seed)
+    def __init__(self, options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig) -> None:
+        super().__init__(options.dataset_path, filelists, audio=audio, seed=options.seed)
         self._segment_size = options.segment_size
         self._mels_folder = options.input_mels_dir
         self._extractor = MelExtractor(audio)
@@ -144,7 +144,7 @@ def _mel_path(folder: Path, entry: FilelistEntry) -> Path:
 
 
 def build_dataset(
-    options: TrainingOptions, filelist: Path, *, audio: AudioConfig, text: None = None, training: bool = True
+    options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig, text: None = None, training: bool = True
 ) -> HifiganDataset:
-    """The dataset of a filelist, for training and for validation."""
-    return HifiganDataset(options, filelist, audio=audio)
+    """The dataset of filelists, for training and for validation."""
+    return HifiganDataset(options, filelists, audio=audio)

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from torch import Tensor
+
 from common.recognition.recognizer import SpeechItem
 from common.registry import ModelSpec, RecognizerSpec, TrainingSpec
 from jasper import arg_parser, data_function, loss_function
@@ -30,6 +32,13 @@ def _open_speech(
     ]
 
 
+def _transcribe(
+    network: Jasper, waves: Tensor, lengths: Tensor, options: InferenceOptions
+) -> tuple[list[str], list[Tensor]]:
+    out = network.infer_waves(waves, lengths, pad_leading=options.pad_leading)
+    return network.decode(out), [values[:n] for values, n in zip(out.log_probs, out.lengths.tolist())]
+
+
 MODEL = ModelSpec(
     name="Jasper",
     config=ModelConfig,
@@ -48,9 +57,7 @@ MODEL = ModelSpec(
         default_options=InferenceOptions(),
         open_speech=_open_speech,
         prepare=lambda wave, options: wave[voiced_part(wave)] if options.dataset.trim_silence else wave,
-        transcribe=lambda network, waves, lengths, options: network.transcribe(
-            waves, lengths, pad_leading=options.pad_leading
-        ),
+        transcribe=_transcribe,
     ),
     read_published=read_published,
 )

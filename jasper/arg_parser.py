@@ -22,6 +22,7 @@ RECIPE = Recipe(
     grad_clip_thresh=math.inf,
     ema_decay=0.999,
     epochs_per_checkpoint=10,
+    keep_best="wer",
     keep_milestones=(100, 200, 300, 400),
 )
 _DATASET = DatasetSettings(min_duration=0.0, trim_silence=True)  # of inference; the sample rate is the model's
@@ -34,7 +35,6 @@ class TrainingOptions:
     settings: JasperSettings
     model_config: Path  # the file of ``settings``, for messages
     dataset_path: Path
-    more_training_files: tuple[Path, ...]
     seed: int
 
 
@@ -54,8 +54,6 @@ def add_training_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--model-config", type=Path, default=published, help=text)
     text = "another value for a key of that file, such as input_train.audio_dataset.trim_silence=false; repeatable"
     group.add_argument("--override-config", action="append", default=[], metavar="KEY=VALUE", help=text)
-    text = "manifests, lists or folders to train on in addition to --training-files"
-    group.add_argument("--more-training-files", type=Path, nargs="+", default=[], metavar="FILE", help=text)
     text = "leave out training utterances of more seconds; if not given, the value in --model-config"
     group.add_argument("--max-duration", type=positive_float, help=text)
     group = parser.add_argument_group("learning rate of Jasper")
@@ -96,9 +94,8 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     )
     # The published ones of NovoGrad; Adam, which squares each gradient element, needs a second one above 0.
     betas = (0.95, 0.0) if args.optimizer == "novograd" else (0.9, 0.999)
-    more = tuple(args.more_training_files)
     return TrainingSetup(
-        options=TrainingOptions(settings, args.model_config, args.dataset_path, more, args.seed),
+        options=TrainingOptions(settings, args.model_config, args.dataset_path, args.seed),
         audio=settings.model.features.audio,
         text=None,
         optimization=Optimization(schedule, betas=betas, eps=1e-8),

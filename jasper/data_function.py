@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from common.config import AudioConfig, TextConfig
-from common.data import Batch
+from common.data import Batch, Filelists, paths_of
 from common.errors import InputError
 from jasper.arg_parser import TrainingOptions
 from jasper.augmentation import Augmentation
@@ -148,14 +148,14 @@ class JasperDataset:
 
 
 def build_dataset(
-    options: TrainingOptions, filelist: Path, *, audio: AudioConfig, text: TextConfig | None, training: bool
+    options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig, text: TextConfig | None, training: bool
 ) -> JasperDataset:
-    """The dataset of a manifest, list or folder, with the settings of the YAML file for training or validation.
+    """The dataset of manifests, lists or folders, with the settings of the YAML file for training or validation.
 
     ``audio`` and ``text`` are not used: the YAML file describes features and labels.
     """
     return JasperDataset(
-        [filelist, *options.more_training_files] if training else [filelist],
+        paths_of(filelists),
         folder=options.dataset_path,
         settings=options.settings.train if training else options.settings.val,
         model=options.settings.model,

@@ -157,15 +157,18 @@ class Jasper(nn.Module):
         """`forward` without gradients."""
         return self(features, lengths)
 
-    @torch.no_grad()
     def transcribe(self, waves: Tensor, wave_lengths: Tensor, *, pad_leading: int = 0) -> list[str]:
-        """waves (B, T) float32 in [-1, 1] at the features' rate, wave_lengths (B,) samples -> transcripts.
+        """The transcripts of `infer_waves`."""
+        return self.decode(self.infer_waves(waves, wave_lengths, pad_leading=pad_leading))
+
+    def infer_waves(self, waves: Tensor, wave_lengths: Tensor, *, pad_leading: int = 0) -> JasperOutput:
+        """waves (B, T) float32 in [-1, 1] at the features' rate, wave_lengths (B,) samples -> `JasperOutput`.
 
         ``pad_leading`` frames of zeros go before the features; the published inference has 16.
         """
-        inputs = self.features(waves, wave_lengths)
-        out = self.infer(F.pad(inputs.features, (pad_leading, 0)), inputs.lengths + pad_leading)
-        return self.decode(out)
+        with torch.no_grad():
+            inputs = self.features(waves, wave_lengths)
+        return self.infer(F.pad(inputs.features, (pad_leading, 0)), inputs.lengths + pad_leading)
 
     def normalize(self, text: str) -> str:
         """A text as the network would write it, to compare transcripts with."""

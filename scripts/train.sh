@@ -143,7 +143,6 @@ if [ "$MODEL" = Jasper ]; then
     : "${TRAIN_MANIFESTS:=$(printf "$DATASET_PATH/librispeech-%s-wav.json " train-clean-100 train-clean-360 train-other-500)}"
     read -r -a training_files <<<"$TRAIN_MANIFESTS"
     validation_files=${VAL_MANIFEST:-$DATASET_PATH/librispeech-dev-clean-wav.json}
-    [ "${#training_files[@]}" -le 1 ] || options+=(--more-training-files "${training_files[@]:1}")
     add_given options --model-config "${MODEL_CONFIG:-}"
     [ -n "${KEEP_MILESTONES-unset}" ] || options+=(--keep-milestones) # empty: no milestones
 else
@@ -177,4 +176,4 @@ fi
 
 [ -z "$version" ] || [ "${RANK:-0}" != 0 ] || echo "$version" >&2
 exec_or_print "${launcher[@]}" train.py --model "$MODEL" --output "$OUTPUT_DIR" --dataset-path "$DATASET_PATH" \
-    --training-files "${training_files[0]}" --validation-files "$validation_files" "${options[@]}" "$@"
+    --training-files "${training_files[@]}" --validation-files "$validation_files" "${options[@]}" "$@"

@@ -10,11 +10,13 @@ from torch import Tensor
 from common.config import AudioConfig, TextConfig
 from common.data import (
     FilelistEntry,
+    Filelists,
     TextMelBatch,
     TextMelDataset,
     TextMelUtterance,
     collated,
     first_fields,
+    paths_of,
     read_filelist,
 )
 from common.errors import InputError
@@ -42,14 +44,18 @@ class Tacotron2Batch(TextMelBatch):
 
 
 class Tacotron2Dataset(TextMelDataset):
-    """Utterances of a list ``wavs/a.wav|text``, or with ``mels_from_disk`` of ``mels/a.pt|text``.
+    """Utterances of lists ``wavs/a.wav|text``, or with ``mels_from_disk`` of ``mels/a.pt|text``.
 
     A column of speakers is ignored, and so are durations and pitch of a list made for FastPitch,
     ``mels/a.pt|durations/a.pt|pitch_char/a.pt|text``. ``options`` are those of `TextMelDataset`.
     """
 
-    def __init__(self, dataset_path: Path, filelist: Path, *, mels_from_disk: bool = False, **options: Any) -> None:
-        super().__init__(dataset_path, _read_list(filelist, "mel" if mels_from_disk else "wav"), **options)
+    def __init__(
+        self, dataset_path: Path, filelists: Filelists, *, mels_from_disk: bool = False, **options: Any
+    ) -> None:
+        column = "mel" if mels_from_disk else "wav"
+        entries = [entry for path in paths_of(filelists) for entry in _read_list(path, column)]
+        super().__init__(dataset_path, entries, **options)
 
     def utterance(self, index: int, tokens: Tensor) -> TextMelUtterance:
         """The utterance with ``tokens`` (L,)."""
@@ -62,12 +68,12 @@ class Tacotron2Dataset(TextMelDataset):
 
 
 def build_dataset(
-    options: TrainingOptions, filelist: Path, *, audio: AudioConfig, text: TextConfig, training: bool
+    options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig, text: TextConfig, training: bool
 ) -> Tacotron2Dataset:
-    """The dataset of a training or validation list, which are read alike."""
+    """The dataset of training or validation lists, which are read alike."""
     return Tacotron2Dataset(
         options.dataset_path,
-        filelist,
+        filelists,
         audio=audio,
         text=text,
         mels_from_disk=options.load_mel_from_disk,

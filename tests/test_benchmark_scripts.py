@@ -72,7 +72,7 @@ def test_the_training_benchmark_makes_speech_where_there_is_no_corpus(tmp_path: 
     assert making[2] == "scripts.datasets.make_corpus"
     args = training_options(words)
     assert (args.model, args.dataset_path) == (model, tmp_path / "corpus")
-    assert args.training_files == tmp_path / "corpus/train.txt"
+    assert args.training_files == [tmp_path / "corpus/train.txt"]
     if model == "FastPitch":
         assert args.learned_alignment
     if model == "Tacotron2":
@@ -86,7 +86,7 @@ def test_the_training_benchmark_of_jasper_makes_noise_where_there_is_no_corpus(t
     wanted += " --model-config jasper/configs/jasper10x5dr_speedp-online_train-benchmark.yaml"
     assert making[2:] == ["scripts.benchmarks.random_models", *wanted.split()]
     args = training_options(words)
-    assert args.training_files == args.validation_files == tmp_path / "noise/list.txt"
+    assert args.training_files == args.validation_files == [tmp_path / "noise/list.txt"]
     assert args.max_duration == 3.0
     absent = run_bash(ROOT / script, PYTHON="python3", DATASET_PATH="/absent")
     assert absent.returncode == 1 and "/absent/librispeech-train-clean-100-wav.json: no such manifest" in absent.stderr

@@ -268,3 +268,17 @@ def test_a_checkpoint_without_the_network_or_with_another_configuration_is_refus
     wider = to_plain(TINY) | {"dur_predictor_filter_size": 16}
     with pytest.raises(CheckpointError, match=r"layers\.0\.conv\.weight is \(8, 8, 3\), expected \(16, 8, 3\).*more$"):
         load_networks(stored(FastPitch(TINY), config=wider), device=cpu, where="voice.pt")
+
+
+def test_options_of_the_originals_say_where_pitch_comes_from(tmp_path: Path):
+    (tmp_path / "named.txt").write_text("wavs/a.wav|pitch/a.pt|text\n")
+    words = ["--learned-alignment", "--training-files", str(tmp_path / "named.txt")]
+    chosen = parse_training(parse(tmp_path, *words, "--load-pitch-from-disk")).options
+    assert chosen.load_pitch_from_disk and chosen.pitch_cache is None
+    with pytest.raises(
+        OptionError, match="--pitch-cache is for lists of recordings alone; this list names their pitch"
+    ):
+        parse_training(parse(tmp_path, *words, "--pitch-online-dir", str(tmp_path / "kept")))
+    (tmp_path / "named.txt").write_text("wavs/a.wav|text\n")
+    chosen = parse_training(parse(tmp_path, *words, "--pitch-online-dir", str(tmp_path / "kept"))).options
+    assert chosen.pitch_cache == tmp_path / "kept"

@@ -1,5 +1,7 @@
 """FastPitch's data without durations: recordings or their features, transcripts, speakers, and the voice's pitch."""
 
+import re
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -62,7 +64,7 @@ def options(folder: Path, *, n_speakers: int = 1, learned_alignment: bool = True
         "losses": LossScales(),
         "initial_voice": None,
         "dataset_path": folder,
-        "training_files": folder / "list.txt",
+        "training_files": [folder / "list.txt"],
         "entries": [],  # read by `dataset`
         "unknown_symbols": "error",
         "seed": 7,
@@ -138,11 +140,24 @@ def test_features_on_the_disk_give_the_batch_that_their_recordings_give(tmp_path
         save_tensor(tmp_path / f"pitch/{name}.pt", pitch[None] if name == "b" else pitch)
         lines.append(f"mels/{name}.pt|pitch/{name}.pt|{TEXTS[name]}\n")
     write_text(tmp_path / "stored.txt", "".join(lines))
-    stored, _ = measured(tmp_path, filelist="stored.txt")
-    ours, theirs = data.collate([data[0], data[1]]), stored.collate([stored[0], stored[1]])
-    for name, value in vars(ours).items():
-        if isinstance(value, torch.Tensor):
-            assert torch.equal(value, getattr(theirs, name)), name
+    write_text(tmp_path / "pitch.txt", "".join(re.sub(r"mels/(.)\.pt", r"wavs/\1.wav", line) for line in lines))
+    shutil.rmtree(tmp_path / "pitch_cache")
+    ours = data.collate([data[0], data[1]])
+    shutil.rmtree(tmp_path / "pitch_cache")
+    for filelist in ("stored.txt", "pitch.txt"):
+        stored, _ = measured(tmp_path, filelist=filelist, load_pitch_from_disk=True)
+        theirs = stored.collate([stored[0], stored[1]])
+        for name, value in vars(ours).items():
+            if isinstance(value, torch.Tensor):
+                assert torch.equal(value, getattr(theirs, name)), (filelist, name)
+    assert not (tmp_path / "pitch_cache").exists(), "no pitch is estimated"
+    assert "list.txt:1: names no pitch, as --load-pitch-from-disk has it" in refused(
+        tmp_path, load_pitch_from_disk=True
+    )
+    save_tensor(tmp_path / "pitch/a.pt", torch.ones(7))
+    assert "pitch/a.pt: shape (7,), expected (52,), the frames of wavs/a.wav (pitch.txt:1)" in refused(
+        tmp_path, filelist="pitch.txt"
+    )
 
 
 def test_pitch_is_kept_in_the_dataset_or_where_the_option_says(tmp_path: Path):
@@ -273,12 +288,13 @@ def test_bad_lines_and_recordings_are_one_clear_line(tmp_path: Path):
 def test_lists_of_the_other_kind_say_what_to_do(tmp_path: Path):
     write_recordings(tmp_path)
     assert refused(tmp_path, learned_alignment=False) == (
-        "list.txt: lists wavs/a.wav, expected mel|durations|pitch|text; to train without durations, from wav|text or "
-        "mel|pitch|text, add --learned-alignment"
+        "list.txt: lists wavs/a.wav, expected mel|durations|pitch|text; to train without durations, from wav|text, "
+        "wav|pitch|text or mel|pitch|text, add --learned-alignment"
     )
     write_text(tmp_path / "list.txt", "mels/a.pt|durations/a.pt|pitch_char/a.pt|text\n")
     assert refused(tmp_path) == (
-        "list.txt: has a column of durations, which --learned-alignment finds; expected wav|text or mel|pitch|text"
+        "list.txt: has a column of durations, which --learned-alignment finds; expected wav|text, wav|pitch|text or "
+        "mel|pitch|text"
     )
 
 

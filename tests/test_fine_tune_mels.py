@@ -327,8 +327,8 @@ def test_the_scripts_take_the_lists_of_a_name_or_those_that_are_given(tmp_path: 
     (words,) = dry_run("scripts/fine_tune.sh", NAME="my", HIFIGAN="h.pt", OUTPUT_DIR=tmp_path)
     args = train.parse_args(words[words.index("train.py") + 1 :])[0]
     assert (args.training_files, args.validation_files) == (
-        Path("filelists/my_audio_train.txt"),
-        Path("filelists/my_audio_val.txt"),
+        [Path("filelists/my_audio_train.txt")],
+        [Path("filelists/my_audio_val.txt")],
     )
     assert args.input_mels_dir == Path("data/mels-my")
 

@@ -19,7 +19,7 @@ def test_the_digits_script_trains_and_hears_what_its_settings_say():
     assert args.ema_decay > 0
     heard = parse_recognition_args(hearing[2:], get_model("Jasper"))
     assert heard.jasper == Path("output/digits/Jasper_checkpoint_7.pt") and heard.ema
-    assert heard.input == [args.validation_files] == [Path("output/digits/test.txt")]
+    assert heard.input == args.validation_files == [Path("output/digits/test.txt")]
     result = run_bash(ROOT / "scripts/train_digits.sh", DATASET="/absent")
     assert result.stderr.strip().startswith(
         "error: /absent/recordings: no such folder; run scripts/download_fsdd.sh, or"

@@ -108,11 +108,7 @@ def test_a_longest_duration_leaves_utterances_out_of_training_alone(
     assert "of 24 utterances are left out, as they are not from 0.1 to 0.26 s long" in note
 
 
-def test_more_lists_are_trained_on_together(corpus: Path):
-    args, _ = train.parse_args(
-        training_options(corpus, corpus, "--epochs", "1", "--more-training-files", "a.json", "b")
-    )
-    assert args.more_training_files == [Path("a.json"), Path("b")]
+def test_several_lists_are_one_dataset(corpus: Path):
     settings = settings_of(corpus)
     both = JasperDataset(
         [corpus / "train.txt", corpus / "val.txt"], folder=corpus, settings=settings.val, model=settings.model

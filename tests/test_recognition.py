@@ -22,6 +22,7 @@ from common.recognition import Recognizer, SpeechItem, load_recognizer
 from common.recognition.arguments import chosen_recognizer
 from common.recognition.command import time_figures
 from common.registry import RecognizerSpec, get_model
+from jasper.model import JasperOutput
 
 
 @pytest.fixture
@@ -79,6 +80,25 @@ def test_transcripts_are_saved_as_json_and_as_a_table(transcribe, sung_run: Path
     assert row[:3] == [f"{corpus}/0.wav", "do", ""] and float(row[3]) > 0.1 and row[4:] == ["", ""]
 
 
+def test_logits_are_saved_in_the_lists_order_and_decode_to_the_transcripts(transcribe, sung_run: Path, tmp_path: Path):
+    lines = transcribe("val.txt", "--save-logits", str(tmp_path / "logits.pt"), "-bs", "2")
+    network = load_recognizer(sung_run / "Jasper_checkpoint_40.pt").network
+    saved = torch.load(tmp_path / "logits.pt", weights_only=True)
+    assert len(saved) == 6 and len({len(values) for values in saved}) > 1, "without padding"
+    for values, line in zip(saved, lines):
+        assert torch.allclose(values.exp().sum(1), torch.ones(len(values)))
+        assert network.decode(JasperOutput(values[None], torch.tensor([len(values)]))) == [line.rpartition("|")[2]]
+
+
+def test_the_originals_names_of_inputs_add_up(sung_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture):
+    corpus = sung_run / "corpus"
+    (tmp_path / "list.txt").write_text(f"{corpus}/1.wav\n{corpus}/2.wav\n")
+    words = ["--transcribe_wav", str(corpus / "0.wav"), "--transcribe_filelist", str(tmp_path / "list.txt")]
+    assert inference.main(["--jasper", str(sung_run / "Jasper_checkpoint_40.pt"), *words]) == 0
+    lines = capsys.readouterr().out.splitlines()[:3]
+    assert lines == [f"{corpus}/{index}.wav|{word}" for index, word in enumerate(("do", "re", "mi"))]
+
+
 def test_other_rates_are_resampled(transcribe, sung_run: Path, tmp_path: Path):
     wave = load_wav(sung_run / "corpus/1.wav", sampling_rate=RATE)
     save_wav(tmp_path / "re.wav", resample(wave, ratio=44100 / RATE), sampling_rate=44100)
@@ -108,7 +128,7 @@ def made_up_recognizer(transcribe: Callable[[Tensor, Tensor], list[str]], **sett
         default_options=None,
         open_speech=lambda options, network, *, sources, folder: made_up_speech([]),
         prepare=lambda wave, options: wave,
-        transcribe=lambda network, waves, lengths, options: network(waves, lengths),
+        transcribe=lambda network, waves, lengths, options: (network(waves, lengths), list(waves)),
         add_arguments=lambda parser: None,
     )
     return Recognizer(spec, transcribe, sampling_rate=RATE, options=None, precision=Precision(), **settings)
@@ -162,6 +182,7 @@ def test_percentiles_and_throughput_are_those_of_the_batches():
         ("--pad-to-max-duration", "--pad-to-max-duration needs --max-duration"),
         ("-o a.csv", "--output a.csv: expected a file that ends with .json or .tsv"),
         ("-o a.tsv --iterations 2", "--output needs transcripts, and --iterations only measures"),
+        ("--save-logits a.pt --iterations 2", "--save-logits needs transcripts, and --iterations only measures"),
         ("--warmup-steps 2", "--warmup-steps needs --iterations"),
         ("--amp-dtype bfloat16", "--amp-dtype bfloat16 chooses the precision of --amp"),
     ],

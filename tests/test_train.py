@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from tiny import make_corpus, train_options
-from tiny_models import MODELS, Runs, TinyModel, of_every_model, start, without_samples
+from tiny_models import MODELS, RUN, Runs, TinyModel, logged, of_every_model, start, without_samples
 
 import train
 from common.checkpoints import Stripped, epoch_of, load_checkpoint, saved_checkpoints
@@ -61,6 +61,7 @@ def test_underscores_and_hyphens_in_options_are_the_same():
         (["-m", "Nothing"], "invalid choice: 'Nothing'"),
         (["--optimizer", "sgd"], "invalid choice: 'sgd'"),
         (["--grad-clip-thresh", "0"], "0: expected a number above 0, or inf"),
+        (["--keep-best", "loss:lowest"], "loss:lowest: expected a figure of validation such as loss, or NAME:max"),
     ],
 )
 def test_wrong_options_are_one_line_and_status_2(
@@ -112,7 +113,7 @@ def test_the_last_checkpoints_the_best_and_milestones_stay(
     capsys,
 ):
     losses = {1: 3.0, 2: 1.0, 3: math.nan, 4: 2.0, 5: 1.5, 6: 1.0, 7: 1.2, 8: 4.0}  # of validation, by epoch
-    monkeypatch.setattr(Trainer, "_validate", lambda self, networks, subset: losses[self._position.epoch])
+    monkeypatch.setattr(Trainer, "_validate", lambda self, *_: {"val_loss": losses[self._position.epoch]})
 
     def train_until(epoch: int, *words: str) -> set[int]:
         options = f"--epochs {epoch} -bs 16 --checkpoint-interval 1 --validation-interval 1".split()
@@ -129,6 +130,61 @@ def test_the_last_checkpoints_the_best_and_milestones_stay(
     assert ("removed FastPitch_checkpoint_" in out) == ("all" not in kept)
     assert load_checkpoint(tmp_path / "FastPitch_inference.pt").stripped == Stripped(dtype="bfloat16", ema=False)
     assert not (tmp_path / "FastPitch_inference_best.pt").exists(), "the best was saved before this was asked for"
+
+
+@pytest.mark.parametrize(
+    ("words", "best"), [("", 3), ("--keep-best", 3), ("--keep-best mel_loss", 2), ("--keep-best val_mel_loss:max", 1)]
+)
+def test_the_best_checkpoint_is_that_of_the_metric_which_is_asked_for(
+    words: str, best: int, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    figures = {1: (3.0, 9.0), 2: (2.0, 7.0), 3: (1.0, math.nan), 4: (1.5, 8.0)}
+
+    def validate(trainer: Trainer, *_) -> dict[str, float]:
+        return dict(zip(("val_loss", "val_mel_loss"), figures[trainer._position.epoch]))
+
+    monkeypatch.setattr(Trainer, "_validate", validate)
+    options = f"-bs 16 --checkpoint-interval 1 --keep-checkpoints 1 --save-inference {words}".split()
+    run_train(corpus, tmp_path, *options, "--epochs", "2")
+    run_train(corpus, tmp_path, *options, "--epochs", "4", "--resume")
+    assert {epoch_of(path) for path in saved_checkpoints(tmp_path, "FastPitch")} == {best, 4}
+    weights = load_checkpoint(tmp_path / f"FastPitch_checkpoint_{best}.pt").networks["fastpitch"]
+    stripped = load_checkpoint(tmp_path / "FastPitch_inference_best.pt").networks["fastpitch"]
+    assert all(torch.equal(stripped[name], value) for name, value in weights.items() if name in stripped)
+
+
+def test_another_metric_begins_anew_when_a_run_is_resumed(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture):
+    options = "-bs 16 --checkpoint-interval 1".split()
+    run_train(corpus, tmp_path, *options, "--epochs", "1")
+    run_train(corpus, tmp_path, *options, "--epochs", "2", "--resume", "--keep-best", "pitch_loss")
+    assert "(epoch 2, iteration 2, the best validation so far)" in capsys.readouterr().out
+
+
+@of_every_model
+def test_a_best_metric_is_any_figure_of_validation_and_another_is_refused_before_training(
+    model: TinyModel, make_once, corpora: Path, tmp_path: Path
+):
+    metric = model.validated[-1]
+    words = [*RUN, "--epochs", "2", "--keep-best", f"val_{metric}"]
+    with without_samples():
+        assert model.train(corpora, tmp_path / "out", *words) == 0
+        first = logged(tmp_path / "out", f"val_{metric}")[0]
+        for name in ("nothing", "d_loss", f"val_ema_{metric}"):
+            with pytest.raises(
+                OptionError, match=rf"--keep-best {name}: no figure of validation, expected one of val_loss, val_"
+            ):
+                model.train(corpora, tmp_path / name, *words, "--ema-decay", "0", "--keep-best", name)
+            assert not saved_checkpoints(tmp_path / name, model.name)
+    saved = load_checkpoint(model.checkpoint(tmp_path / "out", 2))
+    assert saved.training["best"] == {"epoch": 2, f"val_{metric}": first}
+    plain = load_checkpoint(model.checkpoint(Runs(make_once, corpora, model).plain, 2))
+    assert torch.equal(saved.training["random"][0]["cpu"], plain.training["random"][0]["cpu"])
+
+
+def test_the_best_jasper_is_that_of_the_fewest_word_errors():
+    words = "-o o --training-files t --validation-files v --epochs 1".split()
+    found = {model.name: str(train.parse_args(["-m", model.name, *words])[0].keep_best) for model in MODELS}
+    assert found == dict.fromkeys(found, "loss") | {"Jasper": "wer"}
 
 
 def test_a_checkpoint_of_other_audio_lists_what_differs(trained: Path, tmp_path: Path):

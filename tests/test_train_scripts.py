@@ -51,7 +51,7 @@ PUBLISHED = {
         "-o ./output -d LibriSpeech --cuda --epochs 440 -bs 32 --gradient-accumulation-steps 2 --optimizer novograd"
         " -lr 0.01 --weight-decay 1e-3 --ema-decay 0.999 --lr-policy exponential --lr-exp-gamma 0.981 --min-lr 1e-5"
         " --warmup-epochs 2 --hold-epochs 140 --seed 0 --epochs-per-checkpoint 10"
-        f" --training-files {LIBRISPEECH.format('train-clean-100')} --more-training-files"
+        f" --training-files {LIBRISPEECH.format('train-clean-100')}"
         f" {LIBRISPEECH.format('train-clean-360')} {LIBRISPEECH.format('train-other-500')}"
         f" --validation-files {LIBRISPEECH.format('dev-clean')}",
         "",
@@ -179,8 +179,8 @@ def test_train_sh_trains_without_durations_when_it_is_asked_to():
     args = training_options(dry_run("scripts/train.sh", **variables)[0])
     assert (args.learned_alignment, args.energy_conditioning, args.pitch_method) == (True, True, "pyin")
     assert (args.n_speakers, args.pitch_mean_std_file) == (None, None)
-    assert args.training_files == Path("filelists/ljs_audio_text_train_filelist.txt")
-    assert args.validation_files == Path("filelists/ljs_audio_text_val_filelist.txt")
+    assert args.training_files == [Path("filelists/ljs_audio_text_train_filelist.txt")]
+    assert args.validation_files == [Path("filelists/ljs_audio_text_val_filelist.txt")]
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,13 @@
 """WaveGlow's data: random segments of recordings to train on, the same ones each time to validate on."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from common.config import AudioConfig
-from common.data import Batch, RecordingDataset
+from common.data import Batch, Filelists, RecordingDataset
 from waveglow.arg_parser import TrainingOptions
 
 
@@ -43,8 +42,8 @@ class WaveGlowDataset(RecordingDataset):
     segment each time, and the complete recording.
     """
 
-    def __init__(self, options: TrainingOptions, filelist: Path, *, audio: AudioConfig) -> None:
-        super().__init__(options.dataset_path, filelist, audio=audio, seed=options.seed)
+    def __init__(self, options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig) -> None:
+        super().__init__(options.dataset_path, filelists, audio=audio, seed=options.seed)
         self._size = options.segment_length
 
     def __getitem__(self, index: int) -> WaveGlowUtterance:
@@ -74,7 +73,7 @@ class WaveGlowDataset(RecordingDataset):
 
 
 def build_dataset(
-    options: TrainingOptions, filelist: Path, *, audio: AudioConfig, text: None = None, training: bool = True
+    options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig, text: None = None, training: bool = True
 ) -> WaveGlowDataset:
-    """The dataset of a filelist, for training and for validation."""
-    return WaveGlowDataset(options, filelist, audio=audio)
+    """The dataset of filelists, for training and for validation."""
+    return WaveGlowDataset(options, filelists, audio=audio)

@@ -2,7 +2,7 @@
 
 from common.data.batch import Batch, Dataset, ErrorsAsItems
 from common.data.features import check_made_with, check_stored, load_feature, shape_error
-from common.data.filelist import FilelistEntry, check_path, first_fields, read_filelist
+from common.data.filelist import FilelistEntry, Filelists, check_path, first_fields, paths_of, read_filelist
 from common.data.recordings import RecordingDataset, input_mel_extractor
 from common.data.sampler import GlobalBatchSampler, ValidationSampler
 from common.data.text_mel import TextMelBatch, TextMelDataset, TextMelUtterance, collated

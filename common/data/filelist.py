@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 from common.errors import InputError
 
 WORD_COLUMNS = ("text", "speaker")  # every other column is a path, relative to the dataset's folder
+Filelists = Path | Sequence[Path]  # a list, or several that are read one after the other
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,11 @@ def read_filelist(
     if not entries:
         raise InputError(f"{path}: the list is empty, expected lines of {wanted}")
     return entries
+
+
+def paths_of(filelists: Filelists) -> list[Path]:
+    """The files of one list or several."""
+    return [filelists] if isinstance(filelists, Path) else list(filelists)
 
 
 def _of_metadata(values: list[str]) -> list[str]:

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from common.audio import MelExtractor, check_wav, load_wav
 from common.config import AudioConfig
-from common.data.filelist import FilelistEntry, read_filelist
+from common.data.filelist import FilelistEntry, Filelists, paths_of, read_filelist
 
 
 class RecordingDataset:
-    """Base of vocoders' datasets: recordings of a list ``wavs/a.wav``, scaled to ``audio.peak``.
+    """Base of vocoders' datasets: recordings of a list, or of several, ``wavs/a.wav``, scaled to ``audio.peak``.
 
     Further columns of a text-to-mel list (text, speaker) are ignored.
 
@@ -22,12 +22,17 @@ class RecordingDataset:
         InputError: the list or a recording is missing, or a recording is not as ``audio`` says.
     """
 
-    def __init__(self, dataset_path: Path, filelist: Path, *, audio: AudioConfig, seed: int) -> None:
+    def __init__(self, dataset_path: Path, filelists: Filelists, *, audio: AudioConfig, seed: int) -> None:
         self._folder = dataset_path
         self._seed = seed
         self._peaks: dict[int, float] = {}  # largest absolute sample of the recordings that were read so far
         self.audio = audio
-        self.entries = read_filelist(filelist, columns=("wav",), optional=("text", "speaker"), may_be_empty=("text",))
+        optional = ("text", "speaker")
+        self.entries = [
+            entry
+            for path in paths_of(filelists)
+            for entry in read_filelist(path, columns=("wav",), optional=optional, may_be_empty=("text",))
+        ]
         self.lengths = [self._check_wav(entry) for entry in self.entries]  # samples
 
     def _check_wav(self, entry: FilelistEntry) -> int:

@@ -10,6 +10,7 @@ from common.cli import (
     add_precision_arguments,
     names_given,
     non_negative_int,
+    option_of,
     positive_float,
     positive_int,
     precision_from_args,
@@ -41,10 +42,13 @@ def build_parser(spec: ModelSpec) -> ArgumentParser:
     text = f"of {spec.name}"
     parser.add_argument(f"--{spec.option}", "--ckpt", type=Path, required=True, metavar="CHECKPOINT", help=text)
     text = "manifests (JSON), lists of wavs/a.wav|transcript, folders, or recordings"
-    parser.add_argument("-i", "--input", type=Path, nargs="+", required=True, help=text)
+    names = ("-i", "--input", "--transcribe-wav", "--transcribe-filelist")  # the last two as in the original
+    parser.add_argument(*names, type=Path, nargs="+", action="extend", required=True, help=text)
     text = "folder that manifests and lists are relative to"
     parser.add_argument("-d", "--dataset-path", type=Path, default=Path(), help=text)
     parser.add_argument("-o", "--output", type=Path, help="file for transcripts and errors: name.json or name.tsv")
+    text = "file for log-probabilities: a list of tensors (frames, labels and blank), one a recording, for torch.load"
+    parser.add_argument("--save-logits", type=Path, metavar="FILE", help=text)
     parser.add_argument("--quiet", action="store_true", help="print the figures alone")
     parser.add_argument("--log-file", type=Path, help="JSON log of the figures")
     add_ema_argument(parser)
@@ -74,8 +78,10 @@ def parse_recognition_args(argv: Sequence[str] | None, spec: ModelSpec) -> argpa
         raise OptionError("--pad-to-max-duration needs --max-duration")
     if args.iterations is None and args.warmup_steps:
         raise OptionError("--warmup-steps needs --iterations, which measures")
-    if args.iterations is not None and args.output is not None:
-        raise OptionError("--output needs transcripts, and --iterations only measures; leave one of them out")
+    for name in ("output", "save_logits"):
+        if args.iterations is not None and getattr(args, name) is not None:
+            needed = f"{option_of(name)} needs transcripts, and --iterations only measures"
+            raise OptionError(f"{needed}; leave one of them out")
     if args.output is not None and args.output.suffix not in OUTPUTS:
         raise OptionError(f"--output {args.output}: expected a file that ends with {' or '.join(OUTPUTS)}")
     return args
@@ -106,6 +112,7 @@ def recognize(argv: Sequence[str] | None, spec: ModelSpec) -> int:
         recognizer,
         recognizer.open(args.input, folder=args.dataset_path),
         output=args.output,
+        save_logits=args.save_logits,
         log_file=args.log_file,
         quiet=args.quiet,
         iterations=args.iterations,

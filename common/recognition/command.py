@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
-from common.files import write_json, write_text
+from common.files import write_atomically, write_json, write_text
 from common.logger import Logger
 from common.progress import print_line
 from common.recognition.error_rates import error_counts
@@ -22,13 +24,15 @@ def transcribe_all(
     items: Sequence[SpeechItem],
     *,
     output: Path | None,
+    save_logits: Path | None,
     log_file: Path | None,
     quiet: bool,
     iterations: int | None,
     warmup_steps: int,
     parameters: dict[str, Any],
 ) -> int:
-    """Transcribe ``items`` to stdout, unless ``quiet``, and into ``output``; the exit status.
+    """Transcribe ``items`` to stdout, unless ``quiet``, and into ``output``, their
+    log-probabilities into ``save_logits``; the exit status.
 
     With ``iterations``, only measure so many batches after ``warmup_steps``. ``parameters`` are logged.
 
@@ -42,18 +46,22 @@ def transcribe_all(
         if not quiet:
             print_line(f"{one.wav}|{one.text}")
 
+    log_probs: list[Tensor] = []
+    keep = None if save_logits is None else log_probs.append
     logger = Logger(log_file, stdout=False)
     try:
         logger.parameter(**parameters, precision=recognizer.precision.name)
         if iterations is not None:
             times, items = recognizer.measure(items, iterations=iterations, warmup_steps=warmup_steps)
         else:
-            transcripts = recognizer.transcribe(items, on_result=show, on_batch=times.append)
+            transcripts = recognizer.transcribe(items, on_result=show, on_batch=times.append, on_log_probs=keep)
         rates = error_rates(transcripts)
         figures = time_figures(times, n_utterances=len(items), duration=sum(item.duration for item in items))
         logger.log((), rates | figures)
     finally:
         logger.close()
+    if save_logits is not None:
+        write_atomically(save_logits, lambda file: torch.save(log_probs, file))
     if output is not None:
         save_transcripts(output, transcripts, rates)
     for line in summary(rates, figures, with_latency=iterations is not None or len(times) > MANY_BATCHES):

@@ -78,11 +78,13 @@ class Recognizer:
         sampling_rate: int | None = None,
         on_result: Callable[[Transcription], None] | None = None,
         on_batch: Callable[[float], None] | None = None,
+        on_log_probs: Callable[[Tensor], None] | None = None,
     ) -> list[Transcription]:
         """Transcribe a recording, folder or list by its path, several of them, waves (T,), or what `open` gave.
 
         Waves are float32 in [-1, 1] at ``sampling_rate`` Hz, by default the network's. ``on_result`` is given each
-        transcript in the list's order as soon as possible, ``on_batch`` the seconds of work of each batch.
+        transcript in the list's order as soon as possible, ``on_log_probs`` its
+        log-probabilities (F, C) on the CPU, ``on_batch`` the seconds of work of each batch.
 
         Raises:
             InputError: a recording cannot be read; names its entry.
@@ -91,9 +93,12 @@ class Recognizer:
         transcripts = []
         for window in self._windows(items):
             texts: dict[int, str] = {}
+            log_probs: dict[int, Tensor] = {}
             for indices in window:
-                found, seconds = self._run([items[index] for index in indices])
+                found, values, seconds = self._run([items[index] for index in indices])
                 texts |= dict(zip(indices, found))
+                if on_log_probs is not None:
+                    log_probs |= {index: one.cpu().clone() for index, one in zip(indices, values)}  # no views
                 if on_batch is not None:
                     on_batch(seconds)
             for index, text in sorted(texts.items()):
@@ -101,6 +106,8 @@ class Recognizer:
                 transcripts.append(Transcription(item.name, text, item.reference, item.duration))
                 if on_result is not None:
                     on_result(transcripts[-1])
+                if on_log_probs is not None:
+                    on_log_probs(log_probs[index])
         return transcripts
 
     def measure(
@@ -111,7 +118,7 @@ class Recognizer:
         times, measured = [], []
         for step in range(-warmup_steps, iterations):
             batch = [items[index] for index in plan[step % len(plan)]]
-            _, seconds = self._run(batch)
+            *_, seconds = self._run(batch)
             if step >= 0:
                 times.append(seconds)
                 measured += batch
@@ -141,8 +148,8 @@ class Recognizer:
             window = sorted(indices, key=lambda index: items[index].duration)
             yield [window[start : start + self.batch_size] for start in range(0, len(window), self.batch_size)]
 
-    def _run(self, items: Sequence[SpeechItem]) -> tuple[list[str], float]:
-        """Texts of a batch, and the seconds from samples in host memory to text."""
+    def _run(self, items: Sequence[SpeechItem]) -> tuple[list[str], list[Tensor], float]:
+        """Texts of a batch, their log-probabilities, and the seconds from samples in host memory to text."""
         rows = [item.load() for item in items]
         waves = pad_sequence(rows, batch_first=True)
         min_length = math.ceil(self.padded_duration * self.sampling_rate)
@@ -151,8 +158,10 @@ class Recognizer:
         device = self.precision.device
         watch = Stopwatch(device)
         with watch.running(), self.precision.autocast():
-            texts = self.inference.transcribe(self.network, waves.to(device), lengths.to(device), self.options)
-        return texts, watch.seconds
+            texts, log_probs = self.inference.transcribe(
+                self.network, waves.to(device), lengths.to(device), self.options
+            )
+        return texts, log_probs, watch.seconds
 
 
 def load_recognizer(

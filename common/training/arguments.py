@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from common.audio.arguments import add_audio_arguments
 from common.checkpoints import DTYPES
@@ -19,6 +20,8 @@ from common.cli import (
 from common.published_options import TRAINING
 from common.registry import ModelSpec
 from common.training.optim import OPTIMIZERS
+from common.training.selection import selection_metric
+from common.training.settings import Recipe
 from common.training.trainer import RunOptions
 
 
@@ -36,7 +39,7 @@ def build_training_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] 
     computing.add_argument(
         "--num-workers", type=non_negative_int, help="loader processes (default: 4 with --cuda, else 0)"
     )
-    _add_checkpoint_arguments(parser.add_argument_group("checkpoints, validation and logs"))
+    _add_checkpoint_arguments(parser.add_argument_group("checkpoints, validation and logs"), spec.training.recipe)
     _add_optimization_arguments(parser.add_argument_group("optimization"))
     add_audio_arguments(parser)
     parser.set_defaults(**vars(spec.training.recipe))
@@ -49,8 +52,9 @@ def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what most runs need; the models' recipes set the defaults that are missing."""
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder for checkpoints and logs")
     parser.add_argument("-d", "--dataset-path", type=Path, default=Path(), help="folder that the lists are relative to")
-    parser.add_argument("--training-files", type=Path, required=True, help="list of utterances to train on")
-    parser.add_argument("--validation-files", type=Path, required=True, help="list of utterances to validate on")
+    lists: dict[str, Any] = {"type": Path, "nargs": "+", "required": True, "metavar": "FILE"}
+    parser.add_argument("--training-files", **lists, help="lists of utterances to train on")
+    parser.add_argument("--validation-files", **lists, help="lists of utterances to validate on")
     parser.add_argument("--resume", action="store_true", help="resume from the last checkpoint of the output folder")
     parser.add_argument("--epochs", type=positive_int, help="epochs to train in all")
     parser.add_argument("-bs", "--batch-size", type=positive_int, help="of one process and micro-batch")
@@ -64,7 +68,7 @@ def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=non_negative_int, default=1234, help="of weights, dropout and the data's order")
 
 
-def _add_checkpoint_arguments(group: argparse._ArgumentGroup) -> None:
+def _add_checkpoint_arguments(group: argparse._ArgumentGroup, recipe: Recipe) -> None:
     """Add when checkpoints are written and which are kept, and when the networks are validated."""
     group.add_argument("--checkpoint-path", type=Path, help="checkpoint to resume from")
     group.add_argument("--epochs-this-job", type=positive_int, help="stop after so many; --resume continues")
@@ -81,8 +85,16 @@ def _add_checkpoint_arguments(group: argparse._ArgumentGroup) -> None:
         type=_count_or_all,
         default=3,
         metavar="N",
-        help="keep the last N checkpoints of finished epochs, the one with the best validation loss and the "
-        "milestones; all: keep all",
+        help="keep the last N checkpoints of finished epochs, the best one and the milestones; all: keep all",
+    )
+    group.add_argument(
+        "--keep-best",
+        type=selection_metric,
+        nargs="?",
+        const=recipe.keep_best,
+        metavar="METRIC",
+        help="figure of validation that says which checkpoint is the best, named as in the log; METRIC:max if larger "
+        "is better",
     )
     group.add_argument(
         "--keep-milestones", type=positive_int, nargs="*", metavar="EPOCH", help="keep the checkpoints of these epochs"

@@ -22,6 +22,7 @@ class Recipe:
     epochs_per_checkpoint: int = 50
     validation_interval: int = 1  # epochs
     samples_interval: int | None = None  # epochs between plots and sound; None: with each validation
+    keep_best: str = "loss"  # figure of validation that says which checkpoint is the best
     keep_milestones: tuple[int, ...] | None = None  # epochs whose checkpoints stay, with the best and the last few
 
 

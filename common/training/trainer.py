@@ -31,6 +31,7 @@ from common.signals import StopSignals
 from common.training.engine import Engine, StepResult, evaluation_mode
 from common.training.objective import Networks
 from common.training.reporter import Reporter, has_terminal
+from common.training.selection import SelectionMetric
 from common.training.tensorboard import TensorBoardLogs
 
 
@@ -48,7 +49,8 @@ class RunOptions:
     steps_per_checkpoint: int = 0  # 0: none by number of updates
     minutes_per_checkpoint: float = 0.0  # 0: none by the clock
     keep_checkpoints: int | None = None  # of finished epochs, the last so many; None: all
-    milestones: tuple[int, ...] = ()  # epochs whose checkpoints stay as well, as that with the best validation does
+    keep_best: SelectionMetric = field(default_factory=SelectionMetric)  # whose best checkpoint stays as well
+    milestones: tuple[int, ...] = ()  # epochs whose checkpoints stay as well
     save_inference: str | None = None  # also write what inference needs alone, in this one of `checkpoints.DTYPES`
     validation_interval: int = 1  # epochs
     samples_interval: int | None = None  # epochs between plots and sound; None: with each validation
@@ -103,7 +105,7 @@ class Trainer:
         self._stopping = False
         self._is_due = False  # whether the clock has asked for a checkpoint
         self._saved_at = time.monotonic()
-        self._best: dict[str, Any] | None = None  # epoch and loss of the best validation of a checkpoint
+        self._best: dict[str, Any] | None = None  # epoch and metric of the best validation of a checkpoint
         self._sampler = GlobalBatchSampler(
             training_set.lengths,
             batch_size=options.batch_size,
@@ -114,8 +116,8 @@ class Trainer:
         validation = ValidationSampler(validation_set.lengths, batch_size=options.batch_size, ranks=ranks)
         self._training_loader = self._loader(training_set, self._sampler)
         self._validation_loader = self._loader(validation_set, validation)
-        subsets = ("train", "val") if engine.ema is None else ("train", "val", "val_ema")
-        board = TensorBoardLogs(options.output, subsets=subsets, enabled=ranks.is_main)
+        self._subsets = ("val",) if engine.ema is None else ("val", "val_ema")  # of validation
+        board = TensorBoardLogs(options.output, subsets=("train", *self._subsets), enabled=ranks.is_main)
         self._reporter = Reporter(logger, board, engine.objective, template.audio, template.text)
         self._ema_networks: Networks | None = None
 
@@ -163,9 +165,9 @@ class Trainer:
         return _Position(**saved | {"sums": dict(state["sums"])})
 
     def _best_of(self, state: dict[str, Any]) -> dict[str, Any] | None:
-        """The best validation so far, where its checkpoint is in this run's folder; another one was of other data."""
+        """The best validation so far, if it is of the same metric and its checkpoint is in this run's folder."""
         best = state.get("best")
-        if best is None:
+        if best is None or str(self._options.keep_best) not in best:
             return None
         path = checkpoint_path(self._options.output, self._template.model, epoch=best["epoch"])
         return best if path.is_file() else None
@@ -175,8 +177,7 @@ class Trainer:
 
         Another process's signal stops this one as SIGTERM.
         """
-        position = self._position
-        options = self._options
+        position, options = self._position, self._options
         last_epoch = options.epochs
         if options.epochs_this_job is not None:
             last_epoch = min(last_epoch, position.epoch - 1 + options.epochs_this_job)
@@ -187,6 +188,7 @@ class Trainer:
         self._saved_at = time.monotonic()
         try:
             bar: Progress[None] = progress(total=total, desc="training", unit="step", enabled=shown)
+            self._check_metric()
             with StopSignals() as signals, bar:
                 bar.update((position.epoch - 1) * self._sampler.steps_per_epoch + position.steps_done)
                 while position.epoch <= last_epoch:
@@ -202,6 +204,14 @@ class Trainer:
         finally:
             self._reporter.close()
         return None
+
+    def _check_metric(self) -> None:
+        """Refuse a figure that validation does not give now, not after an epoch; random numbers stay as they are."""
+        if self._options.keep_best.name == "loss":
+            return
+        with torch.random.fork_rng([self._ranks.device] if self._ranks.device.type == "cuda" else []):
+            figures = self._engine.evaluate(itertools.islice(_raise_errors(self._validation_loader), 1))
+        self._options.keep_best.check([f"{one}_{name}" for one in self._subsets for name in ("loss", *figures)])
 
     def _train_epoch(self, bar: Progress, signals: StopSignals) -> None:
         """Train to the end of the current epoch, or until any process is asked to stop."""
@@ -236,16 +246,15 @@ class Trainer:
         self._log_epoch()
         validates = is_last or position.epoch % options.validation_interval == 0
         shows = is_last or position.epoch % (options.samples_interval or options.validation_interval) == 0
-        subsets = ("val",) if self._engine.ema is None else ("val", "val_ema")
-        loss = None  # of the weights that inference uses: the last subset's
-        for subset in subsets if validates or shows else ():
+        figures: dict[str, float] = {}
+        for subset in self._subsets if validates or shows else ():
             networks = self._update_ema_networks() if subset == "val_ema" else self._engine.networks
             if validates:
-                loss = self._validate(networks, subset)
+                figures |= self._validate(networks, subset)
             if shows and self._ranks.is_main:
                 self._show_examples(networks, subset)
         if is_last or self._stopping or position.epoch % options.epochs_per_checkpoint == 0:
-            self._save(rolling=False, loss=loss)
+            self._save(rolling=False, figures=figures)
         elif self._is_due:
             self._save(rolling=True)
 
@@ -273,8 +282,8 @@ class Trainer:
             figures["skipped"] = position.skipped
         self._reporter.log((position.epoch,), "avg_train", figures)
 
-    def _validate(self, networks: Networks, subset: str) -> float:
-        """Log the terms of validation; returns their sum with the last epoch's weights, which epochs compare by."""
+    def _validate(self, networks: Networks, subset: str) -> dict[str, float]:
+        """Log the figures of validation; returns them, the loss with the last epoch's weights, to compare epochs by."""
         position, engine = self._position, self._engine
         started = time.perf_counter()
         figures = engine.evaluate(_raise_errors(self._validation_loader), networks=networks)
@@ -284,7 +293,8 @@ class Trainer:
         warnings = engine.objective.warnings(figures, epoch=position.epoch) if subset == "val" else []
         for line in warnings if self._ranks.is_main else ():
             print_line(f"warning: {line}")
-        return engine.objective.total(figures, epoch=self._options.epochs)
+        figures["loss"] = engine.objective.total(figures, epoch=self._options.epochs)
+        return {f"{subset}_{name}": value for name, value in figures.items()}
 
     @torch.no_grad()
     def _show_examples(self, networks: Networks, subset: str) -> None:
@@ -306,12 +316,13 @@ class Trainer:
             self._ema_networks[name].load_state_dict(averages)
         return self._ema_networks
 
-    def _save(self, *, rolling: bool, loss: float | None = None) -> None:
-        """Write a checkpoint of a finished epoch, with its validation ``loss`` if there was one, or a rolling one."""
+    def _save(self, *, rolling: bool, figures: dict[str, float] | None = None) -> None:
+        """Write a checkpoint of a finished epoch, with the ``figures`` of its validation, if any, or a rolling one."""
         position, engine, options = self._position, self._engine, self._options
-        is_best = loss is not None and loss < (math.inf if self._best is None else self._best["loss"])
+        metric, value = options.keep_best, options.keep_best.value(figures or {})
+        is_best = metric.is_better(value, None if self._best is None else self._best[str(metric)])
         if is_best:
-            self._best = {"epoch": position.epoch, "loss": loss}
+            self._best = {"epoch": position.epoch, str(metric): value}
         random_states = self._ranks.gather(_random_state(self._ranks.device))
         if self._ranks.is_main:
             training = engine.state() | asdict(position)

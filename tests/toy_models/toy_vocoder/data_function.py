@@ -1,13 +1,12 @@
 """Segments of recordings and their mels."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from common.config import AudioConfig, TextConfig
-from common.data import Batch, RecordingDataset, input_mel_extractor
+from common.data import Batch, Filelists, RecordingDataset, input_mel_extractor
 from toy_vocoder.arg_parser import TrainingOptions
 
 
@@ -26,8 +25,8 @@ class ToyBatch(Batch):
 class ToyDataset(RecordingDataset):
     """A segment of each recording: a random one in training, the first in validation."""
 
-    def __init__(self, options: TrainingOptions, filelist: Path, audio: AudioConfig) -> None:
-        super().__init__(options.dataset_path, filelist, audio=audio, seed=options.seed)
+    def __init__(self, options: TrainingOptions, filelists: Filelists, audio: AudioConfig) -> None:
+        super().__init__(options.dataset_path, filelists, audio=audio, seed=options.seed)
         self._n_frames = options.segment_frames
         self._size = options.segment_frames * audio.hop_length
         self._mel = input_mel_extractor(audio)
@@ -46,7 +45,7 @@ class ToyDataset(RecordingDataset):
 
 
 def build_dataset(
-    options: TrainingOptions, filelist: Path, *, audio: AudioConfig, text: TextConfig | None, training: bool
+    options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig, text: TextConfig | None, training: bool
 ) -> ToyDataset:
     """The list's recordings."""
-    return ToyDataset(options, filelist, audio)
+    return ToyDataset(options, filelists, audio)

@@ -1,7 +1,6 @@
 """Texts and the mean mel frames of their recordings."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -9,7 +8,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from common.audio import MelExtractor, load_wav
 from common.config import AudioConfig, TextConfig
-from common.data import Batch, read_filelist
+from common.data import Batch, Filelists, paths_of, read_filelist
 from common.data.transcripts import Transcripts
 from toy_voice.arg_parser import TrainingOptions
 
@@ -30,8 +29,8 @@ class ToyBatch(Batch):
 class ToyDataset:
     """A list of ``wavs/a.wav|text``."""
 
-    def __init__(self, options: TrainingOptions, filelist: Path, audio: AudioConfig, text: TextConfig) -> None:
-        self._entries = read_filelist(filelist, columns=("wav", "text"))
+    def __init__(self, options: TrainingOptions, filelists: Filelists, audio: AudioConfig, text: TextConfig) -> None:
+        self._entries = [line for path in paths_of(filelists) for line in read_filelist(path, columns=("wav", "text"))]
         self._texts = Transcripts(self._entries, text, unknown_symbols=options.unknown_symbols)
         self._folder, self._audio = options.dataset_path, audio
         self._mel = MelExtractor(audio)
@@ -56,7 +55,7 @@ class ToyDataset:
 
 
 def build_dataset(
-    options: TrainingOptions, filelist: Path, *, audio: AudioConfig, text: TextConfig, training: bool
+    options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig, text: TextConfig, training: bool
 ) -> ToyDataset:
     """The list's utterances."""
-    return ToyDataset(options, filelist, audio, text)
+    return ToyDataset(options, filelists, audio, text)
