@@ -47,8 +47,8 @@ class FastPitchDataset(TextMelDataset):
     speakers: a name of ``text.speakers``, or a number where that names none.
 
     Lists without durations have pitch in Hz: `normalize_pitch_as` comes before the first utterance is loaded. That of
-    recordings is computed by ``pitch_method`` and kept in ``pitch_cache`` (None: in the dataset's folder). ``options``
-    are those of `TextMelDataset`.
+    recordings, unless the list names it, is computed by ``pitch_method`` and kept in ``pitch_cache`` (None: in the
+    dataset's folder). ``options`` are those of `TextMelDataset`.
 
     Raises:
         InputError: as `TextMelDataset`; or a transcript has more symbols than its recording has frames, a speaker is
@@ -80,7 +80,7 @@ class FastPitchDataset(TextMelDataset):
         if self.recorded:  # whose frames are known without reading them
             for index, n_frames in enumerate(self.lengths):
                 check_alignable(n_frames, len(self.transcripts[index]), where=self.name(index))
-        elif not self.has_durations:
+        if "pitch" in entries[0].fields and not self.has_durations:
             check_stored(folder, entries, column="pitch", audio=audio)
 
     def normalize_pitch_as(self, network: FastPitch) -> None:
@@ -108,16 +108,17 @@ class FastPitchDataset(TextMelDataset):
         where they are missing or broken.
         """
         entry = self.entries[index]
-        if self.recorded:
-            wave = self.load_wave(index)
-            mel = self.load_mel(index, wave)
+        wave = self.load_wave(index) if self.recorded else None
+        mel = self.load_mel(index, wave)
+        if wave is not None and "pitch" not in entry.fields:
             return mel, self._cache.pitch(wave, n_frames=mel.size(1), where=f"{entry.fields['wav']}, {entry.where}")
-        mel, pitch = self.load_mel(index), load_feature(self.folder, entry, "pitch").float()
+        pitch = load_feature(self.folder, entry, "pitch").float()
         if self.has_durations:
             return mel, pitch
         pitch = pitch.squeeze()  # the original's are (1, F)
         if pitch.shape != mel.shape[1:]:
-            raise shape_error(entry, "pitch", pitch, wanted=f"({mel.size(1)},), the frames of {entry.fields['mel']}")
+            of = entry.fields["wav" if self.recorded else "mel"]
+            raise shape_error(entry, "pitch", pitch, wanted=f"({mel.size(1)},), the frames of {of}")
         if pitch.min() < 0:
             raise InputError(
                 f"{entry.fields['pitch']}: holds negative values, expected pitch in Hz, 0 where unvoiced "

@@ -9,6 +9,7 @@ from common.errors import InputError
 WITH_DURATIONS = ("mel", "durations", "pitch", "text")
 FEATURES = ("mel", "pitch", "text")  # pitch of each frame, Hz
 RECORDINGS = ("wav", "text")
+RECORDINGS_WITH_PITCH = ("wav", "pitch", "text")  # FastPitch 1.1's lists; pitch as in FEATURES
 
 
 def read_list(filelist: Path, *, learned_alignment: bool) -> list[FilelistEntry]:
@@ -19,7 +20,7 @@ def read_list(filelist: Path, *, learned_alignment: bool) -> list[FilelistEntry]
     """
     first, *others = first_fields(filelist)
     n_features = sum(field.endswith(".pt") for field in (first, *others[:2]))
-    expected = f"{'|'.join(RECORDINGS)} or {'|'.join(FEATURES)}"
+    expected = " or ".join(map("|".join, (RECORDINGS, RECORDINGS_WITH_PITCH, FEATURES)))
     if learned_alignment and n_features == 3:
         raise InputError(f"{filelist}: has a column of durations, which --learned-alignment finds; expected {expected}")
     if not learned_alignment and first and not first.endswith(".pt"):
@@ -27,7 +28,12 @@ def read_list(filelist: Path, *, learned_alignment: bool) -> list[FilelistEntry]
             f"{filelist}: lists {first}, expected {'|'.join(WITH_DURATIONS)}; to train without durations, from "
             f"{expected}, add --learned-alignment"
         )
-    columns = WITH_DURATIONS if not learned_alignment else FEATURES if n_features else RECORDINGS
+    if not learned_alignment:
+        columns = WITH_DURATIONS
+    elif first.endswith(".pt"):
+        columns = FEATURES
+    else:
+        columns = RECORDINGS_WITH_PITCH if n_features else RECORDINGS
     return read_filelist(filelist, columns=columns, optional=("speaker",))
 
 

@@ -145,6 +145,22 @@ def test_features_on_the_disk_give_the_batch_that_their_recordings_give(tmp_path
             assert torch.equal(value, getattr(theirs, name)), name
 
 
+def test_recordings_with_pitch_on_the_disk_give_the_batch_that_the_recordings_alone_give(tmp_path: Path):
+    data, _ = measured(write_recordings(tmp_path))
+    for index, name in enumerate(TEXTS):
+        save_tensor(tmp_path / f"pitch/{name}.pt", data.mel_and_pitch(index)[1][None])
+    write_text(tmp_path / "given.txt", "".join(f"wavs/{x}.wav|pitch/{x}.pt|{text}\n" for x, text in TEXTS.items()))
+    given, _ = measured(tmp_path, filelist="given.txt", pitch_cache=tmp_path / "unused")
+    assert not (tmp_path / "unused").exists()
+    for ours, theirs in zip((data[0], data[1]), (given[0], given[1])):
+        assert torch.equal(ours.mel, theirs.mel) and torch.equal(ours.pitch_frames, theirs.pitch_frames)
+        assert torch.equal(ours.tokens, theirs.tokens)
+    save_tensor(tmp_path / "pitch/a.pt", torch.ones(51))
+    assert refused(tmp_path, filelist="given.txt") == (
+        "pitch/a.pt: shape (51,), expected (52,), the frames of wavs/a.wav (given.txt:1)"
+    )
+
+
 def test_pitch_is_kept_in_the_dataset_or_where_the_option_says(tmp_path: Path):
     write_recordings(tmp_path / "a")
     measured(tmp_path / "a")
@@ -274,11 +290,12 @@ def test_lists_of_the_other_kind_say_what_to_do(tmp_path: Path):
     write_recordings(tmp_path)
     assert refused(tmp_path, learned_alignment=False) == (
         "list.txt: lists wavs/a.wav, expected mel|durations|pitch|text; to train without durations, from wav|text or "
-        "mel|pitch|text, add --learned-alignment"
+        "wav|pitch|text or mel|pitch|text, add --learned-alignment"
     )
     write_text(tmp_path / "list.txt", "mels/a.pt|durations/a.pt|pitch_char/a.pt|text\n")
     assert refused(tmp_path) == (
-        "list.txt: has a column of durations, which --learned-alignment finds; expected wav|text or mel|pitch|text"
+        "list.txt: has a column of durations, which --learned-alignment finds; expected wav|text or wav|pitch|text or "
+        "mel|pitch|text"
     )
 
 
