@@ -28,11 +28,10 @@ def read_list(filelist: Path, *, learned_alignment: bool) -> list[FilelistEntry]
             f"{filelist}: lists {first}, expected {'|'.join(WITH_DURATIONS)}; to train without durations, from "
             f"{expected}, add --learned-alignment"
         )
-    if not learned_alignment:
-        columns = WITH_DURATIONS
-    elif first.endswith(".pt"):
+    columns: tuple[str, ...] = WITH_DURATIONS
+    if learned_alignment and first.endswith(".pt"):
         columns = FEATURES
-    else:
+    elif learned_alignment:
         columns = RECORDINGS_WITH_PITCH if n_features else RECORDINGS
     return read_filelist(filelist, columns=columns, optional=("speaker",))
 
