@@ -13,7 +13,13 @@ from common.cli import ArgumentParser, precision_from_args, run
 from common.config import AudioConfig
 from common.data_report.arguments import add_report_arguments, check_report_options, limits_from_args, text_from_args
 from common.distributed import Ranks
-from common.extraction import FailedElsewhereError, TeacherModel, extract_corpus, make_teacher_forced_mels
+from common.extraction import (
+    FailedElsewhereError,
+    TeacherModel,
+    earlier_statistics,
+    extract_corpus,
+    make_teacher_forced_mels,
+)
 from common.extraction.arguments import (
     audio_from_args,
     check_dataset,
@@ -81,7 +87,16 @@ def extract(args: argparse.Namespace) -> int:
     teacher = open_teacher(args)
     plan = plan_from_args(args, teacher)
     notes = corpus_note(plan.audio, corpus_config(args))
-    given = None if args.pitch_mean_std_file is None else read_pitch_statistics(args.pitch_mean_std_file)
+    if args.pitch_mean_std_file is not None:
+        files = dict.fromkeys(plan.pitch, args.pitch_mean_std_file)
+    else:
+        files = earlier_statistics(plan, args.wav_text_filelist[0])
+        notes += [
+            f"{kind} is normalized by {path}, of the list that was extracted before; to take the statistics of "
+            f"{args.wav_text_filelist[0].name} instead, move that file away"
+            for kind, path in files.items()
+        ]
+    given = {kind: read_pitch_statistics(path) for kind, path in files.items()}
     ranks = distributed.start(cuda=args.cuda)
     for note in notes if ranks.is_main else ():
         print(note)

@@ -3,8 +3,8 @@
 import hashlib
 import json
 import os
-import pickle
 import uuid
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +16,8 @@ from torch import Tensor
 from common.errors import InputError, at
 
 _BLOCK = 1 << 20  # bytes
+# Of files that are no tensors' (`load_tensor`): the line that refuses them says enough.
+warnings.filterwarnings("ignore", message="Detected pickle protocol", category=UserWarning)
 
 
 def write_atomically(
@@ -68,8 +70,11 @@ def load_tensor(path: Path, *, where: str = "") -> Tensor:
         value = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file{at(where)}") from error
-    except (OSError, RuntimeError, EOFError, ValueError, KeyError, AttributeError, pickle.UnpicklingError) as error:
-        raise InputError(f"{path}: not a readable tensor file; is it truncated?{at(where)}") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{path}: a folder, expected a file of one tensor{at(where)}") from error
+    except Exception as error:  # bytes of another kind are read as a pickle, which then raises anything
+        wanted = "expected one tensor as torch.save writes it"
+        raise InputError(f"{path}: not a readable tensor file; is it truncated? {wanted}{at(where)}") from error
     if not isinstance(value, Tensor):
         raise InputError(f"{path}: holds a {type(value).__name__}, expected one tensor{at(where)}")
     return value

@@ -39,7 +39,6 @@ TRAINING = {
     "--init-from-checkpoint": "--from-checkpoint",
     "--symbol-type": "--input-type",
     "--pitch-online-method": "--pitch-method",
-    "--pitch-online-dir": "--pitch-cache",
     "--num-mels": "--n-mel-channels",
     "--resume-from-last": "--resume",
     "--grad-clip": "--grad-clip-thresh",
@@ -54,7 +53,6 @@ TRAINING = {
     "--ema": "--ema-decay",
     "--fp16": "--amp",
     **_each("--pitch-mean --pitch-std", "both are read from a file: --pitch-mean-std-file FILE.json"),
-    "--load-pitch-from-disk": _PITCH_LIST,
     "--load-mel-from-disk": "the columns of the lists say what is read, and --input-mels-dir names mels to fine-tune a "
     "vocoder on; leave it out",
     "--max-wav-value": _SCALE,
@@ -119,8 +117,6 @@ INFERENCE = {
 RECOGNITION = {
     "--dataset-dir": "--dataset-path",
     "--val-manifests": "--input",
-    "--transcribe-wav": "--input",
-    "--transcribe-filelist": "--input",
     "--save-predictions": "--output",
     "--fp16": "--amp",
     "--output-dir": "it held logs: --log-file FILE; transcripts are written to --output FILE.json or FILE.tsv",
@@ -129,7 +125,6 @@ RECOGNITION = {
     "--seed": "transcribing draws no random numbers; leave it out",
     "--cpu": _CPU,
     "--dali-device": "recordings are read without DALI; leave it out",
-    "--save-logits": "logits are not written; --output FILE.json has the transcripts",
     **_each("--torchscript --torchscript-export", "this model is not compiled to TorchScript; leave it out"),
 }
 

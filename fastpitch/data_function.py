@@ -49,8 +49,7 @@ class FastPitchDataset(TextMelDataset):
 
     Lists without durations have pitch in Hz: `normalize_pitch_as` comes before the first utterance is loaded. That of
     recordings without such a column is computed by ``pitch_method`` and kept in ``pitch_cache`` (None: in the dataset's
-    folder). ``options``
-    are those of `TextMelDataset`.
+    folder). ``options`` are those of `TextMelDataset`.
 
     Raises:
         InputError: as `TextMelDataset`; or a transcript has more symbols than its recording has frames, a speaker is
@@ -114,7 +113,7 @@ class FastPitchDataset(TextMelDataset):
             wave = self.load_wave(index)
             mel = self.load_mel(index, wave)
             return mel, self._cache.pitch(wave, n_frames=mel.size(1), where=f"{entry.fields['wav']}, {entry.where}")
-        mel, pitch = self.load_mel(index), load_feature(self.folder, entry, "pitch").float()
+        pitch = load_feature(self.folder, entry, "pitch").float()
         if self.has_durations:
             return mel, pitch
         pitch = pitch.squeeze()  # the original's are (1, F)

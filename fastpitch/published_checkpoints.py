@@ -1,5 +1,6 @@
 """FastPitch's published checkpoints."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ from common.checkpoints import Checkpoint, training_state, without_prefix
 from common.config import AudioConfig, TextConfig
 from common.errors import CheckpointError
 from common.text import CHARACTER_SETS, get_symbol_table
+from common.text.cleaners import cleaners_of_1_1
+from common.text.symbols import EXPANDED_1_1
 
 _BUFFERS = ("pitch_mean", "pitch_std", "pos_emb.inv_freq")  # by the end of their keys
 _AUDIO_FIELDS = ("sampling_rate", "filter_length", "hop_length", "win_length", "mel_fmin", "mel_fmax")
@@ -17,6 +20,7 @@ _SYMBOL_SETS = {
     ("char", 148): "english_basic",
     ("char", 123): "english_basic_lowercase",
     ("char", 176): "english_expanded",
+    ("char", 175): EXPANDED_1_1,
     ("phone", 88): "arpabet",
     ("phone", 151): "ipa",
     ("phone", 173): "xsampa",
@@ -48,14 +52,17 @@ def _read(payload: dict[str, Any], state: dict[str, Tensor], *, training: bool) 
     config["learned_alignment"] = any(key.startswith("attention.") for key in state)
     setup = payload.get("train_setup") or {}
     ema = payload.get("ema_state_dict")
-    n_symbols = config["n_symbols"]
+    text = _text_of_setup(setup, n_symbols=config["n_symbols"])
+    text = text or _text_config(config["symbol_type"], config["n_symbols"])
+    if text is not None and (setup or config["learned_alignment"]):  # version 1.1, which reads by cleaners of its own
+        text = replace(text, cleaners=cleaners_of_1_1(text.cleaners))
     return Checkpoint(
         model="FastPitch",
         config=config,
         audio=AudioConfig(
             n_mels=config["n_mel_channels"], **{key: setup[key] for key in _AUDIO_FIELDS if key in setup}
         ),
-        text=_text_of_setup(setup, n_symbols=n_symbols) or _text_config(config["symbol_type"], n_symbols),
+        text=text,
         networks={"fastpitch": state},
         ema=None if ema is None else {"fastpitch": without_prefix(ema)},
         training=_training_state(payload, state) if training else None,
@@ -68,7 +75,9 @@ def _text_of_setup(setup: dict[str, Any], *, n_symbols: int) -> TextConfig | Non
     Its dictionary and its heteronyms are not in the checkpoint: the toolkit's take their place.
     """
     name = setup.get("symbol_set")
-    if name not in CHARACTER_SETS or get_symbol_table(name).n_symbols != n_symbols:
+    if name == "english_expanded" and n_symbols == get_symbol_table(EXPANDED_1_1).n_symbols:
+        name = EXPANDED_1_1
+    elif name not in CHARACTER_SETS or get_symbol_table(name).n_symbols != n_symbols:
         return None
     return TextConfig(
         symbol_set=name,

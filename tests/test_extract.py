@@ -276,6 +276,29 @@ def test_a_validation_list_is_normalised_by_the_training_lists_statistics(tmp_pa
     assert features(tmp_path) == together
 
 
+def test_a_list_extracted_later_takes_the_first_ones_statistics_and_says_so(tmp_path: Path, extract):
+    make_corpus(tmp_path, 6)
+    lines = (tmp_path / "train.txt").read_text().splitlines(keepends=True)
+    (tmp_path / "train.txt").write_text("".join(lines[:4]))
+    (tmp_path / "val.txt").write_text("".join(lines[4:]))
+    assert extract(tmp_path, *ALL, lists=("train.txt", "val.txt"))[0] == 0
+    together = features(tmp_path)
+    for folder in ("mels", "durations", "pitch_char", "pitch_char_hz"):
+        shutil.rmtree(tmp_path / folder)
+    for _ in range(2):  # the second time as well
+        status, out, _ = extract(tmp_path, *ALL)
+        assert status == 0 and "is normalized by" not in out
+        status, out, _ = extract(tmp_path, *ALL, lists=("val.txt",))
+        assert status == 0
+        assert f"pitch_char is normalized by {tmp_path}/pitch_char_stats__train.json, of the list that was" in out
+        assert features(tmp_path) == together
+        assert not (tmp_path / "pitch_char_stats__val.json").exists()
+    shutil.copyfile(tmp_path / "pitch_char_stats__train.json", tmp_path / "pitch_char_stats__more.json")
+    status, _, errors = extract(tmp_path, *ALL, lists=("val.txt",))
+    assert status == 1 and "pitch_char_stats__more.json, pitch_char_stats__train.json" in errors
+    assert "--pitch-mean-std-file" in errors
+
+
 def test_durations_on_the_disk_serve_pitch(tmp_path: Path, extract):
     make_corpus(tmp_path, 2)
     assert extract(tmp_path, *ALL)[0] == 0

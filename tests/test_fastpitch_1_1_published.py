@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 from common.checkpoints import Checkpoint, load_checkpoint, load_networks, save_checkpoint
 from common.config import AudioConfig
 from common.distributed import Ranks
+from common.text import TextFrontEnd
 from common.training import Engine, EngineOptions
 from common.training.optim import build_optimizer
 from fastpitch.aligner import padded_priors
@@ -56,6 +57,21 @@ def test_a_published_checkpoint_says_how_its_mels_were_made(folder: Path):
     assert audio == replace(AudioConfig(n_mels=20), sampling_rate=44100, hop_length=512, mel_fmax=16000.0)
     del payload["train_setup"]
     assert read_published(payload, path=Path("voice.pt"), training=True).audio == AudioConfig(n_mels=20)
+
+
+def test_a_published_checkpoint_reads_as_1_1_does(folder: Path):
+    payload = torch.load(folder / f"{WITH_ENERGY}.pt", weights_only=True)
+    payload["train_setup"] |= {"text_cleaners": ["english_cleaners_v2"], "symbol_set": "english_basic"}
+    text = read_published(payload, path=Path("voice.pt"), training=False).text
+    assert (text.cleaners, text.symbol_set) == (("english_cleaners_v2_1_1",), "english_basic")
+    assert TextFrontEnd(text).clean("Größe") == "groesse"
+    payload["config"]["n_symbols"] = 175
+    payload["train_setup"]["symbol_set"] = "english_expanded"
+    text = read_published(payload, path=Path("voice.pt"), training=False).text
+    assert TextFrontEnd(text).n_symbols == 175
+    del payload["train_setup"]
+    text = read_published(payload, path=Path("voice.pt"), training=False).text
+    assert (text.cleaners, text.symbol_set) == (("english_cleaners_1_1",), "english_expanded_1_1")
 
 
 @pytest.mark.parametrize(("name", "energy"), [(WITH_ENERGY, True), (WITHOUT_ENERGY, False)])

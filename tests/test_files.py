@@ -1,11 +1,14 @@
 """Files are whole or absent, and a file that cannot be read is named."""
 
+import io
+import pickle
 import re
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -105,6 +108,42 @@ def test_a_missing_tensor_and_one_that_is_no_tensor_are_named(tmp_path: Path):
     torch.save({"a": torch.zeros(2)}, tmp_path / "c.pt")
     with pytest.raises(InputError, match=r"c\.pt: holds a dict, expected one tensor"):
         load_tensor(tmp_path / "c.pt")
+
+
+def _as_archive() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("a.txt", "no tensor")
+    return file.getvalue()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"RIFF\x24\x00\x00\x00WAVEfmt \x10\x00", id="recording"),
+        pytest.param(b"wavs/a.wav|text\n", id="text"),
+        pytest.param(_as_archive(), id="archive"),
+        pytest.param(pickle.dumps([1, 2]), id="pickle of a list"),
+        pytest.param(pickle.dumps(Path("a")), id="pickle of an object"),
+        pytest.param(b"\x93NUMPY\x01\x00v\x00{'descr': '<f4'}", id="array of NumPy"),
+        pytest.param(b"(q", id="what an unpickler has no error of its own for"),
+    ],
+)
+def test_a_file_of_another_kind_is_one_clear_error(tmp_path: Path, data: bytes):
+    path = tmp_path / "a.pt"
+    path.write_bytes(data)
+    with pytest.raises(InputError) as caught:
+        load_tensor(path, where="list.txt:7")
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ") and "expected one tensor" in message and message.endswith("(list.txt:7)")
+    assert "\n" not in message
+
+
+def test_a_folder_in_place_of_a_tensor_is_named(tmp_path: Path):
+    with pytest.raises(InputError, match=rf"{re.escape(str(tmp_path))}: a folder, expected .*\(list\.txt:7\)$"):
+        load_tensor(tmp_path, where="list.txt:7")
 
 
 def test_json_errors_name_file_and_line(tmp_path: Path):

@@ -189,7 +189,7 @@ def test_silence_stays_silent(tmp_path: Path):
 def test_columns_of_a_text_to_mel_list_do_not_matter(tmp_path: Path):
     write_ramp(tmp_path / "a.wav", 5000)
     expected = dataset(tmp_path, ["a.wav"]).draw(0, epoch=1).audio
-    for line in ("a.wav|some words", "a.wav|", "a.wav|some words|anna"):
+    for line in ("a.wav|some words", "a.wav|", "a.wav|some words|anna", "a.wav|pitch/a.pt|some words"):
         assert torch.equal(dataset(tmp_path, [line]).draw(0, epoch=1).audio, expected)
 
 

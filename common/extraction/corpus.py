@@ -3,9 +3,10 @@
 import functools
 import itertools
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 from common.audio import PitchStatistics
@@ -64,22 +65,49 @@ def refuse_duplicates(utterances: Sequence[Utterance]) -> dict[int, str]:
     return refused
 
 
+def _statistics_file(plan: ExtractionPlan, kind: str, list_name: str) -> Path:
+    return plan.dataset_path / f"{kind}_stats__{list_name}.json"
+
+
+def earlier_statistics(plan: ExtractionPlan, first_list: Path) -> dict[str, Path]:
+    """Kind of pitch -> the statistics of the one other list whose pitch was extracted before this list's was.
+
+    None for a kind without such a file, and where this list has statistics of its own, which are taken anew.
+
+    Raises:
+        InputError: there are several of other lists.
+    """
+    found = {}
+    for kind in plan.pitch:
+        own = _statistics_file(plan, kind, first_list.stem)
+        others = sorted(plan.dataset_path.glob(_statistics_file(plan, kind, "*").name))
+        if not others or own in others:
+            continue
+        if len(others) > 1:
+            raise InputError(
+                f"{plan.dataset_path}: has pitch statistics of several lists, {', '.join(one.name for one in others)}, "
+                f"and none of {first_list.name}; give the training list's by --pitch-mean-std-file"
+            )
+        found[kind] = others[0]
+    return found
+
+
 def extract_corpus(
     plan: ExtractionPlan,
     *,
     lists: Sequence[Path],
     meta_files: Sequence[Path] = (),
-    given: PitchStatistics | None = None,
+    given: Mapping[str, PitchStatistics] = MappingProxyType({}),
     teacher: TeacherModel | None = None,
     ranks: Ranks,
     n_workers: int,
 ) -> Report:
     """Check every utterance of ``lists``, extract what ``plan`` says, and write one meta file a list.
 
-    ``teacher`` is the plan's, on the device of ``ranks``. Pitch is normalized by ``given``, else by the statistics of
-    the first list, whose file is written. With several ranks each one takes every ``world_size``-th utterance; what
-    is written does not depend on their number, nor on that of the workers. An InputError on one rank is a
-    FailedElsewhereError on the others.
+    ``teacher`` is the plan's, on the device of ``ranks``. Each kind of pitch is normalized by the statistics ``given``
+    for it, else by those of the first list, whose file is written. With several ranks each one takes every
+    ``world_size``-th utterance; what is written does not depend on their number, nor on that of the workers. An
+    InputError on one rank is a FailedElsewhereError on the others.
     """
     plan = replace(plan, mels_by_workers=ranks.device.type == "cpu")
     utterances = _together(ranks, lambda: _open_corpus(plan, lists) if ranks.is_main else [])[0]
@@ -92,9 +120,9 @@ def extract_corpus(
         items = [Extraction(utterances[index], refusal=reason) for index, reason in duplicates.items()]
         items = sorted(itertools.chain(items, *parts), key=lambda item: item.utterance.index)
         good = [item for item in items if item.refusal is None]
-        by = _statistics(plan, good) if given is None else dict.fromkeys(plan.pitch, given)
+        own_statistics = _statistics(good, kinds=[kind for kind in plan.pitch if kind not in given])
         own_good = [item.utterance.name for item in parts[ranks.rank] if item.refusal is None]
-        _together(ranks, lambda: work.normalize(own_good, by=by))
+        _together(ranks, lambda: work.normalize(own_good, by={**own_statistics, **given}))
     report = Report(
         n_utterances=len(utterances), speech_seconds=sum(item.n_samples for item in good) / plan.audio.sampling_rate
     )
@@ -103,7 +131,7 @@ def extract_corpus(
         report.kept.update(item.kept)
     report.refused = [(item.utterance.where, item.refusal) for item in items if item.refusal is not None]
     if ranks.is_main:
-        report.written = _write_statistics(plan, by, lists[0]) if given is None else []
+        report.written = _write_statistics(plan, own_statistics, lists[0])
         report.written += _write_meta_files(plan, good, meta_files)
     report.elapsed_seconds = time.monotonic() - started
     return report
@@ -179,18 +207,18 @@ class _Work:
         return progress(items, total=total, desc=description, unit="utterances", enabled=self.ranks.is_main)
 
 
-def _statistics(plan: ExtractionPlan, good: Sequence[Extraction]) -> dict[str, PitchStatistics]:
-    """Statistics of each kind of pitch over the first list."""
+def _statistics(good: Sequence[Extraction], *, kinds: Sequence[str]) -> dict[str, PitchStatistics]:
+    """Statistics of these kinds of pitch over the first list."""
     training = [item for item in good if item.utterance.list_index == 0]
-    if plan.pitch and good and not training:
+    if kinds and good and not training:
         raise InputError("no utterance of the first list is left to take the pitch statistics from")
-    return {kind: statistics(item.moments[kind] for item in training) for kind in plan.pitch if training}
+    return {kind: statistics(item.moments[kind] for item in training) for kind in kinds if training}
 
 
 def _write_statistics(plan: ExtractionPlan, by: dict[str, PitchStatistics], first_list: Path) -> list[tuple[str, str]]:
     written = []
     for kind, values in by.items():
-        path = plan.dataset_path / f"{kind}_stats__{first_list.stem}.json"
+        path = _statistics_file(plan, kind, first_list.stem)
         write_json(path, {"mean": values.mean, "std": values.std})
         written.append((str(path), f"mean {values.mean:.2f} Hz, std {values.std:.2f} Hz"))
     return written

@@ -1,7 +1,8 @@
 """Text cleaners by name: each turns a transcript into words and punctuation a voice was trained on."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from unidecode import unidecode
 
@@ -14,10 +15,13 @@ from common.text.normalization.published.letters import (
     expand_times,
     spell_acronyms,
 )
-from common.text.normalization.published.numbers import expand_numbers
+from common.text.normalization.published.numbers import expand_currency, expand_numbers
+from common.text.normalization.published.transliteration import left_out, to_ascii
 
 _SPACES = re.compile(r"\s+")
 _SLASHES = re.compile(r"/+")
+
+ToAscii = Callable[[str], str]
 
 
 def collapse_spaces(text: str) -> str:
@@ -30,28 +34,34 @@ def basic_cleaners(text: str) -> str:
     return collapse_spaces(text.lower())
 
 
-def transliteration_cleaners(text: str) -> str:
-    """ASCII by Unidecode, lower case, single spaces (published)."""
-    return collapse_spaces(unidecode(text).lower())
+def transliteration_cleaners(text: str, *, ascii_by: ToAscii = unidecode) -> str:
+    """ASCII, lower case, single spaces (published)."""
+    return collapse_spaces(ascii_by(text).lower())
 
 
-def english_cleaners(text: str) -> str:
+def english_cleaners(text: str, *, ascii_by: ToAscii = unidecode) -> str:
     """Numbers and abbreviations written out after lower-casing (published, exactly, faults included)."""
-    return collapse_spaces(expand_abbreviations(expand_numbers(unidecode(text).lower())))
+    return collapse_spaces(expand_abbreviations(expand_numbers(ascii_by(text).lower())))
 
 
-def english_cleaners_v2(text: str) -> str:
+def english_cleaners_v2(text: str, *, ascii_by: ToAscii = unidecode) -> str:
     """As ``english_cleaners``, also times, units, letters with digits, and acronyms (published, exactly)."""
-    text = expand_letters_and_numbers(expand_times(unidecode(text)))
+    text = expand_letters_and_numbers(expand_times(ascii_by(text)))
     text = expand_abbreviations(expand_numbers(text))
     return _SLASHES.sub(" ", collapse_spaces(spell_acronyms(text).lower()))
 
 
+_RELEASE_1_1 = "_1_1"  # after the name of a cleaner that writes ASCII by FastPitch 1.1's own table
+_TO_ASCII_1_1 = {
+    f"{cleaner.__name__}{_RELEASE_1_1}": partial(cleaner, ascii_by=to_ascii)
+    for cleaner in (english_cleaners, english_cleaners_v2, transliteration_cleaners)
+}
 PUBLISHED_CLEANERS: dict[str, Callable[[str], str]] = {
     "english_cleaners": english_cleaners,
     "english_cleaners_v2": english_cleaners_v2,
     "basic_cleaners": basic_cleaners,
     "transliteration_cleaners": transliteration_cleaners,
+    **_TO_ASCII_1_1,
 }
 ENGLISH_V3 = "english_cleaners_v3"  # for new voices
 CLEANERS = {**PUBLISHED_CLEANERS, ENGLISH_V3: read_english}
@@ -63,6 +73,11 @@ def get_cleaner(name: str) -> Callable[[str], str]:
     return CLEANERS[name]
 
 
+def cleaners_of_1_1(names: Iterable[str]) -> tuple[str, ...]:
+    """What FastPitch 1.1 calls by the ``names`` of its cleaners."""
+    return tuple(name + _RELEASE_1_1 if name + _RELEASE_1_1 in CLEANERS else name for name in names)
+
+
 def unread_by(names: Sequence[str], text: str) -> list[str]:
     """The characters of ``text`` that these cleaners leave out or write in Latin letters that do not say them.
 
@@ -72,4 +87,8 @@ def unread_by(names: Sequence[str], text: str) -> list[str]:
         return []
     if ENGLISH_V3 in names:
         return unread_characters(text)
+    if not _TO_ASCII_1_1.keys().isdisjoint(names):
+        text = expand_currency(text)
+        lost = set(left_out(text))
+        return [one for one in text if one in lost or is_lost(one)]
     return [one for one in text if is_lost(one)] if set(names) - {"basic_cleaners"} else []

@@ -40,11 +40,14 @@ _XSAMPA = r"""
 """
 _COMBILEX = "3 5 @ A D E I N O S T U V Z a b d dZ e e~ f g h i j k l l= m m= n n= o~ p r s t tS u v w z"
 
+EXPANDED_1_1 = "english_expanded_1_1"  # of FastPitch 1.1, without padding, so its own voices cannot be trained with it
+_EXPANDED = "!'\",.:;? " + "#%&*+-/[]()" + "_@©°½—₩€$" + "áçéêëñöøćž" + _LETTERS
 _CHARACTERS = {
     "english_basic": PADDING + "-" + "!'(),.:;? " + _LETTERS,
     "english_basic_lowercase": PADDING + "-" + "!'\"(),.:;? " + ascii_lowercase,
     # The published set lists "_" twice: as padding (id 0), and again as a character, whose id 21 encoding uses.
-    "english_expanded": PADDING + "!'\",.:;? " + "#%&*+-/[]()" + "_@©°½—₩€$" + "áçéêëñöøćž" + _LETTERS,
+    "english_expanded": PADDING + _EXPANDED,
+    EXPANDED_1_1: _EXPANDED,
 }
 # What text has besides phones: the boundary of words, punctuation, stress, length, other marks, and numbers of tones.
 _DIACRITICS = (
@@ -60,7 +63,7 @@ _PHONES = {
     "combilex": _COMBILEX,
 }
 
-CHARACTER_SETS = tuple(_CHARACTERS)
+CHARACTER_SETS = tuple(name for name in _CHARACTERS if name != EXPANDED_1_1)  # that a voice can be trained with
 PHONE_SETS = tuple(_PHONES)
 
 

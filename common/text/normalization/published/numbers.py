@@ -46,8 +46,10 @@ def _reads_in_hundreds(number: float) -> bool:
 
 
 def _amount(quantity: int | str) -> str:
+    """An amount of money, of which only those below 10,000 read in hundreds, as published."""
     number = float(quantity)
-    return _words(int(number / 100)) + " hundred" if _reads_in_hundreds(number) else _words(quantity)
+    in_hundreds = number < 10000 and _reads_in_hundreds(number)
+    return _words(int(number / 100)) + " hundred" if in_hundreds else _words(quantity)
 
 
 def _expand_one_amount(match: re.Match) -> str:
