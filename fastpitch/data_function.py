@@ -113,7 +113,7 @@ class FastPitchDataset(TextMelDataset):
             wave = self.load_wave(index)
             mel = self.load_mel(index, wave)
             return mel, self._cache.pitch(wave, n_frames=mel.size(1), where=f"{entry.fields['wav']}, {entry.where}")
-        pitch = load_feature(self.folder, entry, "pitch").float()
+        mel, pitch = self.load_mel(index), load_feature(self.folder, entry, "pitch").float()
         if self.has_durations:
             return mel, pitch
         pitch = pitch.squeeze()  # the original's are (1, F)
