@@ -64,17 +64,17 @@ def test_the_named_list_says_which_fastpitch_is_trained(tmp_path: Path, text: st
 def test_the_lists_of_a_name_are_taken_with_durations_where_there_are_any(tmp_path: Path):
     settings = {"NAME": "my", "FILELISTS": str(tmp_path), "DATASET_PATH": "my"}
     args = training_options(dry_run("scripts/train.sh", ENERGY="false", **settings)[0])
-    assert args.training_files == tmp_path / "my_audio_text_train_filelist.txt"
+    assert args.training_files == [tmp_path / "my_audio_text_train_filelist.txt"]
     assert (args.learned_alignment, args.energy_conditioning) == (True, False)
     with_durations = tmp_path / "my_mel_dur_pitch_text_train_filelist.txt"
     with_durations.write_text(WITH_DURATIONS)
     args = training_options(dry_run("scripts/train.sh", **settings)[0])
-    assert (args.training_files, args.validation_files) == (with_durations, with_durations), "there is no other"
+    assert (args.training_files, args.validation_files) == ([with_durations], [with_durations]), "there is no other"
     assert (args.learned_alignment, args.energy_conditioning) == (False, False)
     assert args.pitch_mean_std_file == Path("my/pitch_char_stats__my_audio_text_train_filelist.json")
     args = training_options(dry_run("scripts/train.sh", LEARNED_ALIGNMENT="true", **settings)[0])
-    assert (args.training_files.name, args.energy_conditioning) == ("my_audio_text_train_filelist.txt", False)
+    assert (args.training_files[0].name, args.energy_conditioning) == ("my_audio_text_train_filelist.txt", False)
     args = training_options(dry_run("scripts/train.sh", MODEL="HiFi-GAN", **settings)[0])
-    assert args.training_files == tmp_path / "my_audio_train.txt"
+    assert args.training_files == [tmp_path / "my_audio_train.txt"]
     refused = run_bash(ROOT / "scripts/train.sh", MODEL="Jasper", FILELISTS="a", DRY_RUN="1")
     assert (refused.returncode, "FILELISTS=a: not a variable of MODEL=Jasper" in refused.stderr) == (2, True)
