@@ -143,10 +143,11 @@ def speak(
     synthesizer: Synthesizer,
     audio: AudioConfig,
     symbols: Sequence[str],
+    precision: Precision,
 ) -> None:
     """Speak everything into the output folder, with a line for each file, a summary, and a log of the figures.
 
-    ``symbols`` are the voice's.
+    ``symbols`` are the voice's; ``precision`` is that of the networks.
     """
     measurements = Measurements(audio.sampling_rate, args.batch_size, synthesizer.vocoder_name)
     folder = None
@@ -157,7 +158,7 @@ def speak(
         )
     logger = Logger(args.log_file or (args.output and args.output / "nvlog_infer.json"), stdout=False)
     parameters = {name: value for name, value in vars(args).items() if not isinstance(value, dict)}
-    logger.parameter(**parameters, precision=precision_from_args(args).name)
+    logger.parameter(**parameters, precision=precision.name)
 
     def on_result(result: SynthesisResult) -> None:
         if folder is not None:
@@ -224,7 +225,7 @@ def speak_list(args: argparse.Namespace, parser: ArgumentParser) -> int:
         device=precision.device,
         autocast=precision.autocast,
     )
-    speak(args, items, synthesizer, audio, voice.front_end.symbols if voice else [])
+    speak(args, items, synthesizer, audio, voice.front_end.symbols if voice else [], precision)
     return 1 if len(synthesizer.unfinished | synthesizer.silent) == len(items) else 0
 
 

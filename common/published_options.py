@@ -15,7 +15,6 @@ _AUDIO = "the checkpoint describes its mel-spectrograms; leave it out"
 _TEXT = "the checkpoint describes how its text is read; leave it out"
 _CPU = "the CPU is the default, and --cuda the GPU; leave it out"
 _SCALE = "recordings are scaled by their own bit depth; leave it out"
-_PITCH_LIST = "a pitch column in the lists says it; leave it out"
 
 
 def _each(names: str, replacement: str) -> dict[str, str]:
@@ -150,7 +149,7 @@ TEACHER_FORCING = {
     ),
     **_each("--prepend-space-to-text --append-space-to-text --n-speakers", _TEXT),
     **_each("--max-seq-len --n-symbols --padding-idx --speaker-emb-weight", _ARCHITECTURE),
-    "--load-pitch-from-disk": _PITCH_LIST,
+    "--load-pitch-from-disk": "a pitch column in the lists says it; leave it out",
     **_each(
         "--pitch-online-method --pitch-online-dir",
         "pitch comes from the lists or the dataset's pitch cache; leave it out",

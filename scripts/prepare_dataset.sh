@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Splits a corpus in LJSpeech's layout into lists, writes down what its mel-spectrograms are (audio.json, by which every
+# Splits a corpus in LJSpeech's layout into lists, writes the settings of its mel-spectrograms (audio.json, by which every
 # model is then trained), and extracts the mel-spectrograms, durations and pitch of FastPitch.
 #   bash scripts/prepare_dataset.sh
 #   DATASET_PATH=my_voice NAME=my_voice N_VAL=20 N_TEST=0 FEATURES=mels bash scripts/prepare_dataset.sh --resume
@@ -85,7 +85,7 @@ elif [ "$FEATURES" != false ] || ! [ -f "$(list_path audio train)" ]; then
         --name "$NAME" --n-val "$N_VAL" --n-test "$N_TEST" "${split_options[@]}"
 fi
 
-# What the mels of the corpus are, unless that is written down already.
+# The settings of the corpus's mels, unless they are there already.
 audio_config=${AUDIO_CONFIG:-$DATASET_PATH/audio.json}
 if ! [ -f "$audio_config" ]; then
     if [ -z "$AUDIO_CONFIG" ] && [ -d "$DATASET_PATH" ] && ! [ -w "$DATASET_PATH" ]; then

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from common.config import TextConfig
 from common.data.filelist import FilelistEntry
 from common.errors import InputError
-from common.text import RandomNumbers, TextFrontEnd, name_symbol, quote, utterance_draws
+from common.text import RandomNumbers, TextFrontEnd, name_counts, quote, utterance_draws
 
 MAX_DROPPED = 0.01  # share of a list's symbols
 
@@ -49,12 +49,12 @@ class Transcripts:
         advice = "correct the transcripts, or use other --text-cleaners or another --symbol-set"
         if config.input_type == "phone":
             advice = "correct the transcripts, or use another --symbol-set; if they are text, add --g2p espeak"
-        counts = ", ".join(f"{name_symbol(symbol)} {count}x" for symbol, count in dropped.most_common(5))
         first = incomplete[0]
         raise InputError(
             f"{first.where.rpartition(':')[0]}: {dropped.total()} of {n_symbols} symbols "
             f"({dropped.total() / n_symbols:.1%}) are not in symbol set {config.symbol_set}, and at most "
-            f"{MAX_DROPPED:.0%} may be dropped: {counts}; first in {quote(first.fields['text'])} ({first.where}); "
+            f"{MAX_DROPPED:.0%} may be dropped: {name_counts(dropped, most=5)}; "
+            f"first in {quote(first.fields['text'])} ({first.where}); "
             f"{advice}"
         )
 

@@ -5,4 +5,12 @@ from common.text.cleaners import CLEANERS, collapse_spaces, get_cleaner
 from common.text.espeak import Interval, Speaker, Speech
 from common.text.front_end import UNKNOWN_SYMBOLS, TextFrontEnd, check_model
 from common.text.input_checks import check_markup, quote
-from common.text.symbols import CHARACTER_SETS, EDGE_SILENCE, PAUSE, PHONE_SETS, get_symbol_table, name_symbol
+from common.text.symbols import (
+    CHARACTER_SETS,
+    EDGE_SILENCE,
+    PAUSE,
+    PHONE_SETS,
+    get_symbol_table,
+    name_counts,
+    name_symbol,
+)

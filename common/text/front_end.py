@@ -14,7 +14,7 @@ from common.text.g2p import phones_of_text
 from common.text.input_checks import check_kind, check_markup, describe_unknown, describe_unread, quote, unread
 from common.text.normalization.english.characters import script_of
 from common.text.normalization.published.numbers import expand_currency
-from common.text.symbols import PADDING, canonical_phone, get_symbol_table, name_symbol
+from common.text.symbols import PADDING, canonical_phone, get_symbol_table, name_counts
 
 UNKNOWN_SYMBOLS = ("error", "drop")
 
@@ -168,7 +168,7 @@ class TextFrontEnd:
     def warn_dropped(self) -> None:
         """One warning line on stderr that counts the symbols dropped so far; nothing when there were none."""
         if self.dropped:
-            counts = ", ".join(f"{name_symbol(symbol)} {count}x" for symbol, count in self.dropped.most_common())
+            counts = name_counts(self.dropped)
             dropped = f"dropped {self.dropped.total()} symbols not in symbol set {self.config.symbol_set}: {counts}"
             guessed = self._cleans and self._per_word and any(map(script_of, self.dropped))
             note = f"; letters of other scripts were written in Latin ones, as {' '.join(self.config.cleaners)} do"

@@ -1,6 +1,7 @@
 """Ordered tables of the symbols a voice can be trained on: characters with ARPAbet, and phone sets."""
 
 import unicodedata
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache, cached_property
 from string import ascii_lowercase, ascii_uppercase
@@ -75,6 +76,11 @@ def canonical_phone(text: str) -> str:
 def name_symbol(symbol: str) -> str:
     """A symbol with its code points, since many look the same: ``'’' (U+2019)``."""
     return f"{symbol!r} ({' '.join(f'U+{ord(character):04X}' for character in symbol)})"
+
+
+def name_counts(symbols: Counter[str], *, most: int | None = None) -> str:
+    """Symbols with how often each occurs, the most frequent first; ``most`` of them, or all."""
+    return ", ".join(f"{name_symbol(symbol)} {count}x" for symbol, count in symbols.most_common(most))
 
 
 @dataclass(frozen=True)

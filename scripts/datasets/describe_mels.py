@@ -1,4 +1,4 @@
-"""Writes down what the mel-spectrograms of a corpus are, for all models that are trained on it.
+"""Writes the settings of a corpus's mel-spectrograms, for all models that are trained on it.
 
     python -m scripts.datasets.describe_mels -d my_voice -o my_voice/audio.json
     python -m scripts.datasets.describe_mels -d my_voice -o my_voice/audio.json --n-mel-channels 100 --mel-fmax 12000
@@ -52,7 +52,7 @@ def usual_rate(folder: Path) -> int:
 
 def main() -> int:
     """Write the file."""
-    parser = ArgumentParser(description="write down what the mel-spectrograms of a corpus are")
+    parser = ArgumentParser(description="write the settings of a corpus's mel-spectrograms")
     parser.add_argument("-d", "--dataset-path", type=Path, required=True, help="folder of wavs/")
     parser.add_argument("-o", "--output", type=Path, required=True, help="JSON file to write")
     parser.add_argument("--like", type=Path, help="checkpoint of a text-to-mel model that makes such mels")
