@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
-from common.errors import OptionError
+from common.errors import OptionError, check_choice
 
 Autocast = Callable[[], AbstractContextManager]  # the context that networks run in
 _BFLOAT16_INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")  # of x86, then ARM
@@ -60,6 +60,18 @@ def check_cuda() -> None:
     """Raises OptionError if no GPU can be used."""
     if not torch.cuda.is_available():
         raise OptionError("--cuda: PyTorch sees no CUDA device here; leave it out to run on the CPU")
+
+
+def precision_of_device(device: str) -> Precision:
+    """The usual numbers on "cuda", "cpu", or with "auto" on a GPU where there is one.
+
+    Raises:
+        OptionError: it is another word, or no GPU can be used.
+    """
+    check_choice("device", device, ("auto", "cpu", "cuda"))
+    if device == "cuda":
+        check_cuda()
+    return Precision(cuda=device == "cuda" or (device == "auto" and torch.cuda.is_available()))
 
 
 def has_bfloat16(*, cuda: bool) -> bool:

@@ -55,6 +55,7 @@ class GeneratorSpec:
     role: ClassVar[str] = "generator"
     # (args) -> the package's frozen inference options; raises OptionError
     parse: Callable[[Any], Any]
+    default_options: Any  # what ``parse`` gives where no option is given
     # (options, network, config, *, where) -> common.synthesis.controls.Controls; may set up the network.
     controls: Callable[..., Any]
     add_arguments: "Callable[[ArgumentParser], None] | None" = None
@@ -82,6 +83,7 @@ class VocoderSpec:
     # (options, config, *, seed, where) -> common.synthesis.vocoder.VocoderSettings; None: nothing but mels is told
     settings: Callable[..., Any] | None = None
     parse: Callable[[Any], Any] | None = None
+    default_options: Any = None  # what ``parse`` gives where no option is given
     add_arguments: "Callable[[ArgumentParser], None] | None" = None
     to_torchscript: Callable[[Any], Any] | None = None
     not_compilable: str | None = None

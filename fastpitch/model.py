@@ -240,31 +240,47 @@ class FastPitch(nn.Module):
                 where it has none.
         """
         controls = Controls() if controls is None else controls
-        if not controls.pace > 0:
+        if isinstance(controls.pace, float | int) and not controls.pace > 0:
             raise InputError(f"pace {controls.pace}: expected a number above 0")
         speakers = self._speakers(controls.speaker, tokens)
+        given_pitch = controls.pitch if controls.pitch_hz is None else self.normalized_pitch(controls.pitch_hz, speakers)
         encoded, log_durations, pitch = self.encode(tokens, lengths, speakers)
         durations = durations_from_logs(log_durations, controls.max_duration)
         frames = frames_per_token(durations if controls.durations is None else controls.durations, controls.pace)
-        if controls.pitch_transform is not None:
+        if given_pitch is not None:
+            pitch = given_pitch
+        elif controls.pitch_transform is not None:
             pitch = controls.pitch_transform(pitch, lengths, *self._pitch_statistics(speakers))
         pitch_hz = self.pitch_in_hz(pitch, speakers)
-        if controls.pitch is not None:
-            pitch_hz = self.pitch_in_hz(controls.pitch, speakers) * (controls.pitch != 0)
-        encoded, energy = self.add_pitch(encoded, lengths, pitch if controls.pitch is None else controls.pitch)
+        if given_pitch is not None:
+            pitch_hz = pitch_hz * (given_pitch != 0)
+        encoded, energy = self.add_pitch(encoded, lengths, pitch)
         if energy is None and (controls.energy is not None or controls.energy_transform is not None):
             raise InputError("this model predicts no energy (it was trained without --energy-conditioning)")
         if energy is not None and controls.energy_transform is not None:
             energy = controls.energy_transform(energy, lengths)
-        decoded_energy = energy if controls.energy is None else controls.energy
-        mel, mel_lengths = self.decode(encoded, lengths, decoded_energy, frames, None)
+        energy = energy if controls.energy is None else controls.energy
+        mel, mel_lengths = self.decode(encoded, lengths, energy, frames, None)
         return MelOutput(mel, mel_lengths, durations, frames, pitch, energy, log_durations, pitch_hz=pitch_hz)
 
     @torch.jit.unused
     def pitch_in_hz(self, pitch: Tensor, speakers: Tensor | None) -> Tensor:
-        """Normalized pitch (B, L) in Hz; zeros without known statistics."""
+        """Normalized pitch (B, L) in Hz, float64, of which `normalized_pitch` makes the same; zeros without statistics."""
         mean, std = self._pitch_statistics(speakers)
-        return pitch * std + mean
+        return pitch.double() * std + mean
+
+    @torch.jit.unused
+    def normalized_pitch(self, pitch_hz: Tensor, speakers: Tensor | None) -> Tensor:
+        """Pitch (B, L) in Hz, 0 where unvoiced, normalized: float32.
+
+        Raises:
+            InputError: the statistics are not known.
+        """
+        mean, std = self._pitch_statistics(speakers)
+        if not bool((std > 0).all()):
+            raise InputError("the voice's checkpoint holds no pitch statistics to take pitch in Hz by")
+        normalized = (pitch_hz.double() - mean) / std
+        return torch.where(pitch_hz == 0, 0.0, normalized).float()
 
     @torch.jit.unused
     def _pitch_statistics(self, speakers: Tensor | None) -> tuple[Tensor, Tensor]:

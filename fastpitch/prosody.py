@@ -47,8 +47,8 @@ def durations_from_logs(log_durations: Tensor, max_duration: float) -> Tensor:
     return torch.clamp(torch.exp(log_durations) - 1, 0, max_duration)
 
 
-def frames_per_token(durations: Tensor, pace: float) -> Tensor:
-    """Whole frames of each token: durations (B, L) / pace, half rounding up -> int64 (B, L).
+def frames_per_token(durations: Tensor, pace: float | Tensor) -> Tensor:
+    """Whole frames of each token: durations (B, L) / pace, one or (B, L), half rounding up -> int64 (B, L).
 
     An utterance that would get no frame at all gets one, at its longest token.
     """

@@ -1,5 +1,6 @@
 """Mel-spectrograms of both framings in torch: batched, on CPU and GPU, each utterance as if it were alone."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -11,7 +12,8 @@ from torch import Tensor, nn
 from common.config import AudioConfig
 from common.errors import AudioError, InputError
 
-MAGNITUDE_FLOOR = 1e-5  # smallest mel magnitude; its logarithm, -11.51, is the value of digital silence
+MAGNITUDE_FLOOR = 1e-5  # smallest mel magnitude
+SILENT_MEL = math.log(MAGNITUDE_FLOOR)  # -11.51, the value of digital silence
 ALIGNED_EPSILON = 1e-9  # added under the root of the aligned framing, as HiFi-GAN's mels have it
 CENTERED_FLOOR = 1e-30  # keeps the root's gradient finite; far below MAGNITUDE_FLOOR, so no value changes
 

@@ -15,12 +15,13 @@ EnergyTransformation = Callable[[Tensor, Tensor], Tensor]
 class Controls:
     """How to speak. A model ignores controls that it does not support."""
 
-    pace: float = 1.0  # 2.0 speaks twice as fast
+    pace: float | Tensor = 1.0  # 2.0 speaks twice as fast; or that of each token (B, L)
     pitch_transform: PitchTransformation | None = None
     max_duration: float = 75.0  # frames; no token's predicted duration is longer
     speaker: int | Tensor = 0  # one id for all, or ids (B,)
     durations: Tensor | None = None  # (B, L) frames, instead of predicted ones
     pitch: Tensor | None = None  # (B, L) normalised, instead of the predicted pitch
+    pitch_hz: Tensor | None = None  # (B, L) in Hz, 0 where unvoiced; the same in another unit
     energy_transform: EnergyTransformation | None = None
     energy: Tensor | None = None  # (B, L) as `MelOutput.energy`, instead of the predicted energy
     seed: int = 0  # of the random numbers that a model uses at inference
@@ -36,9 +37,9 @@ class MelOutput:
     lengths: Tensor  # (B,) frames
     durations: Tensor | None = None  # (B, L) predicted frames a token at pace 1, not rounded
     frames: Tensor | None = None  # (B, L) int64, frames each token was given; their sums are the lengths
-    pitch: Tensor | None = None  # (B, L) predicted and transformed, normalised
-    energy: Tensor | None = None  # (B, L) predicted and transformed, log(1 + mean norm of a token's mel frames)
+    pitch: Tensor | None = None  # (B, L) spoken with, given or predicted and transformed, normalised
+    energy: Tensor | None = None  # (B, L) spoken with, log(1 + mean norm of a token's mel frames)
     log_durations: Tensor | None = None  # (B, L) predicted log(1 + frames)
     alignments: Tensor | None = None  # (B, F, L) attention weights of each frame, zero after an utterance's end
-    pitch_hz: Tensor | None = None  # (B, L) spoken with, given or predicted; 0: unvoiced, or no statistics
+    pitch_hz: Tensor | None = None  # (B, L) float64, spoken with; 0: unvoiced, or no statistics
     finished: Tensor | None = None  # (B,) bool: whether the model ended the utterance itself, before it was stopped

@@ -1,59 +1,30 @@
-"""From a list of phrases to mels and sound: all phrases checked before the first is synthesized, length-bucketed."""
+"""From symbols to mels and sound, by batches: the one way in which utterances are synthesized."""
 
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from common.audio import save_wav
-from common.config import AudioConfig, to_plain
+from common.config import AudioConfig
 from common.errors import InputError
-from common.files import save_tensor, write_json
 from common.precision import Autocast
 from common.progress import Progress, progress
 from common.signals import StopSignals
 from common.synthesis.controls import Controls, MelOutput
 from common.synthesis.measurements import BatchTimes
 from common.synthesis.phrases import Phrase
+from common.synthesis.styles import pad_styles
+from common.synthesis.utterances import PROSODY, SynthesisInput, SynthesisResult, envelope, mel_of
 from common.synthesis.vocoder import Vocoder
 from common.timing import Stopwatch
 
 SHORTEST_SPEECH = 3  # frames; networks make one at least, and no sound of speech is over after two
-
-
-@dataclass(frozen=True)
-class SynthesisInput:
-    """A phrase as the networks take it, on the CPU."""
-
-    phrase: Phrase
-    tokens: Tensor | None = None  # (L,) int64; None: the mel is given
-    mel: Tensor | None = None  # (n_mels, F)
-    pitch: Tensor | None = None  # (L,) normalised, to speak with instead of the predicted pitch
-    durations: Tensor | None = None  # (L,) frames, to speak with instead of the predicted ones
-    speaker: int = 0
-
-    @property
-    def length(self) -> int:
-        """Tokens, or frames of a given mel: what batches are sorted by."""
-        return _mel_of(self).size(1) if self.tokens is None else len(self.tokens)
-
-
-@dataclass(frozen=True)
-class SynthesisResult:
-    """One utterance's result, on the CPU."""
-
-    phrase: Phrase
-    mel: Tensor  # (n_mels, F) float32
-    wave: Tensor | None  # (F * hop,) float32 in about [-1, 1]; None without a vocoder
-    tokens: Tensor | None = None  # (L,) int64; None: the mel was given
-    output: MelOutput | None = None  # of the batch with this utterance, on the generator's device
-    row: int = 0  # the utterance's in it
+FADE_OUT = 10  # frames at the end of an utterance that fade to silence, unless told otherwise
 
 
 class Generator(Protocol):
@@ -64,12 +35,6 @@ class Generator(Protocol):
 
     def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
         """tokens (B, L), lengths (B,) -> mel (B, n_mels, F) with its lengths (B,)."""
-
-
-def plan_batches(utterances: Sequence[SynthesisInput], batch_size: int) -> list[list[SynthesisInput]]:
-    """Length-bucketed batches, the longest first, so that running out of memory shows at once."""
-    ordered = sorted(utterances, key=lambda utterance: -utterance.length)  # stable: equal lengths keep their order
-    return [ordered[start : start + batch_size] for start in range(0, len(ordered), batch_size)]
 
 
 class Synthesizer:
@@ -84,8 +49,12 @@ class Synthesizer:
         audio: AudioConfig,
         device: torch.device,
         autocast: Autocast,
+        fade_out: int = FADE_OUT,
     ) -> None:
-        """``controls`` holds for every utterance, apart from what an utterance says itself."""
+        """``controls`` holds for every utterance, apart from what an utterance says itself.
+
+        ``fade_out`` frames at the end of each utterance fade to silence.
+        """
         self.unfinished: set[Phrase] = set()  # that the generator did not end
         self.silent: set[Phrase] = set()  # that it ended, but made fewer frames of than `SHORTEST_SPEECH`
         self._generator = generator
@@ -94,6 +63,7 @@ class Synthesizer:
         self._hop_length = audio.hop_length
         self._device = device
         self._autocast = autocast
+        self._fade_out = fade_out * audio.hop_length  # samples
         self.times: list[BatchTimes] = []  # of the batches so far
 
     @property
@@ -109,28 +79,47 @@ class Synthesizer:
         }
         return [f"{count} of {n_phrases} phrases were {reason}" for reason, count in counts.items() if count]
 
+    def generate(self, batch: Sequence[SynthesisInput], watch: Stopwatch | None = None) -> list[SynthesisResult]:
+        """The utterances' mels, without sound; the time of making them is added to ``watch``.
+
+        Raises:
+            InputError: a mel is not finite; names the phrase.
+        """
+        output = self._mels(batch, watch or Stopwatch(self._device))
+        results = [
+            SynthesisResult(item, mel[:, :length], output=output, row=row)
+            for row, (item, mel, length) in enumerate(zip(batch, output.mel.float().cpu(), output.lengths.tolist()))
+        ]
+        for one in results:
+            _check_finite(one.mel, "mel-spectrogram", one.phrase)
+        return results
+
+    def pieces(self, result: SynthesisResult) -> Iterator[Tensor]:
+        """The sound of an utterance whose mel is made, in pieces (T_i,) float32 on the CPU, as soon as they are there.
+
+        Raises:
+            InputError: the sound is not finite; names the phrase.
+        """
+        assert self._vocoder is not None, "sound needs a vocoder"
+        factors, start = self._envelope(result), 0
+        for piece in self._vocoder.stream(result.mel.to(self._device)):
+            end = start + len(piece)
+            _check_finite(piece, "sound", result.phrase)
+            yield piece if factors is None else piece * factors[start:end]
+            start = end
+
     def speak(self, batch: Sequence[SynthesisInput]) -> Iterator[SynthesisResult]:
         """Synthesize one batch, and yield each result as soon as it is there; `times` gets the batch's at the end.
 
         Raises:
             InputError: a mel or a wave is not finite; names the phrase.
         """
-        watch = Stopwatch(self._device)
-        output = self._mels(batch, watch)
-        mel, lengths = output.mel, output.lengths.tolist()
-        mels = [one[:, :length] for one, length in zip(mel.float().cpu(), lengths)]
-        for item, one in zip(batch, mels):
-            _check_finite(one, "mel-spectrogram", item.phrase)
-        vocoder_watch = Stopwatch(self._device)
+        watch, vocoder_watch = Stopwatch(self._device), Stopwatch(self._device)
+        results = self.generate(batch, watch)
         size = (self._vocoder and self._vocoder.max_batch) or len(batch)
         for start in range(0, len(batch), size):
-            part = slice(start, start + size)
-            waves = self._waves(mel[part, :, : max(lengths[part])], lengths[part], vocoder_watch)
-            for row, (item, one, wave) in enumerate(zip(batch[part], mels[part], waves), start):
-                if wave is not None:
-                    _check_finite(wave, "sound", item.phrase)
-                yield SynthesisResult(item.phrase, one, wave, item.tokens, output, row)
-        n_frames = sum(lengths)
+            yield from self._with_sound(results[start : start + size], vocoder_watch)
+        n_frames = sum(one.mel.size(1) for one in results)
         self.times.append(
             BatchTimes(
                 n_utterances=len(batch),
@@ -142,30 +131,35 @@ class Synthesizer:
             )
         )
 
-    def _waves(self, mel: Tensor, lengths: list[int], watch: Stopwatch) -> list[Tensor | None]:
-        """The waves of mel (B, n_mels, F) on the CPU; None each without a vocoder."""
+    def _with_sound(self, results: Sequence[SynthesisResult], watch: Stopwatch) -> Iterator[SynthesisResult]:
+        """The results of a batch with their waves; as they are without a vocoder."""
         if self._vocoder is None:
-            return [None] * len(lengths)
+            yield from results
+            return
+        lengths = [one.mel.size(1) for one in results]
+        output, first = results[0].output, results[0].row
+        assert output is not None
         with watch.running():
-            waves = self._vocoder.speak(mel, lengths)
-        return [wave.cpu() for wave in waves]
+            waves = self._vocoder.speak(output.mel[first : first + len(results), :, : max(lengths)], lengths)
+        for one, wave in zip(results, waves):
+            wave, factors = wave.cpu(), self._envelope(one)
+            _check_finite(wave, "sound", one.phrase)
+            yield replace(one, wave=wave if factors is None else wave * factors)
+
+    def _envelope(self, result: SynthesisResult) -> Tensor | None:
+        return envelope(result, hop_length=self._hop_length, fade_out=self._fade_out)
 
     @torch.inference_mode()
     def _mels(self, batch: Sequence[SynthesisInput], watch: Stopwatch) -> MelOutput:
         """Mels (B, n_mels, F) on the device, given or generated; the time of making them is added to ``watch``."""
         if self._generator is None:
-            mels = [_mel_of(item) for item in batch]
+            mels = [mel_of(item) for item in batch]
             padded = pad_sequence([one.t() for one in mels], batch_first=True).transpose(1, 2)
             return MelOutput(padded.to(self._device), torch.tensor([one.size(1) for one in mels]))
-        tokens = self._pad(item.tokens for item in batch)
+        tokens = _pad_column("tokens", batch, self._device)
         assert tokens is not None, "phrases without mels come with tokens"
         lengths = torch.tensor([item.length for item in batch], device=self._device)
-        controls = replace(
-            self._controls,
-            speaker=torch.tensor([item.speaker for item in batch], device=self._device),
-            pitch=self._pad(item.pitch for item in batch),
-            durations=self._pad(item.durations for item in batch),
-        )
+        controls = self._controls_of(batch)
         with watch.running(), self._autocast():
             output = self._generator.infer(tokens, lengths, controls)
         finished = [True] * len(batch) if output.finished is None else output.finished.tolist()
@@ -178,10 +172,23 @@ class Synthesizer:
                 _warn_once(item.phrase, reason, self.silent)
         return output
 
-    def _pad(self, rows: Iterable[Tensor | None]) -> Tensor | None:
-        """The values of a column, padded; a list has a column for all of its phrases, or for none."""
-        given = [row for row in rows if row is not None]
-        return pad_sequence(given, batch_first=True).to(self._device) if given else None
+    def _controls_of(self, batch: Sequence[SynthesisInput]) -> Controls:
+        """The controls of all utterances, and those of each."""
+        given = {name: _pad_column(name, batch, self._device) for name in PROSODY}
+        speakers = torch.tensor([item.speaker for item in batch], device=self._device)
+        controls = replace(self._controls, speaker=speakers, **given)
+        styles = pad_styles([item.styles for item in batch], [item.length for item in batch])
+        if styles is None:
+            return controls
+        styles = styles.to(self._device)
+        transform = styles.transform(controls.pitch_transform) if styles.changes_pitch else controls.pitch_transform
+        return replace(controls, pace=controls.pace * styles.rate, pitch_transform=transform)
+
+
+def _pad_column(name: str, batch: Sequence[SynthesisInput], device: torch.device) -> Tensor | None:
+    """The values of a column (B, L), padded; a batch has a column for all of its utterances, or for none."""
+    given = [getattr(item, name) for item in batch if getattr(item, name) is not None]
+    return pad_sequence(given, batch_first=True).to(device) if given else None
 
 
 def _warn_once(phrase: Phrase, reason: str, known: set[Phrase]) -> None:
@@ -189,11 +196,6 @@ def _warn_once(phrase: Phrase, reason: str, known: set[Phrase]) -> None:
     if phrase not in known:
         known.add(phrase)
         print(f"warning: {phrase.where} ({phrase.output}): {reason}", file=sys.stderr)
-
-
-def _mel_of(item: SynthesisInput) -> Tensor:
-    assert item.mel is not None, "a phrase without tokens comes with its mel"
-    return item.mel
 
 
 def _check_finite(made: Tensor, what: str, phrase: Phrase) -> None:
@@ -239,64 +241,3 @@ def speak_all(
 def _stop_if_asked(signals: StopSignals) -> None:
     if signals.received is not None:
         raise SystemExit(128 + signals.received)
-
-
-def fade_out(wave: Tensor, n_samples: int) -> Tensor:
-    """wave (T,) with its last ``n_samples`` fading linearly to silence; all of a shorter wave fades."""
-    n_samples = min(n_samples, len(wave))
-    if n_samples == 0:
-        return wave
-    faded = wave.clone()
-    faded[-n_samples:] *= torch.linspace(1, 0, n_samples)
-    return faded
-
-
-class OutputFolder:
-    """Files of synthesized phrases: the sound as ``<output>``, ``mels/<output>.pt`` when mels are kept, and
-    ``<output>.png``, where ``draw`` writes a picture.
-    """
-
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        audio: AudioConfig,
-        fade_out_frames: int,
-        save_mels: bool,
-        draw: Callable[[SynthesisResult, Path], None] | None = None,
-    ) -> None:
-        self.n_written = 0  # phrases
-        self._folder = folder
-        self._audio = audio
-        self._fade_out = fade_out_frames * audio.hop_length  # samples
-        self._save_mels = save_mels
-        self._draw = draw
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            if save_mels:
-                write_json(folder / "mels" / "audio.json", to_plain(audio))
-        except OSError as error:
-            raise InputError(f"{folder}: cannot write there ({error.strerror}); choose another --output") from error
-
-    def write(self, result: SynthesisResult) -> str:
-        """Write one phrase's files, each completely or not at all; returns a line that says so.
-
-        A wave that goes beyond full scale is scaled down to it, so that nothing clips.
-        """
-        output = result.phrase.output
-        mel_path, picture = self._folder / "mels" / output.with_suffix(".pt"), self._folder / output.with_suffix(".png")
-        line = f"{mel_path if self._save_mels else picture}: {result.mel.size(1)} frames"
-        try:
-            if self._save_mels:
-                save_tensor(mel_path, result.mel)
-            if result.wave is not None:
-                wave = result.wave / max(1.0, float(result.wave.abs().max()))
-                wave = fade_out(wave, self._fade_out)
-                save_wav(self._folder / output, wave, sampling_rate=self._audio.sampling_rate)
-                line = f"{self._folder / output}: {len(wave) / self._audio.sampling_rate:.2f} s"
-        except OSError as error:
-            raise InputError(f"{self._folder / output}: cannot be written ({error.strerror})") from error
-        if self._draw is not None:
-            self._draw(result, picture)
-        self.n_written += 1
-        return line

@@ -1,32 +1,49 @@
-"""Voices and vocoders, made of the checkpoints that hold them: the one way to load what speaks."""
+"""A voice: text in, speech out, through one text-to-mel network and one vocoder."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from common.checkpoints import NO_EMA, LoadedCheckpoint, load_for_inference
 from common.config import AudioConfig
-from common.errors import CheckpointError, InputError
+from common.errors import InputError
 from common.files import load_tensor
 from common.precision import Precision
-from common.registry import GeneratorSpec, ModelSpec, VocoderSpec
+from common.registry import GeneratorSpec, ModelSpec
 from common.synthesis.controls import Controls
-from common.synthesis.cuda_graphs import Recorder
 from common.synthesis.phrases import Phrase
-from common.synthesis.synthesizer import Generator, SynthesisInput
-from common.synthesis.vocoder import NO_SETTINGS, AudioContract, NetworkVocoder
-from common.text import TextFrontEnd, utterance_draws
+from common.synthesis.prosody_inputs import inputs_of_prosody
+from common.synthesis.speech import Speech, pause_frames
+from common.synthesis.styles import combined, styles_of_symbols
+from common.synthesis.synthesizer import FADE_OUT, Generator, Synthesizer
+from common.synthesis.utterances import SynthesisInput, SynthesisResult
+from common.synthesis.vocoder import Vocoder
+from common.text import (
+    NEUTRAL,
+    RandomNumbers,
+    Span,
+    Style,
+    TextFrontEnd,
+    Utterance,
+    read_markup,
+    split_utterances,
+    utterance_draws,
+)
 
-Accelerate = Callable[[Any, ModelSpec], Any]  # a network and its model -> the network, compiled
+if TYPE_CHECKING:
+    from common.synthesis.prosody_table import Prosody
+
+LONGEST_PHRASE = 400  # characters of a list's phrase that is spoken at once; longer ones are, sentence by sentence
 
 
 @dataclass(frozen=True)
 class Voice:
-    """A text-to-mel network with its text front end, ready to speak."""
+    """A text-to-mel network with its text front end and what makes sound of its mels; `load_voice` makes one."""
 
     spec: ModelSpec
     network: Generator
@@ -34,12 +51,155 @@ class Voice:
     front_end: TextFrontEnd
     controls: Controls  # how it speaks unless told otherwise
     n_speakers: int
+    precision: Precision
+    vocoder: Vocoder | None = None  # None: mels alone
+    fade_out: int = FADE_OUT  # frames
+
+    @property
+    def sampling_rate(self) -> int:
+        """Of its sound, in Hz."""
+        return self.audio.sampling_rate
+
+    @property
+    def speakers(self) -> tuple[str, ...]:
+        """Names of its speakers by their ids, or their numbers."""
+        return self.front_end.config.speakers or tuple(map(str, range(self.n_speakers)))
 
     @property
     def phrase_columns(self) -> tuple[str, ...]:
         """Columns of a list of phrases that it reads besides the text."""
         assert isinstance(self.spec.inference, GeneratorSpec)
         return self.spec.inference.phrase_columns
+
+    @property
+    def shapes_prosody(self) -> bool:
+        """Whether pace, pitch and energy of single symbols can be set."""
+        return {"pitch", "duration"} <= set(self.phrase_columns)
+
+    @cached_property
+    def synthesizer(self) -> Synthesizer:
+        """What synthesizes its utterances, by batches."""
+        return Synthesizer(
+            generator=self.network,
+            vocoder=self.vocoder,
+            controls=self.controls,
+            audio=self.audio,
+            device=self.precision.device,
+            autocast=self.precision.autocast,
+            fade_out=self.fade_out,
+        )
+
+    def speak(
+        self,
+        text: "str | Prosody",
+        *,
+        pace: float = 1.0,
+        pitch: float = 1.0,
+        volume: float = 1.0,
+        speaker: str | int | None = None,
+    ) -> Speech:
+        """Speak a text of any length, plain or with SSML, or a prosody table.
+
+        ``pace`` 2.0 is twice as fast, ``pitch`` a factor of the frequency in Hz, ``volume`` one of the amplitude; they
+        multiply what the text's SSML says. ``speaker`` is a name or number of `speakers`.
+
+        Raises:
+            InputError: the text, a value or the speaker cannot be spoken; says why.
+        """
+        style = Style(rate=pace, pitch=pitch, volume=volume, speaker=None if speaker is None else str(speaker))
+        parts = [next(self.synthesizer.speak([item])) for item in self.plan(text, style=style)]
+        return self.join(parts)
+
+    def stream(
+        self,
+        text: "str | Prosody",
+        *,
+        pace: float = 1.0,
+        pitch: float = 1.0,
+        volume: float = 1.0,
+        speaker: str | int | None = None,
+    ) -> Iterator[Tensor]:
+        """As `speak`, but the sound in pieces (T_i,) float32 on the CPU, as soon as they are made.
+
+        Together they are the wave of `speak` to 1e-5, unless that is scaled down as it would go beyond full scale.
+        """
+        style = Style(rate=pace, pitch=pitch, volume=volume, speaker=None if speaker is None else str(speaker))
+        for item in self.plan(text, style=style):
+            (result,) = self.synthesizer.generate([item])
+            yield from self.synthesizer.pieces(result)
+            if n_frames := pause_frames(result, self.audio):
+                yield torch.zeros(n_frames * self.audio.hop_length)
+
+    def join(self, parts: Sequence[SynthesisResult]) -> Speech:
+        """The speech of the utterances of a text, in order."""
+        config = self.front_end.config
+        return Speech(
+            tuple(parts), self.audio, self.front_end.symbols, self.speakers, config.symbol_set, self.shapes_prosody
+        )
+
+    def plan(
+        self,
+        text: "str | Prosody",
+        *,
+        style: Style = NEUTRAL,
+        phrase: Phrase | None = None,
+        longest: int = 0,
+        draw: RandomNumbers | None = None,
+    ) -> list[SynthesisInput]:
+        """The utterances of a text, ready to be synthesized: quick, as no network runs.
+
+        ``style`` multiplies what the text says; sentences stand together up to ``longest`` characters, each alone at 0.
+        Errors name the ``phrase``; ``draw`` is that of `TextFrontEnd.encode`.
+
+        Raises:
+            InputError: the text cannot be spoken; says why.
+        """
+        phrase = phrase or Phrase("text", PurePosixPath("speech.wav"), text if isinstance(text, str) else None)
+        _check_style(style, where=phrase.where)
+        if not isinstance(text, str):
+            items = inputs_of_prosody(text, self, style=style, phrase=phrase)
+        else:
+            if not text.strip():
+                raise InputError(f"{phrase.where}: empty text; expected words to speak")
+            spoken = self._utterances(text, longest=longest, where=phrase.where)
+            items = [self._input(one, style=style, phrase=phrase, draw=draw) for one in spoken]
+        return [replace(item, part=part, n_parts=len(items)) for part, item in enumerate(items)]
+
+    def encode(
+        self, phrases: Sequence[Phrase], *, dataset_path: Path, speaker: str, seed: int | None
+    ) -> list[SynthesisInput]:
+        """What to synthesize, with pitch and durations where the list gives them, and one warning for dropped symbols.
+
+        A phrase of more than `LONGEST_PHRASE` characters, or with SSML's breaks, is several utterances. ``speaker``
+        speaks where the list does not say. With a ``seed``, words become phones at random, with the front end's
+        probability; else all do that it knows.
+
+        Raises:
+            InputError: the first phrase that cannot be synthesized, by file and line.
+        """
+        self.speaker_id(speaker, "--speaker")
+        inputs = []
+        for index, phrase in enumerate(phrases):
+            where = phrase.where
+            if phrase.text is None:
+                raise InputError(f"{where}: no text column, which a text-to-mel model needs")
+            draw = None if seed is None else utterance_draws(seed=seed, epoch=0, index=index)
+            style = Style(speaker=phrase.speaker or speaker)
+            files = {"pitch": phrase.pitch, "durations": phrase.duration}
+            given = {name: dataset_path / path for name, path in files.items() if path is not None}
+            longest = sys.maxsize if given else LONGEST_PHRASE
+            items = self.plan(phrase.text, style=style, phrase=phrase, longest=longest, draw=draw)
+            if given:
+                if len(items) > 1:
+                    raise InputError(f"{where}: breaks and pitch or durations of symbols; give one of them")
+                length = items[0].length
+                values = {name: _load_per_token(path, length, where=where) for name, path in given.items()}
+                if "durations" in values and values["durations"].min() < 0:
+                    raise InputError(f"{given['durations']}: negative durations ({where})")
+                items = [replace(items[0], **values)]
+            inputs += items
+        self.front_end.warn_dropped()
+        return inputs
 
     def speaker_id(self, name: str, where: str) -> int:
         """Id of a speaker's name or number; ``where`` says where it was written."""
@@ -51,36 +211,63 @@ class Voice:
         or_names = f" or one of {', '.join(names)}" if names else ""
         raise InputError(f"{where}: speaker {name!r}, expected a number from 0 to {self.n_speakers - 1}{or_names}")
 
-    def encode(
-        self, phrases: Sequence[Phrase], *, dataset_path: Path, speaker: str, seed: int | None
-    ) -> list[SynthesisInput]:
-        """What to synthesize, with pitch and durations where the list gives them, and one warning for dropped symbols.
+    def _utterances(self, text: str, *, longest: int, where: str) -> list[Utterance]:
+        """The utterances of a text; phones that stand for themselves are one."""
+        config = self.front_end.config
+        if config.input_type == "phone" and config.g2p is None:
+            return [Utterance((Span(text),), pause=0.0)]
+        return split_utterances(read_markup(text, where=where), longest=longest)
 
-        ``speaker`` speaks where the list does not say. With a ``seed``, words become phones at random, with the front
-        end's probability; else all do that it knows.
+    def _input(
+        self, utterance: Utterance, *, style: Style, phrase: Phrase, draw: RandomNumbers | None
+    ) -> SynthesisInput:
+        encoded = self.front_end.encode_words(utterance.spans, where=phrase.where, draw=draw)
+        of_spans = [combined(style, span.style) for span in utterance.spans]
+        of_symbols = _styles_of_symbols(of_spans, encoded.words, len(encoded.ids))
+        styles = styles_of_symbols(of_symbols)
+        if styles is not None and not self.shapes_prosody:
+            self._warn_once(f"{self.spec.name} cannot change pace and pitch; they are left out")
+            styles = None
+        volume = None
+        if any(one.volume != 1 for one in of_symbols):
+            volume = torch.tensor([one.volume for one in of_symbols])
+        starts = {word.span: word.start for word in reversed(encoded.words)}  # of each span's first word
+        later = [[starts[span] for span in sorted(starts) if span >= index] for index, _ in utterance.marks]
+        marks = [(found[0] if found else len(encoded.ids), name) for found, (_, name) in zip(later, utterance.marks)]
+        return SynthesisInput(
+            phrase,
+            tokens=torch.tensor(encoded.ids),
+            styles=styles,
+            volume=volume,
+            speaker=self.speaker_id(of_spans[0].speaker or "0", phrase.where),
+            text=" ".join("".join(span.source or span.text for span in utterance.spans).split()),
+            words=encoded.words,
+            marks=tuple(marks),
+            pause=utterance.pause,
+        )
 
-        Raises:
-            InputError: the first phrase that cannot be synthesized, by file and line.
-        """
-        default_speaker = self.speaker_id(speaker, "--speaker")
-        utterances = []
-        for index, phrase in enumerate(phrases):
-            where = phrase.where
-            if phrase.text is None:
-                raise InputError(f"{where}: no text column, which a text-to-mel model needs")
-            draw = None if seed is None else utterance_draws(seed=seed, epoch=0, index=index)
-            tokens = torch.tensor(self.front_end.encode(phrase.text, where=where, draw=draw))
-            values = {
-                name: _load_per_token(dataset_path / path, len(tokens), where=where)
-                for name, path in (("pitch", phrase.pitch), ("durations", phrase.duration))
-                if path is not None
-            }
-            if "durations" in values and values["durations"].min() < 0:
-                raise InputError(f"{dataset_path / str(phrase.duration)}: negative durations ({where})")
-            own = default_speaker if phrase.speaker is None else self.speaker_id(phrase.speaker, where)
-            utterances.append(SynthesisInput(phrase, tokens=tokens, speaker=own, **values))
-        self.front_end.warn_dropped()
-        return utterances
+    def _warn_once(self, line: str) -> None:
+        warned = self.__dict__.setdefault("_warned", set())
+        if line not in warned:
+            warned.add(line)
+            print(f"warning: {line}", file=sys.stderr)
+
+
+def _styles_of_symbols(of_spans: Sequence[Style], words: Sequence, n_symbols: int) -> list[Style]:
+    """Each symbol's style: that of its word's span; spaces and punctuation have that of the word before them."""
+    styles, style, place = [], of_spans[0], 0
+    for word in words:
+        styles += [style] * (word.start - place)
+        style = of_spans[word.span]
+        styles += [style] * (word.end - word.start)
+        place = word.end
+    return styles + [style] * (n_symbols - place)
+
+
+def _check_style(style: Style, *, where: str) -> None:
+    for name, value, lowest in (("pace", style.rate, 0.01), ("pitch", style.pitch, 0.01), ("volume", style.volume, 0.0)):
+        if not lowest <= value <= 100:
+            raise InputError(f"{where}: {name} {value}: expected a factor from {lowest:g} to 100")
 
 
 def _load_per_token(path: Path, n_tokens: int, *, where: str) -> Tensor:
@@ -90,92 +277,3 @@ def _load_per_token(path: Path, n_tokens: int, *, where: str) -> Tensor:
     if not torch.isfinite(values).all():
         raise InputError(f"{path}: holds values that are not finite ({where})")
     return values.float()
-
-
-def load_voice(
-    loaded: LoadedCheckpoint,
-    options: Any,
-    *,
-    precision: Precision,
-    unknown_symbols: str = "error",
-    accelerate: Accelerate | None = None,
-) -> Voice:
-    """The voice of a text-to-mel checkpoint; ``options`` are its model's inference options (`GeneratorSpec.parse`).
-
-    Raises:
-        InputError: the checkpoint lacks what the options need.
-    """
-    inference, checkpoint = loaded.spec.inference, loaded.checkpoint
-    assert isinstance(inference, GeneratorSpec) and checkpoint.text is not None
-    network, config = load_for_inference(loaded, device=precision.device)
-    controls = inference.controls(options, network, config, where=loaded.path)
-    return Voice(
-        spec=loaded.spec,
-        network=network if accelerate is None else accelerate(network, loaded.spec),
-        audio=checkpoint.audio,
-        front_end=TextFrontEnd(checkpoint.text, unknown_symbols=unknown_symbols),
-        controls=controls,
-        n_speakers=1 if inference.n_speakers is None else inference.n_speakers(config),
-    )
-
-
-def load_vocoder(
-    loaded: LoadedCheckpoint,
-    options: Any,
-    *,
-    precision: Precision,
-    seed: int,
-    denoising_strength: float = 0.0,
-    accelerate: Accelerate | None = None,
-    graph_recorder: Recorder | None = None,
-) -> NetworkVocoder:
-    """The vocoder of a mel-to-sound checkpoint; ``options`` are its model's inference options (`VocoderSpec.parse`).
-
-    Raises:
-        OptionError: the options do not fit the checkpoint.
-    """
-    inference = loaded.spec.inference
-    assert isinstance(inference, VocoderSpec)
-    network, config = load_for_inference(loaded, device=precision.device)
-    settings = NO_SETTINGS
-    if inference.settings is not None:
-        settings = inference.settings(options, config, seed=seed, where=loaded.path)
-    return NetworkVocoder(
-        network if accelerate is None else accelerate(network, loaded.spec),
-        loaded.checkpoint.audio,
-        name=loaded.spec.option,
-        autocast=precision.autocast,
-        device=precision.device,
-        denoising_strength=denoising_strength,
-        settings=settings,
-        graph_recorder=graph_recorder,
-    )
-
-
-def check_ema(opened: Sequence[LoadedCheckpoint]) -> None:
-    """Say which of the checkpoints have no EMA weights, where ``--ema`` asks for them.
-
-    Raises:
-        CheckpointError: none has any.
-    """
-    without = [str(one.path) for one in opened if not one.ema]
-    if len(without) == len(opened):
-        raise CheckpointError(f"{' and '.join(without)}: {NO_EMA}")
-    for path in without:
-        print(f"note: {path} holds no EMA weights; --ema applies to the other checkpoint alone")
-
-
-def contract_of(
-    vocoder: LoadedCheckpoint, generator: LoadedCheckpoint | None, *, accepted: Sequence[str]
-) -> AudioContract:
-    """What mels a vocoder reads; those that the generator makes must be such.
-
-    Raises:
-        InputError: lists each field that differs, and what to do.
-    """
-    checkpoint = vocoder.checkpoint
-    contract = AudioContract(checkpoint.audio, str(vocoder.path), checkpoint.assumed, tuple(accepted))
-    if generator is not None:
-        made = generator.checkpoint
-        contract.check(made.audio, owner=str(generator.path), assumed=made.assumed)
-    return contract

@@ -1,0 +1,146 @@
+"""Voices and vocoders, made of the checkpoints that hold them: the one way to load what speaks."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from common.checkpoints import NO_EMA, LoadedCheckpoint, load_for_inference, open_checkpoint
+from common.config import TextConfig
+from common.errors import CheckpointError
+from common.precision import Precision, precision_of_device
+from common.registry import GeneratorSpec, ModelSpec, VocoderSpec
+from common.synthesis.cuda_graphs import Recorder
+from common.synthesis.synthesizer import FADE_OUT
+from common.synthesis.vocoder import NO_SETTINGS, AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder
+from common.synthesis.voice import Voice
+from common.text import TextFrontEnd, read_lexicon
+
+Accelerate = Callable[[Any, ModelSpec], Any]  # a network and its model -> the network, compiled
+Checkpoint = LoadedCheckpoint | Path | str
+SEED = 1234
+GRIFFIN_LIM_ITERATIONS = 60
+
+
+def load_voice(
+    checkpoint: Checkpoint,
+    vocoder: Checkpoint | Vocoder | None = None,
+    *,
+    device: str = "auto",
+    precision: Precision | None = None,
+    options: Any = None,
+    seed: int = SEED,
+    unknown_symbols: str = "error",
+    lexicon: Path | str | None = None,
+    fade_out: int = FADE_OUT,
+    accelerate: Accelerate | None = None,
+) -> Voice:
+    """A voice that speaks: a text-to-mel checkpoint, and a vocoder's, or Griffin-Lim where none is given.
+
+    ``device`` is "auto" (a GPU where there is one), "cpu" or "cuda"; ``precision`` says more, instead. ``options`` are
+    the model's inference options (`GeneratorSpec.parse`), by default its own; ``lexicon`` is a file of words and
+    their phones (`read_lexicon`). Of checkpoints with EMA weights these are used.
+
+    Raises:
+        InputError: a checkpoint cannot be read, is of a model that does another job, or lacks what the options need;
+            or the vocoder reads other mels than the voice makes, with each field that differs.
+        OptionError: there is no such device.
+    """
+    precision = precision or precision_of_device(device)
+    loaded = _open(checkpoint, role="generator")
+    inference, text = loaded.spec.inference, loaded.checkpoint.text or TextConfig()
+    assert isinstance(inference, GeneratorSpec)
+    network, config = load_for_inference(loaded, device=precision.device)
+    options = inference.default_options if options is None else options
+    controls = replace(inference.controls(options, network, config, where=loaded.path), seed=seed)
+    if vocoder is None:
+        vocoder = GriffinLimVocoder(loaded.checkpoint.audio, seed=seed, n_iter=GRIFFIN_LIM_ITERATIONS)
+    elif isinstance(vocoder, LoadedCheckpoint | Path | str):
+        opened = _open(vocoder, role="vocoder")
+        contract_of(opened, loaded, accepted=())
+        vocoder = load_vocoder(opened, precision=precision, seed=seed)
+    return Voice(
+        spec=loaded.spec,
+        network=network if accelerate is None else accelerate(network, loaded.spec),
+        audio=loaded.checkpoint.audio,
+        front_end=TextFrontEnd(
+            text,
+            unknown_symbols=unknown_symbols,
+            lexicon=None if lexicon is None else read_lexicon(Path(lexicon), text),
+        ),
+        controls=controls,
+        n_speakers=1 if inference.n_speakers is None else inference.n_speakers(config),
+        precision=precision,
+        vocoder=vocoder,
+        fade_out=fade_out,
+    )
+
+
+def _open(checkpoint: Checkpoint, *, role: str) -> LoadedCheckpoint:
+    """An opened checkpoint, with its EMA weights where it has any."""
+    if isinstance(checkpoint, LoadedCheckpoint):
+        return checkpoint
+    return open_checkpoint(Path(checkpoint), role=role, ema=True)
+
+
+def load_vocoder(
+    loaded: LoadedCheckpoint,
+    options: Any = None,
+    *,
+    precision: Precision,
+    seed: int,
+    denoising_strength: float = 0.0,
+    accelerate: Accelerate | None = None,
+    graph_recorder: Recorder | None = None,
+) -> NetworkVocoder:
+    """The vocoder of a mel-to-sound checkpoint; ``options`` are its model's inference options (`VocoderSpec.parse`).
+
+    Raises:
+        OptionError: the options do not fit the checkpoint.
+    """
+    inference = loaded.spec.inference
+    assert isinstance(inference, VocoderSpec)
+    network, config = load_for_inference(loaded, device=precision.device)
+    settings = NO_SETTINGS
+    if inference.settings is not None:
+        options = inference.default_options if options is None else options
+        settings = inference.settings(options, config, seed=seed, where=loaded.path)
+    return NetworkVocoder(
+        network if accelerate is None else accelerate(network, loaded.spec),
+        loaded.checkpoint.audio,
+        name=loaded.spec.option,
+        autocast=precision.autocast,
+        device=precision.device,
+        denoising_strength=denoising_strength,
+        settings=settings,
+        graph_recorder=graph_recorder,
+    )
+
+
+def check_ema(opened: Sequence[LoadedCheckpoint]) -> None:
+    """Say which of the checkpoints have no EMA weights, where ``--ema`` asks for them.
+
+    Raises:
+        CheckpointError: none has any.
+    """
+    without = [str(one.path) for one in opened if not one.ema]
+    if len(without) == len(opened):
+        raise CheckpointError(f"{' and '.join(without)}: {NO_EMA}")
+    for path in without:
+        print(f"note: {path} holds no EMA weights; --ema applies to the other checkpoint alone")
+
+
+def contract_of(
+    vocoder: LoadedCheckpoint, generator: LoadedCheckpoint | None, *, accepted: Sequence[str]
+) -> AudioContract:
+    """What mels a vocoder reads; those that the generator makes must be such.
+
+    Raises:
+        InputError: lists each field that differs, and what to do.
+    """
+    checkpoint = vocoder.checkpoint
+    contract = AudioContract(checkpoint.audio, str(vocoder.path), checkpoint.assumed, tuple(accepted))
+    if generator is not None:
+        made = generator.checkpoint
+        contract.check(made.audio, owner=str(generator.path), assumed=made.assumed)
+    return contract

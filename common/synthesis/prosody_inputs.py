@@ -1,0 +1,66 @@
+"""From a prosody table to what is synthesized: the symbols with the prosody that it gives them."""
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from common.errors import InputError
+from common.synthesis.phrases import Phrase
+from common.synthesis.utterances import SynthesisInput
+from common.text import Style, Word, get_symbol_table
+
+if TYPE_CHECKING:
+    from common.synthesis.prosody_table import Prosody, UtteranceProsody
+    from common.synthesis.voice import Voice
+
+
+def inputs_of_prosody(table: "Prosody", voice: "Voice", *, style: Style, phrase: Phrase) -> list[SynthesisInput]:
+    """The utterances of a table, whose values ``style`` multiplies.
+
+    Raises:
+        InputError: the voice cannot speak with a given prosody, or the table is of another voice; names the value.
+    """
+    if not voice.shapes_prosody:
+        raise InputError(f"{phrase.where}: {voice.spec.name} cannot speak with a given prosody; give it text")
+    symbol_set = voice.front_end.config.symbol_set
+    own = {"sampling_rate": voice.sampling_rate, "hop_length": voice.audio.hop_length, "symbol_set": symbol_set}
+    for name, value in own.items():
+        if getattr(table, name) != value:
+            raise InputError(f"{phrase.where}: {name} {getattr(table, name)}, expected the voice's, {value}")
+    return [
+        _input(one, voice, style=style, phrase=phrase, where=f"{phrase.where}: utterance {number}")
+        for number, one in enumerate(table.utterances, 1)
+    ]
+
+
+def _input(
+    utterance: "UtteranceProsody", voice: "Voice", *, style: Style, phrase: Phrase, where: str
+) -> SynthesisInput:
+    symbols, table = list(utterance.symbols), get_symbol_table(voice.front_end.config.symbol_set)
+    if unknown := [one.symbol for one in symbols if one.symbol not in table]:
+        raise InputError(f"{where}: symbol {unknown[0]!r} is not in symbol set {table.name}")
+    words, start = [], 0
+    for word in utterance.words:
+        if word.text:
+            words.append(Word(word.text, start, start + len(word.symbols), span=0))
+        start += len(word.symbols)
+    pitch, energy = symbols[0].pitch, symbols[0].energy
+    frames = torch.tensor([float(one.frames) for one in symbols])
+    volume = torch.tensor([one.volume for one in symbols]) * style.volume
+    return SynthesisInput(
+        phrase,
+        tokens=torch.tensor([table.id_of(one.symbol) for one in symbols]),
+        durations=frames / style.rate if style.rate != 1 else frames,
+        pitch_hz=None if pitch is None else _column([one.pitch for one in symbols]) * style.pitch,
+        energy=None if energy is None else _column([one.energy for one in symbols]).float(),
+        volume=None if bool((volume == 1).all()) else volume,
+        speaker=voice.speaker_id(style.speaker or utterance.speaker, where),
+        text=utterance.text,
+        words=tuple(words),
+        pause=utterance.pause,
+    )
+
+
+def _column(values: list[float | None]) -> Tensor:
+    return torch.tensor(values, dtype=torch.float64)

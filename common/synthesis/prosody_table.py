@@ -1,0 +1,135 @@
+"""The prosody of what was spoken, as a table to edit: of each symbol its frames, pitch, energy and volume, in JSON."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from common.errors import InputError
+from common.files import write_text
+
+FORMAT = "speech-toolkit prosody 1"
+MAX_BYTES = 64 * 2**20  # of a table that is read: some ten hours of speech
+MAX_SYMBOLS = 2000  # of an utterance
+MAX_FRAMES = 2000  # of a symbol; some 20 s
+
+_Factor = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class SymbolProsody(_Row):
+    """How one symbol is said."""
+
+    symbol: str
+    frames: Annotated[int, Field(ge=0, le=MAX_FRAMES)]
+    pitch: Annotated[float, Field(ge=-10000, le=10000, allow_inf_nan=False)] | None = None  # Hz, 0: unvoiced; None: as predicted
+    energy: Annotated[float, Field(allow_inf_nan=False, ge=-1000, le=1000)] | None = None  # None: as predicted
+    volume: _Factor = 1.0  # factor of the amplitude
+
+
+class WordProsody(_Row):
+    """A word with its symbols; the spaces, punctuation and pauses between words have the text ""."""
+
+    text: str
+    symbols: tuple[SymbolProsody, ...]
+
+
+class UtteranceProsody(_Row):
+    """A part of a text that is spoken at once."""
+
+    text: str
+    speaker: str = "0"  # number or name
+    pause: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)] = 0.0  # s of silence after it
+    words: tuple[WordProsody, ...]
+
+    @property
+    def symbols(self) -> Iterator[SymbolProsody]:
+        """Those of all words, in order."""
+        return (symbol for word in self.words for symbol in word.symbols)
+
+
+class Prosody(_Row):
+    """The prosody of a text; frames are of ``hop_length`` samples."""
+
+    format: Literal["speech-toolkit prosody 1"] = FORMAT
+    sampling_rate: int  # Hz
+    hop_length: int  # samples
+    symbol_set: str
+    utterances: Annotated[tuple[UtteranceProsody, ...], Field(min_length=1)]
+
+    def save(self, path: Path) -> None:
+        """Write it as JSON, a line for each symbol."""
+        write_text(path, self.to_text())
+
+    def to_text(self) -> str:
+        """JSON, a line for each symbol."""
+        compact = {"separators": (", ", ": "), "ensure_ascii": False}
+        lines = []
+        for utterance in self.utterances:
+            head = json.dumps(utterance.model_dump(exclude={"words"}), **compact)
+            words = []
+            for word in utterance.words:
+                rows = ",\n".join("     " + json.dumps(row.model_dump(), **compact) for row in word.symbols)
+                words.append(f'   {{"text": {json.dumps(word.text, ensure_ascii=False)}, "symbols": [\n{rows}]}}')
+            lines.append(f'  {head[:-1]}, "words": [\n' + ",\n".join(words) + "]}")
+        head = json.dumps(self.model_dump(exclude={"utterances"}), **compact)
+        return f'{head[:-1]}, "utterances": [\n' + ",\n".join(lines) + "]}\n"
+
+
+def load_prosody(path: Path) -> Prosody:
+    """A table that `Prosody.save` wrote, with what was changed in it.
+
+    Raises:
+        InputError: the file is missing, or not of this form; names the value.
+    """
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise InputError(f"{path}: larger than {MAX_BYTES >> 20} MiB, the limit of a prosody table")
+        return parse_prosody(path.read_bytes(), where=str(path))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def parse_prosody(content: bytes | dict[str, Any], *, where: str) -> Prosody:
+    """A table of JSON, or of what JSON was read as; ``where`` names its source in errors.
+
+    Raises:
+        InputError: it is not of this form; names the value.
+    """
+    adapter = TypeAdapter(Prosody)
+    try:
+        if isinstance(content, bytes):
+            found = adapter.validate_json(content)
+        else:
+            found = adapter.validate_json(json.dumps(content))
+    except (ValidationError, RecursionError, ValueError) as error:
+        raise InputError(f"{where}: no prosody table: {_reason(error)}") from error
+    for number, utterance in enumerate(found.utterances, 1):
+        _check(utterance, where=f"{where}: utterance {number}")
+    return found
+
+
+def _check(utterance: UtteranceProsody, *, where: str) -> None:
+    symbols = list(utterance.symbols)
+    if not 0 < len(symbols) <= MAX_SYMBOLS:
+        raise InputError(f"{where} has {len(symbols)} symbols, expected 1 to {MAX_SYMBOLS}")
+    for name in ("pitch", "energy"):
+        if len({getattr(one, name) is None for one in symbols}) > 1:
+            raise InputError(f"{where}: {name} is given for some symbols, expected one for all of them or for none")
+    if not any(one.frames for one in symbols):
+        raise InputError(f"{where}: no symbol has a frame")
+
+
+def _reason(error: Exception) -> str:
+    """The first mistake in one line: where in the table it is, and what was expected."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors(include_url=False)[0]
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
+    got = "" if first["type"] in ("missing", "json_invalid") else f", got {str(first['input'])[:60]!r}"
+    return f"{place + ': ' if place else ''}{first['msg']}{got}".replace("\n", " ")

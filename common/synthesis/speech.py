@@ -1,0 +1,215 @@
+"""What was spoken: sound and mel of a whole text, with its words, marks and prosody in time."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from common.audio import SILENT_MEL, save_wav
+from common.config import AudioConfig
+from common.errors import InputError
+from common.synthesis.utterances import SynthesisResult
+
+if TYPE_CHECKING:
+    from common.synthesis.prosody_table import Prosody
+
+
+@dataclass(frozen=True)
+class SpokenWord:
+    """A word as it was written, or a symbol, and when it is said."""
+
+    text: str
+    start: float  # s
+    end: float  # s
+
+
+@dataclass(frozen=True)
+class SpokenUtterance:
+    """A part of a text that was spoken at once, and when."""
+
+    text: str
+    start: float  # s
+    end: float  # s; the pause after it is not in it
+    words: tuple[SpokenWord, ...]
+
+
+@dataclass(frozen=True)
+class Speech:
+    """A text that was spoken, of one or several utterances with pauses between them."""
+
+    parts: tuple[SynthesisResult, ...]
+    audio: AudioConfig
+    symbols: Sequence[str] = ()  # by their ids
+    speakers: Sequence[str] = ()  # by their ids
+    symbol_set: str = ""
+    shapes_prosody: bool = False  # whether the voice can speak with a given prosody
+
+    @property
+    def sampling_rate(self) -> int:
+        """In Hz."""
+        return self.audio.sampling_rate
+
+    @cached_property
+    def wave(self) -> Tensor:
+        """The sound (T,) float32, scaled down where it would go beyond full scale, so that nothing clips.
+
+        Raises:
+            InputError: no sound was made.
+        """
+        waves = [piece for part in self.parts for piece in self._with_pause(part)]
+        wave = torch.cat(waves)
+        return wave / max(1.0, float(wave.abs().max()))
+
+    def _with_pause(self, part: SynthesisResult) -> list[Tensor]:
+        if part.wave is None:
+            raise InputError(f"{part.phrase.where}: no sound was made of it")
+        return [part.wave, torch.zeros(pause_frames(part, self.audio) * self.audio.hop_length)]
+
+    @cached_property
+    def mel(self) -> Tensor:
+        """The log-mel-spectrogram (n_mels, F), whose frames are F * hop_length = T samples."""
+        padded = [F.pad(part.mel, (0, pause_frames(part, self.audio)), value=SILENT_MEL) for part in self.parts]
+        return torch.cat(padded, dim=1)
+
+    @property
+    def duration(self) -> float:
+        """In seconds, with pauses."""
+        n_frames = sum(part.mel.size(1) + pause_frames(part, self.audio) for part in self.parts)
+        return n_frames * self.audio.hop_length / self.audio.sampling_rate
+
+    @cached_property
+    def utterances(self) -> tuple[SpokenUtterance, ...]:
+        """The parts in time, with their words."""
+        return tuple(self._utterance(part, start) for part, start in self._starts())
+
+    @property
+    def words(self) -> tuple[SpokenWord, ...]:
+        """All words in order; none of a mel that was given."""
+        return tuple(word for utterance in self.utterances for word in utterance.words)
+
+    @cached_property
+    def marks(self) -> tuple[tuple[str, float], ...]:
+        """Names of SSML's marks and their seconds."""
+        found = []
+        for part, start in self._starts():
+            times = self._times(part, start)
+            found += [(name, times[symbol] if times else start) for symbol, name in part.item.marks]
+        return tuple(found)
+
+    def save(self, path: str | Path) -> None:
+        """Write the sound; the suffix, .wav, .flac, .ogg or .mp3, is the format.
+
+        Raises:
+            InputError: the suffix is another, or the file cannot be written.
+        """
+        try:
+            save_wav(Path(path), self.wave, sampling_rate=self.sampling_rate)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written ({error.strerror})") from error
+
+    @cached_property
+    def table(self) -> "Prosody":
+        """What each symbol was said with, for timings, also of voices that cannot speak with a given prosody."""
+        from common.synthesis.prosody_table import Prosody  # pydantic takes long to import
+
+        return Prosody(
+            sampling_rate=self.sampling_rate,
+            hop_length=self.audio.hop_length,
+            symbol_set=self.symbol_set,
+            utterances=tuple(self._prosody(part) for part in self.parts),
+        )
+
+    @property
+    def prosody(self) -> "Prosody | None":
+        """The table that `Voice.speak` says the same by; None of a voice that cannot."""
+        return self.table if self.shapes_prosody else None
+
+    def timings(self) -> dict[str, Any]:
+        """Utterances, words and symbols with ``start`` and ``end`` in s, symbols with ``pitch`` in Hz, for JSON."""
+        utterances = []
+        for (part, start), spoken, row in zip(self._starts(), self.utterances, self.table.utterances):
+            times, words, index = self._times(part, start), [], 0
+            for word in row.words:
+                symbols = []
+                for symbol in word.symbols:
+                    symbols.append(
+                        {
+                            "symbol": symbol.symbol,
+                            "start": _rounded(times[index]),
+                            "end": _rounded(times[index + 1]),
+                            "pitch": None if symbol.pitch is None else round(symbol.pitch, 2),
+                        }
+                    )
+                    index += 1
+                if symbols:
+                    ends = {"start": symbols[0]["start"], "end": symbols[-1]["end"]}
+                    words.append({"text": word.text, **ends, "symbols": symbols})
+            ends = {"start": _rounded(spoken.start), "end": _rounded(spoken.end)}
+            utterances.append({"text": spoken.text, **ends, "words": words})
+        marks = [{"name": name, "time": _rounded(time)} for name, time in self.marks]
+        return {"duration": _rounded(self.duration), "marks": marks, "utterances": utterances}
+
+    def _starts(self) -> Iterator[tuple[SynthesisResult, float]]:
+        """The parts and the seconds at which they start."""
+        n_frames = 0
+        for part in self.parts:
+            yield part, n_frames * self.audio.hop_length / self.audio.sampling_rate
+            n_frames += part.mel.size(1) + pause_frames(part, self.audio)
+
+    def _times(self, part: SynthesisResult, start: float) -> list[float]:
+        """Seconds at which the symbols (L,) of a part start, and at which the last ends: (L + 1,); [] if unknown."""
+        frames = part.frames_of_symbols()
+        if frames is None:
+            return []
+        ends = [0, *frames.cumsum(0).tolist()]
+        return [start + end * self.audio.hop_length / self.audio.sampling_rate for end in ends]
+
+    def _utterance(self, part: SynthesisResult, start: float) -> SpokenUtterance:
+        times = self._times(part, start)
+        words = [SpokenWord(word.text, times[word.start], times[word.end]) for word in part.item.words if times]
+        end = start + part.mel.size(1) * self.audio.hop_length / self.audio.sampling_rate
+        return SpokenUtterance(part.item.text, start, end, tuple(words))
+
+    def _prosody(self, part: SynthesisResult) -> Any:
+        """A part's `UtteranceProsody`, of which the words cover all symbols."""
+        from common.synthesis.prosody_table import SymbolProsody, UtteranceProsody, WordProsody
+
+        item, frames = part.item, part.frames_of_symbols()
+        if item.tokens is None or frames is None:
+            raise InputError(f"{item.phrase.where}: its mel was given, so there are no symbols in time")
+        pitch, energy = part.of_symbols("pitch_hz"), part.of_symbols("energy")
+        has_pitch = pitch is not None and bool(pitch.any())
+        rows = [
+            SymbolProsody(
+                symbol=self.symbols[index],
+                frames=int(frames[place]),
+                pitch=float(pitch[place]) if has_pitch and pitch is not None else None,
+                energy=None if energy is None else float(energy[place]),
+                volume=1.0 if item.volume is None else float(item.volume[place]),
+            )
+            for place, index in enumerate(item.tokens.tolist())
+        ]
+        words, end = [], 0
+        for word in item.words:
+            if word.start > end:
+                words.append(WordProsody(text="", symbols=tuple(rows[end : word.start])))
+            words.append(WordProsody(text=word.text, symbols=tuple(rows[word.start : word.end])))
+            end = word.end
+        if end < len(rows):
+            words.append(WordProsody(text="", symbols=tuple(rows[end:])))
+        speaker = self.speakers[item.speaker] if item.speaker < len(self.speakers) else str(item.speaker)
+        return UtteranceProsody(text=item.text, speaker=speaker, pause=item.pause, words=tuple(words))
+
+
+def pause_frames(part: SynthesisResult, audio: AudioConfig) -> int:
+    """Frames of silence after an utterance."""
+    return round(part.item.pause * audio.sampling_rate / audio.hop_length)
+
+
+def _rounded(seconds: float) -> float:
+    return round(seconds, 4)

@@ -1,0 +1,126 @@
+"""What a synthesizer is given and gives: an utterance's symbols and prosody, and the mel and sound made of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from common.synthesis.controls import MelOutput
+from common.synthesis.phrases import Phrase
+from common.synthesis.styles import SymbolStyles
+from common.text import Word
+
+
+@dataclass(frozen=True)
+class SynthesisInput:
+    """An utterance as the networks take it, on the CPU; a phrase is one utterance or several."""
+
+    phrase: Phrase
+    tokens: Tensor | None = None  # (L,) int64; None: the mel is given
+    mel: Tensor | None = None  # (n_mels, F)
+    pitch: Tensor | None = None  # (L,) normalised, to speak with instead of the predicted pitch
+    pitch_hz: Tensor | None = None  # (L,) float64 Hz, 0 where unvoiced; the same in another unit
+    durations: Tensor | None = None  # (L,) frames, to speak with instead of the predicted ones
+    energy: Tensor | None = None  # (L,) as `MelOutput.energy`, instead of the predicted energy
+    styles: SymbolStyles | None = None  # (L,), by which the predicted prosody is changed
+    volume: Tensor | None = None  # (L,) factors of the amplitude
+    speaker: int = 0
+    text: str = ""  # what it says, for subtitles
+    words: tuple[Word, ...] = ()  # by their symbols
+    marks: tuple[tuple[int, str], ...] = ()  # names, and the symbol that each stands before
+    pause: float = 0.0  # s of silence after it
+    part: int = 0  # its place in the phrase
+    n_parts: int = 1  # utterances of the phrase
+
+    @property
+    def length(self) -> int:
+        """Tokens, or frames of a given mel: what batches are sorted by."""
+        return mel_of(self).size(1) if self.tokens is None else len(self.tokens)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The columns that replace what a model predicts; utterances of a batch give the same ones."""
+        return tuple(name for name in PROSODY if getattr(self, name) is not None)
+
+
+PROSODY = ("pitch", "pitch_hz", "durations", "energy")
+
+
+def mel_of(item: SynthesisInput) -> Tensor:
+    """The mel of an utterance without tokens, which comes with it."""
+    assert item.mel is not None, "an utterance without tokens comes with its mel"
+    return item.mel
+
+
+@dataclass(frozen=True)
+class SynthesisResult:
+    """One utterance's result, on the CPU."""
+
+    item: SynthesisInput
+    mel: Tensor  # (n_mels, F) float32
+    wave: Tensor | None = None  # (F * hop,) float32 in about [-1, 1]; None without a vocoder, or before it is made
+    output: MelOutput | None = None  # of the batch with this utterance, on the generator's device; None: a given mel
+    row: int = 0  # the utterance's in it
+
+    @property
+    def phrase(self) -> Phrase:
+        """What it is an utterance of."""
+        return self.item.phrase
+
+    def frames_of_symbols(self) -> Tensor | None:
+        """Whole frames of each symbol (L,) int64 on the CPU; None of a given mel, or where the model cannot tell.
+
+        Of a model with attention these are the frames that attend to a symbol most, going forward.
+        """
+        output, tokens = self.output, self.item.tokens
+        if output is None or tokens is None:
+            return None
+        if output.frames is not None:
+            return output.frames[self.row, : len(tokens)].cpu()
+        if output.alignments is None:
+            return None
+        weights = output.alignments[self.row, : self.mel.size(1), : len(tokens)].cpu()
+        return torch.bincount(weights.argmax(1).cummax(0).values, minlength=len(tokens))
+
+    def of_symbols(self, name: str) -> Tensor | None:
+        """A field (B, L) of the generator's output, of this utterance's symbols (L,) on the CPU."""
+        values = None if self.output is None or self.item.tokens is None else getattr(self.output, name)
+        return None if values is None else values[self.row, : self.item.length].cpu()
+
+
+def plan_batches(utterances: Sequence[SynthesisInput], batch_size: int) -> list[list[SynthesisInput]]:
+    """Length-bucketed batches, the longest first, so that running out of memory shows at once.
+
+    Utterances with given prosody are not mixed with others.
+    """
+    # Stable: equal lengths keep their order.
+    ordered = sorted(utterances, key=lambda utterance: (utterance.given, -utterance.length))
+    batches: list[list[SynthesisInput]] = []
+    for utterance in ordered:
+        if not batches or len(batches[-1]) == batch_size or batches[-1][0].given != utterance.given:
+            batches.append([])
+        batches[-1].append(utterance)
+    return batches
+
+
+def envelope(result: SynthesisResult, *, hop_length: int, fade_out: int) -> Tensor | None:
+    """Factors (F * hop,) of an utterance's amplitude: its symbols' volume, and ``fade_out`` samples to silence.
+
+    The volume changes linearly over a frame, so that nothing clicks. None: no factor differs from one.
+    """
+    n_samples = result.mel.size(1) * hop_length
+    volume, frames = result.item.volume, result.frames_of_symbols()
+    factors = None
+    if volume is not None and frames is None:
+        factors = torch.full((n_samples,), float(volume.mean()))
+    elif volume is not None and frames is not None:
+        levels = volume.float().repeat_interleave(frames)
+        before = torch.cat([levels[:1], levels[:-1]])
+        ramp = torch.arange(1, hop_length + 1) / hop_length
+        factors = (before[:, None] + (levels - before)[:, None] * ramp).flatten()
+    fade_out = min(fade_out, n_samples)
+    if fade_out > 0:
+        factors = torch.ones(n_samples) if factors is None else factors
+        factors[n_samples - fade_out :] *= torch.linspace(1, 0, fade_out)
+    return factors
