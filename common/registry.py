@@ -85,6 +85,9 @@ class VocoderSpec:
     add_arguments: "Callable[[ArgumentParser], None] | None" = None
     to_torchscript: Callable[[Any], Any] | None = None
     not_compilable: str | None = None
+    # (config, audio) -> mel frames on each side that a frame's samples depend on, so that long ones are spoken in
+    # pieces; None: all of the mel
+    context: "Callable[[Any, AudioConfig], int] | None" = None
 
 
 @dataclass(frozen=True)

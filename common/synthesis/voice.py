@@ -148,6 +148,7 @@ def load_vocoder(
         device=precision.device,
         denoising_strength=denoising_strength,
         settings=settings,
+        context=None if inference.context is None else inference.context(config, loaded.checkpoint.audio),
         graph_recorder=graph_recorder,
     )
 
