@@ -1,4 +1,4 @@
-"""Speaks a list of phrases, text to mel-spectrograms to sound; or, given a recognizer, transcribes recordings."""
+"""Speaks a text or a list of phrases; or, given a recognizer, transcribes recordings."""
 
 import argparse
 import os
@@ -7,50 +7,52 @@ from collections.abc import Sequence
 from contextlib import ExitStack, redirect_stdout
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from common.audio import check_sound_format
 from common.checkpoints import LoadedCheckpoint, open_checkpoint
 from common.cli import ArgumentParser, precision_from_args, run
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
-from common.logger import Logger
 from common.precision import Precision
-from common.progress import print_line
 from common.recognition.arguments import chosen_recognizer, recognize
 from common.synthesis import (
-    MANY_BATCHES,
     AudioContract,
-    BatchTimes,
     Controls,
     CudaGraphRecorder,
     GriffinLimVocoder,
-    Measurements,
     OutputFolder,
-    SynthesisInput,
-    SynthesisResult,
+    Phrase,
+    Speech,
     Synthesizer,
+    SynthesisInput,
     Vocoder,
     Voice,
     accelerated,
     check_ema,
+    companions_of,
     contract_of,
-    draw_result,
     load_mels_or_recordings,
     load_vocoder,
     load_voice,
-    plan_batches,
     read_phrases,
-    speak_all,
+    speak_into_folder,
+    write_stream,
 )
 from common.synthesis.arguments import (
+    STANDARD,
     add_inference_arguments,
     check_options,
     check_roles,
     chosen_model,
+    output_of_text,
     parse_model_options,
+    read_text,
+    speaking_options,
+    speaks_one_text,
     with_text_options,
 )
+from common.text import Style, utterance_draws
 from models import available_models, get_model
 
 
@@ -58,7 +60,7 @@ def build_parser() -> ArgumentParser:
     """The options of speaking; those of a recognizer are in `common.recognition.arguments`."""
     recognizers = ", ".join(f"--{get_model(name).option}" for name in available_models("recognizer"))
     parser = ArgumentParser(
-        description="Speak a list of phrases",
+        description="Speak a text, or a list of phrases",
         prog="inference.py",
         epilog="Exit status: 0 spoken, also where single phrases were cut that the voice did not end, or not spoken; 1 "
         "bad input, or that happened to every phrase; 2 wrong options; 128 + a signal's number if one stopped the run. "
@@ -89,22 +91,13 @@ def open_checkpoints(
 def load(
     args: argparse.Namespace, parser: ArgumentParser, precision: Precision
 ) -> tuple[Voice | None, Vocoder | None, AudioContract | None]:
-    """The models that are given, and what mels the vocoder reads; the voice's are compared with it first."""
+    """The voice, where there is one, what makes the sound, and what mels that reads; the voice's fit it."""
     generator, vocoder = open_checkpoints(args, parser)
     options = {one.spec.name: parse_model_options(args, one.spec) for one in (generator, vocoder) if one is not None}
-    contract, voice, sound = None, None, None
+    contract, sound = None, None
+    accelerate = partial(accelerated, torchscript=args.torchscript, compile=args.compile)
     if vocoder is not None:
         contract = contract_of(vocoder, generator, accepted=args.accept_audio_differences)
-    accelerate = partial(accelerated, torchscript=args.torchscript, compile=args.compile)
-    if generator is not None:
-        voice = load_voice(
-            generator,
-            options[generator.spec.name],
-            precision=precision,
-            unknown_symbols=args.unknown_symbols,
-            accelerate=accelerate,
-        )
-    if vocoder is not None:
         sound = load_vocoder(
             vocoder,
             options[vocoder.spec.name],
@@ -114,16 +107,34 @@ def load(
             accelerate=accelerate,
             graph_recorder=CudaGraphRecorder() if args.cuda_graphs else None,
         )
-    return voice, sound, contract
+    if generator is None:
+        return None, sound, contract
+    if sound is None:
+        sound = griffin_lim(args, generator.checkpoint.audio)
+    voice = load_voice(
+        generator,
+        sound,
+        precision=precision,
+        options=options[generator.spec.name],
+        seed=args.seed,
+        unknown_symbols=args.unknown_symbols,
+        lexicon=args.lexicon,
+        fade_out=args.fade_out,
+        accelerate=accelerate,
+    )
+    return replace(voice, vocoder=None) if args.no_audio else voice, sound, contract
 
 
-def prepare(
-    args: argparse.Namespace, *, voice: Voice | None, contract: AudioContract | None
-) -> tuple[list[SynthesisInput], AudioConfig]:
-    """What the list asks for, all of it checked, and the description of its mels."""
+def griffin_lim(args: argparse.Namespace, audio: AudioConfig) -> Vocoder:
+    """What makes sound without a vocoder's checkpoint, and a line that says so."""
+    if not args.no_audio:
+        print("no vocoder checkpoint is given: the sound is made by Griffin-Lim, clear but rough")
+    return GriffinLimVocoder(audio, seed=args.seed, n_iter=args.griffin_lim_iters)
+
+
+def plan_list(args: argparse.Namespace, voice: Voice) -> list[SynthesisInput]:
+    """The utterances of a list, all of it checked."""
     phrases = read_phrases(args.input)
-    if voice is None:
-        return load_mels_or_recordings(phrases, dataset_path=args.dataset_path, contract=contract)
     given = [column for column in ("pitch", "duration") if getattr(phrases[0], column) is not None]
     if unread := [column for column in given if column not in voice.phrase_columns]:
         raise InputError(
@@ -133,100 +144,78 @@ def prepare(
     if voice.controls.pitch_transform is not None and "pitch" in given:
         raise OptionError(f"--pitch-transform-* change the predicted pitch, but {args.input} gives the pitch")
     seed = None if args.p_arpabet is None else args.seed
-    items = voice.encode(phrases, dataset_path=args.dataset_path, speaker=args.speaker, seed=seed)
-    return items, voice.audio
+    return voice.encode(phrases, dataset_path=args.dataset_path, speaker=args.speaker, seed=seed)
 
 
-def speak(
-    args: argparse.Namespace,
-    items: list[SynthesisInput],
-    synthesizer: Synthesizer,
-    audio: AudioConfig,
-    symbols: Sequence[str],
-    precision: Precision,
-) -> None:
-    """Speak everything into the output folder, with a line for each file, a summary, and a log of the figures.
+def plan_text(args: argparse.Namespace, voice: Voice, name: PurePosixPath) -> list[SynthesisInput]:
+    """The utterances of the one text or prosody table that is given, whose sound has a ``name``."""
+    text, where = read_text(args)
+    if args.prosody is not None and voice.controls.pitch_transform is not None:
+        raise OptionError(f"--pitch-transform-* change the predicted pitch, but {where} gives the pitch")
+    phrase = Phrase(where, name, text if isinstance(text, str) else None)
+    draw = None if args.p_arpabet is None else utterance_draws(seed=args.seed, epoch=0, index=0)
+    items = voice.plan(text, style=Style(speaker=args.speaker), phrase=phrase, draw=draw)
+    voice.front_end.warn_dropped()
+    return items
 
-    ``symbols`` are the voice's; ``precision`` is that of the networks.
-    """
-    measurements = Measurements(audio.sampling_rate, args.batch_size, synthesizer.vocoder_name)
-    folder = None
-    draw = partial(draw_result, audio=audio, symbols=symbols) if args.plots else None
-    if args.output is not None:
-        folder = OutputFolder(
-            args.output, audio=audio, fade_out_frames=args.fade_out, save_mels=args.save_mels, draw=draw
+
+def speak(args: argparse.Namespace, parser: ArgumentParser) -> int:
+    """Load the models, check what is to be spoken, and speak it; returns the exit status."""
+    precision = precision_from_args(args)
+    precision.prepare_process()
+    voice, vocoder, contract = load(args, parser, precision)
+    folder, name = output_of_text(args.output) if speaks_one_text(args) else (args.output, None)
+    if voice is None:
+        phrases = read_phrases(args.input)
+        items, audio = load_mels_or_recordings(phrases, dataset_path=args.dataset_path, contract=contract)
+        vocoder = vocoder or griffin_lim(args, audio)
+        join = partial(Speech, audio=audio)
+        synthesizer = Synthesizer(
+            generator=None,
+            vocoder=vocoder,
+            controls=Controls(),
+            audio=audio,
+            device=precision.device,
+            autocast=precision.autocast,
+            fade_out=args.fade_out,
         )
-    logger = Logger(args.log_file or (args.output and args.output / "nvlog_infer.json"), stdout=False)
+    else:
+        items = plan_list(args, voice) if name is None else plan_text(args, voice, name)
+        audio, join, synthesizer = voice.audio, voice.join, voice.synthesizer
+        if args.output == STANDARD:
+            write_stream(voice.pieces(items), sys.__stdout__.buffer, sampling_rate=audio.sampling_rate, kind=args.stdout_format)
+            return 0
+    if folder is not None and not args.no_audio:
+        for item in items:
+            check_sound_format(item.phrase.output, sampling_rate=audio.sampling_rate, where=item.phrase.where)
+    companions = companions_of(plots=args.plots, subtitles=args.subtitles, timings=args.timings, prosody=args.save_prosody)
+    output = folder and OutputFolder(folder, audio=audio, join=join, save_mels=args.save_mels, companions=companions)
+    log_file = args.log_file or (folder / "nvlog_infer.json" if folder and folder == args.output else None)
     parameters = {name: value for name, value in vars(args).items() if not isinstance(value, dict)}
-    logger.parameter(**parameters, precision=precision.name)
-
-    def on_result(result: SynthesisResult) -> None:
-        if folder is not None:
-            print_line(folder.write(result))
-
-    def on_batch(times: BatchTimes) -> None:
-        measurements.add(times)
-        if args.repeats == 1:
-            measurements.log_batch(times, logger)
-
-    # In a log file the lines of the files show the progress.
-    is_shown = folder is None or args.repeats > 1 or sys.stderr.isatty()
-    try:
-        speak_all(
-            plan_batches(items, args.batch_size),
-            synthesizer,
-            warmup_steps=args.warmup_steps,
-            repeats=args.repeats,
-            show_progress=is_shown and not args.quiet,
-            on_result=on_result,
-            on_batch=on_batch,
-        )
-        logger.stdout = args.benchmark or len(measurements.batches) > MANY_BATCHES
-        measurements.log_summary(logger)
-    finally:
-        logger.close()
-        written = "" if folder is None else f"{folder.n_written} of {len(items)} phrases are in {args.output}"
-        if figures := list(filter(None, [written, measurements.total()])):
-            print("; ".join(figures))
-        for problem in synthesizer.problems(len(items)):
-            print(problem)
+    return speak_into_folder(
+        items,
+        synthesizer,
+        audio=audio,
+        folder=output,
+        options=speaking_options(args),
+        log_file=log_file,
+        parameters=parameters | {"precision": precision.name},
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Speak the list; every mistake in it or in the options shows before the first phrase is synthesized."""
+    """Speak the text or list; every mistake in it or in the options shows before the first phrase is synthesized."""
     if recognizer := chosen_recognizer(argv):
         return recognize(argv, recognizer)
     parser = build_parser()
     args = parser.parse_args(argv)
     check_options(args)
     with ExitStack() as stack:
+        if args.output == STANDARD:
+            stack.enter_context(redirect_stdout(sys.stderr))
         if args.quiet:
             stack.enter_context(redirect_stdout(stack.enter_context(Path(os.devnull).open("w"))))
-        return speak_list(args, parser)
-
-
-def speak_list(args: argparse.Namespace, parser: ArgumentParser) -> int:
-    """Load the models, check the list and speak it; returns the exit status."""
-    precision = precision_from_args(args)
-    precision.prepare_process()
-    voice, vocoder, contract = load(args, parser, precision)
-    items, audio = prepare(args, voice=voice, contract=contract)
-    if args.output is not None and not args.no_audio:
-        for item in items:
-            check_sound_format(item.phrase.output, sampling_rate=audio.sampling_rate, where=item.phrase.where)
-    if vocoder is None and not args.no_audio:
-        print("no vocoder checkpoint is given: the sound is made by Griffin-Lim, clear but rough")
-        vocoder = GriffinLimVocoder(audio, seed=args.seed, n_iter=args.griffin_lim_iters)
-    synthesizer = Synthesizer(
-        generator=None if voice is None else voice.network,
-        vocoder=vocoder,
-        controls=replace(voice.controls if voice else Controls(), seed=args.seed),
-        audio=audio,
-        device=precision.device,
-        autocast=precision.autocast,
-    )
-    speak(args, items, synthesizer, audio, voice.front_end.symbols if voice else [], precision)
-    return 1 if len(synthesizer.unfinished | synthesizer.silent) == len(items) else 0
+        return speak(args, parser)
 
 
 if __name__ == "__main__":

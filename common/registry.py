@@ -55,10 +55,10 @@ class GeneratorSpec:
     role: ClassVar[str] = "generator"
     # (args) -> the package's frozen inference options; raises OptionError
     parse: Callable[[Any], Any]
-    default_options: Any  # what ``parse`` gives where no option is given
     # (options, network, config, *, where) -> common.synthesis.controls.Controls; may set up the network.
     controls: Callable[..., Any]
     add_arguments: "Callable[[ArgumentParser], None] | None" = None
+    default_options: Any = None  # what ``parse`` gives where no option is given
     to_torchscript: Callable[[Any], Any] | None = None  # (network) -> network
     not_compilable: str | None = None  # why torch.compile cannot help, for the error message
     n_speakers: Callable[[Any], int] | None = None  # (config); None: one speaker
@@ -83,10 +83,12 @@ class VocoderSpec:
     # (options, config, *, seed, where) -> common.synthesis.vocoder.VocoderSettings; None: nothing but mels is told
     settings: Callable[..., Any] | None = None
     parse: Callable[[Any], Any] | None = None
-    default_options: Any = None  # what ``parse`` gives where no option is given
     add_arguments: "Callable[[ArgumentParser], None] | None" = None
     to_torchscript: Callable[[Any], Any] | None = None
     not_compilable: str | None = None
+    # (config, audio) -> mel frames on each side that a frame's samples depend on, so that long ones are spoken in
+    # pieces; None: all of the mel
+    context: "Callable[[Any, AudioConfig], int] | None" = None
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,6 @@ class RecognizerSpec:
 
     role: ClassVar[str] = "recognizer"
     parse: Callable[[Any], Any]
-    default_options: Any  # what ``parse`` gives where no option is given
     # (options, network, *, sources, folder) -> list of common.recognition.recognizer.SpeechItem
     open_speech: Callable[..., Any]
     # (wave (T,), options) -> the part of it to transcribe, such as between silences at the ends

@@ -2,6 +2,7 @@
 
 from common.config import AudioConfig
 from common.registry import GeneratorSpec, ModelSpec, TrainingSpec
+from common.synthesis import Controls
 from fastpitch import arg_parser, data_function, fine_tuning, loss_function, model, published_checkpoints
 
 MODEL = ModelSpec(
@@ -21,6 +22,7 @@ MODEL = ModelSpec(
     inference=GeneratorSpec(
         add_arguments=arg_parser.add_inference_arguments,
         parse=arg_parser.parse_inference,
+        default_options=arg_parser.InferenceOptions(Controls(), pitch_statistics=None),
         controls=arg_parser.controls,
         to_torchscript=model.to_torchscript,
         n_speakers=lambda config: config.n_speakers,

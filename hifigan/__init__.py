@@ -17,7 +17,7 @@ MODEL = ModelSpec(
         build_objective=loss_function.build_objective,
         set_up_networks=model.set_up_networks,
     ),
-    inference=VocoderSpec(to_torchscript=model.to_torchscript),
+    inference=VocoderSpec(to_torchscript=model.to_torchscript, context=model.context_frames),
     read_published=published_checkpoints.read_published,
     published_audio=AudioConfig(**config.PUBLISHED_MELS),
 )

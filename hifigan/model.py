@@ -15,6 +15,7 @@ from hifigan.discriminators import MultiPeriodDiscriminator, MultiScaleDiscrimin
 
 __all__ = ["PRESETS", "Generator", "ModelConfig", "build_networks", "set_up_networks", "to_torchscript"]
 
+_OUTER_KERNEL = 7  # of the first and the last convolution
 _AMX_FAULTY_CHANNELS = 16  # see RowConvTranspose
 
 
@@ -108,7 +109,7 @@ class Generator(nn.Module):
         width = config.upsample_initial_channel
         block = ResBlock1 if config.resblock == "1" else ResBlock2
         self.rates = config.upsample_rates
-        self.conv_pre = RowConv(config.n_mel_channels, width, 7, padding=3)
+        self.conv_pre = RowConv(config.n_mel_channels, width, _OUTER_KERNEL, padding=_OUTER_KERNEL // 2)
         self.ups = nn.ModuleList()
         self.resblocks = nn.ModuleList()
         for rate, kernel_size in zip(config.upsample_rates, config.upsample_kernel_sizes):
@@ -117,7 +118,7 @@ class Generator(nn.Module):
             width //= 2
             shapes = zip(config.resblock_kernel_sizes, config.resblock_dilation_sizes)
             self.resblocks.append(ReceptiveFields(block(width, size, dilations) for size, dilations in shapes))
-        self.conv_post = RowConv(width, 1, 7, padding=3)
+        self.conv_post = RowConv(width, 1, _OUTER_KERNEL, padding=_OUTER_KERNEL // 2)
 
     def forward(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, 1, F * hop) in [-1, 1].
@@ -191,6 +192,25 @@ def build_networks(
             config.msd_channels, config.msd_groups, pooling_padding=config.msd_pooling_padding
         )
     return networks
+
+
+def context_frames(config: ModelConfig, audio: AudioConfig) -> int:
+    """Mel frames on each side that a frame's samples depend on; the same for any ``audio``.
+
+    Followed from the last convolution to the first, as the positions beyond a frame's own that are read at each rate.
+    A convolution of kernel size k and dilation d adds d (k - 1) / 2, a block those of its convolutions, and of the
+    blocks side by side the farthest counts. Of a transposed one of rate r, padded by (k - r) / 2, an output at o reads
+    the inputs from (o - (k + r) / 2 + 1) / r to (o + (k - r) / 2) / r: those n beyond become (n + (k + r) / 2 - 1) / r,
+    rounded down.
+    """
+    block_reach = 0
+    for size, dilations in zip(config.resblock_kernel_sizes, config.resblock_dilation_sizes):
+        plain = len(dilations) if config.resblock == "1" else 0  # the second convolutions of the pairs
+        block_reach = max(block_reach, (size - 1) // 2 * (sum(dilations) + plain))
+    reach = _OUTER_KERNEL // 2
+    for rate, size in zip(reversed(config.upsample_rates), reversed(config.upsample_kernel_sizes)):
+        reach = (reach + block_reach + (size + rate) // 2 - 1) // rate
+    return reach + _OUTER_KERNEL // 2
 
 
 def set_up_networks(

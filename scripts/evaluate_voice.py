@@ -7,14 +7,13 @@ is resumed when it is started again.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from common.cli import precision_from_args, run
 from common.evaluation.arguments import build_parser, facts_and_settings, open_models
 from common.evaluation.evaluator import Evaluator, run_evaluation
 from common.evaluation.items import read_items
 from common.recognition import load_recognizer
-from common.synthesis import GriffinLimVocoder, Synthesizer, Vocoder, load_vocoder, load_voice
+from common.synthesis import GriffinLimVocoder, Vocoder, load_vocoder, load_voice
 from common.synthesis.arguments import parse_model_options
 
 
@@ -27,7 +26,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     precision.prepare_process()
     generator = models["generator"]
     options = {role: parse_model_options(args, one.spec) for role, one in models.items() if role != "recognizer"}
-    voice = load_voice(generator, options["generator"], precision=precision, unknown_symbols=args.unknown_symbols)
+    vocoder: Vocoder = GriffinLimVocoder(generator.checkpoint.audio, seed=args.seed, n_iter=args.griffin_lim_iters)
+    if "vocoder" in models:
+        vocoder = load_vocoder(
+            models["vocoder"],
+            options["vocoder"],
+            precision=precision,
+            seed=args.seed,
+            denoising_strength=args.denoising_strength,
+        )
+    voice = load_voice(
+        generator,
+        vocoder,
+        precision=precision,
+        options=options["generator"],
+        seed=args.seed,
+        unknown_symbols=args.unknown_symbols,
+        lexicon=args.lexicon,
+    )
     items = read_items(
         args.list,
         voice,
@@ -39,25 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         seed=None if args.p_arpabet is None else args.seed,
         needs_words="recognizer" in models,
     )
-    vocoder: Vocoder = GriffinLimVocoder(voice.audio, seed=args.seed, n_iter=args.griffin_lim_iters)
-    if "vocoder" in models:
-        vocoder = load_vocoder(
-            models["vocoder"],
-            options["vocoder"],
-            precision=precision,
-            seed=args.seed,
-            denoising_strength=args.denoising_strength,
-        )
     recognizer = load_recognizer(models["recognizer"], precision=precision) if "recognizer" in models else None
-    synthesizer = Synthesizer(
-        generator=voice.network,
-        vocoder=vocoder,
-        controls=replace(voice.controls, seed=args.seed),
-        audio=voice.audio,
-        device=precision.device,
-        autocast=precision.autocast,
-    )
-    evaluator = Evaluator(synthesizer, voice.audio, args.output, recognizer=recognizer)
+    evaluator = Evaluator(voice, args.output, recognizer=recognizer)
     facts, settings = facts_and_settings(args, models)
     return run_evaluation(items, evaluator, settings=settings, facts=facts, fresh=args.fresh)
 

@@ -2,6 +2,7 @@
 
 from common.config import AudioConfig
 from common.registry import GeneratorSpec, ModelSpec, TrainingSpec
+from common.synthesis import Controls
 from tacotron2 import arg_parser
 from tacotron2.config import ModelConfig
 from tacotron2.data_function import build_dataset, teacher_forced_dataset
@@ -24,6 +25,7 @@ MODEL = ModelSpec(
     ),
     inference=GeneratorSpec(
         parse=arg_parser.parse_inference,
+        default_options=Controls(),
         controls=arg_parser.controls,
         add_arguments=arg_parser.add_inference_arguments,
         not_compilable="Tacotron2's decoder, one frame after the other, cannot be compiled",

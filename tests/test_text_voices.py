@@ -192,7 +192,7 @@ def test_an_evaluation_reads_text_with_the_voices_own_g2p(voice: Path, old_voice
         (tmp_path / "list.txt").write_text(f"{text}\n")
         return read_items(
             tmp_path / "list.txt",
-            load_voice(loaded, options, precision=Precision(cuda=False, amp_dtype=None)),
+            load_voice(loaded, options=options, device="cpu"),
             dataset_path=Path(),
             recordings=None,
             transcripts=None,
@@ -206,7 +206,7 @@ def test_an_evaluation_reads_text_with_the_voices_own_g2p(voice: Path, old_voice
     (item,) = items(voice, text)
     (old,) = items(old_voice, text)
     assert item.words == old.words == text
-    assert torch.equal(item.input.tokens, old.input.tokens)
+    assert torch.equal(item.inputs[0].tokens, old.inputs[0].tokens)
     with pytest.raises(OptionError, match="--reader espeak is for a voice that reads phones"):
         items(voice, text, reader="espeak")
     for path in (voice, old_voice):

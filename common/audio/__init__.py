@@ -14,6 +14,8 @@ from common.audio.wav import (
     check_wav,
     load_wav,
     open_wav,
+    pcm16,
     resample,
     save_wav,
+    wav_header,
 )

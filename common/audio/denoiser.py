@@ -36,6 +36,8 @@ class Denoiser:
         window = torch.hann_window(audio.win_length, periodic=True, device=noise.device)
         self._window = F.pad(window, (before, after))  # (filter_length,)
         self._strength = strength
+        # A sample is put together of windows around it, which reach win_length - 1 samples to either side.
+        self.context = -(-(audio.win_length - 1) // audio.hop_length)  # frames of sound that a sample depends on
         self.bias = self._spectrum(noise.float()[None], _full_lengths(noise[None]))[0, 0].abs()  # (bins,)
 
     @torch.no_grad()

@@ -164,7 +164,7 @@ def save_wav(path: Path, wave: Tensor, *, sampling_rate: int, durable: bool = Tr
         raise AudioError(f"{path}: a wave of shape {tuple(samples.shape)} to save, expected (samples,)")
     if not np.isfinite(samples).all():
         raise AudioError(f"{path}: the wave to save holds numbers that are not finite")
-    integers = np.clip(np.round(samples * 32768.0), -32768, 32767).astype(np.int16)
+    integers = _int16(samples)
 
     def write(file: BinaryIO) -> None:
         with soundfile.SoundFile(file, "w", sampling_rate, 1, form.subtype, format=form.container) as sound:
@@ -172,6 +172,21 @@ def save_wav(path: Path, wave: Tensor, *, sampling_rate: int, durable: bool = Tr
                 sound.write(integers[start : start + _BLOCK])
 
     write_atomically(path, write, durable=durable)
+
+
+def pcm16(wave: Tensor) -> bytes:
+    """Samples (T,) of [-1, 1] as 16-bit integers, little endian; what goes beyond full scale is clipped."""
+    return _int16(wave.numpy()).astype("<i2").tobytes()
+
+
+def _int16(samples: np.ndarray) -> np.ndarray:
+    return np.clip(np.round(samples * 32768.0), -32768, 32767).astype(np.int16)
+
+
+def wav_header(sampling_rate: int) -> bytes:
+    """What begins a mono WAV of 16-bit integers whose length is not known yet, for a pipe or a response in pieces."""
+    form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, sampling_rate, 2 * sampling_rate, 2, 16)
+    return b"RIFF" + struct.pack("<I", UNKNOWN_LENGTH) + b"WAVE" + form + b"data" + struct.pack("<I", UNKNOWN_LENGTH)
 
 
 def _check(

@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from common.audio import check_wav, load_wav, resample, save_wav
-from common.config import AudioConfig
 from common.errors import InputError
 from common.evaluation.items import EvaluationItem
 from common.evaluation.metrics import compare_speech_frames, speech_frames
@@ -37,42 +36,39 @@ from common.pages.charts import to_svg
 from common.progress import print_line
 from common.recognition import ErrorCounts, Recognizer, error_counts
 from common.signals import StopSignals
-from common.synthesis import OutputFolder, Synthesizer
+from common.synthesis import OutputFolder, Voice
 
 _LONGEST = 120.0  # s of a clip that is aligned, in about 2 GB of memory
-_FADE_OUT_FRAMES = 10  # at the end, the default of inference.py
 
 
 class Evaluator:
     """Synthesizes and measures single utterances."""
 
     def __init__(
-        self, synthesizer: Synthesizer, audio: AudioConfig, folder: Path, *, recognizer: Recognizer | None
+        self, voice: Voice, folder: Path, *, recognizer: Recognizer | None
     ) -> None:
-        """``audio`` is that of the voice; without a ``recognizer`` nothing is transcribed."""
+        """Without a ``recognizer`` nothing is transcribed."""
         self.folder = folder
         self.recognizer = recognizer
-        self._synthesizer = synthesizer
-        self._rate = audio.sampling_rate
-        self._output = OutputFolder(folder / WAVES, audio=audio, fade_out_frames=_FADE_OUT_FRAMES, save_mels=False)
+        self._voice = voice
+        self._rate = voice.sampling_rate
+        self._output = OutputFolder(folder / WAVES, audio=voice.audio, join=voice.join)
 
     def warm_up(self, item: EvaluationItem) -> None:
         """Synthesize once without measuring: the first utterance of a process takes longer than later ones."""
         with suppress(InputError):  # reported when it is evaluated
-            list(self._synthesizer.speak([item.input]))
+            self._voice.speak_inputs(item.inputs)
 
     def evaluate(self, item: EvaluationItem) -> Result:
         """Synthesize an utterance, write its files, and measure it; what goes wrong is in the result's ``error``."""
         result = Result(item.name, item.text, item.key)
         try:
-            (made,) = self._synthesizer.speak([item.input])
-            assert made.wave is not None, "there is a vocoder"
-            self._output.write(made)
-            cut, silent = (
-                item.input.phrase in phrases for phrases in (self._synthesizer.unfinished, self._synthesizer.silent)
-            )
-            work = self._synthesizer.times[-1].latency
-            result = replace(result, duration=len(made.wave) / self._rate, work=work, cut=cut, silent=silent)
+            synthesizer = self._voice.synthesizer
+            speech = self._voice.speak_inputs(item.inputs)
+            self._output.write(speech, item.phrase.output)
+            cut, silent = (item.phrase in phrases for phrases in (synthesizer.unfinished, synthesizer.silent))
+            work = sum(times.latency for times in synthesizer.times[-len(item.inputs) :])
+            result = replace(result, duration=speech.duration, work=work, cut=cut, silent=silent)
             wave = load_wav(files_of(self.folder, item.name)["synthesized"], sampling_rate=self._rate)
             if self.recognizer is not None and item.words is not None:
                 result = replace(result, reference=self.recognizer.normalize(item.words))

@@ -1,6 +1,7 @@
 """The utterances of an evaluation: what the voice says, the words to recognize in it, and recordings of the same."""
 
 import hashlib
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -19,26 +20,32 @@ _ESPEAK = Speaker(pitch=95)  # that of the quickstart's corpus
 class EvaluationItem:
     """An utterance to synthesize, and what it is compared with."""
 
-    input: SynthesisInput
+    inputs: tuple[SynthesisInput, ...]  # one, or of a long text several
     text: str  # as in the list
     words: str | None = None  # to be recognized; None: not known, as the text is phones
     recording: Path | None = None  # of the same words
 
     @property
+    def phrase(self) -> Phrase:
+        """Its line in the list."""
+        return self.inputs[0].phrase
+
+    @property
     def name(self) -> str:
         """Of its files."""
-        return str(self.input.phrase.output)
+        return str(self.phrase.output)
 
     @property
     def where(self) -> str:
         """Its line in the list, for messages."""
-        return self.input.phrase.where
+        return self.phrase.where
 
     @property
     def key(self) -> str:
         """A digest of what its results depend on besides the models."""
-        tensors = (self.input.tokens, self.input.pitch, self.input.durations)
-        facts = [self.text, self.words, self.input.speaker, *(None if one is None else one.tolist() for one in tensors)]
+        tensors = [tensor for one in self.inputs for tensor in (one.tokens, one.pitch, one.durations)]
+        values = (None if tensor is None else tensor.tolist() for tensor in tensors)
+        facts = [self.text, self.words, self.inputs[0].speaker, *values]
         if self.recording is not None:
             state = self.recording.stat()
             facts += [str(self.recording), state.st_size, state.st_mtime_ns]
@@ -53,7 +60,7 @@ def read_items(
     recordings: Path | None,
     transcripts: Path | None,
     reader: str,
-    speaker: str,
+    speaker: str | None,
     seed: int | None,
     needs_words: bool,
 ) -> list[EvaluationItem]:
@@ -80,16 +87,17 @@ def read_items(
             check_markup(texts[phrase.output], where=phrase.where)
         clean = get_cleaner("english_cleaners_v3")
         spoken = [replace(one, text=" ".join(_ESPEAK.phones(clean(texts[one.output])))) for one in phrases]
-    inputs = voice.encode(spoken, dataset_path=dataset_path, speaker=speaker, seed=seed)
+    utterances = voice.encode(spoken, dataset_path=dataset_path, speaker=speaker, seed=seed)
     text = voice.front_end.config
     words = texts if uses_espeak or text.input_type != "phone" or text.g2p is not None else {}
     words = words | _read_transcripts(transcripts, phrases)
     needs_folder = any(phrase.wav is None for phrase in phrases)
     folder = _recordings_folder(recordings, dataset_path) if needs_folder else None
     items = []
-    for one, phrase in zip(inputs, phrases):
+    parts = itertools.groupby(utterances, key=lambda one: one.phrase.output)
+    for (_, inputs), phrase in zip(parts, phrases):
         recording = dataset_path / phrase.wav if phrase.wav is not None else _find_recording(phrase, folder)
-        items.append(EvaluationItem(one, texts[phrase.output], words.get(phrase.output), recording))
+        items.append(EvaluationItem(tuple(inputs), texts[phrase.output], words.get(phrase.output), recording))
     for item in items:
         if item.recording is not None:  # its header alone
             check_wav(item.recording, sampling_rate=None, where=item.where)

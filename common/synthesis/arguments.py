@@ -1,10 +1,11 @@
 """Command-line options of speech synthesis: models, text front end, and measuring."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 from common.audio import SOUND_FORMATS, SOUND_SUFFIXES
 from common.checkpoints import LoadedCheckpoint, add_ema_argument
@@ -18,19 +19,29 @@ from common.cli import (
     positive_int,
 )
 from common.config import TextConfig
-from common.errors import OptionError
+from common.errors import InputError, OptionError
 from common.published_options import INFERENCE, architecture_options
 from common.registry import GeneratorSpec, ModelSpec, available_models, get_model
+from common.synthesis.captions import SUBTITLES
+from common.synthesis.command import STREAM_FORMATS, SpeakingOptions
+from common.synthesis.loading import GRIFFIN_LIM_ITERATIONS, SEED
 from common.synthesis.measurements import MANY_BATCHES
+from common.synthesis.synthesizer import FADE_OUT
 from common.synthesis.vocoder import ACCEPTABLE_DIFFERENCES
 from common.text import CHARACTER_SETS, CLEANERS, PHONE_SETS, UNKNOWN_SYMBOLS
 from common.text.arguments import add_phoneme_overrides, override_phonemes
 
+if TYPE_CHECKING:
+    from common.synthesis.prosody_table import Prosody
+
 WARMUP_STEPS = 3  # batches of --include-warmup
 _GENERATOR_OPTIONS = (
     *("input_type", "symbol_set", "text_cleaners", "unknown_symbols", "speaker"),
-    *("p_arpabet", "cmudict_path", "heteronyms_path", "g2p", "g2p_language"),
+    *("p_arpabet", "cmudict_path", "heteronyms_path", "g2p", "g2p_language", "lexicon"),
+    *("text", "prosody", "subtitles", "timings", "save_prosody"),
 )
+_KEPT = ("save_mels", "plots", "subtitles", "timings", "save_prosody")  # files besides the sound
+STANDARD = Path("-")  # standard input and output
 _VOCODER_OPTIONS = ("denoising_strength", "accept_audio_differences", "cuda_graphs")
 _MODEL_DESTINATIONS = "model_destinations"  # default of the parser that holds which options are which model's
 
@@ -46,21 +57,32 @@ def add_inference_arguments(parser: ArgumentParser) -> None:
         "-i",
         "--input",
         type=Path,
-        required=True,
         help="phrases: lines of output.wav|utterance, plain lines, or a header that names columns (output, text, mel, "
         "wav, pitch, duration, speaker) separated by tabs; output's suffix decides the format: "
-        f"{SOUND_SUFFIXES}",
+        f"{SOUND_SUFFIXES}; or - for one text, of any length, from standard input",
     )
-    parser.add_argument("-o", "--output", type=Path, help="folder for the sound, one file a phrase")
+    parser.add_argument("--text", help="one text to speak, plain or with SSML, of any length, instead of --input")
+    text = "one text's prosody to speak, as --save-prosody writes it, instead of --input"
+    parser.add_argument("--prosody", type=Path, metavar="FILE", help=text)
+    text = "folder for the sound, one file a phrase; of one text also its file, or - for standard output"
+    parser.add_argument("-o", "--output", type=Path, help=text)
+    text = "what standard output gets: a WAV, or 16-bit integers without header"
+    parser.add_argument("--stdout-format", choices=STREAM_FORMATS, default="wav", help=text)
     parser.add_argument("--quiet", action="store_true", help="print warnings and errors alone")
     parser.add_argument("--log-file", type=Path, help="log of the figures; nvlog_infer.json in --output if not given")
     parser.add_argument("--save-mels", action="store_true", help="keep the mel-spectrograms too, in --output/mels")
     parser.add_argument("--plots", action="store_true", help="draw each utterance beside its sound: a.png for a.wav")
+    text = "write subtitles of the words beside the sound, a.srt of a.wav"
+    parser.add_argument("--subtitles", choices=SUBTITLES, help=text)
+    text = "write when each word and symbol is said beside the sound, a.timings.json of a.wav"
+    parser.add_argument("--timings", action="store_true", help=text)
+    text = "write each symbol's frames, pitch and energy beside the sound, a.prosody.json of a.wav, for --prosody"
+    parser.add_argument("--save-prosody", action="store_true", help=text)
     parser.add_argument("--no-audio", action="store_true", help="stop at the mel-spectrograms")
     parser.add_argument(
         "--dataset-path", type=Path, default=Path(), help="folder that mel, wav, pitch and duration start from"
     )
-    parser.add_argument("--seed", type=int, default=1234, help="of everything random, the same for every phrase")
+    parser.add_argument("--seed", type=int, default=SEED, help="of everything random, the same for every phrase")
     group = parser.add_argument_group("models")
     for spec in specs_of("generator", "vocoder"):
         purpose = ", to speak from text; without it the list's mel or wav column becomes sound"
@@ -68,7 +90,8 @@ def add_inference_arguments(parser: ArgumentParser) -> None:
         group.add_argument(f"--{spec.option}", type=Path, help=f"checkpoint of a {spec.name} model{purpose}")
     group.add_argument("--torchscript", action="store_true", help="compile the networks to TorchScript")
     group = parser.add_argument_group("speaking")
-    group.add_argument("--fade-out", type=non_negative_int, default=10, help="frames at the end that fade to silence")
+    text = "frames at the end of each utterance that fade to silence"
+    group.add_argument("--fade-out", type=non_negative_int, default=FADE_OUT, help=text)
     add_speaking_arguments(parser, group)
     _add_measuring_arguments(parser)
     configs = [spec.config for spec in specs_of("generator", "vocoder")]
@@ -78,8 +101,10 @@ def add_inference_arguments(parser: ArgumentParser) -> None:
 def add_speaking_arguments(parser: ArgumentParser, group: argparse._ActionsContainer) -> None:
     """Add what tells generators, vocoders and Griffin-Lim how to speak, with each model's own options."""
     add_ema_argument(group)
-    group.add_argument("--speaker", default="0", help="number or name of the voice, where the list has no such column")
-    group.add_argument("--griffin-lim-iters", type=positive_int, default=60, help="iterations of Griffin-Lim")
+    text = "number or name of the speaker, where neither the list nor the prosody says it; the first if not given"
+    group.add_argument("--speaker", help=text)
+    text = "iterations of Griffin-Lim"
+    group.add_argument("--griffin-lim-iters", type=positive_int, default=GRIFFIN_LIM_ITERATIONS, help=text)
     group.add_argument(
         "--denoising-strength",
         type=non_negative_float,
@@ -116,6 +141,7 @@ def add_text_arguments(parser: argparse.ArgumentParser) -> None:
         default="error",
         help="symbols that the voice does not know end the run, or are dropped with one warning that counts them",
     )
+    group.add_argument("--lexicon", type=Path, metavar="FILE", help="lines of word, tab, phones: how words are said")
     add_phoneme_overrides(group)
 
 
@@ -170,19 +196,82 @@ def check_options(args: argparse.Namespace) -> None:
     if args.output is None and args.log_file is None and (args.quiet or (args.repeats == 1 and not args.benchmark)):
         others = "" if args.quiet else "--benchmark, --repeats or "
         raise OptionError(f"nothing would be kept; give --output, or {others}--log-file to measure alone")
-    if args.output is not None and args.output.suffix.lower() in SOUND_FORMATS and not args.output.is_dir():
+    sources = [name for name in ("input", "text", "prosody") if getattr(args, name) is not None]
+    if len(sources) != 1:
+        got = " and ".join(map(option_of, sources)) or "none of them"
+        raise OptionError(f"give one of --input, --text and --prosody, not {got}")
+    if not speaks_one_text(args) and args.output is not None and _names_sound(args.output):
         raise OptionError(
             f"--output {args.output}: expected a folder; files are named in the list: {args.output.name}|text"
         )
-    for option in ("save_mels", "plots"):
-        if getattr(args, option) and args.output is None:
-            raise OptionError(f"{option_of(option)} needs --output to save them in")
-    if args.output is not None and args.no_audio and not args.save_mels and not args.plots:
+    if not speaks_one_text(args) and args.output == STANDARD:
+        raise OptionError("--output - is for one text: --text, --prosody or --input -")
+    wanted = [name for name in _KEPT if getattr(args, name)]
+    if wanted and (args.output is None or args.output == STANDARD):
+        raise OptionError(f"{option_of(wanted[0])} needs --output with a file or folder to save them in")
+    if args.output is not None and args.no_audio and not wanted:
         raise OptionError("--no-audio with --output needs --save-mels or --plots, or nothing would be written")
+    if args.output == STANDARD:
+        _check_stream_options(args)
+    elif args.stdout_format != "wav":
+        raise OptionError("--stdout-format is for --output -")
     if args.cuda_graphs and not args.cuda:
         raise OptionError("--cuda-graphs needs --cuda")
     if args.torchscript and args.compile:
         raise OptionError("--torchscript and --compile both compile the networks; give one of them")
+
+
+def _check_stream_options(args: argparse.Namespace) -> None:
+    for name, usual in (("no_audio", False), ("repeats", 1), ("warmup_steps", 0), ("benchmark", False)):
+        if getattr(args, name) != usual:
+            raise OptionError(f"{option_of(name)} is not supported by --output -; give it a file or folder")
+    if args.log_file is not None:
+        raise OptionError("--log-file is not supported by --output -, which measures nothing")
+
+
+def speaks_one_text(args: argparse.Namespace) -> bool:
+    """Whether the options give one text, in place of a list."""
+    return args.input is None or args.input == STANDARD
+
+
+def _names_sound(path: Path) -> bool:
+    return path.suffix.lower() in SOUND_FORMATS and not path.is_dir()
+
+
+def read_text(args: argparse.Namespace) -> "tuple[str | Prosody, str]":
+    """The one text or prosody table that is given, and where it comes from, for messages.
+
+    Raises:
+        InputError: standard input is not UTF-8, or the table cannot be read.
+    """
+    if args.prosody is not None:
+        from common.synthesis.prosody_table import load_prosody  # pydantic takes long to import
+
+        return load_prosody(args.prosody), str(args.prosody)
+    if args.text is not None:
+        return args.text, "--text"
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig"), "standard input"
+    except UnicodeDecodeError as error:
+        raise InputError(f"standard input: not UTF-8 text (byte {error.start}); convert it to UTF-8") from error
+
+
+def speaking_options(args: argparse.Namespace) -> SpeakingOptions:
+    """How a list is spoken and measured."""
+    return SpeakingOptions(
+        batch_size=args.batch_size,
+        repeats=args.repeats,
+        warmup_steps=args.warmup_steps,
+        benchmark=args.benchmark,
+        quiet=args.quiet,
+    )
+
+
+def output_of_text(output: Path | None) -> tuple[Path | None, PurePosixPath]:
+    """The folder and the name of the sound of one text."""
+    if output is None or not _names_sound(output):
+        return output, PurePosixPath("speech.wav")
+    return output.parent, PurePosixPath(output.name)
 
 
 def check_roles(

@@ -11,7 +11,7 @@ from common.config import AudioConfig, audio_preset, differences
 from common.errors import InputError
 from common.files import load_tensor
 from common.synthesis.phrases import Phrase
-from common.synthesis.synthesizer import SynthesisInput
+from common.synthesis.utterances import SynthesisInput
 from common.synthesis.vocoder import AudioContract, mismatch_message
 
 

@@ -103,7 +103,6 @@ def load_vocoder(
     network, config = load_for_inference(loaded, device=precision.device)
     settings = NO_SETTINGS
     if inference.settings is not None:
-        options = inference.default_options if options is None else options
         settings = inference.settings(options, config, seed=seed, where=loaded.path)
     return NetworkVocoder(
         network if accelerate is None else accelerate(network, loaded.spec),
@@ -113,6 +112,7 @@ def load_vocoder(
         device=precision.device,
         denoising_strength=denoising_strength,
         settings=settings,
+        context=None if inference.context is None else inference.context(config, loaded.checkpoint.audio),
         graph_recorder=graph_recorder,
     )
 

@@ -1,23 +1,39 @@
+"""Files of what was spoken: sound, mels, pictures, subtitles, timings and prosody, each complete or not there."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path, PurePosixPath
+
+from common.audio import save_wav
+from common.config import AudioConfig, to_plain
+from common.errors import InputError
+from common.files import save_tensor, write_json
+from common.synthesis.speech import Speech
+from common.synthesis.utterances import SynthesisResult
+
+Companions = dict[str, Callable[[Speech, Path], None]]  # by suffix: files beside the sound, "a.srt" of "a.wav"
+
+
 class OutputFolder:
-    """Files of synthesized phrases: the sound as ``<output>``, ``mels/<output>.pt`` when mels are kept, and
-    ``<output>.png``, where ``draw`` writes a picture.
-    """
+    """Files of synthesized phrases: the sound as ``<output>``, ``mels/<output>.pt`` when mels are kept, and others."""
 
     def __init__(
         self,
         folder: Path,
         *,
         audio: AudioConfig,
-        fade_out_frames: int,
-        save_mels: bool,
-        draw: Callable[[SynthesisResult, Path], None] | None = None,
+        join: Callable[[Sequence[SynthesisResult]], Speech],
+        save_mels: bool = False,
+        companions: Companions | None = None,
     ) -> None:
+        """``join`` makes speech of a phrase's utterances; ``companions`` write what stands beside each sound."""
         self.n_written = 0  # phrases
         self._folder = folder
         self._audio = audio
-        self._fade_out = fade_out_frames * audio.hop_length  # samples
+        self._join = join
         self._save_mels = save_mels
-        self._draw = draw
+        self._companions = companions or {}
+        self._parts: defaultdict[PurePosixPath, list[SynthesisResult]] = defaultdict(list)  # of unfinished phrases
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if save_mels:
@@ -25,25 +41,35 @@ class OutputFolder:
         except OSError as error:
             raise InputError(f"{folder}: cannot write there ({error.strerror}); choose another --output") from error
 
-    def write(self, result: SynthesisResult) -> str:
-        """Write one phrase's files, each completely or not at all; returns a line that says so.
+    def summary(self, n_phrases: int) -> str:
+        """How many of the phrases are there."""
+        return f"{self.n_written} of {n_phrases} phrases are in {self._folder}"
 
-        A wave that goes beyond full scale is scaled down to it, so that nothing clips.
-        """
+    def add(self, result: SynthesisResult) -> str | None:
+        """Write a phrase's files when its last utterance is there; returns a line that says so."""
         output = result.phrase.output
-        mel_path, picture = self._folder / "mels" / output.with_suffix(".pt"), self._folder / output.with_suffix(".png")
-        line = f"{mel_path if self._save_mels else picture}: {result.mel.size(1)} frames"
+        parts = self._parts[output]
+        parts.append(result)
+        if len(parts) < result.item.n_parts:
+            return None
+        del self._parts[output]
+        return self.write(self._join(sorted(parts, key=lambda part: part.item.part)), output)
+
+    def write(self, speech: Speech, output: PurePosixPath) -> str:
+        """Write one phrase's files, each completely or not at all; returns a line that says so."""
+        sound, mel = self._folder / output, self._folder / "mels" / output.with_suffix(".pt")
+        beside = {suffix: self._folder / output.with_suffix(suffix) for suffix in self._companions}
+        line = f"{mel if self._save_mels else next(iter(beside.values()), sound)}: {speech.mel.size(1)} frames"
         try:
             if self._save_mels:
-                save_tensor(mel_path, result.mel)
-            if result.wave is not None:
-                wave = result.wave / max(1.0, float(result.wave.abs().max()))
-                wave = fade_out(wave, self._fade_out)
-                save_wav(self._folder / output, wave, sampling_rate=self._audio.sampling_rate)
-                line = f"{self._folder / output}: {len(wave) / self._audio.sampling_rate:.2f} s"
+                save_tensor(mel, speech.mel)
+            if speech.has_sound:
+                save_wav(sound, speech.wave, sampling_rate=self._audio.sampling_rate)
+                line = f"{sound}: {len(speech.wave) / self._audio.sampling_rate:.2f} s"
+            for suffix, path in beside.items():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._companions[suffix](speech, path)
         except OSError as error:
-            raise InputError(f"{self._folder / output}: cannot be written ({error.strerror})") from error
-        if self._draw is not None:
-            self._draw(result, picture)
+            raise InputError(f"{sound}: cannot be written ({error.strerror})") from error
         self.n_written += 1
         return line

@@ -1,6 +1,5 @@
 """Pictures of what was spoken: its mel-spectrogram, symbols, attention, pitch and energy over time."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -9,12 +8,12 @@ from torch import Tensor
 from common.audio import estimate_pitch
 from common.config import AudioConfig
 from common.errors import AudioError
-from common.synthesis.controls import MelOutput
-from common.synthesis.synthesizer import SynthesisResult
+from common.synthesis.speech import Speech, pause_frames
+from common.synthesis.utterances import SynthesisResult
 
 
-def draw_result(result: SynthesisResult, path: Path, *, audio: AudioConfig, symbols: Sequence[str] = ()) -> None:
-    """Write an utterance's picture as a PNG, with what its generator tells of it; ``symbols`` are those of its ids.
+def draw_speech(speech: Speech, path: Path) -> None:
+    """Write a picture of what was spoken as a PNG, with what its generator tells of it.
 
     Pitch is drawn as measured in the sound, where there is one, and as the generator made it.
 
@@ -23,29 +22,31 @@ def draw_result(result: SynthesisResult, path: Path, *, audio: AudioConfig, symb
     """
     from common.plots import plot_utterance, save_png  # matplotlib takes half a second to import
 
-    tokens = [] if result.tokens is None else result.tokens.tolist()
-    n_frames = result.mel.size(1)
+    first, n_frames = speech.parts[0], speech.mel.size(1)
     pitch, curves = {}, {}
     durations, alignment = None, None
-    if result.wave is not None:
-        pitch["measured"] = _measured_pitch(result.wave, audio, n_frames=n_frames)
-    output = result.output
-    if output is not None and output.alignments is not None:
-        alignment = output.alignments[result.row, :n_frames, : len(tokens)]
-    elif output is not None and output.frames is not None:
-        durations = output.frames[result.row, : len(tokens)].cpu()
-        made = _over_frames(output, durations, row=result.row)
-        if (hz := made.pop("pitch_hz", None)) is not None and hz.any():
-            pitch["model"] = hz
-        elif "pitch" in made:
-            curves["pitch (normalized)"] = {"model": made["pitch"]}
-        if "energy" in made:
-            curves["energy"] = {"model": made["energy"]}
+    symbols: list[str] = []
+    if speech.has_sound:
+        pitch["measured"] = _measured_pitch(speech.wave, speech.audio, n_frames=n_frames)
+    if first.output is not None and first.item.tokens is not None:
+        rows = [_symbols_of(part, speech) for part in speech.parts]
+        symbols = [symbol for names, _ in rows for symbol in names]
+        if len(rows) == 1 and first.output.alignments is not None:
+            alignment = first.output.alignments[first.row, :n_frames, : first.item.length]
+        elif all(frames is not None for _, frames in rows):
+            durations = torch.cat([frames for _, frames in rows if frames is not None])
+            made = {name: _over_frames(name, speech, durations) for name in ("pitch_hz", "pitch", "energy")}
+            if (hz := made["pitch_hz"]) is not None and hz.any():
+                pitch["model"] = hz
+            elif made["pitch"] is not None:
+                curves["pitch (normalized)"] = {"model": made["pitch"]}
+            if made["energy"] is not None:
+                curves["energy"] = {"model": made["energy"]}
     figure = plot_utterance(
-        {"": result.mel},
-        audio=audio,
-        title=result.phrase.text or str(result.phrase.output),
-        symbols=[symbols[index] for index in tokens],
+        {"": speech.mel},
+        audio=speech.audio,
+        title=first.phrase.text or str(first.phrase.output),
+        symbols=symbols,
         durations=durations,
         alignment=alignment,
         pitch=pitch,
@@ -54,14 +55,25 @@ def draw_result(result: SynthesisResult, path: Path, *, audio: AudioConfig, symb
     save_png(figure, path)
 
 
-def _over_frames(output: MelOutput, durations: Tensor, *, row: int) -> dict[str, Tensor]:
-    """What the generator says of each token's prosody, as values a frame (F,)."""
-    values = {name: getattr(output, name) for name in ("pitch_hz", "pitch", "energy")}
-    return {
-        name: rows[row, : len(durations)].float().cpu().repeat_interleave(durations)
-        for name, rows in values.items()
-        if rows is not None
-    }
+def _symbols_of(part: SynthesisResult, speech: Speech) -> tuple[list[str], Tensor | None]:
+    """The symbols of an utterance and their frames (L,), with a nameless one for the pause after it."""
+    assert part.item.tokens is not None
+    names, frames = [speech.symbols[index] for index in part.item.tokens.tolist()], part.frames_of_symbols()
+    if pause := pause_frames(part, speech.audio):
+        names.append("")
+        frames = None if frames is None else torch.cat([frames, torch.tensor([pause])])
+    return names, frames
+
+
+def _over_frames(name: str, speech: Speech, durations: Tensor) -> Tensor | None:
+    """What the generator says of each symbol, as values a frame (F,), 0 in pauses."""
+    rows = []
+    for part in speech.parts:
+        values = part.of_symbols(name)
+        if values is None:
+            return None
+        rows += [values.float(), torch.zeros(1)] if pause_frames(part, speech.audio) else [values.float()]
+    return torch.cat(rows).repeat_interleave(durations)
 
 
 def _measured_pitch(wave: Tensor, audio: AudioConfig, *, n_frames: int) -> Tensor:

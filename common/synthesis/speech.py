@@ -54,20 +54,20 @@ class Speech:
         """In Hz."""
         return self.audio.sampling_rate
 
+    @property
+    def has_sound(self) -> bool:
+        """Whether there was a vocoder to make it."""
+        return self.parts[0].wave is not None
+
     @cached_property
     def wave(self) -> Tensor:
-        """The sound (T,) float32, scaled down where it would go beyond full scale, so that nothing clips.
-
-        Raises:
-            InputError: no sound was made.
-        """
+        """The sound (T,) float32, scaled down where it would go beyond full scale, so that nothing clips."""
         waves = [piece for part in self.parts for piece in self._with_pause(part)]
         wave = torch.cat(waves)
         return wave / max(1.0, float(wave.abs().max()))
 
     def _with_pause(self, part: SynthesisResult) -> list[Tensor]:
-        if part.wave is None:
-            raise InputError(f"{part.phrase.where}: no sound was made of it")
+        assert part.wave is not None, "there was a vocoder"
         return [part.wave, torch.zeros(pause_frames(part, self.audio) * self.audio.hop_length)]
 
     @cached_property

@@ -1,6 +1,6 @@
 """From mel-spectrograms to sound: what every vocoder offers, Griffin-Lim, networks, and which mels fit them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol
 
@@ -13,6 +13,7 @@ from common.config import AudioConfig, differences
 from common.errors import InputError
 from common.precision import Autocast
 from common.synthesis.cuda_graphs import BucketedGraphs, Recorder
+from common.synthesis.streaming import plan_pieces
 
 ACCEPTABLE_DIFFERENCES = ("framing", "peak")  # fields in which mels may differ and still sound like speech
 
@@ -33,6 +34,9 @@ class Vocoder(Protocol):
     def speak(self, mel: Tensor, lengths: Sequence[int]) -> list[Tensor]:
         """mel (B, n_mels, F), lengths B frames, the longest F -> each utterance's wave (lengths[i] * hop,) float32."""
 
+    def stream(self, mel: Tensor) -> Iterator[Tensor]:
+        """mel (n_mels, F) -> pieces (T_i,) float32 on the CPU as they are made: together, the wave of `speak`."""
+
 
 class GriffinLimVocoder:
     """The vocoder that needs no training, an utterance at a time on the CPU, with the same phases to begin with."""
@@ -52,6 +56,10 @@ class GriffinLimVocoder:
             for one, length in zip(mel.float().cpu(), lengths)
         ]
 
+    def stream(self, mel: Tensor) -> Iterator[Tensor]:
+        """As `Vocoder.stream`, in one piece: every iteration changes all of the sound."""
+        yield from self.speak(mel[None], [mel.size(1)])
+
 
 class VocoderNetwork(Protocol):
     """What the first network of a vocoder's package offers, and its TorchScript.
@@ -69,6 +77,8 @@ class VocoderSettings:
 
     infer: Mapping[str, Any] = field(default_factory=dict)
     silent: Mapping[str, Any] = field(default_factory=dict)  # for the noise that the denoiser subtracts
+    # Whether ``infer`` takes ``first_frame`` too: the place of the mel in its utterance, on which the sound depends.
+    positional: bool = False
 
 
 NO_SETTINGS = VocoderSettings()
@@ -90,10 +100,12 @@ class NetworkVocoder:
         device: torch.device,
         denoising_strength: float = 0.0,
         settings: VocoderSettings = NO_SETTINGS,
+        context: int | None = None,
         graph_recorder: Recorder | None = None,
     ) -> None:
         """``denoising_strength`` 0 leaves the denoiser out; ``graph_recorder`` records the work as CUDA graphs.
 
+        ``context`` is the mel frames on each side that sound depends on; None: all of them, and `stream` has one piece.
         The denoiser subtracts the sound that ``network`` makes of a mel of zeros with ``settings.silent``.
 
         Raises:
@@ -105,6 +117,8 @@ class NetworkVocoder:
         self._network = network
         self._autocast = autocast
         self._settings = settings
+        self._device = device
+        self._context = context
         self._run = self._infer if graph_recorder is None else BucketedGraphs(self._infer, record=graph_recorder)
         self._denoiser = None
         if denoising_strength > 0:
@@ -124,9 +138,28 @@ class NetworkVocoder:
             waves = self._denoiser(waves, None if frames is None else frames * self.audio.hop_length)
         return [wave[: length * self.audio.hop_length] for wave, length in zip(waves, lengths)]
 
-    def _infer(self, mel: Tensor, lengths: Tensor | None) -> Tensor:
+    @torch.inference_mode()
+    def stream(self, mel: Tensor) -> Iterator[Tensor]:
+        """As `Vocoder.stream`; a piece is computed when it is asked for, in memory that a piece's length bounds."""
+        n_frames, hop = mel.size(1), self.audio.hop_length
+        context = n_frames if self._context is None else self._context
+        if self._denoiser is not None:
+            context += self._denoiser.context
+        for piece in plan_pieces(n_frames, context=context):
+            read = mel[None, :, piece.first : piece.last].to(self._device).contiguous()
+            # Graphs round what is read up to their buckets, of which all long texts' pieces need the same few. They
+            # are recorded with the noise of an utterance's beginning, so where that matters later pieces run without.
+            if self._settings.positional and piece.first > 0:
+                wave = self._infer(read, None, first_frame=piece.first)
+            else:
+                wave = self._run(read, None)
+            if self._denoiser is not None:
+                wave = self._denoiser(wave)
+            yield wave[0, (piece.start - piece.first) * hop : (piece.end - piece.first) * hop].cpu()
+
+    def _infer(self, mel: Tensor, lengths: Tensor | None, **position: int) -> Tensor:
         with self._autocast():
-            return self._network.infer(mel, lengths, **self._settings.infer).float()
+            return self._network.infer(mel, lengths, **self._settings.infer, **position).float()
 
 
 @dataclass(frozen=True)

@@ -107,8 +107,11 @@ class Voice:
             InputError: the text, a value or the speaker cannot be spoken; says why.
         """
         style = Style(rate=pace, pitch=pitch, volume=volume, speaker=None if speaker is None else str(speaker))
-        parts = [next(self.synthesizer.speak([item])) for item in self.plan(text, style=style)]
-        return self.join(parts)
+        return self.speak_inputs(self.plan(text, style=style))
+
+    def speak_inputs(self, items: Sequence[SynthesisInput]) -> Speech:
+        """The speech of a text's utterances, one after the other."""
+        return self.join([result for item in items for result in self.synthesizer.speak([item])])
 
     def stream(
         self,
@@ -124,7 +127,11 @@ class Voice:
         Together they are the wave of `speak` to 1e-5, unless that is scaled down as it would go beyond full scale.
         """
         style = Style(rate=pace, pitch=pitch, volume=volume, speaker=None if speaker is None else str(speaker))
-        for item in self.plan(text, style=style):
+        return self.pieces(self.plan(text, style=style))
+
+    def pieces(self, items: Sequence[SynthesisInput]) -> Iterator[Tensor]:
+        """The sound of a text's utterances in pieces (T_i,) float32 on the CPU, with the pauses between them."""
+        for item in items:
             (result,) = self.synthesizer.generate([item])
             yield from self.synthesizer.pieces(result)
             if n_frames := pause_frames(result, self.audio):
@@ -166,7 +173,7 @@ class Voice:
         return [replace(item, part=part, n_parts=len(items)) for part, item in enumerate(items)]
 
     def encode(
-        self, phrases: Sequence[Phrase], *, dataset_path: Path, speaker: str, seed: int | None
+        self, phrases: Sequence[Phrase], *, dataset_path: Path, speaker: str | None, seed: int | None
     ) -> list[SynthesisInput]:
         """What to synthesize, with pitch and durations where the list gives them, and one warning for dropped symbols.
 
@@ -177,7 +184,8 @@ class Voice:
         Raises:
             InputError: the first phrase that cannot be synthesized, by file and line.
         """
-        self.speaker_id(speaker, "--speaker")
+        if speaker is not None:
+            self.speaker_id(speaker, "--speaker")
         inputs = []
         for index, phrase in enumerate(phrases):
             where = phrase.where

@@ -1,0 +1,100 @@
+"""Speaking as a command: a list into a folder with a line a file and the figures, or one text to standard output."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from torch import Tensor
+
+from common.audio import pcm16, wav_header
+from common.config import AudioConfig
+from common.logger import Logger
+from common.progress import print_line
+from common.synthesis.measurements import MANY_BATCHES, BatchTimes, Measurements
+from common.synthesis.output_folder import OutputFolder
+from common.synthesis.synthesizer import Synthesizer, speak_all
+from common.synthesis.utterances import SynthesisInput, SynthesisResult, plan_batches
+
+STREAM_FORMATS = ("wav", "pcm")  # pcm: 16-bit integers, little endian, without a header
+
+
+@dataclass(frozen=True)
+class SpeakingOptions:
+    """How a list is spoken and measured."""
+
+    batch_size: int
+    repeats: int
+    warmup_steps: int
+    benchmark: bool  # print latencies and throughput
+    quiet: bool
+
+
+def speak_into_folder(
+    items: Sequence[SynthesisInput],
+    synthesizer: Synthesizer,
+    *,
+    audio: AudioConfig,
+    folder: OutputFolder | None,
+    options: SpeakingOptions,
+    log_file: Path | None,
+    parameters: dict[str, Any],
+) -> int:
+    """Speak everything into the folder, with a line for each file, a summary, and a log of the figures.
+
+    ``parameters`` are logged. Returns the exit status: 1 where every phrase was cut or not spoken.
+    """
+    measurements = Measurements(audio.sampling_rate, options.batch_size, synthesizer.vocoder_name)
+    n_phrases = len({item.phrase.output for item in items})
+    logger = Logger(log_file, stdout=False)
+    logger.parameter(**parameters)
+
+    def on_result(result: SynthesisResult) -> None:
+        if folder is not None and (line := folder.add(result)) is not None:
+            print_line(line)
+
+    def on_batch(times: BatchTimes) -> None:
+        measurements.add(times)
+        if options.repeats == 1:
+            measurements.log_batch(times, logger)
+
+    # In a log file the lines of the files show the progress.
+    is_shown = folder is None or options.repeats > 1 or sys.stderr.isatty()
+    try:
+        speak_all(
+            plan_batches(items, options.batch_size),
+            synthesizer,
+            warmup_steps=options.warmup_steps,
+            repeats=options.repeats,
+            show_progress=is_shown and not options.quiet,
+            on_result=on_result,
+            on_batch=on_batch,
+        )
+        logger.stdout = options.benchmark or len(measurements.batches) > MANY_BATCHES
+        measurements.log_summary(logger)
+    finally:
+        logger.close()
+        written = "" if folder is None else folder.summary(n_phrases)
+        if figures := list(filter(None, [written, measurements.total()])):
+            print("; ".join(figures))
+        for problem in synthesizer.problems(n_phrases):
+            print(problem)
+    return 1 if len(synthesizer.unfinished | synthesizer.silent) == n_phrases else 0
+
+
+def write_stream(pieces: Iterator[Tensor], file: BinaryIO, *, sampling_rate: int, kind: str) -> None:
+    """Write sound to ``file`` as it is made, as one of `STREAM_FORMATS`; a reader that goes away ends it quietly.
+
+    The header of a WAV says that its length is unknown, as players expect of a pipe.
+    """
+    with suppress(BrokenPipeError):
+        if kind == "wav":
+            file.write(wav_header(sampling_rate))
+        for piece in pieces:
+            file.write(pcm16(piece))
+            file.flush()
+        return
+    os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())  # or Python complains when it closes the file

@@ -1,0 +1,176 @@
+"""Sound in pieces is the whole's, whatever the vocoder: what each piece reads, how long it is, and what it gives."""
+
+from contextlib import nullcontext
+from math import prod
+from pathlib import Path
+
+import pytest
+import torch
+from test_cuda_graphs import Recorder
+from test_vocoder import AUDIO, CPU, MODEL, Counting, ready, vocoder_checkpoint
+from torch import Tensor, nn
+
+from common.checkpoints import open_checkpoint
+from common.config import AudioConfig
+from common.precision import Precision, autocast
+from common.synthesis import GriffinLimVocoder, Vocoder, load_vocoder
+from common.synthesis.streaming import FIRST_FRAMES, LONGEST_FRAMES, plan_pieces
+from common.synthesis.vocoder import NetworkVocoder
+from hifigan.model import PRESETS, Generator, ModelConfig, context_frames, to_torchscript
+
+CONTEXT = context_frames(MODEL, AUDIO)
+LENGTHS = (1, 2, FIRST_FRAMES, FIRST_FRAMES + CONTEXT, FIRST_FRAMES + CONTEXT + 1, 150)
+
+
+def hifigan_config(kind: str, rates: tuple, kernels: tuple, sizes: tuple, dilations: tuple) -> ModelConfig:
+    return ModelConfig(4, kind, rates, kernels, 2 ** len(rates), sizes, dilations)
+
+
+ODD_SHAPES = {
+    "one stage without overlap": hifigan_config("2", (5,), (5,), (1,), ((1,),)),
+    "odd rates and kernels": hifigan_config("1", (3, 5), (9, 7), (3, 5), ((1, 2), (7,))),
+    "the widest block is not the last": hifigan_config("1", (2, 3), (4, 3), (9, 3), ((4, 2), (1, 1, 1))),
+    "pairs of much dilation": hifigan_config("2", (4, 1, 2), (10, 3, 2), (3, 7), ((1, 9), (2,))),
+    "a long kernel": hifigan_config("1", (2, 2), (32, 2), (1,), ((1,),)),
+}
+
+
+def mel_of(n_frames: int, n_mels: int = 8) -> Tensor:
+    return torch.randn(n_mels, n_frames, generator=torch.Generator().manual_seed(n_frames)) - 4
+
+
+def loud(network: Generator) -> Generator:
+    """The network with weights that carry a frame's values far: fresh ones fade within a few layers."""
+    with torch.no_grad():
+        for name, parameter in network.named_parameters():
+            parameter.mul_(1.0 if name.startswith("conv_post") or name.endswith("bias") else 2.0)
+    return network
+
+
+def vocoder_of(network: nn.Module, audio: AudioConfig = AUDIO, **options) -> NetworkVocoder:
+    options = {"autocast": nullcontext, "context": CONTEXT} | options
+    return NetworkVocoder(network, audio, name="x", device=CPU, **options)
+
+
+def streamed(vocoder: Vocoder, mel: Tensor) -> tuple[Tensor, Tensor]:
+    """The pieces put together, and the whole."""
+    pieces = list(vocoder.stream(mel))
+    assert all(piece.dtype == torch.float32 and piece.device == CPU and piece.dim() == 1 for piece in pieces)
+    return torch.cat(pieces), vocoder.speak(mel[None], [mel.size(1)])[0]
+
+
+def error_of(vocoder: Vocoder, mel: Tensor) -> float:
+    pieces, whole = streamed(vocoder, mel)
+    assert pieces.shape == whole.shape
+    return float((pieces - whole).abs().max())
+
+
+@pytest.mark.parametrize(
+    "config", [*PRESETS.values(), MODEL, *ODD_SHAPES.values()], ids=[*PRESETS, "tiny", *ODD_SHAPES]
+)
+def test_the_context_of_hifigan_is_how_far_its_samples_depend_on_the_mel(config: ModelConfig):
+    narrow = ModelConfig(**vars(config) | {"upsample_initial_channel": 2 ** len(config.upsample_rates)})
+    hop, context = prod(config.upsample_rates), context_frames(config, AUDIO)
+    torch.manual_seed(0)
+    network = loud(Generator(narrow))
+    middle = context + 3
+    mel = torch.randn(1, config.n_mel_channels, 2 * middle + 1, requires_grad=True)
+    network.infer(mel)[0, middle * hop : (middle + 1) * hop].sum().backward()
+    read = mel.grad[0].abs().amax(0).nonzero().flatten().tolist()
+    assert (read[0], read[-1]) == (middle - context, middle + context)
+
+
+@pytest.mark.parametrize("n_frames", [1, 5, 16, 29, 30, 47, 48, 100, 1722, 4096, 20_000])
+@pytest.mark.parametrize("context", [0, 1, 13, 99, 700])
+def test_pieces_follow_each_other_start_small_and_stay_bounded(n_frames: int, context: int):
+    pieces = list(plan_pieces(n_frames, context=context))
+    assert [pieces[0].start, *(piece.end for piece in pieces)] == [*(piece.start for piece in pieces), n_frames]
+    for piece in pieces:
+        assert piece.first == max(piece.start - context, 0) and piece.last == min(piece.end + context, n_frames)
+        assert 0 < piece.end - piece.start <= max(LONGEST_FRAMES, context) + context
+    lengths = [piece.end - piece.start for piece in pieces]
+    assert lengths[0] == FIRST_FRAMES or lengths == [n_frames]
+    assert lengths[:-1] == sorted(lengths[:-1]) and all(length >= context for length in lengths[1:])
+    assert (len(pieces) == 1) == (n_frames <= FIRST_FRAMES + context)
+
+
+def test_an_eighth_of_the_work_on_a_long_text_at_most_is_for_context():
+    context = context_frames(PRESETS["v1"], AUDIO)
+    n_read = sum(piece.last - piece.first for piece in plan_pieces(1722, context=context))
+    assert n_read < 1.125 * 1722
+
+
+@pytest.mark.parametrize("n_frames", LENGTHS)
+@pytest.mark.parametrize("denoising_strength", [0.0, 0.3])
+def test_pieces_of_hifigan_are_the_whole_with_and_without_denoiser(n_frames: int, denoising_strength: float):
+    vocoder = vocoder_of(loud(ready(0)), denoising_strength=denoising_strength)
+    assert error_of(vocoder, mel_of(n_frames)) < 1e-5
+
+
+@pytest.mark.parametrize("shape", ODD_SHAPES)
+def test_pieces_of_any_shape_of_hifigan_are_the_whole(shape: str):
+    config = ODD_SHAPES[shape]
+    hop = prod(config.upsample_rates)
+    audio = AudioConfig(n_mels=4, hop_length=hop, win_length=3 * hop + 1, filter_length=4 * hop)
+    torch.manual_seed(0)
+    network = loud(Generator(config))
+    network.prepare_for_inference()
+    vocoder = vocoder_of(network, audio, context=context_frames(config, audio), denoising_strength=0.1)
+    assert error_of(vocoder, mel_of(140, 4)) < 1e-5
+
+
+def test_less_context_than_the_network_and_the_denoiser_have_would_be_found_out(monkeypatch: pytest.MonkeyPatch):
+    mel = mel_of(150)
+    assert error_of(vocoder_of(loud(ready(0)), context=CONTEXT - 2), mel) > 1e-4
+    vocoder = vocoder_of(loud(ready(0)), denoising_strength=0.3)
+    monkeypatch.setattr(vocoder._denoiser, "context", 0)
+    assert error_of(vocoder, mel) > 1e-4
+
+
+@pytest.mark.parametrize("name", ["jik876/g_00005000", "nvidia/hifigan_gen_checkpoint_20.pt"])
+def test_pieces_of_published_checkpoints_are_the_whole(goldens: Path, name: str):
+    loaded = open_checkpoint(goldens / "hifigan" / "checkpoints" / name, model="HiFi-GAN", ema=None)
+    vocoder = load_vocoder(loaded, None, precision=Precision(), seed=0, denoising_strength=0.01)
+    mel = mel_of(120, vocoder.audio.n_mels)
+    assert len(list(vocoder.stream(mel))) > 2
+    assert error_of(vocoder, mel) < 1e-5
+
+
+def test_compiled_networks_and_recorded_graphs_stream_too():
+    mel = mel_of(150)
+    assert error_of(vocoder_of(to_torchscript(loud(ready(0)))), mel) < 1e-5
+    recorder = Recorder()
+    assert error_of(vocoder_of(loud(ready(0)), graph_recorder=recorder), mel) < 1e-5
+    n_pieces = len(list(plan_pieces(150, context=CONTEXT)))
+    assert 1 < len(recorder.graphs) - 1 < n_pieces  # one is of the whole; pieces of about one size share theirs
+
+
+def test_mixed_precision_streams_within_its_rounding():
+    exact = vocoder_of(ready(0))
+    vocoder = vocoder_of(ready(0), autocast=lambda: autocast(CPU, torch.bfloat16))
+    pieces, whole = streamed(vocoder, mel_of(150))
+    rounding = (whole - exact.speak(mel_of(150)[None], [150])[0]).abs().max()
+    assert rounding > 0 and (pieces - whole).abs().max() <= rounding
+
+
+def test_a_piece_is_computed_when_it_is_asked_for():
+    counting = Counting(ready(0))
+    stream = vocoder_of(counting).stream(mel_of(400))
+    assert counting.calls == []
+    assert len(next(stream)) == FIRST_FRAMES * AUDIO.hop_length
+    assert [shape[2] for shape, _ in counting.calls] == [FIRST_FRAMES + CONTEXT]
+    stream.close()
+    assert len(counting.calls) == 1
+
+
+def test_a_vocoder_that_does_not_say_what_it_reads_and_griffin_lim_have_one_piece():
+    mel = mel_of(60)
+    for vocoder in (vocoder_of(ready(0), context=None), GriffinLimVocoder(AUDIO, seed=0, n_iter=2)):
+        assert len(list(vocoder.stream(mel))) == 1
+        assert error_of(vocoder, mel) == 0
+
+
+def test_a_loaded_vocoder_knows_its_context(tmp_path: Path):
+    loaded = open_checkpoint(vocoder_checkpoint(tmp_path / "v.pt"), model="HiFi-GAN", ema=None)
+    vocoder = load_vocoder(loaded, None, precision=Precision(), seed=0)
+    assert len(next(vocoder.stream(mel_of(60)))) == FIRST_FRAMES * AUDIO.hop_length
