@@ -97,6 +97,7 @@ class RecognizerSpec:
 
     role: ClassVar[str] = "recognizer"
     parse: Callable[[Any], Any]
+    default_options: Any  # what ``parse`` gives where no option is given
     # (options, network, *, sources, folder) -> list of common.recognition.recognizer.SpeechItem
     open_speech: Callable[..., Any]
     # (wave (T,), options) -> the part of it to transcribe, such as between silences at the ends

@@ -17,7 +17,7 @@ from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import AudioError, CheckpointError, InputError, OptionError
 from common.files import save_tensor, write_json
-from common.synthesis.synthesizer import OutputFolder, SynthesisResult
+from common.synthesis import OutputFolder, SynthesisResult
 from fastpitch.model import ModelConfig, build_networks
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -215,14 +215,14 @@ def check_written(folder: Path, n_phrases: int) -> int:
 def test_a_signal_ends_the_run_after_the_phrase_that_is_being_spoken(tmp_path, voice, monkeypatch, capsys, stop):
     phrases, folder = tmp_path / "phrases.txt", tmp_path / "out"
     phrases.write_text("Hm?\n" * 20)
-    write = OutputFolder.write
+    add = OutputFolder.add
 
-    def write_and_be_stopped(self: OutputFolder, spoken: SynthesisResult) -> None:
+    def add_and_be_stopped(self: OutputFolder, spoken: SynthesisResult) -> str | None:
         if spoken.phrase.output.name == "audio_0003.wav":
             os.kill(os.getpid(), stop)
-        write(self, spoken)
+        return add(self, spoken)
 
-    monkeypatch.setattr(OutputFolder, "write", write_and_be_stopped)
+    monkeypatch.setattr(OutputFolder, "add", add_and_be_stopped)
     argv = ["-i", str(phrases), "-o", str(folder), "--fastpitch", str(voice), "--griffin-lim-iters", "1"]
     with pytest.raises(SystemExit) as caught:
         inference.main(argv)

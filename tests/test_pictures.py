@@ -8,7 +8,7 @@ import torch
 
 from common import plots
 from common.config import AudioConfig
-from common.synthesis import MelOutput, Phrase, SynthesisResult, draw_result
+from common.synthesis import MelOutput, Phrase, Speech, SynthesisInput, SynthesisResult, draw_speech
 
 AUDIO = AudioConfig(n_mels=8)
 MEL = torch.randn(2, 8, 60)
@@ -31,13 +31,18 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 def result(row: int, output: MelOutput | None, *, wave: torch.Tensor | None = None, text: str | None = "Bee?"):
     tokens = None if output is None else torch.tensor([[1, 2], [1, 0, 2]][row])
     mel = MEL[row, :, : int(LENGTHS[row])]
-    return SynthesisResult(Phrase("list:1", PurePosixPath("x.wav"), text), mel, wave, tokens, output, row)
+    item = SynthesisInput(Phrase("list:1", PurePosixPath("x.wav"), text), tokens=tokens)
+    return SynthesisResult(item, mel, wave, output, row)
+
+
+def draw(*parts: SynthesisResult) -> None:
+    draw_speech(Speech(parts, AUDIO, SYMBOLS), Path("x.png"))
 
 
 def test_a_voices_pitch_and_energy_are_drawn_over_the_frames_of_each_symbol_of_its_own_utterance(shown):
     output = MelOutput(MEL, LENGTHS, frames=FRAMES, pitch=PITCH / 9, pitch_hz=PITCH, energy=ENERGY)
     for row in range(2):
-        draw_result(result(row, output), Path("x.png"), audio=AUDIO, symbols=SYMBOLS)
+        draw(result(row, output))
     first, second = shown
     assert (first["title"], first["symbols"], first["path"]) == ("Bee?", ["b", "i"], Path("x.png"))
     assert second["symbols"] == ["b", "_", "i"]
@@ -51,22 +56,22 @@ def test_a_voices_pitch_and_energy_are_drawn_over_the_frames_of_each_symbol_of_i
 
 def test_a_voice_without_pitch_statistics_has_its_pitch_without_hz(shown):
     output = MelOutput(MEL, LENGTHS, frames=FRAMES, pitch=PITCH / 9, pitch_hz=0 * PITCH)
-    draw_result(result(0, output), Path("x.png"), audio=AUDIO, symbols=SYMBOLS)
+    draw(result(0, output))
     assert shown[0]["pitch"] == {}
     assert shown[0]["curves"]["pitch (normalized)"]["model"].tolist() == pytest.approx([100 / 9] * 30 + [110 / 9] * 10)
 
 
 def test_attention_is_cut_to_the_utterance_and_says_itself_where_symbols_are(shown):
     output = MelOutput(MEL, LENGTHS, frames=FRAMES, alignments=torch.rand(2, 60, 3))
-    draw_result(result(0, output), Path("x.png"), audio=AUDIO, symbols=SYMBOLS)
+    draw(result(0, output))
     assert torch.equal(shown[0]["alignment"], output.alignments[0, :40, :2])
     assert shown[0]["durations"] is None, "counts of frames are not intervals where attention goes back"
 
 
 def test_the_pitch_of_the_sound_is_measured_and_a_sound_too_short_has_none(shown):
     wave = 0.3 * torch.sign(torch.sin(2 * torch.pi * 150 * torch.arange(40 * 256) / 22050))
-    draw_result(result(0, None, wave=wave, text=None), Path("x.png"), audio=AUDIO)
-    draw_result(result(0, None, wave=wave[:600]), Path("x.png"), audio=AUDIO)
+    draw(result(0, None, wave=wave, text=None))
+    draw(result(0, None, wave=wave[:600]))
     measured = shown[0]["pitch"]["measured"]
     assert measured.shape == (40,)
     assert float(measured[measured > 0].median()) == pytest.approx(150, abs=2)

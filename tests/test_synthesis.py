@@ -1,5 +1,6 @@
 """Batches and files of inference."""
 
+from functools import partial
 from pathlib import PurePosixPath
 
 import pytest
@@ -8,8 +9,8 @@ import torch
 from common.audio import load_wav
 from common.config import AudioConfig
 from common.errors import InputError
-from common.synthesis import Phrase
-from common.synthesis.synthesizer import OutputFolder, SynthesisInput, SynthesisResult, fade_out, plan_batches
+from common.synthesis import OutputFolder, Phrase, Speech, SynthesisInput, SynthesisResult, plan_batches
+from common.synthesis.utterances import envelope
 
 AUDIO = AudioConfig(hop_length=64, n_mels=8)
 
@@ -30,18 +31,21 @@ def test_batches_are_length_bucketed_and_hold_every_utterance_once():
 
 
 def test_the_end_fades_linearly_to_silence_and_the_rest_stays():
-    wave = torch.ones(10)
-    assert fade_out(wave, 5).tolist() == pytest.approx([1, 1, 1, 1, 1, 1, 0.75, 0.5, 0.25, 0])
-    assert fade_out(wave, 99).tolist() == pytest.approx([1 - i / 9 for i in range(10)])
-    assert torch.equal(fade_out(wave, 0), wave)
-    assert torch.equal(wave, torch.ones(10))
+    def factors(fade_out: int) -> list[float] | None:
+        result = SynthesisResult(SynthesisInput(phrase()), torch.zeros(8, 5))
+        found = envelope(result, hop_length=2, fade_out=fade_out)
+        return None if found is None else found.tolist()
+
+    assert factors(5) == pytest.approx([1, 1, 1, 1, 1, 1, 0.75, 0.5, 0.25, 0])
+    assert factors(99) == pytest.approx([1 - i / 9 for i in range(10)])
+    assert factors(0) is None
 
 
 def test_a_wave_beyond_full_scale_is_scaled_and_a_quiet_one_stays_quiet(tmp_path):
-    folder = OutputFolder(tmp_path, audio=AUDIO, fade_out_frames=0, save_mels=False)
+    folder = OutputFolder(tmp_path, audio=AUDIO, join=partial(Speech, audio=AUDIO))
     wave = torch.sin(torch.arange(2000) / 10)
     for name, scale, peak in (("loud.wav", 3.0, 1.0), ("sub/quiet.wav", 0.25, 0.25)):
-        folder.write(SynthesisResult(phrase(name), torch.zeros(8, 4), wave * scale))
+        folder.add(SynthesisResult(SynthesisInput(phrase(name)), torch.zeros(8, 4), wave * scale))
         written = load_wav(tmp_path / name, sampling_rate=22050)
         torch.testing.assert_close(written, wave / wave.abs().max() * peak, rtol=0, atol=2e-4)
     assert folder.n_written == 2
@@ -50,4 +54,4 @@ def test_a_wave_beyond_full_scale_is_scaled_and_a_quiet_one_stays_quiet(tmp_path
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot write there"):
-        OutputFolder(tmp_path / "file" / "out", audio=AUDIO, fade_out_frames=0, save_mels=True)
+        OutputFolder(tmp_path / "file" / "out", audio=AUDIO, join=partial(Speech, audio=AUDIO), save_mels=True)

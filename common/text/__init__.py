@@ -14,3 +14,7 @@ from common.text.symbols import (
     name_counts,
     name_symbol,
 )
+from common.text.lexicon import read_lexicon
+from common.text.sentences import Utterance, split_utterances
+from common.text.ssml import NEUTRAL, Span, Style, read_markup
+from common.text.words import EncodedText, Word
