@@ -182,7 +182,7 @@ class Speech:
         item, frames = part.item, part.frames_of_symbols()
         if item.tokens is None or frames is None:
             raise InputError(f"{item.phrase.where}: its mel was given, so there are no symbols in time")
-        pitch, energy = part.of_symbols("pitch_hz"), part.of_symbols("energy")
+        pitch, energy = part.of_symbols("pitch_hz"), part.of_symbols("decoded_energy")
         has_pitch = pitch is not None and bool(pitch.any())
         rows = [
             SymbolProsody(
