@@ -33,7 +33,7 @@ class TextFrontEnd:
     ``p_arpabet`` it draws which words become phones, so a dataset cleans once and encodes once an epoch.
     """
 
-    def __init__(self, config: TextConfig, *, unknown_symbols: str = "error", lexicon=None) -> None:
+    def __init__(self, config: TextConfig, *, unknown_symbols: str = "error") -> None:
         check_choice("unknown symbols", unknown_symbols, UNKNOWN_SYMBOLS)
         if config.input_type == "pf":
             raise InputError(
@@ -152,11 +152,6 @@ class TextFrontEnd:
             raise InputError(f"empty transcript {quote(text)}: nothing to speak is left after cleaning{at(where)}")
         space = [self._table.id_of(" ")] if self.config.prepend_space or self.config.append_space else []
         return space * self.config.prepend_space + ids + space * self.config.append_space
-
-    def encode_words(self, spans, *, where="", draw=None):
-        from common.text.words import EncodedText
-
-        return EncodedText(tuple(self.encode("".join(s.text for s in spans), where=where, draw=draw)), ())
 
     def _split_characters(self, text: str) -> list[str]:
         """Single characters, and "@HH" for each ARPAbet phone in curly braces."""
