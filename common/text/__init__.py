@@ -14,3 +14,4 @@ from common.text.symbols import (
     name_counts,
     name_symbol,
 )
+from common.text.words import EncodedText, Word
