@@ -10,6 +10,9 @@
 # DATASET_PATH/TextGrid/*.TextGrid if there are any, else from DATASET_PATH/durations/*.pt made elsewhere. A vocoder
 # needs none of that: without durations, and with FEATURES=false, audio.json and the lists are all that is made.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+source scripts/lib/originals.sh
+take_published prepare_dataset "$@"
+set -- "${arguments[@]}"
 
 : "${DATASET_PATH:=LJSpeech-1.1}" # folder of the corpus
 : "${NAME:=ljs}" # first part of the lists' names; ljs means the customary split of LJSpeech-1.1
@@ -24,8 +27,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 : "${AUDIO_CONFIG:=}" # file of the mel settings; by default audio.json in DATASET_PATH, else in FILELISTS
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 
-source scripts/lib/originals.sh
-refuse_renamed DATA_DIR DATASET_DIR TACO_CH
 [ -d "$DATASET_PATH" ] || [ "${DRY_RUN:-0}" = 1 ] || die "$DATASET_PATH: no such folder; run scripts/download_dataset.sh, or set DATASET_PATH"
 
 options=(--extract-mels --extract-pitch-char)
