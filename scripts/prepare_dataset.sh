@@ -42,8 +42,9 @@ elif compgen -G "$DATASET_PATH/TextGrid/*.TextGrid" >/dev/null; then
 elif ! compgen -G "$DATASET_PATH/durations/*.pt" >/dev/null || [ -f "$DATASET_PATH/durations/follower.json" ]; then
     [ "$FEATURES" = false ] || TACOTRON2_CHECKPOINT=$(newest_downloaded Tacotron2)
     if [ -n "$TACOTRON2_CHECKPOINT" ]; then
-        options+=(--extract-durations --tacotron2-checkpoint "$TACOTRON2_CHECKPOINT")
-        echo "note: durations from $TACOTRON2_CHECKPOINT; FEATURES=false takes none" >&2
+        # A published one lacks quotes and brackets, which LJSpeech has.
+        options+=(--extract-durations --tacotron2-checkpoint "$TACOTRON2_CHECKPOINT" --unknown-symbols drop)
+        echo "note: durations from $TACOTRON2_CHECKPOINT, symbols that it lacks dropped; FEATURES=false takes none" >&2
     elif ! compgen -G "$DATASET_PATH/durations/*.pt" >/dev/null; then
         missing="no durations: put TextGrids into $DATASET_PATH/TextGrid, set TACOTRON2_CHECKPOINT to a Tacotron 2, or download one (bash scripts/download_models.sh tacotron2)"
     fi
@@ -131,6 +132,7 @@ if [ "$FEATURES" != false ]; then
     if [ "${#settings[@]}" -gt 0 ] && [ -f "${lists[0]}" ]; then
         settings+=("SYMBOL_SET=$(cut -d '|' -f 4 "${lists[0]}" | LC_ALL=C grep -q '[^ -~]' && echo ipa || echo arpabet)")
     fi
+    [[ " ${options[*]} " != *" --unknown-symbols drop "* ]] || said+=(--unknown-symbols drop)
     print_next "" "${settings[@]}" "${corpus[@]}" "TRAIN_FILELIST=${lists[0]}" \
         "VAL_FILELIST=${lists[1]:-${lists[0]}}" $(fitting_batch "$model" "${lists[0]}") bash "$trainer" "${said[@]}"
 fi

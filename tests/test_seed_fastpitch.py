@@ -117,7 +117,12 @@ def the_corpus_is_downloaded(walk: Walk, command: str, folder: Path) -> None:
 
 def features_and_lists_are_made(walk: Walk, command: str, folder: Path) -> None:
     corpus = walk.project / "LJSpeech-1.1"
-    assert "durations from pretrained_models/tacotron2/state_dict.pt;" in walk.printed[command]
+    assert (
+        "durations from pretrained_models/tacotron2/state_dict.pt, symbols that it lacks dropped"
+        in walk.printed[command]
+    )
+    next_command = walk.project.bash(command, DRY_RUN="1", DATASET_PATH="other").stdout.splitlines()[-2]
+    assert next_command.endswith("bash scripts/train.sh --unknown-symbols drop")
     statistics = read_json(corpus / STATISTICS.format("ljs_audio_text_train_filelist"))
     assert statistics.keys() == {"mean", "std"} and 100 < statistics["mean"] < 250
     for split, count in CLIPS.items():
