@@ -56,7 +56,7 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
     training, setup = spec.training, spec.training.parse(args)
     options, audio, text = setup.options, setup.audio, setup.text
     if ranks.is_main:
-        for line in mel_lines(spec, audio, output=args.output, corpus=corpus_config(args)):
+        for line in [*mel_lines(spec, audio, output=args.output, corpus=corpus_config(args)), *setup.notes]:
             print_line(line)
     found = _checkpoint_to_resume(args, ranks)
     base = None if found is None else _config_of(found[1], spec, where=found[0])

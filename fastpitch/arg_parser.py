@@ -24,7 +24,13 @@ from common.data import FilelistEntry
 from common.errors import InputError, OptionError
 from common.synthesis import Controls
 from common.text import TextFrontEnd
-from common.text.arguments import add_text_arguments, options_of_text, text_config_from_args
+from common.text.arguments import (
+    add_text_arguments,
+    options_of_text,
+    text_config_from_args,
+    with_text_of_teacher,
+    written_options,
+)
 from common.training import Optimization, Recipe, TrainingSetup, inverse_sqrt_schedule
 from fastpitch.data_function import PITCH_CACHE
 from fastpitch.fine_tuning import check_audio, read_voice
@@ -158,6 +164,14 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     audio = _audio_config(args, entries, voice)
     known = () if voice is None else voice.speaker_names
     text = text_config_from_args(args, speakers=speaker_names(entries, args.n_speakers, known=known))
+    notes: tuple[str, ...] = ()
+    if voice is None and "durations" in entries[0].fields:
+        durations = (args.dataset_path / entries[0].fields["durations"]).parent
+        asked, text = text, with_text_of_teacher(text, durations)
+        if text != asked:
+            notes = (
+                f"text is read as {durations} says, whose durations are of the symbols of {written_options(text)}",
+            )
     options = TrainingOptions(
         architecture=_model_config(args, audio, text),
         losses=LossScales(**values_of(args, LossScales)),
@@ -166,7 +180,7 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
         **values_of(args, TrainingOptions),
     )
     schedule = inverse_sqrt_schedule(args.learning_rate, warmup_steps=args.warmup_steps)
-    return TrainingSetup(options, audio, text, Optimization(schedule))
+    return TrainingSetup(options, audio, text, Optimization(schedule), notes=notes)
 
 
 def _check_options(args: argparse.Namespace) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from common.cli import option_of
-from common.config import G2P, TRANSCRIPT_TYPES, TextConfig
+from common.config import G2P, TRANSCRIPT_TYPES, TextConfig, from_plain
 from common.errors import InputError, OptionError
+from common.files import read_json
 from common.text.arpabet import ARPABET_AMBIGUOUS, ARPABET_BY, load_dictionary, load_heteronyms
 from common.text.cleaners import CLEANERS, ENGLISH_V3
 from common.text.espeak import transcribe
@@ -17,6 +18,9 @@ from common.text.g2p import G2P_SETS
 from common.text.symbols import CHARACTER_SETS, PHONE_SETS
 
 NO_G2P = "none"
+TEACHER = (
+    "follower.json"  # beside features: the teacher that made them, with its weights and text front end; else absent
+)
 _PATHS = ("cmudict_path", "heteronyms_path")
 
 # Options by destination, as argparse takes them.
@@ -118,6 +122,30 @@ def options_of_text(config: TextConfig) -> dict[str, object]:
     cleaners = options.pop("text_cleaners")
     is_cleaned = config.input_type == "char" or config.g2p is not None  # phones are not
     return options | ({"text_cleaners": list(cleaners)} if is_cleaned else {})
+
+
+def written_options(text: TextConfig) -> str:
+    """The options of train.py for this text front end."""
+    words = ["--input-type", text.input_type, "--symbol-set", text.symbol_set, "--text-cleaners", *text.cleaners]
+    if text.p_arpabet:
+        words += ["--p-arpabet", "1"]  # the teacher read every word as phones
+    if text.g2p is not None:
+        words += ["--g2p", text.g2p, "--g2p-language", text.g2p_language]
+        words += ["--transcript-type", text.transcript_type] * (text.transcript_type != "text")
+    return " ".join(words)
+
+
+def with_text_of_teacher(text: TextConfig, durations: Path) -> TextConfig:
+    """The text front end of the teacher whose attention gave a folder of ``durations``, which fit its symbols alone.
+
+    ``text`` stays where it is another than the default, and where the durations are from elsewhere.
+    """
+    path = durations / TEACHER
+    if text != TextConfig(cleaners=(ENGLISH_V3,), speakers=text.speakers) or not path.is_file():
+        return text
+    taught = from_plain(TextConfig, read_json(path)["text"], where=str(path))
+    p_arpabet = 1.0 if taught.p_arpabet else 0.0  # a teacher reads every word as phones
+    return replace(taught, p_arpabet=p_arpabet, speakers=text.speakers)
 
 
 def _g2p_config(args: argparse.Namespace, *, speakers: tuple[str, ...]) -> TextConfig:

@@ -36,3 +36,4 @@ class TrainingSetup:
     optimization: Optimization
     same_shapes: bool = False  # whether all batches of training have one shape, as segments of one size do
     adaptable: tuple[str, ...] = ()  # fields of AudioConfig in which a checkpoint to resume from may differ
+    notes: tuple[str, ...] = ()  # lines to print, on what was chosen
