@@ -161,7 +161,10 @@ class Voice:
         Raises:
             InputError: the text cannot be spoken; says why.
         """
-        phrase = phrase or Phrase("text", PurePosixPath("speech.wav"), text if isinstance(text, str) else None)
+        is_text = isinstance(text, str)
+        phrase = phrase or Phrase(
+            "text" if is_text else "prosody", PurePosixPath("speech.wav"), text if is_text else None
+        )
         _check_style(style, where=phrase.where)
         if not isinstance(text, str):
             items = inputs_of_prosody(text, self, style=style, phrase=phrase)
