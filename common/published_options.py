@@ -133,7 +133,6 @@ EXTRACTION = {
     **_each("-b --batch-size", "the batch size is fixed, and no result depends on it; leave it out"),
     "--log-file": "the summary is printed, and statistics are written beside the features; leave it out",
     "--n-speakers": "a third column of the lists holds the speaker; leave it out",
-    "--save-alignment-priors": "priors are computed while training; leave it out",
     "--train-mode": "the teacher always runs as at inference; leave it out",
 }
 

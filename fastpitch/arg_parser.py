@@ -123,6 +123,8 @@ def _add_alignment_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--pitch-method", choices=METHODS, default="praat", help="estimates the pitch of recordings")
     cache = f"folder that keeps the pitch of recordings (default: {PITCH_CACHE} in the dataset's folder)"
     group.add_argument("--pitch-cache", "--pitch-online-dir", type=Path, help=cache)
+    priors = "folder of the alignment's priors of extract_mels.py --save-alignment-priors (default: compute them)"
+    group.add_argument("--alignment-priors", type=Path, help=priors)
     disk = "refuse lists that do not name the pitch, instead of estimating it"
     group.add_argument("--load-pitch-from-disk", action="store_true", help=disk)
 
@@ -177,7 +179,9 @@ def _check_options(args: argparse.Namespace) -> None:
     if not args.learned_alignment:
         of_alignment = {name: value for name, value in vars(LossScales()).items() if "predictor" not in name}
         reason = "is for training with --learned-alignment; add that"
-        _check_defaults(args, _RECORDING_OPTIONS | of_alignment, reason)
+        _check_defaults(args, _RECORDING_OPTIONS | of_alignment | {"alignment_priors": None}, reason)
+    if args.alignment_priors is not None and 0 < args.p_arpabet < 1:
+        raise OptionError("--alignment-priors are of fixed symbols, and --p-arpabet draws others; give 0 or 1")
 
 
 def _check_defaults(args: argparse.Namespace, defaults: dict[str, Any], reason: str) -> None:
