@@ -56,7 +56,7 @@ Transform = TypeVar("Transform", PitchTransform, EnergyTransform)
 
 def add_training_arguments(parser: ArgumentParser) -> None:
     """Add text, architecture, loss scales and pitch statistics; defaults are the published model's."""
-    add_text_arguments(parser)
+    add_text_arguments(parser, features=True)
     group = parser.add_argument_group("FastPitch")
     group.add_argument("--warmup-steps", type=non_negative_int, default=1000, help="updates of rising rate; 0: none")
     architecture = {"symbols_embedding_dim": "channels of encoder and decoder"}

@@ -95,13 +95,13 @@ class FastPitchDataset(TextMelDataset):
         self._pitch_mean, self._pitch_std = network.pitch_mean.cpu().clone(), network.pitch_std.cpu().clone()
 
     def utterance(self, index: int, tokens: Tensor) -> FastPitchUtterance:
-        """The utterance with ``tokens`` (L,)."""
+        """The utterance with ``tokens``, (L,) or (L, n_features)."""
         mel, pitch = self.mel_and_pitch(index)
         name, speaker, text = self.name(index), self.speakers[index], self.entries[index].fields["text"]
         if self.has_durations:
             durations = self._durations(self.entries[index], n_frames=mel.size(1))
             for column, values in (("durations", durations), ("pitch", pitch)):
-                if values.shape != tokens.shape:
+                if values.shape != tokens.shape[:1]:
                     wanted = f"({len(tokens)},), one value a symbol of the text"
                     raise shape_error(self.entries[index], column, values, wanted=wanted)
             return FastPitchUtterance(name, tokens, mel, speaker, durations=durations, pitch=pitch, text=text)

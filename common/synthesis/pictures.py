@@ -45,7 +45,7 @@ def draw_result(result: SynthesisResult, path: Path, *, audio: AudioConfig, symb
         {"": result.mel},
         audio=audio,
         title=result.phrase.text or str(result.phrase.output),
-        symbols=[symbols[index] for index in tokens],
+        symbols=[symbols[index] for index in tokens if isinstance(index, int)],  # phonological features are none
         durations=durations,
         alignment=alignment,
         pitch=pitch,

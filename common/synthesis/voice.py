@@ -69,7 +69,7 @@ class Voice:
             if phrase.text is None:
                 raise InputError(f"{where}: no text column, which a text-to-mel model needs")
             draw = None if seed is None else utterance_draws(seed=seed, epoch=0, index=index)
-            tokens = torch.tensor(self.front_end.encode(phrase.text, where=where, draw=draw))
+            tokens = self.front_end.inputs(self.front_end.encode(phrase.text, where=where, draw=draw))
             values = {
                 name: _load_per_token(dataset_path / path, len(tokens), where=where)
                 for name, path in (("pitch", phrase.pitch), ("durations", phrase.duration))

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from common.cli import option_of
-from common.config import G2P, TRANSCRIPT_TYPES, TextConfig
+from common.config import G2P, INPUT_TYPES, TRANSCRIPT_TYPES, TextConfig
 from common.errors import InputError, OptionError
 from common.text.arpabet import ARPABET_AMBIGUOUS, ARPABET_BY, load_dictionary, load_heteronyms
 from common.text.cleaners import CLEANERS, ENGLISH_V3
 from common.text.espeak import transcribe
 from common.text.front_end import UNKNOWN_SYMBOLS
 from common.text.g2p import G2P_SETS
-from common.text.symbols import CHARACTER_SETS, PHONE_SETS
+from common.text.phone_features import phone_features, read_phone_features
+from common.text.symbols import CHARACTER_SETS, PADDING, PHONE_SETS, SILENCES, get_symbol_table
 
 NO_G2P = "none"
 _PATHS = ("cmudict_path", "heteronyms_path")
@@ -75,13 +76,20 @@ _OVERRIDE_HELP = {
 }
 
 
-def add_text_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how a transcript becomes symbol ids."""
+def add_text_arguments(parser: argparse.ArgumentParser, *, features: bool = False) -> None:
+    """Add the options that say how a transcript becomes symbol ids, or with ``features`` phonological features too."""
     text = parser.add_argument_group("text")
     phonemes = parser.add_argument_group("phonemes", "words as phones, of a dictionary (English) or of eSpeak NG")
     for group, options in ((text, _TEXT_OPTIONS), (phonemes, _PHONEME_OPTIONS)):
         for name, form in options.items():
-            group.add_argument(option_of(name), **form, help=_HELP[name])
+            more = {"choices": INPUT_TYPES} if features and name == "input_type" else {}
+            group.add_argument(option_of(name), **form | more, help=_HELP[name])
+    if features:
+        table = (
+            "with --input-type pf, which reads phones as vectors of phonological features: CSV or tabs, with a header "
+            "symbol,syl,son... and a row for each phone, of +, - and 0 or of numbers, as panphon's ipa_all.csv"
+        )
+        text.add_argument("--phone-features", type=Path, metavar="FILE", help=table)
 
 
 def text_config_from_args(args: argparse.Namespace, *, speakers: Sequence[str] = ()) -> TextConfig:
@@ -91,6 +99,10 @@ def text_config_from_args(args: argparse.Namespace, *, speakers: Sequence[str] =
     has no effect or names what does not exist.
     """
     _check_phoneme_options(args)
+    if args.input_type == "pf":
+        return _features_config(args, speakers=tuple(speakers))
+    if getattr(args, "phone_features", None) is not None:
+        raise OptionError("--phone-features is only used by --input-type pf")
     if args.g2p is not None:
         return _g2p_config(args, speakers=tuple(speakers))
     wanted = PHONE_SETS if args.input_type == "phone" else CHARACTER_SETS
@@ -101,6 +113,23 @@ def text_config_from_args(args: argparse.Namespace, *, speakers: Sequence[str] =
     if args.input_type == "phone":  # which are not cleaned, so two runs that differ in this option alone are the same
         values["cleaners"] = ()
     return TextConfig(**values, speakers=tuple(speakers))
+
+
+def _features_config(args: argparse.Namespace, *, speakers: tuple[str, ...]) -> TextConfig:
+    """Phones as phonological features; a symbol set of phones says which of them the table must be of."""
+    if args.g2p is not None:
+        raise OptionError("--g2p makes symbols, not phonological features; leave out --input-type pf, or it")
+    if args.phone_features is None:
+        raise OptionError("--input-type pf needs the table of features: --phone-features FILE")
+    lines = read_phone_features(args.phone_features)
+    listed = phone_features(lines).table
+    if args.symbol_set in PHONE_SETS:
+        phones = [one for one in get_symbol_table(args.symbol_set).symbols if one not in (PADDING, *SILENCES)]
+        if not any(phone in listed for phone in phones):
+            raise OptionError(
+                f"--phone-features {args.phone_features}: lists no phone of --symbol-set {args.symbol_set}"
+            )
+    return TextConfig(input_type="pf", symbol_set="", cleaners=(), speakers=speakers, phone_features=lines)
 
 
 def _values(args: argparse.Namespace, options: Iterable[str]) -> dict[str, Any]:
@@ -149,7 +178,7 @@ def _cleaned_kind(config: TextConfig) -> tuple[str | None, bool]:
 def _check_phoneme_options(args: argparse.Namespace) -> None:
     """Refuse options of phonemes that have no effect or name what does not exist."""
     _check_probability(args.p_arpabet)
-    phones = args.input_type == "phone" or args.g2p is not None
+    phones = args.input_type != "char" or args.g2p is not None
     if phones and args.p_arpabet:
         raise OptionError("--p-arpabet makes phones of characters; leave out --input-type phone and --g2p, or it")
     if phones and (args.prepend_space_to_text or args.append_space_to_text):
