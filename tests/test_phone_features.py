@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -138,7 +139,9 @@ def test_a_voice_is_trained_resumed_and_stored_with_its_table(corpus: Path, voic
 
 def test_a_voice_speaks_without_the_file_and_hears_a_change_of_one_phone(voice: Path, tmp_path: Path):
     mel = speak(voice, tmp_path)
-    assert torch.equal(mel, speak(voice, tmp_path, "--input-type", "pf"))
+    assert torch.equal(mel, speak(voice, tmp_path, *PF))
+    with pytest.raises(OptionError, match="--symbol-set arpabet: the table of phonological features lists none"):
+        speak(voice, tmp_path, "--symbol-set", "arpabet")
     assert not torch.equal(mel, speak(voice, tmp_path, text="sil b r a d sp sil"))
     assert torch.equal(mel, speak(voice, tmp_path, "--plots", "--torchscript"))
     with pytest.raises(InputError, match=r"'ж' .*not in symbol set of --phone-features.* a table that lists them"):
@@ -161,6 +164,8 @@ def test_a_published_voice_is_given_its_table(corpus: Path, voice: Path, tmp_pat
     (tmp_path / "other.csv").write_text("symbol,syl\na,+\n")
     with pytest.raises(InputError, match="the model reads 7 features, the table of them has 2"):
         speak(bare, tmp_path, "--phone-features", str(tmp_path / "other.csv"))
+    trained = load_checkpoint(train_on(corpus, tmp_path / "on", "--checkpoint-path", str(bare), "--epochs", "2"))
+    assert trained.text == checkpoint.text
     with pytest.raises(OptionError, match="the checkpoint holds its table; leave it out"):
         speak(voice, tmp_path, *table)
 
@@ -200,5 +205,23 @@ def test_options_that_do_not_go_with_features_are_refused(
 
 def test_a_table_of_another_notation_is_refused(corpus: Path, tmp_path: Path):
     (tmp_path / "table.csv").write_text("symbol,syl\nAA1,+\n")
-    with pytest.raises(OptionError, match="lists no phone of --symbol-set ipa"):
+    with pytest.raises(OptionError, match="--symbol-set ipa: the table of phonological features lists none"):
         train_on(corpus, tmp_path, "--phone-features", str(tmp_path / "table.csv"))
+
+
+def test_a_learned_alignment_compares_mels_with_features(corpus: Path, voice: Path, tmp_path: Path):
+    for name in ("mels/audio.json", "train.txt", "val.txt"):
+        text = (corpus / name).read_text()
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(re.sub(r"\|durations/\S+?\|pitch_char/", "|pitch/", text))
+    (tmp_path / "pitch").mkdir()
+    for path in (corpus / "mels").glob("*.pt"):
+        mel = torch.load(path, weights_only=True).repeat_interleave(4, dim=1)  # frames for each symbol
+        torch.save(mel, tmp_path / "mels" / path.name)
+        torch.save(100 + torch.arange(mel.size(1)) % 50, tmp_path / "pitch" / path.name)
+    (tmp_path / "features.csv").write_text((corpus / "features.csv").read_text())
+    checkpoint = load_checkpoint(train_on(tmp_path, tmp_path / "out", "--learned-alignment", "--epochs", "2"))
+    weights = checkpoint.networks["fastpitch"]
+    assert weights["attention.key_proj.0.conv.weight"].size(1) == weights["encoder.word_emb.weight"].size(0)
+    with pytest.raises(CheckpointError, match="reads phonological features; --checkpoint-path resumes it"):
+        train_on(corpus, tmp_path / "other", "--from-checkpoint", str(voice))

@@ -24,7 +24,7 @@ from common.registry import GeneratorSpec, ModelSpec, available_models, get_mode
 from common.synthesis.measurements import MANY_BATCHES
 from common.synthesis.vocoder import ACCEPTABLE_DIFFERENCES
 from common.text import CHARACTER_SETS, CLEANERS, PHONE_SETS, UNKNOWN_SYMBOLS
-from common.text.arguments import add_phoneme_overrides, override_phonemes
+from common.text.arguments import add_phoneme_overrides, check_notation, override_phonemes
 from common.text.phone_features import read_phone_features
 
 WARMUP_STEPS = 3  # batches of --include-warmup
@@ -263,8 +263,10 @@ def _features_of(stored: TextConfig, args: argparse.Namespace) -> TextConfig:
         option := next((name for name in ("p_arpabet", "g2p", "text_cleaners") if getattr(args, name)), None)
     ) is not None:
         raise OptionError(f"{option_of(option)} is not for a voice that reads phonological features; leave it out")
-    if args.phone_features is None:
-        return stored
-    if stored.phone_features:
+    if args.phone_features is not None and stored.phone_features:
         raise OptionError("--phone-features: the checkpoint holds its table; leave it out")
-    return replace(stored, phone_features=read_phone_features(args.phone_features))
+    if args.phone_features is not None:
+        stored = replace(stored, phone_features=read_phone_features(args.phone_features))
+    if args.symbol_set is not None and stored.phone_features:
+        check_notation(stored.phone_features, args.symbol_set)
+    return stored

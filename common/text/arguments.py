@@ -122,14 +122,17 @@ def _features_config(args: argparse.Namespace, *, speakers: tuple[str, ...]) -> 
     if args.phone_features is None:
         raise OptionError("--input-type pf needs the table of features: --phone-features FILE")
     lines = read_phone_features(args.phone_features)
-    listed = phone_features(lines).table
     if args.symbol_set in PHONE_SETS:
-        phones = [one for one in get_symbol_table(args.symbol_set).symbols if one not in (PADDING, *SILENCES)]
-        if not any(phone in listed for phone in phones):
-            raise OptionError(
-                f"--phone-features {args.phone_features}: lists no phone of --symbol-set {args.symbol_set}"
-            )
+        check_notation(lines, args.symbol_set)
     return TextConfig(input_type="pf", symbol_set="", cleaners=(), speakers=speakers, phone_features=lines)
+
+
+def check_notation(lines: tuple[str, ...], symbol_set: str) -> None:
+    """Refuse by OptionError a table of features that lists no phone of a symbol set, so is of another notation."""
+    listed = phone_features(lines).table
+    phones = get_symbol_table(symbol_set).symbols
+    if not any(phone in listed for phone in phones if phone not in (PADDING, *SILENCES)):
+        raise OptionError(f"--symbol-set {symbol_set}: the table of phonological features lists none of its phones")
 
 
 def _values(args: argparse.Namespace, options: Iterable[str]) -> dict[str, Any]:
