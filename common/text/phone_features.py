@@ -35,7 +35,10 @@ def read_phone_features(path: Path) -> tuple[str, ...]:
     Raises InputError, by the file's line, for what is no such table, or a phone that has two vectors.
     """
     text = read_text(path)
-    rows = list(csv.reader(text.splitlines(), delimiter="\t" if "\t" in text.partition("\n")[0] else ","))
+    try:
+        rows = list(csv.reader(text.splitlines(), delimiter="\t" if "\t" in text.partition("\n")[0] else ","))
+    except csv.Error as error:
+        raise InputError(f"{path}: not a table ({error}); {_EXPECTED}") from error
     header = [cell.strip() for cell in rows[0]] if rows else []
     names = header[1:]
     if not names or "" in names or len(set(names)) < len(names):
