@@ -156,7 +156,10 @@ def _check_fits(
         (found.audio, replace(template.audio, **{name: getattr(found.audio, name) for name in adaptable})),
     ]
     if found.text is not None and template.text is not None:
-        pairs.append((found.text, template.text))
+        text = found.text
+        if text.input_type == template.text.input_type == "pf" and not text.phone_features:  # as published
+            text = replace(text, phone_features=template.text.phone_features)
+        pairs.append((text, template.text))
     lines = [line for first, second in pairs for line in differences(first, second, names=names)]
     if lines:
         raise CheckpointError(f"{where} does not fit: " + "; ".join(lines))

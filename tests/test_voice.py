@@ -1,5 +1,6 @@
 """One call to speak: whole texts, streams, words in time, styles of words, and prosody tables."""
 
+import itertools
 import json
 import re
 from pathlib import Path
@@ -213,7 +214,7 @@ def test_tacotron_2_warns_once_of_what_it_cannot_do_and_tells_its_words_times(tm
     assert warnings == ["warning: Tacotron2 cannot change pace and pitch; they are left out"]
     assert [word.text for word in speech.words] == ["Go", "on", "Now", "stop"]
     assert speech.prosody is None
-    assert [one.pitch for one in speech.table.utterances[0].symbols][0] is None
+    assert next(one.pitch for one in speech.table.utterances[0].symbols) is None
     with pytest.raises(InputError, match="Tacotron2 cannot speak with a given prosody"):
         voice.speak(speech.table)
 
@@ -278,7 +279,7 @@ def test_timings_cover_every_symbol_without_gaps(voice: Voice):
         symbols = [symbol for word in utterance["words"] for symbol in word["symbols"]]
         assert symbols[0]["start"] == pytest.approx(spoken.start, abs=1e-4)
         assert symbols[-1]["end"] == pytest.approx(spoken.end, abs=1e-4)
-        assert all(one["end"] == other["start"] for one, other in zip(symbols, symbols[1:]))
+        assert all(one["end"] == other["start"] for one, other in itertools.pairwise(symbols))
     assert MEAN - 10 * STD < found["utterances"][0]["words"][0]["symbols"][0]["pitch"] < MEAN + 10 * STD
     words = [word["text"] for utterance in found["utterances"] for word in utterance["words"] if word["text"]]
     assert words == [word.text for word in speech.words]

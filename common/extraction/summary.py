@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from signal import Signals
 
-from common.extraction.features import FROM_ATTENTION, ExtractionPlan
+from common.extraction.features import FROM_ATTENTION, PRIORS, ExtractionPlan
 from common.text.arguments import written_options
 
 
@@ -35,6 +35,11 @@ def table(report: Report, plan: ExtractionPlan) -> str:
     lines += [*_columns(rows), *_columns(report.written)]
     if plan.durations_from == FROM_ATTENTION and plan.teacher is not None:
         lines.append(f"durations are of the symbols of {written_options(plan.teacher.text)}; train with these options")
+    if plan.prior_text is not None:
+        lines.append(
+            f"priors are of the symbols of {written_options(plan.prior_text)}; train with these options and "
+            f"--alignment-priors {plan.dataset_path / PRIORS}"
+        )
     return "\n".join([*lines, *_refusals(report, "utterances")])
 
 

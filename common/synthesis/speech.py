@@ -44,7 +44,6 @@ class Speech:
 
     parts: tuple[SynthesisResult, ...]
     audio: AudioConfig
-    symbols: Sequence[str] = ()  # by their ids
     speakers: Sequence[str] = ()  # by their ids
     symbol_set: str = ""
     shapes_prosody: bool = False  # whether the voice can speak with a given prosody
@@ -186,13 +185,13 @@ class Speech:
         has_pitch = pitch is not None and bool(pitch.any())
         rows = [
             SymbolProsody(
-                symbol=self.symbols[index],
+                symbol=name,
                 frames=int(frames[place]),
                 pitch=float(pitch[place]) if has_pitch and pitch is not None else None,
                 energy=None if energy is None else float(energy[place]),
                 volume=1.0 if item.volume is None else float(item.volume[place]),
             )
-            for place, index in enumerate(item.tokens.tolist())
+            for place, name in enumerate(item.symbols)
         ]
         words, end = [], 0
         for word in item.words:

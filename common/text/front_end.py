@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from common.config import AudioConfig, TextConfig
 from common.errors import InputError, at, check_choice
 from common.text.arpabet import Pronouncer, RandomNumbers
@@ -15,6 +18,7 @@ from common.text.g2p import BETWEEN, G2P_SETS, Sound, phones_of_text, sounds_of_
 from common.text.input_checks import check_kind, check_markup, describe_unknown, describe_unread, quote, unread
 from common.text.normalization.english.characters import script_of
 from common.text.normalization.published.numbers import expand_currency
+from common.text.phone_features import phone_features
 from common.text.ssml import Span
 from common.text.symbols import PADDING, SILENCES, canonical_phone, get_symbol_table, name_counts
 from common.text.words import (
@@ -44,7 +48,7 @@ class TextFrontEnd:
 
     Symbols outside the set are an ``InputError`` (``unknown_symbols="error"``) or are left out and counted in
     ``dropped`` (``"drop"``). Raises ``InputError`` for an unknown symbol set or cleaner, for a phone set with
-    characters or the reverse, and for phonological features, which are no symbols.
+    characters or the reverse, and for phonological features without their table.
 
     Encoding has two halves: ``clean`` is slow and always gives the same; ``encode_cleaned`` is quick, and with
     ``p_arpabet`` it draws which words become phones, so a dataset cleans once and encodes once an epoch.
@@ -52,16 +56,18 @@ class TextFrontEnd:
 
     def __init__(self, config: TextConfig, *, unknown_symbols: str = "error") -> None:
         check_choice("unknown symbols", unknown_symbols, UNKNOWN_SYMBOLS)
-        if config.input_type == "pf":
+        if config.input_type == "pf" and not config.phone_features:
             raise InputError(
-                "input type 'pf' (phonological features) has no text front end: its inputs are feature vectors; "
-                "use --input-type char or phone"
+                "input type 'pf' reads phones as phonological features, and the table of them is missing; give "
+                "--phone-features FILE"
             )
         self.config = config
+        self._features = phone_features(config.phone_features) if config.phone_features else None
+        self._vectors = None if self._features is None else torch.tensor(self._features.vectors)
         self.dropped: Counter[str] = Counter()
         self._drop = unknown_symbols == "drop"
-        self._table = get_symbol_table(config.symbol_set)
-        self._phones = config.input_type == "phone"
+        self._table = get_symbol_table(config.symbol_set) if self._features is None else self._features.table
+        self._phones = config.input_type in ("phone", "pf")
         if self._table.phones != self._phones:
             raise InputError(
                 f"symbol set {config.symbol_set!r} holds {'phones' if self._table.phones else 'characters'}, "
@@ -83,9 +89,14 @@ class TextFrontEnd:
         return list(self._table.symbols)
 
     @property
+    def symbol_set(self) -> str:
+        """The name of its set of symbols."""
+        return self._table.name
+
+    @property
     def n_symbols(self) -> int:
-        """Size of the embedding table, padding included."""
-        return self._table.n_symbols
+        """Size of the embedding table, padding included; of phonological features how many there are."""
+        return self._table.n_symbols if self._features is None else len(self._features.names)
 
     @property
     def padding_id(self) -> int:
@@ -179,6 +190,10 @@ class TextFrontEnd:
         space = [self._table.id_of(" ")] if self.config.prepend_space or self.config.append_space else []
         return space * self.config.prepend_space + ids + space * self.config.append_space
 
+    def inputs(self, ids: Sequence[int]) -> Tensor:
+        """What a network reads of ids: (L,) int64, or phonological features (L, n_symbols) float32."""
+        return torch.tensor(ids) if self._vectors is None else self._vectors[list(ids)]
+
     def encode_words(self, spans: Sequence[Span], *, where: str = "", draw: RandomNumbers | None = None) -> EncodedText:
         """Ids (L,) of the joined texts of the spans, as ``encode`` gives them, and the words that they say.
 
@@ -266,7 +281,7 @@ class TextFrontEnd:
         """One warning line on stderr that counts the symbols dropped so far; nothing when there were none."""
         if self.dropped:
             counts = name_counts(self.dropped)
-            dropped = f"dropped {self.dropped.total()} symbols not in symbol set {self.config.symbol_set}: {counts}"
+            dropped = f"dropped {self.dropped.total()} symbols not in symbol set {self._table.name}: {counts}"
             guessed = self._cleans and self._per_word and any(map(script_of, self.dropped))
             note = f"; letters of other scripts were written in Latin ones, as {' '.join(self.config.cleaners)} do"
             print(f"warning: {dropped}{note if guessed else ''}", file=sys.stderr)
@@ -283,9 +298,18 @@ class TextFrontEnd:
 def check_model(config: Any, audio: AudioConfig, text: TextConfig | None) -> None:
     """Refuse by InputError a text-to-mel model's config of other mel channels or symbols.
 
-    ``text`` None leaves the number of symbols unchecked, and so do phonological features.
+    ``text`` None leaves the number of symbols unchecked, and so do phonological features without a table.
     """
     if config.n_mel_channels != audio.n_mels:
         raise InputError(f"the model makes {config.n_mel_channels} mel channels, the audio has {audio.n_mels}")
-    if text is not None and text.input_type != "pf" and config.n_symbols != (n := TextFrontEnd(text).n_symbols):
-        raise InputError(f"the model reads {config.n_symbols} symbols, symbol set {text.symbol_set} has {n}")
+    if (
+        text is not None
+        and (text.phone_features or text.input_type != "pf")
+        and config.n_symbols != (n := TextFrontEnd(text).n_symbols)
+    ):
+        what = (
+            f"features, the table of them has {n}"
+            if text.phone_features
+            else f"symbols, symbol set {text.symbol_set} has {n}"
+        )
+        raise InputError(f"the model reads {config.n_symbols} {what}")
