@@ -25,6 +25,7 @@ _ENDS = ",.;:!?…—"
 BETWEEN = frozenset((BOUNDARY, *SILENCES, *_ENDS))  # symbols that stand between words
 _END = re.compile(rf"([{_ENDS}])[{_ENDS}]*[^\w{_ENDS}]*\w?$")
 _BEGIN = re.compile(rf"\W*?([{_ENDS}])")
+_UNSAID = re.compile(r"[^\w&@#%+=*/°$£€¥₩₹¢]*")  # between phones in braces; alone, eSpeak would name it: "exclamation"
 _ENDS_ELSEWHERE = str.maketrans("、，。！？；：।॥؟،؛·–", ",,.!?;:..?,;;—")
 
 
@@ -53,13 +54,16 @@ def sounds_of_text(text: str, *, language: str, table: SymbolTable) -> list[Soun
     if table.name not in G2P_SETS:
         raise InputError(f"symbol set {table.name!r}: eSpeak NG's phones are in {' and '.join(G2P_SETS)}")
     sounds: list[Sound] = []
-    for index, part in enumerate(_BRACES.split(" ".join(text.split()))):
+    parts = _BRACES.split(" ".join(text.split()))
+    for index, part in enumerate(parts):
         if index % 2:  # stood in braces
             given = [Sound(phone, index, 0) for phone in canonical_phone(part).split()]
             sounds += [Sound(BOUNDARY), *given, Sound(BOUNDARY)]
             continue
         if sounds and (begins := _BEGIN.match(_usual(part))):  # which eSpeak would skip
             sounds.append(Sound(begins[1]))
+        if len(parts) > 1 and _UNSAID.fullmatch(part):
+            continue
         n_words = 0
         for clause in transcribe(part, language=language):
             for word in filter(any, clause.words):

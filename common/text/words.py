@@ -11,6 +11,7 @@ from common.text.ssml import Span
 
 # Not of what is said by name, as "$3.50", "50%" and "R&D" are.
 PUNCTUATION = "\"'.,;:!?()[]{}<>-_`´‘’‚‛“”„‟«»‹›‐‑‒–—―…¿¡、。，！？；：「」『』（）।॥؟،؛"
+_BEFORE = re.compile(rf"[{re.escape(PUNCTUATION)}]*?(?=-\d|[^{re.escape(PUNCTUATION)}]|$)")  # not of "-5"
 TOKEN = re.compile(r"(?:\{[^}]*\}|\S)+")  # between spaces; phones in curly braces have spaces of their own
 _BRACES = re.compile(r"\{([^}]*)\}")
 _STRESS_AND_LENGTH = str.maketrans("", "", "ˈˌː")
@@ -99,7 +100,8 @@ def written_phones(spans: Sequence[Span], *, between: Container[str]) -> tuple[l
     """
     written, after = written_words(spans)
     boundaries = [word.reading in between for word in written]
-    if BOUNDARY in (word.reading for word in written) or not any(_is_together(word.reading) for word in written):
+    together = any(_is_together(word.reading) for word, boundary in zip(written, boundaries) if not boundary)
+    if BOUNDARY in (word.reading for word in written) or not together:
         words: list[Written] = []
         joins = False
         for word, boundary in zip(written, boundaries):
@@ -127,9 +129,10 @@ def _displayed(spans: Sequence[Span], starts: Sequence[int], start: int, end: in
         if text:
             pieces.append((text if span.source is None else span.source, index))
     shown = list(pieces)
-    for place, strip in ((0, str.lstrip), (-1, str.rstrip)):
+    for place in (0, -1):
         while shown and spans[shown[place][1]].source is None:
-            shown[place] = (strip(shown[place][0], PUNCTUATION), shown[place][1])
+            text, index = shown[place]
+            shown[place] = (text.rstrip(PUNCTUATION) if place else _BEFORE.sub("", text, count=1), index)
             if shown[place][0]:
                 break
             del shown[place]
