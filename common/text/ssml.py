@@ -238,6 +238,8 @@ class _Reader:
         elif name == "speak":
             self._speak_end = self._parser.CurrentByteIndex
         if not self._stack:
+            if self._parser.CurrentByteIndex < len(self._data):
+                raise self._error(f"</{name}>: expected no end tag, since nothing is open")
             self._trim()
 
     def _characters(self, data: str) -> None:
