@@ -269,6 +269,26 @@ def test_nothing_is_lost_and_splitting_again_changes_nothing(seed: int):
     assert after == before
 
 
+def test_many_small_items_are_split_in_one_pass(monkeypatch: pytest.MonkeyPatch):
+    """Each span is looked at a fixed number of times, also where nothing is said for long."""
+    looked_at = 0
+    masked = sentences._masked
+
+    def counted(span: Span) -> str:
+        nonlocal looked_at
+        looked_at += 1
+        return masked(span)
+
+    monkeypatch.setattr(sentences, "_masked", counted)
+    items = [
+        item for number in range(2000) for item in (Span("."), Mark(f"{number}"), Boundary("sentence"), Pause(0.1))
+    ]
+    utterances = split_utterances([*items, Span("End")])
+    assert looked_at <= 2 * 2001
+    assert "".join(map(said, utterances)) == "." * 2000 + "End"
+    assert sum(one.pause for one in utterances) == pytest.approx(200)
+
+
 def test_abbreviations_are_those_of_the_cleaners():
     for short in ("Mrs", "Sgt", "Gov", "Lt"):
         assert len(split_utterances([Span(f"We met {short}. Jones there.")])) == 1

@@ -89,6 +89,7 @@ class _Splitter:
     def __init__(self, longest: int) -> None:
         self._longest = longest
         self._drafts: list[_Draft] = []
+        self._before: _Draft | None = None  # the last one with spans
         self._new_block()
 
     def _new_block(self) -> None:
@@ -151,9 +152,8 @@ class _Splitter:
 
     def _end_block(self, *, last: bool = False) -> None:
         """Split the block; one with nothing to say goes to the utterance before it, else it waits for the next."""
-        before = next((draft for draft in reversed(self._drafts) if draft.spans), None)
-        text = "".join(span.text for span in self._spans)
-        if self._spoken or (last and before is None and text.strip()):
+        before = self._before
+        if self._spoken or (last and before is None and any(span.text.strip() for span in self._spans)):
             self._split()
             self._new_block()
             return
@@ -183,6 +183,7 @@ class _Splitter:
             if number >= 0 and pieces[number].end <= offset:
                 drafts[number].pause, drafts[number].explicit = 0.0, True
         self._drafts += drafts
+        self._before = drafts[-1]
 
 
 def _said_by(speaker: Span, span: Span) -> Span:
