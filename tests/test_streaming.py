@@ -1,13 +1,16 @@
 """Sound in pieces is the whole's, whatever the vocoder: what each piece reads, how long it is, and what it gives."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 
 import pytest
 import torch
+import torch.autograd.forward_ad as forward_ad
 from test_cuda_graphs import Recorder
 from test_vocoder import AUDIO, CPU, MODEL, Counting, ready, vocoder_checkpoint
+from tiny_waveglow import SMALL, lively
 from torch import Tensor, nn
 
 from common.checkpoints import open_checkpoint
@@ -17,6 +20,9 @@ from common.synthesis import GriffinLimVocoder, Vocoder, load_vocoder
 from common.synthesis.streaming import FIRST_FRAMES, LONGEST_FRAMES, plan_pieces
 from common.synthesis.vocoder import NetworkVocoder
 from hifigan.model import PRESETS, Generator, ModelConfig, context_frames, to_torchscript
+from waveglow.arg_parser import InferenceOptions, inference_settings
+from waveglow.model import UPSAMPLING_FRAMES, WaveGlow
+from waveglow.model import context_frames as waveglow_context
 
 CONTEXT = context_frames(MODEL, AUDIO)
 LENGTHS = (1, 2, FIRST_FRAMES, FIRST_FRAMES + CONTEXT, FIRST_FRAMES + CONTEXT + 1, 150)
@@ -134,6 +140,63 @@ def test_pieces_of_published_checkpoints_are_the_whole(goldens: Path, name: str)
     mel = mel_of(120, vocoder.audio.n_mels)
     assert len(list(vocoder.stream(mel))) > 2
     assert error_of(vocoder, mel) < 1e-5
+
+
+WAVEGLOWS = {  # changes of a small one, and samples in a hop
+    "early outputs": ({"n_group": 8}, 16),
+    "deep": ({"n_group": 8, "n_flows": 6, "n_early_every": 3, "wn_layers": 4}, 16),
+    "odd numbers": ({"n_group": 6, "wn_kernel_size": 5, "wn_layers": 2, "n_flows": 3}, 30),
+    "one flow of one layer": ({"n_flows": 1, "wn_layers": 1, "wn_kernel_size": 1}, 8),
+}
+of_every_waveglow = pytest.mark.parametrize("shape", WAVEGLOWS)
+
+
+def waveglow_of(shape: str) -> tuple[WaveGlow, int, AudioConfig]:
+    """The network, its context and its audio."""
+    changes, hop = WAVEGLOWS[shape]
+    config = replace(SMALL, **changes)
+    torch.manual_seed(0)
+    audio = AudioConfig(n_mels=config.n_mel_channels, hop_length=hop, win_length=4 * hop, filter_length=4 * hop)
+    return lively(WaveGlow(config, hop_length=hop)), waveglow_context(config, audio), audio
+
+
+@of_every_waveglow
+@torch.no_grad()
+def test_the_context_of_waveglow_is_how_far_its_samples_depend_on_the_mel(shape: str):
+    network, context, audio = waveglow_of(shape)
+    middle = context + 5
+    mel = torch.randn(1, audio.n_mels, 2 * middle + 1, generator=torch.Generator().manual_seed(0))
+    direction = torch.zeros_like(mel)
+    direction[:, :, middle] = 1
+    with forward_ad.dual_level():  # derivatives, which rounding does not swallow as it would small differences
+        change = forward_ad.unpack_dual(network.infer(forward_ad.make_dual(mel, direction))).tangent
+    changed = change[0].unflatten(0, (-1, audio.hop_length)).abs().amax(1).nonzero().flatten().tolist()
+    # A mel is read by the first flow's second layer on, noise by its first: a few positions' difference.
+    assert context - 1 <= changed[-1] - middle <= context
+    assert middle - changed[0] == changed[-1] - middle - (UPSAMPLING_FRAMES - 1)
+
+
+@of_every_waveglow
+@pytest.mark.parametrize("denoising_strength", [0.0, 0.3])
+def test_pieces_of_waveglow_are_the_whole_with_and_without_denoiser(shape: str, denoising_strength: float):
+    network, context, audio = waveglow_of(shape)
+    network.prepare_for_inference()
+    settings = inference_settings(None, network.config, seed=3, where=Path("v.pt"))
+    vocoder = vocoder_of(network, audio, context=context, settings=settings, denoising_strength=denoising_strength)
+    for n_frames in (1, FIRST_FRAMES + context, FIRST_FRAMES + context + 1, 4 * context + 50):
+        assert error_of(vocoder, mel_of(n_frames, audio.n_mels)) < 1e-5
+    blind = vocoder_of(network, audio, context=context, settings=replace(settings, positional=False))
+    assert error_of(blind, mel_of(4 * context + 50, audio.n_mels)) > 1e-2  # the noise of other positions
+
+
+def test_settings_of_waveglow_hold_for_its_pieces_and_recorded_graphs_for_the_first():
+    network, context, audio = waveglow_of("early outputs")
+    settings = inference_settings(InferenceOptions(sigma=0.5, chunk_frames=7), network.config, seed=4, where=Path())
+    recorder = Recorder()
+    vocoder = vocoder_of(network, audio, context=context, settings=settings, graph_recorder=recorder)
+    mel = mel_of(80, audio.n_mels)
+    assert error_of(vocoder, mel) < 1e-5
+    assert len(recorder.graphs) == 2  # the first piece's and the whole's
 
 
 def test_compiled_networks_and_recorded_graphs_stream_too():
