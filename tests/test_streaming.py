@@ -1,5 +1,8 @@
 """Sound in pieces is the whole's, whatever the vocoder: what each piece reads, how long it is, and what it gives."""
 
+import itertools
+import time
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from math import prod
@@ -9,17 +12,20 @@ import pytest
 import torch
 import torch.autograd.forward_ad as forward_ad
 from test_cuda_graphs import Recorder
-from test_vocoder import AUDIO, CPU, MODEL, Counting, ready, vocoder_checkpoint
+from test_vocoder import AUDIO, CPU, MODEL, Counting, ready, vocoder_checkpoint, voice_checkpoint
 from tiny_waveglow import SMALL, lively
 from torch import Tensor, nn
 
-from common.checkpoints import open_checkpoint
+from common.checkpoints import load_checkpoint, open_checkpoint, save_checkpoint
 from common.config import AudioConfig
+from common.errors import InputError
 from common.precision import Precision, autocast
 from common.synthesis import GriffinLimVocoder, Vocoder, load_vocoder
-from common.synthesis.streaming import FIRST_FRAMES, LONGEST_FRAMES, plan_pieces
+from common.synthesis.measurements import BatchTimes, Measurements, unit_of
+from common.synthesis.streaming import FIRST_FRAMES, LONGEST_FRAMES, FirstSound, first_sound, plan_pieces
 from common.synthesis.vocoder import NetworkVocoder
 from hifigan.model import PRESETS, Generator, ModelConfig, context_frames, to_torchscript
+from scripts.benchmarks import first_sound as first_sound_benchmark
 from waveglow.arg_parser import InferenceOptions, inference_settings
 from waveglow.model import UPSAMPLING_FRAMES, WaveGlow
 from waveglow.model import context_frames as waveglow_context
@@ -231,6 +237,52 @@ def test_a_vocoder_that_does_not_say_what_it_reads_and_griffin_lim_have_one_piec
     for vocoder in (vocoder_of(ready(0), context=None), GriffinLimVocoder(AUDIO, seed=0, n_iter=2)):
         assert len(list(vocoder.stream(mel))) == 1
         assert error_of(vocoder, mel) == 0
+
+
+def test_the_first_sound_is_timed_against_the_whole_by_turns(monkeypatch: pytest.MonkeyPatch):
+    clock = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    done = []
+
+    def work(name: str, seconds: float) -> None:
+        done.append(name)
+        clock[0] += seconds * (100 if len(done) < 3 else 1)  # whatever the first turn has to prepare
+
+    def stream() -> Iterator[Tensor]:
+        for seconds in (1.0, 2.0, 4.0):
+            work("piece", seconds)
+            yield torch.zeros(1)
+
+    found = first_sound(stream, lambda: work("whole", 5.0), turns=2)
+    assert found == FirstSound(seconds=1.0, share=0.2, whole=5.0, streamed=7.0)
+    assert done == ["whole", "piece", "piece", "piece"] * 3
+
+
+def test_the_first_sound_stands_in_the_figures_of_a_run_that_measured_it():
+    batch = BatchTimes(n_utterances=1, n_tokens=0, n_frames=9, n_samples=9, generator=None, vocoder=1.0)
+    measurements = Measurements(22050, 1, "x", batches=[batch])
+    assert "first_sound" not in measurements.summary()
+    measurements.first_sound = FirstSound(seconds=0.5, share=0.05, whole=10.0, streamed=11.0)
+    assert {key: value for key, value in measurements.summary().items() if "first" in key} == {
+        "first_sound": 0.5,
+        "first_sound_share": 0.05,
+    }
+    assert (unit_of("first_sound")[1], unit_of("first_sound_share")[1]) == ("s", "")
+
+
+def test_the_benchmark_of_the_first_sound_speaks_as_long_as_asked(tmp_path: Path, capsys, monkeypatch):
+    vocoder, voice = vocoder_checkpoint(tmp_path / "v.pt"), voice_checkpoint(tmp_path / "voice.pt", AUDIO)
+    ticks = itertools.count()
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
+    first_sound_benchmark.main([str(vocoder), "--voice", str(voice), "--seconds", "0.3", "--repeats", "1"])
+    title, *_, row = capsys.readouterr().out.splitlines()
+    assert title.startswith("v, 0.3 s of sound, FP32; ")
+    n_pieces = len(list(plan_pieces(round(0.3 * 22050 / 64), context=CONTEXT)))
+    assert row == f"|1.000|1.000|1.000|1.000|{n_pieces}.000|"  # a clock that ticks once a look
+    monkeypatch.undo()
+    save_checkpoint(voice, replace(load_checkpoint(voice), audio=replace(AUDIO, n_mels=9)))
+    with pytest.raises(InputError, match=r"voice\.pt: 9 mel channels, expected 8, as the vocoder's"):
+        first_sound_benchmark.main([str(vocoder), "--voice", str(voice)])
 
 
 def test_a_loaded_vocoder_knows_its_context(tmp_path: Path):
