@@ -49,6 +49,7 @@ SPLIT = (
     "नमस्ते। |कैसे हैं? |كيف حالك؟ |جيد",
     "A line that\nis wrapped. |It goes on\n\n|A paragraph\n\n\n|Another",
     "Plan B. |Then C. |In D.",
+    "It is 21 C. |Bring a coat. |Write to a.b@c.de. |Thanks to J. Smith.",
     "approx. five and resp. six. |Seven.",
     "Yes - no. |- Then. |— And so.",
     "Ends here",

@@ -38,7 +38,7 @@ _OPENERS = re.compile(r"\s*(?:[\"'“‘«(\[¿¡—–-]+\s*)?")
 _NUMBERING = re.compile(r"[\"'“‘(\[]*(?:[0-9]{1,3}|[A-Za-z])")  # "1. First", "(a. first)"
 
 _STARTER = re.compile(rf"(?:{STARTERS})\b(?!\.)")
-_WORD = re.compile(r"(?<![\w.])(?:(?:[A-Za-z]{1,2}\.)+[A-Za-z]{1,2}|[A-Za-z]+)\Z")
+_WORD = re.compile(r"(?<![\w.@/])(?:(?:[A-Za-z]{1,2}\.)+[A-Za-z]{1,2}|[A-Za-z]+)\Z")
 _LONGEST_WORD = 12  # characters of an abbreviation
 _TITLES = {*word_table("titles"), *word_table("dotted_titles"), "mr", "mrs", "ms", "dr", "drs", "prof"}
 _LABELS = frozenset(word_table("labels"))
@@ -322,7 +322,8 @@ def _is_abbreviation(text: str, stop: int, following: int) -> bool:
         return True
     if lower in _LABELS and (text[following] in _DIGITS or (lower != "no" and _NUMERAL.match(text, following))):
         return True  # "No. 5", "Vol. II", but not "No. I will not."
-    known = "." in word or (len(word) == 1 and word.isupper()) or word in _CALENDAR or lower in _ABBREVIATIONS
+    initial = len(word) == 1 and word.isupper() and not (stop > 2 and text[stop - 3].isdigit())  # "21 C."
+    known = initial or "." in word or word in _CALENDAR or lower in _ABBREVIATIONS
     return known and not _STARTER.match(text, following)
 
 
