@@ -18,10 +18,10 @@ from common.registry import GeneratorSpec, ModelSpec
 from common.synthesis.controls import Controls
 from common.synthesis.phrases import Phrase
 from common.synthesis.prosody_inputs import inputs_of_prosody
-from common.synthesis.speech import Speech, pause_frames
+from common.synthesis.speech import Speech, silences
 from common.synthesis.styles import combined, styles_of_symbols
 from common.synthesis.synthesizer import FADE_OUT, Generator, Synthesizer
-from common.synthesis.utterances import SynthesisInput, SynthesisResult
+from common.synthesis.utterances import Mark, SynthesisInput, SynthesisResult
 from common.synthesis.vocoder import Vocoder
 from common.text import (
     NEUTRAL,
@@ -133,9 +133,12 @@ class Voice:
         """The sound of a text's utterances in pieces (T_i,) float32 on the CPU, with the pauses between them."""
         for item in items:
             (result,) = self.synthesizer.generate([item])
+            lead, pause = (n_frames * self.audio.hop_length for n_frames in silences(result, self.audio))
+            if lead:
+                yield torch.zeros(lead)
             yield from self.synthesizer.pieces(result)
-            if n_frames := pause_frames(result, self.audio):
-                yield torch.zeros(n_frames * self.audio.hop_length)
+            if pause:
+                yield torch.zeros(pause)
 
     def join(self, parts: Sequence[SynthesisResult]) -> Speech:
         """The speech of the utterances of a text, in order."""
@@ -165,10 +168,10 @@ class Voice:
         if not isinstance(text, str):
             items = inputs_of_prosody(text, self, style=style, phrase=phrase)
         else:
-            if not text.strip():
-                raise InputError(f"{phrase.where}: empty text; expected words to speak")
-            spoken = self._utterances(text, longest=longest, where=phrase.where)
-            items = [self._input(one, style=style, phrase=phrase, draw=draw) for one in spoken]
+            utterances = self._utterances(text, longest=longest, where=phrase.where)
+            items = self._inputs(utterances, style=style, phrase=phrase, draw=draw)
+            if not items:
+                raise InputError(f"{phrase.where}: empty text, nothing to speak is in it")
         return [replace(item, part=part, n_parts=len(items)) for part, item in enumerate(items)]
 
     def encode(
@@ -216,7 +219,29 @@ class Voice:
         config = self.front_end.config
         if config.input_type != "char" and config.g2p is None:
             return [Utterance((Span(text),), pause=0.0)]
-        return split_utterances(read_markup(text, where=where), longest=longest)
+        language = config.g2p_language if config.g2p is not None else "en"
+        return split_utterances(read_markup(text, where=where, language=language), longest=longest)
+
+    def _inputs(
+        self, utterances: Sequence[Utterance], *, style: Style, phrase: Phrase, draw: RandomNumbers | None
+    ) -> list[SynthesisInput]:
+        """What to synthesize; silence alone is added to the utterance before it, or at the beginning to the next."""
+        items: list[SynthesisInput] = []
+        lead, early = 0.0, list[tuple[str, float]]()
+        for one in utterances:
+            if one.spans:
+                item = self._input(one, style=style, phrase=phrase, draw=draw)
+                marks = tuple(Mark(name, 0, offset - lead) for name, offset in early)
+                items.append(replace(item, lead=lead, marks=marks + item.marks))
+                lead, early = 0.0, []
+            elif items:
+                last = items[-1]
+                marks = tuple(Mark(name, last.length, last.pause) for _, name in one.marks)
+                items[-1] = replace(last, pause=last.pause + one.pause, marks=last.marks + marks)
+            else:
+                early += [(name, lead) for _, name in one.marks]
+                lead += one.pause
+        return items
 
     def _input(
         self, utterance: Utterance, *, style: Style, phrase: Phrase, draw: RandomNumbers | None
@@ -233,7 +258,9 @@ class Voice:
             volume = torch.tensor([one.volume for one in of_symbols])
         starts = {word.span: word.start for word in reversed(encoded.words)}  # of each span's first word
         later = [[starts[span] for span in sorted(starts) if span >= index] for index, _ in utterance.marks]
-        marks = [(found[0] if found else len(encoded.ids), name) for found, (_, name) in zip(later, utterance.marks)]
+        marks = [
+            Mark(name, found[0] if found else len(encoded.ids)) for found, (_, name) in zip(later, utterance.marks)
+        ]
         return SynthesisInput(
             phrase,
             tokens=self.front_end.inputs(encoded.ids),
