@@ -29,10 +29,7 @@ class SymbolProsody(_Row):
     # Hz, 0: unvoiced; None: as predicted
     pitch: Annotated[float, Field(ge=-10000, le=10000, allow_inf_nan=False)] | None = None
     energy: Annotated[float, Field(allow_inf_nan=False, ge=-1000, le=1000)] | None = None  # None: as predicted
-    volume: _Silence = Annotated[float, Field(ge=0, le=600, allow_inf_nan=False)]
-
-
-_Factor = 1.0  # factor of the amplitude
+    volume: _Factor = 1.0  # factor of the amplitude
 
 
 class WordProsody(_Row):
