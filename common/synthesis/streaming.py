@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 FIRST_FRAMES = 16  # of the first piece, 0.2 s of the usual mels: enough to play while the second is made
-GROWTH = 2  # of a piece over the one before: played without gaps by a vocoder of three times real time
+GROWTH = 2  # of a piece over the one before: a vocoder of four times real time keeps up with its player
 LONGEST_FRAMES = 512  # 6 s: beyond it context is a small share of the work, and memory would go on growing
 
 
