@@ -9,6 +9,7 @@ from common.config import TextConfig
 from common.errors import InputError
 from common.text import EncodedText, TextFrontEnd, utterance_draws
 from common.text.ssml import Span
+from common.text.words import align
 
 V3 = "english_cleaners_v3"
 FRONT_ENDS = {
@@ -275,3 +276,32 @@ def test_words_of_phones_end_at_boundaries(symbol_set: str, text: str, words: li
         spans = [Span(text), Span("K AE1 T", source="cat", alphabet="arpabet")]
         last = front_end.encode_words(spans).words[-1]
         assert (last.text, last.span, last.end - last.start) == ("cat", 1, 3 + (symbol_set == "ipa_marked"))
+
+
+@pytest.mark.parametrize(
+    ("alone", "said", "owners"),
+    [
+        ("of|the|cat", "ofthe cat", [(0, 1), (2, 2)]),
+        ("five pounds|million|today", "five million pounds today", [(0, 0), (1, 1), (1, 1), (2, 2)]),
+        ("one|two|three", "one two three", [(0, 0), (1, 1), (2, 2)]),
+        ("one||two", "one to two", [(0, 0), (1, 1), (2, 2)]),
+        ("alpha|beta|gamma", "alpha gamma", [(0, 0), (1, 2)]),
+        ("one|two", "x", [(0, 1)]),
+        ("one", "a b c d e f g h i j k l m n o p", [(0, 0)] * 16),
+        ("", "a b", [(0, 0)] * 2),
+        ("one|two", "", []),
+    ],
+)
+def test_what_is_said_belongs_to_words_in_order(alone: str, said: str, owners: list[tuple[int, int]]) -> None:
+    assert align([word.split() for word in alone.split("|")], said.split()) == owners
+
+
+def test_a_long_text_without_marks_keeps_its_order() -> None:
+    sentence = "It cost $5 million on 5 March 1999 in the house of a friend for an hour"
+    encoded, front_end = encode("english", " ".join([sentence] * 5))
+    assert [word.text for word in encoded.words] == sentence.split() * 5
+    check(encoded, front_end, sentence)
+    first = [front_end.decode(list(encoded.ids[word.start : word.end])) for word in encoded.words]
+    of = first[sentence.split().index("million") :: len(sentence.split())]
+    assert len(of) == 5
+    assert all("m ˈ ɪ l i ə n # d ˈ ɑ ː l ə ɹ z" in phones for phones in of)

@@ -204,8 +204,8 @@ class TextFrontEnd:
         """Ids (L,) of the joined texts of the spans, as ``encode`` gives them, and the words that they say.
 
         Words are those between spaces. What is read of a word may be several ("$3.50"), which are all its own; words
-        that are read as one ("Jan. 5") are one. A span with a source is one word, and with an alphabet its text is
-        phones. Raises InputError as ``encode``, and for phones that the voice does not read.
+        that cannot be told apart in what is read are one. A span with a source is one word, and with an alphabet its
+        text is phones. Raises InputError as ``encode``, and for phones that the voice does not read.
         """
         written, after = self._written([self._with_phones(span, where=where) for span in spans])
         text = "".join(word.before + word.reading for word in written) + after
