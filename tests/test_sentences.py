@@ -5,7 +5,7 @@ import random
 import pytest
 
 from common.text import sentences
-from common.text.sentences import MAX_CHARACTERS, Utterance, split_utterances
+from common.text.sentences import MAX_CHARACTERS, TextUtterance, split_utterances
 from common.text.ssml import NEUTRAL, Boundary, Item, Mark, Pause, Span, Style, read_markup
 
 FAST, SLOW = Style(rate=2.0), Style(rate=0.5)
@@ -16,7 +16,7 @@ def texts(text: str, **options: int) -> list[str]:
     return [said(one) for one in split_utterances(read_markup(text), **options)]
 
 
-def said(utterance: Utterance) -> str:
+def said(utterance: TextUtterance) -> str:
     return "".join(span.text for span in utterance.spans)
 
 
@@ -111,8 +111,11 @@ def test_pauses_are_those_of_punctuation_and_breaks(text: str, pauses: list[str 
 
 
 def test_a_break_at_the_beginning_is_an_utterance_of_silence_alone():
-    assert split_utterances([Pause(1.0), Pause(0.5), Span("Hi")]) == [Utterance((), 1.5), Utterance((Span("Hi"),), 0.0)]
-    assert split_utterances([Pause(1.0)]) == [Utterance((), 1.0)]
+    assert split_utterances([Pause(1.0), Pause(0.5), Span("Hi")]) == [
+        TextUtterance((), 1.5),
+        TextUtterance((Span("Hi"),), 0.0),
+    ]
+    assert split_utterances([Pause(1.0)]) == [TextUtterance((), 1.0)]
 
 
 def test_marks_keep_their_place():
@@ -132,7 +135,7 @@ def test_marks_keep_their_place():
         ("", 2.0, ((0, "m"),)),
         ("B", 0.0, ((0, "n"),)),
     ]
-    assert split_utterances([Mark("m")]) == [Utterance((), 0.0, ((0, "m"),))]
+    assert split_utterances([Mark("m")]) == [TextUtterance((), 0.0, ((0, "m"),))]
     assert split_utterances([Span("A"), Boundary("sentence"), Mark("m")])[0].marks == ((1, "m"),)
 
 

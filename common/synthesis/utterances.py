@@ -13,7 +13,7 @@ from common.text import Word
 
 
 @dataclass(frozen=True)
-class Mark:
+class SymbolMark:
     """A name for a place in the sound: where a symbol begins (or, one after the last, ends), and seconds from there."""
 
     name: str
@@ -38,7 +38,7 @@ class SynthesisInput:
     speaker: int = 0
     text: str = ""  # what it says, for subtitles
     words: tuple[Word, ...] = ()  # by their symbols
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[SymbolMark, ...] = ()
     lead: float = 0.0  # s of silence before it
     pause: float = 0.0  # s of silence after it
     part: int = 0  # its place in the phrase

@@ -21,7 +21,7 @@ from common.synthesis.prosody_inputs import inputs_of_prosody
 from common.synthesis.speech import Speech, silences
 from common.synthesis.styles import combined, styles_of_symbols
 from common.synthesis.synthesizer import FADE_OUT, Generator, Synthesizer
-from common.synthesis.utterances import Mark, SynthesisInput, SynthesisResult
+from common.synthesis.utterances import SymbolMark, SynthesisInput, SynthesisResult
 from common.synthesis.vocoder import Vocoder
 from common.text import (
     NEUTRAL,
@@ -29,7 +29,7 @@ from common.text import (
     Span,
     Style,
     TextFrontEnd,
-    Utterance,
+    TextUtterance,
     read_markup,
     split_utterances,
     utterance_draws,
@@ -214,16 +214,16 @@ class Voice:
         or_names = f" or one of {', '.join(names)}" if names else ""
         raise InputError(f"{where}: speaker {name!r}, expected a number from 0 to {self.n_speakers - 1}{or_names}")
 
-    def _utterances(self, text: str, *, longest: int, where: str) -> list[Utterance]:
+    def _utterances(self, text: str, *, longest: int, where: str) -> list[TextUtterance]:
         """The utterances of a text; phones that stand for themselves are one."""
         config = self.front_end.config
         if config.input_type != "char" and config.g2p is None:
-            return [Utterance((Span(text),), pause=0.0)]
+            return [TextUtterance((Span(text),), pause=0.0)]
         language = config.g2p_language if config.g2p is not None else "en"
         return split_utterances(read_markup(text, where=where, language=language), longest=longest)
 
     def _inputs(
-        self, utterances: Sequence[Utterance], *, style: Style, phrase: Phrase, draw: RandomNumbers | None
+        self, utterances: Sequence[TextUtterance], *, style: Style, phrase: Phrase, draw: RandomNumbers | None
     ) -> list[SynthesisInput]:
         """What to synthesize; silence alone is added to the utterance before it, or at the beginning to the next."""
         items: list[SynthesisInput] = []
@@ -231,12 +231,12 @@ class Voice:
         for one in utterances:
             if one.spans:
                 item = self._input(one, style=style, phrase=phrase, draw=draw)
-                marks = tuple(Mark(name, 0, offset - lead) for name, offset in early)
+                marks = tuple(SymbolMark(name, 0, offset - lead) for name, offset in early)
                 items.append(replace(item, lead=lead, marks=marks + item.marks))
                 lead, early = 0.0, []
             elif items:
                 last = items[-1]
-                marks = tuple(Mark(name, last.length, last.pause) for _, name in one.marks)
+                marks = tuple(SymbolMark(name, last.length, last.pause) for _, name in one.marks)
                 items[-1] = replace(last, pause=last.pause + one.pause, marks=last.marks + marks)
             else:
                 early += [(name, lead) for _, name in one.marks]
@@ -244,7 +244,7 @@ class Voice:
         return items
 
     def _input(
-        self, utterance: Utterance, *, style: Style, phrase: Phrase, draw: RandomNumbers | None
+        self, utterance: TextUtterance, *, style: Style, phrase: Phrase, draw: RandomNumbers | None
     ) -> SynthesisInput:
         encoded = self.front_end.encode_words(utterance.spans, where=phrase.where, draw=draw)
         of_spans = [combined(style, span.style) for span in utterance.spans]
@@ -257,10 +257,10 @@ class Voice:
         if any(one.volume != 1 for one in of_symbols):
             volume = torch.tensor([one.volume for one in of_symbols])
         starts = {word.span: word.start for word in reversed(encoded.words)}  # of each span's first word
-        later = [[starts[span] for span in sorted(starts) if span >= index] for index, _ in utterance.marks]
-        marks = [
-            Mark(name, found[0] if found else len(encoded.ids)) for found, (_, name) in zip(later, utterance.marks)
-        ]
+        marks = []
+        for index, name in utterance.marks:  # before the first word of their span or a later one
+            later = [start for span, start in starts.items() if span >= index]
+            marks.append(SymbolMark(name, min(later, default=len(encoded.ids))))
         return SynthesisInput(
             phrase,
             tokens=self.front_end.inputs(encoded.ids),

@@ -15,7 +15,7 @@ from common.config import AudioConfig, TextConfig
 from common.errors import InputError, at, check_choice
 from common.text.arpabet import Pronouncer, RandomNumbers
 from common.text.cleaners import PUBLISHED_CLEANERS, collapse_spaces, get_cleaner
-from common.text.g2p import BETWEEN, G2P_SETS, Sound, phones_of_text, sounds_of_text
+from common.text.g2p import BETWEEN, G2P_SETS, SpokenSymbol, phones_of_text, sounds_of_text
 from common.text.input_checks import check_kind, check_markup, describe_unknown, describe_unread, quote, unread
 from common.text.lexicon import Lexicon
 from common.text.normalization.english.characters import script_of
@@ -263,7 +263,7 @@ class TextFrontEnd:
         ]
         return Spoken(reading, tokens, [symbol for symbol, _ in symbols], [owner for _, owner in symbols])
 
-    def _say(self, text: str) -> list[Sound]:
+    def _say(self, text: str) -> list[SpokenSymbol]:
         return sounds_of_text(text, language=self.config.g2p_language, table=self._table)
 
     def _spoken_characters(self, text: str, draw: RandomNumbers | None) -> Spoken:

@@ -50,7 +50,7 @@ _DIGITS = frozenset("#0123456789")
 
 
 @dataclass(frozen=True)
-class Utterance:
+class TextUtterance:
     """What is spoken at once; without spans it is silence alone, that of a <break> with which a text begins."""
 
     spans: tuple[Span, ...]
@@ -60,7 +60,7 @@ class Utterance:
     ] = ()  # index of the span before which the mark stands (len(spans): at the end), name
 
 
-def split_utterances(items: Sequence[Item], *, longest: int = 0) -> list[Utterance]:
+def split_utterances(items: Sequence[Item], *, longest: int = 0) -> list[TextUtterance]:
     """Every sentence alone, or with ``longest`` sentences together up to so many characters.
 
     A pause, a boundary, a blank line and a change of speaker end an utterance. A sentence of more than
@@ -115,7 +115,7 @@ class _Splitter:
         else:
             self._no_pauses.append(self._length)
 
-    def finish(self) -> list[Utterance]:
+    def finish(self) -> list[TextUtterance]:
         """The utterances of all that was added."""
         self._end_block(last=True)
         if self._marks and not self._drafts:
@@ -124,7 +124,7 @@ class _Splitter:
             last = self._drafts[-1]
             last.marks += [(len(last.spans), name) for _, name in self._marks]
             last.pause *= last.explicit
-        return [Utterance(tuple(draft.spans), draft.pause, tuple(draft.marks)) for draft in self._drafts]
+        return [TextUtterance(tuple(draft.spans), draft.pause, tuple(draft.marks)) for draft in self._drafts]
 
     def _add_span(self, span: Span) -> None:
         if not span.text:

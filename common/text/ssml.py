@@ -126,6 +126,11 @@ class _Element:
     text: str = ""  # in an element of _REPLACED
 
 
+def plain_text(text: str) -> str:
+    """The words that a text with markup says, as they are written."""
+    return "".join(item.source or item.text for item in read_markup(text) if isinstance(item, Span))
+
+
 class _Reader:
     """Reads one text with expat, which sees no document type here and so no entities but XML's own five."""
 

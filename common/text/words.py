@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 
-from common.text.g2p import BOUNDARY, Sound
+from common.text.g2p import BOUNDARY, SpokenSymbol
 from common.text.ssml import Span
 
 # Not of what is said by name, as "$3.50", "50%" and "R&D" are.
@@ -265,7 +265,7 @@ def _letters(token: str) -> str:
 
 
 def owners_of_sounds(
-    sounds: Sequence[Sound], text: str, say_alone: Callable[[str], Sequence[Sound]]
+    sounds: Sequence[SpokenSymbol], text: str, say_alone: Callable[[str], Sequence[SpokenSymbol]]
 ) -> tuple[list[str], list[Owner | None]]:
     """The tokens of a text for G2P, and of each sound of it the first and last token, or None for what is between."""
     tokens: list[str] = []
@@ -285,7 +285,7 @@ def owners_of_sounds(
 
 
 def _owners_in_part(
-    sounds: Sequence[Sound], words: Sequence[str], say_alone: Callable[[str], Sequence[Sound]]
+    sounds: Sequence[SpokenSymbol], words: Sequence[str], say_alone: Callable[[str], Sequence[SpokenSymbol]]
 ) -> list[Owner]:
     """Of each sound the words, by eSpeak's groups of them and, where a group says several words, by their sounds."""
     if not sounds or not words:
@@ -302,9 +302,9 @@ def _owners_in_part(
     return owners
 
 
-def _groups(sounds: Sequence[Sound]) -> list[tuple[list[Sound], str]]:
+def _groups(sounds: Sequence[SpokenSymbol]) -> list[tuple[list[SpokenSymbol], str]]:
     """Sounds by eSpeak's words, each with its phones as one string."""
-    groups: dict[tuple[int, int], list[Sound]] = {}
+    groups: dict[tuple[int, int], list[SpokenSymbol]] = {}
     for sound in sounds:
         if sound.word >= 0:
             groups.setdefault((sound.part, sound.word), []).append(sound)
