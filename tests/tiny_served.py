@@ -4,7 +4,6 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import torch
 
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import TextConfig, to_plain
-from common.serving import Limits, Server, Service, address_of, bind
+from common.serving import Server, Service, address_of, bind
 from common.serving.arguments import build_parser, load_models
 from fastpitch.model import ModelConfig, build_networks
 

@@ -73,7 +73,7 @@ class Server(uvicorn.Server):
         self._deadline = deadline
 
     @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:  # type: ignore[override]
+    def capture_signals(self) -> Iterator[None]:
         """Signals are the caller's: uvicorn would end the process by the signal that stopped it."""
         yield
 
