@@ -243,29 +243,39 @@ class FastPitch(nn.Module):
         if isinstance(controls.pace, float | int) and not controls.pace > 0:
             raise InputError(f"pace {controls.pace}: expected a number above 0")
         speakers = self._speakers(controls.speaker, tokens)
-        given_pitch = controls.pitch if controls.pitch_hz is None else self.normalized_pitch(controls.pitch_hz, speakers)
+        given_pitch = controls.pitch
+        if controls.pitch_hz is not None:
+            given_pitch = self.normalized_pitch(controls.pitch_hz, speakers)
         encoded, log_durations, pitch = self.encode(tokens, lengths, speakers)
         durations = durations_from_logs(log_durations, controls.max_duration)
         frames = frames_per_token(durations if controls.durations is None else controls.durations, controls.pace)
-        if given_pitch is not None:
-            pitch = given_pitch
-        elif controls.pitch_transform is not None:
+        if controls.pitch_transform is not None and given_pitch is None:
             pitch = controls.pitch_transform(pitch, lengths, *self._pitch_statistics(speakers))
         pitch_hz = self.pitch_in_hz(pitch, speakers)
         if given_pitch is not None:
-            pitch_hz = pitch_hz * (given_pitch != 0)
-        encoded, energy = self.add_pitch(encoded, lengths, pitch)
+            pitch_hz = self.pitch_in_hz(given_pitch, speakers) * (given_pitch != 0)
+        encoded, energy = self.add_pitch(encoded, lengths, pitch if given_pitch is None else given_pitch)
         if energy is None and (controls.energy is not None or controls.energy_transform is not None):
             raise InputError("this model predicts no energy (it was trained without --energy-conditioning)")
         if energy is not None and controls.energy_transform is not None:
             energy = controls.energy_transform(energy, lengths)
-        energy = energy if controls.energy is None else controls.energy
-        mel, mel_lengths = self.decode(encoded, lengths, energy, frames, None)
-        return MelOutput(mel, mel_lengths, durations, frames, pitch, energy, log_durations, pitch_hz=pitch_hz)
+        decoded_energy = energy if controls.energy is None else controls.energy
+        mel, mel_lengths = self.decode(encoded, lengths, decoded_energy, frames, None)
+        return MelOutput(
+            mel,
+            mel_lengths,
+            durations,
+            frames,
+            pitch,
+            energy,
+            log_durations,
+            pitch_hz=pitch_hz,
+            decoded_energy=decoded_energy,
+        )
 
     @torch.jit.unused
     def pitch_in_hz(self, pitch: Tensor, speakers: Tensor | None) -> Tensor:
-        """Normalized pitch (B, L) in Hz, float64, of which `normalized_pitch` makes the same; zeros without statistics."""
+        """Normalized pitch (B, L) in Hz, float64, which `normalized_pitch` undoes; zeros without statistics."""
         mean, std = self._pitch_statistics(speakers)
         return pitch.double() * std + mean
 

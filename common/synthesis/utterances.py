@@ -17,7 +17,8 @@ class SynthesisInput:
     """An utterance as the networks take it, on the CPU; a phrase is one utterance or several."""
 
     phrase: Phrase
-    tokens: Tensor | None = None  # (L,) int64; None: the mel is given
+    tokens: Tensor | None = None  # (L,) int64, or phonological features (L, C); None: the mel is given
+    symbols: tuple[str, ...] = ()  # names of the tokens
     mel: Tensor | None = None  # (n_mels, F)
     pitch: Tensor | None = None  # (L,) normalised, to speak with instead of the predicted pitch
     pitch_hz: Tensor | None = None  # (L,) float64 Hz, 0 where unvoiced; the same in another unit
@@ -41,10 +42,7 @@ class SynthesisInput:
     @property
     def given(self) -> tuple[str, ...]:
         """The columns that replace what a model predicts; utterances of a batch give the same ones."""
-        return tuple(name for name in PROSODY if getattr(self, name) is not None)
-
-
-PROSODY = ("pitch", "pitch_hz", "durations", "energy")
+        return tuple(name for name in ("pitch", "pitch_hz", "durations", "energy") if getattr(self, name) is not None)
 
 
 def mel_of(item: SynthesisInput) -> Tensor:

@@ -283,7 +283,8 @@ class _Reader:
         self._silence += seconds
         if self._silence > MAX_SILENCE:
             raise ValueError(f"<break>: expected at most {MAX_SILENCE:g}s of breaks together; split the text")
-        self._trim()
+        if seconds > 0:
+            self._trim()
         self._items.append(Pause(seconds))
 
     def _boundary(self, name: str) -> None:
@@ -333,9 +334,10 @@ class _Reader:
             self._put(Span(_SPACES.sub(_space, data), element.style))
 
     def _last_span(self) -> tuple[int, Span] | None:
-        """The span before the place that is being read, and its index; None after a pause or a boundary."""
+        """The span before the place that is being read, and its index; None after silence or a boundary."""
         for index in range(len(self._items) - 1, -1, -1):
-            if not isinstance(item := self._items[index], Mark):
+            item = self._items[index]
+            if not isinstance(item, Mark) and item != Pause(0.0):
                 return (index, item) if isinstance(item, Span) else None
         return None
 
