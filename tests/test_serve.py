@@ -1,5 +1,6 @@
 """The HTTP interface with real tiny networks: what the public OpenAI client sends is answered as offline speech is."""
 
+import asyncio
 import base64
 import io
 import json
@@ -42,7 +43,7 @@ def served(folder: Path) -> Iterator[SimpleNamespace]:
     service.warm_up()
     with tiny_served.serving(service) as address:
         client = openai.OpenAI(base_url=address + "/v1", api_key="none", max_retries=0)
-        http = httpx.Client(base_url=address, timeout=20)
+        http = httpx.Client(base_url=address, timeout=60)
         yield SimpleNamespace(address=address, client=client, http=http, models=models, service=service)
         client.close()
         http.close()
@@ -177,13 +178,9 @@ def test_requests_at_once_share_batches_and_answer_as_alone(served):
     before = sizes._sum.get()
 
     async def ask_all() -> list[bytes]:
-        import asyncio
-
-        async with httpx.AsyncClient(base_url=served.address, timeout=30) as client:
+        async with httpx.AsyncClient(base_url=served.address, timeout=60) as client:
             answers = await asyncio.gather(*(client.post("/v1/audio/speech", json={"input": one}) for one in texts))
         return [answer.content for answer in answers]
-
-    import asyncio
 
     for text, content in zip(texts, asyncio.run(ask_all())):
         assert_same(samples(content)[0], offline(served, text))
@@ -371,7 +368,12 @@ def test_forms_without_a_file_or_with_two_or_cut_are_refused(served):
 
 
 def test_stereo_and_other_rates_and_formats_are_transcribed(served):
-    for data in (recording(channels=2, rate=44100), recording(form="FLAC"), recording(form="OGG"), recording(form="MP3")):
+    for data in (
+        recording(channels=2, rate=44100),
+        recording(form="FLAC"),
+        recording(form="OGG"),
+        recording(form="MP3"),
+    ):
         assert served.http.post("/v1/audio/transcriptions", files={"file": ("a", data)}).status_code == 200
     # what the server itself streams, with lengths that its headers leave open
     for form in ("wav", "flac", "ogg", "mp3"):
