@@ -59,7 +59,7 @@ def draw_speech(speech: Speech, path: Path) -> None:
 
 def _symbols_of(part: SynthesisResult, speech: Speech) -> tuple[list[str], Tensor | None]:
     """The symbols of an utterance and their frames (L,), with nameless ones for the silence around it."""
-    lead, pause = (torch.tensor([n_frames] if n_frames else []) for n_frames in silences(part, speech.audio))
+    lead, pause = (torch.tensor([n_frames] if n_frames else []) for n_frames in silences(part.item, speech.audio))
     frames = part.frames_of_symbols()
     if frames is not None:
         frames = torch.cat([lead.long(), frames, pause.long()])
@@ -73,7 +73,7 @@ def _over_frames(name: str, speech: Speech, durations: Tensor) -> Tensor | None:
         values = part.of_symbols(name)
         if values is None:
             return None
-        lead, pause = silences(part, speech.audio)
+        lead, pause = silences(part.item, speech.audio)
         rows.append(F.pad(values.float(), (int(lead > 0), int(pause > 0))))
     return torch.cat(rows).repeat_interleave(durations)
 

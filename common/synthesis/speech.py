@@ -13,7 +13,7 @@ from torch import Tensor
 from common.audio import SILENT_MEL, save_wav
 from common.config import AudioConfig
 from common.errors import InputError
-from common.synthesis.utterances import SynthesisResult
+from common.synthesis.utterances import SynthesisInput, SynthesisResult
 
 if TYPE_CHECKING:
     from common.synthesis.prosody_table import Prosody
@@ -67,20 +67,20 @@ class Speech:
 
     def _with_silence(self, part: SynthesisResult) -> list[Tensor]:
         assert part.wave is not None, "there was a vocoder"
-        lead, pause = silences(part, self.audio)
+        lead, pause = silences(part.item, self.audio)
         hop = self.audio.hop_length
         return [torch.zeros(lead * hop), part.wave, torch.zeros(pause * hop)]
 
     @cached_property
     def mel(self) -> Tensor:
         """The log-mel-spectrogram (n_mels, F), whose frames are F * hop_length = T samples."""
-        padded = [F.pad(part.mel, silences(part, self.audio), value=SILENT_MEL) for part in self.parts]
+        padded = [F.pad(part.mel, silences(part.item, self.audio), value=SILENT_MEL) for part in self.parts]
         return torch.cat(padded, dim=1)
 
     @property
     def duration(self) -> float:
         """In seconds, with pauses."""
-        n_frames = sum(part.mel.size(1) + sum(silences(part, self.audio)) for part in self.parts)
+        n_frames = sum(part.mel.size(1) + sum(silences(part.item, self.audio)) for part in self.parts)
         return n_frames * self.audio.hop_length / self.audio.sampling_rate
 
     @cached_property
@@ -159,7 +159,7 @@ class Speech:
         """The parts and the seconds at which they start."""
         n_frames = 0
         for part in self.parts:
-            lead, pause = silences(part, self.audio)
+            lead, pause = silences(part.item, self.audio)
             n_frames += lead
             yield part, n_frames * self.audio.hop_length / self.audio.sampling_rate
             n_frames += part.mel.size(1) + pause
@@ -209,10 +209,10 @@ class Speech:
         return UtteranceProsody(text=item.text, speaker=speaker, lead=item.lead, pause=item.pause, words=tuple(words))
 
 
-def silences(part: SynthesisResult, audio: AudioConfig) -> tuple[int, int]:
+def silences(item: SynthesisInput, audio: AudioConfig) -> tuple[int, int]:
     """Frames of silence before and after an utterance."""
     frames_a_second = audio.sampling_rate / audio.hop_length
-    return round(part.item.lead * frames_a_second), round(part.item.pause * frames_a_second)
+    return round(item.lead * frames_a_second), round(item.pause * frames_a_second)
 
 
 def _rounded(seconds: float) -> float:

@@ -133,7 +133,7 @@ class Voice:
         """The sound of a text's utterances in pieces (T_i,) float32 on the CPU, with the pauses between them."""
         for item in items:
             (result,) = self.synthesizer.generate([item])
-            lead, pause = (n_frames * self.audio.hop_length for n_frames in silences(result, self.audio))
+            lead, pause = (n_frames * self.audio.hop_length for n_frames in silences(item, self.audio))
             if lead:
                 yield torch.zeros(lead)
             yield from self.synthesizer.pieces(result)
