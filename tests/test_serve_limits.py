@@ -316,7 +316,9 @@ def test_sigterm_finishes_what_is_spoken_and_ends_with_status_0(make_once):
             size += sum(map(len, pieces))
         voice = load_voice(folder / "voice.pt", HeldVocoder(tiny_served.AUDIO), device="cpu")
         items = voice.plan(body["input"])
-        frames = sum(one.mel.size(1) + sum(silences(one.item, voice.audio)) for one in voice.synthesizer.generate(items))
+        frames = sum(
+            one.mel.size(1) + sum(silences(one.item, voice.audio)) for one in voice.synthesizer.generate(items)
+        )
         assert size == 2 * 256 * frames
         assert process.wait(20) == 0
         assert process.stderr.read() == ""
