@@ -13,9 +13,14 @@ from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.cli import ArgumentParser
 from common.config import AudioConfig, TextConfig, from_plain, to_plain
 from common.errors import InputError, OptionError
-from common.text.arguments import written_options
 from common.text import TextFrontEnd
-from common.text.arguments import add_phoneme_overrides, add_text_arguments, override_phonemes, text_config_from_args
+from common.text.arguments import (
+    add_phoneme_overrides,
+    add_text_arguments,
+    override_phonemes,
+    text_config_from_args,
+    written_options,
+)
 from common.text.arpabet import Pronouncer, load_dictionary, load_heteronyms, read_dictionary, utterance_draws
 from fastpitch import published_checkpoints
 
