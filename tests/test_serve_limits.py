@@ -31,7 +31,7 @@ from common.serving import Limits, Service
 from common.serving.metrics import Metrics
 from common.serving.worker import SpeechJob, Worker
 from common.synthesis import load_voice
-from common.synthesis.speech import pause_frames
+from common.synthesis.speech import silences
 
 ROOT = Path(__file__).resolve().parents[1]
 SECONDS = 60.0  # after which a test that waits fails
@@ -317,7 +317,7 @@ def test_sigterm_finishes_what_is_spoken_and_ends_with_status_0(make_once):
             size += sum(map(len, pieces))
         voice = load_voice(folder / "voice.pt", HeldVocoder(tiny_served.AUDIO), device="cpu")
         items = voice.plan(body["input"])
-        frames = sum(one.mel.size(1) + pause_frames(one, voice.audio) for one in voice.synthesizer.generate(items))
+        frames = sum(one.mel.size(1) + sum(silences(one.item, voice.audio)) for one in voice.synthesizer.generate(items))
         assert size == 2 * 256 * frames
         assert process.wait(20) == 0
         assert process.stderr.read() == ""

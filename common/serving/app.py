@@ -95,11 +95,11 @@ class Service:
             raise ApiError(400, str(error), param="input" if wanted.prosody is None else "prosody") from error
         job = SpeechJob(voice, inputs)
         on_end(request.scope).callback(job.cancel)
+        answer = speaking.Answer(job)  # before the worker takes what it counts
         self._worker.add(job)
         if wanted.timings:
             speech = await speaking.whole_speech(job)
             return JSONResponse(await asyncio.to_thread(speaking.described, speech))
-        answer = speaking.Answer(job)
         await answer.start()
         if wanted.stream_format == "sse":
             return StreamingResponse(answer.events(encoder), media_type="text/event-stream")

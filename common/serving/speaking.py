@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -19,7 +19,7 @@ from common.serving.sound import Encoder, wav_bytes
 from common.serving.worker import SpeechJob
 from common.synthesis import Phrase, Speech, SynthesisInput, SynthesisResult, Voice
 from common.synthesis.prosody_table import parse_prosody
-from common.synthesis.speech import pause_frames
+from common.synthesis.speech import silences
 from common.text import Style
 from common.text.ssml import has_markup
 
@@ -92,7 +92,7 @@ def _checked(items: list[SynthesisInput], voice: Voice) -> list[SynthesisInput]:
         if seconds > _LONGEST_UTTERANCE:
             message = f"an utterance of {seconds:.0f} s; this server's limit is {_LONGEST_UTTERANCE:g}"
             raise ApiError(400, f"{item.phrase.where}: {message}", param=item.phrase.where)
-        total += seconds + item.pause
+        total += seconds + item.lead + item.pause
     if total > _LONGEST:
         message = f"{total:.0f} s of pauses, and of symbols with given lengths; this server's limit is {_LONGEST:g}"
         raise ApiError(400, f"{items[0].phrase.where}: {message}", param=items[0].phrase.where)
@@ -105,6 +105,7 @@ class Answer:
     def __init__(self, job: SpeechJob) -> None:
         self.n_symbols = sum(item.length for item in job.inputs)
         self.n_frames = 0
+        self._leads = iter([*(silences(item, job.voice.audio)[0] for item in job.inputs), 0])  # frames
         self._job = job
         self._first: Tensor | None = None
 
@@ -118,24 +119,29 @@ class Answer:
 
     async def waves(self) -> AsyncIterator[Tensor]:
         """The pieces (T_i,) of the sound, pauses among them."""
+        for silence in self._silence(next(self._leads)):
+            yield silence
         if self._first is not None:
             yield self._first
         async for piece in self._results():
             yield piece
 
     async def _results(self) -> AsyncIterator[Tensor]:
-        voice = self._job.voice
         while (result := await self._job.take()) is not None:
             if isinstance(result, Tensor):
                 yield result
                 continue
-            silence = pause_frames(result, voice.audio)
-            self.n_frames += result.mel.size(1) + silence
-            left = silence * voice.audio.hop_length
-            while left > 0:
-                n_samples = min(left, round(_SILENCE * voice.sampling_rate))
-                yield torch.zeros(n_samples)
-                left -= n_samples
+            self.n_frames += result.mel.size(1)
+            _, pause = silences(result.item, self._job.voice.audio)
+            for silence in self._silence(pause + next(self._leads)):
+                yield silence
+
+    def _silence(self, n_frames: int) -> Iterator[Tensor]:
+        """So many frames of silence in pieces."""
+        audio = self._job.voice.audio
+        self.n_frames += n_frames
+        samples = torch.zeros(n_frames * audio.hop_length)
+        return iter(samples.split(round(_SILENCE * audio.sampling_rate)) if n_frames else ())
 
     async def encoded(self, encoder: Encoder) -> AsyncIterator[bytes]:
         """The bytes of a file."""

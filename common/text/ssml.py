@@ -8,8 +8,7 @@ from xml.parsers import expat
 
 from common.errors import InputError
 from common.text.prosody import NEUTRAL, PROSODY, UNSUPPORTED, Style, emphasized, pause_seconds, with_prosody
-from common.text.say_as import read_as
-from common.text.symbols import ARPABET
+from common.text.say_as import read_as, read_phones
 
 
 @dataclass(frozen=True)
@@ -127,6 +126,11 @@ class _Element:
     text: str = ""  # in an element of _REPLACED
 
 
+def plain_text(text: str) -> str:
+    """The words that a text with markup says, as they are written."""
+    return "".join(item.source or item.text for item in read_markup(text) if isinstance(item, Span))
+
+
 class _Reader:
     """Reads one text with expat, which sees no document type here and so no entities but XML's own five."""
 
@@ -239,6 +243,8 @@ class _Reader:
         elif name == "speak":
             self._speak_end = self._parser.CurrentByteIndex
         if not self._stack:
+            if self._parser.CurrentByteIndex < len(self._data):
+                raise self._error(f"</{name}>: expected no end tag, since nothing is open")
             self._trim()
 
     def _characters(self, data: str) -> None:
@@ -307,7 +313,7 @@ class _Reader:
             alphabet = attributes.get("alphabet", "ipa").strip()
             if alphabet not in _ALPHABETS:
                 raise ValueError(f"<phoneme alphabet={alphabet!r}>: expected one of {', '.join(_ALPHABETS)}")
-            phones = _phones(value, _ALPHABETS[alphabet])
+            phones = read_phones(value, alphabet=_ALPHABETS[alphabet])
             return Span(phones, element.style, source=written or None, alphabet=_ALPHABETS[alphabet])
         tag = f"<say-as interpret-as={value!r}>"
         if _language(self._language) != "en":
@@ -386,18 +392,3 @@ def _language(tag: str) -> str:
     """The language of "en-US"."""
     code = re.split("[-_]", tag.strip().lower())[0]
     return _SAME_LANGUAGE.get(code, code)
-
-
-def _phones(text: str, alphabet: str) -> str:
-    """Phones as they are given to the front end: ARPAbet in capitals between spaces, IPA without "/" and "[]"."""
-    if alphabet == "ipa":
-        phones = text.strip("/[] ")
-        wrong = sorted(set(phones) & set("{}<>&|"))
-    else:
-        phones = text.upper()
-        wrong = [phone for phone in phones.split() if phone not in ARPABET]
-    if wrong or not phones:
-        example = "həˈloʊ" if alphabet == "ipa" else "HH AH0 L OW1"
-        got = f"{wrong[0]!r} in {text!r}" if wrong else repr(text)
-        raise ValueError(f"<phoneme ph={text!r}>: expected phones of alphabet {alphabet} ({example}), got {got}")
-    return phones
