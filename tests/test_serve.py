@@ -268,6 +268,7 @@ def test_what_cannot_be_spoken_is_refused_in_one_line_that_says_why(served, case
     fields, status, *words = BAD[case]
     error = refused(speak(served, **fields), status, *words)
     assert error["type"] == "invalid_request_error"
+    assert error["param"] == error["message"].partition(" ")[0].rstrip(":") or "日本" in error["message"]
 
 
 BROKEN = {
@@ -312,6 +313,7 @@ def test_a_table_of_endless_sound_is_refused_before_it_is_made(served):
 def test_paths_methods_and_kinds_of_content_are_refused_in_the_same_form(served):
     refused(served.http.get("/v2"), 404, "GET '/v2': no such path")
     refused(served.http.get("/v1/audio/speech"), 405)
+    refused(served.http.post("/v1/audio/speech/", json={"input": "a"}), 404)
     refused(served.http.post("/v1/audio/speech", content=b"input=a"), 415, "expected application/json")
     refused(served.http.post("/v1/audio/transcriptions", json={}), 415, "expected multipart/form-data")
     cross = served.http.post("/v1/audio/speech", json={"input": "a"}, headers={"Sec-Fetch-Site": "cross-site"})
@@ -338,6 +340,8 @@ UPLOADS = {
     "many channels": (recording(channels=6), {}, "6 channels"),
     "another container": (recording(form="AIFF"), {}, "AIFF, expected WAV"),
     "a strange rate": (recording(rate=100, seconds=2), {}, "100 Hz"),
+    "cut": (recording()[:-100], {}, "file: truncated"),
+    "a cut FLAC": (recording(form="FLAC")[:-50], {}, "file: "),
     "no samples": (recording(seconds=0), {}, "no samples"),
     "not finite": (nan_recording(), {}, "not finite"),
     "unknown field": (recording(), {"language": "de"}, "language: not supported"),
