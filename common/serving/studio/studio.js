@@ -1,6 +1,7 @@
 // The page: what is shown, its history, and what each button does.
 
 const MOST_STEPS = 200; // of undo
+const MOST_SYMBOLS = 1500; // of a request
 
 // A version: {text, voice, shaped, base, table, said}; the base is the table of its first version.
 const state = { voices: [], version: null, preview: null, showing: "now", scope: {}, undo: [], redo: [], clips: new Map(), request: null, take: null };
@@ -187,7 +188,7 @@ async function whileBusy(what, work) {
 
 function keepClips(version, table, clips) {
   table.utterances.forEach((utterance, u) => state.clips.set(soundKey(version, utterance), clips[u]));
-  const versions = [version, state.version, ...state.undo, ...state.redo].filter(Boolean);
+  const versions = [version, { ...version, table }, state.version, ...state.undo, ...state.redo].filter(Boolean);
   const needed = new Set(versions.flatMap((one) => [one.base, one.table].flatMap((own) => own.utterances.map((utterance) => soundKey(one, utterance)))));
   for (const key of state.clips.keys()) if (!needed.has(key)) state.clips.delete(key);
 }
@@ -227,15 +228,31 @@ async function speakChanges() {
   const table = shownTable();
   const missing = table.utterances.filter((one) => !state.clips.has(soundKey(version, one)));
   if (missing.length === 0) return true;
-  const wanted = { ...table, utterances: missing };
-  const count = table.utterances.length > 1 ? ` ${missing.length} of ${table.utterances.length} sentences` : "";
-  const clips = await whileBusy(`Speaking${count}…`, async (signal) =>
-    cutAnswer(await askSpeech({ model: version.voice, prosody: wanted }, signal), wanted),
-  );
-  if (!clips) return false;
-  keepClips(version, wanted, clips);
-  say(`Spoken:${count || " the change"}`);
-  return true;
+  const count = table.utterances.length > 1 ? ` ${missing.length} of ${table.utterances.length} sentences` : " the change";
+  const done = await whileBusy(`Speaking${count}…`, async (signal) => {
+    for (const utterances of inRequests(missing)) {
+      const wanted = { ...table, utterances };
+      keepClips(version, wanted, cutAnswer(await askSpeech({ model: version.voice, prosody: wanted }, signal), wanted));
+    }
+    return true;
+  });
+  if (done) say(`Spoken:${count}`);
+  return done === true;
+}
+
+// Utterances in groups that are well within what a server speaks at once.
+function inRequests(utterances) {
+  const groups = [];
+  let size = Infinity;
+  for (const utterance of utterances) {
+    size += placesOf(utterance).length;
+    if (size > MOST_SYMBOLS) {
+      groups.push([]);
+      size = placesOf(utterance).length;
+    }
+    groups.at(-1).push(utterance);
+  }
+  return groups;
 }
 
 async function listen() {
