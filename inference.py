@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, redirect_stdout
 from dataclasses import replace
 from functools import partial
@@ -24,8 +24,9 @@ from common.synthesis import (
     OutputFolder,
     Phrase,
     Speech,
-    Synthesizer,
     SynthesisInput,
+    SynthesisResult,
+    Synthesizer,
     Vocoder,
     Voice,
     accelerated,
@@ -94,7 +95,8 @@ def load(
     """The voice, where there is one, what makes the sound, and what mels that reads; the voice's fit it."""
     generator, vocoder = open_checkpoints(args, parser)
     options = {one.spec.name: parse_model_options(args, one.spec) for one in (generator, vocoder) if one is not None}
-    contract, sound = None, None
+    contract = None
+    sound: Vocoder | None = None
     accelerate = partial(accelerated, torchscript=args.torchscript, compile=args.compile)
     if vocoder is not None:
         contract = contract_of(vocoder, generator, accepted=args.accept_audio_differences)
@@ -164,33 +166,50 @@ def speak(args: argparse.Namespace, parser: ArgumentParser) -> int:
     precision = precision_from_args(args)
     precision.prepare_process()
     voice, vocoder, contract = load(args, parser, precision)
-    folder, name = output_of_text(args.output) if speaks_one_text(args) else (args.output, None)
     if voice is None:
-        phrases = read_phrases(args.input)
-        items, audio = load_mels_or_recordings(phrases, dataset_path=args.dataset_path, contract=contract)
-        vocoder = vocoder or griffin_lim(args, audio)
-        join = partial(Speech, audio=audio)
+        items, audio = load_mels_or_recordings(
+            read_phrases(args.input), dataset_path=args.dataset_path, contract=contract
+        )
         synthesizer = Synthesizer(
             generator=None,
-            vocoder=vocoder,
+            vocoder=vocoder or griffin_lim(args, audio),
             controls=Controls(),
             audio=audio,
             device=precision.device,
             autocast=precision.autocast,
             fade_out=args.fade_out,
         )
+        return speak_items(args, items, synthesizer, partial(Speech, audio=audio), audio, precision)
+    if not speaks_one_text(args):
+        items = plan_list(args, voice)
     else:
-        items = plan_list(args, voice) if name is None else plan_text(args, voice, name)
-        audio, join, synthesizer = voice.audio, voice.join, voice.synthesizer
-        if args.output == STANDARD:
-            write_stream(voice.pieces(items), sys.__stdout__.buffer, sampling_rate=audio.sampling_rate, kind=args.stdout_format)
-            return 0
+        items = plan_text(args, voice, output_of_text(args.output)[1])
+    if args.output == STANDARD:
+        sound = voice.pieces(items)
+        write_stream(sound, sys.__stdout__, sampling_rate=voice.sampling_rate, kind=args.stdout_format)
+        return 0
+    return speak_items(args, items, voice.synthesizer, voice.join, voice.audio, precision)
+
+
+def speak_items(
+    args: argparse.Namespace,
+    items: list[SynthesisInput],
+    synthesizer: Synthesizer,
+    join: Callable[[Sequence[SynthesisResult]], Speech],
+    audio: AudioConfig,
+    precision: Precision,
+) -> int:
+    """Speak everything into files, where --output says so, and measure it; returns the exit status."""
+    folder = output_of_text(args.output)[0] if speaks_one_text(args) else args.output
     if folder is not None and not args.no_audio:
         for item in items:
             check_sound_format(item.phrase.output, sampling_rate=audio.sampling_rate, where=item.phrase.where)
-    companions = companions_of(plots=args.plots, subtitles=args.subtitles, timings=args.timings, prosody=args.save_prosody)
-    output = folder and OutputFolder(folder, audio=audio, join=join, save_mels=args.save_mels, companions=companions)
-    log_file = args.log_file or (folder / "nvlog_infer.json" if folder and folder == args.output else None)
+    output = None
+    if folder is not None:
+        companions = companions_of(
+            plots=args.plots, subtitles=args.subtitles, timings=args.timings, prosody=args.save_prosody
+        )
+        output = OutputFolder(folder, audio=audio, join=join, save_mels=args.save_mels, companions=companions)
     parameters = {name: value for name, value in vars(args).items() if not isinstance(value, dict)}
     return speak_into_folder(
         items,
@@ -198,7 +217,8 @@ def speak(args: argparse.Namespace, parser: ArgumentParser) -> int:
         audio=audio,
         folder=output,
         options=speaking_options(args),
-        log_file=log_file,
+        log_file=args.log_file
+        or (folder / "nvlog_infer.json" if folder is not None and folder == args.output else None),
         parameters=parameters | {"precision": precision.name},
     )
 

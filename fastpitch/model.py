@@ -243,7 +243,9 @@ class FastPitch(nn.Module):
         if isinstance(controls.pace, float | int) and not controls.pace > 0:
             raise InputError(f"pace {controls.pace}: expected a number above 0")
         speakers = self._speakers(controls.speaker, tokens)
-        given_pitch = controls.pitch if controls.pitch_hz is None else self.normalized_pitch(controls.pitch_hz, speakers)
+        given_pitch = controls.pitch
+        if controls.pitch_hz is not None:
+            given_pitch = self.normalized_pitch(controls.pitch_hz, speakers)
         encoded, log_durations, pitch = self.encode(tokens, lengths, speakers)
         durations = durations_from_logs(log_durations, controls.max_duration)
         frames = frames_per_token(durations if controls.durations is None else controls.durations, controls.pace)
@@ -265,7 +267,7 @@ class FastPitch(nn.Module):
 
     @torch.jit.unused
     def pitch_in_hz(self, pitch: Tensor, speakers: Tensor | None) -> Tensor:
-        """Normalized pitch (B, L) in Hz, float64, of which `normalized_pitch` makes the same; zeros without statistics."""
+        """Normalized pitch (B, L) in Hz, float64, which `normalized_pitch` undoes; zeros without statistics."""
         mean, std = self._pitch_statistics(speakers)
         return pitch.double() * std + mean
 

@@ -17,7 +17,6 @@ from common.data.transcripts import Transcripts
 from common.errors import InputError, OptionError
 from common.evaluation.items import EvaluationItem, read_items
 from common.files import load_tensor
-from common.precision import Precision
 from common.synthesis import Controls, load_voice
 from common.text import Speaker, TextFrontEnd
 from fastpitch.arg_parser import InferenceOptions, parse_training

@@ -44,9 +44,7 @@ _LONGEST = 120.0  # s of a clip that is aligned, in about 2 GB of memory
 class Evaluator:
     """Synthesizes and measures single utterances."""
 
-    def __init__(
-        self, voice: Voice, folder: Path, *, recognizer: Recognizer | None
-    ) -> None:
+    def __init__(self, voice: Voice, folder: Path, *, recognizer: Recognizer | None) -> None:
         """Without a ``recognizer`` nothing is transcribed."""
         self.folder = folder
         self.recognizer = recognizer

@@ -10,7 +10,7 @@ LONGEST_CUE = 6.0  # s
 
 
 def subtitles(speech: Speech, kind: str) -> str:
-    """The content of a file of ``kind``, one of `SUBTITLES`; each cue holds words of one utterance in up to two lines."""
+    """The content of a file of ``kind``, one of `SUBTITLES`; a cue holds words of one utterance in up to two lines."""
     cues = [cue for utterance in speech.utterances for cue in _cues(utterance)]
     comma = "," if kind == "srt" else "."
     blocks = [
@@ -24,8 +24,7 @@ def _cues(utterance: SpokenUtterance) -> Iterator[list[SpokenWord]]:
     """The words of an utterance, as many at once as can be read together; all of it where words have no times."""
     cue: list[SpokenWord] = []
     for word in utterance.words or (SpokenWord(utterance.text, utterance.start, utterance.end),):
-        too_long = cue and (len(_lines([*cue, word])) > 2 * LONGEST_LINE or word.end - cue[0].start > LONGEST_CUE)
-        if too_long:
+        if cue and (len(_lines([*cue, word])) > 2 * LONGEST_LINE or word.end - cue[0].start > LONGEST_CUE):
             yield cue
             cue = []
         cue.append(word)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, TextIO
 
 from torch import Tensor
 
@@ -85,11 +85,14 @@ def speak_into_folder(
     return 1 if len(synthesizer.unfinished | synthesizer.silent) == n_phrases else 0
 
 
-def write_stream(pieces: Iterator[Tensor], file: BinaryIO, *, sampling_rate: int, kind: str) -> None:
-    """Write sound to ``file`` as it is made, as one of `STREAM_FORMATS`; a reader that goes away ends it quietly.
+def write_stream(pieces: Iterator[Tensor], output: TextIO | None, *, sampling_rate: int, kind: str) -> None:
+    """Write sound to standard output as it is made, as one of `STREAM_FORMATS`.
 
-    The header of a WAV says that its length is unknown, as players expect of a pipe.
+    A reader that goes away ends it quietly. The header of a WAV says that its length is unknown, as players
+    expect of a pipe.
     """
+    assert output is not None, "a command has standard output"
+    file = output.buffer
     with suppress(BrokenPipeError):
         if kind == "wav":
             file.write(wav_header(sampling_rate))

@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from common.errors import InputError
 from common.files import write_text
 
-FORMAT = "speech-toolkit prosody 1"
 MAX_BYTES = 64 * 2**20  # of a table that is read: some ten hours of speech
 MAX_SYMBOLS = 2000  # of an utterance
 MAX_FRAMES = 2000  # of a symbol; some 20 s
@@ -27,7 +26,8 @@ class SymbolProsody(_Row):
 
     symbol: str
     frames: Annotated[int, Field(ge=0, le=MAX_FRAMES)]
-    pitch: Annotated[float, Field(ge=-10000, le=10000, allow_inf_nan=False)] | None = None  # Hz, 0: unvoiced; None: as predicted
+    # Hz, 0: unvoiced; None: as predicted
+    pitch: Annotated[float, Field(ge=-10000, le=10000, allow_inf_nan=False)] | None = None
     energy: Annotated[float, Field(allow_inf_nan=False, ge=-1000, le=1000)] | None = None  # None: as predicted
     volume: _Factor = 1.0  # factor of the amplitude
 
@@ -56,7 +56,7 @@ class UtteranceProsody(_Row):
 class Prosody(_Row):
     """The prosody of a text; frames are of ``hop_length`` samples."""
 
-    format: Literal["speech-toolkit prosody 1"] = FORMAT
+    format: Literal["speech-toolkit prosody 1"] = "speech-toolkit prosody 1"
     sampling_rate: int  # Hz
     hop_length: int  # samples
     symbol_set: str
@@ -68,17 +68,19 @@ class Prosody(_Row):
 
     def to_text(self) -> str:
         """JSON, a line for each symbol."""
-        compact = {"separators": (", ", ": "), "ensure_ascii": False}
         lines = []
         for utterance in self.utterances:
-            head = json.dumps(utterance.model_dump(exclude={"words"}), **compact)
             words = []
             for word in utterance.words:
-                rows = ",\n".join("     " + json.dumps(row.model_dump(), **compact) for row in word.symbols)
-                words.append(f'   {{"text": {json.dumps(word.text, ensure_ascii=False)}, "symbols": [\n{rows}]}}')
+                rows = ",\n".join("     " + _json(row.model_dump()) for row in word.symbols)
+                words.append(f'   {{"text": {_json(word.text)}, "symbols": [\n{rows}]}}')
+            head = _json(utterance.model_dump(exclude={"words"}))
             lines.append(f'  {head[:-1]}, "words": [\n' + ",\n".join(words) + "]}")
-        head = json.dumps(self.model_dump(exclude={"utterances"}), **compact)
-        return f'{head[:-1]}, "utterances": [\n' + ",\n".join(lines) + "]}\n"
+        return f'{_json(self.model_dump(exclude={"utterances"}))[:-1]}, "utterances": [\n' + ",\n".join(lines) + "]}\n"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def load_prosody(path: Path) -> Prosody:
@@ -101,12 +103,8 @@ def parse_prosody(content: bytes | dict[str, Any], *, where: str) -> Prosody:
     Raises:
         InputError: it is not of this form; names the value.
     """
-    adapter = TypeAdapter(Prosody)
     try:
-        if isinstance(content, bytes):
-            found = adapter.validate_json(content)
-        else:
-            found = adapter.validate_json(json.dumps(content))
+        found = Prosody.model_validate_json(content if isinstance(content, bytes) else json.dumps(content))
     except (ValidationError, RecursionError, ValueError) as error:
         raise InputError(f"{where}: no prosody table: {_reason(error)}") from error
     for number, utterance in enumerate(found.utterances, 1):

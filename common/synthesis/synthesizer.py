@@ -19,7 +19,7 @@ from common.synthesis.controls import Controls, MelOutput
 from common.synthesis.measurements import BatchTimes
 from common.synthesis.phrases import Phrase
 from common.synthesis.styles import pad_styles
-from common.synthesis.utterances import PROSODY, SynthesisInput, SynthesisResult, envelope, mel_of
+from common.synthesis.utterances import SynthesisInput, SynthesisResult, envelope, mel_of
 from common.synthesis.vocoder import Vocoder
 from common.timing import Stopwatch
 
@@ -174,9 +174,14 @@ class Synthesizer:
 
     def _controls_of(self, batch: Sequence[SynthesisInput]) -> Controls:
         """The controls of all utterances, and those of each."""
-        given = {name: _pad_column(name, batch, self._device) for name in PROSODY}
-        speakers = torch.tensor([item.speaker for item in batch], device=self._device)
-        controls = replace(self._controls, speaker=speakers, **given)
+        controls = replace(
+            self._controls,
+            speaker=torch.tensor([item.speaker for item in batch], device=self._device),
+            pitch=_pad_column("pitch", batch, self._device),
+            pitch_hz=_pad_column("pitch_hz", batch, self._device),
+            durations=_pad_column("durations", batch, self._device),
+            energy=_pad_column("energy", batch, self._device),
+        )
         styles = pad_styles([item.styles for item in batch], [item.length for item in batch])
         if styles is None:
             return controls

@@ -41,10 +41,7 @@ class SynthesisInput:
     @property
     def given(self) -> tuple[str, ...]:
         """The columns that replace what a model predicts; utterances of a batch give the same ones."""
-        return tuple(name for name in PROSODY if getattr(self, name) is not None)
-
-
-PROSODY = ("pitch", "pitch_hz", "durations", "energy")
+        return tuple(name for name in ("pitch", "pitch_hz", "durations", "energy") if getattr(self, name) is not None)
 
 
 def mel_of(item: SynthesisInput) -> Tensor:

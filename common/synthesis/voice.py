@@ -193,18 +193,11 @@ class Voice:
                 raise InputError(f"{where}: no text column, which a text-to-mel model needs")
             draw = None if seed is None else utterance_draws(seed=seed, epoch=0, index=index)
             style = Style(speaker=phrase.speaker or speaker)
-            files = {"pitch": phrase.pitch, "durations": phrase.duration}
-            given = {name: dataset_path / path for name, path in files.items() if path is not None}
-            longest = sys.maxsize if given else LONGEST_PHRASE
+            is_given = phrase.pitch is not None or phrase.duration is not None
+            longest = sys.maxsize if is_given else LONGEST_PHRASE
             items = self.plan(phrase.text, style=style, phrase=phrase, longest=longest, draw=draw)
-            if given:
-                if len(items) > 1:
-                    raise InputError(f"{where}: breaks and pitch or durations of symbols; give one of them")
-                length = items[0].length
-                values = {name: _load_per_token(path, length, where=where) for name, path in given.items()}
-                if "durations" in values and values["durations"].min() < 0:
-                    raise InputError(f"{given['durations']}: negative durations ({where})")
-                items = [replace(items[0], **values)]
+            if is_given:
+                items = [_with_given(items, phrase, dataset_path)]
             inputs += items
         self.front_end.warn_dropped()
         return inputs
@@ -273,9 +266,24 @@ def _styles_of_symbols(of_spans: Sequence[Style], words: Sequence, n_symbols: in
 
 
 def _check_style(style: Style, *, where: str) -> None:
-    for name, value, lowest in (("pace", style.rate, 0.01), ("pitch", style.pitch, 0.01), ("volume", style.volume, 0.0)):
+    limits = (("pace", style.rate, 0.01), ("pitch", style.pitch, 0.01), ("volume", style.volume, 0.0))
+    for name, value, lowest in limits:
         if not lowest <= value <= 100:
             raise InputError(f"{where}: {name} {value}: expected a factor from {lowest:g} to 100")
+
+
+def _with_given(items: Sequence[SynthesisInput], phrase: Phrase, dataset_path: Path) -> SynthesisInput:
+    """The one utterance of a phrase with the pitch and durations that the list gives."""
+    if len(items) > 1:
+        raise InputError(f"{phrase.where}: breaks in the text, and pitch or durations of its symbols; give one of them")
+
+    def load(path: str | None) -> Tensor | None:
+        return None if path is None else _load_per_token(dataset_path / path, items[0].length, where=phrase.where)
+
+    pitch, durations = load(phrase.pitch), load(phrase.duration)
+    if durations is not None and durations.min() < 0:
+        raise InputError(f"{dataset_path / str(phrase.duration)}: negative durations ({phrase.where})")
+    return replace(items[0], pitch=pitch, durations=durations)
 
 
 def _load_per_token(path: Path, n_tokens: int, *, where: str) -> Tensor:

@@ -155,6 +155,7 @@ class TextFrontEnd:
 
     def encode_words(self, spans, *, where="", draw=None):
         from common.text.words import EncodedText
+
         return EncodedText(tuple(self.encode("".join(s.text for s in spans), where=where, draw=draw)), ())
 
     def _split_characters(self, text: str) -> list[str]:
