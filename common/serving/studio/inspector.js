@@ -2,7 +2,7 @@
 
 const percent = (factor) => `${Math.round(100 * factor)} %`;
 
-// `apply` turns the measured value `from` of a table into `value`.
+// `apply` turns the measured value `from` of a table into `value`. Low, high and step are the slider's.
 const SLIDERS = [
   {
     name: "semitones", label: "Pitch", low: -12, high: 12, step: 0.1, neutral: 0,
@@ -10,11 +10,11 @@ const SLIDERS = [
     apply: (table, scope, { value, from }) => scalePitch(table, scope, 2 ** ((value - from) / 12)),
   },
   {
-    name: "range", label: "Liveliness", low: 0.1, high: 2.5, step: 0.01, neutral: 1, format: percent,
+    name: "range", label: "Liveliness", low: 0.1, high: 1.9, step: 0.01, neutral: 1, format: percent,
     apply: (table, scope, { value, from }) => scaleRange(table, scope, value / Math.max(from, 0.01)),
   },
   {
-    name: "pace", label: "Pace", low: 0.4, high: 2.5, step: 0.01, neutral: 1, format: percent,
+    name: "pace", label: "Pace", low: -1, high: 1, step: 0.01, neutral: 1, format: percent, toSlider: Math.log2, ofSlider: (value) => 2 ** value,
     apply: (table, scope, { value, from }) => scalePace(table, scope, value / from),
   },
   {
@@ -31,7 +31,7 @@ const FIELDS = [
   { name: "pitch", label: "Pitch (Hz, 0 unvoiced)", step: 1, low: 0, high: PITCH_LIMITS[1], read: setPitch },
   { name: "frames", label: "Length (frames)", step: 1, low: 0, high: MOST_FRAMES, read: Math.round },
   { name: "volume", label: "Volume (factor)", step: 0.05, low: 0, high: MOST_VOLUME, read: (value) => round(value, 3) },
-  { name: "energy", label: "Energy", step: 0.05, low: 0, high: 20, read: (value) => round(value, 4) },
+  { name: "energy", label: "Energy (voice’s unit)", step: 0.05, low: 0, high: 20, read: (value) => round(value, 4) },
 ];
 
 // edits: as of `Handles`, with base() too; onSelect(scope).
@@ -53,7 +53,7 @@ class Inspector {
     const output = make("output", { for: id });
     const element = make("div", { class: "slider" }, make("label", { for: id }, slider.label), output, input);
     $("sliders").append(element);
-    const made = { ...slider, element, input, output, gesture: null };
+    const made = { toSlider: (value) => value, ofSlider: (value) => value, ...slider, element, input, output, gesture: null };
     input.addEventListener("input", () => this.slide(made));
     input.addEventListener("change", () => {
       const { table } = made.gesture ?? {};
@@ -61,7 +61,7 @@ class Inspector {
       if (table) this.edits.commit(table, `${slider.label.toLowerCase()} of ${this.title()}, ${input.getAttribute("aria-valuetext")}`);
     });
     input.addEventListener("dblclick", () => {
-      input.value = slider.neutral;
+      input.value = made.toSlider(slider.neutral);
       for (const name of ["input", "change"]) input.dispatchEvent(new Event(name));
     });
     return made;
@@ -71,7 +71,7 @@ class Inspector {
     const { edits, scope } = this;
     slider.gesture ??= { before: edits.current(), from: compareVersions(edits.current(), edits.base(), scope)[slider.name] };
     const { before, from } = slider.gesture;
-    slider.gesture.table = slider.apply(before, scope, { value: Number(slider.input.value), from, base: edits.base() });
+    slider.gesture.table = slider.apply(before, scope, { value: slider.ofSlider(Number(slider.input.value)), from, base: edits.base() });
     edits.preview(slider.gesture.table);
   }
 
@@ -141,12 +141,12 @@ class Inspector {
     }
     this.table = table;
     const measured = compareVersions(table, base, scope);
-    for (const { name, element, input, output, gesture, format } of this.sliders) {
+    for (const { name, element, input, output, gesture, format, toSlider } of this.sliders) {
       const value = measured[name];
       element.hidden = value === null || (name === "range" && scope.s !== undefined);
       input.disabled = isLocked;
       if (element.hidden) continue;
-      if (!gesture) input.value = value;
+      if (!gesture) input.value = toSlider(value);
       output.textContent = format(value);
       input.setAttribute("aria-valuetext", format(value));
     }

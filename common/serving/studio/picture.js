@@ -92,6 +92,7 @@ class UtteranceView {
       const name = describe(utterance, one);
       const phone = make("div", { ...option, ...at, class: "phone", "data-kind": "phone", "aria-label": name }, nameOf(one.symbol.symbol));
       phone.classList.toggle("outside", one.word.text === "");
+      phone.classList.toggle("long", phone.textContent.length > 1 && /^[A-Z]/.test(phone.textContent));
       if (nameOf(one.symbol.symbol) === "space") phone.textContent = "";
       const pitch = make("div", { ...handle, ...at, class: "handle pitch", "data-kind": "pitch", "aria-orientation": "vertical", "aria-label": `pitch of ${name}` });
       pitch.classList.toggle("outside", one.word.text === "");
@@ -227,6 +228,7 @@ class Picture {
   fitAxis() {
     const { table, base } = this.version;
     const pitches = [table, base].flatMap((one) => symbolsIn(one, {})).flatMap(({ pitch, frames }) => (pitch > 0 && frames > 0 ? [pitch] : []));
+    $("axis").hidden = pitches.length === 0;
     if (pitches.length === 0) pitches.push(100, 200);
     const needed = [pitches.reduce((a, b) => Math.min(a, b)) / 1.19, pitches.reduce((a, b) => Math.max(a, b)) * 1.19];
     const middle = Math.sqrt(needed[0] * needed[1]);
@@ -237,7 +239,6 @@ class Picture {
       place(mark, { top: `${heightOf(hertz, this.axis)}%` });
       return mark;
     }));
-    $("axis").hidden = !this.version.shaped;
   }
 
   // As wide as there is room, where that leaves the phones wide enough to be gripped.

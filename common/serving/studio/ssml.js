@@ -50,25 +50,34 @@ function piecesOf(node) {
   return WHOLE.has(node.localName) ? [node] : [...node.childNodes].flatMap(piecesOf);
 }
 
-// Consecutive words of one style become one element; pieces are searched from where the last word ended.
+// Where a word stands in a piece from an offset on, [start, end); null where it does not.
+function findWord(piece, word, from) {
+  const text = piece.textContent;
+  if (piece.nodeType === Node.ELEMENT_NODE) {
+    const shown = text.trim();
+    return shown && (shown.includes(word) || word.includes(shown)) ? [0, text.length] : null;
+  }
+  const at = text.indexOf(word, from);
+  return at < 0 ? null : [at, at + word.length];
+}
+
+// Each piece is searched from where the last word ended; a word that tags divide is not found, and keeps its style.
 function placeWords(pieces, words) {
   const found = [];
   let [piece, offset] = [0, 0];
   for (const word of words) {
     for (let p = piece, from = offset; p < pieces.length; p++, from = 0) {
-      const text = pieces[p].textContent;
-      const at = text.indexOf(word.text, from);
-      const isElement = pieces[p].nodeType === Node.ELEMENT_NODE;
-      if (at < 0 && !(isElement && p === piece && offset === 0)) continue;
-      const [start, end] = isElement || at < 0 ? [0, text.length] : [at, at + word.text.length];
-      found.push({ ...word, piece: p, start, end });
-      [piece, offset] = [p, end];
+      const range = findWord(pieces[p], word.text, from);
+      if (!range) continue;
+      [piece, offset] = [p, range[1]];
+      found.push({ ...word, piece: p, start: range[0], end: range[1] });
       break;
     }
   }
   return found;
 }
 
+// Consecutive words of one style become one element.
 function runsOf(places) {
   const runs = [];
   for (const place of places) {
@@ -96,6 +105,34 @@ function wrap(tree, content, { attributes, speaker }) {
   return speaker === null ? node : element("voice", { name: speaker }, node);
 }
 
+const AFTER = /^[^\s\p{L}\p{N}]*/u; // punctuation
+const BEFORE = /[^\s\p{L}\p{N}]*$/u;
+
+// A piece's text in parts, what differs within its elements. Another speaker says the punctuation too.
+function divideText(tree, content, runs) {
+  const parts = tree.createDocumentFragment();
+  let done = 0;
+  for (const { start, end, style, pause } of runs) {
+    const isOther = style.speaker !== null;
+    const from = isOther ? start - BEFORE.exec(content.slice(done, start))[0].length : start;
+    const until = isOther ? end + AFTER.exec(content.slice(end))[0].length : end;
+    parts.append(content.slice(done, from), wrap(tree, tree.createTextNode(content.slice(from, until)), style));
+    done = until;
+    if (pause === null) continue;
+    const rest = AFTER.exec(content.slice(done))[0];
+    parts.append(rest, silence(tree, pause));
+    done += rest.length;
+  }
+  parts.append(content.slice(done));
+  return parts;
+}
+
+function silence(tree, seconds) {
+  const made = tree.createElementNS(tree.documentElement.namespaceURI, "break");
+  made.setAttribute("time", `${Math.round(1000 * seconds)}ms`);
+  return made;
+}
+
 function writeSsml(text, table, base) {
   const tree = readSource(text);
   const pieces = piecesOf(tree.documentElement);
@@ -103,25 +140,12 @@ function writeSsml(text, table, base) {
   for (const [index, piece] of pieces.entries()) {
     const own = runs.filter((run) => run.piece === index);
     if (own.length === 0) continue;
-    const content = piece.textContent;
-    const parts = tree.createDocumentFragment();
-    let end = 0;
-    for (const run of own) {
-      const isElement = piece.nodeType === Node.ELEMENT_NODE;
-      if (!isElement) parts.append(content.slice(end, run.start));
-      const inside = isElement ? piece.cloneNode(true) : tree.createTextNode(content.slice(run.start, run.end));
-      if (!isElement || end === 0) parts.append(wrap(tree, inside, run.style));
-      end = isElement ? content.length : run.end;
-      if (run.pause === null) continue;
-      const rest = isElement ? "" : /^[^\s\p{L}\p{N}]*/u.exec(content.slice(end))[0];
-      parts.append(rest);
-      end += rest.length;
-      const pause = tree.createElementNS(tree.documentElement.namespaceURI, "break");
-      pause.setAttribute("time", `${Math.round(1000 * run.pause)}ms`);
-      parts.append(pause);
+    if (piece.nodeType !== Node.ELEMENT_NODE) {
+      piece.replaceWith(divideText(tree, piece.textContent, own));
+      continue;
     }
-    parts.append(content.slice(end));
-    piece.replaceWith(parts);
+    const pause = own.at(-1).pause;
+    piece.replaceWith(wrap(tree, piece.cloneNode(true), own[0].style), ...(pause === null ? [] : [silence(tree, pause)]));
   }
   return new XMLSerializer().serializeToString(tree.documentElement);
 }

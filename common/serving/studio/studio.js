@@ -72,7 +72,7 @@ function render() {
   for (const id of ["show-first", "show-now"]) $(id).disabled = version.table === version.base;
   $("save-wav").disabled = false;
   for (const id of ["copy-ssml", "save-json"]) $(id).disabled = !version.shaped;
-  takes.render(version, state.take);
+  if (takes.shown !== version) takes.render(version, state.take);
   refreshTransport();
 }
 
@@ -105,7 +105,7 @@ function moveCursor() {
   const total = secondsOf(table, timelineOf(table).frames);
   const seconds = state.take === null && player.source === table ? player.position : (state.cursor ?? 0);
   state.cursor = Math.min(seconds, total);
-  picture.point((seconds * table.sampling_rate) / table.hop_length, player.isPlaying && state.take === null);
+  picture.point((seconds * table.sampling_rate) / table.hop_length, player.isPlaying && state.take === null && !picture.isDragging);
   $("time").textContent = `${state.cursor.toFixed(2)} / ${total.toFixed(2)} s`;
 }
 
@@ -189,7 +189,14 @@ async function whileBusy(what, work) {
 function keepClips(version, table, clips) {
   table.utterances.forEach((utterance, u) => state.clips.set(soundKey(version, utterance), clips[u]));
   const versions = [version, { ...version, table }, state.version, ...state.undo, ...state.redo].filter(Boolean);
-  const needed = new Set(versions.flatMap((one) => [one.base, one.table].flatMap((own) => own.utterances.map((utterance) => soundKey(one, utterance)))));
+  const needed = new Set();
+  const seen = new Set(); // versions share most of their utterances
+  for (const one of versions) {
+    for (const utterance of [...one.base.utterances, ...one.table.utterances]) {
+      if (!seen.has(utterance)) needed.add(soundKey(one, utterance));
+      seen.add(utterance);
+    }
+  }
   for (const key of state.clips.keys()) if (!needed.has(key)) state.clips.delete(key);
 }
 
