@@ -1,0 +1,116 @@
+"""What clients send: bodies of bounded size, read as JSON or as a form, in memory alone."""
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import Request
+
+from common.serving.errors import ApiError, shown
+
+_MAX_FIELDS = 32  # of a form
+_FIELD_BYTES = 1 << 16
+_DISCARDED = 8  # bodies' worth of bytes that are read after the limit: a client that still sends misses the answer
+_DISCARD_SECONDS = 5.0
+_ERRORS_SHOWN = 3
+Schema = TypeVar("Schema", bound=BaseModel)
+
+
+async def read_json(request: Request, schema: type[Schema], *, max_body: int) -> Schema:
+    """The body as ``schema`` has it, which refuses unknown fields.
+
+    Raises:
+        ApiError: it is too large, not JSON, or not such.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":  # which no page of another site can send without asking first
+        raise ApiError(415, f"Content-Type {shown(kind)}: expected application/json", code="content_type")
+    body = b"".join([chunk async for chunk in _chunks(request, max_body=max_body)])
+    try:
+        return schema.model_validate_json(body)
+    except ValidationError as error:
+        raise _as_api_error(error, schema) from None
+
+
+async def read_form(request: Request, *, max_body: int) -> FormData:
+    """The fields and files of a multipart body, which never touch the disk.
+
+    Raises:
+        ApiError: it is too large or no such form.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "multipart/form-data":
+        raise ApiError(415, f"Content-Type {shown(kind)}: expected multipart/form-data", code="content_type")
+    chunks = _chunks(request, max_body=max_body)
+    parser = _MemoryParser(request.headers, chunks, max_files=1, max_fields=_MAX_FIELDS, max_part_size=_FIELD_BYTES)
+    try:
+        return await parser.parse()
+    except MultiPartException as error:
+        raise ApiError(400, f"the form cannot be read: {error.message}", code="invalid_form") from error
+
+
+def file_bytes(upload: UploadFile) -> bytes:
+    """The content of a form's file."""
+    return upload.file.read()
+
+
+class _MemoryParser(MultiPartParser):
+    spool_max_size = sys.maxsize  # files stay in memory; `_chunks` bounds them
+
+
+async def _chunks(request: Request, *, max_body: int) -> AsyncGenerator[bytes, None]:
+    """The body's pieces; ApiError 413 as soon as it is known to be larger than ``max_body`` bytes."""
+    too_large = ApiError(413, f"the body has more than {max_body} bytes, this server's limit", code="body_too_large")
+    announced = request.headers.get("content-length", "")
+    is_too_large = announced.isdecimal() and int(announced) > max_body
+    if is_too_large and "expect" in request.headers:  # it waits for our word before it sends the body
+        raise too_large
+    size = 0
+    chunks = request.stream()
+    if not is_too_large:
+        async for chunk in chunks:
+            size += len(chunk)
+            if size > max_body:
+                break
+            yield chunk
+        else:
+            return
+    with suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(_discard(chunks, _DISCARDED * max_body), _DISCARD_SECONDS)
+    raise too_large
+
+
+async def _discard(chunks: AsyncGenerator[bytes, None], most: int) -> None:
+    async for chunk in chunks:
+        most -= len(chunk)
+        if most < 0:
+            return
+
+
+def _as_api_error(error: ValidationError, schema: type[BaseModel]) -> ApiError:
+    """What is wrong, the first few faults in one line."""
+    problems = error.errors(include_url=False, include_context=False)
+    lines = [_describe(one, schema) for one in problems[:_ERRORS_SHOWN]]
+    if len(problems) > _ERRORS_SHOWN:
+        lines.append(f"and {len(problems) - _ERRORS_SHOWN} more")
+    first = problems[0]
+    param = ".".join(str(part) for part in first["loc"])[:_FIELD_BYTES] or None
+    code = "invalid_json" if first["type"] == "json_invalid" else None
+    return ApiError(400, "; ".join(lines), param=param, code=code)
+
+
+def _describe(problem: Any, schema: type[BaseModel]) -> str:
+    place = ".".join(map(str, problem["loc"]))
+    message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "json_invalid":
+        return f"the body is not JSON: {message.removeprefix('Invalid JSON: ')}"
+    if problem["type"] == "extra_forbidden":
+        return f"{shown(place)[1:-1]}: unknown field; expected {', '.join(schema.model_fields)}"
+    if not place:
+        return message
+    return f"{place}: {message[:1].lower()}{message[1:]}, got {shown(problem['input'])}"

@@ -1,0 +1,84 @@
+"""What a server speaks and transcribes with."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from common.errors import InputError
+from common.recognition import Recognizer
+from common.serving.errors import ApiError, shown
+from common.synthesis import Speech, Voice
+from common.text import RandomNumbers, utterance_draws
+
+# Names that programs written for OpenAI's service send. Each stands for the one model of its job, and the voices for
+# the speaker that a request without a voice has.
+VOICE_MODELS = ("tts-1", "tts-1-hd", "gpt-4o-mini-tts")
+RECOGNIZERS = ("whisper-1", "gpt-4o-transcribe", "gpt-4o-mini-transcribe", "gpt-transcribe")
+VOICES = tuple("alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse".split())
+_WARM_UP_TEXTS = ("One, two, three.", "a")  # the second for voices of few symbols
+_WARM_UP_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class ServedModels:
+    """One voice, and a recognizer where there is one, with the names that clients call them by."""
+
+    voice: Voice
+    voice_name: str
+    speaker: str | None = None  # of requests that name none; None: the first
+    phones_seed: int | None = None  # words become phones at random, by this seed; None: all do that can
+    recognizer: Recognizer | None = None
+    recognizer_name: str = ""
+
+    def draws(self) -> RandomNumbers | None:
+        """What decides which words become phones; the same numbers for every request."""
+        return None if self.phones_seed is None else utterance_draws(seed=self.phones_seed, epoch=0, index=0)
+
+    def seeded_voice(self, seed: int | None) -> Voice:
+        """The voice, with another seed of what its text-to-mel model draws at random."""
+        return self.voice if seed is None else replace(self.voice, controls=replace(self.voice.controls, seed=seed))
+
+    def warm_up(self) -> Speech | None:
+        """Run every network once, as the first time takes longer; returns what was spoken, None if nothing could be."""
+        if self.recognizer is not None:
+            self.recognizer.transcribe(torch.zeros(round(_WARM_UP_SECONDS * self.recognizer.sampling_rate)))
+        for text in _WARM_UP_TEXTS:
+            try:
+                return self.voice.speak(text, speaker=self.speaker)
+            except InputError:  # the voice's alphabet lacks these letters
+                continue
+        return None
+
+
+def check_model(name: str | None, served: str, *, aliases: tuple[str, ...]) -> None:
+    """Refuse a model's name that is neither the one that is ``served`` nor one of OpenAI's for its job."""
+    if name is not None and name != served and name not in aliases:
+        raise ApiError(404, f"model {shown(name)}: expected {served}", param="model", code="model_not_found")
+
+
+def model_name(path: Path) -> str:
+    """A checkpoint's name for clients: that of its file, without folder and suffix."""
+    return path.stem
+
+
+def describe_voice(models: ServedModels, spoken: Speech | None) -> dict[str, Any]:
+    """The voice as ``/v1/voices`` lists it; ``spoken`` is by it, and shows what its model predicts."""
+    voice = models.voice
+    output = None if spoken is None else spoken.parts[0].output
+    row = {
+        "id": models.voice_name,
+        "name": models.voice_name,
+        "model": voice.spec.name,
+        "speakers": list(voice.speakers),
+        "shapes_prosody": voice.shapes_prosody,
+        "has_energy": output is not None and output.energy is not None,
+        "sampling_rate": voice.sampling_rate,
+        "hop_length": voice.audio.hop_length,
+    }
+    mean = getattr(voice.network, "pitch_mean", None)  # Hz, (1,) or one of each speaker
+    if isinstance(mean, Tensor) and float(mean.mean()) > 0:
+        row["pitch_mean"] = round(float(mean.mean()), 2)
+    return row

@@ -1,0 +1,180 @@
+"""A request to speak: what it asks for, checked against the voice, and its sound as an answer's bytes."""
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from common.errors import InputError
+from common.serving.errors import ApiError, error_body, shown
+from common.serving.models import VOICES, ServedModels
+from common.serving.schema import SpeechRequest
+from common.serving.sound import Encoder, wav_bytes
+from common.serving.worker import SpeechJob
+from common.synthesis import Phrase, Speech, SynthesisInput, SynthesisResult
+from common.synthesis.prosody_table import parse_prosody
+from common.synthesis.speech import pause_frames
+from common.text import Style
+from common.text.ssml import has_markup
+
+_SILENCE = 1.0  # s of a pause that are sent at once
+
+
+def speaker_of(name: str | None, models: ServedModels) -> str | None:
+    """The speaker that a request's ``voice`` names; None: the voice's first."""
+    speakers = models.voice.speakers
+    if name in speakers:
+        return name
+    if name is None or name == models.voice_name or name in VOICES:
+        return models.speaker
+    there = ", ".join((models.voice_name, *speakers))
+    raise ApiError(400, f"voice {shown(name)}: expected one of {there}", param="voice", code="voice_not_found")
+
+
+def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -> list[SynthesisInput]:
+    """The utterances that a request asks for, all of it checked; no network runs.
+
+    Raises:
+        ApiError, InputError: what cannot be spoken; says why.
+    """
+    voice = models.voice
+    for name in ("speed", "pitch"):
+        if getattr(request, name) not in (None, 1.0) and not voice.shapes_prosody:
+            raise ApiError(400, f"{name}: {models.voice_name} cannot change it; leave it out", param=name)
+    factors = {"rate": request.speed, "pitch": request.pitch, "volume": request.volume}
+    factors = {name: value for name, value in factors.items() if value is not None}
+    if request.prosody is not None:
+        table = parse_prosody(request.prosody, where="prosody")
+        n_symbols = sum(1 for one in table.utterances for _ in one.symbols)
+        _check_length(n_symbols, max_characters, field="prosody", unit="symbols")
+        # A table says who speaks, unless the request does.
+        speaker = None if request.voice is None else speaker_of(request.voice, models)
+        phrase = Phrase("prosody", PurePosixPath("speech.wav"))
+        return voice.plan(table, style=Style(**factors, speaker=speaker), phrase=phrase)
+    text = request.input or ""
+    _check_length(len(text), max_characters, field="input", unit="characters")
+    if request.ssml is not None and request.ssml != has_markup(text):
+        wrong = "holds no SSML" if request.ssml else "holds SSML; write &lt; for a < that is none"
+        raise ApiError(400, f"input: {wrong} (ssml is {str(request.ssml).lower()})", param="ssml")
+    style = Style(**factors, speaker=speaker_of(request.voice, models))
+    phrase = Phrase("input", PurePosixPath("speech.wav"), text)
+    return voice.plan(text, style=style, phrase=phrase, draw=models.draws())
+
+
+def _check_length(length: int, most: int, *, field: str, unit: str) -> None:
+    if length > most:
+        message = f"{field}: {length} {unit}, and this server's limit is {most}"
+        raise ApiError(400, message, param=field, code="string_above_max_length")
+
+
+class Answer:
+    """The sound of a job, of which the first piece is there before the answer begins: what fails before is an error."""
+
+    def __init__(self, job: SpeechJob) -> None:
+        self.n_symbols = sum(item.length for item in job.inputs)
+        self.n_frames = 0
+        self._job = job
+        self._first: Tensor | None = None
+
+    async def start(self) -> None:
+        """Wait for the first piece.
+
+        Raises:
+            Exception: what the work failed with.
+        """
+        self._first = await anext(self._results(), None)
+
+    async def waves(self) -> AsyncIterator[Tensor]:
+        """The pieces (T_i,) of the sound, pauses among them."""
+        if self._first is not None:
+            yield self._first
+        async for piece in self._results():
+            yield piece
+
+    async def _results(self) -> AsyncIterator[Tensor]:
+        voice = self._job.voice
+        while (result := await self._job.take()) is not None:
+            if isinstance(result, Tensor):
+                yield result
+                continue
+            silence = pause_frames(result, voice.audio)
+            self.n_frames += result.mel.size(1) + silence
+            left = silence * voice.audio.hop_length
+            while left > 0:
+                n_samples = min(left, round(_SILENCE * voice.sampling_rate))
+                yield torch.zeros(n_samples)
+                left -= n_samples
+
+    async def encoded(self, encoder: Encoder) -> AsyncIterator[bytes]:
+        """The bytes of a file."""
+        async for wave in self.waves():
+            if data := await asyncio.to_thread(encoder.encode, wave):
+                yield data
+        if data := encoder.finish():
+            yield data
+
+    async def events(self, encoder: Encoder) -> AsyncIterator[bytes]:
+        """The same as server-sent events, in OpenAI's form; what fails after the first one is an event too."""
+        try:
+            async for data in self.encoded(encoder):
+                yield _event({"type": "speech.audio.delta", "audio": base64.b64encode(data).decode("ascii")})
+        except InputError as error:
+            yield _event({"type": "error", **error_body(ApiError(500, str(error)))})
+            return
+        usage = {"input_tokens": self.n_symbols, "output_tokens": self.n_frames}
+        yield _event({"type": "speech.audio.done", "usage": usage | {"total_tokens": sum(usage.values())}})
+
+
+def _event(data: dict[str, Any]) -> bytes:
+    return f"data: {json.dumps(data)}\n\n".encode()
+
+
+async def whole_speech(job: SpeechJob) -> Speech:
+    """All of a job's sound, with what is known of it.
+
+    Raises:
+        Exception: what the work failed with.
+    """
+    parts: list[SynthesisResult] = []
+    pieces: list[Tensor] = []
+    while (result := await job.take()) is not None:
+        if isinstance(result, Tensor):
+            pieces.append(result)
+        else:
+            parts.append(replace(result, wave=torch.cat(pieces)))
+            pieces = []
+    return job.voice.join(parts)
+
+
+def described(speech: Speech) -> dict[str, Any]:
+    """Sound, words, prosody and mel of what was spoken, for JSON: what the studio shows."""
+    mel = speech.mel
+    low, high = float(mel.min()), float(mel.max())
+    scaled = ((mel - low) / max(high - low, 1e-6) * 255).round().to(torch.uint8)
+    prosody = speech.prosody
+    return {
+        "audio": _base64(wav_bytes(speech.wave, sampling_rate=speech.sampling_rate)),
+        "sampling_rate": speech.sampling_rate,
+        "hop_length": speech.audio.hop_length,
+        "duration": speech.duration,
+        "words": [{"text": word.text, "start": word.start, "end": word.end} for word in speech.words],
+        "marks": [{"name": name, "time": seconds} for name, seconds in speech.marks],
+        "prosody": None if prosody is None else prosody.model_dump(),
+        "mel": {
+            "n_mels": mel.size(0),
+            "frames": mel.size(1),
+            "data": _base64(scaled.numpy().tobytes()),
+            "min": low,
+            "max": high,
+        },
+    }
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")

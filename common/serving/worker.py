@@ -1,0 +1,175 @@
+"""The one thread that runs the networks, for all requests in turn.
+
+Texts that wait become mels together, in batches of like length. Mels become sound piece by piece, a piece of each
+request in turn, so that a long text does not hold up short ones. A step of a network is never interrupted: a job that
+is canceled, because its client hung up or its time is over, ends before the next one.
+"""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import cycle, islice
+
+import torch
+from torch import Tensor
+
+from common.recognition import Recognizer, Transcription
+from common.serving.jobs import Job
+from common.serving.metrics import Metrics
+from common.synthesis import SynthesisInput, SynthesisResult, Voice
+
+logger = logging.getLogger("serve")
+_AHEAD = 5.0  # s of a request's sound that wait for its client, before the worker turns to others
+_LONGEST_RATIO = 1.5  # of the longest to the shortest utterance in a batch of texts
+_LITTLE = 16  # symbols; differences of less are of no importance
+Step = Callable[[], None]
+
+
+class SpeechJob(Job[Tensor | SynthesisResult]):
+    """A text to speak. Its results are, for each utterance, the pieces of its wave (T_i,) and then its result."""
+
+    def __init__(self, voice: Voice, inputs: Sequence[SynthesisInput]) -> None:
+        super().__init__(capacity=_AHEAD)
+        self.voice = voice
+        self.inputs = deque(inputs)  # that wait to become mels
+        self.mel: SynthesisResult | None = None  # that is made sound of
+        self.pieces: Iterator[Tensor] = iter(())
+
+    def fits(self, other: "SpeechJob") -> bool:
+        """Whether the next utterances of both may be generated at once."""
+        mine, its = self.inputs[0], other.inputs[0]
+        short, long = sorted((mine.length, its.length))
+        alike = long <= max(_LONGEST_RATIO * short, short + _LITTLE)
+        return alike and mine.given == its.given and self.voice.controls.seed == other.voice.controls.seed
+
+
+class TranscriptionJob(Job[Transcription]):
+    """A recording to transcribe: wave (T,) float32 at the recognizer's rate."""
+
+    def __init__(self, wave: Tensor) -> None:
+        super().__init__()
+        self.wave = wave
+
+
+class Worker:
+    """Does the jobs that it is given, in a thread of its own from `start` to `stop`."""
+
+    def __init__(self, recognizer: Recognizer | None, *, batch_size: int, metrics: Metrics) -> None:
+        self._recognizer = recognizer
+        self._batch_size = batch_size
+        self._metrics = metrics
+        self._speaking: deque[SpeechJob] = deque()
+        self._transcribing: deque[TranscriptionJob] = deque()
+        self._changed = threading.Condition()
+        self._stopped = False
+        self._kinds = cycle((self._next_mels, self._next_piece, self._next_transcripts))
+        self._thread = threading.Thread(target=self._run, name="networks", daemon=True)
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the step in work; jobs that are not done stay so."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify()
+        self._thread.join()
+
+    def add(self, job: SpeechJob | TranscriptionJob) -> None:
+        """Let a job be done."""
+        job.on_change = self._wake
+        with self._changed:
+            (self._speaking if isinstance(job, SpeechJob) else self._transcribing).append(job)  # type: ignore[arg-type]
+            self._changed.notify()
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._stopped and (step := self._next_step()) is None:
+                    self._changed.wait()
+                if self._stopped:
+                    return
+            step()
+
+    def _next_step(self) -> Step | None:
+        """What to do next, of each kind of work in turn; None: nothing can be done."""
+        self._speaking = deque(job for job in self._speaking if not job.is_over)
+        self._transcribing = deque(job for job in self._transcribing if not job.is_over)
+        return next(filter(None, (find() for find in islice(self._kinds, 3))), None)
+
+    def _next_mels(self) -> Step | None:
+        """The next utterance of the request that waits longest, with those of others that are of like length."""
+        waiting = [job for job in self._speaking if job.inputs and job.mel is None and not job.is_full]
+        if not waiting:
+            return None
+        return partial(self._generate, [job for job in waiting if job.fits(waiting[0])][: self._batch_size])
+
+    def _next_piece(self) -> Step | None:
+        """A piece of sound of the request whose last one is longest ago."""
+        job = next((job for job in self._speaking if job.mel is not None and not job.is_full), None)
+        if job is None:
+            return None
+        self._speaking.remove(job)
+        self._speaking.append(job)
+        return partial(self._sound, job)
+
+    def _next_transcripts(self) -> Step | None:
+        jobs = list(islice(self._transcribing, self._batch_size))
+        return partial(self._transcribe, jobs) if jobs else None
+
+    def _generate(self, jobs: Sequence[SpeechJob]) -> None:
+        try:
+            mels = jobs[0].voice.synthesizer.generate([job.inputs[0] for job in jobs])
+        except Exception as error:  # whatever it is, the others' requests are not to fail with this one
+            self._fail(jobs, error, self._generate)
+            return
+        self._metrics.batch.labels("speech").observe(len(jobs))
+        for job, mel in zip(jobs, mels):
+            job.inputs.popleft()
+            job.mel, job.pieces = mel, job.voice.synthesizer.pieces(mel)
+
+    def _sound(self, job: SpeechJob) -> None:
+        assert job.mel is not None
+        try:
+            piece = next(job.pieces, None)
+        except Exception as error:  # as above
+            job.end(error)
+            return
+        if piece is not None:
+            seconds = len(piece) / job.voice.sampling_rate
+            self._metrics.audio.inc(seconds)
+            job.put(piece, size=seconds)
+            return
+        job.put(job.mel)
+        job.mel = None
+        if not job.inputs:
+            job.end()
+
+    def _transcribe(self, jobs: Sequence[TranscriptionJob]) -> None:
+        assert self._recognizer is not None
+        try:
+            found = self._recognizer.transcribe([job.wave for job in jobs])
+        except Exception as error:  # as above
+            self._fail(jobs, error, self._transcribe)
+            return
+        self._metrics.batch.labels("transcription").observe(len(jobs))
+        for job, one in zip(jobs, found):
+            job.put(one)
+            job.end()
+
+    def _fail(self, jobs: Sequence[Job], error: Exception, again: Callable) -> None:
+        """End a job with its error; of several, try each alone, as it may be the fault of one."""
+        if len(jobs) == 1:
+            jobs[0].end(error)
+            return
+        if isinstance(error, torch.OutOfMemoryError):
+            logger.warning("warning: no memory for %d requests at once; give a smaller --batch-size", len(jobs))
+        for job in jobs:
+            again([job])
