@@ -1,4 +1,4 @@
-"""The English words of <say-as>: what is written, read as the kind that its element names."""
+"""What replaces a text: the English words of a <say-as>, read as the kind that it names, and a <phoneme>'s phones."""
 
 import datetime
 import re
@@ -12,6 +12,7 @@ from common.text.normalization.english.numbers import NUMBER, digits, number_wor
 from common.text.normalization.english.pronunciation import spell
 from common.text.normalization.english.times import read_times
 from common.text.normalization.tables import word_table
+from common.text.symbols import ARPABET
 
 DATE_FORMATS = ("mdy", "dmy", "ymd", "md", "dm", "my", "ym", "d", "m", "y")
 TIME_FORMATS = ("hms12", "hms24")
@@ -54,6 +55,24 @@ def read_as(text: str, *, kind: str, form: str | None = None) -> str:
         as_format = f" of format {form}" if form else ""
         raise ValueError(f"expected {example}{as_format}, got {text!r}")
     return words
+
+
+def read_phones(text: str, *, alphabet: str) -> str:
+    """Phones of a <phoneme> for the front end: "arpabet" in capitals between spaces, "ipa" without "/" and "[]".
+
+    Raises ValueError for what is no phone.
+    """
+    if alphabet == "ipa":
+        phones = text.strip("/[] ")
+        wrong = sorted(set(phones) & set("{}<>&|"))
+    else:
+        phones = text.upper()
+        wrong = [phone for phone in phones.split() if phone not in ARPABET]
+    if wrong or not phones:
+        example = "həˈloʊ" if alphabet == "ipa" else "HH AH0 L OW1"
+        got = f"{wrong[0]!r} in {text!r}" if wrong else repr(text)
+        raise ValueError(f"<phoneme ph={text!r}>: expected phones of alphabet {alphabet} ({example}), got {got}")
+    return phones
 
 
 def _characters(text: str, _: str | None) -> str | None:

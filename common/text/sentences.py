@@ -1,16 +1,370 @@
-"""stub"""
+"""Long texts as utterances: one sentence each, or several, and the silence that punctuation asks for after each.
 
-from dataclasses import dataclass
+Everything here takes time in proportion to the text's length, whatever the text.
+"""
 
-from common.text.ssml import Span
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from common.text.normalization.english.abbreviations import STARTERS
+from common.text.normalization.tables import word_table
+from common.text.ssml import Boundary, Item, Mark, Pause, Span
+
+MAX_CHARACTERS = 400  # of an utterance; a longer sentence is cut
+
+# Seconds of silence after an utterance, by what ends it; an explicit <break> replaces them.
+SENTENCE = 0.35
+QUESTION = 0.4  # and exclamations
+ELLIPSIS = 0.5
+PARAGRAPH = 0.7
+SEMICOLON = 0.25  # and colons and dashes, where a long sentence is cut
+COMMA = 0.15  # the same
+SPACE = 0.05  # where a long sentence without punctuation is cut
+_BOUNDARIES = {"sentence": SENTENCE, "paragraph": PARAGRAPH}
+
+_ATOM = "\ue000"  # stands for what is never cut: phones in curly braces, what a <sub> or <say-as> says
+_BRACES = re.compile(r"\{[^{}]*\}")
+_SPOKEN = re.compile(rf"[^\W_]|[{_ATOM}&%@$£€¥+°]")
+_FULL_WIDTH = "。！？｡"  # after which no space stands
+_STOPS = f".!?…{_FULL_WIDTH}।॥؟۔"
+_STOP_OR_SPACES = re.compile(rf"([{_STOPS}]+)|\s{{2,}}")
+_CLOSERS = re.compile(r"[\"'”’»)\]」』）]*")
+_ENDING = re.compile(rf"([{_STOPS}]+)[\"'”’»)\]」』）]*\Z")
+_ASKING = frozenset("!?！？؟")
+_QUOTES = "\"'”’»"
+_OPENERS = re.compile(r"\s*(?:[\"'“‘«(\[¿¡—–-]+\s*)?")
+_NUMBERING = re.compile(r"[\"'“‘(\[]*(?:[0-9]{1,3}|[A-Za-z])")  # "1. First", "(a. first)"
+
+_STARTER = re.compile(rf"(?:{STARTERS})\b(?!\.)")
+_WORD = re.compile(r"(?<![\w.])(?:(?:[A-Za-z]{1,2}\.)+[A-Za-z]{1,2}|[A-Za-z]+)\Z")
+_LONGEST_WORD = 12  # characters of an abbreviation
+_TITLES = {*word_table("titles"), *word_table("dotted_titles"), "mr", "mrs", "ms", "dr", "drs", "prof"}
+_LABELS = frozenset(word_table("labels"))
+_NUMERAL = re.compile(r"[IVXLC]+\b")
+_CALENDAR = {day.capitalize() for day in (*word_table("months"), *word_table("weekdays"))}
+_ABBREVIATIONS = {*word_table("abbreviations"), "al", "st"}
+_NEVER_LAST = frozenset("e.g i.e a.k.a vs v cf viz approx incl excl esp".split())
+_DIGITS = frozenset("#0123456789")
 
 
 @dataclass(frozen=True)
 class Utterance:
+    """What is spoken at once; without spans it is silence alone, that of a <break> with which a text begins."""
+
     spans: tuple[Span, ...]
+    pause: float  # s of silence after it; of the last one only an explicit <break>
+    marks: tuple[
+        tuple[int, str], ...
+    ] = ()  # index of the span before which the mark stands (len(spans): at the end), name
+
+
+def split_utterances(items: Sequence[Item], *, longest: int = 0) -> list[Utterance]:
+    """Every sentence alone, or with ``longest`` sentences together up to so many characters.
+
+    A pause, a boundary, a blank line and a change of speaker end an utterance. A sentence of more than
+    ``MAX_CHARACTERS`` is cut at clauses, else at spaces, else anywhere but in what is never cut. What holds nothing to
+    say ("...") stays with its neighbor. Nothing but white space is lost.
+    """
+    splitter = _Splitter(longest)
+    for item in items:
+        splitter.add(item)
+    return splitter.finish()
+
+
+@dataclass
+class _Draft:
+    """An utterance whose pause may still change."""
+
+    spans: list[Span]
     pause: float
-    marks: tuple[tuple[int, str], ...] = ()
+    marks: list[tuple[int, str]] = field(default_factory=list)
+    explicit: bool = False  # whether a <break> says how long the pause is
 
 
-def split_utterances(items, *, longest=0):
-    return [Utterance(tuple(i for i in items if isinstance(i, Span)), 0.0)]
+class _Splitter:
+    """Collects the spans of a block, which nothing but punctuation separates, and splits it at its end."""
+
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
+        self._drafts: list[_Draft] = []
+        self._new_block()
+
+    def _new_block(self) -> None:
+        self._spans: list[Span] = []
+        self._marks: list[tuple[int, str]] = []  # offset in the block, name
+        self._no_pauses: list[int] = []  # offsets at which a <break strength="none"> stands
+        self._length = 0
+        self._spoken = False
+
+    def add(self, item: Item) -> None:
+        """The next item of a text."""
+        if isinstance(item, Span):
+            self._add_span(item)
+        elif isinstance(item, Mark):
+            self._marks.append((self._length, item.name))
+        elif isinstance(item, Boundary):
+            self._end_block()
+            if self._drafts and not self._drafts[-1].explicit:
+                self._drafts[-1].pause = max(self._drafts[-1].pause, _BOUNDARIES[item.kind])
+        elif item.seconds > 0:
+            self._end_block()
+            self._rest(item)
+        else:
+            self._no_pauses.append(self._length)
+
+    def finish(self) -> list[Utterance]:
+        """The utterances of all that was added."""
+        self._end_block(last=True)
+        if self._marks and not self._drafts:
+            self._drafts.append(_Draft([], 0.0))
+        if self._drafts:
+            last = self._drafts[-1]
+            last.marks += [(len(last.spans), name) for _, name in self._marks]
+            last.pause *= last.explicit
+        return [Utterance(tuple(draft.spans), draft.pause, tuple(draft.marks)) for draft in self._drafts]
+
+    def _add_span(self, span: Span) -> None:
+        if not span.text:
+            return
+        spoken = _SPOKEN.search(_masked(span)) is not None
+        if self._spans and span.style.speaker != self._spans[-1].style.speaker:
+            if not spoken:  # the full stop after a </voice>
+                span = _said_by(self._spans[-1], span)
+            elif self._spoken:
+                self._end_block()
+            else:  # a quotation mark before a <voice>
+                self._spans = [_said_by(span, one) for one in self._spans]
+        self._spans.append(span)
+        self._length += len(span.text)
+        self._spoken = self._spoken or spoken
+
+    def _rest(self, pause: Pause) -> None:
+        """Silence after the last utterance, or before the first, or between marks."""
+        if not self._drafts or self._marks:
+            self._drafts.append(_Draft([], 0.0, [(0, name) for _, name in self._marks], explicit=True))
+            self._marks = []
+        last = self._drafts[-1]
+        last.pause = last.pause * last.explicit + pause.seconds
+        last.explicit = True
+
+    def _end_block(self, *, last: bool = False) -> None:
+        """Split the block; one with nothing to say goes to the utterance before it, else it waits for the next."""
+        before = next((draft for draft in reversed(self._drafts) if draft.spans), None)
+        text = "".join(span.text for span in self._spans)
+        if self._spoken or (last and before is None and text.strip()):
+            self._split()
+            self._new_block()
+            return
+        if self._no_pauses and self._drafts and not self._drafts[-1].explicit:
+            self._drafts[-1].pause, self._drafts[-1].explicit = 0.0, True
+        self._no_pauses = []
+        if before is not None:
+            stripped = [replace(span, text=span.text.rstrip()) for span in self._spans if span.text.strip()]
+            before.spans += [_said_by(before.spans[-1], span) for span in stripped]
+            marks = self._marks
+            self._new_block()
+            self._marks = [(0, name) for _, name in marks]
+
+    def _split(self) -> None:
+        masked = _BRACES.sub(lambda match: _ATOM * len(match[0]), "".join(map(_masked, self._spans)))
+        pieces = list(_together(_pieces(masked), self._longest))
+        starts = _offsets(self._spans)
+        drafts = [_Draft(_part(self._spans, starts, piece), piece.pause) for piece in pieces]
+        begins = [piece.start for piece in pieces]
+        for offset, name in self._marks:
+            number = max(bisect_right(begins, offset) - 1, 0)
+            begin = bisect_right(starts, begins[number]) - 1
+            index = bisect_left(starts, offset) - begin if offset > begins[number] else 0
+            drafts[number].marks.append((min(index, len(drafts[number].spans)), name))
+        for offset in self._no_pauses:
+            number = bisect_left(begins, offset) - 1
+            if number >= 0 and pieces[number].end <= offset:
+                drafts[number].pause, drafts[number].explicit = 0.0, True
+        self._drafts += drafts
+
+
+def _said_by(speaker: Span, span: Span) -> Span:
+    return replace(span, style=replace(span.style, speaker=speaker.style.speaker))
+
+
+def _masked(span: Span) -> str:
+    """The text, or a sign in place of every character of one that is not cut."""
+    if span.is_plain:
+        return span.text
+    text = span.text.strip()
+    return span.text.replace(text, _ATOM * len(text)) if text else span.text
+
+
+def _offsets(spans: Sequence[Span]) -> list[int]:
+    """Where each span begins in the block."""
+    offsets, length = [], 0
+    for span in spans:
+        offsets.append(length)
+        length += len(span.text)
+    return offsets
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Characters [start, end) of a block, without white space at both ends."""
+
+    start: int
+    end: int
+    pause: float  # s
+    ends_paragraph: bool = False
+
+
+def _part(spans: Sequence[Span], starts: Sequence[int], piece: _Piece) -> list[Span]:
+    """The spans of a piece, cut where it begins and ends."""
+    part = []
+    for index in range(bisect_right(starts, piece.start) - 1, bisect_left(starts, piece.end)):
+        span, start = spans[index], starts[index]
+        text = span.text[max(piece.start - start, 0) : piece.end - start]
+        part.append(span if len(text) == len(span.text) else replace(span, text=text))
+    return part
+
+
+def _together(pieces: Iterator[_Piece], longest: int) -> Iterator[_Piece]:
+    """Pieces that follow each other in a paragraph as one, up to ``longest`` characters."""
+    held: _Piece | None = None
+    for piece in pieces:
+        if held and not held.ends_paragraph and piece.end - held.start <= longest:
+            held = replace(piece, start=held.start)
+            continue
+        if held:
+            yield held
+        held = piece
+    if held:
+        yield held
+
+
+def _pieces(text: str) -> Iterator[_Piece]:
+    """Sentences, of which those with nothing to say are put to the one before, or the first ones to the next."""
+    held: _Piece | None = None
+    held_says = False
+    for piece in _sentences(text):
+        says = _SPOKEN.search(text, piece.start, piece.end) is not None
+        if held and not (held_says and says):
+            held = replace(piece, start=held.start, pause=max(held.pause, piece.pause))
+            held_says = held_says or says
+            continue
+        if held:
+            yield from _cut(text, held)
+        held, held_says = piece, says
+    if held:
+        yield from _cut(text, held)
+
+
+def _sentences(text: str) -> Iterator[_Piece]:
+    start = _skip_spaces(text, 0)
+    for match in _STOP_OR_SPACES.finditer(text):
+        if match.start() < start:
+            continue
+        if match[1] is None:
+            if match[0].count("\n") > 1 and match.end() < len(text):
+                yield _Piece(start, match.start(), PARAGRAPH, ends_paragraph=True)
+                start = match.end()
+            continue
+        end = _CLOSERS.match(text, match.end()).end()  # type: ignore[union-attr]  # it matches nothing, too
+        following = _skip_spaces(text, end)
+        if following == len(text):
+            break
+        if not _ends_sentence(text, match, start=start, end=end, following=following):
+            continue
+        if text[end:following].count("\n") > 1:
+            yield _Piece(start, end, PARAGRAPH, ends_paragraph=True)
+        else:
+            yield _Piece(start, end, _pause(match[0]))
+        start = following
+    end = len(text.rstrip())
+    if end > start:
+        ending = _ENDING.search(text, max(end - 10, start), end)
+        yield _Piece(start, end, _pause(ending[1] if ending else ""))
+
+
+def _skip_spaces(text: str, place: int) -> int:
+    while place < len(text) and text[place].isspace():
+        place += 1
+    return place
+
+
+def _pause(stop: str) -> float:
+    if not _ASKING.isdisjoint(stop):
+        return QUESTION
+    return ELLIPSIS if "…" in stop or "..." in stop else SENTENCE
+
+
+def _ends_sentence(text: str, match: re.Match, *, start: int, end: int, following: int) -> bool:
+    """Whether a sentence from ``start`` ends with a stop and its quotes up to ``end``, before the next characters."""
+    stop = match[1]
+    if following == end:  # no space
+        return stop[-1] in _FULL_WIDTH
+    following = _OPENERS.match(text, following).end()  # type: ignore[union-attr]  # it matches nothing, too
+    if following == len(text) or text[following] in _STOPS:
+        return False  # of several stops the last one ends it: ". . ."
+    if text[following].islower() and (end > match.end() or set(stop) <= {".", "…"}):
+        return False  # '"Stop!" he said', "approx. five"
+    if stop != ".":
+        return True
+    return not (_NUMBERING.fullmatch(text, start, match.start()) or _is_abbreviation(text, match.start(), following))
+
+
+def _is_abbreviation(text: str, stop: int, following: int) -> bool:
+    """Whether the word before a full stop is an abbreviation that does not end the sentence too."""
+    found = _WORD.search(text[max(stop - _LONGEST_WORD, 0) : stop])
+    if not found:
+        return False
+    word, lower = found[0], found[0].lower()
+    if word in _TITLES or lower in _NEVER_LAST:
+        return True
+    if lower in _LABELS and (text[following] in _DIGITS or (lower != "no" and _NUMERAL.match(text, following))):
+        return True  # "No. 5", "Vol. II", but not "No. I will not."
+    known = "." in word or (len(word) == 1 and word.isupper()) or word in _CALENDAR or lower in _ABBREVIATIONS
+    return known and not _STARTER.match(text, following)
+
+
+def _cut(text: str, piece: _Piece) -> Iterator[_Piece]:
+    """A piece that is too long in parts of about the same length, if possible none of them with nothing to say."""
+    start, last = piece.start, piece.end - 1
+    while last > start and not _SPOKEN.match(text, last):
+        last -= 1
+    while (left := piece.end - start) > MAX_CHARACTERS:
+        limit = start + MAX_CHARACTERS
+        end, pause = _best_cut(text, start, min(limit, last) if last > start else limit, left=left)
+        if end > last > start:
+            break
+        yield _Piece(start, len(text[start:end].rstrip()) + start, pause)
+        start = _skip_spaces(text, end)
+    yield replace(piece, start=start)
+
+
+def _best_cut(text: str, start: int, limit: int, *, left: int) -> tuple[int, float]:
+    """Where to cut after ``start``, at the strongest mark near the middle, a third, ... of what is left; the pause."""
+    length = -(-left // -(-left // MAX_CHARACTERS))
+    best = (0, 0, 0)
+    for place in range(start + 1, limit + 1):
+        strength = _strength(text, place)
+        if strength > 1 and place - start < length / 2:
+            strength = 1
+        best = max(best, (strength, -abs(place - start - length), place))
+    if best[0]:
+        return best[2], (SPACE, COMMA, SEMICOLON)[best[0] - 1]
+    end = start + length
+    if text[end - 1] == text[end] == _ATOM:  # what is not cut: before it, or where it begins here, after it
+        inside = length - len(text[start:end].rstrip(_ATOM))
+        end = end - inside if inside < length else end + len(text[end:]) - len(text[end:].lstrip(_ATOM))
+    return end, 0.0
+
+
+def _strength(text: str, place: int) -> int:
+    """How good a cut is before a character: 3 after a semicolon, 2 after a comma, 1 at a space, else 0."""
+    if not text[place].isspace():
+        return 2 * (text[place - 1] in "，、；：")
+    last = text[place - 1]
+    if last in _QUOTES and text[place - 2] in ",;:":
+        last = text[place - 2]
+    if last == "." and _is_abbreviation(text, place - 1, _skip_spaces(text, place)):
+        return 1
+    return 3 if last in ".!?…;:—–" else 2 if last in ",)" else 1

@@ -8,8 +8,7 @@ from xml.parsers import expat
 
 from common.errors import InputError
 from common.text.prosody import NEUTRAL, PROSODY, UNSUPPORTED, Style, emphasized, pause_seconds, with_prosody
-from common.text.say_as import read_as
-from common.text.symbols import ARPABET
+from common.text.say_as import read_as, read_phones
 
 
 @dataclass(frozen=True)
@@ -283,7 +282,8 @@ class _Reader:
         self._silence += seconds
         if self._silence > MAX_SILENCE:
             raise ValueError(f"<break>: expected at most {MAX_SILENCE:g}s of breaks together; split the text")
-        self._trim()
+        if seconds > 0:
+            self._trim()
         self._items.append(Pause(seconds))
 
     def _boundary(self, name: str) -> None:
@@ -306,7 +306,7 @@ class _Reader:
             alphabet = attributes.get("alphabet", "ipa").strip()
             if alphabet not in _ALPHABETS:
                 raise ValueError(f"<phoneme alphabet={alphabet!r}>: expected one of {', '.join(_ALPHABETS)}")
-            phones = _phones(value, _ALPHABETS[alphabet])
+            phones = read_phones(value, alphabet=_ALPHABETS[alphabet])
             return Span(phones, element.style, source=written or None, alphabet=_ALPHABETS[alphabet])
         tag = f"<say-as interpret-as={value!r}>"
         if _language(self._language) != "en":
@@ -333,9 +333,10 @@ class _Reader:
             self._put(Span(_SPACES.sub(_space, data), element.style))
 
     def _last_span(self) -> tuple[int, Span] | None:
-        """The span before the place that is being read, and its index; None after a pause or a boundary."""
+        """The span before the place that is being read, and its index; None after silence or a boundary."""
         for index in range(len(self._items) - 1, -1, -1):
-            if not isinstance(item := self._items[index], Mark):
+            item = self._items[index]
+            if not isinstance(item, Mark) and item != Pause(0.0):
                 return (index, item) if isinstance(item, Span) else None
         return None
 
@@ -384,18 +385,3 @@ def _language(tag: str) -> str:
     """The language of "en-US"."""
     code = re.split("[-_]", tag.strip().lower())[0]
     return _SAME_LANGUAGE.get(code, code)
-
-
-def _phones(text: str, alphabet: str) -> str:
-    """Phones as they are given to the front end: ARPAbet in capitals between spaces, IPA without "/" and "[]"."""
-    if alphabet == "ipa":
-        phones = text.strip("/[] ")
-        wrong = sorted(set(phones) & set("{}<>&|"))
-    else:
-        phones = text.upper()
-        wrong = [phone for phone in phones.split() if phone not in ARPABET]
-    if wrong or not phones:
-        example = "həˈloʊ" if alphabet == "ipa" else "HH AH0 L OW1"
-        got = f"{wrong[0]!r} in {text!r}" if wrong else repr(text)
-        raise ValueError(f"<phoneme ph={text!r}>: expected phones of alphabet {alphabet} ({example}), got {got}")
-    return phones

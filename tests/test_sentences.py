@@ -1,0 +1,275 @@
+"""Long texts become utterances: nothing is lost, pauses are those of the punctuation, and time is linear."""
+
+import random
+
+import pytest
+
+from common.text import sentences
+from common.text.sentences import MAX_CHARACTERS, Utterance, split_utterances
+from common.text.ssml import NEUTRAL, Boundary, Item, Mark, Pause, Span, Style, read_markup
+
+FAST, SLOW = Style(rate=2.0), Style(rate=0.5)
+
+
+def texts(text: str, **options: int) -> list[str]:
+    """The text of each utterance."""
+    return [said(one) for one in split_utterances(read_markup(text), **options)]
+
+
+def said(utterance: Utterance) -> str:
+    return "".join(span.text for span in utterance.spans)
+
+
+def bare(text: str) -> str:
+    return "".join(text.split())
+
+
+# Sentences separated by "|", which is left out of the text.
+SPLIT = (
+    "Hello there. |How are you? |Fine! |Good",
+    "Mr. Smith met Dr. Jones and Prof. A. B. Brown. |They talked.",
+    "It is 3.14, not 3. |Then 2.5 came.",
+    "J. K. Rowling wrote it. |George R. R. Martin did not.",
+    "He lives in the U.S. |He works for the U.N. Security Council in Washington, D.C. |The end.",
+    "Fruits, e.g. Apples, i.e. Red ones, etc. |They grow.",
+    "At 5 p.m. |The shop closes at 6 p.m. Monday.",
+    "See No. 5, Fig. 3, Vol. II and pp. 7-9. |No. |I will not. |No. |Yes.",
+    "Acme Inc. |The firm. |Acme Inc. Records is another.",
+    "Batman vs. The Joker, cf. Smith et al. |The rest.",
+    "On Jan. 5 it rained. |In Feb. |It snowed.",
+    "St. James lives on Main St. |It is long.",
+    'He said "Stop." |Then "Go!" |"Why?" he asked. |"Why?" |Nobody knew.',
+    "“Stop!” he said. |(It was late.) |‘Really?’ |Yes.",
+    "What?! |No!!! |Really?? |So.",
+    "Well... |I think so... maybe. |Wait . . . what. |Hm… |Now",
+    "1. First thing. |2. Second thing. |10. Tenth.",
+    "Mail me@example.com or see https://a.example/b?c=d.E!f. |Or example.org. |Thanks.",
+    "Say {HH AH0 . L OW1 ? A} now. |Next.",
+    "你好。|我很好！|「真的？」|他说。|再见",
+    "नमस्ते। |कैसे हैं? |كيف حالك؟ |جيد",
+    "A line that\nis wrapped. |It goes on\n\n|A paragraph\n\n\n|Another",
+    "Plan B. |Then C. |In D.",
+    "approx. five and resp. six. |Seven.",
+    "Yes - no. |- Then. |— And so.",
+    "Ends here",
+)
+
+
+@pytest.mark.parametrize("marked", SPLIT)
+def test_sentences_are_found_where_a_reader_finds_them(marked: str):
+    assert texts(marked.replace("|", "")) == [part.strip() for part in marked.split("|")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Hello. ... There", ["Hello. ...", "There"]),
+        ("... Hello. You", ["... Hello.", "You"]),
+        ("One.\n\n* * *\n\nTwo.", ["One.\n\n* * *", "Two."]),
+        ("Hello <break/>.", ["Hello."]),
+        ("<voice name='a'>Hi</voice>. <voice name='b'>You</voice>!", ["Hi.", "You!"]),
+        ('"<voice name="a">Hi</voice>" he said', ['"Hi', '" he said']),
+        ("...", ["..."]),
+        ("", []),
+        (" \n\n ", []),
+    ],
+)
+def test_what_has_nothing_to_say_stays_with_its_neighbor(text: str, expected: list[str]):
+    assert texts(text) == expected
+
+
+def test_a_quotation_mark_before_a_voice_is_that_speaker_s():
+    (first, _) = split_utterances(read_markup('"<voice name="a">Hi</voice>" he said'))
+    assert [span.style.speaker for span in first.spans] == ["a", "a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "pauses"),
+    [
+        ("One. Two? Three! Four... Five", ["SENTENCE", "QUESTION", "QUESTION", "ELLIPSIS", 0]),
+        ("One.\n\nTwo.", ["PARAGRAPH", 0]),
+        ("One\n\nTwo.", ["PARAGRAPH", 0]),
+        ("<p>One.</p><p>Two.</p>", ["PARAGRAPH", 0]),
+        ("<s>One?</s><s>Two</s><s>Three</s>", ["QUESTION", "SENTENCE", 0]),
+        ("<p><s>One</s></p><s>Two</s>", ["PARAGRAPH", 0]),
+        ("One. <break time='1s'/> Two", [1, 0]),
+        ("One <break time='1s'/><break time='500ms'/> two", [1.5, 0]),
+        ("<p>One.</p><break time='200ms'/><p>Two</p>", [0.2, 0]),
+        ("<p>One.<break time='200ms'/></p><p>Two</p>", [0.2, 0]),
+        ("One. <break strength='none'/> Two. Three", [0, "SENTENCE", 0]),
+        ("One.<break strength='none'/> Two. Three", [0, "SENTENCE", 0]),
+        ("<p>One.</p><break strength='none'/><p>Two.</p>", [0, 0]),
+        ("One <break strength='none'/> two.", [0]),
+        ("One. <break time='2s'/>", [2]),
+        ("<voice name='a'>One</voice> <voice name='b'>two</voice>", ["SENTENCE", 0]),
+    ],
+)
+def test_pauses_are_those_of_punctuation_and_breaks(text: str, pauses: list[str | float]):
+    expected = [getattr(sentences, pause) if isinstance(pause, str) else pause for pause in pauses]
+    assert [one.pause for one in split_utterances(read_markup(text))] == pytest.approx(expected)
+
+
+def test_a_break_at_the_beginning_is_an_utterance_of_silence_alone():
+    assert split_utterances([Pause(1.0), Pause(0.5), Span("Hi")]) == [Utterance((), 1.5), Utterance((Span("Hi"),), 0.0)]
+    assert split_utterances([Pause(1.0)]) == [Utterance((), 1.0)]
+
+
+def test_marks_keep_their_place():
+    text = "<mark name='a'/>One <mark name='b'/>two.<mark name='c'/> Three <mark name='d'/> four. <mark name='e'/>Five"
+    text += "<mark name='f'/>"
+    places = [(said(one), one.marks) for one in split_utterances(read_markup(text))]
+    assert places == [
+        ("One two.", ((0, "a"), (1, "b"), (2, "c"))),
+        ("Three four.", ((1, "d"),)),
+        ("Five", ((0, "e"), (1, "f"))),
+    ]
+    paused = split_utterances(
+        [Span("A"), Pause(1.0), Mark("m"), Pause(2.0), Mark("n"), Span("B"), Boundary("sentence")]
+    )
+    assert [(said(one), one.pause, one.marks) for one in paused] == [
+        ("A", 1.0, ()),
+        ("", 2.0, ((0, "m"),)),
+        ("B", 0.0, ((0, "n"),)),
+    ]
+    assert split_utterances([Mark("m")]) == [Utterance((), 0.0, ((0, "m"),))]
+    assert split_utterances([Span("A"), Boundary("sentence"), Mark("m")])[0].marks == ((1, "m"),)
+
+
+def test_spans_keep_their_styles_where_a_sentence_ends_in_them():
+    spans = [Span("One. Two", FAST), Span(" and three. Four", SLOW), Span("WWW", source="w")]
+    assert [one.spans for one in split_utterances(spans)] == [
+        (Span("One.", FAST),),
+        (Span("Two", FAST), Span(" and three.", SLOW)),
+        (Span("Four", SLOW), Span("WWW", source="w")),
+    ]
+
+
+def test_what_is_said_in_place_of_a_text_is_not_cut():
+    spans = [
+        Span("a. b. C. D! " * 90 + "e", source="x"),
+        Span(". Then "),
+        Span("p. Q? R", alphabet="ipa"),
+        Span(" it."),
+    ]
+    assert [one.spans for one in split_utterances(spans)] == [
+        (spans[0], Span(".")),
+        (Span("Then "), spans[2], spans[3]),
+    ]
+
+
+def test_sentences_stay_together_up_to_a_length():
+    text = "One two. " * 10
+    assert [len(one) for one in texts(text, longest=30)] == [26, 26, 26, 8]
+    assert texts("A b. C d.\n\nE f. <break/>G h.", longest=100) == ["A b. C d.", "E f.", "G h."]
+    assert texts("A b. C d.", longest=3) == ["A b.", "C d."]
+
+
+def test_a_long_sentence_is_cut_at_clauses_then_at_spaces_then_anywhere():
+    clauses = "word " * 60 + "end; " + "word " * 30 + "more, " + "word " * 50
+    first, *_ = split_utterances([Span(clauses)])
+    assert (said(first)[-5:], first.pause) == (" end;", sentences.SEMICOLON)
+    first, *_ = split_utterances([Span(clauses.replace(";", ","))])
+    assert (said(first)[-5:], first.pause) == (" end,", sentences.COMMA)
+    words = split_utterances([Span("word " * 200)])
+    assert [(len(said(one)), one.pause) for one in words[:-1]] == [(334, sentences.SPACE), (334, sentences.SPACE)]
+    assert [len(one) for one in texts("x" * 1000)] == [334, 333, 333]
+    assert [len(one) for one in texts("你好，" * 200)] == [300, 300]
+    braces = "{" + "A " * 150 + "}"
+    assert texts("x" * 100 + braces + "y" * 50) == ["x" * 100, braces + "y" * 50]
+    assert texts("{" + "A " * 500 + "}x")[0] == "{" + "A " * 500 + "}"
+
+
+LINES = {
+    "dots": "." * 20000,
+    "dots and a letter": "." * 20000 + "x",
+    "quotes": '"' * 20000,
+    "no punctuation": "word " * 4000,
+    "no spaces": "x" * 20000,
+    "sentences": "Hello there, Mr. Smith. " * 833,
+    "marks": "!?" * 10000,
+    "letters and dots": "a.b." * 5000,
+    "new lines": "x\n\n" * 6666,
+    "dots and new lines": "...\n\n" * 4000,
+    "spaces": "x" + " " * 19998 + "y",
+    "braces": "{" * 20000,
+    "brackets": ').") ' * 4000,
+    "initials": "J. " * 6666,
+    "clauses": "你，" * 10000,
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_any_long_line_is_split_into_utterances_that_a_model_can_take(name: str):
+    utterances = split_utterances([Span(LINES[name])])
+    assert max(len(said(one)) for one in utterances) <= MAX_CHARACTERS
+    assert bare("".join(map(said, utterances))) == bare(LINES[name])
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_work_grows_as_the_text_does(name: str, monkeypatch: pytest.MonkeyPatch):
+    def characters_looked_at(text: str) -> int:
+        counted = _Counted(text)
+        list(sentences._pieces(counted))
+        return counted.looked_at
+
+    short, long = LINES[name][:5000], LINES[name]
+    assert characters_looked_at(long) <= 6 * characters_looked_at(short) + 2 * len(long)
+
+
+class _Counted(str):
+    """Text that counts the characters that are looked at one by one or taken out."""
+
+    looked_at = 0
+
+    def __getitem__(self, place):  # type: ignore[no-untyped-def]
+        part = str.__getitem__(self, place)
+        self.looked_at += len(part)
+        return part
+
+
+WORDS = [
+    *"Mr. Dr. J. K. U.S. e.g. etc. No. 5 3.14 p.m. Hello world I said You then".split(),
+    *", ; : . ... ? ?! ! … \" ' ( ) [ ] “ ” — -".split(),
+    *"{HH AH0} 。 ！ 你好 ， https://a.b/c?d 1. * & \n \n\n Jan. The".split(" "),
+    *("x" * 300, "word " * 100, "...", "! ", '." ', "\n\n"),
+]
+
+
+def random_items(draw: random.Random) -> list[Item]:
+    items: list[Item] = []
+    for number in range(draw.randrange(1, 12)):
+        separator = draw.choice(["", " ", " "])
+        text = separator.join(draw.choice(WORDS) for _ in range(draw.randrange(1, 12)))
+        style = draw.choice([NEUTRAL, NEUTRAL, FAST, Style(speaker="a")])
+        items.append(Span(text, style, source=draw.choice([None, None, None, "source"])))
+        if draw.random() < 0.2:
+            items.append(draw.choice([Pause(0.5), Pause(0.0), Boundary("sentence"), Boundary("paragraph")]))
+        if draw.random() < 0.2:
+            items.append(Mark(f"m{number}"))
+    return items
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_nothing_is_lost_and_splitting_again_changes_nothing(seed: int):
+    items = random_items(random.Random(seed))
+    longest = seed % 3 * 100
+    utterances = split_utterances(items, longest=longest)
+    spans = [item for item in items if isinstance(item, Span)]
+    assert bare("".join(map(said, utterances))) == bare("".join(span.text for span in spans))
+    assert [name for one in utterances for _, name in one.marks] == [one.name for one in items if isinstance(one, Mark)]
+    for one in utterances:
+        assert all(0 <= index <= len(one.spans) for index, _ in one.marks)
+        assert len({span.style.speaker for span in one.spans}) <= 1
+        assert said(one) == said(one).strip()
+        again = split_utterances(one.spans, longest=longest)
+        assert [part.spans for part in again] == ([one.spans] if one.spans else [])
+    # Each character that is said keeps its style, but for the speaker of what has nothing to say.
+    before = [(letter, span.style, span.source) for span in spans for letter in span.text if letter.isalnum()]
+    after = [(c, span.style, span.source) for one in utterances for span in one.spans for c in span.text if c.isalnum()]
+    assert after == before
+
+
+def test_abbreviations_are_those_of_the_cleaners():
+    for short in ("Mrs", "Sgt", "Gov", "Lt"):
+        assert len(split_utterances([Span(f"We met {short}. Jones there.")])) == 1
+    assert len(split_utterances([Span("We met him. Jones left.")])) == 2
