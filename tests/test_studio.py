@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+from shell import ROOT, run_bash
 from singing_voice import singing_voice
 from tiny_served import serving
 
@@ -31,8 +32,10 @@ FRAME = 256 / 22050  # s
 def served(voice: Voice, *, api_key: str | None = None) -> AbstractContextManager[str]:
     """The address of a server that speaks with the voice."""
     import sys
+
     sys.path.insert(0, "/tmp/studio_dev")
     import words_stub
+
     words_stub.apply()
     return serving(Service(ServedModels(voice, "singer"), limits=Limits(), api_key=api_key))
 
@@ -321,9 +324,7 @@ def test_prosody_goes_out_as_json_and_comes_back_in(studio: Studio, tmp_path: Pa
     path.write_text('{"format": "other"}')
     studio.page.set_input_files("#file", path)
     studio.page.wait_for_selector("[role=alert]")
-    assert studio.page.inner_text("#error-text") == (
-        'hello.json: format "other", expected "speech-toolkit prosody 1"'
-    )
+    assert studio.page.inner_text("#error-text") == ('hello.json: format "other", expected "speech-toolkit prosody 1"')
 
 
 def test_words_go_out_as_ssml_that_speaks_as_they_were_shaped(studio: Studio):
@@ -449,7 +450,10 @@ def luminance(color: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-COLORS = "(name) => { const style = getComputedStyle(document.querySelector(name)); return [style.color, style.backgroundColor]; }"
+COLORS = """(name) => {
+  const style = getComputedStyle(document.querySelector(name));
+  return [style.color, style.backgroundColor];
+}"""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -479,7 +483,9 @@ def test_a_phone_of_360_pixels_has_room_and_targets_for_fingers(browser, address
     assert studio.page.evaluate(width) == [360, 360]
     studio.speak("Hello there, this is a sentence that is much wider than the screen of a phone. This is fine.")
     assert studio.page.evaluate(width) == [360, 360]
-    assert studio.page.evaluate("(() => { const p = document.querySelector('#picture'); return p.scrollWidth > p.clientWidth; })()")
+    assert studio.page.evaluate(
+        "(() => { const p = document.querySelector('#picture'); return p.scrollWidth > p.clientWidth; })()"
+    )
     for selector in (".handle:visible", "button:visible", "select:visible", "input[type=range]:visible"):
         for box in (one.bounding_box() for one in studio.page.locator(selector).all()[:30]):
             assert box["width"] >= 24 and box["height"] >= 24, selector
@@ -495,3 +501,31 @@ def test_a_phone_of_360_pixels_has_room_and_targets_for_fingers(browser, address
     assert studio.value("pitch of OW1 in Hello") > 180
     assert studio.errors == []
     context.close()
+
+
+INSTALL = """
+command() { case "$2" in chromium) [ -n "$HAS_BROWSER" ] ;; *) true ;; esac; }
+id() { echo "$USER_ID"; }
+apt-get() { echo "apt-get $*" >> "$LOG"; return "$STATUS"; }
+source "$1/scripts/lib/browser.sh"
+install_browser
+"""
+
+
+@pytest.mark.parametrize(
+    ("ci", "user", "has_browser", "status", "calls"),
+    [
+        ("true", "0", "", "0", 1),
+        ("true", "0", "", "1", 2),
+        ("", "0", "", "0", 0),
+        ("true", "1000", "", "0", 0),
+        ("true", "0", "1", "0", 0),
+    ],
+)
+def test_only_continuous_integration_installs_a_browser(tmp_path: Path, ci, user, has_browser, status, calls):
+    log = tmp_path / "log"
+    settings = {"CI": ci, "USER_ID": user, "HAS_BROWSER": has_browser, "STATUS": status, "LOG": str(log)}
+    result = run_bash("-euo", "pipefail", "-c", INSTALL, "bash", ROOT, **settings)
+    assert result.returncode == 0, result.stderr
+    assert len(log.read_text().splitlines() if log.exists() else []) == calls
+    assert ("could not be installed" in result.stderr) == (status == "1")
