@@ -172,7 +172,7 @@ def speak(args: argparse.Namespace, parser: ArgumentParser) -> int:
         )
         synthesizer = Synthesizer(
             generator=None,
-            vocoder=vocoder or griffin_lim(args, audio),
+            vocoder=None if args.no_audio else vocoder or griffin_lim(args, audio),
             controls=Controls(),
             audio=audio,
             device=precision.device,

@@ -56,7 +56,7 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
     training, setup = spec.training, spec.training.parse(args)
     options, audio, text = setup.options, setup.audio, setup.text
     if ranks.is_main:
-        for line in mel_lines(spec, audio, output=args.output, corpus=corpus_config(args)):
+        for line in [*mel_lines(spec, audio, output=args.output, corpus=corpus_config(args)), *setup.notes]:
             print_line(line)
     found = _checkpoint_to_resume(args, ranks)
     base = None if found is None else _config_of(found[1], spec, where=found[0])
@@ -156,7 +156,10 @@ def _check_fits(
         (found.audio, replace(template.audio, **{name: getattr(found.audio, name) for name in adaptable})),
     ]
     if found.text is not None and template.text is not None:
-        pairs.append((found.text, template.text))
+        text = found.text
+        if text.input_type == template.text.input_type == "pf" and not text.phone_features:  # as published
+            text = replace(text, phone_features=template.text.phone_features)
+        pairs.append((text, template.text))
     lines = [line for first, second in pairs for line in differences(first, second, names=names)]
     if lines:
         raise CheckpointError(f"{where} does not fit: " + "; ".join(lines))

@@ -198,7 +198,9 @@ non_negative_float = _number_type(float, lambda value: 0 <= value < math.inf, "a
 
 def add_precision_arguments(parser: argparse._ActionsContainer) -> None:
     """Add the options that choose device and precision, as `precision_from_args` reads them."""
-    parser.add_argument("--cuda", action="store_true", help="use the GPU, or GPUs under torchrun")
+    device = parser.add_mutually_exclusive_group()
+    device.add_argument("--cuda", action="store_true", help="use the GPU, or GPUs under torchrun")
+    device.add_argument("--cpu", dest="cuda", action="store_false", default=argparse.SUPPRESS, help="as without --cuda")
     parser.add_argument("--amp", action="store_true", help="mixed precision")
     parser.add_argument(
         "--amp-dtype",

@@ -9,6 +9,7 @@ FRAMINGS = ("centered", "aligned")
 INPUT_TYPES = ("char", "phone", "pf")
 G2P = ("espeak",)
 TRANSCRIPT_TYPES = ("text", "phones")
+_LONGEST_SHOWN = 500  # characters of a value in a message
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ def audio_preset(sampling_rate: int) -> AudioConfig:
 class TextConfig:
     """The one description of the text front end: how a transcript becomes symbol ids."""
 
-    input_type: str = "char"  # char: graphemes (and curly-brace ARPAbet); phone: phones separated by spaces
+    # char: graphemes (and curly-brace ARPAbet); phone: phones separated by spaces; pf: the same, as feature vectors
+    input_type: str = "char"
     symbol_set: str = "english_basic"
     cleaners: tuple[str, ...] = ("english_cleaners",)
     speakers: tuple[str, ...] = ()  # names in order of their ids; empty: one voice
@@ -73,6 +75,7 @@ class TextConfig:
     transcript_type: str = "text"  # of the training lists of a voice with g2p: phones are taken as they are
     prepend_space: bool = False  # characters begin with a space, which can take the silence before the first word
     append_space: bool = False  # and end with one
+    phone_features: tuple[str, ...] = ()  # of pf: the table of phones, as common.text.phone_features reads it
 
     def __post_init__(self) -> None:
         check_choice("input type", self.input_type, INPUT_TYPES)
@@ -85,6 +88,8 @@ class TextConfig:
         check_choice("transcript type", self.transcript_type, TRANSCRIPT_TYPES)
         if self.transcript_type == "phones" and self.g2p is None:
             raise InputError("transcript type 'phones' says what g2p is not applied to, but there is no g2p")
+        if self.phone_features and self.input_type != "pf":
+            raise InputError(f"phone_features are of the input type 'pf', but it is {self.input_type!r}")
         of_characters = self.p_arpabet > 0 or self.prepend_space or self.append_space
         if of_characters and self.input_type != "char":
             kind = f"but the input type is {self.input_type!r}"
@@ -133,8 +138,14 @@ def differences(first: Any, second: Any, *, names: tuple[str, str]) -> list[str]
             for index, (one, other) in enumerate(zip(left, right)):
                 lines += [f"{field.name}[{index}].{line}" for line in differences(one, other, names=names)]
         elif left != right:
-            lines.append(f"{field.name}: {left} ({names[0]}), {right} ({names[1]})")
+            lines.append(f"{field.name}: {_shown(left)} ({names[0]}), {_shown(right)} ({names[1]})")
     return lines
+
+
+def _shown(value: Any) -> str:
+    """A value for a message; of a table no more than its beginning."""
+    text = str(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 def _is_row(value: Any) -> bool:

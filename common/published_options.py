@@ -13,7 +13,6 @@ from common.cli import option_of
 _ARCHITECTURE = "the checkpoint holds the architecture; leave it out"
 _AUDIO = "the checkpoint describes its mel-spectrograms; leave it out"
 _TEXT = "the checkpoint describes how its text is read; leave it out"
-_CPU = "the CPU is the default, and --cuda the GPU; leave it out"
 _SCALE = "recordings are scaled by their own bit depth; leave it out"
 
 
@@ -51,6 +50,7 @@ TRAINING = {
     "--save-frequency": "--epochs-per-checkpoint",
     "--ema": "--ema-decay",
     "--fp16": "--amp",
+    "--eval-frequency": "--validation-steps",
     **_each("--pitch-mean --pitch-std", "both are read from a file: --pitch-mean-std-file FILE.json"),
     "--load-mel-from-disk": "the columns of the lists say what is read, and --input-mels-dir names mels to fine-tune a "
     "vocoder on; leave it out",
@@ -77,7 +77,6 @@ TRAINING = {
         "--anneal-steps --anneal-factor --warmup-steps --disable-uniform-initialize-bn-weight",
         "it has no effect on this model; leave it out",
     ),
-    "--eval-frequency": "it counted updates; validation happens every --validation-interval EPOCHS",
     "--prediction-frequency": "transcripts of some utterances are printed with each validation; leave it out",
     "--save-best-from": "the best checkpoint is kept from the first epoch on; leave it out",
     "--pre-allocate-range": "memory is allocated as needed; leave it out, and limit recordings by --max-duration",
@@ -98,7 +97,6 @@ INFERENCE = {
         _ARCHITECTURE,
     ),
     **_each("--segment-length --sigma", "it is an option of training; leave it out"),
-    "--cpu": _CPU,
     "--fp16": "half precision is --amp, in bfloat16 where there is hardware for it, or --amp --amp-dtype float16",
     "--checkpoint-format": "files are recognized by their content; leave it out, and --torchscript compiles",
     **_each(
@@ -118,11 +116,10 @@ RECOGNITION = {
     "--val-manifests": "--input",
     "--save-predictions": "--output",
     "--fp16": "--amp",
-    "--output-dir": "it held logs: --log-file FILE; transcripts are written to --output FILE.json or FILE.tsv",
-    **_each("--model-config --override-config", "the checkpoint holds it; leave it out"),
-    "--steps": "the first recordings alone are --max-utterances N, and --iterations N measures N batches",
+    "--output-dir": "--output",
+    "--steps": "--iterations",
+    "--override-config": "the checkpoint holds the network, and --model-config FILE says how recordings are read",
     "--seed": "transcribing draws no random numbers; leave it out",
-    "--cpu": _CPU,
     "--dali-device": "recordings are read without DALI; leave it out",
     **_each("--torchscript --torchscript-export", "this model is not compiled to TorchScript; leave it out"),
 }
@@ -136,7 +133,6 @@ EXTRACTION = {
     **_each("-b --batch-size", "the batch size is fixed, and no result depends on it; leave it out"),
     "--log-file": "the summary is printed, and statistics are written beside the features; leave it out",
     "--n-speakers": "a third column of the lists holds the speaker; leave it out",
-    "--save-alignment-priors": "priors are computed while training; leave it out",
     "--train-mode": "the teacher always runs as at inference; leave it out",
 }
 

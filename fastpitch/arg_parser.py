@@ -24,7 +24,13 @@ from common.data import FilelistEntry
 from common.errors import InputError, OptionError
 from common.synthesis import Controls
 from common.text import TextFrontEnd
-from common.text.arguments import add_text_arguments, options_of_text, text_config_from_args
+from common.text.arguments import (
+    add_text_arguments,
+    options_of_text,
+    text_config_from_args,
+    with_text_of_teacher,
+    written_options,
+)
 from common.training import Optimization, Recipe, TrainingSetup, inverse_sqrt_schedule
 from fastpitch.data_function import PITCH_CACHE
 from fastpitch.fine_tuning import check_audio, read_voice
@@ -56,7 +62,7 @@ Transform = TypeVar("Transform", PitchTransform, EnergyTransform)
 
 def add_training_arguments(parser: ArgumentParser) -> None:
     """Add text, architecture, loss scales and pitch statistics; defaults are the published model's."""
-    add_text_arguments(parser)
+    add_text_arguments(parser, features=True)
     group = parser.add_argument_group("FastPitch")
     group.add_argument("--warmup-steps", type=non_negative_int, default=1000, help="updates of rising rate; 0: none")
     architecture = {"symbols_embedding_dim": "channels of encoder and decoder"}
@@ -123,6 +129,8 @@ def _add_alignment_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--pitch-method", choices=METHODS, default="praat", help="estimates the pitch of recordings")
     cache = f"folder that keeps the pitch of recordings (default: {PITCH_CACHE} in the dataset's folder)"
     group.add_argument("--pitch-cache", "--pitch-online-dir", type=Path, help=cache)
+    priors = "folder of the alignment's priors of extract_mels.py --save-alignment-priors (default: compute them)"
+    group.add_argument("--alignment-priors", type=Path, help=priors)
     disk = "refuse lists that do not name the pitch, instead of estimating it"
     group.add_argument("--load-pitch-from-disk", action="store_true", help=disk)
 
@@ -158,6 +166,14 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     audio = _audio_config(args, entries, voice)
     known = () if voice is None else voice.speaker_names
     text = text_config_from_args(args, speakers=speaker_names(entries, args.n_speakers, known=known))
+    notes: tuple[str, ...] = ()
+    if voice is None and "durations" in entries[0].fields:
+        durations = (args.dataset_path / entries[0].fields["durations"]).parent
+        asked, text = text, with_text_of_teacher(text, durations)
+        if text != asked:
+            notes = (
+                f"text is read as {durations} says, whose durations are of the symbols of {written_options(text)}",
+            )
     options = TrainingOptions(
         architecture=_model_config(args, audio, text),
         losses=LossScales(**values_of(args, LossScales)),
@@ -166,7 +182,7 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
         **values_of(args, TrainingOptions),
     )
     schedule = inverse_sqrt_schedule(args.learning_rate, warmup_steps=args.warmup_steps)
-    return TrainingSetup(options, audio, text, Optimization(schedule))
+    return TrainingSetup(options, audio, text, Optimization(schedule), notes=notes)
 
 
 def _check_options(args: argparse.Namespace) -> None:
@@ -177,7 +193,9 @@ def _check_options(args: argparse.Namespace) -> None:
     if not args.learned_alignment:
         of_alignment = {name: value for name, value in vars(LossScales()).items() if "predictor" not in name}
         reason = "is for training with --learned-alignment; add that"
-        _check_defaults(args, _RECORDING_OPTIONS | of_alignment, reason)
+        _check_defaults(args, _RECORDING_OPTIONS | of_alignment | {"alignment_priors": None}, reason)
+    if args.alignment_priors is not None and 0 < args.p_arpabet < 1:
+        raise OptionError("--alignment-priors are of fixed symbols, and --p-arpabet draws others; give 0 or 1")
 
 
 def _check_defaults(args: argparse.Namespace, defaults: dict[str, Any], reason: str) -> None:

@@ -20,11 +20,13 @@ from common.data import (
     TextMelUtterance,
     check_stored,
     collated,
+    feature_name,
     load_feature,
     shape_error,
 )
 from common.distributed import Gather, Ranks, own_cores
 from common.errors import InputError
+from common.files import load_tensor
 from fastpitch.aligner import check_alignable, padded_priors
 from fastpitch.model import FastPitch, FastPitchBatch, ModelConfig
 from fastpitch.options import TrainingOptions
@@ -41,6 +43,7 @@ class FastPitchUtterance(TextMelUtterance):
     durations: Tensor | None = None  # (L,) int64, frames
     pitch: Tensor | None = None  # (L,) float32, normalized
     pitch_frames: Tensor | None = None  # (F,) float32, normalized
+    prior: Tensor | None = None  # (F, L) float32, of the alignment; None: to be computed
 
 
 class FastPitchDataset(TextMelDataset):
@@ -49,7 +52,8 @@ class FastPitchDataset(TextMelDataset):
 
     Lists without durations have pitch in Hz: `normalize_pitch_as` comes before the first utterance is loaded. That of
     recordings without such a column is computed by ``pitch_method`` and kept in ``pitch_cache`` (None: in the dataset's
-    folder). ``options`` are those of `TextMelDataset`.
+    folder). ``priors`` is a folder of alignments' priors (None: they are computed); ``options`` are those of
+    `TextMelDataset`.
 
     Raises:
         InputError: as `TextMelDataset`; or a transcript has more symbols than its recording has frames, a speaker is
@@ -66,11 +70,13 @@ class FastPitchDataset(TextMelDataset):
         n_speakers: int,
         pitch_method: str = "praat",
         pitch_cache: Path | None = None,
+        priors: Path | None = None,
         **options: Any,
     ) -> None:
         super().__init__(folder, entries, audio=audio, text=text, **options)
         self.has_durations = "durations" in entries[0].fields
         self._cache = PitchCache(pitch_cache or folder / PITCH_CACHE, audio, method=pitch_method)
+        self._priors = priors
         self._pitch_mean = self._pitch_std = torch.zeros(0)  # Hz; of all speakers, or of each
         self.speakers = [speaker_id(entry, names=text.speakers, n_speakers=n_speakers) for entry in entries]
         if self.has_durations and self.transcripts.mixes:
@@ -89,20 +95,35 @@ class FastPitchDataset(TextMelDataset):
         self._pitch_mean, self._pitch_std = network.pitch_mean.cpu().clone(), network.pitch_std.cpu().clone()
 
     def utterance(self, index: int, tokens: Tensor) -> FastPitchUtterance:
-        """The utterance with ``tokens`` (L,)."""
+        """The utterance with ``tokens``, (L,) or (L, n_features)."""
         mel, pitch = self.mel_and_pitch(index)
         name, speaker, text = self.name(index), self.speakers[index], self.entries[index].fields["text"]
         if self.has_durations:
             durations = self._durations(self.entries[index], n_frames=mel.size(1))
             for column, values in (("durations", durations), ("pitch", pitch)):
-                if values.shape != tokens.shape:
+                if values.shape != tokens.shape[:1]:
                     wanted = f"({len(tokens)},), one value a symbol of the text"
                     raise shape_error(self.entries[index], column, values, wanted=wanted)
             return FastPitchUtterance(name, tokens, mel, speaker, durations=durations, pitch=pitch, text=text)
         check_alignable(mel.size(1), len(tokens), where=name)
         which = 0 if speaker is None or len(self._pitch_mean) == 1 else speaker
         normalized = (pitch - self._pitch_mean[which]).div(self._pitch_std[which]).masked_fill(pitch == 0, 0.0)
-        return FastPitchUtterance(name, tokens, mel, speaker, pitch_frames=normalized, text=text)
+        prior = None if self._priors is None else self._prior(index, (mel.size(1), len(tokens)))
+        return FastPitchUtterance(name, tokens, mel, speaker, pitch_frames=normalized, prior=prior, text=text)
+
+    def _prior(self, index: int, size: tuple[int, int]) -> Tensor:
+        """The stored prior (F, L) of an utterance; raises InputError where it is missing or of another size."""
+        assert self._priors is not None
+        entry = self.entries[index]
+        path = self._priors / f"{feature_name(entry.fields['wav' if self.recorded else 'mel'])}.pt"
+        prior = load_tensor(path, where=entry.where).float()
+        if prior.shape != size or not torch.isfinite(prior).all():
+            raise InputError(
+                f"{path}: shape {tuple(prior.shape)}, expected finite values of {size}, frames and symbols of this "
+                f"utterance ({entry.where}); make it anew by extract_mels.py --save-alignment-priors, or leave out "
+                "--alignment-priors"
+            )
+        return prior
 
     def mel_and_pitch(self, index: int) -> tuple[Tensor, Tensor]:
         """Mel (n_mels, F), and pitch: with durations (L,) normalized, else (F,) Hz, 0 where unvoiced; raises InputError
@@ -149,12 +170,13 @@ class FastPitchDataset(TextMelDataset):
 
         fields = collated(items)
         mel_lengths, token_lengths = fields["mel_lengths"].tolist(), fields["token_lengths"].tolist()
+        priors = [item.prior for item in items if item.prior is not None] or None
         return FastPitchBatch(
             **fields,
             durations=padded("durations"),
             pitch=padded("pitch"),
             pitch_frames=padded("pitch_frames"),
-            prior=padded_priors(mel_lengths, token_lengths) if items[0].durations is None else None,
+            prior=None if items[0].durations is not None else padded_priors(mel_lengths, token_lengths, priors=priors),
             speakers=torch.tensor(speakers) if speakers else None,
         )
 
@@ -180,6 +202,7 @@ def build_dataset(
         seed=options.seed,
         pitch_method=options.pitch_method,
         pitch_cache=options.pitch_cache,
+        priors=options.alignment_priors,
     )
 
 

@@ -71,7 +71,11 @@ def read_voice(path: Path) -> InitialVoice:
     if checkpoint.model != "FastPitch":
         raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of FastPitch")
     config = from_plain(ModelConfig, checkpoint.config, where=str(path))
-    if checkpoint.text is None or checkpoint.text.input_type == "pf":
+    if checkpoint.text is not None and checkpoint.text.input_type == "pf":
+        raise CheckpointError(
+            f"{path}: reads phonological features; --checkpoint-path resumes it, --from-checkpoint cannot"
+        )
+    if checkpoint.text is None:
         raise CheckpointError(f"{path}: does not name its symbols, by which another voice would take their vectors")
     n_named = TextFrontEnd(checkpoint.text).n_symbols
     if n_named != config.n_symbols:

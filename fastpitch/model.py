@@ -249,21 +249,29 @@ class FastPitch(nn.Module):
         encoded, log_durations, pitch = self.encode(tokens, lengths, speakers)
         durations = durations_from_logs(log_durations, controls.max_duration)
         frames = frames_per_token(durations if controls.durations is None else controls.durations, controls.pace)
-        if given_pitch is not None:
-            pitch = given_pitch
-        elif controls.pitch_transform is not None:
+        if controls.pitch_transform is not None and given_pitch is None:
             pitch = controls.pitch_transform(pitch, lengths, *self._pitch_statistics(speakers))
         pitch_hz = self.pitch_in_hz(pitch, speakers)
         if given_pitch is not None:
-            pitch_hz = pitch_hz * (given_pitch != 0)
-        encoded, energy = self.add_pitch(encoded, lengths, pitch)
+            pitch_hz = self.pitch_in_hz(given_pitch, speakers) * (given_pitch != 0)
+        encoded, energy = self.add_pitch(encoded, lengths, pitch if given_pitch is None else given_pitch)
         if energy is None and (controls.energy is not None or controls.energy_transform is not None):
             raise InputError("this model predicts no energy (it was trained without --energy-conditioning)")
         if energy is not None and controls.energy_transform is not None:
             energy = controls.energy_transform(energy, lengths)
-        energy = energy if controls.energy is None else controls.energy
-        mel, mel_lengths = self.decode(encoded, lengths, energy, frames, None)
-        return MelOutput(mel, mel_lengths, durations, frames, pitch, energy, log_durations, pitch_hz=pitch_hz)
+        decoded_energy = energy if controls.energy is None else controls.energy
+        mel, mel_lengths = self.decode(encoded, lengths, decoded_energy, frames, None)
+        return MelOutput(
+            mel,
+            mel_lengths,
+            durations,
+            frames,
+            pitch,
+            energy,
+            log_durations,
+            pitch_hz=pitch_hz,
+            decoded_energy=decoded_energy,
+        )
 
     @torch.jit.unused
     def pitch_in_hz(self, pitch: Tensor, speakers: Tensor | None) -> Tensor:

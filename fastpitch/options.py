@@ -62,5 +62,6 @@ class TrainingOptions:
     pitch_method: str
     pitch_cache: Path | None  # None: in the dataset's folder
     pitch_mean_std_file: Path | None
+    alignment_priors: Path | None = None  # folder of priors; None: they are computed
     load_pitch_from_disk: bool = False  # whether lists without pitch are refused
     mean_mel_bias: bool = False  # a new network's output layer starts at the mean mel of the training list

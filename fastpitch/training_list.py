@@ -39,8 +39,8 @@ def _columns(filelist: Path, *, learned_alignment: bool) -> tuple[str, ...]:
         raise InputError(f"{filelist}: has a column of durations, which --learned-alignment finds; expected {expected}")
     if not learned_alignment and first and not first.endswith(".pt"):
         raise InputError(
-            f"{filelist}: lists {first}, expected {'|'.join(WITH_DURATIONS)}; to train without durations, from "
-            f"{expected}, add --learned-alignment"
+            f"{filelist}: lists {first}, expected {'|'.join(WITH_DURATIONS)}, as extract_mels.py --output-meta-file "
+            f"writes it; to train without durations, from {expected}, add --learned-alignment"
         )
     if not learned_alignment:
         return WITH_DURATIONS

@@ -9,7 +9,7 @@ from torch import Tensor
 from common.recognition.recognizer import SpeechItem
 from common.registry import ModelSpec, RecognizerSpec, TrainingSpec
 from jasper import arg_parser, data_function, loss_function
-from jasper.arg_parser import InferenceOptions
+from jasper.arg_parser import InferenceOptions, check_described
 from jasper.manifest import select_entries
 from jasper.model import Jasper, ModelConfig, build_networks
 from jasper.published_checkpoints import read_published
@@ -19,6 +19,8 @@ from jasper.waveform import load_recording, voiced_part
 def _open_speech(
     options: InferenceOptions, network: Jasper, *, sources: Sequence[Path], folder: Path
 ) -> list[SpeechItem]:
+    if options.described is not None:
+        check_described(network.config, options.described)
     labels, rate, settings = network.config.labels, network.config.features.sample_rate, options.dataset
     load = partial(load_recording, sampling_rate=rate, trim=settings.trim_silence)
     return [

@@ -10,8 +10,11 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 use_python
 
 : "${MODEL:=Jasper}" # model
-: "${JASPER:=}" # checkpoint; empty: the newest in ./output; of a voice, the recognizer: none
 require_model Jasper FastPitch Tacotron2 HiFi-GAN WaveGlow
+source scripts/lib/originals.sh
+take_published evaluation "$@"
+set -- "${arguments[@]}"
+: "${JASPER:=}" # checkpoint; empty: the newest in ./output; of a voice, the recognizer: none
 if [ "$MODEL" != Jasper ]; then
     refuse_variables MODEL=Jasper DATASETS MANIFESTS BATCH_SIZE DATASET_PATH
     : "${FASTPITCH:=}" # checkpoint; empty: the newest

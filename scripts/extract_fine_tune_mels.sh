@@ -7,6 +7,9 @@
 # keeps what an earlier run has made. Next: scripts/fine_tune.sh.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 use_python
+source scripts/lib/originals.sh
+take_published extract_fine_tune_mels "$@"
+set -- "${arguments[@]}"
 
 : "${FASTPITCH:=}" # checkpoint; empty: the newest
 : "${DATASET_PATH:=LJSpeech-1.1}" # folder of the corpus

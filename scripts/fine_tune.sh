@@ -6,6 +6,9 @@
 # The variables of scripts/train.sh apply. EPOCHS counts from the beginning of the vocoder's first training.
 # Run again after a stop, it resumes.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+source scripts/lib/originals.sh
+take_published fine_tune "$@"
+set -- "${arguments[@]}"
 
 : "${HIFIGAN:=}" # checkpoint to continue; empty: the newest in ./output
 : "${NAME:=ljs}" # first part of the lists' names

@@ -21,9 +21,11 @@ use_python
 : "${MODEL:=FastPitch}" # model
 : "${WARMUP:=}"    # batches before measuring; empty: 16 on a GPU, 2 on a CPU
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
+: "${CUDNN_BENCHMARK:=true}" # `true`: cuDNN tries its algorithms for each shape, on a GPU
 require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
 source scripts/lib/originals.sh
-refuse_renamed DATASET_DIR FILELIST NUM_STEPS NUM_WARMUP_STEPS
+take_published inference_benchmark "$@"
+set -- "${arguments[@]}"
 case "$MODEL" in
     Jasper)
         refuse_variables "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow" \
@@ -34,12 +36,13 @@ case "$MODEL" in
         : "${MAX_DURATION_SEQ:=2 7 16.7}" # s, of the recordings of a batch
         : "${DATASET_PATH:=LibriSpeech}" # folder of the corpus
         : "${MANIFEST:=$DATASET_PATH/librispeech-dev-clean-wav.json}" # manifest or list to transcribe
+        : "${PAD_TO_MAX_DURATION:=true}" # `false`: pad batches to their longest recording
         : "${ITERATIONS:=500}" # batches that are measured, about
         : "${AMP:=both}"       # true, false, or both, which adds the speed-up
         : "${OUTPUT_DIR:=output/benchmark_jasper}" # folder for the results
         ;;
     *)
-        refuse_variables MODEL=Jasper JASPER MODEL_CONFIG BATCH_SIZE_SEQ MAX_DURATION_SEQ MANIFEST ITERATIONS
+        refuse_variables MODEL=Jasper JASPER MODEL_CONFIG BATCH_SIZE_SEQ MAX_DURATION_SEQ MANIFEST ITERATIONS PAD_TO_MAX_DURATION
         : "${FASTPITCH:=}"  # checkpoint; empty: the newest in ./output, or none for a list with the column mel or wav
         : "${TACOTRON2:=}"  # checkpoint of a voice, instead of FASTPITCH
         : "${HIFIGAN:=$([ "$MODEL" != HiFi-GAN ] || echo random-v1)}" # checkpoint of the vocoder, or random-v1, -v2, -v3
@@ -66,10 +69,14 @@ resolve_gpu
 : "${WARMUP:=$(uses_gpu && echo 16 || echo 2)}" # batches before measuring
 
 logs=()
+tries_algorithms() {
+    uses_gpu && [ "$CUDNN_BENCHMARK" = true ]
+}
 # measure LOG PRECISION OPTIONS...: one run of inference.py with the arguments of this script after those options.
 measure() {
     local command=("$PYTHON" inference.py --log-file "$1" --warmup-steps "$WARMUP" "${@:3}")
-    ! uses_gpu || command+=(--cuda --cudnn-benchmark)
+    ! uses_gpu || command+=(--cuda)
+    ! tries_algorithms || command+=(--cudnn-benchmark)
     [ "$2" != amp ] || command+=(--amp)
     [ "${DRY_RUN:-0}" = 1 ] || rm -f "$1" # figures of an earlier run
     run_or_print "${command[@]}" "${arguments[@]}"
@@ -78,7 +85,7 @@ measure() {
 arguments=("$@")
 
 measure_recognition() {
-    local duration batch_size precision data manifest checkpoint="$JASPER"
+    local duration batch_size precision data manifest padding checkpoint="$JASPER"
     if [ -z "$JASPER" ]; then
         checkpoint="$OUTPUT_DIR/weights/Jasper_random.pt"
         run_or_print "$PYTHON" -m scripts.benchmarks.random_models "$OUTPUT_DIR/weights" --model Jasper --count 1 \
@@ -92,10 +99,12 @@ measure_recognition() {
                 run_or_print "$PYTHON" -m scripts.benchmarks.random_models "$data" --model Jasper --no-checkpoint --all-longest \
                     --count "$batch_size" --max-duration "$duration" --model-config "$MODEL_CONFIG"
             fi
+            padding=()
+            [ "$PAD_TO_MAX_DURATION" != true ] || padding=(--pad-to-max-duration)
             for precision in "${precisions[@]}"; do
                 measure "$OUTPUT_DIR/nvlog_${precision}_bs${batch_size}_${duration}s.json" "$precision" \
                     --jasper "$checkpoint" --input "$manifest" --dataset-path "$data" --batch-size "$batch_size" \
-                    --max-duration "$duration" --pad-to-max-duration --iterations "$ITERATIONS" \
+                    --max-duration "$duration" "${padding[@]}" --iterations "$ITERATIONS" \
                     --max-utterances "$((batch_size * ITERATIONS))"
             done
         done
@@ -117,7 +126,8 @@ measure_inference() {
     : "${PHRASES:=phrases/benchmark_8_128.tsv}" # list to speak
     if [[ "$HIFIGAN" = "$OUTPUT_DIR"/HiFi-GAN_v?.pt && -z "$FASTPITCH$TACOTRON2" ]]; then
         options=("$HIFIGAN" --repeats "$REPEATS")
-        ! uses_gpu || options+=(--cuda --cudnn-benchmark)
+        ! uses_gpu || options+=(--cuda)
+        ! tries_algorithms || options+=(--cudnn-benchmark)
         [ "$AMP" = false ] || options+=(--amp)
         run_or_print "$PYTHON" -m scripts.benchmarks.hifigan "${options[@]}"
     fi

@@ -14,17 +14,20 @@ use_python
 : "${AMP:=false}" # `true`: mixed precision
 : "${EMA:=}" # `true`: use the EMA weights; `false`: the raw ones; empty: EMA weights where there are any
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
-: "${BATCH_SIZE:=32}" # batch size
 require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
 source scripts/lib/originals.sh
-refuse_renamed BS DATASET_DIR FILELIST PHONE
+take_published inference_example "$@"
+set -- "${arguments[@]}"
 
+: "${BATCH_SIZE:=32}" # batch size
 if [ "$MODEL" = Jasper ]; then
     refuse_variables "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow" \
         FASTPITCH TACOTRON2 HIFIGAN WAVEGLOW SIGMA DENOISING PHRASES SPEAKER
     : "${JASPER:=}" # checkpoint; empty: the newest
     : "${DATASET_PATH:=LibriSpeech}" # folder of the corpus, or that a list's recordings and mels start from
-    : "${MANIFEST:=$DATASET_PATH/librispeech-test-other-wav.json}" # manifest or list to transcribe
+    refuse_both DATASET MANIFEST
+    : "${DATASET:=test-other}" # subset of LibriSpeech to transcribe
+    : "${MANIFEST:=$DATASET_PATH/librispeech-$DATASET-wav.json}" # manifest or list to transcribe, instead of DATASET
     : "${OUTPUT_DIR:=output/transcripts}" # folder for the results
     find_newest JASPER Jasper scripts/train_jasper.sh
     command=("$PYTHON" inference.py --jasper "$JASPER" --input "$MANIFEST" --dataset-path "$DATASET_PATH"
@@ -34,7 +37,7 @@ if [ "$MODEL" = Jasper ]; then
     exit
 fi
 
-refuse_variables MODEL=Jasper JASPER MANIFEST
+refuse_variables MODEL=Jasper JASPER MANIFEST DATASET
 : "${FASTPITCH:=}" # checkpoint; empty: the newest, or none for a list with the column mel or wav
 : "${TACOTRON2:=}" # checkpoint of a voice, instead of FASTPITCH
 : "${HIFIGAN:=}"   # checkpoint of the vocoder
@@ -43,6 +46,10 @@ refuse_variables MODEL=Jasper JASPER MANIFEST
 : "${SPEAKER:=0}" # speaker, by name or number
 
 find_checkpoint
+[ -n "$FASTPITCH" ] || [ "$SPEAKER" = 0 ] || wrong_option "SPEAKER=$SPEAKER: there is no FastPitch to have speakers; leave it out"
+[ -n "$WAVEGLOW" ] || [ -z "${SIGMA:-}" ] || wrong_option "SIGMA=$SIGMA: there is no WaveGlow; set WAVEGLOW, or leave it out"
+[ -n "$HIFIGAN$WAVEGLOW" ] || [ -z "${DENOISING:-}" ] ||
+    wrong_option "DENOISING=$DENOISING: Griffin-Lim makes no noise of its own; set HIFIGAN or WAVEGLOW, or leave it out"
 : "${SIGMA:=0.9}"  # of WaveGlow's noise
 : "${DENOISING:=$([ -n "$WAVEGLOW" ] && echo 0.01 || echo 0.005)}" # strength of the denoiser, by default 0.005, or 0.01 of WaveGlow; 0: none
 name=$(basename "$PHRASES")
@@ -52,7 +59,7 @@ precision=$([ "$AMP" = true ] && echo amp || echo fp32)
 command=("$PYTHON" inference.py --input "$PHRASES" --output "$OUTPUT_DIR" --batch-size "$BATCH_SIZE")
 [ -z "$FASTPITCH" ] || command+=(--speaker "$SPEAKER")
 add_given command --fastpitch "$FASTPITCH" --tacotron2 "$TACOTRON2" --hifigan "$HIFIGAN" --waveglow "$WAVEGLOW"
-! gives_sound "$PHRASES" || add_given command --dataset-path "${DATASET_PATH:-}"
+add_given command --dataset-path "${DATASET_PATH:-}"
 [ -z "$WAVEGLOW" ] || command+=(--sigma-infer "$SIGMA")
 [ -z "$HIFIGAN$WAVEGLOW" ] || command+=(--denoising-strength "$DENOISING")
 add_flags command

@@ -173,6 +173,9 @@ resolve_gpus() {
         [ "$NUM_GPUS" -le "${1:-$NUM_GPUS}" ] || NUM_GPUS=$1
     fi
     [[ "$NUM_GPUS" =~ ^[0-9]+$ ]] || wrong_option "NUM_GPUS=$NUM_GPUS: expected auto or a whole number"
+    [ "$NUM_GPUS" = 0 ] || case "${CPU:-}-${CUDA:-}" in
+        true-* | *-false) wrong_option "CPU=${CPU:-} CUDA=${CUDA:-}: NUM_GPUS=$NUM_GPUS is set too; leave one out" ;;
+    esac
 }
 
 # The same for what one process does.

@@ -1,21 +1,40 @@
-"""Write docs/MIGRATING.md: the published toolkits' options that are spelled otherwise here, from the table of them.
+"""Write docs/MIGRATING.md: the published toolkits' options, scripts and variables that are called otherwise here.
 
 python -m scripts.migration_page
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from common.cli import ArgumentParser, run
 from common.published_options import EXTRACTION, INFERENCE, RECOGNITION, TEACHER_FORCING, TRAINING
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "MIGRATING.md"
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "MIGRATING.md"
+VARIABLES = ROOT / "scripts" / "lib" / "originals.sh"
 COMMANDS = {
     "train.py": TRAINING,
     "inference.py": INFERENCE,
     "inference.py --jasper": RECOGNITION,
     "extract_mels.py": EXTRACTION,
     "extract_mels.py --checkpoint": TEACHER_FORCING,
+}
+# Scripts of the published toolkits without one of that name here, and what to run.
+SCRIPTS = {
+    "scripts/download_fastpitch.sh": "`bash scripts/download_models.sh fastpitch-1.0`, with `--output FOLDER` "
+    "for `MODEL_DIR`",
+    "scripts/download_tacotron2.sh": "`bash scripts/download_models.sh tacotron2`, likewise",
+    "scripts/download_waveglow.sh": "`bash scripts/download_models.sh waveglow`, likewise",
+    "scripts/generate_filelists.sh": "`FEATURES=false bash scripts/prepare_dataset.sh`",
+    "scripts/docker/launch.sh": "`scripts/docker/interactive.sh`, which gives the container this folder; put "
+    "or link the data, checkpoints and results there",
+    "scripts/mandarin_chinese/prepare_dataset.sh": "`DATASET_PATH=data/SF_bilingual NAME=sf FEATURES=false bash "
+    "scripts/prepare_dataset.sh`, for a corpus in LJSpeech's layout",
+    "scripts/mandarin_chinese/train.sh": "`DATASET_PATH=data/SF_bilingual NAME=sf OUTPUT_DIR=output_sf bash "
+    "scripts/train.sh`, with the text options of [TEXT.md](TEXT.md); there are no cleaners for Mandarin",
+    "scripts/mandarin_chinese/inference.sh": "`FASTPITCH=voice.pt PHRASES=sf_test.tsv bash "
+    "scripts/inference_example.sh`",
 }
 INTRODUCTION = """# From the published toolkits
 
@@ -29,6 +48,47 @@ The processes of several GPUs are started by `torchrun`, or by `python -m torch.
 `--local-rank` each command accepts. What was `prepare_dataset.py` or `preprocess_audio2mel.py` is `extract_mels.py`,
 and HiFi-GAN's extraction of FastPitch's mels is `extract_mels.py --checkpoint`. Jasper's `inference.py --ckpt` is
 `inference.py --jasper`, or `--ckpt` as it was; `train.py --model-name` is `train.py --model`, likewise.
+"""
+# Variables of the scripts whose defaults are not as published, with the default here and why.
+OTHER_DEFAULTS = {
+    "NUM_GPUS": "all GPUs that there are, not 8, so that a script runs on any machine",
+    "BATCH_SIZE, GRAD_ACCUMULATION": "of FastPitch 1.1 32 and 1, not 16 and 2: the same update of 256 utterances; of "
+    "speaking and extraction 32 for every model, of Jasper's transcribing 32, or 16 in `evaluation.sh`, not 64; of "
+    "benchmarks of inference 1, 4 and 8",
+    "EPOCHS, EPOCHS_PER_CHECKPOINT": "of FastPitch 1500 and 50, as in 1.0, not 1.1's 1000 and 20",
+    "PHONE, TEXT_CLEANERS": "of FastPitch `false` and english_cleaners_v3, so that training needs no dictionary; 1.1 "
+    "is PHONE=true TEXT_CLEANERS=english_cleaners_v2. Speaking reads as the checkpoint was trained",
+    "LOAD_PITCH_FROM_DISK": "`false`: the columns of the list decide, and `true` refuses lists without pitch",
+    "RESUME": "`false`, not `true`: a run goes on only where that is asked for",
+    "CUDNN_BENCHMARK": "of Jasper's training `false`, not `true`: its batches differ in length",
+    "TORCHSCRIPT": "`false`, not `true`: networks run as they are",
+    "EMA": "of transcribing: the EMA weights where the checkpoint has them",
+    "PAD_LEADING": "of transcribing 0, not 16, which adds nothing to the recordings",
+    "WARMUP, NUM_WARMUP_STEPS, REPEATS": "of benchmarks 16 on a GPU and 2 on a CPU, and 100 repeats, not 10 to 100 and "
+    "200 to 1000",
+    "AMP": "of benchmarks of training and of Jasper both precisions, for the table's speed-up",
+    "EPOCHS_THIS_JOB": "of benchmarks all EPOCHS, which are 10, or 2 of Jasper",
+}
+SCRIPTS_INTRODUCTION = """## Scripts
+
+The scripts have the names that they had, for all models: `MODEL=FastPitch`, `HiFi-GAN`, `Tacotron2`, `WaveGlow` or
+`Jasper` in front of a command says which; `train_lj22khz.sh` and `inference.sh` are HiFi-GAN's and Jasper's. With
+`MODEL=Jasper` arguments that are no options are, as they were, defaults of `DATASET_PATH`, `MODEL_CONFIG`, `OUTPUT_DIR`
+and `CHECKPOINT`, in that order. These scripts are not here:
+"""
+VARIABLES_INTRODUCTION = """## Variables of scripts
+
+All variables of the scripts that are not in this table are called as they were. `VALUE` stands for the variable's
+value, `COUNT` for one that is left out at 0, and `SWITCH` for 1.0 or 0.0; arguments without them are given where the
+variable is `true`. Variables that have gone end a script with exit status 2 and the line that stands here, unless they
+are `false` or 0. `BATCH_SIZE` of Jasper's training is, as it was, of an update: `GRAD_ACCUMULATION` divides it. The
+folder `configs` of a `MODEL_CONFIG` is `jasper/configs`.
+"""
+
+DEFAULTS_INTRODUCTION = """## Defaults of scripts
+
+Folders and lists are those of this project ([OPTIONS.md](OPTIONS.md#variables-of-the-scripts)). Otherwise the defaults
+are as published, but for these:
 """
 
 
@@ -44,11 +104,55 @@ def rows(table: Mapping[str, str]) -> str:
     return text
 
 
+@dataclass(frozen=True)
+class PublishedVariable:
+    """Variables of the published scripts with the same replacement: another variable, arguments, or a reason."""
+
+    names: tuple[str, ...]
+    scripts: tuple[str, ...]  # without ".sh"; none: all
+    models: tuple[str, ...]  # none: all
+    replacement: str
+
+
+def published_variables() -> list[PublishedVariable]:
+    """The table of scripts/lib/originals.sh, which the scripts themselves read."""
+    table = VARIABLES.read_text(encoding="utf-8").partition("PUBLISHED_VARIABLES='\n")[2].partition("\n'\n")[0]
+    found = []
+    for line in table.splitlines():
+        names, scripts, models, replacement = line.split("|")
+        found.append(
+            PublishedVariable(tuple(names.split()), tuple(scripts.split()), tuple(models.split()), replacement)
+        )
+    return found
+
+
+def variable_rows() -> str:
+    """A row for each variable of the published scripts that is called otherwise here or has gone."""
+    text = ""
+    for variable in published_variables():
+        here = variable.replacement
+        if here.startswith("--"):
+            here = f"accepted as the argument `{here}`"
+        elif " " not in here:
+            here = f"accepted as `{here}`"
+        names = ", ".join(f"`{name}`" for name in variable.names)
+        scripts = ", ".join(f"`{name}.sh`" for name in variable.scripts) or "all"
+        text += f"| {names} | {scripts} | {', '.join(variable.models) or 'all'} | {here} |\n"
+    return text
+
+
 def page() -> str:
-    """The page as the table wants it."""
+    """The page as the tables want it."""
     text = INTRODUCTION
     for command, table in COMMANDS.items():
         text += f"\n## {command}\n\n| published | here |\n| --- | --- |\n{rows(table)}"
+    text += f"\n{SCRIPTS_INTRODUCTION}\n| published | here |\n| --- | --- |\n"
+    text += "".join(f"| `{script.removeprefix('scripts/')}` | {here} |\n" for script, here in SCRIPTS.items())
+    text += f"\n{VARIABLES_INTRODUCTION}\n| published | scripts | models | here |\n| --- | --- | --- | --- |\n"
+    text += variable_rows()
+    text += f"\n{DEFAULTS_INTRODUCTION}\n| variable | default here |\n| --- | --- |\n"
+    for names, here in OTHER_DEFAULTS.items():
+        text += f"| {', '.join(f'`{name}`' for name in names.split(', '))} | {here} |\n"
     return text
 
 

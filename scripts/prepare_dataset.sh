@@ -7,9 +7,13 @@
 #   FEATURES=mels bash scripts/prepare_dataset.sh  # mel-spectrograms alone, which Tacotron 2 learns from
 #   TACOTRON2_CHECKPOINT=tacotron2.pt bash scripts/prepare_dataset.sh
 # Arguments go to extract_mels.py. Durations come from the Tacotron 2 in TACOTRON2_CHECKPOINT if it is given, else from
-# DATASET_PATH/TextGrid/*.TextGrid if there are any, else from DATASET_PATH/durations/*.pt made elsewhere. A vocoder
-# needs none of that: without durations, and with FEATURES=false, audio.json and the lists are all that is made.
+# DATASET_PATH/TextGrid/*.TextGrid if there are any, else from DATASET_PATH/durations/*.pt made elsewhere, else from the
+# Tacotron 2 that scripts/download_models.sh has downloaded. A vocoder needs none of that: without durations, and with
+# FEATURES=false, audio.json and the lists are all that is made.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+source scripts/lib/originals.sh
+take_published prepare_dataset "$@"
+set -- "${arguments[@]}"
 
 : "${DATASET_PATH:=LJSpeech-1.1}" # folder of the corpus
 : "${NAME:=ljs}" # first part of the lists' names; ljs means the customary split of LJSpeech-1.1
@@ -20,12 +24,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 : "${VAL_IDS:=}" # the same for validation
 : "${TEST_IDS:=}" # the same for testing
 : "${FEATURES:=auto}" # `true`: features of FastPitch; `mels`: of Tacotron 2; `false`: lists; `auto`: what can be made
-: "${TACOTRON2_CHECKPOINT:=}" # a Tacotron 2 whose attention gives the durations
+: "${TACOTRON2_CHECKPOINT:=}" # a Tacotron 2 whose attention gives the durations; empty: one in ./pretrained_models, where no durations are there
 : "${AUDIO_CONFIG:=}" # file of the mel settings; by default audio.json in DATASET_PATH, else in FILELISTS
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 
-source scripts/lib/originals.sh
-refuse_renamed DATA_DIR DATASET_DIR TACO_CH
 [ -d "$DATASET_PATH" ] || [ "${DRY_RUN:-0}" = 1 ] || die "$DATASET_PATH: no such folder; run scripts/download_dataset.sh, or set DATASET_PATH"
 
 options=(--extract-mels --extract-pitch-char)
@@ -38,8 +40,15 @@ elif [ -n "$TACOTRON2_CHECKPOINT" ]; then
 elif compgen -G "$DATASET_PATH/TextGrid/*.TextGrid" >/dev/null; then
     options+=(--extract-durs-from-textgrids)
     settings=(INPUT_TYPE=phone)
-elif ! compgen -G "$DATASET_PATH/durations/*.pt" >/dev/null; then
-    missing="no durations: put TextGrids into $DATASET_PATH/TextGrid, or set TACOTRON2_CHECKPOINT to a Tacotron 2"
+elif ! compgen -G "$DATASET_PATH/durations/*.pt" >/dev/null || [ -f "$DATASET_PATH/durations/follower.json" ]; then
+    [ "$FEATURES" = false ] || TACOTRON2_CHECKPOINT=$(newest_downloaded Tacotron2)
+    if [ -n "$TACOTRON2_CHECKPOINT" ]; then
+        # A published one lacks quotes and brackets, which LJSpeech has.
+        options+=(--extract-durations --tacotron2-checkpoint "$TACOTRON2_CHECKPOINT" --unknown-symbols drop)
+        echo "note: durations from $TACOTRON2_CHECKPOINT, symbols that it lacks dropped; FEATURES=false takes none" >&2
+    elif ! compgen -G "$DATASET_PATH/durations/*.pt" >/dev/null; then
+        missing="no durations: put TextGrids into $DATASET_PATH/TextGrid, set TACOTRON2_CHECKPOINT to a Tacotron 2, or download one (bash scripts/download_models.sh tacotron2)"
+    fi
 fi
 ! uses_gpu || options+=(--cuda)
 case "$FEATURES" in
@@ -124,6 +133,7 @@ if [ "$FEATURES" != false ]; then
     if [ "${#settings[@]}" -gt 0 ] && [ -f "${lists[0]}" ]; then
         settings+=("SYMBOL_SET=$(cut -d '|' -f 4 "${lists[0]}" | LC_ALL=C grep -q '[^ -~]' && echo ipa || echo arpabet)")
     fi
+    [[ " ${options[*]} " != *" --unknown-symbols drop "* ]] || said+=(--unknown-symbols drop)
     print_next "" "${settings[@]}" "${corpus[@]}" "TRAIN_FILELIST=${lists[0]}" \
         "VAL_FILELIST=${lists[1]:-${lists[0]}}" $(fitting_batch "$model" "${lists[0]}") bash "$trainer" "${said[@]}"
 fi

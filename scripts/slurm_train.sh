@@ -46,8 +46,9 @@ case "$TRAIN_SCRIPT" in
 esac
 require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
 n_tasks=$((SLURM_JOB_NUM_NODES * tasks_per_node))
+: "${BATCH_SIZE:=}" # the same as BS
 read -r global_batch several <<<"${GLOBAL_BATCH[$MODEL]}"
-if [ -z "$several" ]; then
+if [ -z "$several$BATCH_SIZE" ]; then
     batch=$((global_batch / (n_tasks * GRAD_ACCUMULATION)))
     export BS=${BS:-$((batch > 0 ? batch : 1))}
 fi

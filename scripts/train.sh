@@ -13,24 +13,29 @@
 # NNODES and MASTER_ADDR (host of the first) set, and NODE_RANK if they cannot agree on who is first by themselves.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 use_python
+source scripts/lib/originals.sh
+refuse_both BS BATCH_SIZE # before the defaults
+defaults=()
 while [[ "${1:-}" =~ ^[A-Z_]+= ]]; do
-    name=${1%%=*}
-    [ -n "${!name:-}" ] || printf -v "$name" %s "${1#*=}"
+    defaults+=("$1")
     shift
 done
 
 : "${MODEL:=FastPitch}" # model
+require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
+take_published train "$@"
+set -- "${arguments[@]}"
+for word in "${defaults[@]}"; do
+    name=${word%%=*}
+    [ -n "${!name:-}" ] || printf -v "$name" %s "${word#*=}"
+done
 : "${NUM_GPUS:=auto}" # GPUs of each machine; `auto`: all there are; 0: the CPU
 : "${NNODES:=1}" # machines
 : "${AMP:=false}" # `true`: mixed precision
 : "${OUTPUT_DIR:=./output}" # folder for the results
-: "${BS:=}" # utterances, or a vocoder's segments, in a micro-batch of one process; or BATCH_SIZE, except for FastPitch
+: "${BS:=}" # utterances, or a vocoder's segments, in a micro-batch of one process; or BATCH_SIZE
 : "${GRAD_ACCUMULATION:=}" # micro-batches in an update
 
-require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
-source scripts/lib/originals.sh
-refuse_renamed DATASET_DIR EVAL_FREQUENCY FINE_TUNE_DIR GRAD_ACCUMULATION_STEPS KL_LOSS_WARMUP LEARNING_RATE_DECAY \
-    NSPEAKERS PHONE SAVE_FREQUENCY VAL_INTERVAL VAL_MANIFESTS
 # What the scripts of the original set besides the recipe; BS is what 16 GB hold.
 case "$MODEL-$AMP" in
     FastPitch-*) : "${LEARNED_ALIGNMENT:=auto}" ;;
@@ -40,6 +45,7 @@ case "$MODEL-$AMP" in
     Jasper-*) : "${SEED:=0}" ;;
 esac
 need_whole_numbers BS BATCH_SIZE GRAD_ACCUMULATION NNODES
+[[ "${CUDNN_BENCHMARK:-true}" =~ ^(true|false)$ ]] || wrong_option "CUDNN_BENCHMARK=$CUDNN_BENCHMARK: expected true or false"
 
 if [ "$MODEL" = Jasper ]; then # NAME is not refused: some systems set it to that of the machine
     refuse_variables "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow" FILELISTS
@@ -99,7 +105,8 @@ GRAD_CLIP --grad-clip-thresh # largest norm of the gradient; `none`: any
 GRAD_ACCUMULATION --gradient-accumulation-steps # micro-batches in an update
 EMA --ema-decay # decay of the EMA weights; 0: none
 SEED --seed # seed of everything random
-BATCH_SIZE - Tacotron2 HiFi-GAN WaveGlow Jasper # batch size
+CUDNN_BENCHMARK - # `true`: let cuDNN try its algorithms for each shape; the default of WaveGlow on a GPU, else `false`
+BATCH_SIZE - # the same as BS; of Jasper, as published, utterances of an update in one process: GRAD_ACCUMULATION divides them
 TRAIN_FILELIST - FastPitch Tacotron2 HiFi-GAN WaveGlow # list to train on
 VAL_FILELIST - FastPitch Tacotron2 HiFi-GAN WaveGlow # list to validate on
 INPUT_TYPE --input-type FastPitch Tacotron2 # `char`, or `phone`: the lists hold phones
@@ -121,7 +128,7 @@ LR_DECAY --lr-decay HiFi-GAN # factor of the learning rate after each epoch
 SEGMENT_LENGTH --segment-length WaveGlow # samples of a segment
 MODEL_CONFIG - Jasper # YAML file that configures Jasper
 TRAIN_MANIFESTS - Jasper # manifests, lists or folders to train on, separated by spaces
-VAL_MANIFEST - Jasper # manifest, list or folder to validate on
+VAL_MANIFEST - Jasper # manifests, lists or folders to validate on, separated by spaces
 KEEP_MILESTONES --keep-milestones Jasper # epochs whose checkpoints are kept; empty: none
 MIN_LEARNING_RATE --min-lr Jasper # smallest learning rate
 LR_POLICY --lr-policy Jasper # how the learning rate falls
@@ -130,9 +137,15 @@ WARMUP_EPOCHS --warmup-epochs Jasper # epochs in which the learning rate rises
 HOLD_EPOCHS --hold-epochs Jasper # epochs at the full learning rate
 END
 
+batch_size=${BATCH_SIZE:-$BS}
+if [ "$MODEL" = Jasper ] && [ -n "${BATCH_SIZE:-}" ]; then
+    number=${GRAD_ACCUMULATION:-2}
+    [ "$number" -gt 0 ] && [ "$((BATCH_SIZE % number))" = 0 ] ||
+        wrong_option "BATCH_SIZE=$BATCH_SIZE: expected a multiple of GRAD_ACCUMULATION=$number, which divides it"
+    batch_size=$((BATCH_SIZE / number))
+fi
 resolve_training_gpus
 set_launcher "${MODEL,,}"
-batch_size=${BATCH_SIZE:-$BS}
 add_given options --batch-size "$batch_size"
 read -r -a published <<<"${PROCESS_BATCH[$MODEL]}"
 [[ " $* " = *" --from-checkpoint "* ]] || # a new voice from another one has no published batch
@@ -142,7 +155,7 @@ if [ "$MODEL" = Jasper ]; then
     : "${DATASET_PATH:=LibriSpeech}" # folder of the corpus, LibriSpeech of Jasper
     : "${TRAIN_MANIFESTS:=$(printf "$DATASET_PATH/librispeech-%s-wav.json " train-clean-100 train-clean-360 train-other-500)}"
     read -r -a training_files <<<"$TRAIN_MANIFESTS"
-    validation_files=${VAL_MANIFEST:-$DATASET_PATH/librispeech-dev-clean-wav.json}
+    read -r -a validation_files <<<"${VAL_MANIFEST:-$DATASET_PATH/librispeech-dev-clean-wav.json}"
     add_given options --model-config "${MODEL_CONFIG:-}"
     [ -n "${KEEP_MILESTONES-unset}" ] || options+=(--keep-milestones) # empty: no milestones
 else
@@ -153,9 +166,9 @@ else
         *) columns=audio ;;
     esac
     training_files=("${TRAIN_FILELIST:-$(list_path "$columns" train)}")
-    validation_files=${VAL_FILELIST:-$(list_path "$columns" val)}
-    if [ -z "${VAL_FILELIST:-}" ] && [ -f "${training_files[0]}" ] && ! [ -f "$validation_files" ]; then
-        validation_files=${training_files[0]} # prepared with N_VAL=0
+    validation_files=("${VAL_FILELIST:-$(list_path "$columns" val)}")
+    if [ -z "${VAL_FILELIST:-}" ] && [ -f "${training_files[0]}" ] && ! [ -f "${validation_files[0]}" ]; then
+        validation_files=("${training_files[0]}") # prepared with N_VAL=0
     fi
 fi
 if [ "${INPUT_TYPE:-char}" = phone ]; then : "${SYMBOL_SET:=arpabet}"; fi
@@ -171,9 +184,10 @@ if [ "$MODEL" = FastPitch ]; then
     add_given options --pitch-mean-std-file "${PITCH_MEAN_STD:-}"
 fi
 [ "$NUM_GPUS" -eq 0 ] || options+=(--cuda)
-[ "$NUM_GPUS" -eq 0 ] || [ "$MODEL" != WaveGlow ] || options+=(--cudnn-benchmark) # all segments have one shape
+: "${CUDNN_BENCHMARK:=$([ "$NUM_GPUS" -eq 0 ] || [ "$MODEL" != WaveGlow ] || echo true)}" # all segments have one shape
+[ "$CUDNN_BENCHMARK" != true ] || options+=(--cudnn-benchmark)
 [ "$AMP" != true ] || options+=(--amp)
 
 [ -z "$version" ] || [ "${RANK:-0}" != 0 ] || echo "$version" >&2
 exec_or_print "${launcher[@]}" train.py --model "$MODEL" --output "$OUTPUT_DIR" --dataset-path "$DATASET_PATH" \
-    --training-files "${training_files[@]}" --validation-files "$validation_files" "${options[@]}" "$@"
+    --training-files "${training_files[@]}" --validation-files "${validation_files[@]}" "${options[@]}" "$@"

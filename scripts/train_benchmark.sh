@@ -19,7 +19,8 @@ use_python
 : "${MODEL:=HiFi-GAN}" # model
 require_model HiFi-GAN WaveGlow FastPitch Tacotron2 Jasper
 source scripts/lib/originals.sh
-refuse_renamed GRAD_ACCUMULATION_STEPS NUM_GPUS_SEQUENCE
+take_published train_benchmark "$@"
+set -- "${arguments[@]}"
 : "${LARGEST_BATCH:=false}" # `true`: search for the largest batch instead of training
 
 if [ "$LARGEST_BATCH" = true ]; then
@@ -61,14 +62,15 @@ if [ "$MODEL" = Jasper ]; then
         resolve_gpus
         NUM_GPUS_SEQ=$(for number in 1 4 8; do [ "$number" -gt "$NUM_GPUS" ] || echo "$number"; done)
     fi
-    NUM_GPUS=${NUM_GPUS_SEQ:-0} BS=$BATCH_SIZE_SEQ GRAD_ACCUMULATION=1 table=sequences
-    export KEEP_MILESTONES="" EMA=0
+    NUM_GPUS=${NUM_GPUS_SEQ:-0} BS=$BATCH_SIZE_SEQ GRAD_ACCUMULATION=${GRAD_ACCUMULATION:-1} table=sequences
+    export KEEP_MILESTONES="" EMA=${EMA:-0}
     add_given options --max-duration "$MAX_DURATION"
 else
     refuse_variables MODEL=Jasper BATCH_SIZE_SEQ NUM_GPUS_SEQ MODEL_CONFIG TRAIN_MANIFEST VAL_MANIFEST MAX_DURATION
+    refuse_both BS BATCH_SIZE
     : "${NUM_GPUS:=auto}" # `auto`: all there are; 0: the CPU
     [ "$NUM_GPUS" != auto ] || resolve_gpus
-    : "${BS:=16}" # utterances in a micro-batch of one process
+    : "${BS:=${BATCH_SIZE:-16}}" # utterances in a micro-batch of one process, or BATCH_SIZE; by default 16
     : "${GRAD_ACCUMULATION:=}" # empty: what makes the published global batch
     : "${EPOCHS:=10}" # epochs in total
     : "${CLIPS:=160}" # sentences of the corpus that is made where there is none
@@ -82,7 +84,10 @@ done
 
 make_noise() {
     local largest most making
-    [ "$DATASET_PATH" = LibriSpeech ] || die "$TRAIN_MANIFEST: no such manifest; see scripts/preprocess_librispeech.sh"
+    if [ "$TRAIN_MANIFEST $VAL_MANIFEST" != "$(echo LibriSpeech/librispeech-{train-clean-100,dev-clean}-wav.json)" ]; then
+        [ "${DRY_RUN:-0}" != 1 ] || return 0
+        die "$TRAIN_MANIFEST: no such manifest; see scripts/preprocess_librispeech.sh"
+    fi
     largest=$(tr ' ' '\n' <<<"$BS" | sort -n | tail -n 1)
     most=$(tr ' ' '\n' <<<"$NUM_GPUS" | sort -n | tail -n 1)
     : "${SEQUENCES:=$((24 * largest * (most > 0 ? most : 1)))}"
@@ -95,7 +100,10 @@ make_noise() {
 }
 
 make_speech() {
-    [ "$DATASET_PATH" = LJSpeech-1.1 ] || die "$DATASET_PATH: no such folder; set DATASET_PATH to a corpus"
+    if [ "$DATASET_PATH ${TRAIN_FILELIST:-}${VAL_FILELIST:-}" != "LJSpeech-1.1 " ]; then
+        [ "${DRY_RUN:-0}" != 1 ] || return 0
+        die "$DATASET_PATH: no such folder; set DATASET_PATH to a corpus"
+    fi
     DATASET_PATH="$OUTPUT_DIR/corpus"
     export TRAIN_FILELIST="$DATASET_PATH/train.txt" VAL_FILELIST="$DATASET_PATH/val.txt"
     if [ "${DRY_RUN:-0}" != 1 ]; then
@@ -119,8 +127,10 @@ else
     [ -d "$DATASET_PATH" ] || make_speech
 fi
 # Nothing but training takes time.
-export MODEL EPOCHS DATASET_PATH MINUTES_PER_CHECKPOINT=0 EPOCHS_PER_CHECKPOINT=$((EPOCHS + 1)) VALIDATION_INTERVAL=$((EPOCHS + 1))
-export SAMPLES_INTERVAL=$((EPOCHS + 1))
+for name in EPOCHS_PER_CHECKPOINT VALIDATION_INTERVAL SAMPLES_INTERVAL; do
+    [ -n "${!name:-}" ] || export "$name=$((EPOCHS + 1))"
+done
+export MODEL EPOCHS DATASET_PATH MINUTES_PER_CHECKPOINT=${MINUTES_PER_CHECKPOINT:-0}
 
 runs=()
 for batch_size in $BS; do
@@ -131,7 +141,7 @@ for batch_size in $BS; do
         accumulation=${GRAD_ACCUMULATION:-$((global_batch / (batch_size * processes)))}
         [ "$accumulation" -gt 0 ] || accumulation=1
         own=("${options[@]}")
-        [ "$MODEL" != Jasper ] || [ "$gpus" -eq 0 ] || own+=(--cudnn-benchmark) # all batches have one shape
+        [ "$MODEL" != Jasper ] || [ "$gpus" -eq 0 ] || [ -n "${CUDNN_BENCHMARK:-}" ] || own+=(--cudnn-benchmark) # all batches have one shape
         for amp in $AMP; do
             folder="$OUTPUT_DIR/gpus${gpus}_bs${batch_size}_acc${accumulation}_amp_$amp"
             [ "${DRY_RUN:-0}" = 1 ] || rm -rf "$folder" # figures of an earlier run

@@ -9,7 +9,8 @@ from safetensors.torch import load_file
 from scipy.stats import betabinom
 
 from common.errors import InputError
-from fastpitch.aligner import beta_binomial_prior, check_alignable, interpolated_prior, padded_priors
+from common.nn.alignment_prior import beta_binomial_prior, interpolated_prior
+from fastpitch.aligner import check_alignable, padded_priors
 
 
 @pytest.fixture

@@ -189,8 +189,23 @@ def test_silence_stays_silent(tmp_path: Path):
 def test_columns_of_a_text_to_mel_list_do_not_matter(tmp_path: Path):
     write_ramp(tmp_path / "a.wav", 5000)
     expected = dataset(tmp_path, ["a.wav"]).draw(0, epoch=1).audio
-    for line in ("a.wav|some words", "a.wav|", "a.wav|some words|anna", "a.wav|pitch/a.pt|some words"):
-        assert torch.equal(dataset(tmp_path, [line]).draw(0, epoch=1).audio, expected)
+    columns = ("some words", "", "some words|anna", "pitch/a.pt", "pitch/a.pt|some words", "pitch/a.pt||0")
+    for rest in (*columns, "pitch/a.pt|some words|anna"):
+        assert torch.equal(dataset(tmp_path, [f"a.wav|{rest}"]).draw(0, epoch=1).audio, expected)
+
+
+def test_columns_that_are_not_used_are_checked_all_the_same(tmp_path: Path):
+    write_ramp(tmp_path / "a.wav", 5000)
+    wanted = {
+        "a.wav|pitch/a.pt|some words|": r"list.txt:1: the speaker column is empty; .* wav\|pitch\[\|text\]\[\|speaker",
+        "a.wav|some words|": r"list.txt:1: the speaker column is empty; .* wav\[\|text\]\[\|speaker\]",
+        "a.wav||some words|anna": "list.txt:1: the pitch column is empty",
+        "a.wav|../a.pt|some words|anna": "list.txt:1: ../a.pt leads out of the dataset",
+        "a.wav|pitch/a.pt|some words|anna|more": "list.txt:1: 5 columns, expected wav",
+    }
+    for line, message in wanted.items():
+        with pytest.raises(InputError, match=message):
+            dataset(tmp_path, [line])
 
 
 def counted_mels(folder: Path, name: str, n_frames: int, *, audio: AudioConfig = RAW) -> Tensor:

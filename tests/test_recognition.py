@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+import yaml
 from sung_words import RATE
 from torch import Tensor
 
@@ -19,7 +20,7 @@ from common.errors import CheckpointError, InputError, OptionError
 from common.logger import read_log
 from common.precision import Precision
 from common.recognition import Recognizer, SpeechItem, load_recognizer
-from common.recognition.arguments import chosen_recognizer
+from common.recognition.arguments import chosen_recognizer, parse_recognition_args
 from common.recognition.command import time_figures
 from common.registry import RecognizerSpec, get_model
 from jasper.model import JasperOutput
@@ -78,6 +79,32 @@ def test_transcripts_are_saved_as_json_and_as_a_table(transcribe, sung_run: Path
     header, row = (line.split("\t") for line in (tmp_path / "out.tsv").read_text().splitlines())
     assert header == ["wav", "text", "reference", "duration", "wer", "cer"]
     assert row[:3] == [f"{corpus}/0.wav", "do", ""] and float(row[3]) > 0.1 and row[4:] == ["", ""]
+
+
+def test_the_originals_command_line_transcribes_writes_predictions_and_logs(transcribe, sung_run: Path, tmp_path: Path):
+    predictions, config = tmp_path / "predictions.txt", str(sung_run / "corpus/config.yaml")
+    words = ["--cpu", "--steps", "0", "--model_config", config, "--output_dir", str(tmp_path / "results")]
+    lines = transcribe("val.txt", *words, "--save_predictions", str(predictions))
+    assert predictions.read_text().splitlines() == [line.rpartition("|")[2] for line in lines[:6]]
+    assert "wer" in [one["data"] for one in read_log(tmp_path / "results/nvlog_infer.json") if one["type"] == "LOG"][-1]
+    assert transcribe("val.txt", "--steps", "3")[0].startswith("latency of a batch ")
+
+
+def test_a_yaml_file_says_how_recordings_are_read_and_must_be_the_checkpoints(
+    transcribe, sung_run: Path, tmp_path: Path
+):
+    config = yaml.safe_load((sung_run / "corpus/config.yaml").read_text())
+    given = str(tmp_path / "given.yaml")
+    reading = config["input_val"]["audio_dataset"]
+    for trims in (True, False):
+        reading["trim_silence"] = reading["normalize_transcripts"] = trims
+        Path(given).write_text(yaml.safe_dump(config))
+        args = parse_recognition_args(["--ckpt", "a.pt", "-i", "a.wav", "--model-config", given], get_model("Jasper"))
+        assert (args.trim_silence, args.normalize_transcripts) == (trims, trims)
+    config["jasper"]["encoder"]["blocks"][0]["filters"] += 1
+    Path(given).write_text(yaml.safe_dump(config))
+    with pytest.raises(OptionError, match=r"--model-config is not the checkpoint's: blocks\[0\]\.filters: "):
+        transcribe("0.wav", "--model-config", given)
 
 
 def test_logits_are_saved_in_the_lists_order_and_decode_to_the_transcripts(transcribe, sung_run: Path, tmp_path: Path):
@@ -180,7 +207,7 @@ def test_percentiles_and_throughput_are_those_of_the_batches():
     ("options", "message"),
     [
         ("--pad-to-max-duration", "--pad-to-max-duration needs --max-duration"),
-        ("-o a.csv", "--output a.csv: expected a file that ends with .json or .tsv"),
+        ("-o a.csv", "--output a.csv: expected a file that ends with .json or .tsv or .txt, or a folder"),
         ("-o a.tsv --iterations 2", "--output needs transcripts, and --iterations only measures"),
         ("--save-logits a.pt --iterations 2", "--save-logits needs transcripts, and --iterations only measures"),
         ("--warmup-steps 2", "--warmup-steps needs --iterations"),

@@ -202,8 +202,8 @@ def test_a_transcript_of_unknown_symbols_alone_is_empty_when_they_are_dropped() 
         _front_end(unknown_symbols="drop").encode("[] {}")
 
 
-def test_phonological_features_are_refused_with_a_reason() -> None:
-    with pytest.raises(InputError, match=r"phonological features.*--input-type char or phone"):
+def test_phonological_features_without_their_table_are_refused() -> None:
+    with pytest.raises(InputError, match=r"phonological features.*--phone-features FILE"):
         TextFrontEnd(TextConfig(input_type="pf", symbol_set="ipa"))
 
 

@@ -153,6 +153,20 @@ def test_the_best_checkpoint_is_that_of_the_metric_which_is_asked_for(
     assert all(torch.equal(stripped[name], value) for name, value in weights.items() if name in stripped)
 
 
+def test_validation_after_so_many_updates_changes_nothing_that_is_learned(corpus: Path, tmp_path: Path):
+    words = "-bs 4 --epochs 2 --validation-interval 2 --epochs-this-job 0 --keep-checkpoints 1".split()
+    run_train(corpus, tmp_path / "plain", *words)
+    run_train(corpus, tmp_path / "steps", *words, "--eval_frequency", "3")
+    steps = [
+        [record["step"] for record in read_log(tmp_path / name / "nvlog.json") if "val_loss" in record.get("data", ())]
+        for name in ("plain", "steps")
+    ]
+    assert steps == [[[2]], [[1, 3, 5], [2, 1, 5], [2, 4, 5], [2]]]
+    plain, often = (load_checkpoint(tmp_path / name / "FastPitch_checkpoint_2.pt") for name in ("plain", "steps"))
+    for key, value in plain.networks["fastpitch"].items():
+        assert torch.equal(often.networks["fastpitch"][key], value)
+
+
 def test_another_metric_begins_anew_when_a_run_is_resumed(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture):
     options = "-bs 16 --checkpoint-interval 1".split()
     run_train(corpus, tmp_path, *options, "--epochs", "1")

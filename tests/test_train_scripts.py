@@ -100,7 +100,6 @@ OWN = {
     "HiFi-GAN": {
         **LISTS,
         **MELS,
-        "BATCH_SIZE=32": "-bs 32",
         "CHECKPOINT_INTERVAL=6": "--epochs-per-checkpoint 6",
         "LR_DECAY=0.999": "--lr-decay 0.999",
     },
@@ -108,7 +107,6 @@ OWN = {
         **LISTS,
         **MELS,
         **TEXT,
-        "BATCH_SIZE=32": "-bs 32",
         "ANNEAL_STEPS=none": "--anneal-steps",
         "ANNEAL_FACTOR=0.5": "--anneal-factor 0.5",
         "LOAD_MEL_FROM_DISK=false": "",
@@ -116,12 +114,10 @@ OWN = {
     "WaveGlow": {
         **LISTS,
         **MELS,
-        "BATCH_SIZE=32": "-bs 32",
         "GRAD_CLIP=none": "--grad-clip-thresh inf --cudnn-benchmark",
         "SEGMENT_LENGTH=4000": "--segment-length 4000",
     },
     "Jasper": {
-        "BATCH_SIZE=32": "-bs 32",
         "KEEP_MILESTONES=": "--keep-milestones",
         "MIN_LEARNING_RATE=1e-4": "--min-lr 1e-4",
         "LR_POLICY=polynomial": "--lr-policy polynomial",
@@ -157,6 +153,15 @@ def test_train_sh_takes_every_setting_from_the_environment(model: str):
     variables = dict(setting.split("=", 1) for setting in settings)
     (words,) = dry_run("scripts/train.sh", "--resume", MODEL=model, **variables)
     assert vars(training_options(words)) == parsed(model, " ".join([*settings.values(), "--resume"]))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_batch_size_is_of_a_micro_batch_but_of_jasper_of_an_update(model: str):
+    (words,) = dry_run("scripts/train.sh", MODEL=model, BATCH_SIZE="64", GRAD_ACCUMULATION="4")
+    args = training_options(words)
+    assert (args.batch_size, args.gradient_accumulation_steps) == (16 if model == "Jasper" else 64, 4)
+    (words,) = dry_run("scripts/train.sh", MODEL=model, BATCH_SIZE="64")
+    assert training_options(words).batch_size == (32 if model == "Jasper" else 64)
 
 
 @pytest.mark.parametrize(("model", "name"), CALLERS.items())
@@ -237,11 +242,13 @@ def test_train_sh_refuses_more_gpus_than_there_are():
         ({"BS": "many"}, "BS=many: expected a whole number"),
         ({"NNODES": "2", "NUM_GPUS": "0"}, "NNODES=2 needs MASTER_ADDR, the host name of the first machine"),
         ({"MODEL": "Bark"}, "MODEL=Bark: expected one of FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper"),
+        ({"BATCH_SIZE": "8", "BS": "4"}, "BS=4: BATCH_SIZE=8 is set too; leave one out"),
+        ({"NUM_GPUS": "2", "CPU": "true"}, "CPU=true CUDA=: NUM_GPUS=2 is set too; leave one out"),
         (
-            {"BATCH_SIZE": "8"},
-            "BATCH_SIZE=8: not a variable of MODEL=FastPitch, but of MODEL=Tacotron2, HiFi-GAN, WaveGlow, Jasper; "
-            "leave it out",
+            {"MODEL": "Jasper", "BATCH_SIZE": "64", "GRAD_ACCUMULATION": "3"},
+            "BATCH_SIZE=64: expected a multiple of GRAD_ACCUMULATION=3, which divides it",
         ),
+        ({"CUDNN_BENCHMARK": "yes"}, "CUDNN_BENCHMARK=yes: expected true or false"),
         (
             {"MODEL": "HiFi-GAN", "LR_POLICY": "legacy"},
             "LR_POLICY=legacy: not a variable of MODEL=HiFi-GAN, but of MODEL=Jasper; leave it out",

@@ -147,6 +147,14 @@ def dataset(folder: Path, counts: list[int], *, segment_length: int = 1000, seed
     return WaveGlowDataset(options, folder / "list.txt", audio=AudioConfig())
 
 
+def test_a_list_may_have_columns_of_pitch_text_and_speaker(tmp_path: Path):
+    plain = dataset(tmp_path, [3000]).draw(0, epoch=1).segment
+    (tmp_path / "list.txt").write_text("wavs/0.wav|pitch/0.pt|a text|anna\n")
+    options = TrainingOptions(tmp_path, 1000, 1, sigma=1.0, architecture={})
+    padded = WaveGlowDataset(options, tmp_path / "list.txt", audio=AudioConfig())
+    assert torch.equal(padded.draw(0, epoch=1).segment, plain)
+
+
 def positions(segment: Tensor) -> list[int]:
     return (segment * 32768).round().int().tolist()
 

@@ -1,6 +1,7 @@
 """Published numbers of Tacotron 2, a tiny model, and tiny corpora, for its tests."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ from safetensors.torch import load_file
 from tiny import make_corpus
 from torch import Tensor, nn
 
-from common.config import from_plain
+from common.checkpoints import Checkpoint, save_checkpoint
+from common.config import AudioConfig, TextConfig, from_plain, to_plain
 from common.nn import Dropout
+from common.text import TextFrontEnd
 from tacotron2.data_function import Tacotron2Batch
 from tacotron2.model import ModelConfig, Tacotron2
 
@@ -60,6 +63,15 @@ def tiny_network(*, seed: int = 0, **options: Any) -> Tacotron2:
             nn.init.normal_(module.running_mean, std=0.3)
             nn.init.uniform_(module.running_var, 0.5, 2)
     return network.eval()
+
+
+def save_voice(path: Path) -> Path:
+    """A checkpoint of a tiny network with random weights, which reads text and stops after some frames."""
+    audio, text = AudioConfig(n_mels=TINY.n_mel_channels), TextConfig()
+    network = tiny_network(n_symbols=TextFrontEnd(text).n_symbols)
+    config = to_plain(replace(TINY, n_symbols=TextFrontEnd(text).n_symbols))
+    save_checkpoint(path, Checkpoint("Tacotron2", config, audio, text, {"tacotron2": network.state_dict()}))
+    return path
 
 
 def tiny_batch(sizes: list[tuple[int, int]], *, seed: int = 0, config: ModelConfig = TINY) -> Tacotron2Batch:

@@ -1,7 +1,7 @@
 """Training data: filelists, batches, samplers, and the features, recordings and texts of a list."""
 
 from common.data.batch import Batch, Dataset, ErrorsAsItems
-from common.data.features import check_made_with, check_stored, load_feature, shape_error
+from common.data.features import check_made_with, check_stored, feature_name, load_feature, shape_error
 from common.data.filelist import FilelistEntry, Filelists, check_path, first_fields, paths_of, read_filelist
 from common.data.recordings import RecordingDataset, input_mel_extractor
 from common.data.sampler import GlobalBatchSampler, ValidationSampler

@@ -1,7 +1,7 @@
 """What the lines of a list name, mel-spectrograms and the like on the disk, and recordings: loaded and checked."""
 
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import torch
 from torch import Tensor
@@ -12,6 +12,12 @@ from common.config import AudioConfig, differences
 from common.data.filelist import FilelistEntry
 from common.errors import InputError
 from common.files import load_tensor
+
+
+def feature_name(path: str) -> str:
+    """Where each feature of a recording or mel lies in its folder: ``wavs/speaker/a.wav`` -> ``speaker/a``."""
+    parts = PurePosixPath(path)
+    return PurePosixPath(*(parts.parts[1:] or parts.parts)).with_suffix("").as_posix()
 
 
 def load_feature(folder: Path, entry: FilelistEntry, column: str) -> Tensor:

@@ -10,13 +10,13 @@ from torch import Tensor
 
 from common.audio import MelExtractor, check_wav, load_wav
 from common.config import AudioConfig
-from common.data.filelist import FilelistEntry, Filelists, paths_of, read_filelist
+from common.data.filelist import FilelistEntry, Filelists, first_fields, paths_of, read_filelist
 
 
 class RecordingDataset:
     """Base of vocoders' datasets: recordings of a list, or of several, ``wavs/a.wav``, scaled to ``audio.peak``.
 
-    Further columns of a text-to-mel list (text, speaker) are ignored.
+    Further columns of a text-to-mel list, ``[|pitch/a.pt][|text][|speaker]``, are read, but not what they name.
 
     Raises:
         InputError: the list or a recording is missing, or a recording is not as ``audio`` says.
@@ -27,12 +27,7 @@ class RecordingDataset:
         self._seed = seed
         self._peaks: dict[int, float] = {}  # largest absolute sample of the recordings that were read so far
         self.audio = audio
-        optional = ("text", "speaker")
-        self.entries = [
-            entry
-            for path in paths_of(filelists)
-            for entry in read_filelist(path, columns=("wav",), optional=optional, may_be_empty=("text",))
-        ]
+        self.entries = [entry for path in paths_of(filelists) for entry in _read_list(path)]
         self.lengths = [self._check_wav(entry) for entry in self.entries]  # samples
 
     def _check_wav(self, entry: FilelistEntry) -> int:
@@ -70,6 +65,14 @@ class RecordingDataset:
         """
         generator = np.random.default_rng((self._seed, epoch, index))
         return int(generator.integers(0, max(last, 0), endpoint=True))
+
+
+def _read_list(path: Path) -> list[FilelistEntry]:
+    """Lines of one list, whose first line says whether it has a column of pitch."""
+    fields = first_fields(path)
+    has_pitch = len(fields) == 4 or (len(fields) > 1 and fields[1].endswith(".pt"))
+    columns = ("wav", "pitch") if has_pitch else ("wav",)
+    return read_filelist(path, columns=columns, optional=("text", "speaker"), may_be_empty=("text",))
 
 
 def input_mel_extractor(audio: AudioConfig) -> MelExtractor:

@@ -22,7 +22,7 @@ class TextMelUtterance:
     """One utterance, checked."""
 
     name: str  # "wavs/a.wav (train.txt:7)"
-    tokens: Tensor  # (L,) int64
+    tokens: Tensor  # (L,) int64 symbol ids, or (L, n_features) float32
     mel: Tensor  # (n_mels, F) float32
     text: str = field(default="", kw_only=True)  # as the list has it
 
@@ -90,14 +90,14 @@ class TextMelDataset:
 
     def __getitem__(self, index: int) -> Any:
         """Load one utterance; raises InputError where files are broken or do not fit each other or the text."""
-        return self.utterance(index, torch.tensor(self.transcripts[index]))
+        return self.utterance(index, self.transcripts.inputs(self.transcripts[index]))
 
     def draw(self, index: int, *, epoch: int) -> Any:
         """The utterance in an epoch of training, in which words may be random phones (``TextConfig.p_arpabet``)."""
-        return self.utterance(index, torch.tensor(self.transcripts.draw(index, epoch=epoch)))
+        return self.utterance(index, self.transcripts.inputs(self.transcripts.draw(index, epoch=epoch)))
 
     def utterance(self, index: int, tokens: Tensor) -> Any:
-        """The utterance with ``tokens`` (L,)."""
+        """The utterance with ``tokens``, as `TextMelUtterance` has them."""
         raise NotImplementedError
 
     def name(self, index: int) -> str:

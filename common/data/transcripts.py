@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 
+from torch import Tensor
+
 from common.config import TextConfig
 from common.data.filelist import FilelistEntry
 from common.errors import InputError
 from common.text import RandomNumbers, TextFrontEnd, name_counts, quote, utterance_draws
+from common.text.symbols import FEATURE_TABLE
 
 MAX_DROPPED = 0.01  # share of a list's symbols
 
@@ -47,12 +50,14 @@ class Transcripts:
         if dropped.total() <= MAX_DROPPED * n_symbols:
             return
         advice = "correct the transcripts, or use other --text-cleaners or another --symbol-set"
-        if config.input_type == "phone":
+        if config.input_type == "pf":
+            advice = "correct the transcripts, or add the phones to the file of --phone-features"
+        elif config.input_type == "phone":
             advice = "correct the transcripts, or use another --symbol-set; if they are text, add --g2p espeak"
-        first = incomplete[0]
+        first, table = incomplete[0], config.symbol_set or FEATURE_TABLE
         raise InputError(
             f"{first.where.rpartition(':')[0]}: {dropped.total()} of {n_symbols} symbols "
-            f"({dropped.total() / n_symbols:.1%}) are not in symbol set {config.symbol_set}, and at most "
+            f"({dropped.total() / n_symbols:.1%}) are not in symbol set {table}, and at most "
             f"{MAX_DROPPED:.0%} may be dropped: {name_counts(dropped, most=5)}; "
             f"first in {quote(first.fields['text'])} ({first.where}); "
             f"{advice}"
@@ -66,6 +71,10 @@ class Transcripts:
     def __getitem__(self, index: int) -> list[int]:
         """Ids (L,) of a text as validation reads it."""
         return self._ids[index]
+
+    def inputs(self, ids: list[int]) -> Tensor:
+        """What a network reads of ids: (L,) int64, or phonological features (L, n_features) float32."""
+        return self._front_end.inputs(ids)
 
     def draw(self, index: int, *, epoch: int) -> list[int]:
         """Ids (L,) of a text as it is read in one epoch, which seed, epoch and index decide."""

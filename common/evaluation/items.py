@@ -89,7 +89,7 @@ def read_items(
         spoken = [replace(one, text=" ".join(_ESPEAK.phones(clean(texts[one.output])))) for one in phrases]
     utterances = voice.encode(spoken, dataset_path=dataset_path, speaker=speaker, seed=seed)
     text = voice.front_end.config
-    words = texts if uses_espeak or text.input_type != "phone" or text.g2p is not None else {}
+    words = texts if uses_espeak or text.input_type == "char" or text.g2p is not None else {}
     words = words | _read_transcripts(transcripts, phrases)
     needs_folder = any(phrase.wav is None for phrase in phrases)
     folder = _recordings_folder(recordings, dataset_path) if needs_folder else None

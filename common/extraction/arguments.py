@@ -30,6 +30,7 @@ from common.registry import GeneratorSpec, ModelSpec
 from common.synthesis import check_ema
 from common.synthesis.arguments import add_text_arguments, specs_of
 from common.text import CHARACTER_SETS, CLEANERS, PHONE_SETS, UNKNOWN_SYMBOLS
+from common.text.cleaners import ENGLISH_V3
 
 PEAK_NORM = 32767 / 32768  # the largest 16-bit sample, as the original scales to
 _FLAGS = {  # what to extract
@@ -44,6 +45,8 @@ _FLAGS = {  # what to extract
     },
     "--extract-pitch": "pitch of each mel frame in Hz, into pitch/, for lists of mels/a.pt|pitch/a.pt|text to train "
     "with --learned-alignment",
+    "--save-alignment-priors": "priors of alignments, tensors (frames, symbols) of --symbol-set and --text-cleaners, "
+    "into alignment_priors/, for train.py --alignment-priors",
 }
 _TAUGHT = ("extract_durations", "extract_attentions", "extract_mels_teacher")  # options that need a teacher
 
@@ -139,6 +142,11 @@ def check_options(args: argparse.Namespace) -> None:
     checkpoints = [name for name in _teachers() if getattr(args, name) is not None]
     alone = [*checkpoints, *(n for n in ("symbol_set", "text_cleaners", "ema") if getattr(args, n) is not None)]
     alone += ["unknown_symbols"] * (args.unknown_symbols != "error")
+    if args.save_alignment_priors and (taught or args.extract_durs_from_textgrids):
+        other = taught[0] if taught else "--extract-durs-from-textgrids"
+        raise OptionError(f"--save-alignment-priors is for lists without durations, and {other} is not; leave one out")
+    if args.save_alignment_priors:
+        alone = [name for name in alone if name not in ("symbol_set", "text_cleaners")]
     if alone and not taught:
         raise OptionError(f"{option_of(alone[0])} is only used by {', '.join(map(option_of, _TAUGHT))}")
     if taught and len(checkpoints) != 1:
@@ -151,7 +159,7 @@ def check_options(args: argparse.Namespace) -> None:
     kinds = _wanted_pitch(args)
     if args.pitch_method != METHODS[0] and not (kinds or args.extract_pitch):
         raise OptionError("--pitch-method is for pitch; add --extract-pitch or --extract-pitch-char")
-    if not (args.extract_mels or args.extract_durs_from_textgrids or taught or kinds or args.extract_pitch):
+    if not any(getattr(args, option[2:].replace("-", "_")) for option in _FLAGS):
         raise OptionError(
             "nothing to extract: give --extract-mels, --extract-durations, --extract-durs-from-textgrids or "
             "--extract-pitch-char"
@@ -234,6 +242,7 @@ def plan_from_args(args: argparse.Namespace, teacher: LoadedCheckpoint | None) -
         text, ema = teacher.checkpoint.text, teacher.ema
         identity = Teacher(teacher.spec.name, sha256(teacher.path), text, args.unknown_symbols, ema)
     return ExtractionPlan(
+        prior_text=_prior_text(args) if args.save_alignment_priors else None,
         **values_of(args, ExtractionPlan),
         audio=audio_from_args(args, teacher),
         mels=args.extract_mels,
@@ -245,6 +254,15 @@ def plan_from_args(args: argparse.Namespace, teacher: LoadedCheckpoint | None) -
         mels_teacher=args.extract_mels_teacher,
         teacher=identity,
     )
+
+
+def _prior_text(args: argparse.Namespace) -> TextConfig:
+    """How transcripts become the symbols of priors; without options as training reads them without options."""
+    symbol_set = args.symbol_set or TextConfig().symbol_set
+    if symbol_set in PHONE_SETS:
+        return TextConfig(input_type="phone", symbol_set=symbol_set, cleaners=())
+    cleaners = [ENGLISH_V3] if args.text_cleaners is None else args.text_cleaners
+    return TextConfig(symbol_set=symbol_set, cleaners=tuple(cleaners))
 
 
 def wants_teacher_forcing(argv: Sequence[str] | None) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -12,15 +12,18 @@ from torch import Tensor
 from common.audio import MelExtractor, PitchStatistics, check_wav, load_wav
 from common.audio.pitch import SHORTEST, TRICHAR_PARTS, PitchMoments, moments, normalize, pitch_by, pitch_of_kind
 from common.config import AudioConfig, TextConfig
+from common.data import feature_name
 from common.errors import AudioError, InputError
 from common.extraction.textgrid import fit, read_alignment, trim_silence
 from common.files import load_tensor, save_tensor
+from common.nn.alignment_prior import interpolated_prior
 from common.text import TextFrontEnd
 
 FROM_TEXTGRIDS = "TextGrids"
 FROM_ATTENTION = "attention"  # of the plan's teacher
 FROM_FILES = "files"  # made by an earlier run, or by other tools
 FRAME_PITCH = "pitch"  # folder of ExtractionPlan.frame_pitch
+PRIORS = "alignment_priors"  # folder of ExtractionPlan.prior_text
 HERTZ = "_hz"  # pitch_char_hz/ holds pitch in Hz; pitch_char/ the same, normalized over the list
 _OF_FRAMES = ("mels", "pitch_mel" + HERTZ, FRAME_PITCH)  # folders that do not depend on durations
 
@@ -54,6 +57,7 @@ class ExtractionPlan:
     attentions: bool = False  # of the teacher
     mels_teacher: bool = False  # of the teacher, under teacher forcing
     teacher: Teacher | None = None  # needed for these two and for FROM_ATTENTION
+    prior_text: TextConfig | None = None  # whose symbols the alignment priors are of; None: no priors
     mels_by_workers: bool = True  # False: the mels are made on the GPU, in one process
 
     @property
@@ -66,7 +70,8 @@ class ExtractionPlan:
     def folders(self) -> tuple[str, ...]:
         """Folders that the run writes, in the dataset's folder."""
         names = ["mels"] * self.mels + ["durations"] * (self.durations_from == FROM_TEXTGRIDS) + [*self.taught]
-        return (*names, *(kind + HERTZ for kind in self.pitch), *self.pitch, *[FRAME_PITCH] * self.frame_pitch)
+        names += [FRAME_PITCH] * self.frame_pitch + [PRIORS] * (self.prior_text is not None)
+        return (*names, *(kind + HERTZ for kind in self.pitch), *self.pitch)
 
     def path(self, folder: str, name: str) -> Path:
         """Where a feature of the utterance ``name`` lies."""
@@ -87,8 +92,7 @@ class Utterance:
     @property
     def name(self) -> str:
         """Path of every feature inside its folder: ``wavs/speaker/a.wav`` -> ``speaker/a``."""
-        path = PurePosixPath(self.wav)
-        return PurePosixPath(*(path.parts[1:] or path.parts)).with_suffix("").as_posix()
+        return feature_name(self.wav)
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,7 @@ class Extraction:
     durations: np.ndarray | None = None  # (L,) frames, of the complete recording
     kept_symbols: tuple[int, int] = (0, 0)  # first and one past the last that remain after trimming
     kept_frames: tuple[int, int] = (0, 0)  # first and one past the last that remain after trimming
-    tokens: tuple[int, ...] = ()  # ids that the teacher reads
+    tokens: tuple[int, ...] = ()  # ids that the teacher reads, or that the prior is of
     dropped: tuple[str, ...] = ()  # symbols of the transcript that its symbol set lacks
     made: tuple[str, ...] = ()  # folders
     kept: tuple[str, ...] = ()  # folders whose file of an earlier run is complete
@@ -146,6 +150,8 @@ def _prepare(utterance: Utterance, plan: ExtractionPlan) -> Extraction:
         raise AudioError(f"{wav}: {info.n_samples / info.sampling_rate:.3f} s: too short, pitch needs {SHORTEST:.3f} s")
     n_frames = extractor.n_frames(info.n_samples)
     item = Extraction(utterance, text=utterance.text, n_samples=info.n_samples, kept_frames=(0, n_frames))
+    if plan.prior_text is not None:
+        item = replace(item, tokens=tuple(text_front_end(plan.prior_text, "error").encode(item.text)))
     if plan.taught:
         item = _with_tokens(item, plan)
     if plan.durations_from == FROM_TEXTGRIDS:
@@ -227,11 +233,14 @@ def _extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
     new: dict[str, Tensor] = {}
     if "durations" in missing:
         new["durations"] = torch.from_numpy(item.kept_durations)
-    if missing - {"durations"}:
+    if PRIORS in missing:
+        n_frames = item.kept_frames[1] - item.kept_frames[0]
+        new[PRIORS] = interpolated_prior(n_frames, len(item.tokens)).float()
+    if missing - {"durations", PRIORS}:
         wave = load_item(item, plan)
         if "mels" in missing:
             new["mels"] = mel_extractor(plan.audio)(wave[None])[0, :, slice(*item.kept_frames)]
-        if missing - {"durations", "mels"}:
+        if missing - {"durations", PRIORS, "mels"}:
             new |= _pitch(item, plan, wave, missing)
     for folder, tensor in new.items():
         save_tensor(plan.path(folder, item.utterance.name), tensor, durable=False)
@@ -287,6 +296,7 @@ def _read_complete(folders: Sequence[str], item: Extraction, plan: ExtractionPla
         "mels": mel,
         "mels_teacher": mel,
         "attentions": (n_frames, len(item.tokens)),
+        PRIORS: (n_frames, len(item.tokens)),
         "durations": (n_symbols,),
         FRAME_PITCH: (n_frames,),
         "pitch_mel" + HERTZ: (n_frames,),

@@ -10,10 +10,10 @@ from common.config import AudioConfig, differences, from_plain, to_plain
 from common.errors import InputError
 from common.extraction.features import FRAME_PITCH, FROM_FILES, HERTZ, ExtractionPlan, Utterance
 from common.files import read_json, write_json
+from common.text.arguments import TEACHER
 
 TRIMMING = "trim_silence.json"  # {"trim_silence": seconds or null}
 METHOD = "pitch_method.json"  # {"pitch_method": how pitch was estimated}; without this file: the first of METHODS
-TEACHER = "follower.json"  # the teacher that made the files, with its weights and text front end; else absent
 
 
 def prepare_output_folders(plan: ExtractionPlan, utterances: Sequence[Utterance]) -> None:

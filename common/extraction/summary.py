@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from signal import Signals
 
-from common.config import TextConfig
-from common.extraction.features import FROM_ATTENTION, ExtractionPlan
+from common.extraction.features import FROM_ATTENTION, PRIORS, ExtractionPlan
+from common.text.arguments import written_options
 
 
 @dataclass
@@ -34,7 +34,12 @@ def table(report: Report, plan: ExtractionPlan) -> str:
     lines = [f"{n_good} of {report.n_utterances} utterances, {duration} of speech"]
     lines += [*_columns(rows), *_columns(report.written)]
     if plan.durations_from == FROM_ATTENTION and plan.teacher is not None:
-        lines.append(f"durations are of the symbols of {options_of(plan.teacher.text)}; train with these options")
+        lines.append(f"durations are of the symbols of {written_options(plan.teacher.text)}; train with these options")
+    if plan.prior_text is not None:
+        lines.append(
+            f"priors are of the symbols of {written_options(plan.prior_text)}; train with these options and "
+            f"--alignment-priors {plan.dataset_path / PRIORS}"
+        )
     return "\n".join([*lines, *_refusals(report, "utterances")])
 
 
@@ -43,17 +48,6 @@ def teacher_forced_table(report: Report) -> str:
     rows = [("list", "clips", "made", "already complete")]
     rows += [(name, str(n), str(report.made[name]), str(report.kept[name])) for name, n in report.totals.items()]
     return "\n".join([*_columns(rows), *_refusals(report, "clips")])
-
-
-def options_of(text: TextConfig) -> str:
-    """The options of train.py for this text front end."""
-    words = ["--input-type", text.input_type, "--symbol-set", text.symbol_set, "--text-cleaners", *text.cleaners]
-    if text.p_arpabet:
-        words += ["--p-arpabet", "1"]  # the teacher read every word as phones
-    if text.g2p is not None:
-        words += ["--g2p", text.g2p, "--g2p-language", text.g2p_language]
-        words += ["--transcript-type", text.transcript_type] * (text.transcript_type != "text")
-    return " ".join(words)
 
 
 def _refusals(report: Report, unit: str) -> list[str]:

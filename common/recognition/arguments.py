@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from common.checkpoints import add_ema_argument, open_checkpoint
 from common.cli import (
@@ -23,7 +24,15 @@ from common.registry import ModelSpec, RecognizerSpec
 from common.synthesis import check_ema
 from common.synthesis.arguments import parse_model_options, specs_of
 
-OUTPUTS = (".json", ".tsv")
+OUTPUTS = (".json", ".tsv", ".txt")
+LOG = "nvlog_infer.json"  # in a folder of --output
+
+
+class _Output(argparse.Action):
+    """``output``, the file for transcripts; a folder, as the original's ``--output-dir``, is ``output_folder``."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        setattr(namespace, "output" if values.suffix else "output_folder", values)
 
 
 def chosen_recognizer(argv: Sequence[str] | None) -> ModelSpec | None:
@@ -46,7 +55,12 @@ def build_parser(spec: ModelSpec) -> ArgumentParser:
     parser.add_argument(*names, type=Path, nargs="+", action="extend", required=True, help=text)
     text = "folder that manifests and lists are relative to"
     parser.add_argument("-d", "--dataset-path", type=Path, default=Path(), help=text)
-    parser.add_argument("-o", "--output", type=Path, help="file for transcripts and errors: name.json or name.tsv")
+    text = (
+        f"file for transcripts and errors, name.json or name.tsv, or for transcripts alone, name.txt; a folder is for "
+        f"the log, {LOG}, and both may be given"
+    )
+    parser.add_argument("-o", "--output", type=Path, action=_Output, metavar="PATH", help=text)
+    parser.set_defaults(output_folder=None)
     text = "file for log-probabilities: a list of tensors (frames, labels and blank), one a recording, for torch.load"
     parser.add_argument("--save-logits", type=Path, metavar="FILE", help=text)
     parser.add_argument("--quiet", action="store_true", help="print the figures alone")
@@ -58,8 +72,8 @@ def build_parser(spec: ModelSpec) -> ArgumentParser:
     group = parser.add_argument_group("computing and measuring")
     add_precision_arguments(group)
     group.add_argument("-bs", "--batch-size", type=positive_int, default=16, help="recordings at once")
-    text = "measure so many batches, repeating them if need be, and write nothing"
-    group.add_argument("--iterations", type=positive_int, help=text)
+    text = "measure so many batches, repeating them if need be, and write nothing; 0: transcribe all recordings once"
+    group.add_argument("--iterations", type=non_negative_int, default=0, help=text)
     group.add_argument("--warmup-steps", type=non_negative_int, default=0, help="batches before measuring begins")
     text = "pad all batches to the length of --max-duration"
     group.add_argument("--pad-to-max-duration", action="store_true", help=text)
@@ -76,14 +90,17 @@ def parse_recognition_args(argv: Sequence[str] | None, spec: ModelSpec) -> argpa
     args = build_parser(spec).parse_args(argv)
     if args.pad_to_max_duration and args.max_duration is None:
         raise OptionError("--pad-to-max-duration needs --max-duration")
-    if args.iterations is None and args.warmup_steps:
+    if not args.iterations and args.warmup_steps:
         raise OptionError("--warmup-steps needs --iterations, which measures")
     for name in ("output", "save_logits"):
-        if args.iterations is not None and getattr(args, name) is not None:
+        if args.iterations and getattr(args, name) is not None:
             needed = f"{option_of(name)} needs transcripts, and --iterations only measures"
             raise OptionError(f"{needed}; leave one of them out")
     if args.output is not None and args.output.suffix not in OUTPUTS:
-        raise OptionError(f"--output {args.output}: expected a file that ends with {' or '.join(OUTPUTS)}")
+        ends = " or ".join(OUTPUTS)
+        raise OptionError(f"--output {args.output}: expected a file that ends with {ends}, or a folder for the log")
+    if args.log_file is None and args.output_folder is not None:
+        args.log_file = args.output_folder / LOG
     return args
 
 

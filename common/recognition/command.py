@@ -27,14 +27,14 @@ def transcribe_all(
     save_logits: Path | None,
     log_file: Path | None,
     quiet: bool,
-    iterations: int | None,
+    iterations: int,
     warmup_steps: int,
     parameters: dict[str, Any],
 ) -> int:
     """Transcribe ``items`` to stdout, unless ``quiet``, and into ``output``, their
     log-probabilities into ``save_logits``; the exit status.
 
-    With ``iterations``, only measure so many batches after ``warmup_steps``. ``parameters`` are logged.
+    With ``iterations`` above 0, only measure so many batches after ``warmup_steps``. ``parameters`` are logged.
 
     Raises:
         InputError: a recording cannot be read.
@@ -51,7 +51,7 @@ def transcribe_all(
     logger = Logger(log_file, stdout=False)
     try:
         logger.parameter(**parameters, precision=recognizer.precision.name)
-        if iterations is not None:
+        if iterations:
             times, items = recognizer.measure(items, iterations=iterations, warmup_steps=warmup_steps)
         else:
             transcripts = recognizer.transcribe(items, on_result=show, on_batch=times.append, on_log_probs=keep)
@@ -64,7 +64,7 @@ def transcribe_all(
         write_atomically(save_logits, lambda file: torch.save(log_probs, file))
     if output is not None:
         save_transcripts(output, transcripts, rates)
-    for line in summary(rates, figures, with_latency=iterations is not None or len(times) > MANY_BATCHES):
+    for line in summary(rates, figures, with_latency=iterations > 0 or len(times) > MANY_BATCHES):
         print_line(line)
     return 0
 
@@ -110,7 +110,10 @@ def summary(rates: dict[str, float], times: dict[str, float], *, with_latency: b
 
 
 def save_transcripts(path: Path, transcripts: Sequence[Transcription], rates: dict[str, float]) -> None:
-    """Write transcripts as JSON (with the figures of all), or as a table with tabs between its columns."""
+    """Write transcripts as JSON (with the figures of all), as a table with tabs, or (.txt) alone, one a line."""
+    if path.suffix == ".txt":
+        write_text(path, "".join(f"{one.text}\n" for one in transcripts))
+        return
     found = [(one, one.errors) for one in transcripts]
     rows = [asdict(one) | {name: errors and getattr(errors, name) for name in ("wer", "cer")} for one, errors in found]
     if path.suffix == ".json":

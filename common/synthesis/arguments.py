@@ -18,7 +18,7 @@ from common.cli import (
     option_of,
     positive_int,
 )
-from common.config import TextConfig
+from common.config import INPUT_TYPES, TextConfig
 from common.errors import InputError, OptionError
 from common.published_options import INFERENCE, architecture_options
 from common.registry import GeneratorSpec, ModelSpec, available_models, get_model
@@ -29,7 +29,8 @@ from common.synthesis.measurements import MANY_BATCHES
 from common.synthesis.synthesizer import FADE_OUT
 from common.synthesis.vocoder import ACCEPTABLE_DIFFERENCES
 from common.text import CHARACTER_SETS, CLEANERS, PHONE_SETS, UNKNOWN_SYMBOLS
-from common.text.arguments import add_phoneme_overrides, override_phonemes
+from common.text.arguments import add_phoneme_overrides, check_notation, override_phonemes
+from common.text.phone_features import read_phone_features
 
 if TYPE_CHECKING:
     from common.synthesis.prosody_table import Prosody
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 WARMUP_STEPS = 3  # batches of --include-warmup
 _GENERATOR_OPTIONS = (
     *("input_type", "symbol_set", "text_cleaners", "unknown_symbols", "speaker"),
-    *("p_arpabet", "cmudict_path", "heteronyms_path", "g2p", "g2p_language", "lexicon"),
+    *("phone_features", "p_arpabet", "cmudict_path", "heteronyms_path", "g2p", "g2p_language", "lexicon"),
     *("text", "prosody", "subtitles", "timings", "save_prosody"),
 )
 _KEPT = ("save_mels", "plots", "subtitles", "timings", "save_prosody")  # files besides the sound
@@ -132,7 +133,9 @@ def add_speaking_arguments(parser: ArgumentParser, group: argparse._ActionsConta
 def add_text_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that replace the checkpoint's text front end, as `with_text_options` reads them."""
     group = parser.add_argument_group("text", "the checkpoint's text front end need not be repeated")
-    group.add_argument("--input-type", choices=("char", "phone"), help="instead of the checkpoint's")
+    group.add_argument("--input-type", choices=INPUT_TYPES, help="instead of the checkpoint's")
+    text = "table of phonological features of a published voice whose checkpoint holds none, as train.py reads it"
+    group.add_argument("--phone-features", type=Path, metavar="FILE", help=text)
     group.add_argument("--symbol-set", choices=(*CHARACTER_SETS, *PHONE_SETS), help="instead of the checkpoint's")
     group.add_argument("--text-cleaners", nargs="*", choices=tuple(CLEANERS), help="instead of the checkpoint's")
     group.add_argument(
@@ -323,6 +326,11 @@ def with_text_options(loaded: LoadedCheckpoint, args: argparse.Namespace) -> Loa
     A checkpoint of a published layout may not say how its text was read; then a line on stdout says what is assumed.
     """
     stored = loaded.checkpoint.text
+    if stored is not None and stored.input_type == "pf":
+        return replace(loaded, checkpoint=replace(loaded.checkpoint, text=_features_of(stored, args)))
+    if args.input_type == "pf" or args.phone_features is not None:
+        option = "--input-type pf" if args.phone_features is None else "--phone-features"
+        raise OptionError(f"{option}: {loaded.path} reads symbols, not phonological features; leave it out")
     given = {"input_type": args.input_type, "symbol_set": args.symbol_set}
     changes: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     config = override_phonemes(args, replace(stored or TextConfig(), **changes))
@@ -334,3 +342,20 @@ def with_text_options(loaded: LoadedCheckpoint, args: argparse.Namespace) -> Loa
             f"--symbol-set {config.symbol_set} --text-cleaners {' '.join(config.cleaners)}"
         )
     return replace(loaded, checkpoint=replace(loaded.checkpoint, text=config))
+
+
+def _features_of(stored: TextConfig, args: argparse.Namespace) -> TextConfig:
+    """The front end of a voice that reads phonological features, with the table that is given where it has none."""
+    if args.input_type not in (None, "pf"):
+        raise OptionError(f"--input-type {args.input_type}: the voice reads phonological features (pf); leave it out")
+    if (
+        option := next((name for name in ("p_arpabet", "g2p", "text_cleaners") if getattr(args, name)), None)
+    ) is not None:
+        raise OptionError(f"{option_of(option)} is not for a voice that reads phonological features; leave it out")
+    if args.phone_features is not None and stored.phone_features:
+        raise OptionError("--phone-features: the checkpoint holds its table; leave it out")
+    if args.phone_features is not None:
+        stored = replace(stored, phone_features=read_phone_features(args.phone_features))
+    if args.symbol_set is not None and stored.phone_features:
+        check_notation(stored.phone_features, args.symbol_set)
+    return stored

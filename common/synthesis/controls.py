@@ -37,9 +37,10 @@ class MelOutput:
     lengths: Tensor  # (B,) frames
     durations: Tensor | None = None  # (B, L) predicted frames a token at pace 1, not rounded
     frames: Tensor | None = None  # (B, L) int64, frames each token was given; their sums are the lengths
-    pitch: Tensor | None = None  # (B, L) spoken with, given or predicted and transformed, normalised
-    energy: Tensor | None = None  # (B, L) spoken with, log(1 + mean norm of a token's mel frames)
+    pitch: Tensor | None = None  # (B, L) predicted and transformed, normalised
+    energy: Tensor | None = None  # (B, L) predicted and transformed, log(1 + mean norm of a token's mel frames)
     log_durations: Tensor | None = None  # (B, L) predicted log(1 + frames)
     alignments: Tensor | None = None  # (B, F, L) attention weights of each frame, zero after an utterance's end
-    pitch_hz: Tensor | None = None  # (B, L) float64, spoken with; 0: unvoiced, or no statistics
+    pitch_hz: Tensor | None = None  # (B, L) float64, spoken with, given or predicted; 0: unvoiced, or no statistics
+    decoded_energy: Tensor | None = None  # (B, L) as ``energy``, spoken with, given or predicted
     finished: Tensor | None = None  # (B,) bool: whether the model ended the utterance itself, before it was stopped

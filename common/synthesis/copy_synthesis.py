@@ -10,6 +10,7 @@ from common.audio.arguments import features_config
 from common.config import AudioConfig, audio_preset, differences
 from common.errors import InputError
 from common.files import load_tensor
+from common.registry import available_models, get_model
 from common.synthesis.phrases import Phrase
 from common.synthesis.utterances import SynthesisInput
 from common.synthesis.vocoder import AudioContract, mismatch_message
@@ -32,10 +33,11 @@ def load_mels_or_recordings(
         return _load_recordings(phrases, [dataset_path / str(phrase.wav) for phrase in phrases], contract)
     if first.mel is not None:
         return _load_mels(phrases, [dataset_path / str(phrase.mel) for phrase in phrases], contract)
+    voices = " or ".join(f"--{get_model(name).option} CHECKPOINT" for name in available_models("generator"))
     raise InputError(
-        f"{first.where}: no column mel or wav, and no text-to-mel checkpoint to speak the text with; give one, or a "
-        "list that opens with a line of column names: output and mel (tensors, as extract_mels.py and --save-mels "
-        "write them) or wav (recordings), separated by tabs"
+        f"{first.where}: no column mel or wav, and no text-to-mel checkpoint to speak the text with; add {voices}, or "
+        "give a list that opens with a line of column names: output and mel (tensors, as extract_mels.py and "
+        "--save-mels write them) or wav (recordings), separated by tabs"
     )
 
 

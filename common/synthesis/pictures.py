@@ -57,8 +57,7 @@ def draw_speech(speech: Speech, path: Path) -> None:
 
 def _symbols_of(part: SynthesisResult, speech: Speech) -> tuple[list[str], Tensor | None]:
     """The symbols of an utterance and their frames (L,), with a nameless one for the pause after it."""
-    assert part.item.tokens is not None
-    names, frames = [speech.symbols[index] for index in part.item.tokens.tolist()], part.frames_of_symbols()
+    names, frames = list(part.item.symbols), part.frames_of_symbols()
     if pause := pause_frames(part, speech.audio):
         names.append("")
         frames = None if frames is None else torch.cat([frames, torch.tensor([pause])])

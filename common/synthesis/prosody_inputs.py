@@ -8,7 +8,7 @@ from torch import Tensor
 from common.errors import InputError
 from common.synthesis.phrases import Phrase
 from common.synthesis.utterances import SynthesisInput
-from common.text import Style, Word, get_symbol_table
+from common.text import Style, Word
 
 if TYPE_CHECKING:
     from common.synthesis.prosody_table import Prosody, UtteranceProsody
@@ -23,7 +23,7 @@ def inputs_of_prosody(table: "Prosody", voice: "Voice", *, style: Style, phrase:
     """
     if not voice.shapes_prosody:
         raise InputError(f"{phrase.where}: {voice.spec.name} cannot speak with a given prosody; give it text")
-    symbol_set = voice.front_end.config.symbol_set
+    symbol_set = voice.front_end.symbol_set
     own = {"sampling_rate": voice.sampling_rate, "hop_length": voice.audio.hop_length, "symbol_set": symbol_set}
     for name, value in own.items():
         if getattr(table, name) != value:
@@ -37,9 +37,9 @@ def inputs_of_prosody(table: "Prosody", voice: "Voice", *, style: Style, phrase:
 def _input(
     utterance: "UtteranceProsody", voice: "Voice", *, style: Style, phrase: Phrase, where: str
 ) -> SynthesisInput:
-    symbols, table = list(utterance.symbols), get_symbol_table(voice.front_end.config.symbol_set)
-    if unknown := [one.symbol for one in symbols if one.symbol not in table]:
-        raise InputError(f"{where}: symbol {unknown[0]!r} is not in symbol set {table.name}")
+    symbols, ids = list(utterance.symbols), {name: index for index, name in enumerate(voice.front_end.symbols)}
+    if unknown := [one.symbol for one in symbols if one.symbol not in ids]:
+        raise InputError(f"{where}: symbol {unknown[0]!r} is not in symbol set {voice.front_end.symbol_set}")
     words, start = [], 0
     for word in utterance.words:
         if word.text:
@@ -50,7 +50,8 @@ def _input(
     volume = torch.tensor([one.volume for one in symbols]) * style.volume
     return SynthesisInput(
         phrase,
-        tokens=torch.tensor([table.id_of(one.symbol) for one in symbols]),
+        tokens=voice.front_end.inputs([ids[one.symbol] for one in symbols]),
+        symbols=tuple(one.symbol for one in symbols),
         durations=frames / style.rate if style.rate != 1 else frames,
         pitch_hz=None if pitch is None else _column([one.pitch for one in symbols]) * style.pitch,
         energy=None if energy is None else _column([one.energy for one in symbols]).float(),

@@ -129,5 +129,5 @@ def _reason(error: Exception) -> str:
         return str(error)
     first = error.errors(include_url=False)[0]
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
-    got = "" if first["type"] in ("missing", "json_invalid") else f", got {str(first['input'])[:60]!r}"
+    got = "" if first["type"] in ("missing", "json_invalid") else f", got {repr(first['input'])[:60]}"
     return f"{place + ': ' if place else ''}{first['msg']}{got}".replace("\n", " ")

@@ -44,7 +44,6 @@ class Speech:
 
     parts: tuple[SynthesisResult, ...]
     audio: AudioConfig
-    symbols: Sequence[str] = ()  # by their ids
     speakers: Sequence[str] = ()  # by their ids
     symbol_set: str = ""
     shapes_prosody: bool = False  # whether the voice can speak with a given prosody
@@ -182,17 +181,17 @@ class Speech:
         item, frames = part.item, part.frames_of_symbols()
         if item.tokens is None or frames is None:
             raise InputError(f"{item.phrase.where}: its mel was given, so there are no symbols in time")
-        pitch, energy = part.of_symbols("pitch_hz"), part.of_symbols("energy")
+        pitch, energy = part.of_symbols("pitch_hz"), part.of_symbols("decoded_energy")
         has_pitch = pitch is not None and bool(pitch.any())
         rows = [
             SymbolProsody(
-                symbol=self.symbols[index],
+                symbol=name,
                 frames=int(frames[place]),
                 pitch=float(pitch[place]) if has_pitch and pitch is not None else None,
                 energy=None if energy is None else float(energy[place]),
                 volume=1.0 if item.volume is None else float(item.volume[place]),
             )
-            for place, index in enumerate(item.tokens.tolist())
+            for place, name in enumerate(item.symbols)
         ]
         words, end = [], 0
         for word in item.words:

@@ -17,7 +17,8 @@ class SynthesisInput:
     """An utterance as the networks take it, on the CPU; a phrase is one utterance or several."""
 
     phrase: Phrase
-    tokens: Tensor | None = None  # (L,) int64; None: the mel is given
+    tokens: Tensor | None = None  # (L,) int64, or phonological features (L, C); None: the mel is given
+    symbols: tuple[str, ...] = ()  # names of the tokens
     mel: Tensor | None = None  # (n_mels, F)
     pitch: Tensor | None = None  # (L,) normalised, to speak with instead of the predicted pitch
     pitch_hz: Tensor | None = None  # (L,) float64 Hz, 0 where unvoiced; the same in another unit

@@ -139,10 +139,7 @@ class Voice:
 
     def join(self, parts: Sequence[SynthesisResult]) -> Speech:
         """The speech of the utterances of a text, in order."""
-        config = self.front_end.config
-        return Speech(
-            tuple(parts), self.audio, self.front_end.symbols, self.speakers, config.symbol_set, self.shapes_prosody
-        )
+        return Speech(tuple(parts), self.audio, self.speakers, self.front_end.symbol_set, self.shapes_prosody)
 
     def plan(
         self,
@@ -161,7 +158,9 @@ class Voice:
         Raises:
             InputError: the text cannot be spoken; says why.
         """
-        phrase = phrase or Phrase("text", PurePosixPath("speech.wav"), text if isinstance(text, str) else None)
+        if phrase is None:
+            where, words = ("text", text) if isinstance(text, str) else ("prosody", None)
+            phrase = Phrase(where, PurePosixPath("speech.wav"), words)
         _check_style(style, where=phrase.where)
         if not isinstance(text, str):
             items = inputs_of_prosody(text, self, style=style, phrase=phrase)
@@ -215,7 +214,7 @@ class Voice:
     def _utterances(self, text: str, *, longest: int, where: str) -> list[Utterance]:
         """The utterances of a text; phones that stand for themselves are one."""
         config = self.front_end.config
-        if config.input_type == "phone" and config.g2p is None:
+        if config.input_type != "char" and config.g2p is None:
             return [Utterance((Span(text),), pause=0.0)]
         return split_utterances(read_markup(text, where=where), longest=longest)
 
@@ -229,7 +228,7 @@ class Voice:
         if styles is not None and not self.shapes_prosody:
             self._warn_once(f"{self.spec.name} cannot change pace and pitch; they are left out")
             styles = None
-        volume = None
+        volume, names = None, self.front_end.symbols
         if any(one.volume != 1 for one in of_symbols):
             volume = torch.tensor([one.volume for one in of_symbols])
         starts = {word.span: word.start for word in reversed(encoded.words)}  # of each span's first word
@@ -237,7 +236,8 @@ class Voice:
         marks = [(found[0] if found else len(encoded.ids), name) for found, (_, name) in zip(later, utterance.marks)]
         return SynthesisInput(
             phrase,
-            tokens=torch.tensor(encoded.ids),
+            tokens=self.front_end.inputs(encoded.ids),
+            symbols=tuple(names[index] for index in encoded.ids),
             styles=styles,
             volume=volume,
             speaker=self.speaker_id(of_spans[0].speaker or "0", phrase.where),

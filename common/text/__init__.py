@@ -5,7 +5,6 @@ from common.text.cleaners import CLEANERS, collapse_spaces, get_cleaner
 from common.text.espeak import Interval, Speaker, Speech
 from common.text.front_end import UNKNOWN_SYMBOLS, TextFrontEnd, check_model
 from common.text.input_checks import check_markup, quote
-from common.text.lexicon import read_lexicon
 from common.text.sentences import Utterance, split_utterances
 from common.text.ssml import NEUTRAL, Span, Style, read_markup
 from common.text.symbols import (

@@ -7,16 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from common.cli import option_of
-from common.config import G2P, TRANSCRIPT_TYPES, TextConfig
+from common.config import G2P, INPUT_TYPES, TRANSCRIPT_TYPES, TextConfig, from_plain
 from common.errors import InputError, OptionError
+from common.files import read_json
 from common.text.arpabet import ARPABET_AMBIGUOUS, ARPABET_BY, load_dictionary, load_heteronyms
 from common.text.cleaners import CLEANERS, ENGLISH_V3
 from common.text.espeak import transcribe
 from common.text.front_end import UNKNOWN_SYMBOLS
 from common.text.g2p import G2P_SETS
-from common.text.symbols import CHARACTER_SETS, PHONE_SETS
+from common.text.phone_features import phone_features, read_phone_features
+from common.text.symbols import CHARACTER_SETS, PADDING, PHONE_SETS, SILENCES, get_symbol_table
 
 NO_G2P = "none"
+# Beside features: the teacher that made them, with its weights and text front end; else absent.
+TEACHER = "follower.json"
 _PATHS = ("cmudict_path", "heteronyms_path")
 
 # Options by destination, as argparse takes them.
@@ -75,13 +79,20 @@ _OVERRIDE_HELP = {
 }
 
 
-def add_text_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how a transcript becomes symbol ids."""
+def add_text_arguments(parser: argparse.ArgumentParser, *, features: bool = False) -> None:
+    """Add the options that say how a transcript becomes symbol ids, or with ``features`` phonological features too."""
     text = parser.add_argument_group("text")
     phonemes = parser.add_argument_group("phonemes", "words as phones, of a dictionary (English) or of eSpeak NG")
     for group, options in ((text, _TEXT_OPTIONS), (phonemes, _PHONEME_OPTIONS)):
         for name, form in options.items():
-            group.add_argument(option_of(name), **form, help=_HELP[name])
+            more = {"choices": INPUT_TYPES} if features and name == "input_type" else {}
+            group.add_argument(option_of(name), **form | more, help=_HELP[name])
+    if features:
+        table = (
+            "with --input-type pf, which reads phones as vectors of phonological features: CSV or tabs, with a header "
+            "symbol,syl,son... and a row for each phone, of +, - and 0 or of numbers, as panphon's ipa_all.csv"
+        )
+        text.add_argument("--phone-features", type=Path, metavar="FILE", help=table)
 
 
 def text_config_from_args(args: argparse.Namespace, *, speakers: Sequence[str] = ()) -> TextConfig:
@@ -91,6 +102,10 @@ def text_config_from_args(args: argparse.Namespace, *, speakers: Sequence[str] =
     has no effect or names what does not exist.
     """
     _check_phoneme_options(args)
+    if args.input_type == "pf":
+        return _features_config(args, speakers=tuple(speakers))
+    if getattr(args, "phone_features", None) is not None:
+        raise OptionError("--phone-features is only used by --input-type pf")
     if args.g2p is not None:
         return _g2p_config(args, speakers=tuple(speakers))
     wanted = PHONE_SETS if args.input_type == "phone" else CHARACTER_SETS
@@ -101,6 +116,26 @@ def text_config_from_args(args: argparse.Namespace, *, speakers: Sequence[str] =
     if args.input_type == "phone":  # which are not cleaned, so two runs that differ in this option alone are the same
         values["cleaners"] = ()
     return TextConfig(**values, speakers=tuple(speakers))
+
+
+def _features_config(args: argparse.Namespace, *, speakers: tuple[str, ...]) -> TextConfig:
+    """Phones as phonological features; a symbol set of phones says which of them the table must be of."""
+    if args.g2p is not None:
+        raise OptionError("--g2p makes symbols, not phonological features; leave out --input-type pf, or it")
+    if args.phone_features is None:
+        raise OptionError("--input-type pf needs the table of features: --phone-features FILE")
+    lines = read_phone_features(args.phone_features)
+    if args.symbol_set in PHONE_SETS:
+        check_notation(lines, args.symbol_set)
+    return TextConfig(input_type="pf", symbol_set="", cleaners=(), speakers=speakers, phone_features=lines)
+
+
+def check_notation(lines: tuple[str, ...], symbol_set: str) -> None:
+    """Refuse by OptionError a table of features that lists no phone of a symbol set, so is of another notation."""
+    listed = phone_features(lines).table
+    phones = get_symbol_table(symbol_set).symbols
+    if not any(phone in listed for phone in phones if phone not in (PADDING, *SILENCES)):
+        raise OptionError(f"--symbol-set {symbol_set}: the table of phonological features lists none of its phones")
 
 
 def _values(args: argparse.Namespace, options: Iterable[str]) -> dict[str, Any]:
@@ -118,6 +153,30 @@ def options_of_text(config: TextConfig) -> dict[str, object]:
     cleaners = options.pop("text_cleaners")
     is_cleaned = config.input_type == "char" or config.g2p is not None  # phones are not
     return options | ({"text_cleaners": list(cleaners)} if is_cleaned else {})
+
+
+def written_options(text: TextConfig) -> str:
+    """The options of train.py for this text front end."""
+    words = ["--input-type", text.input_type, "--symbol-set", text.symbol_set, "--text-cleaners", *text.cleaners]
+    if text.p_arpabet:
+        words += ["--p-arpabet", "1"]  # the teacher read every word as phones
+    if text.g2p is not None:
+        words += ["--g2p", text.g2p, "--g2p-language", text.g2p_language]
+        words += ["--transcript-type", text.transcript_type] * (text.transcript_type != "text")
+    return " ".join(words)
+
+
+def with_text_of_teacher(text: TextConfig, durations: Path) -> TextConfig:
+    """The text front end of the teacher whose attention gave a folder of ``durations``, which fit its symbols alone.
+
+    ``text`` stays where it is another than the default, and where the durations are from elsewhere.
+    """
+    path = durations / TEACHER
+    if text != TextConfig(cleaners=(ENGLISH_V3,), speakers=text.speakers) or not path.is_file():
+        return text
+    taught = from_plain(TextConfig, read_json(path)["text"], where=str(path))
+    p_arpabet = 1.0 if taught.p_arpabet else 0.0  # a teacher reads every word as phones
+    return replace(taught, p_arpabet=p_arpabet, speakers=text.speakers)
 
 
 def _g2p_config(args: argparse.Namespace, *, speakers: tuple[str, ...]) -> TextConfig:
@@ -149,7 +208,7 @@ def _cleaned_kind(config: TextConfig) -> tuple[str | None, bool]:
 def _check_phoneme_options(args: argparse.Namespace) -> None:
     """Refuse options of phonemes that have no effect or name what does not exist."""
     _check_probability(args.p_arpabet)
-    phones = args.input_type == "phone" or args.g2p is not None
+    phones = args.input_type != "char" or args.g2p is not None
     if phones and args.p_arpabet:
         raise OptionError("--p-arpabet makes phones of characters; leave out --input-type phone and --g2p, or it")
     if phones and (args.prepend_space_to_text or args.append_space_to_text):

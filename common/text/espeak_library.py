@@ -140,7 +140,8 @@ class Library:
 
     def read(self, text: str) -> Iterator[Clause]:
         """The clauses of ``text``; the library moves a pointer to where the next one begins, one letter ahead."""
-        encoded = text.replace("\0", " ").encode("utf-8")
+        # Without the space, "Wait.." leaves a "dot" that the library says at the beginning of the next text.
+        encoded = (text.replace("\0", " ") + " ").encode("utf-8")
         buffer = ctypes.create_string_buffer(encoded)
         start = ctypes.addressof(buffer)
         pointer = ctypes.c_void_p(start)

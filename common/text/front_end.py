@@ -3,18 +3,39 @@
 import re
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from common.config import AudioConfig, TextConfig
 from common.errors import InputError, at, check_choice
 from common.text.arpabet import Pronouncer, RandomNumbers
 from common.text.cleaners import PUBLISHED_CLEANERS, collapse_spaces, get_cleaner
-from common.text.g2p import phones_of_text
+from common.text.g2p import BETWEEN, G2P_SETS, Sound, phones_of_text, sounds_of_text
 from common.text.input_checks import check_kind, check_markup, describe_unknown, describe_unread, quote, unread
 from common.text.normalization.english.characters import script_of
 from common.text.normalization.published.numbers import expand_currency
-from common.text.symbols import PADDING, canonical_phone, get_symbol_table, name_counts
+from common.text.phone_features import phone_features
+from common.text.ssml import Span
+from common.text.symbols import PADDING, SILENCES, canonical_phone, get_symbol_table, name_counts
+from common.text.words import (
+    PUNCTUATION,
+    TOKEN,
+    EncodedText,
+    Owner,
+    Spoken,
+    Written,
+    composed,
+    owners_of_sounds,
+    owners_of_tokens,
+    token_at,
+    words_of_symbols,
+    written_phones,
+    written_words,
+)
 
 UNKNOWN_SYMBOLS = ("error", "drop")
 
@@ -27,24 +48,26 @@ class TextFrontEnd:
 
     Symbols outside the set are an ``InputError`` (``unknown_symbols="error"``) or are left out and counted in
     ``dropped`` (``"drop"``). Raises ``InputError`` for an unknown symbol set or cleaner, for a phone set with
-    characters or the reverse, and for phonological features, which are no symbols.
+    characters or the reverse, and for phonological features without their table.
 
     Encoding has two halves: ``clean`` is slow and always gives the same; ``encode_cleaned`` is quick, and with
     ``p_arpabet`` it draws which words become phones, so a dataset cleans once and encodes once an epoch.
     """
 
-    def __init__(self, config: TextConfig, *, unknown_symbols: str = "error", lexicon=None) -> None:
+    def __init__(self, config: TextConfig, *, unknown_symbols: str = "error") -> None:
         check_choice("unknown symbols", unknown_symbols, UNKNOWN_SYMBOLS)
-        if config.input_type == "pf":
+        if config.input_type == "pf" and not config.phone_features:
             raise InputError(
-                "input type 'pf' (phonological features) has no text front end: its inputs are feature vectors; "
-                "use --input-type char or phone"
+                "input type 'pf' reads phones as phonological features, and the table of them is missing; give "
+                "--phone-features FILE"
             )
         self.config = config
+        self._features = phone_features(config.phone_features) if config.phone_features else None
+        self._vectors = None if self._features is None else torch.tensor(self._features.vectors)
         self.dropped: Counter[str] = Counter()
         self._drop = unknown_symbols == "drop"
-        self._table = get_symbol_table(config.symbol_set)
-        self._phones = config.input_type == "phone"
+        self._table = get_symbol_table(config.symbol_set) if self._features is None else self._features.table
+        self._phones = config.input_type in ("phone", "pf")
         if self._table.phones != self._phones:
             raise InputError(
                 f"symbol set {config.symbol_set!r} holds {'phones' if self._table.phones else 'characters'}, "
@@ -54,6 +77,8 @@ class TextFrontEnd:
         self._pronouncer = Pronouncer(config)
         self._per_word = all(name in PUBLISHED_CLEANERS for name in config.cleaners)
         self._clean_word = lru_cache(maxsize=100_000)(self._apply_cleaners)
+        self._say_alone = lru_cache(maxsize=20_000)(self._say)
+        self._between = BETWEEN if self._table.name in G2P_SETS else frozenset(SILENCES)
         self._cleans = bool(self._cleaners) and (not self._phones or config.g2p is not None)
         by_length = sorted((s for s in self._table.symbols if s != PADDING), key=len, reverse=True)
         self._phone = re.compile("|".join(map(re.escape, by_length)) + "|.", re.DOTALL)
@@ -64,9 +89,14 @@ class TextFrontEnd:
         return list(self._table.symbols)
 
     @property
+    def symbol_set(self) -> str:
+        """The name of its set of symbols."""
+        return self._table.name
+
+    @property
     def n_symbols(self) -> int:
-        """Size of the embedding table, padding included."""
-        return self._table.n_symbols
+        """Size of the embedding table, padding included; of phonological features how many there are."""
+        return self._table.n_symbols if self._features is None else len(self._features.names)
 
     @property
     def padding_id(self) -> int:
@@ -109,15 +139,18 @@ class TextFrontEnd:
         Raises ``InputError`` for markup, for spelling where the voice reads phones and the reverse, and for characters
         that the cleaners would lose, unless they are to be dropped.
         """
+        return self.clean(text.translate(self._check(text, where=where)))
+
+    def _check(self, text: str, *, where: str) -> dict[int, None]:
+        """The characters to take out, as for ``str.translate``; raises InputError as ``read``."""
         check_markup(text, where=where)
         check_kind(text, self.config, self._table, where=where)
-        if self._cleans and (lost := unread(text, self.config.cleaners, braces=self._phones)):
-            if not self._drop:
-                raise InputError(describe_unread(lost, text=text, config=self.config, where=where))
-            self.dropped.update(lost)
-            if not self._per_word:  # published cleaners write them in Latin letters, as published
-                text = text.translate(dict.fromkeys(map(ord, lost)))
-        return self.clean(text)
+        lost = unread(text, self.config.cleaners, braces=self._phones) if self._cleans else Counter()
+        if lost and not self._drop:
+            raise InputError(describe_unread(lost, text=text, config=self.config, where=where))
+        self.dropped.update(lost)
+        # Published cleaners write them in Latin letters, as published.
+        return {} if self._per_word else dict.fromkeys(map(ord, lost))
 
     def _written_out(self, text: str) -> str:
         """The text by the cleaners, except for phones in curly braces."""
@@ -142,10 +175,14 @@ class TextFrontEnd:
         text = cleaned if text is None else text
         if self.config.p_arpabet > 0:
             cleaned = self._pronouncer.pronounce(cleaned, draw=draw)
-        symbols = self._split_phones(cleaned) if self._phones else self._split_characters(cleaned)
+        symbols = self._split_phones(cleaned) if self._phones else [one for one, _ in self._split_characters(cleaned)]
+        return self._numbered(symbols, text=text, reading=cleaned, where=where)
+
+    def _numbered(self, symbols: Sequence[str], *, text: str, reading: str, where: str) -> list[int]:
+        """Ids of the symbols that the set has; raises InputError as ``encode``."""
         unknown = Counter(symbol for symbol in symbols if symbol not in self._table)
         if unknown and not self._drop:
-            raise InputError(describe_unknown(unknown, text=text, reading=cleaned, table=self._table, where=where))
+            raise InputError(describe_unknown(unknown, text=text, reading=reading, table=self._table, where=where))
         self.dropped.update(unknown)
         ids = [self._table.id_of(symbol) for symbol in symbols if symbol in self._table]
         if all(self._table.symbols[index].isspace() for index in ids):
@@ -153,16 +190,86 @@ class TextFrontEnd:
         space = [self._table.id_of(" ")] if self.config.prepend_space or self.config.append_space else []
         return space * self.config.prepend_space + ids + space * self.config.append_space
 
-    def encode_words(self, spans, *, where="", draw=None):
-        from common.text.words import EncodedText
+    def inputs(self, ids: Sequence[int]) -> Tensor:
+        """What a network reads of ids: (L,) int64, or phonological features (L, n_symbols) float32."""
+        return torch.tensor(ids) if self._vectors is None else self._vectors[list(ids)]
 
-        return EncodedText(tuple(self.encode("".join(s.text for s in spans), where=where, draw=draw)), ())
+    def encode_words(self, spans: Sequence[Span], *, where: str = "", draw: RandomNumbers | None = None) -> EncodedText:
+        """Ids (L,) of the joined texts of the spans, as ``encode`` gives them, and the words that they say.
 
-    def _split_characters(self, text: str) -> list[str]:
-        """Single characters, and "@HH" for each ARPAbet phone in curly braces."""
-        symbols: list[str] = []
+        Words are those between spaces. What is read of a word may be several ("$3.50"), which are all its own; words
+        that are read as one ("U. S.") are one. Raises InputError as ``encode``.
+        """
+        written, after = self._written(spans)
+        text = "".join(word.before + word.reading for word in written) + after
+        lost = self._check(text, where=where)
+        spoken = self._spoken(self._in_words(text.translate(lost)), draw)
+        ids = self._numbered(spoken.symbols, text=text, reading=spoken.reading, where=where)
+        alone = [self._tokens(self._in_words(word.reading.translate(lost))) for word in written]
+        owners = composed(spoken.owners, owners_of_tokens(alone, spoken.tokens))
+        known = [owner for symbol, owner in zip(spoken.symbols, owners) if symbol in self._table]
+        return EncodedText(tuple(ids), words_of_symbols(written, [None] * self.config.prepend_space + known))
+
+    def _written(self, spans: Sequence[Span]) -> tuple[list[Written], str]:
+        """The words of the spans as they are written, and the spaces after the last one."""
+        if self._phones and self.config.g2p is None:
+            return written_phones(spans, between=self._between)
+        return written_words(spans)
+
+    def _in_words(self, text: str) -> str:
+        """What is read of a text, before it becomes phones."""
+        return self.clean(text) if self.config.g2p is None else self._written_out(text)
+
+    def _tokens(self, text: str) -> list[str]:
+        return text.split() if self._phones and self.config.g2p is None else TOKEN.findall(text)
+
+    def _spoken(self, text: str, draw: RandomNumbers | None) -> Spoken:
+        """The symbols of a text in words."""
+        if self.config.g2p is not None:
+            sounds = self._say(text)
+            tokens, owners = owners_of_sounds(sounds, text, self._say_alone)
+            pieces = [(sound.symbol, owner) for sound, owner in zip(sounds, owners)]
+            reading = " ".join(sound.symbol for sound in sounds)
+        elif self._phones:
+            tokens = text.split()
+            pieces = [(token, (index, index)) for index, token in enumerate(tokens)]
+            reading = text
+        else:
+            return self._spoken_characters(text, draw)
+        symbols = [
+            (symbol, None if piece in self._between else owner)
+            for piece, owner in pieces
+            for symbol in self._split_phones(piece)
+        ]
+        return Spoken(reading, tokens, [symbol for symbol, _ in symbols], [owner for _, owner in symbols])
+
+    def _say(self, text: str) -> list[Sound]:
+        return sounds_of_text(text, language=self.config.g2p_language, table=self._table)
+
+    def _spoken_characters(self, text: str, draw: RandomNumbers | None) -> Spoken:
+        tokens = TOKEN.findall(text)
+        if self.config.p_arpabet > 0:
+            text = self._pronouncer.pronounce(text, draw=draw)
+        at = token_at(text)
+        symbols = self._split_characters(text)
+        owners: list[Owner | None] = []
+        for symbol, place in symbols:
+            token = min(at(place), len(tokens) - 1)
+            between = symbol.isspace() or symbol in PUNCTUATION or token < 0
+            owners.append(None if between else (token, token))
+        return Spoken(text, tokens, [symbol for symbol, _ in symbols], owners)
+
+    def _split_characters(self, text: str) -> list[tuple[str, int]]:
+        """Single characters, and "@HH" for each ARPAbet phone in curly braces, with their places in the text."""
+        symbols: list[tuple[str, int]] = []
+        place = 0
         for index, part in enumerate(_BRACES.split(text)):  # odd parts stood in braces
-            symbols += ["@" + phone for phone in part.split()] if index % 2 else list(part)
+            if index % 2:
+                symbols += [("@" + phone, place) for phone in part.split()]
+                place += len(part) + 2
+            else:
+                symbols += [(character, place + i) for i, character in enumerate(part)]
+                place += len(part)
         return symbols
 
     def _split_phones(self, text: str) -> list[str]:
@@ -174,7 +281,7 @@ class TextFrontEnd:
         """One warning line on stderr that counts the symbols dropped so far; nothing when there were none."""
         if self.dropped:
             counts = name_counts(self.dropped)
-            dropped = f"dropped {self.dropped.total()} symbols not in symbol set {self.config.symbol_set}: {counts}"
+            dropped = f"dropped {self.dropped.total()} symbols not in symbol set {self._table.name}: {counts}"
             guessed = self._cleans and self._per_word and any(map(script_of, self.dropped))
             note = f"; letters of other scripts were written in Latin ones, as {' '.join(self.config.cleaners)} do"
             print(f"warning: {dropped}{note if guessed else ''}", file=sys.stderr)
@@ -191,9 +298,18 @@ class TextFrontEnd:
 def check_model(config: Any, audio: AudioConfig, text: TextConfig | None) -> None:
     """Refuse by InputError a text-to-mel model's config of other mel channels or symbols.
 
-    ``text`` None leaves the number of symbols unchecked, and so do phonological features.
+    ``text`` None leaves the number of symbols unchecked, and so do phonological features without a table.
     """
     if config.n_mel_channels != audio.n_mels:
         raise InputError(f"the model makes {config.n_mel_channels} mel channels, the audio has {audio.n_mels}")
-    if text is not None and text.input_type != "pf" and config.n_symbols != (n := TextFrontEnd(text).n_symbols):
-        raise InputError(f"the model reads {config.n_symbols} symbols, symbol set {text.symbol_set} has {n}")
+    if (
+        text is not None
+        and (text.phone_features or text.input_type != "pf")
+        and config.n_symbols != (n := TextFrontEnd(text).n_symbols)
+    ):
+        what = (
+            f"features, the table of them has {n}"
+            if text.phone_features
+            else f"symbols, symbol set {text.symbol_set} has {n}"
+        )
+        raise InputError(f"the model reads {config.n_symbols} {what}")

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from typing import NamedTuple
 
 from common.errors import InputError
 from common.text.espeak import Clause, transcribe, unlinked
@@ -9,7 +10,7 @@ from common.text.symbols import SILENCES, SymbolTable, canonical_phone
 
 G2P_SETS = ("ipa_marked", "ipa")
 _SILENCE, _PAUSE, _ = SILENCES
-_BOUNDARY = "#"
+BOUNDARY = "#"
 _OPTIONAL = "ˈˌː"  # stress and length, which are left out where the set has no symbols for them
 
 _LANGUAGE = re.compile(r"\([a-z][a-z0-9-]*\)")  # "(en)": the words that follow are said in another language
@@ -21,13 +22,27 @@ _REWRITES = (
 _BRACES = re.compile(r"\{([^}]*)\}")
 # The marks that end a clause; after them stand quotes and spaces, and the letter up to which eSpeak has looked ahead.
 _ENDS = ",.;:!?…—"
+BETWEEN = frozenset((BOUNDARY, *SILENCES, *_ENDS))  # symbols that stand between words
 _END = re.compile(rf"([{_ENDS}])[{_ENDS}]*[^\w{_ENDS}]*\w?$")
 _BEGIN = re.compile(rf"\W*?([{_ENDS}])")
 _ENDS_ELSEWHERE = str.maketrans("、，。！？；：।॥؟،؛·–", ",,.!?;:..?,;;—")
 
 
+class Sound(NamedTuple):
+    """A phone, boundary, pause or mark, and where it is from."""
+
+    symbol: str
+    part: int = -1  # of the text, split at curly braces: odd parts stood in them
+    word: int = -1  # of eSpeak's in the part, which may hold several words of the text ("of the"); -1: of none
+
+
 def phones_of_text(text: str, *, language: str, table: SymbolTable) -> str:
-    """Phones separated by spaces, as eSpeak NG would say ``text``; nothing for a text of which nothing is said.
+    """What ``sounds_of_text`` says, separated by spaces."""
+    return " ".join(sound.symbol for sound in sounds_of_text(text, language=language, table=table))
+
+
+def sounds_of_text(text: str, *, language: str, table: SymbolTable) -> list[Sound]:
+    """The phones of ``text`` as eSpeak NG would say it; none for a text of which nothing is said.
 
     Silence (`sil`) stands at both ends. Marks that end clauses are kept, `#` stands between words and `sp` for a pause
     within a clause; a set without `#` and marks (`ipa`) has `sp` for every pause. Phones in curly braces stay as they
@@ -37,29 +52,30 @@ def phones_of_text(text: str, *, language: str, table: SymbolTable) -> str:
     """
     if table.name not in G2P_SETS:
         raise InputError(f"symbol set {table.name!r}: eSpeak NG's phones are in {' and '.join(G2P_SETS)}")
-    pieces: list[str] = []
+    sounds: list[Sound] = []
     for index, part in enumerate(_BRACES.split(" ".join(text.split()))):
         if index % 2:  # stood in braces
-            pieces += [_BOUNDARY, *canonical_phone(part).split(), _BOUNDARY]
+            given = [Sound(phone, index, 0) for phone in canonical_phone(part).split()]
+            sounds += [Sound(BOUNDARY), *given, Sound(BOUNDARY)]
             continue
-        if pieces and (begins := _BEGIN.match(_usual(part))):  # which eSpeak would skip
-            pieces.append(begins[1])
+        if sounds and (begins := _BEGIN.match(_usual(part))):  # which eSpeak would skip
+            sounds.append(Sound(begins[1]))
+        n_words = 0
         for clause in transcribe(part, language=language):
-            pieces += [*_pieces(clause, table), _mark(clause)]
-    return " ".join(_arranged(pieces, table))
+            for word in filter(any, clause.words):
+                sounds += _sounds_of_word(word, table, index, n_words)
+                n_words += 1
+            sounds.append(Sound(_mark(clause)))
+    return _arranged(sounds, table)
 
 
-def _pieces(clause: Clause, table: SymbolTable) -> list[str]:
-    """Phones, boundaries and pauses of a clause."""
-    pieces: list[str] = []
-    for word in filter(any, clause.words):
-        names = [unlinked(_LANGUAGE.sub("", name)) for name in word]
-        # An unnamed phone before a word, or two after it, are a pause; one after it links it to the next.
-        pieces.append(_PAUSE if not names[0] else _BOUNDARY)
-        pieces += [_in_set(name, table) for name in names if name]
-        if names[-2:] == ["", ""]:
-            pieces.append(_PAUSE)
-    return pieces
+def _sounds_of_word(word: tuple[str, ...], table: SymbolTable, part: int, number: int) -> list[Sound]:
+    """The boundary or pause before one of eSpeak's words, its phones, and the pause after it."""
+    names = [unlinked(_LANGUAGE.sub("", name)) for name in word]
+    # An unnamed phone before a word, or two after it, are a pause; one after it links it to the next.
+    before = Sound(_PAUSE if not names[0] else BOUNDARY)
+    phones = [Sound(_in_set(name, table), part, number) for name in names if name]
+    return [before, *phones, *([Sound(_PAUSE)] if names[-2:] == ["", ""] else [])]
 
 
 def _in_set(name: str, table: SymbolTable) -> str:
@@ -71,7 +87,7 @@ def _in_set(name: str, table: SymbolTable) -> str:
 def _mark(clause: Clause) -> str:
     """The punctuation that ends a clause, or nothing but a boundary where it continues."""
     found = _END.search(_usual(clause.text))
-    return found[1] if found else _BOUNDARY
+    return found[1] if found else BOUNDARY
 
 
 def _usual(text: str) -> str:
@@ -79,21 +95,22 @@ def _usual(text: str) -> str:
     return unicodedata.normalize("NFC", text).translate(_ENDS_ELSEWHERE)
 
 
-def _arranged(pieces: list[str], table: SymbolTable) -> list[str]:
-    """Pieces between silences; of boundaries, pauses and marks that meet, the strongest stays."""
-    strength = {_BOUNDARY: 0, _PAUSE: 1} | dict.fromkeys(_ENDS, 2)
-    kept: list[str] = []
-    for piece in filter(None, pieces):
-        if piece in strength and piece not in table:
-            piece = _PAUSE if piece != _BOUNDARY else ""
-        if piece not in strength:
-            kept += [piece] if piece else []
-        elif kept and kept[-1] in strength:
-            kept[-1] = max(kept[-1], piece, key=strength.__getitem__)
+def _arranged(sounds: list[Sound], table: SymbolTable) -> list[Sound]:
+    """Sounds between silences; of boundaries, pauses and marks that meet, the strongest stays."""
+    strength = {BOUNDARY: 0, _PAUSE: 1} | dict.fromkeys(_ENDS, 2)
+    kept: list[Sound] = []
+    for sound in sounds:
+        if sound.symbol in strength and sound.symbol not in table:
+            sound = sound._replace(symbol=_PAUSE if sound.symbol != BOUNDARY else "")
+        if sound.symbol not in strength:
+            kept += [sound] if sound.symbol else []
+        elif kept and kept[-1].symbol in strength:
+            kept[-1] = max(kept[-1], sound, key=lambda one: strength[one.symbol])
         elif kept:
-            kept.append(piece)
-    while kept and strength.get(kept[-1], 2) < 2:
+            kept.append(sound)
+    while kept and strength.get(kept[-1].symbol, 2) < 2:
         del kept[-1]
-    begin, end = (int(kept[place : place + 1 or None] == [_SILENCE]) for place in (0, -1))  # given in braces
-    kept = kept[begin : len(kept) - end]
-    return [_SILENCE, *kept, _SILENCE] if any(piece not in strength for piece in kept) else []
+    begin, end = (int([one.symbol for one in kept[place : place + 1 or None]] == [_SILENCE]) for place in (0, -1))
+    kept = kept[begin : len(kept) - end]  # given in braces
+    spoken = any(sound.symbol not in strength for sound in kept)
+    return [Sound(_SILENCE), *kept, Sound(_SILENCE)] if spoken else []

@@ -9,7 +9,7 @@ from common.errors import InputError, at
 from common.text.cleaners import unread_by
 from common.text.g2p import G2P_SETS
 from common.text.normalization.english.characters import script_of
-from common.text.symbols import SILENCES, SymbolTable, canonical_phone, name_symbol
+from common.text.symbols import FEATURE_TABLE, SILENCES, SymbolTable, canonical_phone, name_symbol
 
 _LONGEST_QUOTE = 80  # characters of a transcript shown in an error
 _MOST_NAMED = 5  # characters
@@ -107,7 +107,9 @@ def describe_unknown(unknown: Counter[str], *, text: str, reading: str, table: S
     symbols = [symbol.removeprefix("@") if len(symbol) > 1 else symbol for symbol in unknown]
     typed = all(symbol in text or symbol in canonical_phone(text) for symbol in symbols)
     of_reading = "" if typed else f" of the reading {quote(reading, around=symbols[0])}"
-    if table.phones:
+    if table.name == FEATURE_TABLE:
+        advice = "use --unknown-symbols drop, or train with a table that lists them"
+    elif table.phones:
         advice = "use --unknown-symbols drop, or train with another --symbol-set"
     elif _look_like_phones(text):
         advice = "if these are phones, use --input-type phone"

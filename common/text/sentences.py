@@ -28,13 +28,12 @@ _ATOM = "\ue000"  # stands for what is never cut: phones in curly braces, what a
 _BRACES = re.compile(r"\{[^{}]*\}")
 _SPOKEN = re.compile(rf"[^\W_]|[{_ATOM}&%@$£€¥+°]")
 _FULL_WIDTH = "。！？｡"  # after which no space stands
-_STOPS = f".!?…{_FULL_WIDTH}।॥؟۔"
-_STOP_OR_SPACES = re.compile(rf"([{_STOPS}]+)|\s{{2,}}")
+_STOP_OR_SPACES = re.compile(rf"([.!?…{_FULL_WIDTH}।॥؟۔]+)|\s{{2,}}")
 _CLOSERS = re.compile(r"[\"'”’»)\]」』）]*")
-_ENDING = re.compile(rf"([{_STOPS}]+)[\"'”’»)\]」』）]*\Z")
+_ENDING = re.compile(rf"([.!?…{_FULL_WIDTH}।॥؟۔]+)[\"'”’»)\]」』）]*\Z")
 _ASKING = frozenset("!?！？؟")
 _QUOTES = "\"'”’»"
-_OPENERS = re.compile(r"\s*(?:[\"'“‘«(\[¿¡—–-]+\s*)?")
+_OPENERS = re.compile(r"\s*[\"'“‘«(\[¿¡—–-]*")
 _NUMBERING = re.compile(r"[\"'“‘(\[]*(?:[0-9]{1,3}|[A-Za-z])")  # "1. First", "(a. first)"
 
 _STARTER = re.compile(rf"(?:{STARTERS})\b(?!\.)")
@@ -42,11 +41,10 @@ _WORD = re.compile(r"(?<![\w.])(?:(?:[A-Za-z]{1,2}\.)+[A-Za-z]{1,2}|[A-Za-z]+)\Z
 _LONGEST_WORD = 12  # characters of an abbreviation
 _TITLES = {*word_table("titles"), *word_table("dotted_titles"), "mr", "mrs", "ms", "dr", "drs", "prof"}
 _LABELS = frozenset(word_table("labels"))
-_NUMERAL = re.compile(r"[IVXLC]+\b")
+_NUMERAL = re.compile(r"#?[0-9]|[IVXLC]+\b")
 _CALENDAR = {day.capitalize() for day in (*word_table("months"), *word_table("weekdays"))}
-_ABBREVIATIONS = {*word_table("abbreviations"), "al", "st"}
-_NEVER_LAST = frozenset("e.g i.e a.k.a vs v cf viz approx incl excl esp".split())
-_DIGITS = frozenset("#0123456789")
+_ABBREVIATIONS = {*word_table("abbreviations"), "al", "v", "st"}
+_NEVER_LAST = {"e.g", "i.e"}
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ class _Splitter:
     def _add_span(self, span: Span) -> None:
         if not span.text:
             return
-        spoken = _SPOKEN.search(_masked(span)) is not None
+        spoken = not span.is_plain or _SPOKEN.search(span.text) is not None
         if self._spans and span.style.speaker != self._spans[-1].style.speaker:
             if not spoken:  # the full stop after a </voice>
                 span = _said_by(self._spans[-1], span)
@@ -161,14 +159,13 @@ class _Splitter:
             self._drafts[-1].pause, self._drafts[-1].explicit = 0.0, True
         self._no_pauses = []
         if before is not None:
-            stripped = [replace(span, text=span.text.rstrip()) for span in self._spans if span.text.strip()]
-            before.spans += [_said_by(before.spans[-1], span) for span in stripped]
+            before.spans += [_said_by(before.spans[-1], span) for span in self._spans if span.text.strip()]
             marks = self._marks
             self._new_block()
             self._marks = [(0, name) for _, name in marks]
 
     def _split(self) -> None:
-        masked = _BRACES.sub(lambda match: _ATOM * len(match[0]), "".join(map(_masked, self._spans)))
+        masked = "".join(_masked(span) for span in self._spans)
         pieces = list(_together(_pieces(masked), self._longest))
         starts = _offsets(self._spans)
         drafts = [_Draft(_part(self._spans, starts, piece), piece.pause) for piece in pieces]
@@ -190,11 +187,11 @@ def _said_by(speaker: Span, span: Span) -> Span:
 
 
 def _masked(span: Span) -> str:
-    """The text, or a sign in place of every character of one that is not cut."""
+    """The text with a sign in place of every character that is not cut."""
     if span.is_plain:
-        return span.text
-    text = span.text.strip()
-    return span.text.replace(text, _ATOM * len(text)) if text else span.text
+        return _BRACES.sub(lambda match: _ATOM * len(match[0]), span.text)
+    text = span.text.rstrip()
+    return _ATOM * len(text) + span.text[len(text) :]
 
 
 def _offsets(spans: Sequence[Span]) -> list[int]:
@@ -302,9 +299,7 @@ def _ends_sentence(text: str, match: re.Match, *, start: int, end: int, followin
     if following == end:  # no space
         return stop[-1] in _FULL_WIDTH
     following = _OPENERS.match(text, following).end()  # type: ignore[union-attr]  # it matches nothing, too
-    if following == len(text) or text[following] in _STOPS:
-        return False  # of several stops the last one ends it: ". . ."
-    if text[following].islower() and (end > match.end() or set(stop) <= {".", "…"}):
+    if text[following : following + 1].islower() and (end > match.end() or set(stop) <= {".", "…"}):
         return False  # '"Stop!" he said', "approx. five"
     if stop != ".":
         return True
@@ -319,42 +314,39 @@ def _is_abbreviation(text: str, stop: int, following: int) -> bool:
     word, lower = found[0], found[0].lower()
     if word in _TITLES or lower in _NEVER_LAST:
         return True
-    if lower in _LABELS and (text[following] in _DIGITS or (lower != "no" and _NUMERAL.match(text, following))):
-        return True  # "No. 5", "Vol. II", but not "No. I will not."
+    if lower in _LABELS and _NUMERAL.match(text, following):
+        return True
     known = "." in word or (len(word) == 1 and word.isupper()) or word in _CALENDAR or lower in _ABBREVIATIONS
     return known and not _STARTER.match(text, following)
 
 
 def _cut(text: str, piece: _Piece) -> Iterator[_Piece]:
-    """A piece that is too long in parts of about the same length, if possible none of them with nothing to say."""
-    start, last = piece.start, piece.end - 1
-    while last > start and not _SPOKEN.match(text, last):
-        last -= 1
+    """A piece that is too long in parts of about the same length."""
+    start = piece.start
     while (left := piece.end - start) > MAX_CHARACTERS:
-        limit = start + MAX_CHARACTERS
-        end, pause = _best_cut(text, start, min(limit, last) if last > start else limit, left=left)
-        if end > last > start:
+        target = left / -(-left // MAX_CHARACTERS)
+        end, pause = _best_cut(text, start, target=start + target)
+        if end >= piece.end:
             break
         yield _Piece(start, len(text[start:end].rstrip()) + start, pause)
         start = _skip_spaces(text, end)
     yield replace(piece, start=start)
 
 
-def _best_cut(text: str, start: int, limit: int, *, left: int) -> tuple[int, float]:
-    """Where to cut after ``start``, at the strongest mark near the middle, a third, ... of what is left; the pause."""
-    length = -(-left // -(-left // MAX_CHARACTERS))
-    best = (0, 0, 0)
+def _best_cut(text: str, start: int, *, target: float) -> tuple[int, float]:
+    """Where to cut after ``start``, at the strongest mark near ``target``, and the pause there."""
+    best, limit = (0, 0.0, 0), start + MAX_CHARACTERS
     for place in range(start + 1, limit + 1):
         strength = _strength(text, place)
-        if strength > 1 and place - start < length / 2:
+        if strength > 1 and place - start < (target - start) / 2:
             strength = 1
-        best = max(best, (strength, -abs(place - start - length), place))
+        best = max(best, (strength, -abs(place - target), place))
     if best[0]:
         return best[2], (SPACE, COMMA, SEMICOLON)[best[0] - 1]
-    end = start + length
+    end = limit
     if text[end - 1] == text[end] == _ATOM:  # what is not cut: before it, or where it begins here, after it
-        inside = length - len(text[start:end].rstrip(_ATOM))
-        end = end - inside if inside < length else end + len(text[end:]) - len(text[end:].lstrip(_ATOM))
+        inside = len(text[start:end]) - len(text[start:end].rstrip(_ATOM))
+        end = end - inside if inside < end - start else end + len(text[end:]) - len(text[end:].lstrip(_ATOM))
     return end, 0.0
 
 

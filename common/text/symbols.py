@@ -11,6 +11,7 @@ from common.errors import check_choice
 EDGE_SILENCE = "sil"  # before the first and after the last phone
 PAUSE = "sp"  # between phones
 PADDING = "_"
+FEATURE_TABLE = "of --phone-features"  # the symbol set of a voice that reads phonological features, in messages
 SILENCES = ("sil", "sp", "spn")  # long silence, short pause, spoken noise: the Montreal Forced Aligner's marks
 _LETTERS = ascii_uppercase + ascii_lowercase
 

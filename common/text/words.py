@@ -1,17 +1,326 @@
-"""stub"""
+"""The words of a text and their symbols: what is written, what is read, and what is spoken, aligned in order."""
 
-from dataclasses import dataclass
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, replace
+
+from common.text.g2p import BOUNDARY, Sound
+from common.text.ssml import Span
+
+# Not of what is said by name, as "$3.50", "50%" and "R&D" are.
+PUNCTUATION = "\"'.,;:!?()[]{}<>-_`´‘’‚‛“”„‟«»‹›‐‑‒–—―…¿¡、。，！？；：「」『』（）।॥؟،؛"
+TOKEN = re.compile(r"(?:\{[^}]*\}|\S)+")  # between spaces; phones in curly braces have spaces of their own
+_BRACES = re.compile(r"\{([^}]*)\}")
+_STRESS_AND_LENGTH = str.maketrans("", "", "ˈˌː")
+
+# Costs of an alignment, in letters to take out or to put in.
+_REPLACED = 1.5  # a vowel instead of another
+_VOWELS = frozenset("aeiouyæøœɐɑɒɔɘəɛɜɞɤɨɪɯɵɶʉʊʌʏ")
+_CHANGED = 2.0  # what says a word alone is not among what says it here
+_ARTICLE = 0.2  # a "the" that belongs to neither is the next one's: "George VI"
+_SILENT = 6.0  # a word that is left without anything said
+_MERGED = 0.5  # each further word that what is said once covers
+_SIGN = -0.1  # what has no reading alone, "-" or "+", takes words that its neighbors do not explain
+_MOST_MERGED = 4  # words: "would have been in"
+_BAND = 10  # words by which a reading may be ahead or behind
+
+Owner = tuple[int, int]  # the first and the last of the words, by index, that something said belongs to
 
 
 @dataclass(frozen=True)
 class Word:
-    text: str
-    start: int
+    """A word as it is written, and the symbols that say it."""
+
+    text: str  # a span's source, or the word of its text, without punctuation at both ends
+    start: int  # symbols [start, end) of the ids
     end: int
-    span: int
+    span: int  # index of the span in which it begins
 
 
 @dataclass(frozen=True)
 class EncodedText:
+    """Symbol ids (L,) and words in order, without overlap; symbols of no word are spaces, punctuation and pauses."""
+
     ids: tuple[int, ...]
     words: tuple[Word, ...]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A word as it is written, with the spaces and the text around it as they are read."""
+
+    text: str  # displayed
+    span: int
+    reading: str  # what the front end reads of it, punctuation included
+    before: str = ""  # spaces
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """What is read of a text, its tokens (between spaces), its symbols, and of each symbol its tokens, or None."""
+
+    reading: str
+    tokens: list[str]
+    symbols: list[str]
+    owners: list[Owner | None]
+
+
+def written_words(spans: Sequence[Span]) -> tuple[list[Written], str]:
+    """The words between spaces of the joined spans, and the spaces after the last one.
+
+    A span with a source is one word, together with what is written to it: ``WWW's``.
+    """
+    joined = "".join(span.text for span in spans)
+    starts = [0]
+    for span in spans:
+        starts.append(starts[-1] + len(span.text))
+    whole = [(starts[i], starts[i + 1]) for i, span in enumerate(spans) if span.source is not None and span.text]
+    ranges: list[list[int]] = []
+    for start, end in sorted([*(match.span() for match in TOKEN.finditer(joined)), *whole]):
+        if ranges and start < ranges[-1][1]:
+            ranges[-1][1] = max(end, ranges[-1][1])
+        else:
+            ranges.append([start, end])
+    words: list[Written] = []
+    done = 0
+    for start, end in ranges:
+        text, index = _displayed(spans, starts, start, end)
+        words.append(Written(text, index, joined[start:end], joined[done:start]))
+        done = end
+    return words, joined[done:]
+
+
+def written_phones(spans: Sequence[Span], *, between: Container[str]) -> tuple[list[Written], str]:
+    """As ``written_words``, of spans of phones: words end at boundaries, silences and marks, those of ``between``.
+
+    Where no boundary is written and phones are written together ("kæt dɔɡ"), words are between spaces.
+    """
+    written, after = written_words(spans)
+    boundaries = [word.reading in between for word in written]
+    if BOUNDARY in (word.reading for word in written) or not any(_is_together(word.reading) for word in written):
+        words: list[Written] = []
+        joins = False
+        for word, boundary in zip(written, boundaries):
+            if joins and not boundary and spans[word.span].source is None and spans[words[-1].span].source is None:
+                last = words[-1]
+                text, reading = last.text + " " + word.text, last.reading + word.before + word.reading
+                words[-1] = replace(last, text=text, reading=reading)
+            else:
+                words.append(word)
+            joins = not boundary
+        written = words
+    return written, after
+
+
+def _is_together(word: str) -> bool:
+    """Whether a word is more than a phone, which is two letters at most ("aɪ") and what is added to them."""
+    return sum(unicodedata.category(one) in ("Ll", "Lo") for one in word) > 2
+
+
+def _displayed(spans: Sequence[Span], starts: Sequence[int], start: int, end: int) -> tuple[str, int]:
+    """What characters [start, end) of the joined spans show, and the index of the span in which that begins."""
+    pieces: list[tuple[str, int]] = []
+    for index, span in enumerate(spans):
+        text = span.text[max(start - starts[index], 0) : max(end - starts[index], 0)]
+        if text:
+            pieces.append((text if span.source is None else span.source, index))
+    shown = list(pieces)
+    for place, strip in ((0, str.lstrip), (-1, str.rstrip)):
+        while shown and spans[shown[place][1]].source is None:
+            shown[place] = (strip(shown[place][0], PUNCTUATION), shown[place][1])
+            if shown[place][0]:
+                break
+            del shown[place]
+    shown = shown or pieces  # punctuation alone, which may be said: "3 - 5"
+    return "".join(text for text, _ in shown), shown[0][1]
+
+
+def align(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list[Owner]:
+    """Which words each part of ``said`` is from: words ``first`` to ``last``, never decreasing.
+
+    ``alone`` has for each word the parts that say it when it stands alone. The alignment in order with the fewest
+    letters that differ is taken: a word has any number of parts, and a part is of several words where they are said
+    together, or where a word that is said alone has none of its own.
+    """
+    owner = [index for index, parts in enumerate(alone) for _ in parts]
+    if [part for parts in alone for part in parts] == list(said):
+        return [(index, index) for index in owner]
+    steps = _cheapest_steps(alone, said)
+    owners: list[Owner] = []
+    for first, end, start, stop in steps:
+        if start == stop and owners and alone[first]:
+            owners[-1] = (owners[-1][0], first)
+        owners += [(first, end - 1)] * (stop - start)
+    silent = next((index for index, parts in enumerate(alone) if parts), 0)
+    if owners and silent < owners[0][0]:
+        owners[0] = (silent, owners[0][1])
+    return [(first, max(last, first)) for first, last in owners]
+
+
+def _cheapest_steps(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list[tuple[int, int, int, int]]:
+    """Steps from the beginning to the end: words [first, end) are said by parts [start, stop)."""
+    n_words, n_said = len(alone), len(said)
+    total = max(sum(map(len, alone)), 1)
+    extra = max(n_said - total, 0)
+    costs: list[dict[int, float]] = [{0: 0.0}, *({} for _ in alone)]
+    back: list[dict[int, tuple[int, int]]] = [{} for _ in range(n_words + 1)]
+
+    def reach(word: int, part: int, cost: float, source: tuple[int, int]) -> None:
+        if cost <= costs[word].get(part, float("inf")):  # of equals the last: what is added belongs to the word before
+            costs[word][part], back[word][part] = cost, source
+
+    passed = 0
+    for word, own in enumerate(alone):
+        expected = passed * n_said / total
+        passed += len(own)
+        longest = n_said if n_words - word == 1 else 2 * len(own) + 4 + extra
+        near = min((abs(part - expected) for part in costs[word]), default=0.0)
+        for part in sorted(part for part in costs[word] if abs(part - expected) <= max(_BAND + extra, near)):
+            cost = costs[word][part]
+            for length, price in enumerate(_prices(own, said[part : part + longest])):
+                reach(word + 1, part + length, cost + price, (word, part))
+            for more in range(2, min(_MOST_MERGED, n_words - word) + 1 if part < n_said else 0):
+                together = "".join("".join(parts) for parts in alone[word : word + more])
+                price = _differences(together, said[part : part + 1])[1] + _MERGED * (more - 1) + _CHANGED * more
+                reach(word + more, part + 1, cost + price, (word, part))
+    steps = []
+    word, part = n_words, n_said
+    while word:
+        first, start = back[word][part]
+        steps.append((first, word, start, part))
+        word, part = first, start
+    return steps[::-1]
+
+
+def _prices(own: Sequence[str], said: Sequence[str]) -> list[float]:
+    """What it costs that a word, whose ``own`` parts say it alone, is said by nothing, the first part, and so on."""
+    text = "".join(own)
+    missing = set(own)
+    prices: list[float] = []
+    for length, differ in enumerate(_differences(text, said)):
+        if length:
+            missing.discard(said[length - 1])
+        silent = _SILENT * (not length and bool(text)) + _SIGN * (length > 0 and not text)
+        article = _ARTICLE * (length > 0 and said[length - 1] == "the" and "the" not in own)
+        prices.append(differ + _CHANGED * len(missing) + silent + article)
+    return prices
+
+
+def _differences(text: str, parts: Sequence[str]) -> list[float]:
+    """Letters to change, take out and put in to make ``text`` of no part, the first, the first two, and so on."""
+    row = [float(length) for length in range(len(text) + 1)]
+    found = [row[-1]]
+    for part in parts:
+        for letter in part:
+            above, row[0] = row[0], row[0] + 1
+            for i, own in enumerate(text, 1):
+                best = above if own == letter else min(row[i], row[i - 1]) + 1
+                if own in _VOWELS and letter in _VOWELS:
+                    best = min(best, above + _REPLACED)
+                above, row[i] = row[i], best
+        found.append(row[-1])
+    return found
+
+
+def owners_of_tokens(read_alone: Sequence[list[str]], tokens: Sequence[str]) -> list[Owner | None]:
+    """Of each token of what is read, the written words it is from, or None for punctuation.
+
+    ``read_alone`` has for each written word the tokens that are read of it when it stands alone.
+    """
+    if [token for parts in read_alone for token in parts] == list(tokens):
+        return [(index, index) for index, parts in enumerate(read_alone) for _ in parts]
+    alone = [list(filter(None, map(_letters, parts))) for parts in read_alone]
+    letters = [_letters(token) for token in tokens]
+    owners = iter(align(alone, [one for one in letters if one]))
+    return [next(owners) if one else None for one in letters]
+
+
+def _letters(token: str) -> str:
+    """What is compared: letters and digits in lower case; nothing for punctuation."""
+    letters = "".join(one for one in token.lower() if one.isalnum())
+    return letters or token.strip(PUNCTUATION)
+
+
+def owners_of_sounds(
+    sounds: Sequence[Sound], text: str, say_alone: Callable[[str], Sequence[Sound]]
+) -> tuple[list[str], list[Owner | None]]:
+    """The tokens of a text for G2P, and of each sound of it the first and last token, or None for what is between."""
+    tokens: list[str] = []
+    owners: list[Owner | None] = [None] * len(sounds)
+    for index, part in enumerate(_BRACES.split(" ".join(text.split()))):
+        here = [place for place, sound in enumerate(sounds) if sound.part == index and sound.word >= 0]
+        if index % 2:
+            for place in here:
+                owners[place] = (len(tokens), len(tokens))
+            tokens.append("{" + part + "}")
+            continue
+        words = part.split()
+        for place, (first, last) in zip(here, _owners_in_part([sounds[i] for i in here], words, say_alone)):
+            owners[place] = (len(tokens) + first, len(tokens) + last)
+        tokens += words
+    return tokens, owners
+
+
+def _owners_in_part(
+    sounds: Sequence[Sound], words: Sequence[str], say_alone: Callable[[str], Sequence[Sound]]
+) -> list[Owner]:
+    """Of each sound the words, by eSpeak's groups of them and, where a group says several words, by their sounds."""
+    if not sounds or not words:
+        return []
+    alone = [[said for _, said in _groups(say_alone(word))] for word in words]
+    groups = _groups(sounds)
+    owners: list[Owner] = []
+    for (members, _), (first, last) in zip(groups, align(alone, [said for _, said in groups])):
+        if first == last:
+            owners += [(first, last)] * len(members)
+            continue
+        phones = [sound.symbol.translate(_STRESS_AND_LENGTH) for sound in members]
+        owners += [(first + a, first + b) for a, b in align(alone[first : last + 1], phones)]
+    return owners
+
+
+def _groups(sounds: Sequence[Sound]) -> list[tuple[list[Sound], str]]:
+    """Sounds by eSpeak's words, each with its phones as one string."""
+    groups: dict[tuple[int, int], list[Sound]] = {}
+    for sound in sounds:
+        if sound.word >= 0:
+            groups.setdefault((sound.part, sound.word), []).append(sound)
+    return [
+        (group, "".join(sound.symbol for sound in group).translate(_STRESS_AND_LENGTH)) for group in groups.values()
+    ]
+
+
+def token_at(text: str) -> Callable[[int], int]:
+    """Gives the token of a text that a character stands in, by the character's place."""
+    starts = [match.start() for match in TOKEN.finditer(text)]
+    return lambda place: bisect_right(starts, place) - 1
+
+
+def composed(tokens: Sequence[Owner | None], owners: Sequence[Owner | None]) -> list[Owner | None]:
+    """Of each symbol the written words, from its tokens and their owners; tokens of none go to the word before."""
+    filled: list[tuple[int, int]] = []
+    last = next((owner for owner in owners if owner), (0, 0))
+    for owner in owners:
+        last = owner or last
+        filled.append(last)
+    return [token and (filled[token[0]][0], filled[token[1]][1]) for token in tokens]
+
+
+def words_of_symbols(written: Sequence[Written], owners: Sequence[Owner | None]) -> tuple[Word, ...]:
+    """The words that are said; those that share symbols are one, with their texts joined by a space."""
+    words: list[Word] = []
+    until = -1  # the last written word of words[-1]
+    for place, owner in enumerate(owners):
+        if owner is None:
+            continue
+        first, last = owner
+        if words and first <= until:
+            more = [one.text for one in written[until + 1 : last + 1]]
+            words[-1] = replace(words[-1], text=" ".join([words[-1].text, *more]), end=place + 1)
+        else:
+            text = " ".join(one.text for one in written[first : last + 1])
+            words.append(Word(text, place, place + 1, written[first].span))
+        until = max(until, last)
+    return tuple(words)

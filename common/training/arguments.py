@@ -21,8 +21,7 @@ from common.published_options import TRAINING
 from common.registry import ModelSpec
 from common.training.optim import OPTIMIZERS
 from common.training.selection import selection_metric
-from common.training.settings import Recipe
-from common.training.trainer import RunOptions
+from common.training.settings import Recipe, RunOptions
 
 
 def build_training_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] = ()) -> ArgumentParser:
@@ -71,7 +70,8 @@ def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_checkpoint_arguments(group: argparse._ArgumentGroup, recipe: Recipe) -> None:
     """Add when checkpoints are written and which are kept, and when the networks are validated."""
     group.add_argument("--checkpoint-path", type=Path, help="checkpoint to resume from")
-    group.add_argument("--epochs-this-job", type=positive_int, help="stop after so many; --resume continues")
+    text = "stop after so many; --resume continues; 0: no limit"
+    group.add_argument("--epochs-this-job", type=non_negative_int, default=0, help=text)
     group.add_argument("--epochs-per-checkpoint", "--checkpoint-interval", type=positive_int, help="epochs")
     group.add_argument(
         "--minutes-per-checkpoint",
@@ -108,6 +108,8 @@ def _add_checkpoint_arguments(group: argparse._ArgumentGroup, recipe: Recipe) ->
         "MODEL_inference_best.pt, in float32 if no type is given",
     )
     group.add_argument("--validation-interval", type=positive_int, help="epochs between validations")
+    text = "validate after each so many updates too, within epochs; 0: at the end of epochs alone"
+    group.add_argument("--validation-steps", type=non_negative_int, default=0, help=text)
     group.add_argument(
         "--samples-interval",
         type=positive_int,

@@ -1,10 +1,12 @@
-"""What a model's package says of a training run: its published recipe, and its options parsed once."""
+"""What a training run is told: a model's published recipe, its options parsed once, and how long and how to run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from common.config import AudioConfig, TextConfig
 from common.training.optim import Optimization
+from common.training.selection import SelectionMetric
 
 
 @dataclass(frozen=True)
@@ -36,3 +38,27 @@ class TrainingSetup:
     optimization: Optimization
     same_shapes: bool = False  # whether all batches of training have one shape, as segments of one size do
     adaptable: tuple[str, ...] = ()  # fields of AudioConfig in which a checkpoint to resume from may differ
+    notes: tuple[str, ...] = ()  # lines to print, on what was chosen
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How long a run lasts, how it is cut into batches, and what it leaves behind."""
+
+    output: Path
+    epochs: int
+    batch_size: int  # utterances a process and micro-batch
+    accumulation: int = 1  # micro-batches an update
+    seed: int = 1234
+    num_workers: int = 0  # loader processes
+    epochs_per_checkpoint: int = 50
+    steps_per_checkpoint: int = 0  # 0: none by number of updates
+    minutes_per_checkpoint: float = 0.0  # 0: none by the clock
+    keep_checkpoints: int | None = None  # of finished epochs, the last so many; None: all
+    keep_best: SelectionMetric = field(default_factory=SelectionMetric)  # whose best checkpoint stays as well
+    milestones: tuple[int, ...] = ()  # epochs whose checkpoints stay as well
+    save_inference: str | None = None  # also write what inference needs alone, in this one of `checkpoints.DTYPES`
+    validation_interval: int = 1  # epochs
+    samples_interval: int | None = None  # epochs between plots and sound; None: with each validation
+    validation_steps: int = 0  # updates between further validations, within epochs; 0: none
+    epochs_this_job: int = 0  # epochs to train before stopping; 0: all

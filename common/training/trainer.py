@@ -31,30 +31,8 @@ from common.signals import StopSignals
 from common.training.engine import Engine, StepResult, evaluation_mode
 from common.training.objective import Networks
 from common.training.reporter import Reporter, has_terminal
-from common.training.selection import SelectionMetric
+from common.training.settings import RunOptions
 from common.training.tensorboard import TensorBoardLogs
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """How long a run lasts, how it is cut into batches, and what it leaves behind."""
-
-    output: Path
-    epochs: int
-    batch_size: int  # utterances a process and micro-batch
-    accumulation: int = 1  # micro-batches an update
-    seed: int = 1234
-    num_workers: int = 0  # loader processes
-    epochs_per_checkpoint: int = 50
-    steps_per_checkpoint: int = 0  # 0: none by number of updates
-    minutes_per_checkpoint: float = 0.0  # 0: none by the clock
-    keep_checkpoints: int | None = None  # of finished epochs, the last so many; None: all
-    keep_best: SelectionMetric = field(default_factory=SelectionMetric)  # whose best checkpoint stays as well
-    milestones: tuple[int, ...] = ()  # epochs whose checkpoints stay as well
-    save_inference: str | None = None  # also write what inference needs alone, in this one of `checkpoints.DTYPES`
-    validation_interval: int = 1  # epochs
-    samples_interval: int | None = None  # epochs between plots and sound; None: with each validation
-    epochs_this_job: int | None = None  # epochs to train before stopping; None: all
 
 
 @dataclass
@@ -179,7 +157,7 @@ class Trainer:
         """
         position, options = self._position, self._options
         last_epoch = options.epochs
-        if options.epochs_this_job is not None:
+        if options.epochs_this_job:
             last_epoch = min(last_epoch, position.epoch - 1 + options.epochs_this_job)
         if position.epoch > last_epoch and self._ranks.is_main:
             print_line(f"nothing to train: {position.epoch - 1} epochs are done, --epochs is {options.epochs}")
@@ -232,10 +210,15 @@ class Trainer:
             self._stopping, self._is_due = result.stop, result.save
             if position.steps_done == self._sampler.steps_per_epoch or self._stopping:
                 return
-            n_steps = options.steps_per_checkpoint
-            if self._is_due or (n_steps and self._engine.iteration % n_steps == 0):
+            if validates := self._is_multiple_of(options.validation_steps):
+                self._validate_all(step=(position.epoch, position.steps_done, self._sampler.steps_per_epoch))
+            if saves := self._is_due or self._is_multiple_of(options.steps_per_checkpoint):
                 self._save(rolling=True)
-                started = time.perf_counter()  # writing is no part of the next update
+            if validates or saves:
+                started = time.perf_counter()  # neither is part of the next update
+
+    def _is_multiple_of(self, n_steps: int) -> bool:
+        return n_steps > 0 and self._engine.iteration % n_steps == 0
 
     def _clock_asks(self) -> bool:
         seconds = 60 * self._options.minutes_per_checkpoint
@@ -245,14 +228,11 @@ class Trainer:
         position, options = self._position, self._options
         self._log_epoch()
         validates = is_last or position.epoch % options.validation_interval == 0
+        validates = validates or self._is_multiple_of(options.validation_steps)
         shows = is_last or position.epoch % (options.samples_interval or options.validation_interval) == 0
-        figures: dict[str, float] = {}
-        for subset in self._subsets if validates or shows else ():
-            networks = self._update_ema_networks() if subset == "val_ema" else self._engine.networks
-            if validates:
-                figures |= self._validate(networks, subset)
-            if shows and self._ranks.is_main:
-                self._show_examples(networks, subset)
+        figures = self._validate_all(step=(position.epoch,)) if validates else {}
+        for subset in self._subsets if shows and self._ranks.is_main else ():
+            self._show_examples(self._networks_of(subset), subset)
         if is_last or self._stopping or position.epoch % options.epochs_per_checkpoint == 0:
             self._save(rolling=False, figures=figures)
         elif self._is_due:
@@ -282,14 +262,20 @@ class Trainer:
             figures["skipped"] = position.skipped
         self._reporter.log((position.epoch,), "avg_train", figures)
 
-    def _validate(self, networks: Networks, subset: str) -> dict[str, float]:
+    def _validate_all(self, *, step: tuple[int, ...]) -> dict[str, float]:
         """Log the figures of validation; returns them, the loss with the last epoch's weights, to compare epochs by."""
+        figures: dict[str, float] = {}
+        for subset in self._subsets:
+            figures |= self._validate(subset, step)
+        return figures
+
+    def _validate(self, subset: str, step: tuple[int, ...]) -> dict[str, float]:
         position, engine = self._position, self._engine
         started = time.perf_counter()
-        figures = engine.evaluate(_raise_errors(self._validation_loader), networks=networks)
+        figures = engine.evaluate(_raise_errors(self._validation_loader), networks=self._networks_of(subset))
         figures = {"loss": engine.objective.total(figures, epoch=position.epoch)} | figures
         figures["took"] = time.perf_counter() - started
-        self._reporter.log((position.epoch,), subset, figures, iteration=engine.iteration)
+        self._reporter.log(step, subset, figures, iteration=engine.iteration)
         warnings = engine.objective.warnings(figures, epoch=position.epoch) if subset == "val" else []
         for line in warnings if self._ranks.is_main else ():
             print_line(f"warning: {line}")
@@ -305,12 +291,12 @@ class Trainer:
             examples = self._engine.objective.examples(networks, batch.to(self._ranks.device))
         self._reporter.examples(subset, examples, iteration=self._engine.iteration)
 
-    def _update_ema_networks(self) -> Networks:
-        """The networks, with copies that have the current EMA weights in place of those that are averaged."""
-        ema = self._engine.ema
-        assert ema is not None, "asked for with --ema-decay alone"
+    def _networks_of(self, subset: str) -> Networks:
+        """The networks; of ``val_ema`` with copies that have the current EMA weights in place of those averaged."""
+        networks, ema = self._engine.networks, self._engine.ema
+        if subset != "val_ema" or ema is None:
+            return networks
         if self._ema_networks is None:
-            networks = self._engine.networks
             self._ema_networks = networks | {name: copy.deepcopy(networks[name]) for name in ema.averages}
         for name, averages in ema.averages.items():
             self._ema_networks[name].load_state_dict(averages)

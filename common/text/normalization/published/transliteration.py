@@ -1,4 +1,4 @@
-"""How FastPitch 1.1 writes text in ASCII: by a table of its own, where the published 1.0 takes Unidecode's."""
+"""The ASCII of FastPitch 1.1's published text front end, which derives from an MIT-licensed transliteration table."""
 
 import unicodedata
 

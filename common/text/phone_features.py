@@ -1,0 +1,83 @@
+"""Phones as vectors of phonological features, by a table that a file gives and a voice's TextConfig holds.
+
+The table is CSV, or has tabs: a header with a first column of any name and the features' names, then a row for each
+phone, of +, - and 0, or of numbers. That of panphon (Mortensen et al. 2016), ``ipa_all.csv``, is one.
+"""
+
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from common.errors import InputError
+from common.files import read_text
+from common.text.symbols import FEATURE_TABLE, PADDING, SILENCES, SymbolTable, canonical_phone
+
+SILENCE = "sil"  # the feature of silences, which follows the others as published unless the table has it
+_SIGNS = {"+": 1.0, "-": -1.0}
+_EXPECTED = "expected a header such as symbol,syl,son and a row for each phone such as k,-,- or k,-1,-1"
+
+
+@dataclass(frozen=True)
+class PhoneFeatures:
+    """A table of phones: their ids as any symbol set's, and the vectors that a network reads."""
+
+    names: tuple[str, ...]  # of the features
+    table: SymbolTable
+    vectors: tuple[tuple[float, ...], ...]  # of each symbol in the table; of padding zeros
+
+
+def read_phone_features(path: Path) -> tuple[str, ...]:
+    """The table of a file, as TextConfig.phone_features holds it: lines with tabs.
+
+    Raises InputError, by the file's line, for what is no such table, or a phone that has two vectors.
+    """
+    text = read_text(path)
+    try:
+        rows = list(csv.reader(text.splitlines(), delimiter="\t" if "\t" in text.partition("\n")[0] else ","))
+    except csv.Error as error:
+        raise InputError(f"{path}: not a table ({error}); {_EXPECTED}") from error
+    header = [cell.strip() for cell in rows[0]] if rows else []
+    names = header[1:]
+    if not names or "" in names or len(set(names)) < len(names):
+        raise InputError(f"{path}:1: no different names of features in the header; {_EXPECTED}")
+    found: dict[str, list[str]] = {}
+    for number, row in enumerate(rows[1:], 2):
+        if not row:
+            continue
+        phone = canonical_phone(row[0].strip())
+        if len(row) != len(header) or not phone or phone == PADDING or phone.split() != [phone]:
+            raise InputError(
+                f"{path}:{number}: {len(row)} columns of {phone!r}, the header has {len(header)}; {_EXPECTED}"
+            )
+        values = [f"{_value(cell, where=f'{path}:{number}'):g}" for cell in row[1:]]
+        if found.setdefault(phone, values) != values:
+            raise InputError(f"{path}:{number}: {phone!r} has other features in a line before; keep one of them")
+    if not found:
+        raise InputError(f"{path}: lists no phone; {_EXPECTED}")
+    return tuple("\t".join(row) for row in (["", *names], *([phone, *values] for phone, values in found.items())))
+
+
+def _value(cell: str, *, where: str) -> float:
+    try:
+        value = _SIGNS.get(cell.strip()) or float(cell)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"{where}: {cell!r}: expected +, -, 0 or a number")
+    return value
+
+
+@lru_cache(maxsize=4)
+def phone_features(lines: Sequence[str]) -> PhoneFeatures:
+    """The table of a TextConfig, with the silences that it does not list."""
+    header, *rows = (line.split("\t") for line in lines)
+    names, known = header[1:], {phone: tuple(map(float, values)) for phone, *values in rows}
+    if SILENCE not in names:
+        names.append(SILENCE)
+        known = {phone: (*values, 0.0) for phone, values in known.items()}
+    silent = tuple(float(name == SILENCE) for name in names)
+    vectors = {PADDING: (0.0,) * len(names)} | dict.fromkeys(SILENCES, silent) | known
+    return PhoneFeatures(tuple(names), SymbolTable(FEATURE_TABLE, (*vectors,), phones=True), (*vectors.values(),))

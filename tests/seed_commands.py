@@ -1,0 +1,172 @@
+"""The commands of the documents that this project implements, and a folder of a project to paste them into."""
+
+import contextlib
+import io
+import re
+import shlex
+import sys
+import tarfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+from conftest import SHARED
+from corpus import make_corpus
+from shell import ROOT, run_bash
+
+import extract_mels
+import inference
+import train
+from common.checkpoints import load_checkpoint, save_checkpoint
+from common.logger import read_log
+from scripts import download_models
+from scripts.datasets import check_cmudict, describe_mels, make_filelists
+
+VALUE = r'(?:"[^"]*"|\S+)'
+ASSIGNMENT = rf"[A-Z_]+={VALUE}"
+START = rf"(?:{ASSIGNMENT} )*(?:bash|python|git clone|cd) \S"
+COMMAND = re.compile(rf"{START}.*?(?= {START}|$)")  # several may stand on one line, where line breaks were lost
+# Besides lines of commands: help that a sentence names, a script with an argument, and options to pass to a program.
+HELP = re.compile(r"\bpython \w+\.py (?:--help|-h)\b")
+SCRIPT = re.compile(r"scripts/\w+\.sh \w+$")
+OPTIONS = re.compile(r"--[\w-]+ [^|\s]")
+PROGRAMS: dict[str, Callable[[], int]] = {
+    "train.py": train.main,
+    "inference.py": inference.main,
+    "extract_mels.py": extract_mels.main,
+    "scripts.download_models": download_models.main,
+    "scripts.datasets.check_cmudict": check_cmudict.main,
+    "scripts.datasets.describe_mels": describe_mels.main,
+    "scripts.datasets.make_filelists": make_filelists.main,
+}
+CLIPS = {"train": 4, "val": 1, "test": 1}  # of the corpus of `Project`
+
+
+def commands(text: str) -> list[str]:
+    """Every command of a document, in order, each on one line with single spaces.
+
+    Typographic quotes are read as the shell's; quotes and backticks without their partner are left out. Options to pass
+    to a program, as ``--batch-size 32``, count as commands.
+    """
+    text = re.sub(r"[“”]", '"', text)
+    text = re.sub(r"`?[ \t]*\\[ \t]*\n?[ \t]*", " ", text)
+    text = re.sub(rf"(?<=[a-z][.:])(?={START})", "\n", text)
+    found: list[str] = []
+    for line in text.splitlines():
+        line = " ".join(line.split())
+        if re.match(START, line):
+            found += COMMAND.findall(line)
+        elif SCRIPT.match(line) or OPTIONS.match(line):
+            found.append(line)
+        else:
+            found += HELP.findall(line)
+    return [command.rstrip('"') if command.count('"') % 2 else command for command in found]
+
+
+def seed(number: int) -> str:
+    """The text of the document of that number; where it is absent, the test is skipped."""
+    found = list((SHARED / "seeds").glob(f"{number:03d}_*.txt"))
+    if not found:
+        pytest.skip(f"{SHARED}/seeds: no document {number:03d}")
+    return found[0].read_text(encoding="utf-8")
+
+
+def names_of_figures(line: str) -> list[str]:
+    """What a line of a log shows, without the values."""
+    return re.findall(r"[a-zA-Z]+(?: [a-z]+)*", line)
+
+
+def files_named(text: str) -> list[str]:
+    """The scripts, settings of machines, phrases and programs that a document names."""
+    found = []
+    for name in re.findall(r"(?:scripts|platform|phrases)/[\w{},.-]+\.(?:sh|tsv)|(?<=python )\w+\.py", text):
+        choices = re.search(r"{(.+)}", name)
+        found += [re.sub(r"{.+}", choice, name) for choice in (choices[1].split(",") if choices else [""])]
+    return found
+
+
+def settings_of(command: str) -> dict[str, str]:
+    """The variables that a command sets, without quotes."""
+    return {name: value.strip('"') for name, value in re.findall(rf"([A-Z_]+)=({VALUE})", command)}
+
+
+def speak_longer(path: Path) -> None:
+    """Let a FastPitch of hardly any training say each symbol for some frames."""
+    checkpoint = load_checkpoint(path)
+    checkpoint.networks["fastpitch"]["duration_predictor.fc.bias"].fill_(1.6)
+    save_checkpoint(path, checkpoint)
+
+
+def names_logged(path: Path) -> set[str]:
+    """The figures in a run's JSON log."""
+    return set().union(*(record["data"] for record in read_log(path) if record["type"] == "LOG"))
+
+
+class Project:
+    """A folder with this project's files by links, and lists and data of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for path in [*ROOT.iterdir(), *(ROOT / "filelists").iterdir()]:
+            link = folder / path.relative_to(ROOT)
+            if not path.name.startswith(".") and path.name != "filelists" and not link.exists():
+                link.parent.mkdir(exist_ok=True)
+                link.symlink_to(path)
+
+    def bash(self, command: str, **variables: str | Path) -> CompletedProcess[str]:
+        """Run a line as a shell in this folder does, on the CPU."""
+        line = f"cd '{self.folder}' && {command}"
+        return run_bash("-c", line, **{"PYTHON": sys.executable, "OMP_NUM_THREADS": "1"} | variables)
+
+    def dry_run(self, command: str, **variables: str | Path) -> list[list[str]]:
+        """The words of each command that a line's script would run."""
+        done = self.bash(command, DRY_RUN="1", PYTHON="py", **variables)
+        assert done.returncode == 0, done.stderr
+        return [shlex.split(line) for line in done.stdout.splitlines() if not line.startswith("next")]
+
+    def python(self, command: str | Sequence[str], *options: str | Path) -> str:
+        """Run a program of this project in this process and folder, with more options; returns what it printed.
+
+        Without a GPU the option that asks for one is left out.
+        """
+        words = shlex.split(command) if isinstance(command, str) else command
+        place = next(index for index, word in enumerate(words) if word in PROGRAMS)
+        words = [words[place], *(word for word in words[place + 1 :] if word != "--cuda"), *map(str, options)]
+        printed = io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+            patch.chdir(self.folder)
+            patch.setattr(sys, "argv", words)
+            try:
+                status = PROGRAMS[words[0]]()
+            except SystemExit as end:
+                if end.code:
+                    raise
+                status = 0  # of --help
+        assert status == 0, printed.getvalue()
+        return printed.getvalue()
+
+    def replay(self, command: str, *options: str | Path, **variables: str | Path) -> str:
+        """Run what a line's script would run, in this process; returns what it printed."""
+        return "".join(self.python(words, *options) for words in self.dry_run(command, **variables))
+
+    def __truediv__(self, path: str) -> Path:
+        return self.folder / path
+
+
+def archive_of_ljspeech(folder: Path) -> Path:
+    """An archive in the layout of LJSpeech-1.1 with some clips of each of its splits, each with a sound of its own."""
+    names = [
+        clip
+        for split, count in CLIPS.items()
+        for clip in (ROOT / f"filelists/ljs_{split}_ids.txt").read_text().split()[:count]
+    ]
+    corpus = make_corpus(folder / "LJSpeech-1.1", len(names), seconds=0.6)
+    for number, clip in enumerate(names):
+        (corpus / "wavs" / f"c{number:03d}.wav").rename(corpus / "wavs" / f"{clip}.wav")
+    (corpus / "metadata.csv").write_text("".join(f"{clip}|Line {n}.|Line one.\n" for n, clip in enumerate(names)))
+    (corpus / "README").write_text("A corpus.\n")
+    with tarfile.open(folder / "LJSpeech-1.1.tar.bz2", "w:bz2") as archive:
+        for name in ("wavs", "metadata.csv", "README"):
+            archive.add(corpus / name, f"LJSpeech-1.1/{name}")
+    return folder / "LJSpeech-1.1.tar.bz2"

