@@ -40,7 +40,8 @@ class SingingNetwork:
             drawn = loudness + 3 * torch.cos(channels * 100 / notes.clamp(min=50)) - 0.2 * channels
             drawn[0] = notes.log().clamp(min=QUIET)
             mel[row, :, : len(notes)] = drawn
-        return MelOutput(mel, sizes, durations, frames, pitch, energy.float(), pitch_hz=pitch)
+        energy = energy.float()
+        return MelOutput(mel, sizes, durations, frames, pitch, energy, pitch_hz=pitch, decoded_energy=energy)
 
 
 class SingingVocoder:

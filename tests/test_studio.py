@@ -31,12 +31,6 @@ FRAME = 256 / 22050  # s
 
 def served(voice: Voice, *, api_key: str | None = None) -> AbstractContextManager[str]:
     """The address of a server that speaks with the voice."""
-    import sys
-
-    sys.path.insert(0, "/tmp/studio_dev")
-    import words_stub
-
-    words_stub.apply()
     return serving(Service(ServedModels(voice, "singer"), limits=Limits(), api_key=api_key))
 
 
