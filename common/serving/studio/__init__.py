@@ -11,7 +11,10 @@ from common.pages import NAME, palette, stylesheet
 
 _FOLDER = Path(__file__).parent
 # In the order of their use: all are one script.
-_SCRIPTS = ("table", "sound", "server", "ssml", "picture", "handles", "inspector", "takes", "studio", "files")
+_SCRIPTS = (
+    *("table", "sound", "server", "ssml", "dom", "mel", "utterance", "picture"),
+    *("handles", "inspector", "takes", "studio", "files"),
+)
 
 
 @cache

@@ -1,7 +1,12 @@
 // In and out: wav, prosody JSON, SSML, the key, the colors; then the page starts.
 
 function download(blob, ending) {
-  const name = state.version.text.replace(/<[^>]*>/g, " ").toLowerCase().match(/[\p{L}\p{N}]+/gu)?.slice(0, 5).join("-");
+  const name = state.version.text
+    .replace(/<[^>]*>/g, " ")
+    .toLowerCase()
+    .match(/[\p{L}\p{N}]+/gu)
+    ?.slice(0, 5)
+    .join("-");
   const link = make("a", { href: URL.createObjectURL(blob), download: `${name || "speech"}.${ending}` });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
@@ -55,7 +60,11 @@ async function loadVoices() {
   const voices = await whileBusy("", askVoices);
   if (!voices) return;
   state.voices = voices;
-  fillSelect($("voice"), voices.map(({ id, name }) => [id, name ?? id]), voices[0]?.id);
+  fillSelect(
+    $("voice"),
+    voices.map(({ id, name }) => [id, name ?? id]),
+    voices[0]?.id,
+  );
   $("voice-field").hidden = voices.length < 2;
   showSpeakers();
   render();
@@ -63,7 +72,11 @@ async function loadVoices() {
 
 function showSpeakers() {
   const speakers = voiceOf($("voice").value)?.speakers ?? [];
-  fillSelect($("speaker"), speakers.map((name) => [name, name]), $("speaker").value);
+  fillSelect(
+    $("speaker"),
+    speakers.map((name) => [name, name]),
+    $("speaker").value,
+  );
   $("speaker-field").hidden = speakers.length < 2;
 }
 
@@ -108,10 +121,21 @@ function pressAnywhere(event) {
 }
 
 const CLICKS = {
-  speak: speakText, play: togglePlay, undo, redo, "show-first": () => compare("first"), "show-now": () => compare("now"),
-  "zoom-in": () => picture.zoom(1.4), "zoom-out": () => picture.zoom(1 / 1.4), "zoom-fit": () => (picture.fit(), picture.refresh()),
-  "copy-ssml": copySsml, "save-wav": downloadWav, "save-json": downloadJson, "load-json": () => $("file").click(),
-  stop: () => state.request?.abort(), "close-error": clearError,
+  speak: speakText,
+  play: togglePlay,
+  undo,
+  redo,
+  "show-first": () => compare("first"),
+  "show-now": () => compare("now"),
+  "zoom-in": () => picture.zoom(1.4),
+  "zoom-out": () => picture.zoom(1 / 1.4),
+  "zoom-fit": () => (picture.fit(), picture.refresh()),
+  "copy-ssml": copySsml,
+  "save-wav": downloadWav,
+  "save-json": downloadJson,
+  "load-json": () => $("file").click(),
+  stop: () => state.request?.abort(),
+  "close-error": clearError,
 };
 for (const [id, act] of Object.entries(CLICKS)) $(id).addEventListener("click", act);
 document.addEventListener("keydown", pressAnywhere);

@@ -2,7 +2,8 @@
 
 const KIND = { pitch: "pitch", border: "border", pause: "pause", word: "word", phone: "phone" };
 
-// edits: {isLocked(), current() table, preview(table), commit(table, said), revert()}; onSelect(scope) of what has the focus.
+// edits: {isLocked(), current() table, preview(table), commit(table, said), revert()}; onSelect(scope): it has the focus;
+// onPlay(from, until): frames.
 class Handles {
   constructor(picture, edits, { onSelect, onPlay }) {
     Object.assign(this, { picture, edits, onSelect, onPlay });
@@ -18,7 +19,9 @@ class Handles {
 
   // Overlapping handles: the nearest one is meant.
   nearest(target, { clientX, clientY }) {
-    const others = [...target.parentElement.querySelectorAll(`.handle[data-kind=${target.dataset.kind}]:not([hidden])`)];
+    const others = [
+      ...target.parentElement.querySelectorAll(`.handle[data-kind=${target.dataset.kind}]:not([hidden])`),
+    ];
     const distance = (element) => {
       const box = element.getBoundingClientRect();
       return Math.hypot(box.left + box.width / 2 - clientX, box.top + box.height / 2 - clientY);
@@ -136,7 +139,8 @@ class Handles {
 
   focus(element) {
     if (!element) return;
-    for (const other of this.picture.strip.querySelectorAll(`[data-kind=${element.dataset.kind}][tabindex="0"]`)) other.tabIndex = -1;
+    for (const other of this.picture.strip.querySelectorAll(`[data-kind=${element.dataset.kind}][tabindex="0"]`))
+      other.tabIndex = -1;
     element.tabIndex = 0;
     const [u, i] = [Number(element.dataset.u), this.indexOf(element)];
     const { kind } = element.dataset;

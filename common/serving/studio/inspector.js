@@ -5,25 +5,58 @@ const percent = (factor) => `${Math.round(100 * factor)} %`;
 // `apply` turns the measured value `from` of a table into `value`. Low, high and step are the slider's.
 const SLIDERS = [
   {
-    name: "semitones", label: "Pitch", low: -12, high: 12, step: 0.1, neutral: 0,
+    name: "semitones",
+    label: "Pitch",
+    low: -12,
+    high: 12,
+    step: 0.1,
+    neutral: 0,
     format: (value) => `${value > 0.04 ? "+" : ""}${(Math.abs(value) < 0.05 ? 0 : value).toFixed(1)} st`,
     apply: (table, scope, { value, from }) => scalePitch(table, scope, 2 ** ((value - from) / 12)),
   },
   {
-    name: "range", label: "Liveliness", low: 0.1, high: 1.9, step: 0.01, neutral: 1, format: percent,
+    name: "range",
+    label: "Liveliness",
+    low: 0.1,
+    high: 1.9,
+    step: 0.01,
+    neutral: 1,
+    format: percent,
     apply: (table, scope, { value, from }) => scaleRange(table, scope, value / Math.max(from, 0.01)),
   },
   {
-    name: "pace", label: "Pace", low: -1, high: 1, step: 0.01, neutral: 1, format: percent, toSlider: Math.log2, ofSlider: (value) => 2 ** value,
+    name: "pace",
+    label: "Pace",
+    low: -1,
+    high: 1,
+    step: 0.01,
+    neutral: 1,
+    format: percent,
+    toSlider: Math.log2,
+    ofSlider: (value) => 2 ** value,
     apply: (table, scope, { value, from }) => scalePace(table, scope, value / from),
   },
   {
-    name: "volume", label: "Volume", low: 0, high: 2, step: 0.01, neutral: 1, format: percent,
-    apply: (table, scope, { value, from, base }) => scaleValue("volume", MOST_VOLUME, 3)(table, scope, value / from, { base, value }),
+    name: "volume",
+    label: "Volume",
+    low: 0,
+    high: 2,
+    step: 0.01,
+    neutral: 1,
+    format: percent,
+    apply: (table, scope, { value, from, base }) =>
+      scaleValue("volume", MOST_VOLUME, 3)(table, scope, value / from, { base, value }),
   },
   {
-    name: "energy", label: "Energy", low: 0, high: 2, step: 0.01, neutral: 1, format: percent,
-    apply: (table, scope, { value, from, base }) => scaleValue("energy", Infinity, 4)(table, scope, value / from, { base, value }),
+    name: "energy",
+    label: "Energy",
+    low: 0,
+    high: 2,
+    step: 0.01,
+    neutral: 1,
+    format: percent,
+    apply: (table, scope, { value, from, base }) =>
+      scaleValue("energy", Infinity, 4)(table, scope, value / from, { base, value }),
   },
 ];
 
@@ -53,12 +86,24 @@ class Inspector {
     const output = make("output", { for: id });
     const element = make("div", { class: "slider" }, make("label", { for: id }, slider.label), output, input);
     $("sliders").append(element);
-    const made = { toSlider: (value) => value, ofSlider: (value) => value, ...slider, element, input, output, gesture: null };
+    const made = {
+      toSlider: (value) => value,
+      ofSlider: (value) => value,
+      ...slider,
+      element,
+      input,
+      output,
+      gesture: null,
+    };
     input.addEventListener("input", () => this.slide(made));
     input.addEventListener("change", () => {
       const { table } = made.gesture ?? {};
       made.gesture = null;
-      if (table) this.edits.commit(table, `${slider.label.toLowerCase()} of ${this.title()}, ${input.getAttribute("aria-valuetext")}`);
+      if (table)
+        this.edits.commit(
+          table,
+          `${slider.label.toLowerCase()} of ${this.title()}, ${input.getAttribute("aria-valuetext")}`,
+        );
     });
     input.addEventListener("dblclick", () => {
       input.value = made.toSlider(slider.neutral);
@@ -69,15 +114,29 @@ class Inspector {
 
   slide(slider) {
     const { edits, scope } = this;
-    slider.gesture ??= { before: edits.current(), from: compareVersions(edits.current(), edits.base(), scope)[slider.name] };
+    slider.gesture ??= {
+      before: edits.current(),
+      from: compareVersions(edits.current(), edits.base(), scope)[slider.name],
+    };
     const { before, from } = slider.gesture;
-    slider.gesture.table = slider.apply(before, scope, { value: slider.ofSlider(Number(slider.input.value)), from, base: edits.base() });
+    slider.gesture.table = slider.apply(before, scope, {
+      value: slider.ofSlider(Number(slider.input.value)),
+      from,
+      base: edits.base(),
+    });
     edits.preview(slider.gesture.table);
   }
 
   makeField(field) {
     const { name, step, low, high } = field;
-    const input = make("input", { type: "number", min: low, max: high, step, id: `field-${name}`, inputmode: "decimal" });
+    const input = make("input", {
+      type: "number",
+      min: low,
+      max: high,
+      step,
+      id: `field-${name}`,
+      inputmode: "decimal",
+    });
     const element = make("div", { class: "field" }, make("label", { for: input.id }, field.label), input);
     $("fields").append(element);
     input.addEventListener("change", () => this.enter({ ...field, input }));
@@ -91,7 +150,10 @@ class Inspector {
     if (!isValid) return this.edits.refuse(`${label}: ${input.value || "nothing"}, expected ${low} to ${high}`);
     const { scope, edits } = this;
     if (name === "pause") return edits.commit(setPause(edits.current(), scope.u, value), `pause ${value} s`);
-    return edits.commit(setSymbol(edits.current(), scope, { [name]: read(value) }), `${name} of ${this.title()}, ${value}`);
+    return edits.commit(
+      setSymbol(edits.current(), scope, { [name]: read(value) }),
+      `${name} of ${this.title()}, ${value}`,
+    );
   }
 
   reset() {
@@ -99,7 +161,8 @@ class Inspector {
     const base = edits.base();
     let table = changeSymbols(edits.current(), scope, (symbol, u, w, s) => base.utterances[u].words[w].symbols[s]);
     if (scope.w === undefined) {
-      const restore = (one, u) => ((scope.u ?? u) === u ? { ...one, pause: base.utterances[u].pause, speaker: base.utterances[u].speaker } : one);
+      const restore = (one, u) =>
+        (scope.u ?? u) === u ? { ...one, pause: base.utterances[u].pause, speaker: base.utterances[u].speaker } : one;
       table = { ...table, utterances: table.utterances.map(restore) };
     }
     edits.commit(table, `${this.title()} as in the first version`);
@@ -122,20 +185,26 @@ class Inspector {
     if (u !== undefined && utterances.length > 1) all.push([`Sentence ${u + 1}`, { u }]);
     if (w !== undefined && utterances[u].words[w].text) all.push([utterances[u].words[w].text, { u, w }]);
     if (s !== undefined) all.push([nameOf(utterances[u].words[w].symbols[s].symbol), { u, w, s }]);
-    $("crumbs").replaceChildren(...all.map(([text, scope], index) => {
-      const button = make("button", { type: "button" }, text);
-      if (index === all.length - 1) button.setAttribute("aria-current", "true");
-      button.addEventListener("click", () => {
-        this.onSelect(scope);
-        [...$("crumbs").children].at(-1).focus();
-      });
-      return button;
-    }));
+    $("crumbs").replaceChildren(
+      ...all.map(([text, scope], index) => {
+        const button = make("button", { type: "button" }, text);
+        if (index === all.length - 1) button.setAttribute("aria-current", "true");
+        button.addEventListener("click", () => {
+          this.onSelect(scope);
+          [...$("crumbs").children].at(-1).focus();
+        });
+        return button;
+      }),
+    );
   }
 
   show(table, scope, { speakers, isLocked }) {
     const base = this.edits.base();
-    if (JSON.stringify(scope) !== JSON.stringify(this.scope) || this.table?.utterances.length !== table.utterances.length || this.base !== base) {
+    if (
+      JSON.stringify(scope) !== JSON.stringify(this.scope) ||
+      this.table?.utterances.length !== table.utterances.length ||
+      this.base !== base
+    ) {
       Object.assign(this, { scope, base });
       this.crumbs(base.utterances);
     }
@@ -156,7 +225,11 @@ class Inspector {
     this.fill(this.pause.element, this.pause.input, isSentence ? table.utterances[scope.u].pause : null, isLocked);
     $("own-speaker-field").hidden = scope.w !== undefined || speakers.length < 2;
     if (!$("own-speaker-field").hidden) {
-      fillSelect($("own-speaker"), speakers.map((name) => [name, name]), table.utterances[scope.u ?? 0].speaker);
+      fillSelect(
+        $("own-speaker"),
+        speakers.map((name) => [name, name]),
+        table.utterances[scope.u ?? 0].speaker,
+      );
       $("own-speaker").disabled = isLocked;
     }
     $("reset").disabled = isLocked || table === base;
@@ -169,13 +242,4 @@ class Inspector {
     input.value = round(value, 4);
     input.removeAttribute("aria-invalid");
   }
-}
-
-function fillSelect(select, choices, chosen) {
-  const wanted = JSON.stringify(choices);
-  if (select.dataset.choices !== wanted) {
-    select.replaceChildren(...choices.map(([value, text]) => make("option", { value }, text)));
-    select.dataset.choices = wanted;
-  }
-  if (choices.some(([value]) => value === chosen)) select.value = chosen;
 }

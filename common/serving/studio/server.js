@@ -14,7 +14,12 @@ async function ask(path, { body, signal } = {}) {
   if (server.key) headers.Authorization = `Bearer ${server.key}`;
   let response;
   try {
-    response = await fetch(path, { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body), signal });
+    response = await fetch(path, {
+      method: body ? "POST" : "GET",
+      headers,
+      body: body && JSON.stringify(body),
+      signal,
+    });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ServerError("The server does not answer; is it still running?", 0);

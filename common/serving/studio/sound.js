@@ -12,9 +12,10 @@ function readWav(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const name = (offset) => String.fromCharCode(...bytes.subarray(offset, offset + 4));
   let format = null;
-  for (let offset = 12; offset + 8 <= bytes.length; ) {
+  for (let offset = 12; offset + 8 <= bytes.length;) {
     const size = Math.min(view.getUint32(offset + 4, true), bytes.length - offset - 8);
-    if (name(offset) === "fmt ") format = { code: view.getUint16(offset + 8, true), bits: view.getUint16(offset + 22, true) };
+    if (name(offset) === "fmt ")
+      format = { code: view.getUint16(offset + 8, true), bits: view.getUint16(offset + 22, true) };
     if (name(offset) === "data") {
       const data = bytes.slice(offset + 8, offset + 8 + size);
       if (format?.bits === 32) return new Float32Array(data.buffer, 0, size >> 2);
@@ -31,8 +32,16 @@ function writeWav(samples, rate) {
   text(0, "RIFF");
   view.setUint32(4, 36 + 2 * samples.length, true);
   text(8, "WAVEfmt ");
-  [[16, 16, 4], [20, 1, 2], [22, 1, 2], [24, rate, 4], [28, 2 * rate, 4], [32, 2, 2], [34, 16, 2]].forEach(
-    ([offset, value, size]) => (size === 4 ? view.setUint32(offset, value, true) : view.setUint16(offset, value, true)),
+  [
+    [16, 16, 4],
+    [20, 1, 2],
+    [22, 1, 2],
+    [24, rate, 4],
+    [28, 2 * rate, 4],
+    [32, 2, 2],
+    [34, 16, 2],
+  ].forEach(([offset, value, size]) =>
+    size === 4 ? view.setUint32(offset, value, true) : view.setUint16(offset, value, true),
   );
   text(36, "data");
   view.setUint32(40, 2 * samples.length, true);

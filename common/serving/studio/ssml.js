@@ -8,7 +8,8 @@ function styleOf(table, base, u, w) {
   const percent = (factor) => `${round(100 * factor, 1)}%`;
   const attributes = {};
   if (pace !== null && Math.abs(pace - 1) > 0.005) attributes.rate = percent(pace);
-  if (semitones !== null && Math.abs(semitones) > 0.02) attributes.pitch = `${semitones < 0 ? "" : "+"}${round(semitones, 2)}st`;
+  if (semitones !== null && Math.abs(semitones) > 0.02)
+    attributes.pitch = `${semitones < 0 ? "" : "+"}${round(semitones, 2)}st`;
   if (volume !== null && Math.abs(volume - 1) > 0.005) {
     attributes.volume = volume > 0 ? `${volume < 1 ? "" : "+"}${round(20 * Math.log10(volume), 2)}dB` : "silent";
   }
@@ -145,7 +146,10 @@ function writeSsml(text, table, base) {
       continue;
     }
     const pause = own.at(-1).pause;
-    piece.replaceWith(wrap(tree, piece.cloneNode(true), own[0].style), ...(pause === null ? [] : [silence(tree, pause)]));
+    piece.replaceWith(
+      wrap(tree, piece.cloneNode(true), own[0].style),
+      ...(pause === null ? [] : [silence(tree, pause)]),
+    );
   }
   return new XMLSerializer().serializeToString(tree.documentElement);
 }

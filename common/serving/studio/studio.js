@@ -4,7 +4,18 @@ const MOST_STEPS = 200; // of undo
 const MOST_SYMBOLS = 1500; // of a request
 
 // A version: {text, voice, shaped, base, table, said}; the base is the table of its first version.
-const state = { voices: [], version: null, preview: null, showing: "now", scope: {}, undo: [], redo: [], clips: new Map(), request: null, take: null };
+const state = {
+  voices: [],
+  version: null,
+  preview: null,
+  showing: "now",
+  scope: {},
+  undo: [],
+  redo: [],
+  clips: new Map(),
+  request: null,
+  take: null,
+};
 
 const player = new Player(() => refreshTransport());
 const edits = {
@@ -59,7 +70,10 @@ function render() {
   $("welcome").hidden = version !== null;
   if (!version) return;
   const table = shownTable();
-  const loudest = clipsOf(version, version.base).reduce((most, clip) => Math.max(most, clip?.high ?? -Infinity), -Infinity);
+  const loudest = clipsOf(version, version.base).reduce(
+    (most, clip) => Math.max(most, clip?.high ?? -Infinity),
+    -Infinity,
+  );
   if (Number.isFinite(loudest)) state.loudest = loudest;
   picture.show({ ...version, table }, clipsOf(version, table), state.loudest);
   picture.select(state.scope);
@@ -68,7 +82,8 @@ function render() {
   $("why-unshaped").hidden = version.shaped;
   const speakers = voiceOf(version.voice)?.speakers ?? [];
   if (version.shaped) inspector.show(table, state.scope, { speakers, isLocked: edits.isLocked() });
-  for (const which of ["first", "now"]) $(`show-${which}`).setAttribute("aria-pressed", String(state.showing === which));
+  for (const which of ["first", "now"])
+    $(`show-${which}`).setAttribute("aria-pressed", String(state.showing === which));
   for (const id of ["show-first", "show-now"]) $(id).disabled = version.table === version.base;
   $("save-wav").disabled = false;
   for (const id of ["copy-ssml", "save-json"]) $(id).disabled = !version.shaped;
@@ -105,7 +120,10 @@ function moveCursor() {
   const total = secondsOf(table, timelineOf(table).frames);
   const seconds = state.take === null && player.source === table ? player.position : (state.cursor ?? 0);
   state.cursor = Math.min(seconds, total);
-  picture.point((seconds * table.sampling_rate) / table.hop_length, player.isPlaying && state.take === null && !picture.isDragging);
+  picture.point(
+    (seconds * table.sampling_rate) / table.hop_length,
+    player.isPlaying && state.take === null && !picture.isDragging,
+  );
   $("time").textContent = `${state.cursor.toFixed(2)} / ${total.toFixed(2)} s`;
 }
 
@@ -209,7 +227,9 @@ async function speakText() {
   player.wake();
   const voice = $("voice").value;
   const speaker = $("speaker").value;
-  const answer = await whileBusy("Speaking…", (signal) => askSpeech({ model: voice, input: text, ...(speaker && { voice: speaker }) }, signal));
+  const answer = await whileBusy("Speaking…", (signal) =>
+    askSpeech({ model: voice, input: text, ...(speaker && { voice: speaker }) }, signal),
+  );
   if (!answer) return undefined;
   const shaped = answer.prosody !== null;
   const table = shaped ? answer.prosody : tableOfWords(answer, text);
@@ -222,7 +242,9 @@ function begin(version, clips) {
   remember(version);
   takes.add(version, clips);
   const { starts, frames } = timelineOf(version.table);
-  say(`Spoken: ${secondsOf(version.table, frames).toFixed(2)} s${starts.length > 1 ? `, ${starts.length} sentences` : ""}`);
+  say(
+    `Spoken: ${secondsOf(version.table, frames).toFixed(2)} s${starts.length > 1 ? `, ${starts.length} sentences` : ""}`,
+  );
   if (document.activeElement === $("speak")) $("play").focus({ preventScroll: true });
   playShown(0);
 }
@@ -235,7 +257,8 @@ async function speakChanges() {
   const table = shownTable();
   const missing = table.utterances.filter((one) => !state.clips.has(soundKey(version, one)));
   if (missing.length === 0) return true;
-  const count = table.utterances.length > 1 ? ` ${missing.length} of ${table.utterances.length} sentences` : " the change";
+  const count =
+    table.utterances.length > 1 ? ` ${missing.length} of ${table.utterances.length} sentences` : " the change";
   const done = await whileBusy(`Speaking${count}…`, async (signal) => {
     for (const utterances of inRequests(missing)) {
       const wanted = { ...table, utterances };

@@ -1,7 +1,7 @@
-// The prosody table on the axis of frames, and its edits: each returns a new table that shares what it leaves as it was.
+// The prosody table on the axis of frames, and its edits: each returns a new table that shares what it does not change.
 //
-// A scope says what is meant: {} everything, {u} an utterance, {u, w} a word, {u, w, s} a phone. A version's table has the
-// utterances, words and symbols of its first version, in the same order: only their values differ.
+// A scope says what is meant: {} everything, {u} an utterance, {u, w} a word, {u, w, s} a phone. All versions of a first
+// version have its utterances, words and symbols in the same order: only their values differ.
 
 const PITCH_LIMITS = [30, 1200]; // Hz
 const MOST_FRAMES = 400; // of a symbol, by hand
@@ -46,8 +46,7 @@ const timelineOf = memoize((table) => {
   return { starts, frames };
 });
 
-const isWithin = (scope, u, w, s) =>
-  (scope.u ?? u) === u && (scope.w ?? w) === w && (scope.s ?? s) === s;
+const isWithin = (scope, u, w, s) => (scope.u ?? u) === u && (scope.w ?? w) === w && (scope.s ?? s) === s;
 
 // What an utterance sounds like: equal keys, equal sounds. The silence after it is no part of it.
 const keyOf = memoize((utterance) => JSON.stringify({ ...utterance, pause: 0 }));
@@ -75,7 +74,9 @@ function changeSymbols(table, scope, change) {
 
 function symbolsIn(table, scope) {
   return table.utterances.flatMap((utterance, u) =>
-    placesOf(utterance).filter(({ w, s }) => isWithin(scope, u, w, s)).map((place) => place.symbol),
+    placesOf(utterance)
+      .filter(({ w, s }) => isWithin(scope, u, w, s))
+      .map((place) => place.symbol),
   );
 }
 
@@ -126,14 +127,16 @@ function scaleRange(table, scope, factor) {
 }
 
 // Volume and energy may be 0, from where no factor leads back: the first version's values do.
-const scaleValue = (name, most, digits) => (table, scope, factor, { base, value }) =>
-  changeSymbols(table, scope, (symbol, u, w, s) => {
-    if (symbol[name] === null) return {};
-    const scaled = Number.isFinite(factor)
-      ? symbol[name] * factor
-      : base.utterances[u].words[w].symbols[s][name] * value;
-    return { [name]: round(Math.min(scaled, most), digits) };
-  });
+const scaleValue =
+  (name, most, digits) =>
+  (table, scope, factor, { base, value }) =>
+    changeSymbols(table, scope, (symbol, u, w, s) => {
+      if (symbol[name] === null) return {};
+      const scaled = Number.isFinite(factor)
+        ? symbol[name] * factor
+        : base.utterances[u].words[w].symbols[s][name] * value;
+      return { [name]: round(Math.min(scaled, most), digits) };
+    });
 
 // Mean and spread of the logarithm of the pitch, weighted by length.
 function pitchStatistics(symbols) {
@@ -164,7 +167,10 @@ function compareVersions(table, base, scope) {
 // The frame of one version in another one: the same part of the same phone.
 function mapFrame(from, to, frame) {
   const [before, after] = [timelineOf(from), timelineOf(to)];
-  const u = Math.max(0, before.starts.findLastIndex((start) => start <= frame));
+  const u = Math.max(
+    0,
+    before.starts.findLastIndex((start) => start <= frame),
+  );
   if (!from.utterances[u]) return 0;
   const inside = frame - before.starts[u];
   const index = placesOf(from.utterances[u]).findIndex((place) => inside < place.end);
@@ -187,7 +193,8 @@ function readTable(text, name) {
   } catch (error) {
     throw new Error(`${name}: not JSON: ${error.message}`);
   }
-  if (table?.format !== FORMAT) throw new Error(`${name}: format ${JSON.stringify(table?.format)}, expected "${FORMAT}"`);
+  if (table?.format !== FORMAT)
+    throw new Error(`${name}: format ${JSON.stringify(table?.format)}, expected "${FORMAT}"`);
   const hasSymbols = (word) => Array.isArray(word?.symbols);
   const isWhole = Array.isArray(table.utterances) && table.utterances.every((one) => one?.words?.every?.(hasSymbols));
   if (!isWhole) throw new Error(`${name}: expected "utterances" with "words" with "symbols"`);

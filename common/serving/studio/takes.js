@@ -16,7 +16,13 @@ class Takes {
     const { table, base } = version;
     const seconds = secondsOf(table, timelineOf(table).frames);
     const title = `Take ${this.count}`;
-    this.all.unshift({ key: takeKey(version), version, clips, title, detail: `${seconds.toFixed(2)} s · ${summarize(table, base)}` });
+    this.all.unshift({
+      key: takeKey(version),
+      version,
+      clips,
+      title,
+      detail: `${seconds.toFixed(2)} s · ${summarize(table, base)}`,
+    });
     this.all.length = Math.min(this.all.length, MOST_TAKES);
     this.render();
   }
@@ -33,7 +39,11 @@ class Takes {
     const isPlaying = this.playing === take;
     const isShown = this.shown !== undefined && takeKey(this.shown) === take.key;
     const button = (name, text, act) => {
-      const made = make("button", { type: "button", "data-name": `${name} ${take.title}`, "aria-label": `${text} ${take.title}` }, text);
+      const made = make(
+        "button",
+        { type: "button", "data-name": `${name} ${take.title}`, "aria-label": `${text} ${take.title}` },
+        text,
+      );
       made.addEventListener("click", act);
       return made;
     };
@@ -43,7 +53,14 @@ class Takes {
     const play = button("play", isPlaying ? "Stop" : "Play", () => this.actions.play(take));
     const restore = button("restore", "Restore", () => this.actions.restore(take));
     const remove = button("remove", "Remove", () => this.remove(take));
-    return make("li", {}, heading, words, make("span", { class: "quiet" }, take.detail), make("span", { class: "row" }, play, restore, remove));
+    return make(
+      "li",
+      {},
+      heading,
+      words,
+      make("span", { class: "quiet" }, take.detail),
+      make("span", { class: "row" }, play, restore, remove),
+    );
   }
 
   remove(take) {
@@ -66,8 +83,13 @@ function summarize(table, base) {
     const value = measured[name];
     return value === null || Math.abs(value - neutral) < step ? [] : [`${label.toLowerCase()} ${format(value)}`];
   });
-  const phones = sum(table.utterances.map((one, u) => placesOf(one).filter(({ symbol, w, s }) => {
-    return JSON.stringify(symbol) !== JSON.stringify(base.utterances[u].words[w].symbols[s]);
-  }).length));
+  const phones = sum(
+    table.utterances.map(
+      (one, u) =>
+        placesOf(one).filter(({ symbol, w, s }) => {
+          return JSON.stringify(symbol) !== JSON.stringify(base.utterances[u].words[w].symbols[s]);
+        }).length,
+    ),
+  );
   return [`${phones} phone${phones === 1 ? "" : "s"} changed`, ...changes].join(" · ");
 }
