@@ -112,7 +112,7 @@ class Studio:
         return json.loads(self.download("Download prosody JSON"))
 
     def status(self) -> str:
-        return self.page.inner_text("#status")
+        return self.page.inner_text(".messages")
 
 
 @pytest.fixture
@@ -457,7 +457,7 @@ def test_text_can_be_read_in_light_and_dark_and_a_choice_lasts(browser, address:
     studio.speak()
     paper = luminance(studio.page.evaluate(COLORS, "body")[1])
     assert (paper > 0.5) == (scheme == "light")
-    for name in ("body", "#status", "#speak", "#play", "#text", "#undo", ".slider output", "#crumbs button"):
+    for name in ("body", "#status", "#speak", "#play", "#text", "#undo", ".slider .value", "#crumbs button"):
         ink, own = studio.page.evaluate(COLORS, name)
         behind = paper if own.endswith(", 0)") else luminance(own)
         high, low = sorted((luminance(ink), behind), reverse=True)

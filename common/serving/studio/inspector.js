@@ -83,7 +83,7 @@ class Inspector {
   makeSlider(slider) {
     const id = `slider-${slider.name}`;
     const input = make("input", { type: "range", id, min: slider.low, max: slider.high, step: slider.step });
-    const output = make("output", { for: id });
+    const output = make("span", { class: "value", "aria-hidden": "true" }); // the slider says it
     const element = make("div", { class: "slider" }, make("label", { for: id }, slider.label), output, input);
     $("sliders").append(element);
     const made = {
@@ -166,6 +166,7 @@ class Inspector {
       table = { ...table, utterances: table.utterances.map(restore) };
     }
     edits.commit(table, `${this.title()} as in the first version`);
+    say(`${this.title()} as in the first version`);
   }
 
   title() {

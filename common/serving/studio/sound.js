@@ -88,8 +88,12 @@ class Player {
 
   // Must be called within a click or a key press: browsers let no page sound before.
   wake() {
-    this.context ??= new AudioContext();
-    return this.context.resume();
+    try {
+      this.context ??= new AudioContext();
+      this.context.resume().catch(() => {}); // refused: it is tried again at the next press
+    } catch (error) {
+      fail(`This browser cannot play sound: ${error.message}`);
+    }
   }
 
   get isPlaying() {
@@ -111,8 +115,8 @@ class Player {
 
   play(until = Infinity) {
     this.pause();
-    if (this.samples.length === 0) return;
     this.wake();
+    if (this.samples.length === 0 || !this.context) return;
     if (this.offset >= this.duration - 0.005) this.offset = 0;
     const buffer = this.context.createBuffer(1, this.samples.length, this.rate);
     buffer.copyToChannel(this.samples, 0);

@@ -33,7 +33,7 @@ const edits = {
   commit(table, said) {
     state.preview = null;
     remember({ ...state.version, table, said });
-    say(said);
+    show(said);
   },
   refuse: fail,
 };
@@ -42,8 +42,16 @@ const handles = new Handles(picture, edits, { onSelect: select, onPlay: playPart
 const inspector = new Inspector(edits, { onSelect: select });
 const takes = new Takes({ play: playTake, restore: restoreTake });
 
+// For all to see, and for screen readers to read out.
 function say(text) {
   $("status").textContent = text;
+  $("done").textContent = "";
+}
+
+// What a screen reader said already of the element that has the focus.
+function show(text) {
+  $("status").textContent = "";
+  $("done").textContent = text;
 }
 
 function fail(text) {
@@ -192,7 +200,7 @@ async function whileBusy(what, work) {
   try {
     return await work(request.signal);
   } catch (error) {
-    if (error.name === "AbortError") return say("Stopped");
+    if (error.name === "AbortError") return state.request === request ? say("Stopped") : undefined;
     say("");
     if (error.status === 401) askForKey();
     return fail(error.message);

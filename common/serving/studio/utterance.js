@@ -55,6 +55,7 @@ class UtteranceView {
         { ...option, class: "word", "data-kind": "word", "data-w": w, title: word.text },
         word.text,
       );
+      place(made, { letters: word.text.length });
       this.words.append(made);
       return made;
     });
@@ -67,7 +68,7 @@ class UtteranceView {
         nameOf(one.symbol.symbol),
       );
       phone.classList.toggle("outside", one.word.text === "");
-      phone.classList.toggle("long", phone.textContent.length > 1 && /^[A-Z]/.test(phone.textContent));
+      place(phone, { letters: phone.textContent.length });
       if (nameOf(one.symbol.symbol) === "space") phone.textContent = "";
       const pitch = make("div", {
         ...handle,
