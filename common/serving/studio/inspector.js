@@ -2,6 +2,8 @@
 
 const percent = (factor) => `${Math.round(100 * factor)} %`;
 
+const LOGARITHM = { toSlider: Math.log2, ofSlider: (value) => 2 ** value }; // half is as far from the middle as twice
+
 // `apply` turns the measured value `from` of a table into `value`. Low, high and step are the slider's.
 const SLIDERS = [
   {
@@ -17,11 +19,12 @@ const SLIDERS = [
   {
     name: "range",
     label: "Liveliness",
-    low: 0.1,
-    high: 1.9,
-    step: 0.01,
+    low: -2,
+    high: 2,
+    step: 0.02,
     neutral: 1,
     format: percent,
+    ...LOGARITHM,
     apply: (table, scope, { value, from }) => scaleRange(table, scope, value / Math.max(from, 0.01)),
   },
   {
@@ -32,8 +35,7 @@ const SLIDERS = [
     step: 0.01,
     neutral: 1,
     format: percent,
-    toSlider: Math.log2,
-    ofSlider: (value) => 2 ** value,
+    ...LOGARITHM,
     apply: (table, scope, { value, from }) => scalePace(table, scope, value / from),
   },
   {
@@ -211,12 +213,12 @@ class Inspector {
     }
     this.table = table;
     const measured = compareVersions(table, base, scope);
-    for (const { name, element, input, output, gesture, format, toSlider } of this.sliders) {
+    for (const { name, element, input, output, gesture, format, toSlider, low, high } of this.sliders) {
       const value = measured[name];
       element.hidden = value === null || (name === "range" && scope.s !== undefined);
       input.disabled = isLocked;
       if (element.hidden) continue;
-      if (!gesture) input.value = toSlider(value);
+      if (!gesture) input.value = clamp(toSlider(value), low, high);
       output.textContent = format(value);
       input.setAttribute("aria-valuetext", format(value));
     }

@@ -54,9 +54,10 @@ function cutAnswer(answer, table) {
   const samples = readWav(bytesOf(answer.audio));
   const { n_mels, frames: total, data, min: low, max: high } = answer.mel;
   const mel = bytesOf(data);
-  const { starts } = timelineOf(table);
+  const { starts, frames: expected } = timelineOf(table);
+  if (total !== expected) throw new Error(`the server spoke ${total} frames, the prosody table has ${expected}`);
   return table.utterances.map((utterance, u) => {
-    const [start, frames] = [starts[u], Math.min(framesOf(utterance), total - starts[u])];
+    const [start, frames] = [starts[u], framesOf(utterance)];
     const part = new Uint8Array(n_mels * frames);
     for (let row = 0; row < n_mels; row++) {
       part.set(mel.subarray(row * total + start, row * total + start + frames), row * frames);

@@ -235,13 +235,14 @@ async function speakText() {
   player.wake();
   const voice = $("voice").value;
   const speaker = $("speaker").value;
-  const answer = await whileBusy("Speaking…", (signal) =>
-    askSpeech({ model: voice, input: text, ...(speaker && { voice: speaker }) }, signal),
-  );
-  if (!answer) return undefined;
-  const shaped = answer.prosody !== null;
-  const table = shaped ? answer.prosody : tableOfWords(answer, text);
-  return begin({ text, voice, shaped, base: table, table, said: `“${shorten(text)}”` }, cutAnswer(answer, table));
+  const spoken = await whileBusy("Speaking…", async (signal) => {
+    const answer = await askSpeech({ model: voice, input: text, ...(speaker && { voice: speaker }) }, signal);
+    const shaped = answer.prosody !== null;
+    const table = shaped ? answer.prosody : tableOfWords(answer, text);
+    const version = { text, voice, shaped, base: table, table, said: `“${shorten(text)}”` };
+    return { version, clips: cutAnswer(answer, table) };
+  });
+  return spoken && begin(spoken.version, spoken.clips);
 }
 
 // Shows and plays a new first version.

@@ -10,6 +10,8 @@ const MOST_VOLUME = 4;
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 const sum = (values) => values.reduce((total, value) => total + value, 0);
+// Halves to the even neighbor, as the server rounds.
+const roundEvenly = (value) => (Math.abs(value % 1) === 0.5 ? 2 * Math.round(value / 2) : Math.round(value));
 const round = (value, digits) => Number(value.toFixed(digits));
 
 function memoize(compute) {
@@ -32,7 +34,8 @@ const placesOf = memoize((utterance) => {
   );
 });
 const framesOf = (utterance) => placesOf(utterance).at(-1)?.end ?? 0;
-const pauseFrames = (table, utterance) => Math.round((utterance.pause * table.sampling_rate) / table.hop_length);
+const secondsToFrames = (table, seconds) => roundEvenly((seconds * table.sampling_rate) / table.hop_length);
+const pauseFrames = (table, utterance) => secondsToFrames(table, utterance.pause);
 const secondsOf = (table, frames) => (frames * table.hop_length) / table.sampling_rate;
 
 // Where each utterance begins: {starts: frames, frames: of everything}.
