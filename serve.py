@@ -4,6 +4,7 @@ import asyncio
 import logging
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 from common.cli import run
 from common.serving import Server, Service, address_of, bind, is_loopback
@@ -27,8 +28,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             )
         service = Service(load_models(args, parser), limits=limits, api_key=key)
         service.warm_up()
-        print(f"the studio is at {address_of(bound)}/ (stop: Ctrl-C)", flush=True)
-        asyncio.run(Server(service, deadline=limits.deadline).serve_until_asked(bound))
+        line = f"the studio is at {address_of(bound)}/ (stop: Ctrl-C)"
+        server = Server(service, deadline=limits.deadline, on_start=partial(print, line, flush=True))
+        asyncio.run(server.serve_until_asked(bound))
     return 0
 
 

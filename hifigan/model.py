@@ -13,7 +13,15 @@ from hifigan.arg_parser import TrainingOptions
 from hifigan.config import PRESETS, ModelConfig, option_with_value
 from hifigan.discriminators import MultiPeriodDiscriminator, MultiScaleDiscriminator
 
-__all__ = ["PRESETS", "Generator", "ModelConfig", "build_networks", "set_up_networks", "to_torchscript"]
+__all__ = [
+    "PRESETS",
+    "Generator",
+    "ModelConfig",
+    "build_networks",
+    "context_frames",
+    "set_up_networks",
+    "to_torchscript",
+]
 
 _OUTER_KERNEL = 7  # of the first and the last convolution
 _AMX_FAULTY_CHANNELS = 16  # see RowConvTranspose

@@ -12,7 +12,7 @@
 #   MODEL=Jasper MODEL_CONFIG=jasper/configs/jasper_digits.yaml BATCH_SIZE_SEQ=1 MAX_DURATION_SEQ=2 ITERATIONS=10 \
 #       NUM_GPUS=0 bash scripts/inference_benchmark.sh  # Jasper on a laptop
 # The vocoder alone speaks the mels or the recordings of a list with the column mel or wav, or, of random weights, random
-# mels of 8.05 s: they take the same time. Recognition is of batches of recordings of up to MAX_DURATION_SEQ, padded.
+# mels of 8.05 s: they take the same time. A network's first sound of a sentence of 20 s, streamed, is timed too. Recognition is of batches of recordings of up to MAX_DURATION_SEQ, padded.
 # Arguments go to inference.py. Without a vocoder's checkpoint Griffin-Lim makes the sound. Without a checkpoint of Jasper
 # (JASPER) random weights are measured, and without LibriSpeech noise: both take the same time.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -147,7 +147,18 @@ measure_inference() {
             measure "$OUTPUT_DIR/nvlog_infer_${precision}_bs$batch_size.json" "$precision" "${options[@]}" \
                 --batch-size "$batch_size"
         done
+        measure_first_sound "$precision"
     done
+}
+
+# How soon a sentence of 20 s begins that is streamed; Tacotron 2 cannot be told to speak for so long.
+measure_first_sound() {
+    local vocoder="$HIFIGAN$WAVEGLOW" options=(--denoising-strength "$DENOISING")
+    [ "$AUDIO" = true ] && [ -n "$vocoder" ] && [ -z "$TACOTRON2" ] || return 0
+    ! uses_gpu || options+=(--cuda --cudnn-benchmark)
+    [ "$1" != amp ] || options+=(--amp)
+    add_given options --voice "$FASTPITCH"
+    run_or_print "$PYTHON" -m scripts.benchmarks.first_sound "$vocoder" "${options[@]}"
 }
 
 if [ "$MODEL" = Jasper ]; then table=recognition; else table=inference; fi

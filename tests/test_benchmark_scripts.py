@@ -352,7 +352,8 @@ def test_the_benchmark_runs_every_batch_size_in_every_precision():
 
 def test_the_benchmark_takes_one_batch_size_and_a_vocoder():
     options = {"FASTPITCH": "v.pt", "HIFIGAN": "h.pt", "BATCH_SIZE": "2", "DENOISING": "0.1"}
-    (words,) = synthesis(**options)
+    words, first_sound = synthesis(**options)
+    assert first_sound[1:] == "-m scripts.benchmarks.first_sound h.pt --denoising-strength 0.1 --voice v.pt".split()
     assert follows(words, "--hifigan", "h.pt", "--denoising-strength", "0.1")
     assert follows(words, "--batch-size", "2")
     (words,) = synthesis(AUDIO="false", **options)
@@ -380,6 +381,8 @@ def test_the_benchmark_of_a_random_vocoder_makes_it_and_random_mels(
     if model == "HiFi-GAN":
         compared = f"-m scripts.benchmarks.hifigan {tmp_path}/HiFi-GAN_{kind}.pt --repeats 7 --amp"
         assert runs.pop(0)[1:] == compared.split()
+    first_sound = f"-m scripts.benchmarks.first_sound {tmp_path}/{model}_{kind}.pt --denoising-strength 0"
+    assert [runs.pop(place)[1:] for place in (5, 2)] == [[*first_sound.split(), "--amp"], first_sound.split()]
     assert len(runs) == 4
     option = "--hifigan" if model == "HiFi-GAN" else "--waveglow"
     for words in runs:

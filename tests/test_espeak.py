@@ -8,13 +8,13 @@ import pytest
 
 from common.errors import InputError
 from common.text import espeak, espeak_library
-from common.text.espeak import Speaker, Speech, symbols_of
+from common.text.espeak import EspeakSpeech, Speaker, symbols_of
 
 TEXT = "She told the curious children about a measured voyage, and then they jumped; was it the end?"
 
 
 @pytest.fixture(scope="module")
-def speech() -> Speech:
+def speech() -> EspeakSpeech:
     return Speaker().speak(TEXT)
 
 

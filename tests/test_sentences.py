@@ -5,7 +5,7 @@ import random
 import pytest
 
 from common.text import sentences
-from common.text.sentences import MAX_CHARACTERS, Utterance, split_utterances
+from common.text.sentences import MAX_CHARACTERS, TextUtterance, split_utterances
 from common.text.ssml import NEUTRAL, Boundary, Item, Mark, Pause, Span, Style, read_markup
 
 FAST, SLOW = Style(rate=2.0), Style(rate=0.5)
@@ -16,7 +16,7 @@ def texts(text: str, **options: int) -> list[str]:
     return [said(one) for one in split_utterances(read_markup(text), **options)]
 
 
-def said(utterance: Utterance) -> str:
+def said(utterance: TextUtterance) -> str:
     return "".join(span.text for span in utterance.spans)
 
 
@@ -49,6 +49,7 @@ SPLIT = (
     "नमस्ते। |कैसे हैं? |كيف حالك؟ |جيد",
     "A line that\nis wrapped. |It goes on\n\n|A paragraph\n\n\n|Another",
     "Plan B. |Then C. |In D.",
+    "It is 21 C. |Bring a coat. |Write to a.b@c.de. |Thanks to J. Smith.",
     "approx. five and resp. six. |Seven.",
     "Yes - no. |- Then. |— And so.",
     "Ends here",
@@ -110,8 +111,11 @@ def test_pauses_are_those_of_punctuation_and_breaks(text: str, pauses: list[str 
 
 
 def test_a_break_at_the_beginning_is_an_utterance_of_silence_alone():
-    assert split_utterances([Pause(1.0), Pause(0.5), Span("Hi")]) == [Utterance((), 1.5), Utterance((Span("Hi"),), 0.0)]
-    assert split_utterances([Pause(1.0)]) == [Utterance((), 1.0)]
+    assert split_utterances([Pause(1.0), Pause(0.5), Span("Hi")]) == [
+        TextUtterance((), 1.5),
+        TextUtterance((Span("Hi"),), 0.0),
+    ]
+    assert split_utterances([Pause(1.0)]) == [TextUtterance((), 1.0)]
 
 
 def test_marks_keep_their_place():
@@ -131,7 +135,7 @@ def test_marks_keep_their_place():
         ("", 2.0, ((0, "m"),)),
         ("B", 0.0, ((0, "n"),)),
     ]
-    assert split_utterances([Mark("m")]) == [Utterance((), 0.0, ((0, "m"),))]
+    assert split_utterances([Mark("m")]) == [TextUtterance((), 0.0, ((0, "m"),))]
     assert split_utterances([Span("A"), Boundary("sentence"), Mark("m")])[0].marks == ((1, "m"),)
 
 
@@ -267,6 +271,26 @@ def test_nothing_is_lost_and_splitting_again_changes_nothing(seed: int):
     before = [(letter, span.style, span.source) for span in spans for letter in span.text if letter.isalnum()]
     after = [(c, span.style, span.source) for one in utterances for span in one.spans for c in span.text if c.isalnum()]
     assert after == before
+
+
+def test_many_small_items_are_split_in_one_pass(monkeypatch: pytest.MonkeyPatch):
+    """Each span is looked at a fixed number of times, also where nothing is said for long."""
+    looked_at = 0
+    masked = sentences._masked
+
+    def counted(span: Span) -> str:
+        nonlocal looked_at
+        looked_at += 1
+        return masked(span)
+
+    monkeypatch.setattr(sentences, "_masked", counted)
+    items = [
+        item for number in range(2000) for item in (Span("."), Mark(f"{number}"), Boundary("sentence"), Pause(0.1))
+    ]
+    utterances = split_utterances([*items, Span("End")])
+    assert looked_at <= 2 * 2001
+    assert "".join(map(said, utterances)) == "." * 2000 + "End"
+    assert sum(one.pause for one in utterances) == pytest.approx(200)
 
 
 def test_abbreviations_are_those_of_the_cleaners():

@@ -1,22 +1,34 @@
 """Sound in pieces is the whole's, whatever the vocoder: what each piece reads, how long it is, and what it gives."""
 
+import itertools
+import time
+from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 
 import pytest
 import torch
+import torch.autograd.forward_ad as forward_ad
 from test_cuda_graphs import Recorder
-from test_vocoder import AUDIO, CPU, MODEL, Counting, ready, vocoder_checkpoint
+from test_vocoder import AUDIO, CPU, MODEL, Counting, ready, vocoder_checkpoint, voice_checkpoint
+from tiny_waveglow import SMALL, lively
 from torch import Tensor, nn
 
-from common.checkpoints import open_checkpoint
+from common.checkpoints import load_checkpoint, open_checkpoint, save_checkpoint
 from common.config import AudioConfig
+from common.errors import InputError
 from common.precision import Precision, autocast
 from common.synthesis import GriffinLimVocoder, Vocoder, load_vocoder
-from common.synthesis.streaming import FIRST_FRAMES, LONGEST_FRAMES, plan_pieces
+from common.synthesis.measurements import BatchTimes, Measurements, unit_of
+from common.synthesis.streaming import FIRST_FRAMES, LONGEST_FRAMES, FirstSound, first_sound, plan_pieces
 from common.synthesis.vocoder import NetworkVocoder
 from hifigan.model import PRESETS, Generator, ModelConfig, context_frames, to_torchscript
+from scripts.benchmarks import first_sound as first_sound_benchmark
+from waveglow.arg_parser import InferenceOptions, inference_settings
+from waveglow.model import UPSAMPLING_FRAMES, WaveGlow
+from waveglow.model import context_frames as waveglow_context
 
 CONTEXT = context_frames(MODEL, AUDIO)
 LENGTHS = (1, 2, FIRST_FRAMES, FIRST_FRAMES + CONTEXT, FIRST_FRAMES + CONTEXT + 1, 150)
@@ -136,6 +148,63 @@ def test_pieces_of_published_checkpoints_are_the_whole(goldens: Path, name: str)
     assert error_of(vocoder, mel) < 1e-5
 
 
+WAVEGLOWS = {  # changes of a small one, and samples in a hop
+    "early outputs": ({"n_group": 8}, 16),
+    "deep": ({"n_group": 8, "n_flows": 6, "n_early_every": 3, "wn_layers": 4}, 16),
+    "odd numbers": ({"n_group": 6, "wn_kernel_size": 5, "wn_layers": 2, "n_flows": 3}, 30),
+    "one flow of one layer": ({"n_flows": 1, "wn_layers": 1, "wn_kernel_size": 1}, 8),
+}
+of_every_waveglow = pytest.mark.parametrize("shape", WAVEGLOWS)
+
+
+def waveglow_of(shape: str) -> tuple[WaveGlow, int, AudioConfig]:
+    """The network, its context and its audio."""
+    changes, hop = WAVEGLOWS[shape]
+    config = replace(SMALL, **changes)
+    torch.manual_seed(0)
+    audio = AudioConfig(n_mels=config.n_mel_channels, hop_length=hop, win_length=4 * hop, filter_length=4 * hop)
+    return lively(WaveGlow(config, hop_length=hop)), waveglow_context(config, audio), audio
+
+
+@of_every_waveglow
+@torch.no_grad()
+def test_the_context_of_waveglow_is_how_far_its_samples_depend_on_the_mel(shape: str):
+    network, context, audio = waveglow_of(shape)
+    middle = context + 5
+    mel = torch.randn(1, audio.n_mels, 2 * middle + 1, generator=torch.Generator().manual_seed(0))
+    direction = torch.zeros_like(mel)
+    direction[:, :, middle] = 1
+    with forward_ad.dual_level():  # derivatives, which rounding does not swallow as it would small differences
+        change = forward_ad.unpack_dual(network.infer(forward_ad.make_dual(mel, direction))).tangent
+    changed = change[0].unflatten(0, (-1, audio.hop_length)).abs().amax(1).nonzero().flatten().tolist()
+    # A mel is read by the first flow's second layer on, noise by its first: a few positions' difference.
+    assert context - 1 <= changed[-1] - middle <= context
+    assert middle - changed[0] == changed[-1] - middle - (UPSAMPLING_FRAMES - 1)
+
+
+@of_every_waveglow
+@pytest.mark.parametrize("denoising_strength", [0.0, 0.3])
+def test_pieces_of_waveglow_are_the_whole_with_and_without_denoiser(shape: str, denoising_strength: float):
+    network, context, audio = waveglow_of(shape)
+    network.prepare_for_inference()
+    settings = inference_settings(None, network.config, seed=3, where=Path("v.pt"))
+    vocoder = vocoder_of(network, audio, context=context, settings=settings, denoising_strength=denoising_strength)
+    for n_frames in (1, FIRST_FRAMES + context, FIRST_FRAMES + context + 1, 4 * context + 50):
+        assert error_of(vocoder, mel_of(n_frames, audio.n_mels)) < 1e-5
+    blind = vocoder_of(network, audio, context=context, settings=replace(settings, positional=False))
+    assert error_of(blind, mel_of(4 * context + 50, audio.n_mels)) > 1e-2  # the noise of other positions
+
+
+def test_settings_of_waveglow_hold_for_its_pieces_and_recorded_graphs_for_the_first():
+    network, context, audio = waveglow_of("early outputs")
+    settings = inference_settings(InferenceOptions(sigma=0.5, chunk_frames=7), network.config, seed=4, where=Path())
+    recorder = Recorder()
+    vocoder = vocoder_of(network, audio, context=context, settings=settings, graph_recorder=recorder)
+    mel = mel_of(80, audio.n_mels)
+    assert error_of(vocoder, mel) < 1e-5
+    assert len(recorder.graphs) == 2  # the first piece's and the whole's
+
+
 def test_compiled_networks_and_recorded_graphs_stream_too():
     mel = mel_of(150)
     assert error_of(vocoder_of(to_torchscript(loud(ready(0)))), mel) < 1e-5
@@ -168,6 +237,52 @@ def test_a_vocoder_that_does_not_say_what_it_reads_and_griffin_lim_have_one_piec
     for vocoder in (vocoder_of(ready(0), context=None), GriffinLimVocoder(AUDIO, seed=0, n_iter=2)):
         assert len(list(vocoder.stream(mel))) == 1
         assert error_of(vocoder, mel) == 0
+
+
+def test_the_first_sound_is_timed_against_the_whole_by_turns(monkeypatch: pytest.MonkeyPatch):
+    clock = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    done = []
+
+    def work(name: str, seconds: float) -> None:
+        done.append(name)
+        clock[0] += seconds * (100 if len(done) < 3 else 1)  # whatever the first turn has to prepare
+
+    def stream() -> Iterator[Tensor]:
+        for seconds in (1.0, 2.0, 4.0):
+            work("piece", seconds)
+            yield torch.zeros(1)
+
+    found = first_sound(stream, lambda: work("whole", 5.0), turns=2)
+    assert found == FirstSound(seconds=1.0, share=0.2, whole=5.0, streamed=7.0)
+    assert done == ["whole", "piece", "piece", "piece"] * 3
+
+
+def test_the_first_sound_stands_in_the_figures_of_a_run_that_measured_it():
+    batch = BatchTimes(n_utterances=1, n_tokens=0, n_frames=9, n_samples=9, generator=None, vocoder=1.0)
+    measurements = Measurements(22050, 1, "x", batches=[batch])
+    assert "first_sound" not in measurements.summary()
+    measurements.first_sound = FirstSound(seconds=0.5, share=0.05, whole=10.0, streamed=11.0)
+    assert {key: value for key, value in measurements.summary().items() if "first" in key} == {
+        "first_sound": 0.5,
+        "first_sound_share": 0.05,
+    }
+    assert (unit_of("first_sound")[1], unit_of("first_sound_share")[1]) == ("s", "")
+
+
+def test_the_benchmark_of_the_first_sound_speaks_as_long_as_asked(tmp_path: Path, capsys, monkeypatch):
+    vocoder, voice = vocoder_checkpoint(tmp_path / "v.pt"), voice_checkpoint(tmp_path / "voice.pt", AUDIO)
+    ticks = itertools.count()
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
+    first_sound_benchmark.main([str(vocoder), "--voice", str(voice), "--seconds", "0.3", "--repeats", "1"])
+    title, *_, row = capsys.readouterr().out.splitlines()
+    assert title.startswith("v, 0.3 s of sound, FP32; ")
+    n_pieces = len(list(plan_pieces(round(0.3 * 22050 / 64), context=CONTEXT)))
+    assert row == f"|1.000|1.000|1.000|1.000|{n_pieces}.000|"  # a clock that ticks once a look
+    monkeypatch.undo()
+    save_checkpoint(voice, replace(load_checkpoint(voice), audio=replace(AUDIO, n_mels=9)))
+    with pytest.raises(InputError, match=r"voice\.pt: 9 mel channels, expected 8, as the vocoder's"):
+        first_sound_benchmark.main([str(vocoder), "--voice", str(voice)])
 
 
 def test_a_loaded_vocoder_knows_its_context(tmp_path: Path):

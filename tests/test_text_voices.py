@@ -210,7 +210,7 @@ def test_an_evaluation_reads_text_with_the_voices_own_g2p(voice: Path, old_voice
         items(voice, text, reader="espeak")
     for path in (voice, old_voice):
         with pytest.raises(InputError, match=r"is markup.*list\.txt:1"):
-            items(path, "Wait <break/> here.")
+            items(path, "Wait <b>here</b>.")
 
 
 def test_a_corpus_is_not_made_of_markup(tmp_path: Path) -> None:

@@ -292,3 +292,20 @@ def test_a_voice_of_phones_speaks_its_symbols_as_one_utterance(tmp_path: Path):
     speech = load_voice(path, device="cpu").speak("sil h ə l o sp m ɪ s t ɹ sil")
     assert len(speech.utterances) == 1
     assert "".join(one.symbol for one in speech.table.utterances[0].symbols) == "silhəlospmɪstɹsil"
+
+
+def test_silence_alone_is_kept_at_the_beginning_in_between_and_at_the_end(voice: Voice):
+    text = '<break time="1s"/>Go.<break time="1s"/><mark name="m"/><break time="2s"/>Stop.<break time="500ms"/>'
+    speech, go = voice.speak(text), voice.speak("Go.")
+    first, second = speech.utterances
+    assert first.start == pytest.approx(1, abs=HOP)
+    assert second.start - first.end == pytest.approx(3, abs=HOP)
+    assert speech.duration - second.end == pytest.approx(0.5, abs=HOP)
+    ((name, time),) = speech.marks
+    assert (name, time - first.end) == ("m", pytest.approx(1, abs=HOP))
+    start = round(first.start * 22050)
+    assert torch.equal(speech.wave[start : start + len(go.wave)], go.wave)
+    assert len(speech.wave) == speech.mel.size(1) * AUDIO.hop_length
+    assert speech.prosody is not None
+    assert torch.equal(voice.speak(speech.prosody).wave, speech.wave)
+    torch.testing.assert_close(torch.cat(list(voice.stream(text))), speech.wave, rtol=0, atol=1e-5)

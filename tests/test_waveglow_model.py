@@ -244,6 +244,9 @@ def test_noise_depends_on_seed_and_position_alone():
     noise = SeededNoise(4)
     for count in (0, 1, 17, BLOCK, BLOCK + 1, 2 * BLOCK + 50, 5):
         assert torch.equal(noise(3, count, device=torch.device("cpu")), longest[:, :, :count])
+    for first, count in ((5, 40), (BLOCK - 1, 2), (BLOCK, BLOCK + 3), (2 * BLOCK, 0)):
+        part = noise(3, count, device=torch.device("cpu"), first=first)
+        assert torch.equal(part, longest[:, :, first : first + count])
     values = longest.flatten()
     assert abs(float(values.mean())) < 0.03 and abs(float(values.std()) - 1) < 0.03
     assert torch.unique(values).numel() > 0.99 * values.numel()

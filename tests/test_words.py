@@ -9,6 +9,7 @@ from common.config import TextConfig
 from common.errors import InputError
 from common.text import EncodedText, TextFrontEnd, utterance_draws
 from common.text.ssml import Span
+from common.text.words import align
 
 V3 = "english_cleaners_v3"
 FRONT_ENDS = {
@@ -87,3 +88,220 @@ def test_the_ids_are_those_of_the_text_and_every_symbol_that_is_said_is_in_one_w
         check(encoded, front_end, text)
         compared += 1
     assert compared > 300
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        ("v3", "Pay $3.50, at 5 pm.", {"Pay": "pay", "$3.50": "three dollars fifty cents", "at": "at", "5": "five"}),
+        ("v3", "$5 million on 5 March", {"$5": "five", "million": "million dollars", "on": "on", "5": "the fifth of"}),
+        (
+            "v3",
+            "(George VI) isn't, 50%",
+            {"George": "george", "VI": "the sixth", "isn't": "isn't", "50%": "fifty percent"},
+        ),
+        ("v3", "AT&T's 10-12 \u201cB2B\u201d", {"AT&T's": "a.t. and t's", "10-12": "ten to twelve", "B2B": "b two b"}),
+        ("v3", "5 + 3 at -5", {"5": "five", "+": "plus", "3": "three", "at": "at", "-5": "minus five"}),
+        (
+            "basic",
+            "Well-Known, it's R & D.",
+            {"Well-Known": "well-known", "it's": "it's", "R": "r", "&": "&", "D": "d"},
+        ),
+        ("v2", "Dr. Lee - 5 pm", {"Dr": "doctor", "Lee": "lee", "5": "five", "pm": "pm"}),
+        ("arpabet", "Dr. Lee's {K AE1 T}.", {"Dr": "doctor", "Lee's": "{L IY1 Z}", "K AE1 T": "{K AE1 T}"}),
+        ("english", "in the end of $5", {"in": "ɪn", "the": "ðɪ", "end": "ˈɛnd", "of": "ʌv", "$5": "fˈaɪv#dˈɑːləɹz"}),
+        ("british", "I would have been", {"I": "aɪ", "would": "wʊd", "have": "hɐv", "been": "bˌiːn"}),
+        ("german", "Ja: 12 B2B.", {"Ja": "jˈɑː", "12": "tsvˈœlf", "B2B": "bˈeː#tsvˈaɪ#bˈeː"}),
+        ("french", "l'homme, à Paris", {"l'homme": "lˈɔm", "à": "a", "Paris": "paʁˈi"}),
+    ],
+)
+def test_words_have_the_symbols_of_what_is_read_of_them(kind: str, text: str, expected: dict[str, str]) -> None:
+    words = said(kind, text)
+    assert dict(words[: len(expected)]) == expected
+
+
+SENTENCES = """
+The old house stood near the river for more than 40 years.
+Dr. Smith paid $3.50 for two cups of tea.
+It's a well-known fact that they don't agree.
+She said, "We won't go until Friday morning."
+Mr. Brown lives at 12 Baker Street with his three dogs.
+I would have been in the garden if it had not rained.
+Anna and Peter bought 15 apples, 7 pears and a melon.
+The meeting starts at 5 pm, not at 6:30.
+On May 5, 1999, the bridge was opened by the mayor.
+He isn't here; he's gone to the market for an hour.
+A B2B deal was signed by the largest company of the town.
+What's the matter with the engine of that green truck?
+Nobody knows (not even Maria) where the key is hidden.
+There were 1,905 people at the concert last night.
+Please send it to the office at once - it is urgent.
+The temperature fell to -5 degrees in the valley.
+You can't teach an old dog new tricks, can you?
+"Hurry up!" shouted the captain from the upper deck.
+About 50% of the students passed the final exam.
+I am sure that it was a mistake to sell the boat.
+Prof. Jones wrote the second chapter in just nine days.
+The twenty-first runner crossed the line in 2:45.
+My sister's friend works for the BBC in London.
+They'd have told us if there was anything to worry about.
+Wait... did somebody knock at the door?
+The price of the ticket is $12, or $10 for children.
+Our neighbors' cat sleeps on the roof of the barn.
+George VI. was crowned in Westminster in 1937.
+All of a sudden the lights went out in the whole street.
+The recipe needs 2 1/2 cups of flour and a pinch of salt.
+Sergeant O'Neill and Mrs. Garcia were on the train to Boston.
+No, I do not think so: it is far too late for that.
+We will be there in a minute, so don't be afraid.
+The self-taught painter sold her first picture for $5 million.
+Is it true that the U.S. team won by 3 points?
+One of them was as tall as a tree and as thin as a pole.
+For an hour or two, he sat in the shade of the oak.
+The doctor's advice was to rest, drink water and wait.
+There is a hole in the bucket, dear Liza, said Henry.
+It was the best of times, and it was the worst of times.
+She has lived in Room No. 7 since the end of March.
+How many of you have ever seen the northern lights?
+The train to Leeds leaves from platform 9 at 17:45.
+When in doubt, ask the man at the desk of the hotel.
+""".strip().splitlines()
+# As eSpeak NG says them within a sentence, where it says them otherwise alone.
+WEAK = {
+    word: phones.split("/")
+    for word, phones in map(
+        str.split,
+        "a ɐ/ə;an ən/ɐn;at ɐt;for fəɹ;has hɐz;have hɐv;of əv;that ðɐɾ;the ðɪ;to tə/tʊ;it ɪɾ;were wɜɹ;many mɛnɪ;"
+        "mrs mɪsəs;no nʌmbəɹ".split(";"),
+    )
+}
+
+
+def test_words_of_sentences_have_the_phones_that_they_have_alone() -> None:
+    def plain(symbols: list[int]) -> str:
+        said = re.sub(r"[ #ˈˌː.,;:!?…—]|sil", "", front_end.decode(symbols))
+        return said.replace("ɹɹ", "ɹ")  # one of which links it to a vowel
+
+    front_end = TextFrontEnd(FRONT_ENDS["english"])
+    n_words = n_equal = 0
+    for sentence in SENTENCES:
+        encoded = front_end.encode_words([Span(sentence)])
+        assert len(encoded.words) == sum(any(map(str.isalnum, word)) for word in sentence.split()), sentence
+        for word in encoded.words:
+            if not re.fullmatch(r"[A-Za-z]+(?:['-][A-Za-z]+)*'?", word.text):
+                continue
+            phones = plain(list(encoded.ids[word.start : word.end]))
+            alone = plain(front_end.encode(word.text))
+            weak = WEAK.get(word.text.lower(), [])
+            n_words += 1
+            n_equal += phones == alone or phones in weak
+            if phones not in (alone, *weak):
+                assert word.text in {"VI", "Prof", "million"}, (sentence, word.text, phones, alone)
+    assert len(SENTENCES) >= 40
+    assert n_words > 400
+    assert n_equal / n_words >= 0.95
+
+
+def test_a_span_with_a_source_is_one_word_as_it_is_written() -> None:
+    spans = [Span("The "), Span("World Wide Web", source="WWW"), Span("'s ("), Span("F B I", source="FBI"), Span(").")]
+    for kind in ("v3", "v1", "english", "arpabet"):
+        front_end = TextFrontEnd(FRONT_ENDS[kind])
+        encoded = front_end.encode_words(spans)
+        assert list(encoded.ids) == front_end.encode("The World Wide Web's (F B I).")
+        assert [(word.text, word.span) for word in encoded.words] == [("The", 0), ("WWW's", 1), ("FBI", 3)]
+        check(encoded, front_end, kind)
+
+
+def test_a_word_across_spans_is_of_the_span_in_which_it_begins() -> None:
+    spans = [Span("It is un"), Span("believ"), Span("able, "), Span('"so'), Span('" '), Span(" it is.")]
+    for kind in ("v3", "basic", "english", "german"):
+        encoded = TextFrontEnd(FRONT_ENDS[kind], unknown_symbols="drop").encode_words(spans)
+        words = [(word.text, word.span) for word in encoded.words]
+        assert words == [("It", 0), ("is", 0), ("unbelievable", 0), ("so", 3), ("it", 5), ("is", 5)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "phones"),
+    [
+        ("v3", "{T AH0 M AA1 T OW0}"),
+        ("v1", "{T AH0 M AA1 T OW0}"),
+        ("arpabet", "{T AH0 M AA1 T OW0}"),
+        ("english", "təmˈɑːtoʊ"),
+        ("german", "təmˈɑːtoʊ"),
+        ("plain", "təmɑtoʊ"),
+    ],
+)
+def test_phones_of_both_alphabets_are_what_the_voice_reads(kind: str, phones: str) -> None:
+    front_end = TextFrontEnd(FRONT_ENDS[kind])
+    for alphabet, written in (("ipa", "təˈmɑːtoʊ"), ("arpabet", "T AH0 M AA1 T OW0")):
+        spans = [Span("Red ("), Span(written, source="tomato", alphabet=alphabet), Span(")!")]
+        encoded = front_end.encode_words(spans)
+        assert [(word.text, word.span) for word in encoded.words] == [("Red", 0), ("tomato", 1)]
+        word = encoded.words[1]
+        symbols = front_end.decode(list(encoded.ids[word.start : word.end]))
+        assert (symbols.replace(" ", "") if front_end.config.g2p else symbols) == phones
+        check(encoded, front_end, kind)
+        assert "exclamation" not in front_end.decode(list(encoded.ids))
+
+
+def test_phones_that_a_voice_does_not_read_are_named() -> None:
+    for kind, phones, alphabet, message in (
+        ("v3", "tøm", "ipa", "'tøm' (list.txt:2): 'ø' (U+00F8) is no phone of ARPAbet, which the voice reads"),
+        ("english", "t%m", "ipa", "'%' (U+0025) is no phone of symbol set ipa_marked"),
+        ("english", "T QQ", "arpabet", "'QQ' is no phone of ARPAbet"),
+        ("v3", "T", "xsampa", "alphabet of phones 'xsampa': expected one of ipa, arpabet"),
+    ):
+        with pytest.raises(InputError) as error:
+            TextFrontEnd(FRONT_ENDS[kind]).encode_words([Span(phones, alphabet=alphabet)], where="list.txt:2")
+        assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("symbol_set", "text", "words"),
+    [
+        ("ipa_marked", "sil h ə l ˈoʊ # w ɜː l d , ɡ ʊ d . sil", ["h ə l ˈoʊ", "w ɜː l d", "ɡ ʊ d"]),
+        ("ipa_marked", "həlˈoʊ ə wɜːld", ["həlˈoʊ", "ə", "wɜːld"]),
+        ("ipa", "sil h ə l oʊ sp k æ t sil", ["h ə l oʊ", "k æ t"]),
+        ("arpabet", "sil HH AH0 L OW1 sp K AE1 T", ["HH AH0 L OW1", "K AE1 T"]),
+        ("xsampa", "h @ l @U", ["h @ l @U"]),
+    ],
+)
+def test_words_of_phones_end_at_boundaries(symbol_set: str, text: str, words: list[str]) -> None:
+    front_end = TextFrontEnd(TextConfig("phone", symbol_set, ()))
+    encoded = front_end.encode_words([Span(text)])
+    assert list(encoded.ids) == front_end.encode(text)
+    assert [word.text for word in encoded.words] == words
+    check(encoded, front_end, text)
+    if symbol_set != "xsampa":
+        spans = [Span(text), Span("K AE1 T", source="cat", alphabet="arpabet")]
+        last = front_end.encode_words(spans).words[-1]
+        assert (last.text, last.span, last.end - last.start) == ("cat", 1, 3 + (symbol_set == "ipa_marked"))
+
+
+@pytest.mark.parametrize(
+    ("alone", "said", "owners"),
+    [
+        ("of|the|cat", "ofthe cat", [(0, 1), (2, 2)]),
+        ("five pounds|million|today", "five million pounds today", [(0, 0), (1, 1), (1, 1), (2, 2)]),
+        ("one|two|three", "one two three", [(0, 0), (1, 1), (2, 2)]),
+        ("one||two", "one to two", [(0, 0), (1, 1), (2, 2)]),
+        ("alpha|beta|gamma", "alpha gamma", [(0, 0), (1, 2)]),
+        ("one|two", "x", [(0, 1)]),
+        ("one", "a b c d e f g h i j k l m n o p", [(0, 0)] * 16),
+        ("", "a b", [(0, 0)] * 2),
+        ("one|two", "", []),
+    ],
+)
+def test_what_is_said_belongs_to_words_in_order(alone: str, said: str, owners: list[tuple[int, int]]) -> None:
+    assert align([word.split() for word in alone.split("|")], said.split()) == owners
+
+
+def test_a_long_text_without_marks_keeps_its_order() -> None:
+    sentence = "It cost $5 million on 5 March 1999 in the house of a friend for an hour"
+    encoded, front_end = encode("english", " ".join([sentence] * 5))
+    assert [word.text for word in encoded.words] == sentence.split() * 5
+    check(encoded, front_end, sentence)
+    first = [front_end.decode(list(encoded.ids[word.start : word.end])) for word in encoded.words]
+    of = first[sentence.split().index("million") :: len(sentence.split())]
+    assert len(of) == 5
+    assert all("m ˈ ɪ l i ə n # d ˈ ɑ ː l ə ɹ z" in phones for phones in of)

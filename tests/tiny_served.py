@@ -2,9 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import torch
 
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import TextConfig, to_plain
-from common.serving import Limits, Server, Service, address_of, bind
+from common.serving import Server, Service, address_of, bind
 from common.serving.arguments import build_parser, load_models
 from fastpitch.model import ModelConfig, build_networks
 
@@ -58,6 +57,14 @@ def served_models(folder: Path, *options: str) -> Any:
     return load_models(parser.parse_args(words), parser)
 
 
+_STOPS: dict[Service, Callable[[], object]] = {}
+
+
+def ask_to_stop(service: Service) -> None:
+    """Ask the server of a service to stop, as SIGTERM does."""
+    _STOPS[service]()
+
+
 @contextmanager
 def serving(service: Service, *, deadline: float = 5.0) -> Iterator[str]:
     """The address of a service while it serves, on a free port."""
@@ -68,13 +75,14 @@ def serving(service: Service, *, deadline: float = 5.0) -> Iterator[str]:
         target=lambda: loop.run_until_complete(server.serve_until_asked(bound, signals=False)), daemon=True
     )
     thread.start()
+    _STOPS[service] = lambda: loop.call_soon_threadsafe(server.ask_to_stop)
     try:
         bound_address = address_of(bound)
         with httpx.Client(transport=httpx.HTTPTransport(retries=20)) as client:
             assert client.get(bound_address + "/readyz").status_code == 200
         yield bound_address
     finally:
-        if thread.is_alive():
+        if thread.is_alive() and not service.gate.draining:
             loop.call_soon_threadsafe(server.ask_to_stop)
         thread.join(20)
         assert not thread.is_alive()

@@ -21,6 +21,7 @@ MODEL = ModelSpec(
         parse=arg_parser.parse_inference,
         add_arguments=arg_parser.add_inference_arguments,
         to_torchscript=model.to_torchscript,
+        context=model.context_frames,
     ),
     read_published=published_checkpoints.read_published,
     published_audio=AudioConfig(),

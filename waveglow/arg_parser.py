@@ -123,4 +123,4 @@ def inference_settings(
             "another checkpoint"
         )
     settings = {"sigma": options.sigma, "seed": seed, "chunk_frames": options.chunk_frames}
-    return VocoderSettings(infer=settings, silent={"sigma": 0.0})
+    return VocoderSettings(infer=settings, silent={"sigma": 0.0}, positional=True)

@@ -40,19 +40,20 @@ class SeededNoise:
         return SeededNoise(self._n_channels)
 
     @never_compiled
-    def __call__(self, seed: int, n_positions: int, *, device: torch.device) -> Tensor:
-        """(1, n_channels, n_positions) float32; a longer one begins with a shorter one."""
+    def __call__(self, seed: int, n_positions: int, *, device: torch.device, first: int = 0) -> Tensor:
+        """(1, n_channels, n_positions) float32, positions from ``first``; what a position gets depends on it alone."""
         key = (seed, str(device))
         if key not in self._drawn:
             if len(self._drawn) == _KEPT_SEEDS:
                 del self._drawn[next(iter(self._drawn))]
             self._drawn[key] = (torch.Generator().manual_seed(seed), [])
         generator, blocks = self._drawn[key]
-        needed = max(1, -(-n_positions // BLOCK))
+        skipped, start = divmod(first, BLOCK)
+        needed = max(skipped + 1, -(-(first + n_positions) // BLOCK))
         while len(blocks) < needed:
             # On the CPU, so that every device gets the same noise.
             blocks.append(torch.randn(BLOCK, self._n_channels, generator=generator).t().contiguous().to(device))
-        return torch.cat(blocks[:needed], dim=1)[None, :, :n_positions]
+        return torch.cat(blocks[skipped:needed], dim=1)[None, :, start : start + n_positions]
 
 
 @dataclass(frozen=True)
@@ -239,14 +240,16 @@ class WaveGlow(nn.Module):
         sigma: float = SIGMA_INFER,
         seed: int = 1234,
         chunk_frames: int | None = None,
+        first_frame: int = 0,
     ) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end.
 
         The noise, of standard deviation ``sigma``, depends on ``seed`` and the position in the utterance alone, so an
-        utterance sounds the same in any batch. See `inverse` for ``chunk_frames``.
+        utterance sounds the same in any batch; of a part of one ``first_frame`` says where in it the mel begins. See
+        `inverse` for ``chunk_frames``.
         """
-        n_positions = mel.size(2) * self.hop_length // self.config.n_group
-        noise = self._noise(seed, n_positions, device=mel.device)
+        per_frame = self.hop_length // self.config.n_group  # positions
+        noise = self._noise(seed, mel.size(2) * per_frame, device=mel.device, first=first_frame * per_frame)
         z = (sigma * noise).expand(len(mel), -1, -1)
         return self.inverse(mel, z, lengths, chunk_frames=chunk_frames)
 
@@ -304,6 +307,16 @@ class WaveGlow(nn.Module):
         """spectrum (B, n_mels, T) -> (B, n_mels * n_group, T / n_group), the samples of a group within their mel."""
         groups = spectrum.unflatten(2, (-1, self.config.n_group))
         return groups.transpose(2, 3).flatten(1, 2)
+
+
+def context_frames(config: ModelConfig, audio: AudioConfig) -> int:
+    """Mel frames on each side that a frame's samples depend on; they depend on the noise of no other frames either.
+
+    Every flow's network reads ``config.context`` positions on either side of those that the flow changes, and flows
+    read what others have changed, so that these add up. The upsampling reads frames before a sample's own.
+    """
+    per_frame = audio.hop_length // config.n_group  # positions
+    return -(-config.n_flows * config.context // per_frame) + UPSAMPLING_FRAMES - 1
 
 
 def _spans(n_frames: int, size: int | None, *, context: int) -> list[tuple[range, range]]:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from common.audio import check_wav
 from common.errors import InputError, OptionError
 from common.synthesis import Phrase, SynthesisInput, Voice, read_phrases
-from common.text import Speaker, TextFrontEnd, check_markup, get_cleaner
+from common.text import Speaker, TextFrontEnd, check_markup, get_cleaner, plain_text
 
 READERS = ("auto", "espeak", "none")
 _ESPEAK_SYMBOLS = "ipa"  # the symbol set of eSpeak's phones
@@ -89,7 +89,8 @@ def read_items(
         spoken = [replace(one, text=" ".join(_ESPEAK.phones(clean(texts[one.output])))) for one in phrases]
     utterances = voice.encode(spoken, dataset_path=dataset_path, speaker=speaker, seed=seed)
     text = voice.front_end.config
-    words = texts if uses_espeak or text.input_type == "char" or text.g2p is not None else {}
+    reads_text = uses_espeak or text.input_type == "char" or text.g2p is not None
+    words = {name: plain_text(one) for name, one in texts.items()} if reads_text else {}
     words = words | _read_transcripts(transcripts, phrases)
     needs_folder = any(phrase.wav is None for phrase in phrases)
     folder = _recordings_folder(recordings, dataset_path) if needs_folder else None

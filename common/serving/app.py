@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from common.cli import toolkit_version
 from common.errors import InputError
 from common.serving import speaking, transcribing
-from common.serving.bodies import file_bytes, read_form, read_json
+from common.serving.bodies import BodyReader, file_bytes
 from common.serving.errors import ApiError, error_response, shown
 from common.serving.gate import Gate, on_end
 from common.serving.limits import Limits
@@ -36,6 +36,7 @@ class Service:
         self._models = models
         self._limits = limits
         self._spoken: Speech | None = None
+        self._bodies = BodyReader(max_body=limits.max_body)
         self._began = int(time.time())
         self._text = ThreadPoolExecutor(1, thread_name_prefix="text")  # the front end serves one thread
         self._app = app = FastAPI(
@@ -46,7 +47,7 @@ class Service:
         self.gate = Gate(app, limits=limits, paths=paths, api_key=api_key)
         self._worker = Worker(models.recognizer, batch_size=limits.batch_size, metrics=self.gate.metrics)
         app.add_exception_handler(HTTPException, _http_error)
-        app.add_exception_handler(ApiError, lambda _, error: error_response(error))  # type: ignore[arg-type]
+        app.add_exception_handler(ApiError, lambda _, error: error_response(error))
         app.add_exception_handler(InputError, lambda _, error: error_response(ApiError(400, str(error))))
         app.add_exception_handler(
             Exception, lambda *_: error_response(ApiError(500, "an internal error, which the server's log has"))
@@ -81,7 +82,7 @@ class Service:
 
     async def _speak(self, request: Request) -> Response:
         """Speak a text, SSML, or a prosody table; the answer is streamed in the form that was asked for."""
-        wanted = await read_json(request, SpeechRequest, max_body=self._limits.max_body)
+        wanted = await self._bodies.read_json(request, SpeechRequest)
         models = self._models
         check_model(wanted.model, models.voice_name, aliases=VOICE_MODELS)
         voice = models.seeded_voice(wanted.seed)
@@ -91,15 +92,16 @@ class Service:
         inputs = await asyncio.get_running_loop().run_in_executor(self._text, plan)
         job = SpeechJob(voice, inputs)
         on_end(request.scope).callback(job.cancel)
+        answer = speaking.Answer(job)  # before the worker takes what it counts
         self._worker.add(job)
         if wanted.timings:
             speech = await speaking.whole_speech(job)
             return JSONResponse(await asyncio.to_thread(speaking.described, speech))
-        answer = speaking.Answer(job)
         await answer.start()
         if wanted.stream_format == "sse":
             return StreamingResponse(answer.events(encoder), media_type="text/event-stream")
-        return StreamingResponse(answer.encoded(encoder), media_type=FORMATS[form])
+        headers = {"X-Sampling-Rate": str(voice.sampling_rate)}  # which pcm does not say
+        return StreamingResponse(answer.encoded(encoder), headers=headers, media_type=FORMATS[form])
 
     async def _transcribe(self, request: Request) -> Response:
         """Transcribe a recording: WAV, FLAC, Ogg or MP3."""
@@ -108,7 +110,7 @@ class Service:
             options = " or ".join(f"--{spec.option}" for spec in specs_of("recognizer"))
             message = f"this server has no recognizer; start it with {options} and a checkpoint"
             raise ApiError(404, message, code="no_recognizer")
-        form = transcribing.parse_form(await read_form(request, max_body=self._limits.max_body))
+        form = transcribing.parse_form(await self._bodies.read_form(request))
         check_model(form.model, self._models.recognizer_name, aliases=RECOGNIZERS)
         wave = await asyncio.to_thread(
             decode,
@@ -139,7 +141,7 @@ class Service:
 
     async def _ready(self) -> Response:
         """Says whether requests are accepted: 200, or 503 while the server stops."""
-        if self.gate.draining:
+        if self.gate.draining or not self._worker.is_alive:
             raise ApiError(503, "the server is stopping", code="stopping")
         return JSONResponse({"status": "ready"})
 

@@ -169,7 +169,7 @@ def _load_voice(args: argparse.Namespace, opened: dict, precision: Precision) ->
         options=parse_model_options(args, generator.spec),
         seed=args.seed,
         unknown_symbols=args.unknown_symbols,
-        lexicon=vars(args).get("lexicon"),
+        lexicon=args.lexicon,
         fade_out=args.fade_out,
         accelerate=accelerate,
     )

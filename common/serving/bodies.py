@@ -12,46 +12,92 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
 from common.serving.errors import ApiError, shown
+from common.serving.gate import on_end
 
 _MAX_FIELDS = 32  # of a form
 _FIELD_BYTES = 1 << 16
 _DISCARDED = 8  # bodies' worth of bytes that are read after the limit: a client that still sends misses the answer
 _DISCARD_SECONDS = 5.0
+_BODIES = 16  # of the largest size, that are held at once
 _ERRORS_SHOWN = 3
 Schema = TypeVar("Schema", bound=BaseModel)
 
 
-async def read_json(request: Request, schema: type[Schema], *, max_body: int) -> Schema:
-    """The body as ``schema`` has it, which refuses unknown fields.
+class BodyReader:
+    """Reads bodies, each of a bounded size, and all that are held at once together."""
 
-    Raises:
-        ApiError: it is too large, not JSON, or not such.
-    """
+    def __init__(self, *, max_body: int) -> None:
+        """``max_body`` is in bytes."""
+        self._max_body = max_body
+        self._held = 0  # bytes of requests that have not ended
+
+    async def read_json(self, request: Request, schema: type[Schema]) -> Schema:
+        """The body as ``schema`` has it, which refuses unknown fields.
+
+        Raises:
+            ApiError: it is too large, not JSON, or not such.
+        """
+        _check_kind(request, "application/json")  # which no page of another site can send without asking first
+        body = b"".join([chunk async for chunk in self._chunks(request)])
+        try:
+            return schema.model_validate_json(body)
+        except ValidationError as error:
+            raise _as_api_error(error, schema) from None
+
+    async def read_form(self, request: Request) -> FormData:
+        """The fields and files of a multipart body, which never touch the disk.
+
+        Raises:
+            ApiError: it is too large or no such form.
+        """
+        _check_kind(request, "multipart/form-data")
+        chunks = self._chunks(request)
+        parser = _MemoryParser(request.headers, chunks, max_files=1, max_fields=_MAX_FIELDS, max_part_size=_FIELD_BYTES)
+        try:
+            return await parser.parse()
+        except (MultiPartException, UnicodeDecodeError) as error:
+            raise ApiError(400, f"the form cannot be read: {error}", code="invalid_form") from error
+
+    async def _chunks(self, request: Request) -> AsyncGenerator[bytes, None]:
+        """The body's pieces; ApiError as soon as it is known to be too large, or all bodies together are."""
+        most = self._max_body
+        too_large = ApiError(413, f"the body has more than {most} bytes, this server's limit", code="body_too_large")
+        announced = request.headers.get("content-length", "")
+        is_too_large = announced.isdecimal() and int(announced) > most
+        if is_too_large and "expect" in request.headers:  # it waits for our word before it sends the body
+            raise too_large
+        size = 0
+        chunks = request.stream()
+        if not is_too_large:
+            async for chunk in chunks:
+                size += len(chunk)
+                if size > most:
+                    break
+                self._hold(request, len(chunk))
+                yield chunk
+            else:
+                return
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(_discard(chunks, _DISCARDED * most), _DISCARD_SECONDS)
+        raise too_large
+
+    def _hold(self, request: Request, size: int) -> None:
+        """Count bytes as held until the request ends."""
+        if self._held + size > _BODIES * self._max_body:
+            raise ApiError(
+                503, "too many large bodies at once; try again later", code="busy", headers={"Retry-After": "2"}
+            )
+        self._held += size
+        on_end(request.scope).callback(self._release, size)
+
+    def _release(self, size: int) -> None:
+        self._held -= size
+
+
+def _check_kind(request: Request, expected: str) -> None:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":  # which no page of another site can send without asking first
-        raise ApiError(415, f"Content-Type {shown(kind)}: expected application/json", code="content_type")
-    body = b"".join([chunk async for chunk in _chunks(request, max_body=max_body)])
-    try:
-        return schema.model_validate_json(body)
-    except ValidationError as error:
-        raise _as_api_error(error, schema) from None
-
-
-async def read_form(request: Request, *, max_body: int) -> FormData:
-    """The fields and files of a multipart body, which never touch the disk.
-
-    Raises:
-        ApiError: it is too large or no such form.
-    """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "multipart/form-data":
-        raise ApiError(415, f"Content-Type {shown(kind)}: expected multipart/form-data", code="content_type")
-    chunks = _chunks(request, max_body=max_body)
-    parser = _MemoryParser(request.headers, chunks, max_files=1, max_fields=_MAX_FIELDS, max_part_size=_FIELD_BYTES)
-    try:
-        return await parser.parse()
-    except MultiPartException as error:
-        raise ApiError(400, f"the form cannot be read: {error.message}", code="invalid_form") from error
+    if kind != expected:
+        raise ApiError(415, f"Content-Type {shown(kind)}: expected {expected}", code="content_type")
 
 
 def file_bytes(upload: UploadFile) -> bytes:
@@ -61,28 +107,6 @@ def file_bytes(upload: UploadFile) -> bytes:
 
 class _MemoryParser(MultiPartParser):
     spool_max_size = sys.maxsize  # files stay in memory; `_chunks` bounds them
-
-
-async def _chunks(request: Request, *, max_body: int) -> AsyncGenerator[bytes, None]:
-    """The body's pieces; ApiError 413 as soon as it is known to be larger than ``max_body`` bytes."""
-    too_large = ApiError(413, f"the body has more than {max_body} bytes, this server's limit", code="body_too_large")
-    announced = request.headers.get("content-length", "")
-    is_too_large = announced.isdecimal() and int(announced) > max_body
-    if is_too_large and "expect" in request.headers:  # it waits for our word before it sends the body
-        raise too_large
-    size = 0
-    chunks = request.stream()
-    if not is_too_large:
-        async for chunk in chunks:
-            size += len(chunk)
-            if size > max_body:
-                break
-            yield chunk
-        else:
-            return
-    with suppress(asyncio.TimeoutError):
-        await asyncio.wait_for(_discard(chunks, _DISCARDED * max_body), _DISCARD_SECONDS)
-    raise too_large
 
 
 async def _discard(chunks: AsyncGenerator[bytes, None], most: int) -> None:

@@ -64,7 +64,7 @@ class Gate:
         if self._key is None or not (path.startswith("/v1/") or path == "/metrics"):
             return
         kind, _, given = headers.get("authorization", "").partition(" ")
-        if kind.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self._key):
+        if kind.lower() != "bearer" or not hmac.compare_digest(given.strip().encode("latin-1"), self._key):
             what = "wrong API key" if given else "no API key"
             raise ApiError(
                 401,

@@ -2,11 +2,37 @@
 or anything else from another host.
 """
 
+from html import escape
+from string import Template
 from typing import Any
 
-from common.pages import Row, Section, render_page, render_table
+from common.pages import Row, render_table
+from common.pages.shell import stylesheet
 from common.serving.schema import SpeechRequest
 from common.serving.transcribing import FORMATS
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>$title</title>
+<style>
+$style</style>
+</head>
+<body>
+<header>
+<h1>$title</h1>
+<p class="headline">Errors are {"error": {"message": ..., "type": ..., "param": ..., "code": ...}}. For programs:
+<a href="openapi.json">openapi.json</a>. To speak by hand: <a href=".">the studio</a>.</p>
+</header>
+<main>
+$sections
+</main>
+</body>
+</html>
+"""
 
 
 def speech_body() -> dict[str, Any]:
@@ -30,22 +56,19 @@ def _body(kind: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 def reference_page(description: dict[str, Any]) -> str:
     """The page of an OpenAPI description."""
-    sections = []
-    for path, methods in description["paths"].items():
-        for method, operation in methods.items():
-            title = f"{method.upper()} {path}"
-            anchor = f"{method}{path.replace('/', '-')}"
-            sections.append(Section(anchor, title, _operation(operation)))
-    return render_page(
-        kind="HTTP interface",
-        title=description["info"]["title"],
-        headline=f"Version {description['info']['version']}; the same for programs: /openapi.json",
-        sections=sections,
+    info = description["info"]
+    operations = [
+        f"<section><h2>{method.upper()} {escape(path)}</h2>\n{_operation(operation)}</section>"
+        for path, methods in description["paths"].items()
+        for method, operation in methods.items()
+    ]
+    return Template(_PAGE).substitute(
+        title=escape(f"{info['title']} {info['version']}"), style=stylesheet(), sections="\n".join(operations)
     )
 
 
 def _operation(operation: dict[str, Any]) -> str:
-    html = f"<p>{operation.get('description', '')}</p>"
+    html = f"<p>{escape(operation.get('description', ''))}</p>"
     for kind, content in operation.get("requestBody", {}).get("content", {}).items():
         fields = content["schema"]["properties"]
         rows = [Row((name, _kind(field), field.get("description", ""))) for name, field in fields.items()]

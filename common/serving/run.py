@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import uvicorn
 
@@ -53,8 +53,8 @@ def is_loopback(bound: socket.socket) -> bool:
 class Server(uvicorn.Server):
     """An HTTP server of a `Service` that ends its requests before it ends."""
 
-    def __init__(self, service: Service, *, deadline: float) -> None:
-        """``deadline`` s after it was asked to stop it stops."""
+    def __init__(self, service: Service, *, deadline: float, on_start: Callable[[], object] = lambda: None) -> None:
+        """``deadline`` s after it was asked to stop it stops; ``on_start`` is called when it accepts connections."""
         super().__init__(
             uvicorn.Config(
                 service.gate,
@@ -71,9 +71,15 @@ class Server(uvicorn.Server):
         )
         self._service = service
         self._deadline = deadline
+        self._on_start = on_start
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn's, with the call that says so."""
+        await super().startup(sockets)
+        self._on_start()
 
     @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:  # type: ignore[override]
+    def capture_signals(self) -> Iterator[None]:
         """Signals are the caller's: uvicorn would end the process by the signal that stopped it."""
         yield
 

@@ -15,6 +15,8 @@ from common.errors import AudioError
 FORMATS = MappingProxyType(  # response_format -> Content-Type
     {"wav": "audio/wav", "pcm": "audio/pcm", "flac": "audio/flac", "ogg": "audio/ogg", "mp3": "audio/mpeg"}
 )
+_SETTINGS = MappingProxyType({"mp3": {"bitrate_mode": "CONSTANT", "compression_level": 0.5}})
+_UNKNOWN = 1 << 62  # samples; libsndfile has this many, or more, where a header does not say
 _READABLE = ("WAV", "WAVEX", "RF64", "FLAC", "OGG", "MP3")
 _RATES = range(4000, 384001)  # Hz
 _MAX_CHANNELS = 2
@@ -25,7 +27,8 @@ class Encoder:
     """Turns pieces of a wave into the bytes of one file, as they come.
 
     A wav's header announces an unknown length (0xFFFFFFFF), which players take to last until the data ends; pcm is
-    signed 16-bit little-endian without any header.
+    signed 16-bit little-endian without any header. An mp3 has a constant bit rate, by which players know its length. A
+    flac comes whole at the end: its header must have the number of samples.
     """
 
     def __init__(self, form: str, *, sampling_rate: int) -> None:
@@ -35,12 +38,15 @@ class Encoder:
             AudioError: the format does not hold that sampling rate, or this machine's libsndfile does not write it.
         """
         self._pipe = _Pipe()
+        self._whole = form == "flac"
         self._file = None
         if form == "wav":
             self._pipe.write(wav_header(sampling_rate))
         elif form != "pcm":
             kind = check_sound_format(PurePath(f"speech.{form}"), sampling_rate=sampling_rate)
-            self._file = soundfile.SoundFile(self._pipe, "w", sampling_rate, 1, kind.subtype, format=kind.container)
+            self._file = soundfile.SoundFile(
+                self._pipe, "w", sampling_rate, 1, kind.subtype, format=kind.container, **_SETTINGS.get(form, {})
+            )
 
     def encode(self, wave: Tensor) -> bytes:
         """The bytes that wave (T,), nominally in [-1, 1], adds: none, while the encoder gathers a block."""
@@ -50,7 +56,7 @@ class Encoder:
             samples = _int16(wave)
             for start in range(0, len(samples), _BLOCK):
                 self._file.write(samples[start : start + _BLOCK])
-        return self._pipe.take()
+        return b"" if self._whole else self._pipe.take()
 
     def finish(self) -> bytes:
         """The file's last bytes."""
@@ -62,7 +68,7 @@ class Encoder:
 class _Pipe:
     """What libsndfile writes a file to whose beginning has been sent already: rewriting that has no effect.
 
-    At the end it writes totals into the headers of FLAC and MP3 files; decoders need none of them.
+    At the end it writes totals into the first frame of an MP3 file, which decodes to silence without them.
     """
 
     def __init__(self) -> None:
@@ -143,7 +149,7 @@ def _check_header(file: soundfile.SoundFile, max_seconds: float) -> None:
         raise AudioError(f"file: {file.channels} channels, expected at most {_MAX_CHANNELS}")
     if file.samplerate not in _RATES:
         raise AudioError(f"file: {file.samplerate} Hz, expected {_RATES[0]} to {_RATES[-1]}")
-    if file.frames > max_seconds * file.samplerate:
+    if max_seconds * file.samplerate < file.frames < _UNKNOWN:
         raise _too_long(max_seconds)
 
 

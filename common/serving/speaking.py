@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -17,13 +17,16 @@ from common.serving.models import VOICES, ServedModels
 from common.serving.schema import SpeechRequest
 from common.serving.sound import Encoder, wav_bytes
 from common.serving.worker import SpeechJob
-from common.synthesis import Phrase, Speech, SynthesisInput, SynthesisResult
+from common.synthesis import Phrase, Speech, SynthesisInput, SynthesisResult, Voice
 from common.synthesis.prosody_table import parse_prosody
-from common.synthesis.speech import pause_frames
+from common.synthesis.speech import silences
 from common.text import Style
 from common.text.ssml import has_markup
 
 _SILENCE = 1.0  # s of a pause that are sent at once
+_SLOWEST = 0.1  # of the usual rate, all factors multiplied
+_LONGEST_UTTERANCE = 120.0  # s
+_LONGEST = 900.0  # s
 
 
 def speaker_of(name: str | None, models: ServedModels) -> str | None:
@@ -47,8 +50,7 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
     for name in ("speed", "pitch"):
         if getattr(request, name) not in (None, 1.0) and not voice.shapes_prosody:
             raise ApiError(400, f"{name}: {models.voice_name} cannot change it; leave it out", param=name)
-    factors = {"rate": request.speed, "pitch": request.pitch, "volume": request.volume}
-    factors = {name: value for name, value in factors.items() if value is not None}
+    style = Style(rate=_factor(request.speed), pitch=_factor(request.pitch), volume=_factor(request.volume))
     if request.prosody is not None:
         table = parse_prosody(request.prosody, where="prosody")
         n_symbols = sum(1 for one in table.utterances for _ in one.symbols)
@@ -56,15 +58,19 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
         # A table says who speaks, unless the request does.
         speaker = None if request.voice is None else speaker_of(request.voice, models)
         phrase = Phrase("prosody", PurePosixPath("speech.wav"))
-        return voice.plan(table, style=Style(**factors, speaker=speaker), phrase=phrase)
+        return _checked(voice.plan(table, style=replace(style, speaker=speaker), phrase=phrase), voice)
     text = request.input or ""
     _check_length(len(text), max_characters, field="input", unit="characters")
     if request.ssml is not None and request.ssml != has_markup(text):
         wrong = "holds no SSML" if request.ssml else "holds SSML; write &lt; for a < that is none"
         raise ApiError(400, f"input: {wrong} (ssml is {str(request.ssml).lower()})", param="ssml")
-    style = Style(**factors, speaker=speaker_of(request.voice, models))
+    style = replace(style, speaker=speaker_of(request.voice, models))
     phrase = Phrase("input", PurePosixPath("speech.wav"), text)
-    return voice.plan(text, style=style, phrase=phrase, draw=models.draws())
+    return _checked(voice.plan(text, style=style, phrase=phrase, draw=models.draws()), voice)
+
+
+def _factor(value: float | None) -> float:
+    return 1.0 if value is None else value
 
 
 def _check_length(length: int, most: int, *, field: str, unit: str) -> None:
@@ -73,12 +79,31 @@ def _check_length(length: int, most: int, *, field: str, unit: str) -> None:
         raise ApiError(400, message, param=field, code="string_above_max_length")
 
 
+def _checked(items: list[SynthesisInput], voice: Voice) -> list[SynthesisInput]:
+    """Refuse what would take all memory: sound whose length is asked for, of an utterance and in all."""
+    frame = voice.audio.hop_length / voice.sampling_rate  # s
+    total = 0.0
+    for item in items:
+        if item.styles is not None and float(item.styles.rate.min()) < _SLOWEST:
+            raise ApiError(400, f"{item.phrase.where}: a rate below {_SLOWEST:g} of the usual one", param="speed")
+        seconds = 0.0 if item.durations is None else float(item.durations.sum()) * frame
+        if seconds > _LONGEST_UTTERANCE:
+            message = f"an utterance of {seconds:.0f} s; this server's limit is {_LONGEST_UTTERANCE:g}"
+            raise ApiError(400, f"{item.phrase.where}: {message}", param=item.phrase.where)
+        total += seconds + item.lead + item.pause
+    if total > _LONGEST:
+        message = f"{total:.0f} s of pauses, and of symbols with given lengths; this server's limit is {_LONGEST:g}"
+        raise ApiError(400, f"{items[0].phrase.where}: {message}", param=items[0].phrase.where)
+    return items
+
+
 class Answer:
     """The sound of a job, of which the first piece is there before the answer begins: what fails before is an error."""
 
     def __init__(self, job: SpeechJob) -> None:
         self.n_symbols = sum(item.length for item in job.inputs)
         self.n_frames = 0
+        self._leads = iter([*(silences(item, job.voice.audio)[0] for item in job.inputs), 0])  # frames
         self._job = job
         self._first: Tensor | None = None
 
@@ -92,24 +117,29 @@ class Answer:
 
     async def waves(self) -> AsyncIterator[Tensor]:
         """The pieces (T_i,) of the sound, pauses among them."""
+        for silence in self._silence(next(self._leads)):
+            yield silence
         if self._first is not None:
             yield self._first
         async for piece in self._results():
             yield piece
 
     async def _results(self) -> AsyncIterator[Tensor]:
-        voice = self._job.voice
         while (result := await self._job.take()) is not None:
             if isinstance(result, Tensor):
                 yield result
                 continue
-            silence = pause_frames(result, voice.audio)
-            self.n_frames += result.mel.size(1) + silence
-            left = silence * voice.audio.hop_length
-            while left > 0:
-                n_samples = min(left, round(_SILENCE * voice.sampling_rate))
-                yield torch.zeros(n_samples)
-                left -= n_samples
+            self.n_frames += result.mel.size(1)
+            _, pause = silences(result.item, self._job.voice.audio)
+            for silence in self._silence(pause + next(self._leads)):
+                yield silence
+
+    def _silence(self, n_frames: int) -> Iterator[Tensor]:
+        """So many frames of silence in pieces."""
+        audio = self._job.voice.audio
+        self.n_frames += n_frames
+        samples = torch.zeros(n_frames * audio.hop_length)
+        return iter(samples.split(round(_SILENCE * audio.sampling_rate)) if n_frames else ())
 
     async def encoded(self, encoder: Encoder) -> AsyncIterator[bytes]:
         """The bytes of a file."""

@@ -71,6 +71,11 @@ class Worker:
         """Begin to work."""
         self._thread.start()
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether jobs are done."""
+        return self._thread.is_alive()
+
     def stop(self) -> None:
         """End after the step in work; jobs that are not done stay so."""
         with self._changed:
@@ -94,7 +99,7 @@ class Worker:
             with self._changed:
                 while not self._stopped and (step := self._next_step()) is None:
                     self._changed.wait()
-                if self._stopped:
+                if self._stopped or step is None:
                     return
             step()
 

@@ -16,6 +16,7 @@ from common.logger import Logger
 from common.progress import print_line
 from common.synthesis.measurements import MANY_BATCHES, BatchTimes, Measurements
 from common.synthesis.output_folder import OutputFolder
+from common.synthesis.streaming import FirstSound, first_sound
 from common.synthesis.synthesizer import Synthesizer, speak_all
 from common.synthesis.utterances import SynthesisInput, SynthesisResult, plan_batches
 
@@ -73,6 +74,8 @@ def speak_into_folder(
             on_result=on_result,
             on_batch=on_batch,
         )
+        if options.benchmark and synthesizer.vocoder_name:
+            measurements.first_sound = _first_sound(max(items, key=lambda item: item.length), synthesizer)
         logger.stdout = options.benchmark or len(measurements.batches) > MANY_BATCHES
         measurements.log_summary(logger)
     finally:
@@ -83,6 +86,16 @@ def speak_into_folder(
         for problem in synthesizer.problems(n_phrases):
             print(problem)
     return 1 if len(synthesizer.unfinished | synthesizer.silent) == n_phrases else 0
+
+
+def _first_sound(item: SynthesisInput, synthesizer: Synthesizer) -> FirstSound:
+    """How soon the sound of an utterance begins that is streamed."""
+
+    def stream() -> Iterator[Tensor]:
+        (result,) = synthesizer.generate([item])
+        return synthesizer.pieces(result)
+
+    return first_sound(stream, lambda: list(synthesizer.speak([item])))
 
 
 def write_stream(pieces: Iterator[Tensor], output: TextIO | None, *, sampling_rate: int, kind: str) -> None:

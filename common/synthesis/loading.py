@@ -14,7 +14,7 @@ from common.synthesis.cuda_graphs import Recorder
 from common.synthesis.synthesizer import FADE_OUT
 from common.synthesis.vocoder import NO_SETTINGS, AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder
 from common.synthesis.voice import Voice
-from common.text import TextFrontEnd
+from common.text import TextFrontEnd, read_lexicon
 
 Accelerate = Callable[[Any, ModelSpec], Any]  # a network and its model -> the network, compiled
 Checkpoint = LoadedCheckpoint | Path | str
@@ -63,7 +63,11 @@ def load_voice(
         spec=loaded.spec,
         network=network if accelerate is None else accelerate(network, loaded.spec),
         audio=loaded.checkpoint.audio,
-        front_end=TextFrontEnd(text, unknown_symbols=unknown_symbols),
+        front_end=TextFrontEnd(
+            text,
+            unknown_symbols=unknown_symbols,
+            lexicon=None if lexicon is None else read_lexicon(Path(lexicon), text),
+        ),
         controls=controls,
         n_speakers=1 if inference.n_speakers is None else inference.n_speakers(config),
         precision=precision,

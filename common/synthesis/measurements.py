@@ -4,6 +4,7 @@ import statistics
 from dataclasses import dataclass, field
 
 from common.logger import Logger
+from common.synthesis.streaming import FirstSound
 
 # Half-widths of the normal distribution's central intervals, in standard deviations.
 NORMAL_INTERVALS = {"90%": 1.6448536269514722, "95%": 1.959963984540054, "99%": 2.5758293035489004}
@@ -53,6 +54,8 @@ class Measurements:
                                          upper end of the interval that holds so many batches if times are normal
     avg_[stage_]RTF                      seconds of speech per second of work, per utterance of the batch
     avg_[stage_]RTF@<batch size>         seconds of speech per second of work, all utterances of a batch together
+    first_sound                          time until the first piece of the longest phrase, streamed, s
+    first_sound_share                    that of the time for all of it at once
     ===================================  ===========================================================================
     """
 
@@ -60,6 +63,7 @@ class Measurements:
     batch_size: int
     vocoder_name: str
     batches: list[BatchTimes] = field(default_factory=list)
+    first_sound: FirstSound | None = None
 
     def add(self, batch: BatchTimes) -> None:
         """Keep a batch's times."""
@@ -102,6 +106,8 @@ class Measurements:
                 figures |= {f"avg_{name}": count / sum(seconds) for name, count in counts.items()}
                 figures |= self._latencies(stage, seconds)
                 figures |= _under_other_names(figures)
+        if self.first_sound is not None:
+            figures |= {"first_sound": self.first_sound.seconds, "first_sound_share": self.first_sound.share}
         return figures
 
     def total(self) -> str:
@@ -155,8 +161,10 @@ def _describe(figure: str, logger: Logger, *, title: str, width: str) -> None:
 
 def unit_of(figure: str) -> tuple[str, str]:
     """How a figure is shown: its format and its unit, ``("{:>10.5f}", "s")`` for ``95%_latency``."""
-    if figure.endswith("latency"):
+    if figure.endswith("latency") or figure == "first_sound":
         return "{:>10.5f}", "s"
+    if figure.endswith("share"):
+        return "{:>10.4f}", ""
     if "RTF" in figure:
         return "{:>10.2f}", "x"
     return "{:>10.2f}", figure.rpartition("_")[2]

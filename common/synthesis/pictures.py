@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from common.audio import estimate_pitch
 from common.config import AudioConfig
 from common.errors import AudioError
-from common.synthesis.speech import Speech, pause_frames
+from common.synthesis.speech import Speech, silences
 from common.synthesis.utterances import SynthesisResult
 
 
@@ -32,7 +33,8 @@ def draw_speech(speech: Speech, path: Path) -> None:
         rows = [_symbols_of(part, speech) for part in speech.parts]
         symbols = [symbol for names, _ in rows for symbol in names]
         if len(rows) == 1 and first.output.alignments is not None:
-            alignment = first.output.alignments[first.row, :n_frames, : first.item.length]
+            symbols = list(first.item.symbols)
+            alignment = first.output.alignments[first.row, : first.mel.size(1), : first.item.length]
         elif all(frames is not None for _, frames in rows):
             durations = torch.cat([frames for _, frames in rows if frames is not None])
             made = {name: _over_frames(name, speech, durations) for name in ("pitch_hz", "pitch", "energy")}
@@ -56,12 +58,12 @@ def draw_speech(speech: Speech, path: Path) -> None:
 
 
 def _symbols_of(part: SynthesisResult, speech: Speech) -> tuple[list[str], Tensor | None]:
-    """The symbols of an utterance and their frames (L,), with a nameless one for the pause after it."""
-    names, frames = list(part.item.symbols), part.frames_of_symbols()
-    if pause := pause_frames(part, speech.audio):
-        names.append("")
-        frames = None if frames is None else torch.cat([frames, torch.tensor([pause])])
-    return names, frames
+    """The symbols of an utterance and their frames (L,), with nameless ones for the silence around it."""
+    lead, pause = (torch.tensor([n_frames] if n_frames else []) for n_frames in silences(part.item, speech.audio))
+    frames = part.frames_of_symbols()
+    if frames is not None:
+        frames = torch.cat([lead.long(), frames, pause.long()])
+    return [*[""] * len(lead), *part.item.symbols, *[""] * len(pause)], frames
 
 
 def _over_frames(name: str, speech: Speech, durations: Tensor) -> Tensor | None:
@@ -71,7 +73,8 @@ def _over_frames(name: str, speech: Speech, durations: Tensor) -> Tensor | None:
         values = part.of_symbols(name)
         if values is None:
             return None
-        rows += [values.float(), torch.zeros(1)] if pause_frames(part, speech.audio) else [values.float()]
+        lead, pause = silences(part.item, speech.audio)
+        rows.append(F.pad(values.float(), (int(lead > 0), int(pause > 0))))
     return torch.cat(rows).repeat_interleave(durations)
 
 

@@ -59,6 +59,7 @@ def _input(
         speaker=voice.speaker_id(style.speaker or utterance.speaker, where),
         text=utterance.text,
         words=tuple(words),
+        lead=utterance.lead,
         pause=utterance.pause,
     )
 

@@ -44,7 +44,8 @@ class UtteranceProsody(_Row):
 
     text: str
     speaker: str = "0"  # number or name
-    pause: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)] = 0.0  # s of silence after it
+    lead: Annotated[float, Field(ge=0, le=600, allow_inf_nan=False)] = 0.0  # s of silence before it
+    pause: Annotated[float, Field(ge=0, le=600, allow_inf_nan=False)] = 0.0  # s of silence after it
     words: tuple[WordProsody, ...]
 
     @property

@@ -13,7 +13,7 @@ from torch import Tensor
 from common.audio import SILENT_MEL, save_wav
 from common.config import AudioConfig
 from common.errors import InputError
-from common.synthesis.utterances import SynthesisResult
+from common.synthesis.utterances import SynthesisInput, SynthesisResult
 
 if TYPE_CHECKING:
     from common.synthesis.prosody_table import Prosody
@@ -61,24 +61,26 @@ class Speech:
     @cached_property
     def wave(self) -> Tensor:
         """The sound (T,) float32, scaled down where it would go beyond full scale, so that nothing clips."""
-        waves = [piece for part in self.parts for piece in self._with_pause(part)]
+        waves = [piece for part in self.parts for piece in self._with_silence(part)]
         wave = torch.cat(waves)
         return wave / max(1.0, float(wave.abs().max()))
 
-    def _with_pause(self, part: SynthesisResult) -> list[Tensor]:
+    def _with_silence(self, part: SynthesisResult) -> list[Tensor]:
         assert part.wave is not None, "there was a vocoder"
-        return [part.wave, torch.zeros(pause_frames(part, self.audio) * self.audio.hop_length)]
+        lead, pause = silences(part.item, self.audio)
+        hop = self.audio.hop_length
+        return [torch.zeros(lead * hop), part.wave, torch.zeros(pause * hop)]
 
     @cached_property
     def mel(self) -> Tensor:
         """The log-mel-spectrogram (n_mels, F), whose frames are F * hop_length = T samples."""
-        padded = [F.pad(part.mel, (0, pause_frames(part, self.audio)), value=SILENT_MEL) for part in self.parts]
+        padded = [F.pad(part.mel, silences(part.item, self.audio), value=SILENT_MEL) for part in self.parts]
         return torch.cat(padded, dim=1)
 
     @property
     def duration(self) -> float:
         """In seconds, with pauses."""
-        n_frames = sum(part.mel.size(1) + pause_frames(part, self.audio) for part in self.parts)
+        n_frames = sum(part.mel.size(1) + sum(silences(part.item, self.audio)) for part in self.parts)
         return n_frames * self.audio.hop_length / self.audio.sampling_rate
 
     @cached_property
@@ -97,7 +99,7 @@ class Speech:
         found = []
         for part, start in self._starts():
             times = self._times(part, start)
-            found += [(name, times[symbol] if times else start) for symbol, name in part.item.marks]
+            found += [(mark.name, (times[mark.symbol] if times else start) + mark.offset) for mark in part.item.marks]
         return tuple(found)
 
     def save(self, path: str | Path) -> None:
@@ -157,8 +159,10 @@ class Speech:
         """The parts and the seconds at which they start."""
         n_frames = 0
         for part in self.parts:
+            lead, pause = silences(part.item, self.audio)
+            n_frames += lead
             yield part, n_frames * self.audio.hop_length / self.audio.sampling_rate
-            n_frames += part.mel.size(1) + pause_frames(part, self.audio)
+            n_frames += part.mel.size(1) + pause
 
     def _times(self, part: SynthesisResult, start: float) -> list[float]:
         """Seconds at which the symbols (L,) of a part start, and at which the last ends: (L + 1,); [] if unknown."""
@@ -202,12 +206,13 @@ class Speech:
         if end < len(rows):
             words.append(WordProsody(text="", symbols=tuple(rows[end:])))
         speaker = self.speakers[item.speaker] if item.speaker < len(self.speakers) else str(item.speaker)
-        return UtteranceProsody(text=item.text, speaker=speaker, pause=item.pause, words=tuple(words))
+        return UtteranceProsody(text=item.text, speaker=speaker, lead=item.lead, pause=item.pause, words=tuple(words))
 
 
-def pause_frames(part: SynthesisResult, audio: AudioConfig) -> int:
-    """Frames of silence after an utterance."""
-    return round(part.item.pause * audio.sampling_rate / audio.hop_length)
+def silences(item: SynthesisInput, audio: AudioConfig) -> tuple[int, int]:
+    """Frames of silence before and after an utterance."""
+    frames_a_second = audio.sampling_rate / audio.hop_length
+    return round(item.lead * frames_a_second), round(item.pause * frames_a_second)
 
 
 def _rounded(seconds: float) -> float:

@@ -1,10 +1,14 @@
 """Sound in pieces: which frames each of them needs, and how soon the first one is there."""
 
-from collections.abc import Iterator
+import statistics
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from torch import Tensor
+
 FIRST_FRAMES = 16  # of the first piece, 0.2 s of the usual mels: enough to play while the second is made
-GROWTH = 2  # of a piece over the one before: played without gaps by a vocoder of three times real time
+GROWTH = 2  # of a piece over the one before: a vocoder of four times real time keeps up with its player
 LONGEST_FRAMES = 512  # 6 s: beyond it context is a small share of the work, and memory would go on growing
 
 
@@ -30,3 +34,29 @@ def plan_pieces(n_frames: int, *, context: int) -> Iterator[Piece]:
         end = start + size if n_frames - start - size > context else n_frames
         yield Piece(start, end, first=max(start - context, 0), last=min(end + context, n_frames))
         start, size = end, max(min(size * GROWTH, LONGEST_FRAMES), context)
+
+
+@dataclass(frozen=True)
+class FirstSound:
+    """How soon speech begins that is streamed; medians over turns."""
+
+    seconds: float  # until the first piece
+    share: float  # of the time for all of it at once, in the same turn: a load on the machine slows both
+    whole: float  # s, for all of it at once
+    streamed: float  # s, until the last piece
+
+
+def first_sound(stream: Callable[[], Iterator[Tensor]], speak: Callable[[], object], *, turns: int = 3) -> FirstSound:
+    """Time ``stream()`` and ``speak()`` by turns, after one turn that does not count.
+
+    Both begin with the same text or mel, and their sound lies on the CPU, so that work on a device is done.
+    """
+    found = []
+    for _ in range(1 + turns):
+        started = time.perf_counter()
+        speak()
+        whole = time.perf_counter() - started
+        started = time.perf_counter()
+        times = [time.perf_counter() - started for _ in stream()]
+        found.append((times[0], times[0] / whole, whole, times[-1]))
+    return FirstSound(*map(statistics.median, zip(*found[1:])))

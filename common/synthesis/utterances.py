@@ -13,6 +13,15 @@ from common.text import Word
 
 
 @dataclass(frozen=True)
+class SymbolMark:
+    """A name for a place in the sound: where a symbol begins (or, one after the last, ends), and seconds from there."""
+
+    name: str
+    symbol: int
+    offset: float = 0.0  # s, in the silence before or after the utterance
+
+
+@dataclass(frozen=True)
 class SynthesisInput:
     """An utterance as the networks take it, on the CPU; a phrase is one utterance or several."""
 
@@ -29,7 +38,8 @@ class SynthesisInput:
     speaker: int = 0
     text: str = ""  # what it says, for subtitles
     words: tuple[Word, ...] = ()  # by their symbols
-    marks: tuple[tuple[int, str], ...] = ()  # names, and the symbol that each stands before
+    marks: tuple[SymbolMark, ...] = ()
+    lead: float = 0.0  # s of silence before it
     pause: float = 0.0  # s of silence after it
     part: int = 0  # its place in the phrase
     n_parts: int = 1  # utterances of the phrase

@@ -18,10 +18,10 @@ from common.registry import GeneratorSpec, ModelSpec
 from common.synthesis.controls import Controls
 from common.synthesis.phrases import Phrase
 from common.synthesis.prosody_inputs import inputs_of_prosody
-from common.synthesis.speech import Speech, pause_frames
+from common.synthesis.speech import Speech, silences
 from common.synthesis.styles import combined, styles_of_symbols
 from common.synthesis.synthesizer import FADE_OUT, Generator, Synthesizer
-from common.synthesis.utterances import SynthesisInput, SynthesisResult
+from common.synthesis.utterances import SymbolMark, SynthesisInput, SynthesisResult
 from common.synthesis.vocoder import Vocoder
 from common.text import (
     NEUTRAL,
@@ -29,7 +29,7 @@ from common.text import (
     Span,
     Style,
     TextFrontEnd,
-    Utterance,
+    TextUtterance,
     read_markup,
     split_utterances,
     utterance_draws,
@@ -133,9 +133,12 @@ class Voice:
         """The sound of a text's utterances in pieces (T_i,) float32 on the CPU, with the pauses between them."""
         for item in items:
             (result,) = self.synthesizer.generate([item])
+            lead, pause = (n_frames * self.audio.hop_length for n_frames in silences(item, self.audio))
+            if lead:
+                yield torch.zeros(lead)
             yield from self.synthesizer.pieces(result)
-            if n_frames := pause_frames(result, self.audio):
-                yield torch.zeros(n_frames * self.audio.hop_length)
+            if pause:
+                yield torch.zeros(pause)
 
     def join(self, parts: Sequence[SynthesisResult]) -> Speech:
         """The speech of the utterances of a text, in order."""
@@ -165,10 +168,10 @@ class Voice:
         if not isinstance(text, str):
             items = inputs_of_prosody(text, self, style=style, phrase=phrase)
         else:
-            if not text.strip():
-                raise InputError(f"{phrase.where}: empty text; expected words to speak")
-            spoken = self._utterances(text, longest=longest, where=phrase.where)
-            items = [self._input(one, style=style, phrase=phrase, draw=draw) for one in spoken]
+            utterances = self._utterances(text, longest=longest, where=phrase.where)
+            items = self._inputs(utterances, style=style, phrase=phrase, draw=draw)
+            if not items:
+                raise InputError(f"{phrase.where}: empty text, nothing to speak is in it")
         return [replace(item, part=part, n_parts=len(items)) for part, item in enumerate(items)]
 
     def encode(
@@ -211,15 +214,37 @@ class Voice:
         or_names = f" or one of {', '.join(names)}" if names else ""
         raise InputError(f"{where}: speaker {name!r}, expected a number from 0 to {self.n_speakers - 1}{or_names}")
 
-    def _utterances(self, text: str, *, longest: int, where: str) -> list[Utterance]:
+    def _utterances(self, text: str, *, longest: int, where: str) -> list[TextUtterance]:
         """The utterances of a text; phones that stand for themselves are one."""
         config = self.front_end.config
         if config.input_type != "char" and config.g2p is None:
-            return [Utterance((Span(text),), pause=0.0)]
-        return split_utterances(read_markup(text, where=where), longest=longest)
+            return [TextUtterance((Span(text),), pause=0.0)]
+        language = config.g2p_language if config.g2p is not None else "en"
+        return split_utterances(read_markup(text, where=where, language=language), longest=longest)
+
+    def _inputs(
+        self, utterances: Sequence[TextUtterance], *, style: Style, phrase: Phrase, draw: RandomNumbers | None
+    ) -> list[SynthesisInput]:
+        """What to synthesize; silence alone is added to the utterance before it, or at the beginning to the next."""
+        items: list[SynthesisInput] = []
+        lead, early = 0.0, list[tuple[str, float]]()
+        for one in utterances:
+            if one.spans:
+                item = self._input(one, style=style, phrase=phrase, draw=draw)
+                marks = tuple(SymbolMark(name, 0, offset - lead) for name, offset in early)
+                items.append(replace(item, lead=lead, marks=marks + item.marks))
+                lead, early = 0.0, []
+            elif items:
+                last = items[-1]
+                marks = tuple(SymbolMark(name, last.length, last.pause) for _, name in one.marks)
+                items[-1] = replace(last, pause=last.pause + one.pause, marks=last.marks + marks)
+            else:
+                early += [(name, lead) for _, name in one.marks]
+                lead += one.pause
+        return items
 
     def _input(
-        self, utterance: Utterance, *, style: Style, phrase: Phrase, draw: RandomNumbers | None
+        self, utterance: TextUtterance, *, style: Style, phrase: Phrase, draw: RandomNumbers | None
     ) -> SynthesisInput:
         encoded = self.front_end.encode_words(utterance.spans, where=phrase.where, draw=draw)
         of_spans = [combined(style, span.style) for span in utterance.spans]
@@ -232,8 +257,10 @@ class Voice:
         if any(one.volume != 1 for one in of_symbols):
             volume = torch.tensor([one.volume for one in of_symbols])
         starts = {word.span: word.start for word in reversed(encoded.words)}  # of each span's first word
-        later = [[starts[span] for span in sorted(starts) if span >= index] for index, _ in utterance.marks]
-        marks = [(found[0] if found else len(encoded.ids), name) for found, (_, name) in zip(later, utterance.marks)]
+        marks = []
+        for index, name in utterance.marks:  # before the first word of their span or a later one
+            later = [start for span, start in starts.items() if span >= index]
+            marks.append(SymbolMark(name, min(later, default=len(encoded.ids))))
         return SynthesisInput(
             phrase,
             tokens=self.front_end.inputs(encoded.ids),

@@ -34,7 +34,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Speech:
+class EspeakSpeech:
     """An utterance: ``samples`` (T,) int16, and phones that tile it from 0 to T / sampling_rate, and its words."""
 
     samples: np.ndarray
@@ -70,7 +70,7 @@ class Speaker:
         """Hz; the library's own, 22050."""
         return library().sampling_rate
 
-    def speak(self, text: str) -> Speech:
+    def speak(self, text: str) -> EspeakSpeech:
         """Say ``text``. Raises InputError if nothing in it can be said, or the library is missing."""
         settings = (self.words_per_minute, self.pitch, self.pitch_range)
         with library().use(self.voice, *settings) as espeak:
@@ -86,7 +86,7 @@ class Speaker:
         """The symbols that ``speak(text)`` says, `sil` and `sp` included: what a voice trained on it reads."""
         return [phone.label for phone in self.speak(text).phones]
 
-    def _trimmed(self, text: str, samples: np.ndarray, spans: list["_Span"], rate: int) -> Speech:
+    def _trimmed(self, text: str, samples: np.ndarray, spans: list["_Span"], rate: int) -> EspeakSpeech:
         """The utterance with exactly ``edge_s`` of silence at both ends, and its intervals in seconds."""
         edge = round(self.edge_s * rate)
         first, last = spans[0].start, spans[-1].end
@@ -102,7 +102,7 @@ class Speaker:
             end = span.end
         if edge:
             intervals.append(Interval(EDGE_SILENCE, end / rate, len(trimmed) / rate))
-        return Speech(trimmed, rate, tuple(intervals), tuple(_words(text, moved, rate)))
+        return EspeakSpeech(trimmed, rate, tuple(intervals), tuple(_words(text, moved, rate)))
 
 
 def transcribe(text: str, *, language: str) -> list[Clause]:

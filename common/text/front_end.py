@@ -4,6 +4,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -14,10 +15,12 @@ from common.config import AudioConfig, TextConfig
 from common.errors import InputError, at, check_choice
 from common.text.arpabet import Pronouncer, RandomNumbers
 from common.text.cleaners import PUBLISHED_CLEANERS, collapse_spaces, get_cleaner
-from common.text.g2p import BETWEEN, G2P_SETS, Sound, phones_of_text, sounds_of_text
+from common.text.g2p import BETWEEN, G2P_SETS, SpokenSymbol, phones_of_text, sounds_of_text
 from common.text.input_checks import check_kind, check_markup, describe_unknown, describe_unread, quote, unread
+from common.text.lexicon import Lexicon
 from common.text.normalization.english.characters import script_of
 from common.text.normalization.published.numbers import expand_currency
+from common.text.phone_alphabets import ALPHABETS, phones_for_voice
 from common.text.phone_features import phone_features
 from common.text.ssml import Span
 from common.text.symbols import PADDING, SILENCES, canonical_phone, get_symbol_table, name_counts
@@ -47,14 +50,15 @@ class TextFrontEnd:
     """Transcripts to ids and back, for one ``TextConfig``.
 
     Symbols outside the set are an ``InputError`` (``unknown_symbols="error"``) or are left out and counted in
-    ``dropped`` (``"drop"``). Raises ``InputError`` for an unknown symbol set or cleaner, for a phone set with
-    characters or the reverse, and for phonological features without their table.
+    ``dropped`` (``"drop"``). Words of a ``lexicon``, which was read for this config, are said by its phones. Raises
+    ``InputError`` for an unknown symbol set or cleaner, for a phone set with characters or the reverse, and for
+    phonological features without their table.
 
     Encoding has two halves: ``clean`` is slow and always gives the same; ``encode_cleaned`` is quick, and with
     ``p_arpabet`` it draws which words become phones, so a dataset cleans once and encodes once an epoch.
     """
 
-    def __init__(self, config: TextConfig, *, unknown_symbols: str = "error") -> None:
+    def __init__(self, config: TextConfig, *, unknown_symbols: str = "error", lexicon: Lexicon | None = None) -> None:
         check_choice("unknown symbols", unknown_symbols, UNKNOWN_SYMBOLS)
         if config.input_type == "pf" and not config.phone_features:
             raise InputError(
@@ -66,6 +70,7 @@ class TextFrontEnd:
         self._vectors = None if self._features is None else torch.tensor(self._features.vectors)
         self.dropped: Counter[str] = Counter()
         self._drop = unknown_symbols == "drop"
+        self._lexicon = Lexicon() if lexicon is None else lexicon
         self._table = get_symbol_table(config.symbol_set) if self._features is None else self._features.table
         self._phones = config.input_type in ("phone", "pf")
         if self._table.phones != self._phones:
@@ -109,7 +114,7 @@ class TextFrontEnd:
         return 0 < self.config.p_arpabet < 1
 
     def __reduce__(self) -> tuple:
-        rebuild = partial(TextFrontEnd, unknown_symbols="drop" if self._drop else "error")
+        rebuild = partial(TextFrontEnd, unknown_symbols="drop" if self._drop else "error", lexicon=self._lexicon)
         return rebuild, (self.config,)  # caches stay in their process
 
     def _apply_cleaners(self, text: str) -> str:
@@ -139,6 +144,7 @@ class TextFrontEnd:
         Raises ``InputError`` for markup, for spelling where the voice reads phones and the reverse, and for characters
         that the cleaners would lose, unless they are to be dropped.
         """
+        text = self._lexicon.apply(text)
         return self.clean(text.translate(self._check(text, where=where)))
 
     def _check(self, text: str, *, where: str) -> dict[int, None]:
@@ -198,9 +204,10 @@ class TextFrontEnd:
         """Ids (L,) of the joined texts of the spans, as ``encode`` gives them, and the words that they say.
 
         Words are those between spaces. What is read of a word may be several ("$3.50"), which are all its own; words
-        that are read as one ("U. S.") are one. Raises InputError as ``encode``.
+        that cannot be told apart in what is read are one. A span with a source is one word, and with an alphabet its
+        text is phones. Raises InputError as ``encode``, and for phones that the voice does not read.
         """
-        written, after = self._written(spans)
+        written, after = self._written([self._with_phones(span, where=where) for span in spans])
         text = "".join(word.before + word.reading for word in written) + after
         lost = self._check(text, where=where)
         spoken = self._spoken(self._in_words(text.translate(lost)), draw)
@@ -214,7 +221,20 @@ class TextFrontEnd:
         """The words of the spans as they are written, and the spaces after the last one."""
         if self._phones and self.config.g2p is None:
             return written_phones(spans, between=self._between)
-        return written_words(spans)
+        written, after = written_words(spans)
+        return [replace(word, reading=self._lexicon.apply(word.reading)) for word in written], after
+
+    def _with_phones(self, span: Span, *, where: str) -> Span:
+        """The span with phones of IPA or ARPAbet as they stand in a text of this voice."""
+        if span.alphabet is None:
+            return span
+        check_choice("alphabet of phones", span.alphabet, ALPHABETS)
+        phones = " ".join(phones_for_voice(span.text, alphabet=span.alphabet, config=self.config, where=where))
+        # Published cleaners find braces between spaces alone.
+        text = f" {{{phones}}}" if self._per_word else f"{{{phones}}}"
+        if self._phones and self.config.g2p is None:
+            text = f" {phones} "
+        return replace(span, text=text, source=span.text if span.source is None else span.source)
 
     def _in_words(self, text: str) -> str:
         """What is read of a text, before it becomes phones."""
@@ -243,7 +263,7 @@ class TextFrontEnd:
         ]
         return Spoken(reading, tokens, [symbol for symbol, _ in symbols], [owner for _, owner in symbols])
 
-    def _say(self, text: str) -> list[Sound]:
+    def _say(self, text: str) -> list[SpokenSymbol]:
         return sounds_of_text(text, language=self.config.g2p_language, table=self._table)
 
     def _spoken_characters(self, text: str, draw: RandomNumbers | None) -> Spoken:

@@ -25,10 +25,11 @@ _ENDS = ",.;:!?…—"
 BETWEEN = frozenset((BOUNDARY, *SILENCES, *_ENDS))  # symbols that stand between words
 _END = re.compile(rf"([{_ENDS}])[{_ENDS}]*[^\w{_ENDS}]*\w?$")
 _BEGIN = re.compile(rf"\W*?([{_ENDS}])")
+_UNSAID = re.compile(r"[^\w&@#%+=*/°$£€¥₩₹¢]*")  # between phones in braces; alone, eSpeak would name it: "exclamation"
 _ENDS_ELSEWHERE = str.maketrans("、，。！？；：।॥؟،؛·–", ",,.!?;:..?,;;—")
 
 
-class Sound(NamedTuple):
+class SpokenSymbol(NamedTuple):
     """A phone, boundary, pause or mark, and where it is from."""
 
     symbol: str
@@ -41,7 +42,7 @@ def phones_of_text(text: str, *, language: str, table: SymbolTable) -> str:
     return " ".join(sound.symbol for sound in sounds_of_text(text, language=language, table=table))
 
 
-def sounds_of_text(text: str, *, language: str, table: SymbolTable) -> list[Sound]:
+def sounds_of_text(text: str, *, language: str, table: SymbolTable) -> list[SpokenSymbol]:
     """The phones of ``text`` as eSpeak NG would say it; none for a text of which nothing is said.
 
     Silence (`sil`) stands at both ends. Marks that end clauses are kept, `#` stands between words and `sp` for a pause
@@ -52,30 +53,33 @@ def sounds_of_text(text: str, *, language: str, table: SymbolTable) -> list[Soun
     """
     if table.name not in G2P_SETS:
         raise InputError(f"symbol set {table.name!r}: eSpeak NG's phones are in {' and '.join(G2P_SETS)}")
-    sounds: list[Sound] = []
-    for index, part in enumerate(_BRACES.split(" ".join(text.split()))):
+    sounds: list[SpokenSymbol] = []
+    parts = _BRACES.split(" ".join(text.split()))
+    for index, part in enumerate(parts):
         if index % 2:  # stood in braces
-            given = [Sound(phone, index, 0) for phone in canonical_phone(part).split()]
-            sounds += [Sound(BOUNDARY), *given, Sound(BOUNDARY)]
+            given = [SpokenSymbol(phone, index, 0) for phone in canonical_phone(part).split()]
+            sounds += [SpokenSymbol(BOUNDARY), *given, SpokenSymbol(BOUNDARY)]
             continue
         if sounds and (begins := _BEGIN.match(_usual(part))):  # which eSpeak would skip
-            sounds.append(Sound(begins[1]))
+            sounds.append(SpokenSymbol(begins[1]))
+        if len(parts) > 1 and _UNSAID.fullmatch(part):
+            continue
         n_words = 0
         for clause in transcribe(part, language=language):
             for word in filter(any, clause.words):
                 sounds += _sounds_of_word(word, table, index, n_words)
                 n_words += 1
-            sounds.append(Sound(_mark(clause)))
+            sounds.append(SpokenSymbol(_mark(clause)))
     return _arranged(sounds, table)
 
 
-def _sounds_of_word(word: tuple[str, ...], table: SymbolTable, part: int, number: int) -> list[Sound]:
+def _sounds_of_word(word: tuple[str, ...], table: SymbolTable, part: int, number: int) -> list[SpokenSymbol]:
     """The boundary or pause before one of eSpeak's words, its phones, and the pause after it."""
     names = [unlinked(_LANGUAGE.sub("", name)) for name in word]
     # An unnamed phone before a word, or two after it, are a pause; one after it links it to the next.
-    before = Sound(_PAUSE if not names[0] else BOUNDARY)
-    phones = [Sound(_in_set(name, table), part, number) for name in names if name]
-    return [before, *phones, *([Sound(_PAUSE)] if names[-2:] == ["", ""] else [])]
+    before = SpokenSymbol(_PAUSE if not names[0] else BOUNDARY)
+    phones = [SpokenSymbol(_in_set(name, table), part, number) for name in names if name]
+    return [before, *phones, *([SpokenSymbol(_PAUSE)] if names[-2:] == ["", ""] else [])]
 
 
 def _in_set(name: str, table: SymbolTable) -> str:
@@ -95,10 +99,10 @@ def _usual(text: str) -> str:
     return unicodedata.normalize("NFC", text).translate(_ENDS_ELSEWHERE)
 
 
-def _arranged(sounds: list[Sound], table: SymbolTable) -> list[Sound]:
+def _arranged(sounds: list[SpokenSymbol], table: SymbolTable) -> list[SpokenSymbol]:
     """Sounds between silences; of boundaries, pauses and marks that meet, the strongest stays."""
     strength = {BOUNDARY: 0, _PAUSE: 1} | dict.fromkeys(_ENDS, 2)
-    kept: list[Sound] = []
+    kept: list[SpokenSymbol] = []
     for sound in sounds:
         if sound.symbol in strength and sound.symbol not in table:
             sound = sound._replace(symbol=_PAUSE if sound.symbol != BOUNDARY else "")
@@ -113,4 +117,4 @@ def _arranged(sounds: list[Sound], table: SymbolTable) -> list[Sound]:
     begin, end = (int([one.symbol for one in kept[place : place + 1 or None]] == [_SILENCE]) for place in (0, -1))
     kept = kept[begin : len(kept) - end]  # given in braces
     spoken = any(sound.symbol not in strength for sound in kept)
-    return [Sound(_SILENCE), *kept, Sound(_SILENCE)] if spoken else []
+    return [SpokenSymbol(_SILENCE), *kept, SpokenSymbol(_SILENCE)] if spoken else []

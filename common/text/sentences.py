@@ -28,27 +28,29 @@ _ATOM = "\ue000"  # stands for what is never cut: phones in curly braces, what a
 _BRACES = re.compile(r"\{[^{}]*\}")
 _SPOKEN = re.compile(rf"[^\W_]|[{_ATOM}&%@$£€¥+°]")
 _FULL_WIDTH = "。！？｡"  # after which no space stands
-_STOP_OR_SPACES = re.compile(rf"([.!?…{_FULL_WIDTH}।॥؟۔]+)|\s{{2,}}")
+_STOPS = f".!?…{_FULL_WIDTH}।॥؟۔"
+_STOP_OR_SPACES = re.compile(rf"([{_STOPS}]+)|\s{{2,}}")
 _CLOSERS = re.compile(r"[\"'”’»)\]」』）]*")
-_ENDING = re.compile(rf"([.!?…{_FULL_WIDTH}।॥؟۔]+)[\"'”’»)\]」』）]*\Z")
+_ENDING = re.compile(rf"([{_STOPS}]+)[\"'”’»)\]」』）]*\Z")
 _ASKING = frozenset("!?！？؟")
 _QUOTES = "\"'”’»"
-_OPENERS = re.compile(r"\s*[\"'“‘«(\[¿¡—–-]*")
+_OPENERS = re.compile(r"\s*(?:[\"'“‘«(\[¿¡—–-]+\s*)?")
 _NUMBERING = re.compile(r"[\"'“‘(\[]*(?:[0-9]{1,3}|[A-Za-z])")  # "1. First", "(a. first)"
 
 _STARTER = re.compile(rf"(?:{STARTERS})\b(?!\.)")
-_WORD = re.compile(r"(?<![\w.])(?:(?:[A-Za-z]{1,2}\.)+[A-Za-z]{1,2}|[A-Za-z]+)\Z")
+_WORD = re.compile(r"(?<![\w.@/])(?:(?:[A-Za-z]{1,2}\.)+[A-Za-z]{1,2}|[A-Za-z]+)\Z")
 _LONGEST_WORD = 12  # characters of an abbreviation
 _TITLES = {*word_table("titles"), *word_table("dotted_titles"), "mr", "mrs", "ms", "dr", "drs", "prof"}
 _LABELS = frozenset(word_table("labels"))
-_NUMERAL = re.compile(r"#?[0-9]|[IVXLC]+\b")
+_NUMERAL = re.compile(r"[IVXLC]+\b")
 _CALENDAR = {day.capitalize() for day in (*word_table("months"), *word_table("weekdays"))}
-_ABBREVIATIONS = {*word_table("abbreviations"), "al", "v", "st"}
-_NEVER_LAST = {"e.g", "i.e"}
+_ABBREVIATIONS = {*word_table("abbreviations"), "al", "st"}
+_NEVER_LAST = frozenset("e.g i.e a.k.a vs v cf viz approx incl excl esp".split())
+_DIGITS = frozenset("#0123456789")
 
 
 @dataclass(frozen=True)
-class Utterance:
+class TextUtterance:
     """What is spoken at once; without spans it is silence alone, that of a <break> with which a text begins."""
 
     spans: tuple[Span, ...]
@@ -58,7 +60,7 @@ class Utterance:
     ] = ()  # index of the span before which the mark stands (len(spans): at the end), name
 
 
-def split_utterances(items: Sequence[Item], *, longest: int = 0) -> list[Utterance]:
+def split_utterances(items: Sequence[Item], *, longest: int = 0) -> list[TextUtterance]:
     """Every sentence alone, or with ``longest`` sentences together up to so many characters.
 
     A pause, a boundary, a blank line and a change of speaker end an utterance. A sentence of more than
@@ -87,6 +89,7 @@ class _Splitter:
     def __init__(self, longest: int) -> None:
         self._longest = longest
         self._drafts: list[_Draft] = []
+        self._before: _Draft | None = None  # the last one with spans
         self._new_block()
 
     def _new_block(self) -> None:
@@ -112,7 +115,7 @@ class _Splitter:
         else:
             self._no_pauses.append(self._length)
 
-    def finish(self) -> list[Utterance]:
+    def finish(self) -> list[TextUtterance]:
         """The utterances of all that was added."""
         self._end_block(last=True)
         if self._marks and not self._drafts:
@@ -121,12 +124,12 @@ class _Splitter:
             last = self._drafts[-1]
             last.marks += [(len(last.spans), name) for _, name in self._marks]
             last.pause *= last.explicit
-        return [Utterance(tuple(draft.spans), draft.pause, tuple(draft.marks)) for draft in self._drafts]
+        return [TextUtterance(tuple(draft.spans), draft.pause, tuple(draft.marks)) for draft in self._drafts]
 
     def _add_span(self, span: Span) -> None:
         if not span.text:
             return
-        spoken = not span.is_plain or _SPOKEN.search(span.text) is not None
+        spoken = _SPOKEN.search(_masked(span)) is not None
         if self._spans and span.style.speaker != self._spans[-1].style.speaker:
             if not spoken:  # the full stop after a </voice>
                 span = _said_by(self._spans[-1], span)
@@ -149,9 +152,8 @@ class _Splitter:
 
     def _end_block(self, *, last: bool = False) -> None:
         """Split the block; one with nothing to say goes to the utterance before it, else it waits for the next."""
-        before = next((draft for draft in reversed(self._drafts) if draft.spans), None)
-        text = "".join(span.text for span in self._spans)
-        if self._spoken or (last and before is None and text.strip()):
+        before = self._before
+        if self._spoken or (last and before is None and any(span.text.strip() for span in self._spans)):
             self._split()
             self._new_block()
             return
@@ -159,13 +161,14 @@ class _Splitter:
             self._drafts[-1].pause, self._drafts[-1].explicit = 0.0, True
         self._no_pauses = []
         if before is not None:
-            before.spans += [_said_by(before.spans[-1], span) for span in self._spans if span.text.strip()]
+            stripped = [replace(span, text=span.text.rstrip()) for span in self._spans if span.text.strip()]
+            before.spans += [_said_by(before.spans[-1], span) for span in stripped]
             marks = self._marks
             self._new_block()
             self._marks = [(0, name) for _, name in marks]
 
     def _split(self) -> None:
-        masked = "".join(_masked(span) for span in self._spans)
+        masked = _BRACES.sub(lambda match: _ATOM * len(match[0]), "".join(map(_masked, self._spans)))
         pieces = list(_together(_pieces(masked), self._longest))
         starts = _offsets(self._spans)
         drafts = [_Draft(_part(self._spans, starts, piece), piece.pause) for piece in pieces]
@@ -180,6 +183,7 @@ class _Splitter:
             if number >= 0 and pieces[number].end <= offset:
                 drafts[number].pause, drafts[number].explicit = 0.0, True
         self._drafts += drafts
+        self._before = drafts[-1]
 
 
 def _said_by(speaker: Span, span: Span) -> Span:
@@ -187,11 +191,11 @@ def _said_by(speaker: Span, span: Span) -> Span:
 
 
 def _masked(span: Span) -> str:
-    """The text with a sign in place of every character that is not cut."""
+    """The text, or a sign in place of every character of one that is not cut."""
     if span.is_plain:
-        return _BRACES.sub(lambda match: _ATOM * len(match[0]), span.text)
-    text = span.text.rstrip()
-    return _ATOM * len(text) + span.text[len(text) :]
+        return span.text
+    text = span.text.strip()
+    return span.text.replace(text, _ATOM * len(text)) if text else span.text
 
 
 def _offsets(spans: Sequence[Span]) -> list[int]:
@@ -299,7 +303,9 @@ def _ends_sentence(text: str, match: re.Match, *, start: int, end: int, followin
     if following == end:  # no space
         return stop[-1] in _FULL_WIDTH
     following = _OPENERS.match(text, following).end()  # type: ignore[union-attr]  # it matches nothing, too
-    if text[following : following + 1].islower() and (end > match.end() or set(stop) <= {".", "…"}):
+    if following == len(text) or text[following] in _STOPS:
+        return False  # of several stops the last one ends it: ". . ."
+    if text[following].islower() and (end > match.end() or set(stop) <= {".", "…"}):
         return False  # '"Stop!" he said', "approx. five"
     if stop != ".":
         return True
@@ -314,39 +320,43 @@ def _is_abbreviation(text: str, stop: int, following: int) -> bool:
     word, lower = found[0], found[0].lower()
     if word in _TITLES or lower in _NEVER_LAST:
         return True
-    if lower in _LABELS and _NUMERAL.match(text, following):
-        return True
-    known = "." in word or (len(word) == 1 and word.isupper()) or word in _CALENDAR or lower in _ABBREVIATIONS
+    if lower in _LABELS and (text[following] in _DIGITS or (lower != "no" and _NUMERAL.match(text, following))):
+        return True  # "No. 5", "Vol. II", but not "No. I will not."
+    initial = len(word) == 1 and word.isupper() and not (stop > 2 and text[stop - 3].isdigit())  # "21 C."
+    known = initial or "." in word or word in _CALENDAR or lower in _ABBREVIATIONS
     return known and not _STARTER.match(text, following)
 
 
 def _cut(text: str, piece: _Piece) -> Iterator[_Piece]:
-    """A piece that is too long in parts of about the same length."""
-    start = piece.start
+    """A piece that is too long in parts of about the same length, if possible none of them with nothing to say."""
+    start, last = piece.start, piece.end - 1
+    while last > start and not _SPOKEN.match(text, last):
+        last -= 1
     while (left := piece.end - start) > MAX_CHARACTERS:
-        target = left / -(-left // MAX_CHARACTERS)
-        end, pause = _best_cut(text, start, target=start + target)
-        if end >= piece.end:
+        limit = start + MAX_CHARACTERS
+        end, pause = _best_cut(text, start, min(limit, last) if last > start else limit, left=left)
+        if end > last > start:
             break
         yield _Piece(start, len(text[start:end].rstrip()) + start, pause)
         start = _skip_spaces(text, end)
     yield replace(piece, start=start)
 
 
-def _best_cut(text: str, start: int, *, target: float) -> tuple[int, float]:
-    """Where to cut after ``start``, at the strongest mark near ``target``, and the pause there."""
-    best, limit = (0, 0.0, 0), start + MAX_CHARACTERS
+def _best_cut(text: str, start: int, limit: int, *, left: int) -> tuple[int, float]:
+    """Where to cut after ``start``, at the strongest mark near the middle, a third, ... of what is left; the pause."""
+    length = -(-left // -(-left // MAX_CHARACTERS))
+    best = (0, 0, 0)
     for place in range(start + 1, limit + 1):
         strength = _strength(text, place)
-        if strength > 1 and place - start < (target - start) / 2:
+        if strength > 1 and place - start < length / 2:
             strength = 1
-        best = max(best, (strength, -abs(place - target), place))
+        best = max(best, (strength, -abs(place - start - length), place))
     if best[0]:
         return best[2], (SPACE, COMMA, SEMICOLON)[best[0] - 1]
-    end = limit
+    end = start + length
     if text[end - 1] == text[end] == _ATOM:  # what is not cut: before it, or where it begins here, after it
-        inside = len(text[start:end]) - len(text[start:end].rstrip(_ATOM))
-        end = end - inside if inside < end - start else end + len(text[end:]) - len(text[end:].lstrip(_ATOM))
+        inside = length - len(text[start:end].rstrip(_ATOM))
+        end = end - inside if inside < length else end + len(text[end:]) - len(text[end:].lstrip(_ATOM))
     return end, 0.0
 
 

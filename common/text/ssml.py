@@ -126,6 +126,11 @@ class _Element:
     text: str = ""  # in an element of _REPLACED
 
 
+def plain_text(text: str) -> str:
+    """The words that a text with markup says, as they are written."""
+    return "".join(item.source or item.text for item in read_markup(text) if isinstance(item, Span))
+
+
 class _Reader:
     """Reads one text with expat, which sees no document type here and so no entities but XML's own five."""
 
@@ -238,6 +243,8 @@ class _Reader:
         elif name == "speak":
             self._speak_end = self._parser.CurrentByteIndex
         if not self._stack:
+            if self._parser.CurrentByteIndex < len(self._data):
+                raise self._error(f"</{name}>: expected no end tag, since nothing is open")
             self._trim()
 
     def _characters(self, data: str) -> None:

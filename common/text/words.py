@@ -6,11 +6,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 
-from common.text.g2p import BOUNDARY, Sound
+from common.text.g2p import BOUNDARY, SpokenSymbol
 from common.text.ssml import Span
 
 # Not of what is said by name, as "$3.50", "50%" and "R&D" are.
 PUNCTUATION = "\"'.,;:!?()[]{}<>-_`´‘’‚‛“”„‟«»‹›‐‑‒–—―…¿¡、。，！？；：「」『』（）।॥؟،؛"
+_BEFORE = re.compile(rf"[{re.escape(PUNCTUATION)}]*?(?=-\d|[^{re.escape(PUNCTUATION)}]|$)")  # not of "-5"
 TOKEN = re.compile(r"(?:\{[^}]*\}|\S)+")  # between spaces; phones in curly braces have spaces of their own
 _BRACES = re.compile(r"\{([^}]*)\}")
 _STRESS_AND_LENGTH = str.maketrans("", "", "ˈˌː")
@@ -21,10 +22,11 @@ _VOWELS = frozenset("aeiouyæøœɐɑɒɔɘəɛɜɞɤɨɪɯɵɶʉʊʌʏ")
 _CHANGED = 2.0  # what says a word alone is not among what says it here
 _ARTICLE = 0.2  # a "the" that belongs to neither is the next one's: "George VI"
 _SILENT = 6.0  # a word that is left without anything said
-_MERGED = 0.5  # each further word that what is said once covers
+_MERGED = 0.25  # each word of those that are said together
 _SIGN = -0.1  # what has no reading alone, "-" or "+", takes words that its neighbors do not explain
 _MOST_MERGED = 4  # words: "would have been in"
-_BAND = 10  # words by which a reading may be ahead or behind
+_BAND = 10  # parts by which an alignment may be ahead or behind
+_BEAM = 20.0  # by which an alignment may cost more than the best one so far, and by what is said otherwise alone
 
 Owner = tuple[int, int]  # the first and the last of the words, by index, that something said belongs to
 
@@ -99,7 +101,8 @@ def written_phones(spans: Sequence[Span], *, between: Container[str]) -> tuple[l
     """
     written, after = written_words(spans)
     boundaries = [word.reading in between for word in written]
-    if BOUNDARY in (word.reading for word in written) or not any(_is_together(word.reading) for word in written):
+    together = any(_is_together(word.reading) for word, boundary in zip(written, boundaries) if not boundary)
+    if BOUNDARY in (word.reading for word in written) or not together:
         words: list[Written] = []
         joins = False
         for word, boundary in zip(written, boundaries):
@@ -127,9 +130,10 @@ def _displayed(spans: Sequence[Span], starts: Sequence[int], start: int, end: in
         if text:
             pieces.append((text if span.source is None else span.source, index))
     shown = list(pieces)
-    for place, strip in ((0, str.lstrip), (-1, str.rstrip)):
+    for place in (0, -1):
         while shown and spans[shown[place][1]].source is None:
-            shown[place] = (strip(shown[place][0], PUNCTUATION), shown[place][1])
+            text, index = shown[place]
+            shown[place] = (text.rstrip(PUNCTUATION) if place else _BEFORE.sub("", text, count=1), index)
             if shown[place][0]:
                 break
             del shown[place]
@@ -162,6 +166,8 @@ def align(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list[Owner]:
 def _cheapest_steps(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list[tuple[int, int, int, int]]:
     """Steps from the beginning to the end: words [first, end) are said by parts [start, stop)."""
     n_words, n_said = len(alone), len(said)
+    known = set(said)
+    beam = _BEAM + max((len("".join(parts)) for parts in alone if not known.issuperset(parts)), default=0)
     total = max(sum(map(len, alone)), 1)
     extra = max(n_said - total, 0)
     costs: list[dict[int, float]] = [{0: 0.0}, *({} for _ in alone)]
@@ -175,15 +181,22 @@ def _cheapest_steps(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list
     for word, own in enumerate(alone):
         expected = passed * n_said / total
         passed += len(own)
-        longest = n_said if n_words - word == 1 else 2 * len(own) + 4 + extra
-        near = min((abs(part - expected) for part in costs[word]), default=0.0)
-        for part in sorted(part for part in costs[word] if abs(part - expected) <= max(_BAND + extra, near)):
-            cost = costs[word][part]
-            for length, price in enumerate(_prices(own, said[part : part + longest])):
+        is_last = n_words - word == 1
+        longest = n_said if is_last else 2 * len(own) + 4 + extra
+        worst = min(costs[word].values()) + beam
+        likely = {part: cost for part, cost in costs[word].items() if cost <= worst}
+        farthest = max(_BAND + extra, min(abs(part - expected) for part in likely))
+        for part, cost in sorted(likely.items()):
+            if abs(part - expected) > farthest:
+                continue
+            here = said[part : part + longest]
+            for length, price in enumerate(_prices(own, here, enough=float("inf") if is_last else beam)):
                 reach(word + 1, part + length, cost + price, (word, part))
-            for more in range(2, min(_MOST_MERGED, n_words - word) + 1 if part < n_said else 0):
+            if not here or list(own) == list(here[: len(own)]):
+                continue
+            for more in range(2, min(_MOST_MERGED, n_words - word) + 1):
                 together = "".join("".join(parts) for parts in alone[word : word + more])
-                price = _differences(together, said[part : part + 1])[1] + _MERGED * (more - 1) + _CHANGED * more
+                price = _differences(together, here[:1], enough=beam)[1] + (_MERGED + _CHANGED) * more
                 reach(word + more, part + 1, cost + price, (word, part))
     steps = []
     word, part = n_words, n_said
@@ -194,12 +207,15 @@ def _cheapest_steps(alone: Sequence[Sequence[str]], said: Sequence[str]) -> list
     return steps[::-1]
 
 
-def _prices(own: Sequence[str], said: Sequence[str]) -> list[float]:
-    """What it costs that a word, whose ``own`` parts say it alone, is said by nothing, the first part, and so on."""
+def _prices(own: Sequence[str], said: Sequence[str], *, enough: float) -> list[float]:
+    """What it costs that a word, whose ``own`` parts say it alone, is said by nothing, the first part, and so on.
+
+    Parts that cost more than ``enough`` in any case are left out.
+    """
     text = "".join(own)
     missing = set(own)
     prices: list[float] = []
-    for length, differ in enumerate(_differences(text, said)):
+    for length, differ in enumerate(_differences(text, said, enough=enough)):
         if length:
             missing.discard(said[length - 1])
         silent = _SILENT * (not length and bool(text)) + _SIGN * (length > 0 and not text)
@@ -208,8 +224,11 @@ def _prices(own: Sequence[str], said: Sequence[str]) -> list[float]:
     return prices
 
 
-def _differences(text: str, parts: Sequence[str]) -> list[float]:
-    """Letters to change, take out and put in to make ``text`` of no part, the first, the first two, and so on."""
+def _differences(text: str, parts: Sequence[str], *, enough: float) -> list[float]:
+    """Letters to change, take out and put in to make ``text`` of no part, the first, the first two, and so on.
+
+    The list ends with the first that is more than ``enough``, whatever follows.
+    """
     row = [float(length) for length in range(len(text) + 1)]
     found = [row[-1]]
     for part in parts:
@@ -221,6 +240,8 @@ def _differences(text: str, parts: Sequence[str]) -> list[float]:
                     best = min(best, above + _REPLACED)
                 above, row[i] = row[i], best
         found.append(row[-1])
+        if min(row) > enough:
+            break
     return found
 
 
@@ -244,7 +265,7 @@ def _letters(token: str) -> str:
 
 
 def owners_of_sounds(
-    sounds: Sequence[Sound], text: str, say_alone: Callable[[str], Sequence[Sound]]
+    sounds: Sequence[SpokenSymbol], text: str, say_alone: Callable[[str], Sequence[SpokenSymbol]]
 ) -> tuple[list[str], list[Owner | None]]:
     """The tokens of a text for G2P, and of each sound of it the first and last token, or None for what is between."""
     tokens: list[str] = []
@@ -264,7 +285,7 @@ def owners_of_sounds(
 
 
 def _owners_in_part(
-    sounds: Sequence[Sound], words: Sequence[str], say_alone: Callable[[str], Sequence[Sound]]
+    sounds: Sequence[SpokenSymbol], words: Sequence[str], say_alone: Callable[[str], Sequence[SpokenSymbol]]
 ) -> list[Owner]:
     """Of each sound the words, by eSpeak's groups of them and, where a group says several words, by their sounds."""
     if not sounds or not words:
@@ -281,9 +302,9 @@ def _owners_in_part(
     return owners
 
 
-def _groups(sounds: Sequence[Sound]) -> list[tuple[list[Sound], str]]:
+def _groups(sounds: Sequence[SpokenSymbol]) -> list[tuple[list[SpokenSymbol], str]]:
     """Sounds by eSpeak's words, each with its phones as one string."""
-    groups: dict[tuple[int, int], list[Sound]] = {}
+    groups: dict[tuple[int, int], list[SpokenSymbol]] = {}
     for sound in sounds:
         if sound.word >= 0:
             groups.setdefault((sound.part, sound.word), []).append(sound)

@@ -19,7 +19,7 @@ from common.cli import ArgumentParser, non_negative_int, positive_int, run
 from common.errors import InputError
 from common.files import read_lines, write_atomically, write_text
 from common.progress import progress
-from common.text import Speaker, Speech, check_markup, get_cleaner
+from common.text import EspeakSpeech, Speaker, check_markup, get_cleaner
 
 SENTENCES = Path(__file__).with_name("corpus_sentences.txt")
 # Higher than the library's own: Griffin-Lim finds the phases of harmonics 160 Hz apart far better than of 100 Hz.
@@ -105,7 +105,7 @@ def _metadata(sentences: list[str], voice: str = "") -> str:
     return "".join(f"{folder}{_name(number)}|{text}|{normalize(text)}\n" for number, text in rows)
 
 
-def write_clip(folder: Path, name: str, speech: Speech) -> None:
+def write_clip(folder: Path, name: str, speech: EspeakSpeech) -> None:
     """``wavs/<name>.wav``, 16-bit mono, and ``TextGrid/<name>.TextGrid`` with the tiers words and phones."""
     wav = io.BytesIO()
     soundfile.write(wav, speech.samples, speech.sampling_rate, format="WAV", subtype="PCM_16")

@@ -250,6 +250,8 @@ def main(argv: list[str] | None = None) -> int:
     with stage("5/5 the new voice against the embedded speaker's own"):
         mean = report(phrases, compare(output, phrases))
     print(f"\nin all {time.monotonic() - started:.0f} s; listen to {output}/*.wav (compare: reference/*.wav)")
+    studio = f"FASTPITCH={checkpoint} bash scripts/serve.sh"
+    print(f"shape how it speaks, in a browser: {studio}")
     if mean > args.max_distortion:
         raise InputError(
             f"the mean distortion, {mean:.2f} dB, is above {args.max_distortion:.2f} dB: the voice has not learned to "

@@ -12,12 +12,12 @@ from common.audio import MelExtractor, estimate_pitch
 from common.cli import ArgumentParser, run
 from common.config import AudioConfig
 from common.plots import plot_utterance, save_png
-from common.text import Speaker, Speech
+from common.text import EspeakSpeech, Speaker
 
 AUDIO = AudioConfig()
 
 
-def word_durations(speech: Speech, n_frames: int) -> tuple[list[str], torch.Tensor]:
+def word_durations(speech: EspeakSpeech, n_frames: int) -> tuple[list[str], torch.Tensor]:
     """Words and the pauses between them, as labels and durations (L,) in frames that sum to ``n_frames``."""
     labels, ends = [], []
     for word in speech.words:

@@ -1,0 +1,141 @@
+"""A user lexicon: words with the phones that say them, which replace the words before anything else reads them."""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from common.config import TextConfig
+from common.errors import InputError, check_choice
+from common.text.phone_alphabets import ALPHABETS, alphabet_of, phones_for_voice
+from common.text.symbols import ARPABET
+from common.text.words import PUNCTUATION
+
+_TOKEN = re.compile(r"\{[^}]*\}|[^\s{]+")
+_WORD = re.compile(r"[\w.'&+@#$%]+")  # of "US-based" and "US,UK": "3.5" and "R&D" are one word
+_APOSTROPHES = str.maketrans("’ʼ＇", "'''")
+_COMMENT = re.compile(r"\s+#.*$")
+_EXPECTED = "expected lines such as 'NVIDIA<tab>EH0 N V IH1 D IY0 AH0' or 'NVIDIA<tab>ɛnˈvɪdiə'"
+
+_SIBILANTS = frozenset("S Z SH ZH CH JH s z ʃ ʒ t͡ʃ d͡ʒ".split())
+_VOICELESS = frozenset("P T K F TH p t k f θ".split())
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """Words and their phones as symbols of a voice: ``{"nvidia": ("EH0", "N", ...)}``.
+
+    Words with a capital after their first letter ("US", "iPad") are kept and compared as they are written, others in
+    lower case.
+    """
+
+    entries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def apply(self, text: str) -> str:
+        """The text with the words that it knows as phones in curly braces; what stands in braces already stays."""
+        return _TOKEN.sub(self._replaced, text) if self.entries else text
+
+    def _replaced(self, match: re.Match) -> str:
+        token = match[0]
+        if token[0] == "{":
+            return token
+        said = self._in_braces(token) or _WORD.sub(lambda word: self._in_braces(word[0]) or word[0], token)
+        return re.sub(r"(?<=.)\{", " {", said)  # published cleaners find braces between spaces alone
+
+    def _in_braces(self, token: str) -> str | None:
+        """The token with its word as phones, or None; the stop of "approx." is part of a word that is listed so."""
+        core = token.strip(PUNCTUATION)
+        if not core:
+            return None
+        before, after = token.split(core, 1)
+        phones = self.phones_of(core + ".") if after[:1] == "." else None
+        if phones is not None:
+            after = after[1:]
+        else:
+            phones = self.phones_of(core)
+        return None if phones is None else f"{before}{{{' '.join(phones)}}}{after}"
+
+    def phones_of(self, word: str) -> tuple[str, ...] | None:
+        """The phones of a word, or None; a possessive ("NVIDIA's"), and the plural of a word that is kept as it is
+        written ("GPUs"), have those of the word and of the ending.
+        """
+        word = unicodedata.normalize("NFC", word).translate(_APOSTROPHES)
+        if (phones := self._known(word)) is not None:
+            return phones
+        if word[-2:].lower() == "'s" and (phones := self._known(word[:-2])) is not None:
+            return (*phones, *_ending(phones))
+        if word.endswith("s") and _is_cased(word[:-1]) and (phones := self.entries.get(word[:-1])) is not None:
+            return (*phones, *_ending(phones))
+        return None
+
+    def _known(self, word: str) -> tuple[str, ...] | None:
+        return self.entries.get(word) or self.entries.get(word.lower())
+
+
+def _is_cased(word: str) -> bool:
+    """Whether a word has capitals other than its first letter, so that they tell it from another: "US", "us"."""
+    return word[1:] != word[1:].lower()
+
+
+def _ending(phones: tuple[str, ...]) -> tuple[str, ...]:
+    """The English ending "s" after these phones, in their alphabet."""
+    arpabet = phones[-1] in ARPABET
+    if phones[-1] in _SIBILANTS:
+        return ("IH0", "Z") if arpabet else ("ɪ", "z")
+    voiced, voiceless = ("Z", "S") if arpabet else ("z", "s")
+    return (voiceless,) if phones[-1] in _VOICELESS else (voiced,)
+
+
+def read_lexicon(path: Path, config: TextConfig) -> Lexicon:
+    """The lexicon of a UTF-8 file for a voice: lines ``word<tab>phones``, or ``word<tab>phones<tab>ipa``.
+
+    Phones are IPA, or ARPAbet if all are capitals; the third column, ``ipa`` or ``arpabet``, says it. Lines that begin
+    with ``#``, what follows a space and ``#`` after the word, and empty lines are comments.
+
+    Raises InputError, by file and line, for what cannot be read, a word with spaces, a phone that the alphabet or the
+    voice lacks, a word that stands twice with different phones, no word at all, and a voice that takes no phones.
+    """
+    if config.input_type != "char" and config.g2p is None:
+        raise InputError(f"{path}: the voice reads phones alone, so there are no words to look up; add --g2p espeak")
+    entries: dict[str, tuple[str, ...]] = {}
+    lines: dict[str, int] = {}
+    for number, line in enumerate(_read(path).split("\n"), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        where = f"{path}:{number}"
+        word, phones = _entry(line, config, where=where)
+        if entries.setdefault(word, phones) != phones:
+            raise InputError(f"{where}: {word!r} has other phones than in line {lines[word]}; leave one of them out")
+        lines.setdefault(word, number)
+    if not entries:
+        raise InputError(f"{path}: holds no words; {_EXPECTED}")
+    return Lexicon(entries)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().removeprefix(b"\xef\xbb\xbf").decode("utf-8").replace("\r\n", "\n")
+    except OSError as error:
+        raise InputError(f"{path}: the lexicon cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        number = error.object[: error.start].count(b"\n") + 1
+        raise InputError(f"{path}:{number}: is not UTF-8; save it as UTF-8") from error
+
+
+def _entry(line: str, config: TextConfig, *, where: str) -> tuple[str, tuple[str, ...]]:
+    """The word of a line as it is compared, and its phones as symbols of the voice."""
+    written, tab, rest = line.partition("\t")
+    if not tab:
+        raise InputError(f"{where}: no tab in {line.strip()!r}; {_EXPECTED}")
+    columns = [column.strip() for column in _COMMENT.sub("", rest).split("\t")]
+    word = unicodedata.normalize("NFC", written).translate(_APOSTROPHES).strip()
+    core = word.strip(PUNCTUATION) + "." * word.endswith(".")
+    if not core.strip(".") or len(word.split()) != 1 or "{" in word:
+        raise InputError(f"{where}: {word!r} is not one word; {_EXPECTED}")
+    if len(columns) > 2:
+        raise InputError(f"{where}: {len(columns) + 1} columns, expected word, phones and at most an alphabet")
+    alphabet = columns[1] if len(columns) > 1 else alphabet_of(columns[0])
+    check_choice(f"{where}: alphabet", alphabet, ALPHABETS)
+    phones = tuple(phones_for_voice(columns[0], alphabet=alphabet, config=config, where=where))
+    return core if _is_cased(core) else core.lower(), phones

@@ -1,0 +1,138 @@
+"""Phones in IPA or ARPAbet, as people write them, in what a voice reads."""
+
+import re
+from functools import lru_cache
+
+from common.config import TextConfig
+from common.errors import InputError, at
+from common.text.espeak import unlinked
+from common.text.g2p import BETWEEN, G2P_SETS
+from common.text.symbols import ARPABET, canonical_phone, get_symbol_table, name_symbol
+
+ALPHABETS = ("ipa", "arpabet")
+_EXAMPLES = {"ipa": "həlˈoʊ", "arpabet": "HH AH0 L OW1"}
+
+# English phones of CMUdict in IPA, as eSpeak NG's American voice says them; the first for one of IPA is its ARPAbet.
+_ARPABET_TO_IPA = dict(
+    pair.split(":")
+    for pair in (
+        "AA:ɑː AE:æ AH:ʌ AO:ɔː AW:aʊ AY:aɪ EH:ɛ ER:ɜː EY:eɪ IH:ɪ IY:iː OW:oʊ OY:ɔɪ UH:ʊ UW:uː B:b CH:t͡ʃ D:d DH:ð F:f "
+        "G:ɡ HH:h JH:d͡ʒ K:k L:l M:m N:n NG:ŋ P:p R:ɹ S:s SH:ʃ T:t TH:θ V:v W:w Y:j Z:z ZH:ʒ"
+    ).split()
+)
+_UNSTRESSED = {"AH": "ə", "ER": "əɹ", "IY": "i"}  # where a 0 says so
+# What else is written in English IPA; length and the marks of syllables are left out before.
+_IPA_TO_ARPABET = {ipa.replace("ː", ""): phone for phone, ipa in reversed(_ARPABET_TO_IPA.items())} | dict(
+    pair.split(":")
+    for pair in "əɹ:ER ɜɹ:ER ər:ER ɜr:ER əʊ:OW ɔʊ:OW ə:AH ɐ:AH ɒ:AA a:AA e:EH o:OW ɨ:IH r:R ɾ:T ʔ:T ɫ:L ʍ:W".split()
+)
+_IPA_TO_ARPABET |= {"oɹ": "AO R", "or": "AO R", "n\u0329": "AH N", "l\u0329": "AH L", "m\u0329": "AH M"}
+_SCHWAS = ("ə", "ɐ", "əɹ", "ər")
+_STRESS = {"ˈ": "1", "ˌ": "2"}
+_VOWELS = frozenset("ɑɘɞɤɵʉaeiouyæøœɒɔəɜɛɨɪɯɶʊɐʌʏ")
+_WRITTEN = {"\u035c": "\u0361", "'": "ˈ", ":": "ː", "ɚ": "əɹ", "ɝ": "ɜɹ"}  # other ways to write the same
+_BETWEEN_SYLLABLES = re.compile(r"[\s.‿]+")
+_ARPABET_WORD = re.compile(r"[A-Z]+[0-9]?")
+
+
+def alphabet_of(phones: str) -> str:
+    """``arpabet`` for words of capitals such as "HH AH0 L OW1", else ``ipa``."""
+    return "arpabet" if all(map(_ARPABET_WORD.fullmatch, phones.split())) else "ipa"
+
+
+def phones_for_voice(phones: str, *, alphabet: str, config: TextConfig, where: str = "") -> list[str]:
+    """Phones in ``alphabet`` (``ipa`` or ``arpabet``) as the symbols that the voice reads.
+
+    Stress stands before its vowel, and is left out with length where the voice has no symbols for them. ARPAbet's
+    vowels get stress from IPA; where none is marked, the first full vowel has it.
+
+    Raises InputError for no phones, a phone that the alphabet or the voice lacks, and a voice of other phones.
+    """
+    table = get_symbol_table(config.symbol_set)
+    to_ipa = table.name in G2P_SETS
+    if not to_ipa and table.phones and table.name != "arpabet":
+        raise InputError(
+            f"{phones!r}{at(where)}: the voice reads phones of {table.name}, and IPA and ARPAbet are not converted to "
+            "them; write the phones of its set as its text"
+        )
+    given = phones.upper() if alphabet == "arpabet" else _plain(canonical_phone(phones).strip().strip("/[]"))
+    if not given.strip():
+        raise InputError(f"{phones!r}{at(where)}: no phones; expected such as {_EXAMPLES[alphabet]}")
+    try:
+        if alphabet == "arpabet":
+            ipa = "".join(map(_ipa_of, given.split()))
+            return _split_ipa(ipa, table.name) if to_ipa else given.split()
+        return _split_ipa(given, table.name) if to_ipa else _arpabet_of(given)
+    except _UnknownPhoneError as error:
+        unknown, of = error.args
+        raise InputError(
+            f"{phones!r}{at(where)}: {unknown} is no phone of {of}; expected such as {_EXAMPLES[alphabet]}"
+        ) from error
+
+
+class _UnknownPhoneError(Exception):
+    """Of two arguments: what was written, and what lacks it."""
+
+
+def _ipa_of(phone: str) -> str:
+    """The IPA of a phone of ARPAbet."""
+    if phone not in ARPABET:
+        raise _UnknownPhoneError(repr(phone), "ARPAbet")
+    name, stress = phone.rstrip("012"), phone[-1]
+    ipa = _UNSTRESSED.get(name, _ARPABET_TO_IPA[name]) if stress == "0" else _ARPABET_TO_IPA[name]
+    return {"1": "ˈ", "2": "ˌ"}.get(stress, "") + ipa
+
+
+def _plain(ipa: str) -> str:
+    """IPA without what only separates syllables, in the letters of the symbol sets."""
+    for other, usual in _WRITTEN.items():
+        ipa = ipa.replace(other, usual)
+    return unlinked(_BETWEEN_SYLLABLES.sub("", ipa))
+
+
+@lru_cache(maxsize=8)
+def _ipa_symbols(symbol_set: str) -> re.Pattern:
+    symbols = [one for one in get_symbol_table(symbol_set).symbols[1:] if one not in BETWEEN]
+    return re.compile("|".join(map(re.escape, sorted(symbols, key=len, reverse=True))) + "|.", re.DOTALL)
+
+
+def _split_ipa(ipa: str, symbol_set: str) -> list[str]:
+    """Symbols of a set of IPA, with stress before the vowel as eSpeak NG has it."""
+    table = get_symbol_table(symbol_set)
+    symbols: list[str] = []
+    stress = ""
+    for symbol in _ipa_symbols(symbol_set).findall(ipa):
+        if symbol in _STRESS:
+            stress = symbol
+        elif symbol in table and symbol not in BETWEEN:
+            if stress and symbol in _VOWELS:
+                symbols += [stress] if stress in table else []
+                stress = ""
+            symbols.append(symbol)
+        elif symbol != "ː":
+            raise _UnknownPhoneError(name_symbol(symbol), f"symbol set {symbol_set}")
+    return symbols
+
+
+_ENGLISH = re.compile("|".join(sorted(map(re.escape, [*_IPA_TO_ARPABET, *_STRESS]), key=len, reverse=True)) + "|.")
+
+
+def _arpabet_of(ipa: str) -> list[str]:
+    """ARPAbet of English in IPA."""
+    phones: list[str] = []
+    stress = "0"
+    full: list[int] = []  # vowels that are no schwa
+    for symbol in _ENGLISH.findall(ipa.replace("ː", "")):
+        if symbol in _STRESS:
+            stress = _STRESS[symbol]
+            continue
+        if symbol not in _IPA_TO_ARPABET:
+            raise _UnknownPhoneError(name_symbol(symbol), "ARPAbet, which the voice reads")
+        for phone in _IPA_TO_ARPABET[symbol].split():
+            if phone + "0" in ARPABET:
+                full += [len(phones)] if symbol not in _SCHWAS else []
+                phone, stress = phone + stress, "0"
+            phones.append(phone)
+    if full and not set(_STRESS).intersection(ipa):
+        phones[full[0]] = phones[full[0]][:-1] + "1"
+    return phones

@@ -1,0 +1,180 @@
+"""A user lexicon says words by its phones in every kind of voice, and what is wrong in it is named by file and line."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from common.config import TextConfig
+from common.errors import InputError
+from common.text import Lexicon, TextFrontEnd, read_lexicon
+from common.text.arpabet import load_dictionary
+from common.text.phone_alphabets import alphabet_of, phones_for_voice
+from common.text.ssml import Span
+
+V3 = "english_cleaners_v3"
+LETTERS = TextConfig(cleaners=(V3,))
+PUBLISHED = TextConfig(cleaners=("english_cleaners",))
+IPA = TextConfig("phone", "ipa_marked", (V3,), g2p="espeak")
+PLAIN_IPA = TextConfig("phone", "ipa", (V3,), g2p="espeak")
+GERMAN = TextConfig("phone", "ipa_marked", (), g2p="espeak", g2p_language="de")
+WORDS = (
+    "# our words\n\n"
+    "NVIDIA\tEH0 N V IH1 D IY0 AH0\n"
+    "nvidia\tEH0 N V IH1 D IY0 AH0\n"
+    "US\tY UW1 EH1 S\tarpabet\n"
+    "Tomato\ttəˈmɑːtoʊ # British\n"
+    "GPU\tJH IY1 P IY1 Y UW1\n"
+    "church\tˈtʃɜːtʃ\tipa\n"
+    "cat\tK AA1 T\n"
+    "R&D\tAA1 R AH0 N D IY1\n"
+    "approx.\tAH0 P R AA1 K S\n"
+)
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> Path:
+    path = tmp_path / "words.tsv"
+    path.write_text(WORDS, encoding="utf-8")
+    return path
+
+
+def read(path: Path, config: TextConfig, text: str) -> str:
+    front_end = TextFrontEnd(config, lexicon=read_lexicon(path, config))
+    ids = front_end.encode(text)
+    assert list(front_end.encode_words([Span(text)]).ids) == ids
+    symbols = front_end.decode(ids)
+    return symbols.replace(" ", "") if config.g2p else symbols
+
+
+@pytest.mark.parametrize("config", [LETTERS, PUBLISHED, TextConfig(cleaners=(V3,), p_arpabet=1.0, append_space=True)])
+def test_words_become_arpabet_for_a_voice_of_letters(words: Path, config: TextConfig) -> None:
+    symbols = read(words, config, "Buy (NVIDIA), TOMATO! A church.")
+    assert "{EH0 N V IH1 D IY0 AH0}" in symbols
+    assert "{T AH0 M AA1 T OW0}" in symbols
+    assert "{CH ER1 CH}" in symbols
+
+
+@pytest.mark.parametrize(("config", "tomato"), [(IPA, "təmˈɑːtoʊ"), (PLAIN_IPA, "təmɑtoʊ"), (GERMAN, "təmˈɑːtoʊ")])
+def test_words_become_ipa_for_a_voice_of_phones(words: Path, config: TextConfig, tomato: str) -> None:
+    marked = config.symbol_set == "ipa_marked"
+    symbols = read(words, config, "Tomato, tomato NVIDIA!")
+    assert symbols.count(tomato) == 2
+    assert ("ɛnvˈɪdiə!sil" if marked else "ɛnvɪdiəsil") in symbols
+
+
+def test_case_matters_for_words_with_capitals_inside(words: Path) -> None:
+    assert read(words, LETTERS, "US told us about Us.") == "{Y UW1 EH1 S} told us about us."
+    assert read(words, LETTERS, "Nvidia Cat cats") == "{EH0 N V IH1 D IY0 AH0} {K AA1 T} cats"
+
+
+def test_possessives_and_plurals_of_capitals_get_their_ending(words: Path) -> None:
+    assert read(words, LETTERS, "NVIDIA's cat’s church's") == (
+        "{EH0 N V IH1 D IY0 AH0 Z} {K AA1 T S} {CH ER1 CH IH0 Z}"
+    )
+    assert read(words, LETTERS, "GPUs, gpus") == "{JH IY1 P IY1 Y UW1 Z}, gpus"
+    assert "t͡ʃˈɜːt͡ʃɪz" in read(words, IPA, "The church's.")
+
+
+def test_whole_words_alone_match(words: Path) -> None:
+    assert read(words, LETTERS, "concatenate category scat") == "concatenate category scat"
+    assert read(words, LETTERS, 'US-based "R&D" approx. two cat,cat') == (
+        "{Y UW1 EH1 S} -based {AA1 R AH0 N D IY1} {AH0 P R AA1 K S} two {K AA1 T}, {K AA1 T}"
+    )
+
+
+def test_phones_in_braces_and_words_that_are_not_listed_stay(words: Path) -> None:
+    plain = TextFrontEnd(LETTERS)
+    for text in ("{K AE1 T} and dogs", "Two dogs, Dr. Smith!", "5 pm"):
+        assert read(words, LETTERS, text) == plain.decode(plain.encode(text))
+
+
+def test_a_listed_word_is_shown_as_it_is_written(words: Path) -> None:
+    for config in (LETTERS, PUBLISHED, IPA, GERMAN):
+        front_end = TextFrontEnd(config, lexicon=read_lexicon(words, config))
+        encoded = front_end.encode_words([Span("The (NVIDIA's) tomato; US-based.")])
+        assert [word.text for word in encoded.words] == ["The", "NVIDIA's", "tomato", "US-based"]
+
+
+def test_a_front_end_takes_its_lexicon_to_other_processes(words: Path) -> None:
+    front_end = TextFrontEnd(LETTERS, lexicon=read_lexicon(words, LETTERS))
+    assert pickle.loads(pickle.dumps(front_end)).encode("a tomato") == front_end.encode("a tomato")
+    assert TextFrontEnd(LETTERS).encode("a tomato") != front_end.encode("a tomato")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("cat K AE1 T\n", "words.tsv:1: no tab in 'cat K AE1 T'; expected lines such as"),
+        ("# x\ncat\tK QQ T\n", "words.tsv:2): 'QQ' is no phone of ARPAbet"),
+        ("cat\tkæʘt\n", "words.tsv:1): 'ʘ' (U+0298) is no phone of ARPAbet, which the voice reads"),
+        ("cat\tK AE1 T\n\nCat\tK AA1 T\n", "words.tsv:3: 'cat' has other phones than in line 1"),
+        ("", "words.tsv: holds no words"),
+        ("# nothing\n", "words.tsv: holds no words"),
+        ("cat\t\n", "words.tsv:1): no phones"),
+        ("cat\t//\n", "words.tsv:1): no phones"),
+        ("\tK AE1 T\n", "words.tsv:1: '' is not one word"),
+        ("two words\tT UW1\n", "words.tsv:1: 'two words' is not one word"),
+        ("cat\tK AE1 T\txsampa\n", "words.tsv:1: alphabet 'xsampa': expected one of ipa, arpabet"),
+        ("cat\tK AE1 T\tarpabet\tnoun\n", "words.tsv:1: 4 columns, expected"),
+        (b"dog\tD AO1 G\ncaf\xe9\tK AE1\n", "words.tsv:2: is not UTF-8"),
+        (None, "words.tsv: the lexicon cannot be read"),
+    ],
+)
+def test_what_is_wrong_is_named_by_its_line(tmp_path: Path, content: str | bytes | None, message: str) -> None:
+    path = tmp_path / "words.tsv"
+    if content is not None:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InputError) as error:
+        read_lexicon(path, LETTERS)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_the_same_word_may_stand_twice_with_the_same_phones(tmp_path: Path) -> None:
+    path = tmp_path / "words.tsv"
+    path.write_bytes(b"\xef\xbb\xbfcat\tK AE1 T\r\nCat\tK AE1 T\r\n")
+    assert read_lexicon(path, LETTERS) == Lexicon({"cat": ("K", "AE1", "T")})
+
+
+def test_a_voice_that_takes_no_phones_for_words_says_so(words: Path) -> None:
+    with pytest.raises(InputError, match=r"words\.tsv: the voice reads phones alone.*--g2p espeak"):
+        read_lexicon(words, TextConfig("phone", "ipa_marked", ()))
+    with pytest.raises(InputError, match="the voice reads phones of xsampa"):
+        phones_for_voice("K AE1 T", alphabet="arpabet", config=TextConfig("phone", "xsampa", ()))
+
+
+@pytest.mark.parametrize(
+    ("phones", "arpabet", "ipa"),
+    [
+        ("həˈloʊ", "HH AH0 L OW1", "həlˈoʊ"),
+        ("ˈstrɔːŋɡə", "S T R AO1 NG G AH0", "strˈɔːŋɡə"),
+        ("/ˌɪn.fəɹˈmeɪ.ʃən/", "IH2 N F ER0 M EY1 SH AH0 N", "ˌɪnfəɹmˈeɪʃən"),
+        ("dʒ ʌ dʒ", "JH AH1 JH", "d͡ʒʌd͡ʒ"),
+        ("t͜ʃi:z", "CH IY1 Z", "t͡ʃiːz"),
+        ("'bʌtn\u0329", "B AH1 T AH0 N", "bˈʌtn\u0329"),
+        ("HH AH0 L OW1", "HH AH0 L OW1", "həlˈoʊ"),
+        ("W ER1 D Z", "W ER1 D Z", "wˈɜːdz"),
+        ("L EH1 T ER0", "L EH1 T ER0", "lˈɛtəɹ"),
+    ],
+)
+def test_phones_of_both_alphabets_are_converted_with_stress(phones: str, arpabet: str, ipa: str) -> None:
+    alphabet = alphabet_of(phones)
+    assert " ".join(phones_for_voice(phones, alphabet=alphabet, config=LETTERS)) == arpabet
+    assert "".join(phones_for_voice(phones, alphabet=alphabet, config=IPA)) == ipa
+    plain = "".join(one for one in ipa if one not in "ˈˌː")
+    if "\u0329" not in ipa:
+        assert "".join(phones_for_voice(phones, alphabet=alphabet, config=PLAIN_IPA)) == plain
+
+
+def test_arpabet_survives_the_way_to_ipa_and_back() -> None:
+    known = load_dictionary()
+    lost = 0
+    spoken = sorted(word for word in known if len(word) == 6)[::20]
+    for word in spoken:
+        phones = known[word][0]
+        ipa = phones_for_voice(phones, alphabet="arpabet", config=IPA)
+        back = " ".join(phones_for_voice("".join(ipa), alphabet="ipa", config=LETTERS))
+        lost += back != phones
+    assert len(spoken) > 500
+    assert lost / len(spoken) < 0.02  # "AH0 R" is "ER0"

@@ -1,0 +1,381 @@
+"""The HTTP interface with real tiny networks: what the public OpenAI client sends is answered as offline speech is."""
+
+import asyncio
+import base64
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import httpx
+import openai
+import pytest
+import soundfile
+import tiny_jasper
+import tiny_served
+import torch
+
+from common.checkpoints import Checkpoint, save_checkpoint
+from common.config import to_plain
+from common.serving import Limits, Service
+
+TEXT = "go on. and a longer sentence, of several words!"
+
+
+@pytest.fixture(scope="module")
+def folder(make_once) -> Path:
+    def make(folder: Path) -> None:
+        tiny_served.make_checkpoints(folder)
+        config = to_plain(tiny_jasper.SMALL)
+        weights = {"jasper": tiny_jasper.small_network().state_dict()}
+        audio = tiny_jasper.SMALL.features.audio
+        save_checkpoint(folder / "ear.pt", Checkpoint("Jasper", config, audio, None, weights))
+
+    return make_once("served", make)
+
+
+@pytest.fixture(scope="module")
+def served(folder: Path) -> Iterator[SimpleNamespace]:
+    models = tiny_served.served_models(folder, "--jasper", str(folder / "ear.pt"))
+    limits = Limits(max_characters=300, max_body=200_000, max_audio_seconds=3.0, batch_size=4)
+    service = Service(models, limits=limits)
+    service.warm_up()
+    with tiny_served.serving(service) as address:
+        client = openai.OpenAI(base_url=address + "/v1", api_key="none", max_retries=0)
+        http = httpx.Client(base_url=address, timeout=60)
+        yield SimpleNamespace(address=address, client=client, http=http, models=models, service=service)
+        client.close()
+        http.close()
+
+
+def samples(data: bytes) -> tuple[torch.Tensor, int]:
+    """The samples and the rate of a file's bytes."""
+    wave, rate = soundfile.read(io.BytesIO(data), dtype="float32")
+    return torch.from_numpy(wave), rate
+
+
+def offline(served, text: str = TEXT, **options) -> torch.Tensor:
+    """What the same voice says without a server, as 16-bit files have it."""
+    wave = served.models.voice.speak(text, **options).wave
+    return (wave * 32768).round().clamp(-32768, 32767) / 32768
+
+
+def assert_same(first: torch.Tensor, second: torch.Tensor, *, tolerance: float = 1.1 / 32768) -> None:
+    assert first.shape == second.shape
+    assert float((first - second).abs().max()) <= tolerance
+
+
+def refused(response: httpx.Response, status: int, *words: str) -> dict:
+    """The error of an answer, which is one line with those words."""
+    assert response.status_code == status, response.text
+    error = response.json()["error"]
+    assert set(error) == {"message", "type", "param", "code"}
+    assert "\n" not in error["message"]
+    assert [word for word in words if word not in error["message"]] == []
+    return error
+
+
+def speak(served, **fields) -> httpx.Response:
+    return served.http.post("/v1/audio/speech", json=fields)
+
+
+def test_the_openai_client_gets_the_sound_that_the_voice_makes_offline(served):
+    answer = served.client.audio.speech.create(model="tts-1", voice="alloy", input=TEXT)
+    wave, rate = samples(answer.content)
+    assert rate == 22050
+    assert_same(wave, offline(served))
+    other = served.client.audio.speech.create(model="voice", voice="bob", input=TEXT, response_format="wav")
+    assert_same(samples(other.content)[0], offline(served, speaker="bob"))
+    assert other.content != answer.content
+
+
+def test_the_openai_client_streams_and_sets_the_speed(served):
+    options = {"model": "tts-1", "voice": "alloy", "input": TEXT}
+    with served.client.audio.speech.with_streaming_response.create(**options, response_format="pcm") as answer:
+        assert answer.headers["x-sampling-rate"] == "22050"
+        pieces = list(answer.iter_bytes())
+    wave = torch.frombuffer(bytearray(b"".join(pieces)), dtype=torch.int16) / 32768
+    assert_same(wave, offline(served))
+    fast = served.client.audio.speech.create(**options, speed=2.0)
+    assert_same(samples(fast.content)[0], offline(served, pace=2.0))
+
+
+def test_a_long_text_arrives_in_pieces_whose_first_comes_before_the_last_is_made(served):
+    made = served.service.gate.metrics.audio._value
+    before = made.get()
+    with served.http.stream("POST", "/v1/audio/speech", json={"input": "la " * 90 + "."}) as response:
+        pieces = response.iter_raw()
+        sizes = [len(next(pieces))]
+        sizes += [len(piece) for piece in pieces]
+    assert len(sizes) > 2
+    assert sum(sizes) == 44 + round((made.get() - before) * 22050) * 2
+
+
+@pytest.mark.parametrize("form", ["flac", "ogg", "mp3"])
+def test_compressed_formats_hold_the_same_sound(served, form: str):
+    answer = served.client.audio.speech.create(model="tts-1", voice="ann", input=TEXT, response_format=form)
+    wave, rate = samples(answer.content)
+    expected = offline(served)
+    assert rate == 22050
+    if form == "flac":
+        assert_same(wave, expected)
+        return
+    assert 0 <= len(wave) - len(expected) < 3000  # an mp3 begins and ends with a little silence
+    assert correlation(wave, expected) > 0.9
+
+
+def correlation(first: torch.Tensor, second: torch.Tensor) -> float:
+    """Of two waves of about the same length, at the shift where it is largest."""
+    n = len(first) + len(second)
+    shifted = torch.fft.irfft(torch.fft.rfft(first, n) * torch.fft.rfft(second, n).conj(), n)
+    return float(shifted.max() / (first.norm() * second.norm()))
+
+
+def test_server_sent_events_hold_the_same_bytes(served):
+    with served.client.audio.speech.with_streaming_response.create(
+        model="tts-1", voice="alloy", input=TEXT, stream_format="sse", response_format="pcm"
+    ) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        events = [json.loads(line.removeprefix("data: ")) for line in answer.iter_lines() if line]
+    assert {event["type"] for event in events[:-1]} == {"speech.audio.delta"}
+    sound = b"".join(base64.b64decode(event["audio"]) for event in events[:-1])
+    assert sound == speak(served, input=TEXT, response_format="pcm").content
+    usage = events[-1]["usage"]
+    assert events[-1]["type"] == "speech.audio.done"
+    assert usage["output_tokens"] * 256 * 2 == len(sound)
+    assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
+
+
+def test_timings_hold_words_mel_and_a_prosody_that_says_the_same_again(served):
+    body = speak(served, input=TEXT, timings=True).json()
+    wave, _ = samples(base64.b64decode(body["audio"]))
+    speech = served.models.voice.speak(TEXT)
+    assert_same(wave, offline(served))
+    assert body["duration"] == pytest.approx(len(wave) / 22050)
+    assert [word["text"] for word in body["words"]] == [word.text for word in speech.words]
+    mel = torch.frombuffer(bytearray(base64.b64decode(body["mel"]["data"])), dtype=torch.uint8)
+    mel = mel.view(body["mel"]["n_mels"], body["mel"]["frames"])
+    shown = body["mel"]["min"] + mel / 255 * (body["mel"]["max"] - body["mel"]["min"])
+    assert float((shown - speech.mel).abs().max()) < 0.6 * (body["mel"]["max"] - body["mel"]["min"]) / 255
+    again = speak(served, prosody=body["prosody"])
+    assert_same(samples(again.content)[0], wave)
+    assert [one["speaker"] for one in body["prosody"]["utterances"]] == ["ann"] * len(body["prosody"]["utterances"])
+    by_bob = speak(served, prosody=body["prosody"], voice="bob")
+    assert by_bob.content != again.content
+
+
+def test_a_prosody_table_whose_frames_change_changes_the_sound_by_them(served):
+    table = speak(served, input="go on", timings=True).json()["prosody"]
+    before = len(speak(served, prosody=table, response_format="pcm").content)
+    table["utterances"][0]["words"][0]["symbols"][0]["frames"] += 7
+    assert len(speak(served, prosody=table, response_format="pcm").content) == before + 7 * 256 * 2
+
+
+def test_requests_at_once_share_batches_and_answer_as_alone(served):
+    texts = ["go on", "go in there", "no", "words, words, words", "the rain had stopped", "he read the letter twice"]
+    sizes = served.service.gate.metrics.batch.labels("speech")
+    before = sizes._sum.get()
+
+    async def ask_all() -> list[bytes]:
+        async with httpx.AsyncClient(base_url=served.address, timeout=60) as client:
+            answers = await asyncio.gather(*(client.post("/v1/audio/speech", json={"input": one}) for one in texts))
+        return [answer.content for answer in answers]
+
+    for text, content in zip(texts, asyncio.run(ask_all())):
+        assert_same(samples(content)[0], offline(served, text))
+    assert sizes._sum.get() - before == len(texts)
+
+
+def test_the_openai_client_gets_the_transcript_that_the_recognizer_makes_offline(served):
+    wave = 0.3 * torch.sin(torch.arange(12000) * 0.2)
+    file = io.BytesIO()
+    soundfile.write(file, wave.numpy(), 8000, format="WAV", subtype="FLOAT")
+    expected = served.models.recognizer.transcribe(wave)[0]
+    answer = served.client.audio.transcriptions.create(model="whisper-1", file=("a.wav", file.getvalue()))
+    assert answer.text == expected.text
+    text = served.client.audio.transcriptions.create(
+        model="ear", file=("a.wav", file.getvalue()), response_format="text"
+    )
+    assert text == expected.text + "\n"
+    verbose = served.client.audio.transcriptions.create(
+        model="ear", file=("a.wav", file.getvalue()), response_format="verbose_json"
+    )
+    assert (verbose.text, verbose.duration) == (expected.text, 1.5)
+
+
+def test_models_and_voices_are_listed(served):
+    assert [model.id for model in served.client.models.list()] == ["voice", "ear"]
+    (voice,) = served.http.get("/v1/voices").json()["data"]
+    assert voice == {
+        "id": "voice",
+        "name": "voice",
+        "model": "FastPitch",
+        "speakers": ["ann", "bob"],
+        "shapes_prosody": True,
+        "has_energy": False,
+        "sampling_rate": 22050,
+        "hop_length": 256,
+        "pitch_mean": 200.0,
+    }
+
+
+def test_pages_load_nothing_from_another_host(served):
+    for path in ("/", "/docs"):
+        page = served.http.get(path)
+        assert page.headers["content-type"].startswith("text/html")
+        assert "://" not in page.text.replace("http://www.w3.org", "")
+    described = served.http.get("/openapi.json").json()
+    assert "/v1/audio/speech" in described["paths"] and "/v1/audio/speech" in served.http.get("/docs").text
+    fields = described["paths"]["/v1/audio/speech"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert {"input", "voice", "prosody", "timings"} <= set(fields["properties"])
+
+
+BAD = {
+    "no input": ({}, 400, "input: give a text"),
+    "both": ({"input": "a", "prosody": {}}, 400, "not both"),
+    "empty": ({"input": " \n"}, 400, "nothing to speak"),
+    "null": ({"input": None}, 400, "input: give a text"),
+    "a number": ({"input": 3}, 400, "input: input should be a valid string, got 3"),
+    "unknown field": ({"input": "a", "sped": 2}, 400, "sped: unknown field; expected model, input"),
+    "instructions": ({"input": "a", "instructions": "sing"}, 400, "instructions: not supported"),
+    "unknown voice": ({"input": "a", "voice": "eve"}, 400, "voice 'eve': expected one of voice, ann, bob"),
+    "unknown model": ({"input": "a", "model": "gpt-9"}, 404, "model 'gpt-9': expected voice"),
+    "opus": ({"input": "a", "response_format": "opus"}, 400, "opus is not made here; choose wav"),
+    "unknown format": ({"input": "a", "response_format": "8svx"}, 400, "response_format", "'8svx'"),
+    "too fast": ({"input": "a", "speed": 9}, 400, "speed: input should be less than or equal to 4, got 9"),
+    "text as a number": ({"input": "a", "speed": "2"}, 400, "speed", "'2'"),
+    "true as a number": ({"input": "a", "speed": True}, 400, "speed"),
+    "a seed below zero": ({"input": "a", "seed": -1}, 400, "seed"),
+    "a huge seed": ({"input": "a", "seed": 10**30}, 400, "seed"),
+    "too long": ({"input": "a" * 301}, 400, "301 characters, and this server's limit is 300"),
+    "letters that the voice lacks": ({"input": "日本"}, 400, "input"),
+    "wrong SSML": ({"input": "<speak>a <prosody pitch='loud'>b</prosody></speak>"}, 400, "input: line 1, column 10"),
+    "no SSML": ({"input": "a", "ssml": True}, 400, "holds no SSML"),
+    "SSML that is not wanted": ({"input": "<speak>a</speak>", "ssml": False}, 400, "holds SSML"),
+    "a file of the server": ({"input": "<speak><audio src='file:///etc/passwd'/></speak>"}, 400, "audio"),
+    "an entity": ({"input": "<!DOCTYPE a [<!ENTITY b 'c'>]><speak>&b;</speak>"}, 400, "input: line 1"),
+    "a speaker in SSML": ({"input": "<speak><voice name='eve'>a</voice></speak>"}, 400, "eve"),
+    "no table": ({"prosody": {"format": "x"}}, 400, "prosody: no prosody table"),
+    "timings as flac": ({"input": "a", "timings": True, "response_format": "flac"}, 400, "timings"),
+    "timings as events": ({"input": "a", "timings": True, "stream_format": "sse"}, 400, "timings"),
+    "too slow": ({"input": "<speak><prosody rate='0.1'>a</prosody></speak>", "speed": 0.25}, 400, "rate below 0.1"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_cannot_be_spoken_is_refused_in_one_line_that_says_why(served, case: str):
+    fields, status, *words = BAD[case]
+    error = refused(speak(served, **fields), status, *words)
+    assert error["type"] == "invalid_request_error"
+
+
+BROKEN = {
+    "cut": b'{"input": "a"',
+    "no object": b"[1]",
+    "nothing": b"",
+    "not UTF-8": b'{"input": "\xff"}',
+    "half a surrogate": b'{"input": "\\ud800"}',
+    "NaN": b'{"input": "a", "speed": NaN}',
+    "infinity": b'{"input": "a", "speed": 1e999}',
+    "a number of 9000 digits": b'{"input": "a", "seed": ' + b"9" * 9000 + b"}",
+    "deep": b'{"prosody": ' + b'{"a":' * 50_00 + b"1" + b"}" * 50_00 + b"}",
+    "deep lists": b'{"input": ' + b"[" * 90_000 + b"]" * 90_000 + b"}",
+    "NaN in a table": b'{"prosody": {"format": NaN}}',
+    "a voice that is a list": b'{"input": "a", "voice": ["ann"]}',
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_broken_json_is_refused_in_one_line(served, case: str):
+    headers = {"Content-Type": "application/json"}
+    refused(served.http.post("/v1/audio/speech", content=BROKEN[case], headers=headers), 400)
+
+
+def test_a_voice_may_be_an_object_with_its_id_as_newer_clients_send_it(served):
+    assert speak(served, input="go", voice={"id": "bob"}).content == speak(served, input="go", voice="bob").content
+    refused(speak(served, input="go", voice={"id": "bob", "name": "x"}), 400, "voice")
+
+
+def test_a_table_of_endless_sound_is_refused_before_it_is_made(served):
+    table = speak(served, input="go on", timings=True).json()["prosody"]
+    symbols = table["utterances"][0]["words"][0]["symbols"]
+    for symbol in symbols:
+        symbol["frames"] = 2000
+    refused(speak(served, prosody={**table, "utterances": [{**table["utterances"][0], "pause": 60}] * 40}), 400)
+    table["utterances"][0]["words"][0]["symbols"] = symbols * 20
+    refused(speak(served, prosody=table), 400, "an utterance of", "limit is 120")
+    table["utterances"][0]["words"][0]["symbols"] = symbols * 300
+    refused(speak(served, prosody=table), 400, "symbols, and this server's limit is 300")
+
+
+def test_paths_methods_and_kinds_of_content_are_refused_in_the_same_form(served):
+    refused(served.http.get("/v2"), 404, "GET '/v2': no such path")
+    refused(served.http.get("/v1/audio/speech"), 405)
+    refused(served.http.post("/v1/audio/speech", content=b"input=a"), 415, "expected application/json")
+    refused(served.http.post("/v1/audio/transcriptions", json={}), 415, "expected multipart/form-data")
+    cross = served.http.post("/v1/audio/speech", json={"input": "a"}, headers={"Sec-Fetch-Site": "cross-site"})
+    refused(cross, 403, "other sites")
+
+
+def recording(*, seconds: float = 0.5, rate: int = 8000, channels: int = 1, form: str = "WAV", subtype=None) -> bytes:
+    file = io.BytesIO()
+    wave = 0.3 * torch.sin(torch.arange(round(seconds * rate)) * 0.2)
+    soundfile.write(file, wave[:, None].repeat(1, channels).numpy(), rate, format=form, subtype=subtype)
+    return file.getvalue()
+
+
+def nan_recording() -> bytes:
+    file = io.BytesIO()
+    soundfile.write(file, [float("nan")] * 999, 8000, format="WAV", subtype="FLOAT")
+    return file.getvalue()
+
+
+UPLOADS = {
+    "no sound": (b"hello", {}, "not a readable WAV"),
+    "empty": (b"", {}, "not a readable WAV"),
+    "too long": (recording(seconds=3.2), {}, "longer than 3 s"),
+    "many channels": (recording(channels=6), {}, "6 channels"),
+    "another container": (recording(form="AIFF"), {}, "AIFF, expected WAV"),
+    "a strange rate": (recording(rate=100, seconds=2), {}, "100 Hz"),
+    "no samples": (recording(seconds=0), {}, "no samples"),
+    "not finite": (nan_recording(), {}, "not finite"),
+    "unknown field": (recording(), {"language": "de"}, "language: not supported"),
+    "a stream": (recording(), {"stream": "true"}, "stream: 'true', expected false"),
+    "unknown format": (recording(), {"response_format": "srt"}, "response_format: 'srt'"),
+}
+
+
+@pytest.mark.parametrize("case", UPLOADS)
+def test_a_recording_that_cannot_be_transcribed_is_refused_in_one_line(served, case: str):
+    data, fields, words = UPLOADS[case]
+    refused(served.http.post("/v1/audio/transcriptions", files={"file": ("a.wav", data)}, data=fields), 400, words)
+
+
+def test_forms_without_a_file_or_with_two_or_cut_are_refused(served):
+    def post(**request) -> httpx.Response:
+        return served.http.post("/v1/audio/transcriptions", **request)
+
+    refused(post(files={"model": (None, "ear")}), 400, "file: missing")
+    refused(post(files=[("file", ("a.wav", recording())), ("file", ("b.wav", recording()))]), 400, "Too many files")
+    refused(post(files={"file": (None, "text")}), 400, "file: expected a file")
+    refused(post(files=[("file", ("a", recording())), ("model", (None, "a")), ("model", (None, "b"))]), 400, "twice")
+    form = {"Content-Type": "multipart/form-data"}
+    refused(post(content=b"--x\r\n", headers=form), 400, "boundary")
+    form = {"Content-Type": "multipart/form-data; boundary=x"}
+    refused(post(content=b"nonsense", headers=form), 400, "the form cannot be read")
+    refused(post(content=b"--x\r\nContent-Disposition: form-data; name=file; filename=a\r\n\r\nab", headers=form), 400)
+
+
+def test_stereo_and_other_rates_and_formats_are_transcribed(served):
+    for data in (
+        recording(channels=2, rate=44100),
+        recording(form="FLAC"),
+        recording(form="OGG"),
+        recording(form="MP3"),
+    ):
+        assert served.http.post("/v1/audio/transcriptions", files={"file": ("a", data)}).status_code == 200
+    # what the server itself streams, with lengths that its headers leave open
+    for form in ("wav", "flac", "ogg", "mp3"):
+        sound = speak(served, input="go on", response_format=form).content
+        assert served.http.post("/v1/audio/transcriptions", files={"file": ("a", sound)}).status_code == 200

@@ -1,0 +1,467 @@
+"""What bounds a server's work: places, deadline, hang-ups, bodies, the key, stopping; and whose turn it is."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import httpx
+import pytest
+import tiny_served
+import torch
+from prometheus_client.parser import text_string_to_metric_families
+from torch import Tensor
+
+import serve
+from common.errors import InputError, OptionError
+from common.serving import Limits, Service
+from common.serving.metrics import Metrics
+from common.serving.worker import SpeechJob, Worker
+from common.synthesis import load_voice
+from common.synthesis.speech import silences
+
+ROOT = Path(__file__).resolve().parents[1]
+SECONDS = 60.0  # after which a test that waits fails
+
+
+class HeldVocoder:
+    """Makes each piece of a frame, when it is let to."""
+
+    name = "held"
+    max_batch = 1
+
+    def __init__(self, audio) -> None:
+        self.audio = audio
+        self.turns = threading.Semaphore(0)
+        self.made = 0
+
+    def let(self, n: int = 1_000_000) -> None:
+        for _ in range(min(n, 10_000)):
+            self.turns.release()
+
+    def stream(self, mel: Tensor) -> Iterator[Tensor]:
+        for _ in range(mel.size(1)):
+            assert self.turns.acquire(timeout=SECONDS)
+            self.made += 1
+            yield torch.zeros(self.audio.hop_length)
+
+
+@pytest.fixture(scope="module")
+def models(make_once):
+    return tiny_served.served_models(make_once("served_alone", tiny_served.make_checkpoints))
+
+
+@contextlib.contextmanager
+def held(models, *, api_key: str | None = None, **limits) -> Iterator[SimpleNamespace]:
+    """A server whose vocoder waits to be let, a client, and a pool of threads to ask from."""
+    vocoder = HeldVocoder(models.voice.audio)
+    service = Service(
+        replace(models, voice=replace(models.voice, vocoder=vocoder)), limits=Limits(**limits), api_key=api_key
+    )
+    with (
+        tiny_served.serving(service) as address,
+        httpx.Client(base_url=address, timeout=SECONDS) as http,
+        ThreadPoolExecutor(8) as pool,
+    ):
+        try:
+            yield SimpleNamespace(address=address, http=http, pool=pool, vocoder=vocoder, gate=service.gate)
+        finally:
+            vocoder.let()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.005)
+
+
+def ask(one: SimpleNamespace, text: str = "go on") -> httpx.Response:
+    return one.http.post("/v1/audio/speech", json={"input": text})
+
+
+def code_of(response: httpx.Response) -> str:
+    return response.json()["error"]["code"]
+
+
+def statuses(gate) -> dict[str, float]:
+    """Requests to speak by their status."""
+    families = text_string_to_metric_families(gate.metrics.text().decode())
+    rows = [row for family in families for row in family.samples if row.name == "speech_requests_total"]
+    return {row.labels["status"]: row.value for row in rows if row.labels["endpoint"] == "/v1/audio/speech"}
+
+
+def test_one_request_more_than_the_limit_is_refused_and_none_of_the_others_is_lost(models):
+    with held(models, max_queue=3) as one:
+        waiting = [one.pool.submit(ask, one) for _ in range(3)]
+        wait_until(lambda: one.gate.active == 3)
+        more = ask(one)
+        assert (more.status_code, code_of(more)) == (503, "queue_full")
+        assert int(more.headers["Retry-After"]) > 0
+        one.vocoder.let()
+        answers = [future.result(SECONDS) for future in waiting]
+        assert [answer.status_code for answer in answers] == [200] * 3
+        assert len({answer.content for answer in answers}) == 1
+        wait_until(lambda: one.gate.active == 0)
+        assert ask(one).status_code == 200
+        wait_until(lambda: statuses(one.gate) == {"200": 4, "503": 1})
+
+
+def test_a_request_out_of_time_is_answered_so_and_its_work_stops(models):
+    with held(models, deadline=0.3) as one:
+        late = ask(one, "a longer sentence")
+        assert (late.status_code, code_of(late)) == (504, "deadline")
+        one.gate._limits = Limits()  # this machine may be slow
+        one.vocoder.let()
+        assert ask(one).status_code == 200
+        made = one.vocoder.made
+        assert ask(one).status_code == 200
+        assert made - 1 <= one.vocoder.made - made  # of the late one at most the piece that had begun
+
+
+def test_an_answer_that_runs_out_of_time_is_cut_and_its_client_sees_that(models):
+    with held(models, deadline=3.0) as one:
+        one.vocoder.let(1)
+        with one.http.stream("POST", "/v1/audio/speech", json={"input": "a longer sentence"}) as answer:
+            assert answer.status_code == 200
+            with pytest.raises(httpx.RemoteProtocolError):
+                answer.read()
+        wait_until(lambda: statuses(one.gate) == {"504": 1})
+
+
+def hang_up(one: SimpleNamespace, *, after: Callable[[socket.socket], None]) -> None:
+    """Send a request by hand, and close the connection."""
+    host, port = one.address.removeprefix("http://").split(":")
+    body = b'{"input": "a longer sentence"}'
+    head = f"POST /v1/audio/speech HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(head.encode() + b"\r\n\r\n" + body)
+        after(connection)
+
+
+def test_a_client_that_hangs_up_while_it_waits_ends_its_work(models):
+    with held(models) as one:
+        hang_up(one, after=lambda _: wait_until(lambda: one.gate.active == 1))
+        wait_until(lambda: one.gate.active == 0)
+        one.vocoder.let()
+        assert ask(one).status_code == 200
+        made = one.vocoder.made
+        assert ask(one).status_code == 200
+        # Of the first at most one piece was made, which had begun.
+        assert made - 1 <= one.vocoder.made - made
+        assert statuses(one.gate)["499"] == 1
+
+
+def test_a_client_that_hangs_up_while_it_hears_ends_its_work(models):
+    with held(models) as one:
+        one.vocoder.let(2)
+
+        def hear(connection: socket.socket) -> None:
+            received = b""
+            while len(received) < 700:  # the head, the header of the WAV and a frame
+                received += connection.recv(4096)
+            wait_until(lambda: one.vocoder.made == 2)
+
+        hang_up(one, after=hear)
+        wait_until(lambda: one.gate.active == 0)
+        one.vocoder.let()
+        assert ask(one).status_code == 200
+        made = one.vocoder.made
+        assert ask(one).status_code == 200
+        assert made - 3 <= one.vocoder.made - made
+
+
+def test_a_client_that_hangs_up_while_it_sends_frees_its_place(models):
+    with held(models) as one:
+        host, port = one.address.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as connection:
+            connection.sendall(b"POST /v1/audio/speech HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n")
+            connection.sendall(b"Content-Length: 100\r\n\r\n{")
+            wait_until(lambda: one.gate.active == 1)
+        wait_until(lambda: one.gate.active == 0)
+
+
+def test_bodies_beyond_the_limit_are_refused_whether_or_not_they_announce_their_size(models):
+    with held(models, max_body=1000) as one:
+        large = b'{"input": "' + b"a" * 100_000 + b'"}'
+        headers = {"Content-Type": "application/json"}
+        for body in (large, iter([large[:600], large[600:]])):
+            answer = one.http.post("/v1/audio/speech", content=body, headers=headers)
+            assert (answer.status_code, code_of(answer)) == (413, "body_too_large")
+            assert "1000 bytes" in answer.json()["error"]["message"]
+        one.vocoder.let()
+        assert ask(one).status_code == 200
+
+
+def test_uploads_never_reach_the_disk(models, monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: object) -> None:
+        raise AssertionError("a file was written")
+
+    monkeypatch.setattr(tempfile._TemporaryFileWrapper, "__init__", fail)
+    monkeypatch.setattr(tempfile.SpooledTemporaryFile, "rollover", fail)
+    recognizer = SimpleNamespace(sampling_rate=8000)
+    with held(replace(models, recognizer=recognizer, recognizer_name="ear")) as one:
+        answer = one.http.post("/v1/audio/transcriptions", files={"file": ("a.wav", bytes(3 * 2**20))})
+        assert answer.status_code == 400
+        assert "not a readable WAV" in answer.json()["error"]["message"]
+
+
+def test_without_a_recognizer_a_transcription_is_refused_by_what_to_do(models):
+    with held(models) as one:
+        answer = one.http.post("/v1/audio/transcriptions", files={"file": ("a.wav", b"x")})
+        assert (answer.status_code, code_of(answer)) == (404, "no_recognizer")
+        assert "--jasper" in answer.json()["error"]["message"]
+
+
+def test_the_key_opens_everything_and_only_signs_of_life_and_pages_need_none(models):
+    with held(models, api_key="s3cret-ä") as one:
+        for path in ("/healthz", "/readyz", "/", "/docs", "/openapi.json"):
+            assert one.http.get(path).status_code == 200, path
+        for path in ("/v1/models", "/v1/voices", "/v1/nothing", "/metrics"):
+            answer = one.http.get(path)
+            assert (answer.status_code, code_of(answer)) == (401, "invalid_api_key"), path
+            assert answer.headers["WWW-Authenticate"] == "Bearer"
+        assert ask(one).status_code == 401
+        for wrong in ("Bearer s3cret", "Bearer", "Basic s3cret-ä", "s3cret-ä", "Bearer \xff\xfe"):
+            headers = {"Authorization": wrong.encode("utf-8" if "ä" in wrong else "latin-1")}
+            assert one.http.get("/v1/models", headers=headers).status_code == 401, wrong
+        one.http.headers = httpx.Headers([(b"Authorization", "Bearer s3cret-ä".encode())])
+        one.vocoder.let()
+        assert ask(one).status_code == 200
+        assert one.http.get("/metrics").status_code == 200
+
+
+def test_a_fault_of_ours_is_an_error_without_details_and_the_server_goes_on(models, monkeypatch, caplog):
+    with held(models) as one:
+        one.vocoder.let()
+        with monkeypatch.context() as patch:
+            patch.setattr("common.serving.speaking.plan", lambda *_, **__: 1 / 0)
+            answer = ask(one)
+        assert answer.status_code == 500
+        assert "ZeroDivisionError" not in answer.text and "internal" in answer.json()["error"]["message"]
+        wait_until(lambda: "ZeroDivisionError" in caplog.text)
+        assert ask(one).status_code == 200
+
+
+def test_the_figures_count_requests_and_sound_and_have_no_label_of_a_client(models):
+    with held(models) as one:
+        one.vocoder.let()
+        sound = ask(one).content
+        for path in ("/a", "/b", "/../etc/passwd", "/v1/audio/speech"):
+            one.http.get(path)
+        text = one.http.get("/metrics").text
+        families = {family.name: family for family in text_string_to_metric_families(text)}
+        rows = {(row.name, *row.labels.values()): row.value for family in families.values() for row in family.samples}
+        assert rows["speech_requests_total", "/v1/audio/speech", "200"] == 1
+        assert rows["speech_requests_total", "other", "404"] == 3
+        assert rows["speech_audio_seconds_total",] == pytest.approx((len(sound) - 44) / 2 / 22050)
+        assert rows["speech_first_byte_seconds_count", "/v1/audio/speech"] == 2
+        assert rows["speech_queue_length",] == 0
+        assert rows["speech_batch_size_count", "speech"] == 1
+        assert rows["process_resident_memory_bytes",] > 1e7
+        endpoints = {row.labels.get("endpoint") for family in families.values() for row in family.samples}
+        assert endpoints <= {None, "other", "/readyz", "/metrics", "/v1/audio/speech"}
+
+
+def test_a_server_that_is_asked_to_stop_refuses_new_work_and_finishes_what_it_speaks(models):
+    vocoder = HeldVocoder(models.voice.audio)
+    service = Service(replace(models, voice=replace(models.voice, vocoder=vocoder)), limits=Limits())
+    with ThreadPoolExecutor(1) as pool, tiny_served.serving(service) as address, httpx.Client(base_url=address) as http:
+        one = SimpleNamespace(http=http)
+        spoken = pool.submit(httpx.post, address + "/v1/audio/speech", json={"input": "go on"}, timeout=SECONDS)
+        wait_until(lambda: service.gate.active == 1)
+        tiny_served.ask_to_stop(service)
+        wait_until(lambda: service.gate.draining)
+        refused = ask(one)
+        assert (refused.status_code, code_of(refused)) == (503, "stopping")
+        assert http.get("/readyz").status_code == 503
+        assert http.get("/healthz").status_code == 200
+        vocoder.let()
+        assert spoken.result(SECONDS).status_code == 200
+
+
+def test_sigterm_finishes_what_is_spoken_and_ends_with_status_0(make_once):
+    folder = make_once("served_alone", tiny_served.make_checkpoints)
+    # Griffin-Lim with so many steps takes its time for each sentence, so that the signal comes amid them.
+    words = ["--fastpitch", str(folder / "voice.pt"), "--griffin-lim-iters", "60", "--port", "0"]
+    process = subprocess.Popen(
+        [sys.executable, str(ROOT / "serve.py"), *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    try:
+        assert process.stdout.readline().startswith("no vocoder checkpoint is given")
+        line = process.stdout.readline()
+        assert line.startswith("the studio is at http://127.0.0.1:"), process.stderr.read()
+        body = {"input": "go on. " * 8, "response_format": "pcm"}
+        with httpx.stream("POST", line.split()[4] + "v1/audio/speech", json=body, timeout=30) as answer:
+            assert answer.status_code == 200
+            pieces = answer.iter_raw()
+            size = len(next(pieces))
+            process.send_signal(signal.SIGTERM)
+            size += sum(map(len, pieces))
+        voice = load_voice(folder / "voice.pt", HeldVocoder(tiny_served.AUDIO), device="cpu")
+        items = voice.plan(body["input"])
+        frames = sum(one.mel.size(1) + sum(silences(one.item, voice.audio)) for one in voice.synthesizer.generate(items))
+        assert size == 2 * 256 * frames
+        assert process.wait(20) == 0
+        assert process.stderr.read() == ""
+    finally:
+        process.kill()
+        process.wait()
+
+
+class RecordingVoice:
+    """Stands for a voice: remembers what was made together, and in whose turn."""
+
+    sampling_rate = 10
+    controls = SimpleNamespace(seed=1)
+
+    def __init__(self, *, n_pieces: int = 3) -> None:
+        self.batches: list[list[str]] = []
+        self.turns: list[str] = []
+        self.synthesizer = self
+        self._n_pieces = n_pieces
+
+    def generate(self, batch) -> list:
+        self.batches.append([item.text for item in batch])
+        if any(item.text == "bad" for item in batch):
+            raise InputError("bad: cannot be spoken")
+        return [SimpleNamespace(item=item) for item in batch]
+
+    def pieces(self, result) -> Iterator[Tensor]:
+        for _ in range(self._n_pieces * (10 if result.item.text == "long" else 1)):
+            self.turns.append(result.item.text)
+            yield torch.zeros(10)  # a second
+
+
+def item(text: str, length: int) -> SimpleNamespace:
+    return SimpleNamespace(text=text, length=length, given=())
+
+
+def work(voice: RecordingVoice, texts: dict[str, int], *, batch_size: int = 8) -> dict[str, int | Exception]:
+    """Give a worker all texts, of these lengths, at once; the number of pieces of each, or its error."""
+
+    async def take(job: SpeechJob) -> int | Exception:
+        n_pieces = 0
+        try:
+            while (result := await job.take()) is not None:
+                n_pieces += isinstance(result, Tensor)
+        except InputError as error:
+            return error
+        return n_pieces
+
+    async def main() -> dict[str, int | Exception]:
+        worker = Worker(None, batch_size=batch_size, metrics=Metrics(queue_length=lambda: 0))
+        jobs = {text: SpeechJob(voice, [item(text, length)]) for text, length in texts.items()}
+        for job in jobs.values():
+            worker.add(job)
+        worker.start()
+        try:
+            found = await asyncio.wait_for(asyncio.gather(*map(take, jobs.values())), SECONDS)
+        finally:
+            worker.stop()
+        return dict(zip(jobs, found))
+
+    return asyncio.run(main())
+
+
+def test_texts_of_like_length_are_generated_together_and_the_first_that_came_is_in_the_first_batch():
+    voice = RecordingVoice()
+    texts = {"a": 100, "b": 10, "c": 110, "d": 12, "e": 400, "f": 90, "g": 95}
+    assert work(voice, texts, batch_size=3) == dict.fromkeys(texts, 3)
+    assert voice.batches[0] == ["a", "c", "f"]
+    assert sorted(voice.batches[1:]) == [["b", "d"], ["e"], ["g"]]
+
+
+def test_pieces_are_made_in_turns_so_that_a_long_text_does_not_hold_up_short_ones():
+    voice = RecordingVoice()
+    assert work(voice, {"long": 50, "b": 50, "c": 50}) == {"long": 30, "b": 3, "c": 3}
+    assert voice.turns[:9].count("long") == 3
+    assert voice.turns[9:] == ["long"] * 27
+
+
+def test_a_text_that_fails_does_not_fail_those_in_its_batch():
+    voice = RecordingVoice()
+    found = work(voice, {"a": 5, "bad": 5, "c": 5})
+    assert (found["a"], found["c"]) == (3, 3)
+    assert str(found["bad"]) == "bad: cannot be spoken"
+
+
+def test_sound_is_made_no_further_ahead_than_its_client_takes_it():
+    voice = RecordingVoice(n_pieces=30)
+    made = deque()
+
+    async def main() -> None:
+        worker = Worker(None, batch_size=1, metrics=Metrics(queue_length=lambda: 0))
+        job = SpeechJob(voice, [item("a", 5)])
+        worker.add(job)
+        worker.start()
+        for taken in range(30):
+            while len(voice.turns) < min(5 + taken, 30):
+                await asyncio.sleep(0.001)
+            await asyncio.sleep(0.01)  # in which it would make more
+            made.append(len(voice.turns))
+            await job.take()
+        job.cancel()
+        worker.stop()
+
+    asyncio.run(asyncio.wait_for(main(), SECONDS))
+    assert list(made) == [min(5 + taken, 30) for taken in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("options", "variables", "message"),
+    [
+        ("", {}, "no voice to speak with; give one of --fastpitch, --tacotron2"),
+        ("--fastpitch a --tacotron2 b", {}, "--fastpitch and --tacotron2 do the same job"),
+        ("--fastpitch a --api-key-env NOT_SET", {}, "NOT_SET: the environment variable is not set"),
+        ("--fastpitch a", {"SPEECH_API_KEY": ""}, "SPEECH_API_KEY: the environment variable is empty"),
+        ("--fastpitch a --hifigan b --sigma-infer 1", {}, "--sigma-infer is for WaveGlow"),
+        ("--fastpitch a --cuda-graphs", {}, "--cuda-graphs needs --cuda"),
+        ("--fastpitch a --denoising-strength 0.1", {}, "--denoising-strength is for a vocoder's network"),
+    ],
+)
+def test_wrong_options_end_before_a_model_is_loaded(options: str, variables, message: str, monkeypatch):
+    monkeypatch.delenv("SPEECH_API_KEY", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(OptionError) as caught:
+        serve.main([*options.split(), "--port", "0"])
+    assert message in str(caught.value)
+
+
+def test_an_address_that_is_taken_or_not_ours_is_named():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(InputError, match=f"--host 127.0.0.1 --port {port}: Address already in use"):
+            serve.main(["--fastpitch", "a", "--port", str(port)])
+    for host in ("192.0.2.1", "no.such.host.invalid", "a b"):
+        with pytest.raises(InputError, match=f"--host {host} --port 0: "):
+            serve.main(["--fastpitch", "a", "--host", host, "--port", "0"])
+
+
+def test_an_open_address_without_a_key_is_warned_about_once(capsys, monkeypatch):
+    monkeypatch.delenv("SPEECH_API_KEY", raising=False)
+    with pytest.raises(InputError):
+        serve.main(["--fastpitch", "absent.pt", "--host", "0.0.0.0", "--port", "0"])
+    warnings = capsys.readouterr().err
+    assert warnings.count("warning") == 1 and "set SPEECH_API_KEY" in warnings
+    monkeypatch.setenv("SPEECH_API_KEY", "x")
+    with pytest.raises(InputError):
+        serve.main(["--fastpitch", "absent.pt", "--host", "0.0.0.0", "--port", "0"])
+    assert capsys.readouterr().err == ""
