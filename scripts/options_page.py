@@ -184,6 +184,7 @@ def page() -> str:
             (f"inference.py {one}", f"inference {one} CHECKPOINT", f"Speech to text with {model}.")
             for model, one in recognizers
         ),
+        ("serve.py", "serve", "A voice, and a recognizer, over HTTP."),
         ("extract_mels.py", "extract_mels", "Features of a corpus, and reports on it."),
         (
             "extract_mels.py --checkpoint",

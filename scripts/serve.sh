@@ -13,6 +13,7 @@ use_python
 : "${HIFIGAN:=}"   # checkpoint of the vocoder
 : "${WAVEGLOW:=}"  # the same, instead of HIFIGAN
 : "${JASPER:=}"    # checkpoint of a recognizer; empty: no transcriptions
+: "${SPEECH_API_KEY:=}" # key that clients must send; empty: they need none
 : "${AMP:=false}" # `true`: mixed precision
 : "${EMA:=}" # `true`: use the EMA weights; `false`: the raw ones; empty: EMA weights where there are any
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU

@@ -37,6 +37,7 @@ PROGRAM_OF = {
     "train_digits.sh": "train -m Jasper",
     "prepare_dataset.sh": "extract_mels",
     "extract_fine_tune_mels.sh": "extract_mels --checkpoint x",
+    "serve.sh": "serve",
     "inference_example.sh": "inference",
     "inference_benchmark.sh": "inference",
     "evaluation.sh": "inference --jasper x",

@@ -338,6 +338,8 @@ UPLOADS = {
     "many channels": (recording(channels=6), {}, "6 channels"),
     "another container": (recording(form="AIFF"), {}, "AIFF, expected WAV"),
     "a strange rate": (recording(rate=100, seconds=2), {}, "100 Hz"),
+    "cut": (recording()[:-100], {}, "file: truncated"),
+    "a cut FLAC": (recording(form="FLAC")[:-50], {}, "file: "),
     "no samples": (recording(seconds=0), {}, "no samples"),
     "not finite": (nan_recording(), {}, "not finite"),
     "unknown field": (recording(), {"language": "de"}, "language: not supported"),

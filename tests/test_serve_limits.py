@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
 import httpx
 import pytest
@@ -329,7 +330,10 @@ class RecordingVoice:
     """Stands for a voice: remembers what was made together, and in whose turn."""
 
     sampling_rate = 10
+    audio = SimpleNamespace(hop_length=10)
     controls = SimpleNamespace(seed=1)
+    unfinished: ClassVar[set] = set()
+    silent: ClassVar[set] = set()
 
     def __init__(self, *, n_pieces: int = 3) -> None:
         self.batches: list[list[str]] = []
@@ -341,10 +345,11 @@ class RecordingVoice:
         self.batches.append([item.text for item in batch])
         if any(item.text == "bad" for item in batch):
             raise InputError("bad: cannot be spoken")
-        return [SimpleNamespace(item=item) for item in batch]
+        lengths = [self._n_pieces * (10 if item.text == "long" else 1) for item in batch]
+        return [SimpleNamespace(item=item, mel=torch.zeros(1, length)) for item, length in zip(batch, lengths)]
 
     def pieces(self, result) -> Iterator[Tensor]:
-        for _ in range(self._n_pieces * (10 if result.item.text == "long" else 1)):
+        for _ in range(result.mel.size(1)):
             self.turns.append(result.item.text)
             yield torch.zeros(10)  # a second
 

@@ -12,6 +12,7 @@ from common.audio.wav import (
     SOUND_SUFFIXES,
     check_sound_format,
     check_wav,
+    check_wav_size,
     load_wav,
     open_wav,
     pcm16,

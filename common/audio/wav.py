@@ -123,7 +123,8 @@ def open_wav(path: Path, *, where: str = "") -> soundfile.SoundFile:
         if file.format == "FLAC":
             _check_flac_end(file, path, where)
         elif file.format in CONTAINERS:
-            _check_wav_size(path, where)
+            with path.open("rb") as content:
+                check_wav_size(content, size=path.stat().st_size, name=str(path), where=where)
     except AudioError:
         file.close()
         raise
@@ -227,31 +228,29 @@ def _check_flac_end(file: soundfile.SoundFile, path: Path, where: str) -> None:
         raise AudioError(f"{path}: truncated, it announces {file.frames} samples{at(where)}")
 
 
-def _check_wav_size(path: Path, where: str) -> None:
-    """Compare the announced size of the sample data with the file's: libsndfile reads a truncated WAV silently.
+def check_wav_size(file: BinaryIO, *, size: int, name: str, where: str = "") -> None:
+    """Compare the announced size of the sample data with the ``size`` of all: libsndfile reads a truncated WAV silently.
 
     Chunks follow the 12 bytes of ``RIFF <size> WAVE``, each an identifier, a 4-byte length and that many bytes,
     padded to an even number. RF64 puts the true 64-bit length of the data in a ``ds64`` chunk before it.
     """
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        head = file.read(12)
-        order = ">" if head[:4] == b"RIFX" else "<"
-        long_length = None
-        while len(chunk := file.read(8)) == 8:
-            length = struct.unpack(order + "I", chunk[4:])[0]
-            if chunk[:4] == b"ds64":
-                long_length = struct.unpack("<Q", file.read(length)[8:16])[0]
-                continue
-            if chunk[:4] == b"data":
-                if length == UNKNOWN_LENGTH:
-                    length = long_length
-                if length is not None and file.tell() + length > size:
-                    held = size - file.tell()
-                    raise AudioError(f"{path}: truncated, {held} of {length} bytes of samples{at(where)}")
-                return
-            file.seek(length + length % 2, 1)
-    raise AudioError(f"{path}: a WAV file without sample data; is it truncated?{at(where)}")
+    head = file.read(12)
+    order = ">" if head[:4] == b"RIFX" else "<"
+    long_length = None
+    while len(chunk := file.read(8)) == 8:
+        length = struct.unpack(order + "I", chunk[4:])[0]
+        if chunk[:4] == b"ds64":
+            long_length = int.from_bytes(file.read(length)[8:16], "little")  # of a damaged one: 0
+            continue
+        if chunk[:4] == b"data":
+            if length == UNKNOWN_LENGTH:
+                length = long_length
+            if length is not None and file.tell() + length > size:
+                held = size - file.tell()
+                raise AudioError(f"{name}: truncated, {held} of {length} bytes of samples{at(where)}")
+            return
+        file.seek(length + length % 2, 1)
+    raise AudioError(f"{name}: a WAV file without sample data; is it truncated?{at(where)}")
 
 
 _QUALITY = "HQ"  # of soxr; 79 dB from SoX itself

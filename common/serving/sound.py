@@ -9,7 +9,7 @@ import soundfile
 import torch
 from torch import Tensor
 
-from common.audio import SOUND_FORMATS, check_sound_format, pcm16, resample, wav_header
+from common.audio import SOUND_FORMATS, check_sound_format, check_wav_size, pcm16, resample, wav_header
 from common.errors import AudioError
 
 FORMATS = MappingProxyType(  # response_format -> Content-Type
@@ -129,6 +129,10 @@ def decode(data: bytes, *, sampling_rate: int, max_seconds: float) -> Tensor:
                 blocks.append(block.mean(axis=1))
                 left -= len(block)
             rate = file.samplerate
+            if file.format == "FLAC" and sum(map(len, blocks)) < file.frames < _UNKNOWN:
+                raise AudioError(f"file: truncated, it announces {file.frames} samples")
+            if file.format in ("WAV", "WAVEX", "RF64"):
+                check_wav_size(io.BytesIO(data), size=len(data), name="file")
     except soundfile.LibsndfileError as error:
         reason = error.error_string.rstrip(".")
         raise AudioError(f"file: not a readable WAV, FLAC, Ogg or MP3 file ({reason})") from error

@@ -36,6 +36,7 @@ class SpeechJob(Job[Tensor | SynthesisResult]):
         self.inputs = deque(inputs)  # that wait to become mels
         self.mel: SynthesisResult | None = None  # that is made sound of
         self.pieces: Iterator[Tensor] = iter(())
+        self.n_left = 0  # samples of them that are not made yet
 
     def fits(self, other: "SpeechJob") -> bool:
         """Whether the next utterances of both may be generated at once."""
@@ -130,8 +131,9 @@ class Worker:
         return partial(self._transcribe, jobs) if jobs else None
 
     def _generate(self, jobs: Sequence[SpeechJob]) -> None:
+        synthesizer = jobs[0].voice.synthesizer
         try:
-            mels = jobs[0].voice.synthesizer.generate([job.inputs[0] for job in jobs])
+            mels = synthesizer.generate([job.inputs[0] for job in jobs])
         except Exception as error:  # whatever it is, the others' requests are not to fail with this one
             self._fail(jobs, error, self._generate)
             return
@@ -139,18 +141,22 @@ class Worker:
         for job, mel in zip(jobs, mels):
             job.inputs.popleft()
             job.mel, job.pieces = mel, job.voice.synthesizer.pieces(mel)
+            job.n_left = mel.mel.size(1) * job.voice.audio.hop_length
+        for noted in (synthesizer.unfinished, synthesizer.silent):
+            noted.clear()  # the log has their warnings; kept, they would grow with every text
 
     def _sound(self, job: SpeechJob) -> None:
         assert job.mel is not None
         try:
-            piece = next(job.pieces, None)
+            piece = next(job.pieces)
         except Exception as error:  # as above
             job.end(error)
             return
-        if piece is not None:
-            seconds = len(piece) / job.voice.sampling_rate
-            self._metrics.audio.inc(seconds)
-            job.put(piece, size=seconds)
+        seconds = len(piece) / job.voice.sampling_rate
+        self._metrics.audio.inc(seconds)
+        job.put(piece, size=seconds)
+        job.n_left -= len(piece)
+        if job.n_left > 0:
             return
         job.put(job.mel)
         job.mel = None

@@ -1,0 +1,79 @@
+"""The load test of the server counts what is lost, wrong and beyond the limits, and shows how long all took."""
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import tiny_served
+from shell import dry_run
+
+from common.audio import pcm16
+from common.serving import Limits, Service
+from scripts.benchmarks.serve_load import (
+    Answer,
+    Load,
+    Target,
+    ask_in_rounds,
+    check_answers,
+    parse_args,
+    refusals,
+    table,
+)
+
+LOAD = Load(clients=3, rounds=2, texts=("go on", "a longer sentence, of several words"))
+
+
+@pytest.fixture(scope="module")
+def served(make_once) -> Iterator[SimpleNamespace]:
+    folder = make_once("served_for_load", tiny_served.make_checkpoints)
+    service = Service(tiny_served.served_models(folder), limits=Limits(max_queue=LOAD.clients))
+    with tiny_served.serving(service) as address:
+        yield SimpleNamespace(target=Target(address), voice=service._models.voice)
+
+
+def test_every_answer_comes_back_and_is_as_the_voice_speaks_it(served):
+    answers, seconds, _ = ask_in_rounds(served.target, LOAD)
+    assert [text for text, _ in answers] == [
+        LOAD.texts[(client + number) % 2] for client in range(3) for number in (0, 1)
+    ]
+    assert all(0 < answer.first_byte <= answer.seconds <= seconds for _, answer in answers)
+
+    def offline(text: str) -> bytes:
+        return pcm16(served.voice.speak(text).wave)
+
+    assert check_answers(answers, offline) == 0
+    text, answer = answers[0]
+    cut = Answer(200, answer.body[:-2], 1.0, 1.0)
+    louder = Answer(200, (np.frombuffer(answer.body, "<i2") // 2).astype("<i2").tobytes(), 1.0, 1.0)
+    lost = Answer(503, answer.body, 1.0, 1.0)
+    assert check_answers([(text, one) for one in (answer, cut, louder, lost)], offline) == 3
+
+
+def test_what_goes_beyond_the_limits_is_found_to_be_refused(served):
+    found = refusals(served.target, LOAD)
+    assert found["a text beyond the limit"] and found["a body beyond the limit"]
+    assert found["the requests before it are answered"]
+    assert found["one request more than the queue takes"] in (True, None)  # None: the machine was too fast
+    assert served.target.figure("process_resident_memory_bytes") > 1e7
+
+
+def test_the_table_has_throughput_percentiles_and_memory():
+    answers = [Answer(200, bytes(2 * 22050), float(number), number / 10) for number in range(1, 101)]
+    row = table(answers, LOAD, seconds=50.0, rate=22050, memory=(100e6, 120e6)).splitlines()[2]
+    assert row == "| 3 | 100 | 2.0 | 2.0 | 50.50 | 95.05 | 99.01 | 5.05 | 9.50 | 9.90 | 100 | 120 |"
+
+
+def test_options_that_the_load_test_does_not_have_go_to_the_server():
+    variables = {"FASTPITCH": "v.pt", "HIFIGAN": "h.pt", "NUM_GPUS": "0"}
+    (words,) = dry_run("scripts/benchmark_serve.sh", "--clients", "7", "--batch-size", "2", **variables)
+    assert words[:3] == ["py", "-m", "scripts.benchmarks.serve_load"]
+    args, options = parse_args(words[3:])
+    assert (args.clients, args.rounds) == (7, 2)
+    assert options == ["--fastpitch", "v.pt", "--hifigan", "h.pt", "--batch-size", "2"]
+
+
+def test_the_script_serves_what_its_variables_name():
+    variables = {"TACOTRON2": "t.pt", "WAVEGLOW": "w.pt", "JASPER": "j.pt", "AMP": "true", "NUM_GPUS": "0"}
+    (words,) = dry_run("scripts/serve.sh", "--port", "90", **variables)
+    assert words[1:] == "serve.py --tacotron2 t.pt --waveglow w.pt --jasper j.pt --amp --port 90".split()
