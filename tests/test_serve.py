@@ -268,6 +268,7 @@ def test_what_cannot_be_spoken_is_refused_in_one_line_that_says_why(served, case
     fields, status, *words = BAD[case]
     error = refused(speak(served, **fields), status, *words)
     assert error["type"] == "invalid_request_error"
+    assert error["param"] == error["message"].partition(" ")[0].rstrip(":") or "日本" in error["message"]
 
 
 BROKEN = {

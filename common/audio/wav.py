@@ -229,7 +229,7 @@ def _check_flac_end(file: soundfile.SoundFile, path: Path, where: str) -> None:
 
 
 def check_wav_size(file: BinaryIO, *, size: int, name: str, where: str = "") -> None:
-    """Compare the announced size of the sample data with the ``size`` of all: libsndfile reads a truncated WAV silently.
+    """Compare the announced size of the samples with the ``size`` of all: libsndfile reads a truncated WAV silently.
 
     Chunks follow the 12 bytes of ``RIFF <size> WAVE``, each an identifier, a 4-byte length and that many bytes,
     padded to an even number. RF64 puts the true 64-bit length of the data in a ``ds64`` chunk before it.

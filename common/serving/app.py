@@ -15,7 +15,7 @@ from common.cli import toolkit_version
 from common.errors import InputError
 from common.serving import speaking, transcribing
 from common.serving.bodies import BodyReader, file_bytes
-from common.serving.errors import ApiError, error_response, shown
+from common.serving.errors import ApiError, error_response, field_of, shown
 from common.serving.gate import Gate, on_end
 from common.serving.limits import Limits
 from common.serving.models import RECOGNIZERS, VOICE_MODELS, ServedModels, check_model, describe_voice
@@ -48,7 +48,7 @@ class Service:
         self._worker = Worker(models.recognizer, batch_size=limits.batch_size, metrics=self.gate.metrics)
         app.add_exception_handler(HTTPException, _http_error)
         app.add_exception_handler(ApiError, lambda _, error: error_response(error))
-        app.add_exception_handler(InputError, lambda _, error: error_response(ApiError(400, str(error))))
+        app.add_exception_handler(InputError, lambda _, error: _input_error(error))
         app.add_exception_handler(
             Exception, lambda *_: error_response(ApiError(500, "an internal error, which the server's log has"))
         )
@@ -89,7 +89,10 @@ class Service:
         form = wanted.response_format or "wav"
         encoder = Encoder(form, sampling_rate=voice.sampling_rate)
         plan = partial(speaking.plan, wanted, models, max_characters=self._limits.max_characters)
-        inputs = await asyncio.get_running_loop().run_in_executor(self._text, plan)
+        try:
+            inputs = await asyncio.get_running_loop().run_in_executor(self._text, plan)
+        except InputError as error:
+            raise ApiError(400, str(error), param="input" if wanted.prosody is None else "prosody") from error
         job = SpeechJob(voice, inputs)
         on_end(request.scope).callback(job.cancel)
         answer = speaking.Answer(job)  # before the worker takes what it counts
@@ -157,6 +160,11 @@ class Service:
 
     async def _studio(self) -> HTMLResponse:
         return HTMLResponse(studio_page())
+
+
+def _input_error(error: Exception) -> JSONResponse:
+    """What was asked for cannot be spoken or transcribed."""
+    return error_response(ApiError(400, str(error), param=field_of(str(error))))
 
 
 async def _http_error(request: Request, error: Exception) -> JSONResponse:

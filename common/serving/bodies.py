@@ -11,7 +11,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
-from common.serving.errors import ApiError, shown
+from common.serving.errors import ApiError, field_of, shown
 from common.serving.gate import on_end
 
 _MAX_FIELDS = 32  # of a form
@@ -20,6 +20,7 @@ _DISCARDED = 8  # bodies' worth of bytes that are read after the limit: a client
 _DISCARD_SECONDS = 5.0
 _BODIES = 16  # of the largest size, that are held at once
 _ERRORS_SHOWN = 3
+_OURS = "Value error, "  # what pydantic puts before a message of ours
 Schema = TypeVar("Schema", bound=BaseModel)
 
 
@@ -123,14 +124,14 @@ def _as_api_error(error: ValidationError, schema: type[BaseModel]) -> ApiError:
     if len(problems) > _ERRORS_SHOWN:
         lines.append(f"and {len(problems) - _ERRORS_SHOWN} more")
     first = problems[0]
-    param = ".".join(str(part) for part in first["loc"])[:_FIELD_BYTES] or None
+    param = ".".join(map(str, first["loc"])) or field_of(first["msg"].removeprefix(_OURS))
     code = "invalid_json" if first["type"] == "json_invalid" else None
     return ApiError(400, "; ".join(lines), param=param, code=code)
 
 
 def _describe(problem: Any, schema: type[BaseModel]) -> str:
     place = ".".join(map(str, problem["loc"]))
-    message = problem["msg"].removeprefix("Value error, ")
+    message = problem["msg"].removeprefix(_OURS)
     if problem["type"] == "json_invalid":
         return f"the body is not JSON: {message.removeprefix('Invalid JSON: ')}"
     if problem["type"] == "extra_forbidden":

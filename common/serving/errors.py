@@ -44,3 +44,9 @@ def shown(value: Any) -> str:
     """What a client sent, as messages show it: cut where it is long."""
     text = repr(value)
     return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "..."
+
+
+def field_of(message: str) -> str | None:
+    """The field that a message of ours begins with, as in ``speed: ...``."""
+    name, colon, _ = message.partition(":")
+    return name if colon and name.isidentifier() else None

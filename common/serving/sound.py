@@ -40,6 +40,7 @@ class Encoder:
         self._pipe = _Pipe()
         self._whole = form == "flac"
         self._file = None
+        self.is_quick = form in ("wav", "pcm")  # to encode: there is nothing to compress
         if form == "wav":
             self._pipe.write(wav_header(sampling_rate))
         elif form != "pcm":

@@ -63,7 +63,7 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
     _check_length(len(text), max_characters, field="input", unit="characters")
     if request.ssml is not None and request.ssml != has_markup(text):
         wrong = "holds no SSML" if request.ssml else "holds SSML; write &lt; for a < that is none"
-        raise ApiError(400, f"input: {wrong} (ssml is {str(request.ssml).lower()})", param="ssml")
+        raise ApiError(400, f"ssml: input {wrong} (ssml is {str(request.ssml).lower()})", param="ssml")
     style = replace(style, speaker=speaker_of(request.voice, models))
     phrase = Phrase("input", PurePosixPath("speech.wav"), text)
     return _checked(voice.plan(text, style=style, phrase=phrase, draw=models.draws()), voice)
@@ -85,7 +85,9 @@ def _checked(items: list[SynthesisInput], voice: Voice) -> list[SynthesisInput]:
     total = 0.0
     for item in items:
         if item.styles is not None and float(item.styles.rate.min()) < _SLOWEST:
-            raise ApiError(400, f"{item.phrase.where}: a rate below {_SLOWEST:g} of the usual one", param="speed")
+            raise ApiError(
+                400, f"{item.phrase.where}: a rate below {_SLOWEST:g} of the usual one", param=item.phrase.where
+            )
         seconds = 0.0 if item.durations is None else float(item.durations.sum()) * frame
         if seconds > _LONGEST_UTTERANCE:
             message = f"an utterance of {seconds:.0f} s; this server's limit is {_LONGEST_UTTERANCE:g}"
@@ -144,7 +146,8 @@ class Answer:
     async def encoded(self, encoder: Encoder) -> AsyncIterator[bytes]:
         """The bytes of a file."""
         async for wave in self.waves():
-            if data := await asyncio.to_thread(encoder.encode, wave):
+            data = encoder.encode(wave) if encoder.is_quick else await asyncio.to_thread(encoder.encode, wave)
+            if data:
                 yield data
         if data := encoder.finish():
             yield data
