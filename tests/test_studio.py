@@ -226,6 +226,20 @@ def test_a_pause_is_changed_without_the_server(studio: Studio):
     assert len(studio.asked) == 1
 
 
+def test_silence_before_and_after_a_sentence_is_not_asked_for_again(studio: Studio):
+    first = studio.speak('<speak><break time="500ms"/>Hello there. This is fine.<break time="1s"/></speak>')
+    before = samples(base64.b64decode(first["audio"]))
+    assert np.array_equal(samples(studio.download("Download wav")), before)
+    box, strip = studio.page.locator(".word[title=Hello]").bounding_box(), studio.page.locator("#strip").bounding_box()
+    assert (box["x"] - strip["x"]) / strip["width"] == pytest.approx(0.5 * 22050 / len(before), abs=0.003)
+    studio.drag("pitch of OW1 in Hello", 0, -40)
+    again = studio.listen()
+    assert again["mel"]["frames"] == sum(row["frames"] for row in symbols(again["prosody"]))
+    after = samples(studio.download("Download wav"))
+    changed = np.flatnonzero(after != before)
+    assert len(after) == len(before) and 0.5 * 22050 < changed[0] and changed[-1] < first["words"][2]["start"] * 22050
+
+
 def test_everything_can_be_shaped_from_the_keyboard(studio: Studio):
     studio.page.focus("#text")
     studio.page.keyboard.type("Hello there.")

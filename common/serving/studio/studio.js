@@ -270,7 +270,7 @@ async function speakChanges() {
     table.utterances.length > 1 ? ` ${missing.length} of ${table.utterances.length} sentences` : " the change";
   const done = await whileBusy(`Speaking${count}…`, async (signal) => {
     for (const utterances of inRequests(missing)) {
-      const wanted = { ...table, utterances };
+      const wanted = { ...table, utterances: utterances.map(withoutSilence) };
       keepClips(version, wanted, cutAnswer(await askSpeech({ model: version.voice, prosody: wanted }, signal), wanted));
     }
     return true;

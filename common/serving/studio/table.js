@@ -38,12 +38,12 @@ const secondsToFrames = (table, seconds) => roundEvenly((seconds * table.samplin
 const pauseFrames = (table, utterance) => secondsToFrames(table, utterance.pause);
 const secondsOf = (table, frames) => (frames * table.hop_length) / table.sampling_rate;
 
-// Where each utterance begins: {starts: frames, frames: of everything}.
+// Where each utterance begins, after the silence before it: {starts: frames, frames: of everything}.
 const timelineOf = memoize((table) => {
   let frames = 0;
   const starts = table.utterances.map((utterance) => {
-    const start = frames;
-    frames += framesOf(utterance) + pauseFrames(table, utterance);
+    const start = frames + secondsToFrames(table, utterance.lead ?? 0);
+    frames = start + framesOf(utterance) + pauseFrames(table, utterance);
     return start;
   });
   return { starts, frames };
@@ -51,8 +51,9 @@ const timelineOf = memoize((table) => {
 
 const isWithin = (scope, u, w, s) => (scope.u ?? u) === u && (scope.w ?? w) === w && (scope.s ?? s) === s;
 
-// What an utterance sounds like: equal keys, equal sounds. The silence after it is no part of it.
-const keyOf = memoize((utterance) => JSON.stringify({ ...utterance, pause: 0 }));
+// What an utterance sounds like: equal keys, equal sounds. The silence around it is no part of it.
+const withoutSilence = (utterance) => ({ ...utterance, pause: 0, ...("lead" in utterance && { lead: 0 }) });
+const keyOf = memoize((utterance) => JSON.stringify(withoutSilence(utterance)));
 
 const changeUtterance = (table, u, change) => ({
   ...table,
@@ -175,7 +176,7 @@ function mapFrame(from, to, frame) {
     before.starts.findLastIndex((start) => start <= frame),
   );
   if (!from.utterances[u]) return 0;
-  const inside = frame - before.starts[u];
+  const inside = Math.max(0, frame - before.starts[u]);
   const index = placesOf(from.utterances[u]).findIndex((place) => inside < place.end);
   if (index < 0) {
     const silence = inside - framesOf(from.utterances[u]);
