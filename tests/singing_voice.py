@@ -26,7 +26,8 @@ class SingingNetwork:
         pitch = (130.0 + 10.0 * (tokens % 7)).double() * (1 + 0.5 * speaker) * (tokens % 9 != 0)
         if controls.pitch_transform is not None:
             mean, std = torch.full_like(pitch[:, :1], MEAN), torch.full_like(pitch[:, :1], STD)
-            pitch = controls.pitch_transform((pitch - mean) / std, lengths, mean, std) * std + mean
+            changed = controls.pitch_transform((pitch - mean) / std, lengths, mean, std) * std + mean
+            pitch = changed * (pitch > 0)
         pitch = pitch if controls.pitch_hz is None else controls.pitch_hz
         durations = (4.0 + tokens % 5) if controls.durations is None else controls.durations
         frames = (durations / controls.pace).round().long() * valid

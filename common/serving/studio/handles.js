@@ -125,7 +125,7 @@ class Handles {
   }
 
   ofKind(kind, utterance, u) {
-    if (kind === KIND.pause) return u < this.picture.version.table.utterances.length - 1 ? [[u, 0]] : [];
+    if (kind === KIND.pause) return this.picture.viewOf(u).pause.hidden ? [] : [[u, 0]];
     if (kind === KIND.word) return utterance.words.flatMap((word, w) => (word.text ? [[u, w]] : []));
     const isThere = ({ symbol }) => symbol.frames > 0 && (kind !== KIND.pitch || symbol.pitch > 0);
     return placesOf(utterance).flatMap((one, i) => (isThere(one) ? [[u, i]] : []));

@@ -88,6 +88,8 @@ function render() {
   $("picture-frame").classList.toggle("locked", edits.isLocked());
   $("inspector").hidden = !version.shaped;
   $("why-unshaped").hidden = version.shaped;
+  $("keys-short").hidden = !version.shaped;
+  $("picture-frame").classList.toggle("unshaped", !version.shaped);
   const speakers = voiceOf(version.voice)?.speakers ?? [];
   if (version.shaped) inspector.show(table, state.scope, { speakers, isLocked: edits.isLocked() });
   for (const which of ["first", "now"])

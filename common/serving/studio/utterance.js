@@ -107,7 +107,6 @@ class UtteranceView {
     const frames = framesOf(utterance);
     const silence = pauseFrames(table, utterance);
     place(this.element, { at: start, for: frames });
-    this.element.classList.toggle("unshaped", !shaped);
     const lasts = places.findLastIndex((one) => one.symbol.frames > 0);
     places.forEach((one, i) =>
       this.updatePart(this.parts[i], one, { axis, isEnd: i === lasts, table, next: nextSpoken(places, i) }),
@@ -118,7 +117,7 @@ class UtteranceView {
     });
     place(this.silence, { at: frames, for: silence });
     this.silence.textContent = silence > 0 ? `${round(utterance.pause, 2)} s` : "";
-    this.pause.hidden = isLast || !shaped;
+    this.pause.hidden = (isLast && silence === 0) || !shaped;
     place(this.pause, { at: frames + silence });
     setRange(this.pause, { now: utterance.pause, low: 0, high: MOST_PAUSE, text: `${round(utterance.pause, 2)} s` });
     this.curve.setAttribute("viewBox", `0 0 ${Math.max(1, frames)} 100`);
