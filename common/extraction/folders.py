@@ -81,7 +81,11 @@ def _teacher(name: str, plan: ExtractionPlan) -> dict[str, Any]:
     """The teacher that makes the files of the feature ``name``, as it is stored; {} for none."""
     if plan.teacher is None or name not in plan.taught:
         return {}
-    stored: dict[str, Any] = {"model": plan.teacher.model, "sha256": plan.teacher.sha256, "text": to_plain(plan.teacher.text)}
+    stored: dict[str, Any] = {
+        "model": plan.teacher.model,
+        "sha256": plan.teacher.sha256,
+        "text": to_plain(plan.teacher.text),
+    }
     # Folders from before there was a choice hold what the raw weights made.
     stored |= {"ema": True} if plan.teacher.ema else {}
     return stored | ({"unknown_symbols": "drop"} if plan.teacher.unknown_symbols == "drop" else {})
