@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import tiny_vocoder
 import torch
 
@@ -69,7 +68,8 @@ def ask_to_stop(service: Service) -> None:
 def serving(service: Service, *, deadline: float = 5.0) -> Iterator[str]:
     """The address of a service while it serves, on a free port."""
     bound = bind("127.0.0.1", 0)
-    server = Server(service, deadline=deadline)
+    started = threading.Event()
+    server = Server(service, deadline=deadline, on_start=started.set)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(
         target=lambda: loop.run_until_complete(server.serve_until_asked(bound, signals=False)), daemon=True
@@ -77,10 +77,8 @@ def serving(service: Service, *, deadline: float = 5.0) -> Iterator[str]:
     thread.start()
     _STOPS[service] = lambda: loop.call_soon_threadsafe(server.ask_to_stop)
     try:
-        bound_address = address_of(bound)
-        with httpx.Client(transport=httpx.HTTPTransport(retries=20)) as client:
-            assert client.get(bound_address + "/readyz").status_code == 200
-        yield bound_address
+        assert started.wait(60)
+        yield address_of(bound)
     finally:
         if thread.is_alive() and not service.gate.draining:
             loop.call_soon_threadsafe(server.ask_to_stop)

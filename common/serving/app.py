@@ -40,7 +40,12 @@ class Service:
         self._began = int(time.time())
         self._text = ThreadPoolExecutor(1, thread_name_prefix="text")  # the front end serves one thread
         self._app = app = FastAPI(
-            title="Speech", version=toolkit_version(), docs_url=None, redoc_url=None, openapi_url=None
+            title="Speech",
+            version=toolkit_version(),
+            docs_url=None,
+            redoc_url=None,
+            openapi_url=None,
+            redirect_slashes=False,
         )
         self._add_paths()
         paths = [route.path for route in app.routes if hasattr(route, "path")]
