@@ -320,8 +320,12 @@ def test_a_phone_is_set_by_its_numbers_and_wrong_ones_are_refused(studio: Studio
     assert studio.value("pitch of OW1 in Hello") == 210.5
     field.fill("5000")
     field.press("Enter")
-    assert "5000, expected 0 to 1200" in studio.page.inner_text("[role=alert]")
+    assert "5000, expected 0 or 30 to 1200" in studio.page.inner_text("[role=alert]")
     assert studio.value("pitch of OW1 in Hello") == 210.5
+    field.fill("0")
+    field.press("Enter")
+    assert studio.page.locator("[role=alert]").is_hidden() and studio.handle("pitch of OW1 in Hello").count() == 0
+    assert symbols(studio.table())[3]["pitch"] == 0
 
 
 def test_prosody_goes_out_as_json_and_comes_back_in(studio: Studio, tmp_path: Path):
@@ -375,6 +379,11 @@ def test_ssml_that_was_typed_keeps_its_elements(studio: Studio):
     expect(studio.page.locator("#status")).to_contain_text("Copied")
     ssml = studio.page.evaluate("navigator.clipboard.readText()")
     assert ssml == text.replace("there", '<prosody rate="50%">there</prosody>')
+    studio.page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+    studio.page.get_by_role("button", name="Copy as SSML").click()
+    assert studio.page.get_by_role("textbox", name="SSML, to be copied").input_value() == ssml, (
+        "where pages may not copy it is shown"
+    )
 
 
 def test_another_speaker_and_another_pause_go_out_as_ssml(studio: Studio):

@@ -63,8 +63,16 @@ const SLIDERS = [
 ];
 
 const FIELDS = [
-  { name: "pitch", label: "Pitch (Hz, 0 unvoiced)", step: 1, low: 0, high: PITCH_LIMITS[1], read: setPitch },
-  { name: "frames", label: "Length (frames)", step: 1, low: 0, high: MOST_FRAMES, read: Math.round },
+  {
+    name: "pitch",
+    label: "Pitch (Hz, 0 unvoiced)",
+    step: 1,
+    low: 0,
+    least: PITCH_LIMITS[0],
+    high: PITCH_LIMITS[1],
+    read: setPitch,
+  },
+  { name: "frames", label: "Length (frames)", step: 1, low: 1, high: MOST_FRAMES, read: Math.round },
   { name: "volume", label: "Volume (factor)", step: 0.05, low: 0, high: MOST_VOLUME, read: (value) => round(value, 3) },
   { name: "energy", label: "Energy (voice’s unit)", step: 0.05, low: 0, high: 20, read: (value) => round(value, 4) },
 ];
@@ -145,11 +153,12 @@ class Inspector {
     return { ...field, element, input };
   }
 
-  enter({ name, label, low, high, read, input }) {
+  enter({ name, label, low, least = low, high, read, input }) {
     const value = Number(input.value);
-    const isValid = input.value !== "" && value >= low && value <= high;
+    const isValid = input.value !== "" && (value === low || (value >= least && value <= high));
     input.setAttribute("aria-invalid", String(!isValid));
-    if (!isValid) return this.edits.refuse(`${label}: ${input.value || "nothing"}, expected ${low} to ${high}`);
+    const expected = `${least === low ? "" : `${low} or `}${least} to ${high}`;
+    if (!isValid) return this.edits.refuse(`${label}: ${input.value || "nothing"}, expected ${expected}`);
     const { scope, edits } = this;
     if (name === "pause") return edits.commit(setPause(edits.current(), scope.u, value), `pause ${value} s`);
     return edits.commit(

@@ -32,6 +32,7 @@ const edits = {
   },
   commit(table, said) {
     state.preview = null;
+    clearError();
     remember({ ...state.version, table, said });
     show(said);
   },
