@@ -1,6 +1,42 @@
-"""The studio: a page to speak with and to shape how it is said."""
+"""The studio: the server's page on which a sentence is typed, heard, seen and shaped, as one HTML file."""
+
+import base64
+import hashlib
+import re
+from functools import cache
+from pathlib import Path
+from string import Template
+
+from common.pages import NAME, palette, stylesheet
+
+_FOLDER = Path(__file__).parent
+# In the order of their use: all are one script.
+_SCRIPTS = (
+    *("table", "sound", "server", "ssml", "dom", "mel", "utterance", "picture"),
+    *("handles", "inspector", "takes", "studio", "files"),
+)
 
 
+@cache
 def page() -> str:
-    """The page's HTML."""
-    return '<!DOCTYPE html><title>Studio</title><p>The studio is not there yet; <a href="docs">the interface</a> is.'
+    """The HTML of the studio, with its style and script in it.
+
+    It loads nothing else, and its policy forbids any script but ours and any request but to the server it came from.
+    """
+    script = "\n".join(_read(f"{name}.js") for name in _SCRIPTS)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    policy = "default-src 'none'; connect-src 'self'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'"
+    policy += f"; form-action 'none'; script-src 'sha256-{digest}'"
+    style = stylesheet() + _chosen_colors() + _read("studio.css")
+    return Template(_read("studio.html")).substitute(policy=policy, product=NAME, style=style, script=script)
+
+
+def _chosen_colors() -> str:
+    """The palette's colors again, for those who choose light or dark on the page."""
+    light, dark = re.findall(r":root \{(.*?)\}", palette(), re.DOTALL)
+    rule = ':root[data-theme="{0}"] {{{1}  color-scheme: {0};\n}}\n'
+    return rule.format("light", light) + rule.format("dark", dark)
+
+
+def _read(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8")

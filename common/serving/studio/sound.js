@@ -1,0 +1,155 @@
+// Sound and mels that the server sent, cut into utterances, joined again and played.
+
+function bytesOf(base64) {
+  const characters = atob(base64);
+  const bytes = new Uint8Array(characters.length);
+  for (let index = 0; index < bytes.length; index++) bytes[index] = characters.charCodeAt(index);
+  return bytes;
+}
+
+// Samples of a wav file with one channel of 16-bit integers or 32-bit floats.
+function readWav(bytes) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const name = (offset) => String.fromCharCode(...bytes.subarray(offset, offset + 4));
+  let format = null;
+  for (let offset = 12; offset + 8 <= bytes.length;) {
+    const size = Math.min(view.getUint32(offset + 4, true), bytes.length - offset - 8);
+    if (name(offset) === "fmt ")
+      format = { code: view.getUint16(offset + 8, true), bits: view.getUint16(offset + 22, true) };
+    if (name(offset) === "data") {
+      const data = bytes.slice(offset + 8, offset + 8 + size);
+      if (format?.bits === 32) return new Float32Array(data.buffer, 0, size >> 2);
+      return Float32Array.from(new Int16Array(data.buffer, 0, size >> 1), (value) => value / 32768);
+    }
+    offset += 8 + size + (size % 2);
+  }
+  throw new Error("the server's sound is no wav file");
+}
+
+function writeWav(samples, rate) {
+  const view = new DataView(new ArrayBuffer(44 + 2 * samples.length));
+  const text = (offset, value) => [...value].forEach((letter, i) => view.setUint8(offset + i, letter.charCodeAt(0)));
+  text(0, "RIFF");
+  view.setUint32(4, 36 + 2 * samples.length, true);
+  text(8, "WAVEfmt ");
+  [
+    [16, 16, 4],
+    [20, 1, 2],
+    [22, 1, 2],
+    [24, rate, 4],
+    [28, 2 * rate, 4],
+    [32, 2, 2],
+    [34, 16, 2],
+  ].forEach(([offset, value, size]) =>
+    size === 4 ? view.setUint32(offset, value, true) : view.setUint16(offset, value, true),
+  );
+  text(36, "data");
+  view.setUint32(40, 2 * samples.length, true);
+  samples.forEach((value, i) => view.setInt16(44 + 2 * i, clamp(Math.round(value * 32768), -32768, 32767), true));
+  return new Blob([view.buffer], { type: "audio/wav" });
+}
+
+// A clip is the sound and mel of one utterance, without the pause after it: {samples, mel, frames, n_mels, low, high}.
+function cutAnswer(answer, table) {
+  const samples = readWav(bytesOf(answer.audio));
+  const { n_mels, frames: total, data, min: low, max: high } = answer.mel;
+  const mel = bytesOf(data);
+  const { starts, frames: expected } = timelineOf(table);
+  if (total !== expected) throw new Error(`the server spoke ${total} frames, the prosody table has ${expected}`);
+  return table.utterances.map((utterance, u) => {
+    const [start, frames] = [starts[u], framesOf(utterance)];
+    const part = new Uint8Array(n_mels * frames);
+    for (let row = 0; row < n_mels; row++) {
+      part.set(mel.subarray(row * total + start, row * total + start + frames), row * frames);
+    }
+    const hop = table.hop_length;
+    return { samples: samples.slice(start * hop, (start + frames) * hop), mel: part, frames, n_mels, low, high };
+  });
+}
+
+// The sound of a whole table; null where a clip is missing.
+function joinClips(table, clips) {
+  const { starts, frames } = timelineOf(table);
+  const samples = new Float32Array(frames * table.hop_length);
+  for (const [u, clip] of clips.entries()) {
+    if (!clip) return null;
+    samples.set(clip.samples, starts[u] * table.hop_length);
+  }
+  return samples;
+}
+
+// Plays one sound at a time; `source` says whose it is.
+class Player {
+  constructor(onChange) {
+    this.onChange = onChange;
+    this.source = null;
+    this.offset = 0; // s
+    this.started = null; // the context's time; null: paused
+  }
+
+  // Must be called within a click or a key press: browsers let no page sound before.
+  wake() {
+    try {
+      this.context ??= new AudioContext();
+      this.context.resume().catch(() => {}); // refused: it is tried again at the next press
+    } catch (error) {
+      fail(`This browser cannot play sound: ${error.message}`);
+    }
+  }
+
+  get isPlaying() {
+    return this.started !== null;
+  }
+
+  get position() {
+    if (!this.isPlaying) return this.offset;
+    return Math.min(this.duration, this.offset + Math.max(0, this.context.currentTime - this.started));
+  }
+
+  load(source, samples, rate, position) {
+    const wasPlaying = this.isPlaying;
+    this.pause();
+    Object.assign(this, { source, samples, rate, duration: samples.length / rate });
+    this.offset = clamp(position, 0, this.duration);
+    if (wasPlaying) this.play();
+  }
+
+  play(until = Infinity) {
+    this.pause();
+    this.wake();
+    if (this.samples.length === 0 || !this.context) return;
+    if (this.offset >= this.duration - 0.005) this.offset = 0;
+    const buffer = this.context.createBuffer(1, this.samples.length, this.rate);
+    buffer.copyToChannel(this.samples, 0);
+    this.node = this.context.createBufferSource();
+    this.node.buffer = buffer;
+    this.node.connect(this.context.destination);
+    this.node.addEventListener("ended", (event) => {
+      if (event.target !== this.node) return;
+      this.pause();
+      if (until === Infinity) this.offset = 0;
+      this.onChange();
+    });
+    this.started = this.context.currentTime;
+    this.node.start(0, this.offset, Math.max(0.02, Math.min(until, this.duration) - this.offset));
+    this.onChange();
+  }
+
+  pause() {
+    if (!this.isPlaying) return;
+    this.offset = this.position;
+    this.started = null;
+    const node = this.node;
+    this.node = null;
+    node.stop();
+    this.onChange();
+  }
+
+  seek(seconds) {
+    const wasPlaying = this.isPlaying;
+    this.pause();
+    this.offset = clamp(seconds, 0, this.duration ?? 0);
+    if (wasPlaying) this.play();
+    this.onChange();
+  }
+}

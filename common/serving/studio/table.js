@@ -1,0 +1,226 @@
+// The prosody table on the axis of frames, and its edits: each returns a new table that shares what it does not change.
+//
+// A scope says what is meant: {} everything, {u} an utterance, {u, w} a word, {u, w, s} a phone. All versions of a first
+// version have its utterances, words and symbols in the same order: only their values differ.
+
+const PITCH_LIMITS = [30, 1200]; // Hz
+const MOST_FRAMES = 400; // of a symbol, by hand
+const MOST_PAUSE = 10; // s
+const MOST_VOLUME = 4;
+
+const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+// Halves to the even neighbor, as the server rounds.
+const roundEvenly = (value) => (Math.abs(value % 1) === 0.5 ? 2 * Math.round(value / 2) : Math.round(value));
+const round = (value, digits) => Number(value.toFixed(digits));
+
+function memoize(compute) {
+  const known = new WeakMap();
+  return (key) => {
+    if (!known.has(key)) known.set(key, compute(key));
+    return known.get(key);
+  };
+}
+
+// Symbols of an utterance in order: {w, s, symbol, start, end}, in frames from the utterance's start.
+const placesOf = memoize((utterance) => {
+  let start = 0;
+  return utterance.words.flatMap((word, w) =>
+    word.symbols.map((symbol, s) => {
+      const place = { w, s, word, symbol, start, end: start + symbol.frames };
+      start = place.end;
+      return place;
+    }),
+  );
+});
+const framesOf = (utterance) => placesOf(utterance).at(-1)?.end ?? 0;
+const secondsToFrames = (table, seconds) => roundEvenly((seconds * table.sampling_rate) / table.hop_length);
+const pauseFrames = (table, utterance) => secondsToFrames(table, utterance.pause);
+const secondsOf = (table, frames) => (frames * table.hop_length) / table.sampling_rate;
+
+// Where each utterance begins, after the silence before it: {starts: frames, frames: of everything}.
+const timelineOf = memoize((table) => {
+  let frames = 0;
+  const starts = table.utterances.map((utterance) => {
+    const start = frames + secondsToFrames(table, utterance.lead ?? 0);
+    frames = start + framesOf(utterance) + pauseFrames(table, utterance);
+    return start;
+  });
+  return { starts, frames };
+});
+
+const isWithin = (scope, u, w, s) => (scope.u ?? u) === u && (scope.w ?? w) === w && (scope.s ?? s) === s;
+
+// What an utterance sounds like: equal keys, equal sounds. The silence around it is no part of it.
+const withoutSilence = (utterance) => ({ ...utterance, pause: 0, ...("lead" in utterance && { lead: 0 }) });
+const keyOf = memoize((utterance) => JSON.stringify(withoutSilence(utterance)));
+
+const changeUtterance = (table, u, change) => ({
+  ...table,
+  utterances: table.utterances.map((utterance, index) => (index === u ? change(utterance) : utterance)),
+});
+
+// change(symbol, u, w, s) returns the values that differ.
+function changeSymbols(table, scope, change) {
+  const utterances = table.utterances.map((utterance, u) => {
+    if ((scope.u ?? u) !== u) return utterance;
+    const words = utterance.words.map((word, w) => {
+      if ((scope.w ?? w) !== w) return word;
+      const symbols = word.symbols.map((symbol, s) =>
+        isWithin(scope, u, w, s) ? { ...symbol, ...change(symbol, u, w, s) } : symbol,
+      );
+      return { ...word, symbols };
+    });
+    return { ...utterance, words };
+  });
+  return { ...table, utterances };
+}
+
+function symbolsIn(table, scope) {
+  return table.utterances.flatMap((utterance, u) =>
+    placesOf(utterance)
+      .filter(({ w, s }) => isWithin(scope, u, w, s))
+      .map((place) => place.symbol),
+  );
+}
+
+const setSymbol = (table, scope, values) => changeSymbols(table, scope, () => values);
+const setPitch = (hertz) => (hertz > 0 ? round(clamp(hertz, ...PITCH_LIMITS), 2) : 0);
+const setPause = (table, u, seconds) =>
+  changeUtterance(table, u, (utterance) => ({ ...utterance, pause: round(clamp(seconds, 0, MOST_PAUSE), 4) }));
+const setSpeaker = (table, scope, speaker) => ({
+  ...table,
+  utterances: table.utterances.map((one, u) => ((scope.u ?? u) === u ? { ...one, speaker } : one)),
+});
+
+// Moves the border after a place; what the one phone gains the next loses. The last border moves the end.
+function moveBorder(table, u, index, frames) {
+  const places = placesOf(table.utterances[u]);
+  const next = places.slice(index + 1).find((place) => place.symbol.frames > 0);
+  const left = places[index];
+  const most = next ? next.symbol.frames - 1 : MOST_FRAMES - left.symbol.frames;
+  const moved = clamp(frames, 1 - left.symbol.frames, most);
+  if (moved === 0) return table;
+  const longer = setSymbol(table, { u, w: left.w, s: left.s }, { frames: left.symbol.frames + moved });
+  if (!next) return longer;
+  return setSymbol(longer, { u, w: next.w, s: next.s }, { frames: next.symbol.frames - moved });
+}
+
+// How fast: whole frames, so that every one that is lost by rounding comes back at the next phone.
+function scalePace(table, scope, factor) {
+  let error = 0;
+  return changeSymbols(table, scope, (symbol) => {
+    if (symbol.frames === 0) return {};
+    const wanted = symbol.frames / factor + error;
+    const frames = clamp(Math.round(wanted), 1, MOST_FRAMES);
+    error = wanted - frames;
+    return { frames };
+  });
+}
+
+// What is unvoiced, or has no pitch in Hz, stays so.
+const scalePitch = (table, scope, factor) =>
+  changeSymbols(table, scope, ({ pitch }) => (pitch > 0 ? { pitch: setPitch(pitch * factor) } : {}));
+
+// The distance of each pitch from the mean of all in the scope, on the scale of tones.
+function scaleRange(table, scope, factor) {
+  const { mean } = pitchStatistics(symbolsIn(table, scope));
+  return changeSymbols(table, scope, ({ pitch }) =>
+    pitch > 0 ? { pitch: setPitch(Math.exp(mean + (Math.log(pitch) - mean) * factor)) } : {},
+  );
+}
+
+// Volume and energy may be 0, from where no factor leads back: the first version's values do.
+const scaleValue =
+  (name, most, digits) =>
+  (table, scope, factor, { base, value }) =>
+    changeSymbols(table, scope, (symbol, u, w, s) => {
+      if (symbol[name] === null) return {};
+      const scaled = Number.isFinite(factor)
+        ? symbol[name] * factor
+        : base.utterances[u].words[w].symbols[s][name] * value;
+      return { [name]: round(Math.min(scaled, most), digits) };
+    });
+
+// Mean and spread of the logarithm of the pitch, weighted by length.
+function pitchStatistics(symbols) {
+  const voiced = symbols.filter(({ pitch, frames }) => pitch > 0 && frames > 0);
+  const frames = sum(voiced.map((symbol) => symbol.frames));
+  if (frames === 0) return { mean: null, spread: 0 };
+  const mean = sum(voiced.map((symbol) => symbol.frames * Math.log(symbol.pitch))) / frames;
+  const square = sum(voiced.map((symbol) => symbol.frames * (Math.log(symbol.pitch) - mean) ** 2)) / frames;
+  return { mean, spread: Math.sqrt(square) };
+}
+
+// What distinguishes a version from the first one within a scope; null where there is nothing to compare.
+function compareVersions(table, base, scope) {
+  const now = symbolsIn(table, scope);
+  const first = symbolsIn(base, scope);
+  const [pitch, before] = [pitchStatistics(now), pitchStatistics(first)];
+  const total = (symbols, name) => sum(symbols.map((symbol) => symbol[name] ?? 0));
+  const ratio = (one, other) => (other > 0 ? one / other : null);
+  return {
+    semitones: pitch.mean === null || before.mean === null ? null : (12 * (pitch.mean - before.mean)) / Math.LN2,
+    range: before.spread > 0.001 ? pitch.spread / before.spread : null,
+    pace: total(now, "frames") > 0 ? total(first, "frames") / total(now, "frames") : null,
+    volume: ratio(total(now, "volume"), total(first, "volume")),
+    energy: ratio(total(now, "energy"), total(first, "energy")),
+  };
+}
+
+// The frame of one version in another one: the same part of the same phone.
+function mapFrame(from, to, frame) {
+  const [before, after] = [timelineOf(from), timelineOf(to)];
+  const u = Math.max(
+    0,
+    before.starts.findLastIndex((start) => start <= frame),
+  );
+  if (!from.utterances[u]) return 0;
+  const inside = Math.max(0, frame - before.starts[u]);
+  const index = placesOf(from.utterances[u]).findIndex((place) => inside < place.end);
+  if (index < 0) {
+    const silence = inside - framesOf(from.utterances[u]);
+    const end = framesOf(to.utterances[u]);
+    return after.starts[u] + end + Math.min(silence, pauseFrames(to, to.utterances[u]));
+  }
+  const [old, now] = [placesOf(from.utterances[u])[index], placesOf(to.utterances[u])[index]];
+  return after.starts[u] + now.start + ((inside - old.start) / (old.end - old.start)) * (now.end - now.start);
+}
+
+const FORMAT = "speech-toolkit prosody 1";
+
+// Refuses at once what is no prosody table; what its values may be, the server says.
+function readTable(text, name) {
+  let table;
+  try {
+    table = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`${name}: not JSON: ${error.message}`);
+  }
+  if (table?.format !== FORMAT)
+    throw new Error(`${name}: format ${JSON.stringify(table?.format)}, expected "${FORMAT}"`);
+  const hasSymbols = (word) => Array.isArray(word?.symbols);
+  const isWhole = Array.isArray(table.utterances) && table.utterances.every((one) => one?.words?.every?.(hasSymbols));
+  if (!isWhole) throw new Error(`${name}: expected "utterances" with "words" with "symbols"`);
+  return table;
+}
+
+// A voice that has no prosody to shape: one utterance, its words with the spaces between them, as wide as they last.
+function tableOfWords(answer, text) {
+  const { sampling_rate, hop_length, mel } = answer;
+  const words = [];
+  let end = 0;
+  const add = (label, until) => {
+    const frames = clamp(until, end, mel.frames) - end;
+    if (frames > 0) words.push({ text: label, symbols: [{ symbol: "", frames, pitch: 0, energy: null, volume: 1 }] });
+    end += frames;
+  };
+  for (const word of answer.words ?? []) {
+    add("", Math.round((word.start * sampling_rate) / hop_length));
+    add(word.text, Math.round((word.end * sampling_rate) / hop_length));
+  }
+  add("", mel.frames);
+  const stamp = ++tableOfWords.count; // its sound is its own, whatever its words last
+  return { sampling_rate, hop_length, utterances: [{ text, stamp, pause: 0, words }] };
+}
+tableOfWords.count = 0;

@@ -1,0 +1,211 @@
+// One utterance's part of the picture: its words, phones, mel, curve of pitch, and handles.
+
+const nameOf = (symbol) => (symbol.trim() === "" ? "space" : symbol.replace(/^@/, ""));
+
+// "HH in Hello", or where a pause or a comma stands.
+function describe(utterance, { w, word, symbol }) {
+  const name = nameOf(symbol.symbol);
+  if (word.text) return `${name} in ${word.text}`;
+  const before = utterance.words.slice(0, w).findLast((one) => one.text);
+  const after = utterance.words.slice(w).find((one) => one.text);
+  return before ? `${name} after ${before.text}` : after ? `${name} before ${after.text}` : name;
+}
+
+// One utterance's part of the picture; made once for all versions of it.
+class UtteranceView {
+  constructor(u, utterance) {
+    this.words = make("div", {
+      role: "listbox",
+      class: "words-lane",
+      "aria-label": `Words of sentence ${u + 1}`,
+      "aria-orientation": "horizontal",
+    });
+    this.phones = make("div", {
+      role: "listbox",
+      class: "phones-lane",
+      "aria-label": `Phones of sentence ${u + 1}`,
+      "aria-orientation": "horizontal",
+    });
+    this.canvas = make("canvas", { "aria-hidden": "true" });
+    this.curve = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    this.curve.setAttribute("aria-hidden", "true");
+    this.curve.setAttribute("preserveAspectRatio", "none");
+    for (const name of ["first", "halo", "pitch"]) {
+      const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+      path.setAttribute("class", name);
+      this.curve.append(path);
+    }
+    this.mel = make(
+      "div",
+      { class: "mel" },
+      this.canvas,
+      this.curve,
+      make("span", { class: "note", "aria-hidden": "true" }, "not spoken yet"),
+    );
+    this.borders = make("div", { class: "borders-lane" });
+    this.element = make("div", { class: "utterance" }, this.words, this.phones, this.mel, this.borders);
+    const [option, handle] = [
+      { role: "option", tabindex: "-1", "data-u": u },
+      { role: "slider", tabindex: "-1", "data-u": u },
+    ];
+    this.wordOptions = utterance.words.map((word, w) => {
+      if (word.text === "") return null;
+      const made = make(
+        "div",
+        { ...option, class: "word", "data-kind": "word", "data-w": w, title: word.text },
+        word.text,
+      );
+      place(made, { letters: word.text.length });
+      this.words.append(made);
+      return made;
+    });
+    this.parts = placesOf(utterance).map((one, i) => {
+      const at = { "data-i": i };
+      const name = describe(utterance, one);
+      const phone = make(
+        "div",
+        { ...option, ...at, class: "phone", "data-kind": "phone", "aria-label": name },
+        nameOf(one.symbol.symbol),
+      );
+      phone.classList.toggle("outside", one.word.text === "");
+      place(phone, { letters: phone.textContent.length });
+      if (nameOf(one.symbol.symbol) === "space") phone.textContent = "";
+      const pitch = make("div", {
+        ...handle,
+        ...at,
+        class: "handle pitch",
+        "data-kind": "pitch",
+        "aria-orientation": "vertical",
+        "aria-label": `pitch of ${name}`,
+      });
+      pitch.classList.toggle("outside", one.word.text === "");
+      const border = make("div", {
+        ...handle,
+        ...at,
+        class: "handle border",
+        "data-kind": "border",
+        "aria-label": `end of ${name}`,
+      });
+      this.phones.append(phone);
+      this.mel.append(pitch);
+      this.borders.append(border);
+      return { phone, pitch, border };
+    });
+    this.pause = make("div", {
+      ...handle,
+      class: "handle pause",
+      "data-kind": "pause",
+      "aria-label": `pause after sentence ${u + 1}`,
+    });
+    this.silence = make("div", { class: "silence", "aria-hidden": "true" });
+    this.element.append(this.silence, this.pause);
+  }
+
+  update({ table, base, u, start, axis, shaped, isLast }) {
+    const utterance = table.utterances[u];
+    const places = placesOf(utterance);
+    const frames = framesOf(utterance);
+    const silence = pauseFrames(table, utterance);
+    place(this.element, { at: start, for: frames });
+    const lasts = places.findLastIndex((one) => one.symbol.frames > 0);
+    places.forEach((one, i) =>
+      this.updatePart(this.parts[i], one, { axis, isEnd: i === lasts, table, next: nextSpoken(places, i) }),
+    );
+    this.wordOptions.forEach((option, w) => {
+      const own = option && places.filter((one) => one.w === w);
+      if (own?.length) place(option, { at: own[0].start, for: own.at(-1).end - own[0].start });
+    });
+    place(this.silence, { at: frames, for: silence });
+    this.silence.textContent = silence > 0 ? `${round(utterance.pause, 2)} s` : "";
+    this.pause.hidden = (isLast && silence === 0) || !shaped;
+    place(this.pause, { at: frames + silence });
+    setRange(this.pause, { now: utterance.pause, low: 0, high: MOST_PAUSE, text: `${round(utterance.pause, 2)} s` });
+    this.curve.setAttribute("viewBox", `0 0 ${Math.max(1, frames)} 100`);
+    const [first, ...drawn] = this.curve.children;
+    first.setAttribute("d", shaped ? curveOf(stretchedPitch(places, placesOf(base.utterances[u])), axis) : "");
+    for (const path of drawn)
+      path.setAttribute(
+        "d",
+        shaped
+          ? curveOf(
+              places.map((one) => [one, one.symbol.pitch]),
+              axis,
+            )
+          : "",
+      );
+  }
+
+  updatePart({ phone, pitch, border }, { symbol, start, end }, { axis, isEnd, table, next }) {
+    const seconds = (frames) => `${Math.round(1000 * secondsOf(table, frames))} ms`;
+    for (const element of [phone, pitch, border]) element.hidden = symbol.frames === 0;
+    place(phone, { at: start, for: symbol.frames });
+    place(pitch, { at: (start + end) / 2, top: `${heightOf(symbol.pitch, axis)}%` });
+    place(border, { at: end });
+    if (!(symbol.pitch > 0)) pitch.hidden = true;
+    setRange(pitch, {
+      now: symbol.pitch,
+      low: PITCH_LIMITS[0],
+      high: PITCH_LIMITS[1],
+      text: `${Math.round(symbol.pitch)} Hz`,
+    });
+    const most = isEnd ? MOST_FRAMES : symbol.frames + (next?.symbol.frames ?? 1) - 1;
+    const text = `${symbol.frames} frame${symbol.frames === 1 ? "" : "s"}, ${seconds(symbol.frames)}`;
+    setRange(border, { now: symbol.frames, low: 1, high: most, text });
+  }
+
+  // `spoken` is of the clip; where the version differs from it, each phone's mel is stretched to its new length.
+  paint({ clip, spoken, image }, utterance) {
+    const [old, now] = [placesOf(spoken), placesOf(utterance)];
+    this.canvas.width = Math.max(1, framesOf(utterance));
+    this.canvas.height = clip.n_mels;
+    const context = this.canvas.getContext("2d");
+    now.forEach(({ start, symbol }, i) => {
+      if (symbol.frames === 0 || old[i].symbol.frames === 0) return;
+      context.drawImage(
+        image,
+        old[i].start,
+        0,
+        old[i].symbol.frames,
+        clip.n_mels,
+        start,
+        0,
+        symbol.frames,
+        clip.n_mels,
+      );
+    });
+  }
+}
+
+const nextSpoken = (places, i) => places.slice(i + 1).find((one) => one.symbol.frames > 0);
+
+function setRange(element, { now, low, high, text }) {
+  element.setAttribute("aria-valuenow", round(now, 2));
+  element.setAttribute("aria-valuemin", Math.min(low, now));
+  element.setAttribute("aria-valuemax", Math.max(high, now));
+  element.setAttribute("aria-valuetext", text);
+}
+
+// Percent from the top, on a scale of tones.
+const heightOf = (pitch, [low, high]) =>
+  pitch > 0 ? clamp(100 * (1 - Math.log(pitch / low) / Math.log(high / low)), 0, 100) : 100;
+
+// The first version's pitch at the places of this one.
+const stretchedPitch = (places, first) => places.map((one, i) => [one, first[i].symbol.pitch]);
+
+// A smooth line through the middle of each voiced phone.
+function curveOf(pitched, axis) {
+  let [path, last] = ["", null];
+  for (const [{ start, end, symbol }, pitch] of pitched) {
+    if (symbol.frames === 0) continue;
+    if (!(pitch > 0)) {
+      if (last) path += `H${last.end}`;
+      last = null;
+      continue;
+    }
+    const [x, y] = [(start + end) / 2, round(heightOf(pitch, axis), 2)];
+    const middle = last && (last.x + x) / 2;
+    path += last ? `C${middle} ${last.y} ${middle} ${y} ${x} ${y}` : `M${start} ${y}H${x}`;
+    last = { x, y, end };
+  }
+  return last ? `${path}H${last.end}` : path;
+}

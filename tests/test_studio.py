@@ -1,0 +1,559 @@
+"""The studio in a real browser: what is dragged, typed and clicked is heard in the sound that comes back."""
+
+import base64
+import hashlib
+import io
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from shell import ROOT, run_bash
+from singing_voice import singing_voice
+from tiny_served import serving
+
+from common.serving import Limits, ServedModels, Service
+from common.serving.studio import page as studio_page
+from common.synthesis import Voice
+from common.text.ssml import has_markup, read_markup
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+expect = playwright.expect
+expect.set_options(timeout=30_000)  # ms
+CHROMIUM = shutil.which("chromium")
+TEXT = "Hello there. This is fine."
+LONG = "Hello there. One two three four five six seven eight nine ten eleven twelve. " + 3 * "This is not over yet. "
+FRAME = 256 / 22050  # s
+
+
+def served(voice: Voice, *, api_key: str | None = None) -> AbstractContextManager[str]:
+    """The address of a server that speaks with the voice."""
+    return serving(Service(ServedModels(voice, "singer"), limits=Limits(), api_key=api_key))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed (on Debian: apt-get install chromium)")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with served(singing_voice(speakers=("ann", "bob"))) as address:
+        yield address
+
+
+class Studio:
+    """The page, what it asked the server for, and the answers."""
+
+    def __init__(self, page, address: str) -> None:
+        self.page = page
+        self.asked: list[dict] = []
+        self.errors: list[str] = []
+        page.on("request", lambda request: request.method == "POST" and self.asked.append(request.post_data_json))
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
+        page.goto(address)
+        expect(page.locator("#voice option")).to_have_count(1)
+
+    def speak(self, text: str = TEXT) -> dict:
+        """Types and speaks; the answer."""
+        self.page.fill("#text", text)
+        return self.answer_of(lambda: self.page.click("#speak"))
+
+    def answer_of(self, act) -> dict:
+        """What the server says to the request that ``act`` makes, when the page shows it."""
+        takes = self.page.locator("#takes li").count()
+        with self.page.expect_response("**/v1/audio/speech") as response:
+            act()
+        expect(self.page.locator("#takes li")).to_have_count(takes + 1)
+        return response.value.json()
+
+    def listen(self) -> dict:
+        assert self.page.inner_text("#play") == "Listen again"
+        return self.answer_of(lambda: self.page.click("#play"))
+
+    def handle(self, label: str):
+        return self.page.get_by_role("slider", name=label, exact=True)
+
+    def value(self, label: str) -> float:
+        return float(self.handle(label).get_attribute("aria-valuenow"))
+
+    def drag(self, label: str, x: float, y: float) -> None:
+        box = self.handle(label).bounding_box()
+        middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        mouse = self.page.mouse
+        mouse.move(*middle)
+        mouse.down()
+        mouse.move(middle[0] + x / 2, middle[1] + y / 2)
+        mouse.move(middle[0] + x, middle[1] + y)
+        mouse.up()
+
+    def slide(self, label: str, value: float) -> None:
+        self.page.get_by_label(label, exact=True).evaluate(
+            "(slider, value) => { slider.value = value; for (const name of ['input', 'change']) "
+            "slider.dispatchEvent(new Event(name, {bubbles: true})); }",
+            value,
+        )
+
+    def download(self, button: str) -> bytes:
+        with self.page.expect_download() as download:
+            self.page.get_by_role("button", name=button).click()
+        return Path(download.value.path()).read_bytes()
+
+    def table(self) -> dict:
+        return json.loads(self.download("Download prosody JSON"))
+
+    def status(self) -> str:
+        return self.page.inner_text(".messages")
+
+
+@pytest.fixture
+def studio(browser, address: str) -> Iterator[Studio]:
+    context = browser.new_context(viewport={"width": 1200, "height": 1000})
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    studio = Studio(context.new_page(), address)
+    yield studio
+    assert studio.errors == []
+    context.close()
+
+
+def symbols(table: dict) -> list[dict]:
+    return [symbol for one in table["utterances"] for word in one["words"] for symbol in word["symbols"]]
+
+
+def symbols_of_words(table: dict) -> list[dict]:
+    return [row for one in table["utterances"] for word in one["words"] if word["text"] for row in word["symbols"]]
+
+
+def samples(wav: bytes) -> np.ndarray:
+    wave, rate = soundfile.read(io.BytesIO(wav))
+    assert rate == 22050
+    return wave
+
+
+def pitch_of_symbol(answer: dict, index: int) -> float:
+    """Hz of the sound within a symbol of the first utterance, from the distance of its periods."""
+    rows = symbols(answer["prosody"])
+    start = sum(row["frames"] for row in rows[:index]) * 256
+    wave = samples(base64.b64decode(answer["audio"]))[start : start + rows[index]["frames"] * 256]
+    spectrum = np.abs(np.fft.rfft(wave * np.hanning(len(wave)), 1 << 16))
+    return float(np.argmax(spectrum) * 22050 / (1 << 16))
+
+
+def test_the_page_needs_nothing_from_elsewhere_and_runs_our_script_alone():
+    html = studio_page()
+    assert set(re.findall(r"https?://[^\"'\s]+", html)) == {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"<[^>]*\son\w+=|@import|url\(|\bimport\s*\(|<script[^>]*src", html)
+    (script,) = re.findall(r"<script type=\"module\">(.*?)</script>", html, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    (policy,) = re.findall(r"Content-Security-Policy\" content=\"([^\"]+)", html)
+    assert f"script-src 'sha256-{digest}'" in policy and "default-src 'none'; connect-src 'self'" in policy
+
+
+def test_a_sentence_is_spoken_and_its_words_and_phones_stand_where_they_are_heard(studio: Studio):
+    answer = studio.speak()
+    assert studio.asked[0]["input"] == TEXT and studio.asked[0]["timings"] is True
+    assert studio.page.locator("[role=option]").all_inner_texts()[:2] == ["Hello", "there"]
+    for name, word in (("Hello", 0), ("there", 1), ("fine", 4)):
+        box = studio.page.locator(f".word[title={name}]").bounding_box()
+        strip = studio.page.locator("#strip").bounding_box()
+        frame = strip["width"] / answer["mel"]["frames"]
+        assert (box["x"] - strip["x"]) / frame * FRAME == pytest.approx(answer["words"][word]["start"], abs=0.003)
+        assert (box["x"] + box["width"] - strip["x"]) / frame * FRAME == pytest.approx(
+            answer["words"][word]["end"], abs=0.003
+        )
+    assert studio.handle("pitch of HH in Hello").get_attribute("aria-valuetext") == "140 Hz"
+    assert studio.handle("end of HH in Hello").get_attribute("aria-valuetext") == "5 frames, 58 ms"
+    assert np.array_equal(samples(studio.download("Download wav")), samples(base64.b64decode(answer["audio"])))
+
+
+def test_a_dragged_pitch_is_higher_in_the_sound_that_comes_back(studio: Studio):
+    first = studio.speak()
+    assert pitch_of_symbol(first, 3) == pytest.approx(170, abs=6)
+    studio.drag("pitch of OW1 in Hello", 0, -60)
+    wanted = studio.value("pitch of OW1 in Hello")
+    assert wanted > 190
+    again = studio.listen()
+    assert pitch_of_symbol(again, 3) == pytest.approx(wanted, abs=6)
+    rows, others = symbols(again["prosody"]), symbols(first["prosody"])
+    assert [row for i, row in enumerate(rows) if i != 3] == [row for i, row in enumerate(others[: len(rows)]) if i != 3]
+
+
+def test_only_the_sentence_that_changed_is_asked_for_and_the_others_are_kept(studio: Studio):
+    first = studio.speak()
+    studio.drag("pitch of AY1 in fine", 0, 40)
+    again = studio.listen()
+    assert len(studio.asked) == 2 and "input" not in studio.asked[1]
+    assert [one["text"] for one in studio.asked[1]["prosody"]["utterances"]] == ["This is fine."]
+    before, after = samples(base64.b64decode(first["audio"])), samples(studio.download("Download wav"))
+    n_kept = len(before) - len(samples(base64.b64decode(again["audio"])))
+    assert len(after) == len(before) and np.array_equal(after[:n_kept], before[:n_kept])
+    assert np.array_equal(after[n_kept:], samples(base64.b64decode(again["audio"])))
+    studio.page.keyboard.press("Control+z")
+    assert np.array_equal(samples(studio.download("Download wav")), before)
+    assert len(studio.asked) == 2, "what was heard already is not asked for again"
+
+
+def test_a_border_moves_between_its_phones_and_the_last_one_moves_the_end(studio: Studio):
+    studio.speak()
+    before = [row["frames"] for row in symbols(studio.table())]
+    width = studio.page.locator("#strip").bounding_box()["width"] / studio.page.evaluate(
+        "parseFloat(document.querySelector('#strip').style.getPropertyValue('--for'))"
+    )
+    studio.drag("end of AH0 in Hello", -2 * width, 0)
+    moved = [row["frames"] for row in symbols(studio.table())]
+    assert moved == [before[0], before[1] - 2, before[2] + 2, *before[3:]]
+    studio.drag("end of AH0 in Hello", -90 * width, 0)
+    assert [row["frames"] for row in symbols(studio.table())][1:3] == [1, before[1] + before[2] - 1]
+    studio.handle("end of . after fine").focus()
+    studio.page.keyboard.press("Shift+ArrowRight")
+    assert symbols(studio.table())[-1]["frames"] == before[-1] + 5
+    assert symbols(studio.listen()["prosody"])[-1]["frames"] == before[-1] + 5
+
+
+def test_a_pause_is_changed_without_the_server(studio: Studio):
+    first = studio.speak()["prosody"]["utterances"][0]["pause"]
+    studio.handle("pause after sentence 1").focus()
+    for _ in range(4):
+        studio.page.keyboard.press("Shift+ArrowRight")
+    assert studio.table()["utterances"][0]["pause"] == pytest.approx(first + 20 * FRAME, abs=1e-3)
+    n_frames = sum(row["frames"] for row in symbols(studio.table())) + round((first + 20 * FRAME) / FRAME)
+    assert len(samples(studio.download("Download wav"))) == 256 * n_frames
+    assert len(studio.asked) == 1
+
+
+def test_silence_before_and_after_a_sentence_is_not_asked_for_again(studio: Studio):
+    first = studio.speak('<speak><break time="500ms"/>Hello there. This is fine.<break time="1s"/></speak>')
+    before = samples(base64.b64decode(first["audio"]))
+    assert np.array_equal(samples(studio.download("Download wav")), before)
+    box, strip = studio.page.locator(".word[title=Hello]").bounding_box(), studio.page.locator("#strip").bounding_box()
+    assert (box["x"] - strip["x"]) / strip["width"] == pytest.approx(0.5 * 22050 / len(before), abs=0.003)
+    studio.drag("pitch of OW1 in Hello", 0, -40)
+    again = studio.listen()
+    assert again["mel"]["frames"] == sum(row["frames"] for row in symbols(again["prosody"]))
+    after = samples(studio.download("Download wav"))
+    changed = np.flatnonzero(after != before)
+    assert len(after) == len(before) and changed[0] > 0.5 * 22050 and changed[-1] < first["words"][2]["start"] * 22050
+
+
+def test_everything_can_be_shaped_from_the_keyboard(studio: Studio):
+    studio.page.focus("#text")
+    studio.page.keyboard.type("Hello there.")
+    studio.answer_of(lambda: studio.page.keyboard.press("Control+Enter"))
+    for _ in range(30):
+        studio.page.keyboard.press("Tab")
+        if studio.page.evaluate("document.activeElement.dataset.kind") == "pitch":
+            break
+    focused = "document.activeElement.getAttribute('aria-label')"
+    assert studio.page.evaluate(focused) == "pitch of HH in Hello"
+    studio.page.keyboard.press("ArrowUp")
+    assert studio.value("pitch of HH in Hello") == pytest.approx(140 * 2 ** (1 / 12), abs=0.01)
+    studio.page.keyboard.press("Shift+ArrowDown")
+    assert studio.value("pitch of HH in Hello") == pytest.approx(140 * 2 ** (-4 / 12), abs=0.01)
+    assert studio.status() == "pitch of HH in Hello, 111 Hz"
+    studio.page.keyboard.press("ArrowRight")
+    assert studio.page.evaluate(focused) == "pitch of AH0 in Hello"
+    studio.page.keyboard.press("End")
+    assert studio.page.evaluate(focused) == "pitch of . after there"
+    studio.page.keyboard.press("Control+z")
+    studio.page.keyboard.press("Control+z")
+    assert studio.value("pitch of HH in Hello") == 140 and studio.page.inner_text("#play") == "Play"
+    studio.page.keyboard.press("Control+Shift+z")
+    assert studio.value("pitch of HH in Hello") == pytest.approx(140 * 2 ** (1 / 12), abs=0.01)
+    again = studio.answer_of(lambda: studio.page.keyboard.press("Space"))
+    assert pitch_of_symbol(again, 0) == pytest.approx(148, abs=8)
+
+
+def test_the_first_version_is_compared_and_cannot_be_changed(studio: Studio):
+    studio.speak()
+    studio.drag("pitch of OW1 in Hello", 0, -50)
+    changed = studio.value("pitch of OW1 in Hello")
+    studio.listen()
+    studio.page.click("#show-first")
+    assert symbols(studio.table())[3]["pitch"] == 170
+    assert studio.handle("pitch of OW1 in Hello").count() == 0, "handles are hidden"
+    studio.page.click("#show-now")
+    assert symbols(studio.table())[3]["pitch"] == changed
+    assert len(studio.asked) == 2
+
+
+def test_sliders_shape_what_is_selected(studio: Studio):
+    studio.speak()
+    before = symbols(studio.table())
+    studio.page.locator(".word[title=there]").click()
+    studio.slide("Pitch", 12)
+    studio.slide("Volume", 0.5)
+    studio.slide("Energy", 0.8)
+    rows = symbols(studio.table())
+    assert [row["pitch"] for row in rows[5:8]] == [2 * row["pitch"] for row in before[5:8]]
+    assert [row["volume"] for row in rows] == [1.0] * 5 + [0.5] * 3 + [1.0] * (len(rows) - 8)
+    assert [row["energy"] for row in rows[5:8]] == pytest.approx([0.8 * row["energy"] for row in before[5:8]], abs=1e-4)
+    studio.page.get_by_role("button", name="Everything").click()
+    studio.slide("Pace", 1)  # a logarithm: twice as fast
+    frames = sum(row["frames"] for row in before)
+    assert sum(row["frames"] for row in symbols(studio.table())) == pytest.approx(frames / 2, abs=1)
+    studio.slide("Volume", 0)
+    studio.slide("Volume", 1)
+    assert {row["volume"] for row in symbols(studio.table())} == {1.0}, "nothing is lost by way of silence"
+    studio.page.get_by_label("Speaker, with this pitch and these lengths").select_option("bob")
+    assert {one["speaker"] for one in studio.listen()["prosody"]["utterances"]} == {"bob"}
+    studio.page.click("#reset")
+    assert symbols(studio.table()) == before and studio.table()["utterances"][0]["speaker"] == "ann"
+
+
+def test_a_phone_is_set_by_its_numbers_and_wrong_ones_are_refused(studio: Studio):
+    studio.speak()
+    studio.page.locator(".phone[aria-label='OW1 in Hello']").click()
+    field = studio.page.get_by_label("Pitch (Hz, 0 unvoiced)")
+    field.fill("210.5")
+    field.press("Enter")
+    assert studio.value("pitch of OW1 in Hello") == 210.5
+    field.fill("5000")
+    field.press("Enter")
+    assert "5000, expected 0 or 30 to 1200" in studio.page.inner_text("[role=alert]")
+    assert studio.value("pitch of OW1 in Hello") == 210.5
+    field.fill("0")
+    field.press("Enter")
+    assert studio.page.locator("[role=alert]").is_hidden() and studio.handle("pitch of OW1 in Hello").count() == 0
+    assert symbols(studio.table())[3]["pitch"] == 0
+
+
+def test_prosody_goes_out_as_json_and_comes_back_in(studio: Studio, tmp_path: Path):
+    studio.speak()
+    studio.drag("pitch of OW1 in Hello", 0, -30)
+    table = studio.table()
+    sound = studio.download("Download wav")
+    studio.page.reload()
+    path = tmp_path / "hello.json"
+    path.write_text(json.dumps(table))
+    answer = studio.answer_of(lambda: studio.page.set_input_files("#file", path))
+    assert answer["prosody"] == table and studio.page.input_value("#text") == TEXT
+    assert studio.download("Download wav") == sound
+    path.write_text('{"format": "other"}')
+    studio.page.set_input_files("#file", path)
+    studio.page.wait_for_selector("[role=alert]")
+    assert studio.page.inner_text("#error-text") == ('hello.json: format "other", expected "speech-toolkit prosody 1"')
+
+
+def test_words_go_out_as_ssml_that_speaks_as_they_were_shaped(studio: Studio):
+    studio.speak("Hello there, R & B. This is fine.")
+    studio.page.locator(".word[title=there]").click()
+    studio.slide("Pitch", 3)
+    studio.slide("Volume", 0.5)
+    studio.page.locator(".word[title=is]").click()
+    studio.slide("Pace", -1)
+    studio.page.get_by_role("button", name="Copy as SSML").click()
+    expect(studio.page.locator("#status")).to_contain_text("Copied")
+    ssml = studio.page.evaluate("navigator.clipboard.readText()")
+    assert ssml == (
+        '<speak>Hello <prosody pitch="+3st" volume="-6.02dB">there</prosody>, R &amp; B. '
+        'This <prosody rate="50%">is</prosody> fine.</speak>'
+    )
+    assert has_markup(ssml)
+    styles = {span.text.strip(): span.style for span in read_markup(ssml) if hasattr(span, "style")}
+    assert styles["there"].pitch == pytest.approx(2 ** (3 / 12), rel=0.01)
+    assert styles["there"].volume == pytest.approx(0.5, rel=0.01) and styles["is"].rate == 0.5
+    shaped = symbols_of_words(studio.table())
+    for one, other in zip(symbols_of_words(studio.speak(ssml)["prosody"]), shaped):
+        assert one["pitch"] == pytest.approx(other["pitch"], rel=0.01)
+        assert one["volume"] == pytest.approx(other["volume"], rel=0.01)
+        assert one["frames"] == pytest.approx(other["frames"], abs=1)
+
+
+def test_ssml_that_was_typed_keeps_its_elements(studio: Studio):
+    text = '<speak>Hello <sub alias="World Wide Web">WWW</sub> <emphasis>there</emphasis>.</speak>'
+    studio.speak(text)
+    studio.page.locator(".word[title=there]").click()
+    studio.slide("Pace", -1)
+    studio.page.get_by_role("button", name="Copy as SSML").click()
+    expect(studio.page.locator("#status")).to_contain_text("Copied")
+    ssml = studio.page.evaluate("navigator.clipboard.readText()")
+    assert ssml == text.replace("there", '<prosody rate="50%">there</prosody>')
+    studio.page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+    studio.page.get_by_role("button", name="Copy as SSML").click()
+    assert studio.page.get_by_role("textbox", name="SSML, to be copied").input_value() == ssml, (
+        "where pages may not copy it is shown"
+    )
+
+
+def test_another_speaker_and_another_pause_go_out_as_ssml(studio: Studio):
+    studio.speak("(Hello there!) This is fine.")
+    studio.page.locator(".word[title=Hello]").click()
+    studio.page.get_by_role("button", name="Sentence 1").click()
+    studio.page.get_by_label("Speaker, with this pitch and these lengths").select_option("bob")
+    studio.page.get_by_label("Pause after it (s)").fill("0.8")
+    studio.page.get_by_label("Pause after it (s)").press("Enter")
+    studio.page.get_by_role("button", name="Copy as SSML").click()
+    expect(studio.page.locator("#status")).to_contain_text("Copied")
+    ssml = studio.page.evaluate("navigator.clipboard.readText()")
+    assert ssml == '<speak><voice name="bob">(Hello there!)</voice><break time="800ms"/> This is fine.</speak>'
+    assert read_markup(ssml)
+
+
+def test_takes_are_kept_played_restored_and_removed(studio: Studio):
+    studio.speak(LONG)
+    studio.drag("pitch of OW1 in Hello", 0, -50)
+    studio.listen()
+    changed = studio.value("pitch of OW1 in Hello")
+    takes = studio.page.locator("#takes li")
+    assert takes.count() == 2 and "1 phone changed" in takes.nth(0).inner_text()
+    studio.page.get_by_role("button", name="Play Take 1").click()
+    assert studio.page.get_by_role("button", name="Stop Take 1").count() == 1
+    studio.page.get_by_role("button", name="Restore Take 1").click()
+    assert studio.value("pitch of OW1 in Hello") == 170 and "shown" in takes.nth(1).inner_text()
+    studio.page.get_by_role("button", name="Restore Take 2").click()
+    assert studio.value("pitch of OW1 in Hello") == changed and studio.page.inner_text("#play") != "Listen again"
+    studio.page.get_by_role("button", name="Remove Take 2").click()
+    assert takes.count() == 1 and len(studio.asked) == 2
+
+
+def test_the_cursor_moves_with_the_sound_and_a_click_seeks(studio: Studio):
+    studio.speak(LONG)
+    seconds = "parseFloat(document.querySelector('#time').textContent)"
+    expect(studio.page.locator("#time")).to_have_text(re.compile(r"^(0\.[1-9]|[1-9])"))
+    studio.page.keyboard.press("Space")
+    assert studio.page.inner_text("#play") == "Play"
+    box = studio.page.locator("#strip").bounding_box()
+    studio.page.mouse.click(box["x"] + 500, box["y"] + 90)
+    total = float(studio.page.inner_text("#time").split("/")[1].removesuffix("s"))
+    assert studio.page.evaluate(seconds) == pytest.approx(total * 500 / box["width"], abs=0.02)
+    cursor = studio.page.locator("#cursor").bounding_box()
+    assert cursor["x"] + 1 == pytest.approx(box["x"] + 500, abs=3)
+
+
+def test_the_servers_line_is_shown_as_it_is(studio: Studio):
+    studio.page.fill("#text", "<speak>Hello <prosody pitch='loud'>there</prosody></speak>")
+    with studio.page.expect_response("**/v1/audio/speech") as response:
+        studio.page.click("#speak")
+    studio.page.wait_for_selector("[role=alert]")
+    message = response.value.json()["error"]["message"]
+    assert "column" in message and studio.page.inner_text("#error-text") == message
+    studio.errors.clear()  # the browser notes the status 400
+    studio.speak()
+    assert studio.page.locator("[role=alert]").is_hidden()
+
+
+def test_a_voice_without_prosody_has_words_and_no_handles(browser):
+    with served(singing_voice(model="Tacotron2")) as address:
+        context = browser.new_context()
+        studio = Studio(context.new_page(), address)
+        answer = studio.speak()
+        assert answer["prosody"] is None
+        assert studio.page.locator(".word").all_inner_texts() == ["Hello", "there", "This", "is", "fine"]
+        assert studio.page.get_by_role("slider").count() == 0 and studio.page.locator("#inspector").is_hidden()
+        assert "does not shape prosody" in studio.page.inner_text("#why-unshaped")
+        assert np.array_equal(samples(studio.download("Download wav")), samples(base64.b64decode(answer["audio"])))
+        assert studio.errors == []
+        context.close()
+
+
+def test_a_key_is_asked_for_when_the_server_wants_one(browser):
+    with served(singing_voice(), api_key="secret") as address:
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(address)
+        page.get_by_label("API key of this server").fill("secret")
+        page.get_by_role("button", name="Use it").click()
+        expect(page.locator("#voice option")).to_have_count(1)
+        assert page.locator("#key-form").is_hidden() and page.locator("[role=alert]").is_hidden()
+        page.fill("#text", "Hello.")
+        page.click("#speak")
+        page.wait_for_selector(".utterance")
+        context.close()
+
+
+def luminance(color: str) -> float:
+    red, green, blue = (int(part) for part in re.findall(r"\d+", color)[:3])
+    linear = [(c / 255 / 12.92) if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in (red, green, blue)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+COLORS = """(name) => {
+  const style = getComputedStyle(document.querySelector(name));
+  return [style.color, style.backgroundColor];
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read_in_light_and_dark_and_a_choice_lasts(browser, address: str, scheme: str):
+    context = browser.new_context(color_scheme=scheme)
+    studio = Studio(context.new_page(), address)
+    studio.speak()
+    paper = luminance(studio.page.evaluate(COLORS, "body")[1])
+    assert (paper > 0.5) == (scheme == "light")
+    for name in ("body", "#status", "#speak", "#play", "#text", "#undo", ".slider .value", "#crumbs button"):
+        ink, own = studio.page.evaluate(COLORS, name)
+        behind = paper if own.endswith(", 0)") else luminance(own)
+        high, low = sorted((luminance(ink), behind), reverse=True)
+        assert (high + 0.05) / (low + 0.05) > 4.5 or studio.page.locator(name).first.is_disabled(), name
+    other = {"light": "dark", "dark": "light"}[scheme]
+    studio.page.get_by_label("Colors").select_option(other)
+    assert (luminance(studio.page.evaluate(COLORS, "body")[1]) > 0.5) == (other == "light")
+    studio.page.reload()
+    assert (luminance(studio.page.evaluate(COLORS, "body")[1]) > 0.5) == (other == "light")
+    context.close()
+
+
+def test_a_phone_of_360_pixels_has_room_and_targets_for_fingers(browser, address: str):
+    context = browser.new_context(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
+    studio = Studio(context.new_page(), address)
+    width = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    assert studio.page.evaluate(width) == [360, 360]
+    studio.speak("Hello there, this is a sentence that is much wider than the screen of a phone. This is fine.")
+    assert studio.page.evaluate(width) == [360, 360]
+    assert studio.page.evaluate(
+        "(() => { const p = document.querySelector('#picture'); return p.scrollWidth > p.clientWidth; })()"
+    )
+    for selector in (".handle:visible", "button:visible", "select:visible", "input[type=range]:visible"):
+        for box in (one.bounding_box() for one in studio.page.locator(selector).all()[:30]):
+            assert box["width"] >= 24 and box["height"] >= 24, selector
+    studio.page.click("#play")  # or the picture follows the sound
+    handle = studio.handle("pitch of OW1 in Hello")
+    handle.scroll_into_view_if_needed()
+    box = handle.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    touch = context.new_cdp_session(studio.page)
+    for kind, moved in (("Start", 0), ("Move", 20), ("Move", 40), ("End", None)):
+        points = [] if moved is None else [{"x": x, "y": y - moved}]
+        touch.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": points})
+    assert studio.value("pitch of OW1 in Hello") > 180
+    assert studio.errors == []
+    context.close()
+
+
+INSTALL = """
+command() { case "$2" in chromium) [ -n "$HAS_BROWSER" ] ;; *) true ;; esac; }
+id() { echo "$USER_ID"; }
+apt-get() { echo "apt-get $*" >> "$LOG"; return "$STATUS"; }
+source "$1/scripts/lib/browser.sh"
+install_browser
+"""
+
+
+@pytest.mark.parametrize(
+    ("ci", "user", "has_browser", "status", "calls"),
+    [
+        ("true", "0", "", "0", 1),
+        ("true", "0", "", "1", 2),
+        ("", "0", "", "0", 0),
+        ("true", "1000", "", "0", 0),
+        ("true", "0", "1", "0", 0),
+    ],
+)
+def test_only_continuous_integration_installs_a_browser(tmp_path: Path, ci, user, has_browser, status, calls):
+    log = tmp_path / "log"
+    settings = {"CI": ci, "USER_ID": user, "HAS_BROWSER": has_browser, "STATUS": status, "LOG": str(log)}
+    result = run_bash("-euo", "pipefail", "-c", INSTALL, "bash", ROOT, **settings)
+    assert result.returncode == 0, result.stderr
+    assert len(log.read_text().splitlines() if log.exists() else []) == calls
+    assert ("could not be installed" in result.stderr) == (status == "1")
