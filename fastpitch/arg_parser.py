@@ -28,7 +28,7 @@ from common.text.arguments import (
     add_text_arguments,
     options_of_text,
     text_config_from_args,
-    with_text_of_teacher,
+    text_of_teacher,
     written_options,
 )
 from common.training import Optimization, Recipe, TrainingSetup, inverse_sqrt_schedule
@@ -167,19 +167,21 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     known = () if voice is None else voice.speaker_names
     text = text_config_from_args(args, speakers=speaker_names(entries, args.n_speakers, known=known))
     notes: tuple[str, ...] = ()
+    given = values_of(args, TrainingOptions)
     if voice is None and "durations" in entries[0].fields:
         durations = (args.dataset_path / entries[0].fields["durations"]).parent
-        asked, text = text, with_text_of_teacher(text, durations)
-        if text != asked:
-            notes = (
-                f"text is read as {durations} says, whose durations are of the symbols of {written_options(text)}",
-            )
+        if (taught := text_of_teacher(text, durations)) is not None:
+            text, unknown_symbols = taught
+            said = written_options(text)
+            if unknown_symbols == "drop":
+                said, given = f"{said} --unknown-symbols drop", given | {"unknown_symbols": "drop"}
+            notes = (f"text is read as {durations} says, whose durations are of the symbols of {said}",)
     options = TrainingOptions(
         architecture=_model_config(args, audio, text),
         losses=LossScales(**values_of(args, LossScales)),
         initial_voice=voice,
         entries=entries,
-        **values_of(args, TrainingOptions),
+        **given,
     )
     schedule = inverse_sqrt_schedule(args.learning_rate, warmup_steps=args.warmup_steps)
     return TrainingSetup(options, audio, text, Optimization(schedule), notes=notes)

@@ -251,9 +251,9 @@ class FastPitch(nn.Module):
         frames = frames_per_token(durations if controls.durations is None else controls.durations, controls.pace)
         if controls.pitch_transform is not None and given_pitch is None:
             pitch = controls.pitch_transform(pitch, lengths, *self._pitch_statistics(speakers))
-        pitch_hz = self.pitch_in_hz(pitch, speakers)
+        pitch_hz = self.pitch_in_hz(pitch.double(), speakers)
         if given_pitch is not None:
-            pitch_hz = self.pitch_in_hz(given_pitch, speakers) * (given_pitch != 0)
+            pitch_hz = self.pitch_in_hz(given_pitch.double(), speakers) * (given_pitch != 0)
         encoded, energy = self.add_pitch(encoded, lengths, pitch if given_pitch is None else given_pitch)
         if energy is None and (controls.energy is not None or controls.energy_transform is not None):
             raise InputError("this model predicts no energy (it was trained without --energy-conditioning)")
@@ -275,9 +275,9 @@ class FastPitch(nn.Module):
 
     @torch.jit.unused
     def pitch_in_hz(self, pitch: Tensor, speakers: Tensor | None) -> Tensor:
-        """Normalized pitch (B, L) in Hz, float64, which `normalized_pitch` undoes; zeros without statistics."""
+        """Normalized pitch (B, L) in Hz; zeros without known statistics. In float64 `normalized_pitch` undoes it."""
         mean, std = self._pitch_statistics(speakers)
-        return pitch.double() * std + mean
+        return pitch * std + mean
 
     @torch.jit.unused
     def normalized_pitch(self, pitch_hz: Tensor, speakers: Tensor | None) -> Tensor:

@@ -15,6 +15,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 use_python
 source scripts/lib/originals.sh
 refuse_both BS BATCH_SIZE # before the defaults
+# Of the originals' scripts of this name, HiFi-GAN's and FastPitch 1.1's have it: which is meant must be said.
+[ -n "${MODEL:-}" ] || [ -z "${BATCH_SIZE:-}" ] ||
+    wrong_option "BATCH_SIZE=$BATCH_SIZE: not a variable of MODEL=FastPitch, but of FastPitch 1.1, HiFi-GAN and others; set MODEL, or write BS=$BATCH_SIZE to train FastPitch"
 defaults=()
 while [[ "${1:-}" =~ ^[A-Z_]+= ]]; do
     defaults+=("$1")

@@ -13,9 +13,14 @@ from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.cli import ArgumentParser
 from common.config import AudioConfig, TextConfig, from_plain, to_plain
 from common.errors import InputError, OptionError
-from common.extraction.summary import options_of
 from common.text import TextFrontEnd
-from common.text.arguments import add_phoneme_overrides, add_text_arguments, override_phonemes, text_config_from_args
+from common.text.arguments import (
+    add_phoneme_overrides,
+    add_text_arguments,
+    override_phonemes,
+    text_config_from_args,
+    written_options,
+)
 from common.text.arpabet import Pronouncer, load_dictionary, load_heteronyms, read_dictionary, utterance_draws
 from fastpitch import published_checkpoints
 
@@ -259,10 +264,10 @@ def test_a_checkpoint_keeps_phonemes_and_an_older_one_has_none(tmp_path: Path) -
 
 
 def test_the_options_to_train_with_name_phonemes() -> None:
-    assert options_of(TextConfig(p_arpabet=0.5)).endswith(" --p-arpabet 1")
+    assert written_options(TextConfig(p_arpabet=0.5)).endswith(" --p-arpabet 1")
     german = TextConfig("phone", "ipa", (), g2p="espeak", g2p_language="de")
-    assert options_of(german).endswith(" --g2p espeak --g2p-language de")
-    assert "arpabet" not in options_of(TextConfig())
+    assert written_options(german).endswith(" --g2p espeak --g2p-language de")
+    assert "arpabet" not in written_options(TextConfig())
 
 
 def test_published_notes_of_the_text_are_read() -> None:

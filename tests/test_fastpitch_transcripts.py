@@ -19,6 +19,7 @@ from common.data.batch import Draw, ErrorsAsItems
 from common.distributed import Ranks
 from common.errors import InputError
 from common.files import save_tensor, write_json, write_text
+from common.text.arguments import text_of_teacher
 from fastpitch.aligner import padded_priors
 from fastpitch.data_function import FastPitchDataset, build_dataset, compute_statistics, teacher_forced_dataset
 from fastpitch.model import FastPitch, ModelConfig
@@ -340,3 +341,14 @@ def test_a_speaker_without_pitch_gets_that_of_all(tmp_path: Path):
     soundfile.write(tmp_path / "wavs" / "b.wav", torch.zeros(20000).numpy(), RATE)
     _, voice = measured(tmp_path, n=2, text=TextConfig(speakers=("anna", "carl")))
     assert voice.pitch_mean[1].item() == pytest.approx(voice.pitch_mean[0].item(), rel=1e-6)
+
+
+def test_text_of_durations_by_attention_is_read_as_the_teacher_read_it(tmp_path: Path):
+    default, taught = TextConfig(cleaners=("english_cleaners_v3",)), TextConfig(symbol_set="english_basic")
+    assert text_of_teacher(default, tmp_path) is None
+    stored = {"model": "Tacotron2", "sha256": "0", "text": to_plain(taught)}
+    write_json(tmp_path / "follower.json", stored)
+    assert text_of_teacher(default, tmp_path) == (taught, "error")
+    write_json(tmp_path / "follower.json", stored | {"unknown_symbols": "drop"})
+    assert text_of_teacher(default, tmp_path) == (taught, "drop")
+    assert text_of_teacher(replace(default, prepend_space=True), tmp_path) is None

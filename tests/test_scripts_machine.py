@@ -14,7 +14,7 @@ from shell import ROOT, n_processes, run_bash
 from common.config import TextConfig
 from common.errors import InputError
 from common.extraction import summary
-from common.extraction.summary import options_of
+from common.text.arguments import written_options
 from scripts.datasets import download_fsdd
 
 
@@ -127,7 +127,7 @@ def toolkit(tmp_path: Path) -> Path:
     for name in ("scripts", "filelists", "requirements.txt"):
         (folder / name).symlink_to(ROOT / name)
     # It makes the lists of extract_mels.py, whose text is in IPA, and says what a Tacotron 2's durations are of.
-    said = f"  durations are of the symbols of {options_of(TextConfig())}; train with these options"
+    said = f"  durations are of the symbols of {written_options(TextConfig())}; train with these options"
     (tmp_path / "py").write_text(
         f"""#!/usr/bin/env bash
 echo "$*" >>'{tmp_path}/calls'
@@ -163,7 +163,7 @@ def test_the_python_that_is_named_runs_the_scripts_and_no_environment_is_made(to
 
 def test_the_summary_of_extraction_says_the_options_in_the_words_that_the_script_looks_for():
     source = Path(summary.__file__).read_text()
-    assert "durations are of the symbols of {options_of(plan.teacher.text)}; train with these options" in source
+    assert "durations are of the symbols of {written_options(plan.teacher.text)}; train with these options" in source
 
 
 def next_commands(output: str) -> list[str]:
@@ -181,7 +181,7 @@ def dry_run_next(command: str) -> list[str]:
     ("durations", "variables", "options"),
     [
         ("TextGrid/a.TextGrid", {}, ["--input-type", "phone", "--symbol-set", "ipa"]),
-        (None, {"TACOTRON2_CHECKPOINT": "t.pt"}, options_of(TextConfig()).split()),
+        (None, {"TACOTRON2_CHECKPOINT": "t.pt"}, written_options(TextConfig()).split()),
         ("durations/a.pt", {}, []),
         (None, {"FEATURES": "mels"}, []),
         (None, {"FEATURES": "false"}, ["--learned-alignment"]),

@@ -15,6 +15,7 @@ from tiny_voice import save_vocoder, save_voice
 
 import inference
 from common.audio import load_wav
+from common.logger import read_log
 from common.synthesis import load_voice
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -149,3 +150,11 @@ def test_what_cannot_be_done_is_one_line(models, tmp_path, words, status, reason
     line = done.stderr.strip().splitlines()[-1]
     assert (done.returncode, reason in line) == (status, True), done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_benchmark_logs_how_soon_the_sound_begins(models, tmp_path, capsys):
+    inference.main([*models, "--text", f"{TEXT} {TEXT}", "--benchmark", "--log-file", str(tmp_path / "log.json")])
+    figures = {name: value for record in read_log(tmp_path / "log.json") for name, value in record["data"].items()}
+    assert figures["first_sound"] > 0
+    assert 0 < figures["first_sound_share"]
+    assert "first sound" in capsys.readouterr().out

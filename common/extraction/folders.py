@@ -56,7 +56,7 @@ def _check(folder: Path, name: str, plan: ExtractionPlan) -> None:
     elif holds_features:
         raise InputError(f"{folder}: holds features of unknown settings (no {SETTINGS}); move the folder away")
     stored, teacher = _stored(folder / TEACHER), _teacher(name, plan)
-    if holds_features and stored != teacher:
+    if holds_features and _identity(stored) != _identity(teacher):
         models = [one.get("model", "no model") for one in (stored, teacher)]
         other = " with other weights or another text front end" if models[0] == models[1] else ""
         raise InputError(
@@ -81,9 +81,19 @@ def _teacher(name: str, plan: ExtractionPlan) -> dict[str, Any]:
     """The teacher that makes the files of the feature ``name``, as it is stored; {} for none."""
     if plan.teacher is None or name not in plan.taught:
         return {}
-    stored = {"model": plan.teacher.model, "sha256": plan.teacher.sha256, "text": to_plain(plan.teacher.text)}
+    stored: dict[str, Any] = {
+        "model": plan.teacher.model,
+        "sha256": plan.teacher.sha256,
+        "text": to_plain(plan.teacher.text),
+    }
     # Folders from before there was a choice hold what the raw weights made.
-    return stored | ({"ema": True} if plan.teacher.ema else {})
+    stored |= {"ema": True} if plan.teacher.ema else {}
+    return stored | ({"unknown_symbols": "drop"} if plan.teacher.unknown_symbols == "drop" else {})
+
+
+def _identity(teacher: dict[str, Any]) -> dict[str, Any]:
+    """What must be the same in all of a folder, whose older ones do not say what became of unknown symbols."""
+    return {name: value for name, value in teacher.items() if name != "unknown_symbols"}
 
 
 def _holds_pitch(name: str) -> bool:

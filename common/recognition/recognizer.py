@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from common.audio import resample
 from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint
-from common.precision import Precision
+from common.precision import Precision, precision_of_device
 from common.recognition.error_rates import ErrorCounts, error_counts
 from common.registry import RecognizerSpec
 from common.timing import Stopwatch
@@ -167,6 +167,7 @@ class Recognizer:
 def load_recognizer(
     checkpoint: LoadedCheckpoint | Path | str,
     *,
+    device: str = "auto",
     options: Any = None,
     precision: Precision | None = None,
     batch_size: int = 16,
@@ -174,10 +175,13 @@ def load_recognizer(
 ) -> Recognizer:
     """The recognizer of a checkpoint; ``options`` are the model's own (`RecognizerSpec.parse`), or its defaults.
 
+    ``device`` is "auto" (a GPU where there is one), "cpu" or "cuda"; ``precision`` says more, instead.
+
     Raises:
+        OptionError: there is no such device.
         CheckpointError: it cannot be read, or is of a model that does another job.
     """
-    precision = precision or Precision()
+    precision = precision or precision_of_device(device)
     if not isinstance(checkpoint, LoadedCheckpoint):
         checkpoint = open_checkpoint(Path(checkpoint), role="recognizer")
     inference = checkpoint.spec.inference

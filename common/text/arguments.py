@@ -166,17 +166,19 @@ def written_options(text: TextConfig) -> str:
     return " ".join(words)
 
 
-def with_text_of_teacher(text: TextConfig, durations: Path) -> TextConfig:
-    """The text front end of the teacher whose attention gave a folder of ``durations``, which fit its symbols alone.
+def text_of_teacher(text: TextConfig, durations: Path) -> tuple[TextConfig, str] | None:
+    """The text front end of the teacher whose attention gave a folder of ``durations``, which fit its symbols alone,
+    and what it did with unknown symbols.
 
-    ``text`` stays where it is another than the default, and where the durations are from elsewhere.
+    None where ``text`` is another than the default, and where the durations are from elsewhere.
     """
     path = durations / TEACHER
     if text != TextConfig(cleaners=(ENGLISH_V3,), speakers=text.speakers) or not path.is_file():
-        return text
-    taught = from_plain(TextConfig, read_json(path)["text"], where=str(path))
+        return None
+    stored = read_json(path)
+    taught = from_plain(TextConfig, stored["text"], where=str(path))
     p_arpabet = 1.0 if taught.p_arpabet else 0.0  # a teacher reads every word as phones
-    return replace(taught, p_arpabet=p_arpabet, speakers=text.speakers)
+    return replace(taught, p_arpabet=p_arpabet, speakers=text.speakers), stored.get("unknown_symbols", "error")
 
 
 def _g2p_config(args: argparse.Namespace, *, speakers: tuple[str, ...]) -> TextConfig:
