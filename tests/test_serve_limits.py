@@ -403,6 +403,36 @@ def test_pieces_are_made_in_turns_so_that_a_long_text_does_not_hold_up_short_one
     assert voice.turns[9:] == ["long"] * 27
 
 
+def test_of_more_texts_than_a_batch_the_first_that_came_are_spoken_first():
+    voice = RecordingVoice()
+    texts = dict.fromkeys(map(str, range(20)), 5)
+    assert work(voice, texts, batch_size=4) == dict.fromkeys(texts, 3)
+    ends = [len(voice.turns) - voice.turns[::-1].index(text) for text in texts]
+    assert ends == sorted(ends)
+    begun = [set(voice.turns[: place + 1]) for place in range(60)]
+    in_work = [{text for text in texts if text in begun[place] and ends[int(text)] > place} for place in range(60)]
+    assert max(map(len, in_work)) == 4
+    assert [len(batch) for batch in voice.batches] == [4] * 5
+
+
+def test_a_client_that_takes_nothing_holds_up_nobody():
+    voice = RecordingVoice()
+
+    async def main() -> int:
+        worker = Worker(None, batch_size=1, metrics=Metrics(queue_length=lambda: 0))
+        slow, quick = SpeechJob(voice, [item("long", 5)]), SpeechJob(voice, [item("b", 5)])
+        worker.add(slow)
+        worker.add(quick)
+        worker.start()
+        n_pieces = 0
+        while (result := await quick.take()) is not None:
+            n_pieces += isinstance(result, Tensor)
+        worker.stop()
+        return n_pieces
+
+    assert asyncio.run(asyncio.wait_for(main(), SECONDS)) == 3
+
+
 def test_a_text_that_fails_does_not_fail_those_in_its_batch():
     voice = RecordingVoice()
     found = work(voice, {"a": 5, "bad": 5, "c": 5})

@@ -116,6 +116,13 @@ def _int16(wave: Tensor) -> np.ndarray:
     return np.frombuffer(pcm16(wave), dtype="<i2")
 
 
+class _Upload(io.BytesIO):
+    """A file in memory, which a damaged header cannot make print a traceback by seeking before its beginning."""
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return super().seek(max(offset, 0) if whence == io.SEEK_SET else offset, whence)
+
+
 def decode(data: bytes, *, sampling_rate: int, max_seconds: float) -> Tensor:
     """An uploaded recording -> (T,) float32 at ``sampling_rate``, mixed down to mono; read from memory alone.
 
@@ -123,7 +130,7 @@ def decode(data: bytes, *, sampling_rate: int, max_seconds: float) -> Tensor:
         AudioError: not a WAV, FLAC, Ogg or MP3 file, damaged, or longer than ``max_seconds``.
     """
     try:
-        with soundfile.SoundFile(io.BytesIO(data)) as file:
+        with soundfile.SoundFile(_Upload(data)) as file:
             _check_header(file, max_seconds)
             blocks, left = [], round(max_seconds * file.samplerate) + 1
             while left > 0 and len(block := file.read(min(_BLOCK, left), dtype="float32", always_2d=True)):

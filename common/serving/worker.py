@@ -1,8 +1,9 @@
 """The one thread that runs the networks, for all requests in turn.
 
 Texts that wait become mels together, in batches of like length. Mels become sound piece by piece, a piece of each
-request in turn, so that a long text does not hold up short ones. A step of a network is never interrupted: a job that
-is canceled, because its client hung up or its time is over, ends before the next one.
+request in turn, so that a long text does not hold up short ones; but of a batch's number of requests alone, the first
+that came, or too many would all be late together. A step of a network is never interrupted: a job that is canceled,
+because its client hung up or its time is over, ends before the next one.
 """
 
 import logging
@@ -10,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import cycle, islice
+from itertools import count, cycle, islice
 
 import torch
 from torch import Tensor
@@ -37,6 +38,12 @@ class SpeechJob(Job[Tensor | SynthesisResult]):
         self.mel: SynthesisResult | None = None  # that is made sound of
         self.pieces: Iterator[Tensor] = iter(())
         self.n_left = 0  # samples of them that are not made yet
+        self.turn = 0  # when the last piece was made: a number that grows
+
+    @property
+    def waits(self) -> bool:
+        """Whether its next utterance is to become a mel."""
+        return bool(self.inputs) and self.mel is None and not self.is_full
 
     def fits(self, other: "SpeechJob") -> bool:
         """Whether the next utterances of both may be generated at once."""
@@ -66,6 +73,7 @@ class Worker:
         self._changed = threading.Condition()
         self._stopped = False
         self._kinds = cycle((self._next_mels, self._next_piece, self._next_transcripts))
+        self._turns = count(1)
         self._thread = threading.Thread(target=self._run, name="networks", daemon=True)
 
     def start(self) -> None:
@@ -110,20 +118,24 @@ class Worker:
         self._transcribing = deque(job for job in self._transcribing if not job.is_over)
         return next(filter(None, (find() for find in islice(self._kinds, 3))), None)
 
+    def _first(self) -> Iterator[SpeechJob]:
+        """The requests that are spoken now: the first that came, but for those whose clients have to take sound."""
+        return islice((job for job in self._speaking if not job.is_full), self._batch_size)
+
     def _next_mels(self) -> Step | None:
-        """The next utterance of the request that waits longest, with those of others that are of like length."""
-        waiting = [job for job in self._speaking if job.inputs and job.mel is None and not job.is_full]
-        if not waiting:
+        """The next utterance of the first request that has none in work, with others' of like length."""
+        first = next((job for job in self._first() if job.waits), None)
+        if first is None:
             return None
-        return partial(self._generate, [job for job in waiting if job.fits(waiting[0])][: self._batch_size])
+        alike = (job for job in self._speaking if job.waits and job is not first and job.fits(first))
+        return partial(self._generate, [first, *islice(alike, self._batch_size - 1)])
 
     def _next_piece(self) -> Step | None:
         """A piece of sound of the request whose last one is longest ago."""
-        job = next((job for job in self._speaking if job.mel is not None and not job.is_full), None)
+        job = min((job for job in self._first() if job.mel is not None), key=lambda job: job.turn, default=None)
         if job is None:
             return None
-        self._speaking.remove(job)
-        self._speaking.append(job)
+        job.turn = next(self._turns)
         return partial(self._sound, job)
 
     def _next_transcripts(self) -> Step | None:
