@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, redirect_stdout
-from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 
@@ -17,25 +16,18 @@ from common.errors import InputError, OptionError
 from common.precision import Precision
 from common.recognition.arguments import chosen_recognizer, recognize
 from common.synthesis import (
-    AudioContract,
     Controls,
-    CudaGraphRecorder,
-    GriffinLimVocoder,
     OutputFolder,
     Phrase,
     Speech,
     SynthesisInput,
     SynthesisResult,
     Synthesizer,
-    Vocoder,
     Voice,
-    accelerated,
     check_ema,
     companions_of,
     contract_of,
     load_mels_or_recordings,
-    load_vocoder,
-    load_voice,
     read_phrases,
     speak_into_folder,
     write_stream,
@@ -46,11 +38,13 @@ from common.synthesis.arguments import (
     check_options,
     check_roles,
     chosen_model,
+    griffin_lim_from_args,
     output_of_text,
-    parse_model_options,
     read_text,
     speaking_options,
     speaks_one_text,
+    vocoder_from_args,
+    voice_from_args,
     with_text_options,
 )
 from common.text import Style, utterance_draws
@@ -89,51 +83,6 @@ def open_checkpoints(
     return generator and with_text_options(generator, args), opened.get("vocoder")
 
 
-def load(
-    args: argparse.Namespace, parser: ArgumentParser, precision: Precision
-) -> tuple[Voice | None, Vocoder | None, AudioContract | None]:
-    """The voice, where there is one, what makes the sound, and what mels that reads; the voice's fit it."""
-    generator, vocoder = open_checkpoints(args, parser)
-    options = {one.spec.name: parse_model_options(args, one.spec) for one in (generator, vocoder) if one is not None}
-    contract = None
-    sound: Vocoder | None = None
-    accelerate = partial(accelerated, torchscript=args.torchscript, compile=args.compile)
-    if vocoder is not None:
-        contract = contract_of(vocoder, generator, accepted=args.accept_audio_differences)
-        sound = load_vocoder(
-            vocoder,
-            options[vocoder.spec.name],
-            precision=precision,
-            seed=args.seed,
-            denoising_strength=args.denoising_strength,
-            accelerate=accelerate,
-            graph_recorder=CudaGraphRecorder() if args.cuda_graphs else None,
-        )
-    if generator is None:
-        return None, sound, contract
-    if sound is None:
-        sound = griffin_lim(args, generator.checkpoint.audio)
-    voice = load_voice(
-        generator,
-        sound,
-        precision=precision,
-        options=options[generator.spec.name],
-        seed=args.seed,
-        unknown_symbols=args.unknown_symbols,
-        lexicon=args.lexicon,
-        fade_out=args.fade_out,
-        accelerate=accelerate,
-    )
-    return replace(voice, vocoder=None) if args.no_audio else voice, sound, contract
-
-
-def griffin_lim(args: argparse.Namespace, audio: AudioConfig) -> Vocoder:
-    """What makes sound without a vocoder's checkpoint, and a line that says so."""
-    if not args.no_audio:
-        print("no vocoder checkpoint is given: the sound is made by Griffin-Lim, clear but rough")
-    return GriffinLimVocoder(audio, seed=args.seed, n_iter=args.griffin_lim_iters)
-
-
 def plan_list(args: argparse.Namespace, voice: Voice) -> list[SynthesisInput]:
     """The utterances of a list, all of it checked."""
     phrases = read_phrases(args.input)
@@ -165,14 +114,20 @@ def speak(args: argparse.Namespace, parser: ArgumentParser) -> int:
     """Load the models, check what is to be spoken, and speak it; returns the exit status."""
     precision = precision_from_args(args)
     precision.prepare_process()
-    voice, vocoder, contract = load(args, parser, precision)
-    if voice is None:
+    generator, vocoder = open_checkpoints(args, parser)
+    if generator is None:
+        contract = None if vocoder is None else contract_of(vocoder, None, accepted=args.accept_audio_differences)
         items, audio = load_mels_or_recordings(
             read_phrases(args.input), dataset_path=args.dataset_path, contract=contract
         )
+        sound = None
+        if vocoder is not None:
+            sound = vocoder_from_args(args, vocoder, precision=precision)
+        elif not args.no_audio:
+            sound = griffin_lim_from_args(args, audio)
         synthesizer = Synthesizer(
             generator=None,
-            vocoder=None if args.no_audio else vocoder or griffin_lim(args, audio),
+            vocoder=sound,
             controls=Controls(),
             audio=audio,
             device=precision.device,
@@ -180,13 +135,14 @@ def speak(args: argparse.Namespace, parser: ArgumentParser) -> int:
             fade_out=args.fade_out,
         )
         return speak_items(args, items, synthesizer, partial(Speech, audio=audio), audio, precision)
+    voice = voice_from_args(args, generator, vocoder, precision=precision, with_sound=not args.no_audio)
     if not speaks_one_text(args):
         items = plan_list(args, voice)
     else:
         items = plan_text(args, voice, output_of_text(args.output)[1])
     if args.output == STANDARD:
-        sound = voice.pieces(items)
-        write_stream(sound, sys.__stdout__, sampling_rate=voice.sampling_rate, kind=args.stdout_format)
+        pieces = voice.pieces(items)
+        write_stream(pieces, sys.__stdout__, sampling_rate=voice.sampling_rate, kind=args.stdout_format)
         return 0
     return speak_items(args, items, voice.synthesizer, voice.join, voice.audio, precision)
 

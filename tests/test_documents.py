@@ -43,7 +43,7 @@ PROGRAM_OF = {
     "evaluation.sh": "inference --jasper x",
 }
 TAKES_NO_OPTIONS = ("train_benchmark_jasper.sh", "train_benchmark_waveglow.sh", "inference_benchmark_jasper.sh")
-PROGRAMS_OF_OTHERS = ("docker", "tensorboard.main")
+PROGRAMS_OF_OTHERS = ("curl", "docker", "tensorboard.main")
 USERS_SCRIPTS = sorted(path.name for path in (ROOT / "scripts").glob("*.sh") if path.name != "lib.sh")
 FOLDERS = ("scripts", "common", "platform", "phrases", "filelists", "docs", "tests")
 PACKAGES = tuple(re.sub(r"\W", "", model).lower() for model in available_models())

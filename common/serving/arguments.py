@@ -3,7 +3,6 @@
 import argparse
 import os
 from dataclasses import fields
-from functools import partial
 from pathlib import Path
 
 from common.checkpoints import open_checkpoint
@@ -17,27 +16,16 @@ from common.cli import (
     values_of,
 )
 from common.errors import OptionError
-from common.precision import Precision
 from common.recognition import load_recognizer
 from common.serving.limits import Limits
 from common.serving.models import ServedModels, model_name
-from common.synthesis import (
-    CudaGraphRecorder,
-    GriffinLimVocoder,
-    Vocoder,
-    Voice,
-    accelerated,
-    check_ema,
-    contract_of,
-    load_vocoder,
-    load_voice,
-)
+from common.synthesis import check_ema
 from common.synthesis.arguments import (
     add_speaking_arguments,
     check_roles,
     chosen_model,
-    parse_model_options,
     specs_of,
+    voice_from_args,
     with_text_options,
 )
 from common.synthesis.loading import SEED
@@ -133,49 +121,18 @@ def load_models(args: argparse.Namespace, parser: ArgumentParser) -> ServedModel
     opened = {role: open_checkpoint(one[1], model=one[0].name, ema=args.ema) for role, one in chosen.items() if one}
     if args.ema:
         check_ema(list(opened.values()))
+    generator_checkpoint = with_text_options(opened["generator"], args)
+    voice = voice_from_args(args, generator_checkpoint, opened.get("vocoder"), precision=precision)
+    if args.speaker is not None:
+        voice.speaker_id(args.speaker, "--speaker")
     return ServedModels(
-        voice=_load_voice(args, opened, precision),
+        voice=voice,
         voice_name=model_name(generator[1]),
         speaker=args.speaker,
         phones_seed=None if args.p_arpabet is None else args.seed,
         recognizer=load_recognizer(opened["recognizer"], precision=precision) if recognizer else None,
         recognizer_name=model_name(recognizer[1]) if recognizer else "",
     )
-
-
-def _load_voice(args: argparse.Namespace, opened: dict, precision: Precision) -> Voice:
-    """The voice with its vocoder, of opened checkpoints by their roles."""
-    generator, vocoder = with_text_options(opened["generator"], args), opened.get("vocoder")
-    accelerate = partial(accelerated, torchscript=args.torchscript, compile=args.compile)
-    sound: Vocoder
-    if vocoder is None:
-        print("no vocoder checkpoint is given: the sound is made by Griffin-Lim, clear but rough")
-        sound = GriffinLimVocoder(generator.checkpoint.audio, seed=args.seed, n_iter=args.griffin_lim_iters)
-    else:
-        contract_of(vocoder, generator, accepted=args.accept_audio_differences)
-        sound = load_vocoder(
-            vocoder,
-            parse_model_options(args, vocoder.spec),
-            precision=precision,
-            seed=args.seed,
-            denoising_strength=args.denoising_strength,
-            accelerate=accelerate,
-            graph_recorder=CudaGraphRecorder() if args.cuda_graphs else None,
-        )
-    voice = load_voice(
-        generator,
-        sound,
-        precision=precision,
-        options=parse_model_options(args, generator.spec),
-        seed=args.seed,
-        unknown_symbols=args.unknown_symbols,
-        lexicon=args.lexicon,
-        fade_out=args.fade_out,
-        accelerate=accelerate,
-    )
-    if args.speaker is not None:
-        voice.speaker_id(args.speaker, "--speaker")
-    return voice
 
 
 assert list(_LIMITS) == [field.name for field in fields(Limits)]

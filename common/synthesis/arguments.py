@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -17,20 +18,24 @@ from common.cli import (
     non_negative_int,
     option_of,
     positive_int,
+    values_of,
 )
-from common.config import INPUT_TYPES, TextConfig
+from common.config import INPUT_TYPES, AudioConfig, TextConfig
 from common.errors import InputError, OptionError
+from common.precision import Precision
 from common.published_options import INFERENCE, architecture_options
 from common.registry import GeneratorSpec, ModelSpec, available_models, get_model
 from common.synthesis.captions import SUBTITLES
 from common.synthesis.command import STREAM_FORMATS, SpeakingOptions
-from common.synthesis.loading import GRIFFIN_LIM_ITERATIONS, SEED
+from common.synthesis.compile import accelerated
+from common.synthesis.cuda_graphs import CudaGraphRecorder
+from common.synthesis.loading import GRIFFIN_LIM_ITERATIONS, SEED, Accelerate, contract_of, load_vocoder, load_voice
 from common.synthesis.measurements import MANY_BATCHES
 from common.synthesis.synthesizer import FADE_OUT
-from common.synthesis.vocoder import ACCEPTABLE_DIFFERENCES
+from common.synthesis.vocoder import ACCEPTABLE_DIFFERENCES, GriffinLimVocoder, Vocoder
+from common.synthesis.voice import Voice
 from common.text import CHARACTER_SETS, CLEANERS, PHONE_SETS, UNKNOWN_SYMBOLS
-from common.text.arguments import add_phoneme_overrides, check_notation, override_phonemes
-from common.text.phone_features import read_phone_features
+from common.text.arguments import add_phoneme_overrides, override_phonemes, with_phone_features
 
 if TYPE_CHECKING:
     from common.synthesis.prosody_table import Prosody
@@ -261,13 +266,7 @@ def read_text(args: argparse.Namespace) -> "tuple[str | Prosody, str]":
 
 def speaking_options(args: argparse.Namespace) -> SpeakingOptions:
     """How a list is spoken and measured."""
-    return SpeakingOptions(
-        batch_size=args.batch_size,
-        repeats=args.repeats,
-        warmup_steps=args.warmup_steps,
-        benchmark=args.benchmark,
-        quiet=args.quiet,
-    )
+    return SpeakingOptions(**values_of(args, SpeakingOptions))
 
 
 def output_of_text(output: Path | None) -> tuple[Path | None, PurePosixPath]:
@@ -320,6 +319,62 @@ def parse_model_options(args: argparse.Namespace, spec: ModelSpec) -> Any:
     return None if spec.inference.parse is None else spec.inference.parse(args)
 
 
+def voice_from_args(
+    args: argparse.Namespace,
+    generator: LoadedCheckpoint,
+    vocoder: LoadedCheckpoint | None,
+    *,
+    precision: Precision,
+    with_sound: bool = True,
+) -> Voice:
+    """The voice of checkpoints, as the options say; without a vocoder's it speaks by Griffin-Lim, or makes mels alone.
+
+    Raises:
+        InputError: a checkpoint lacks what the options need, or the vocoder reads other mels.
+    """
+    sound: Vocoder | None = None
+    if vocoder is None and with_sound:
+        sound = griffin_lim_from_args(args, generator.checkpoint.audio)
+    elif vocoder is not None:
+        contract_of(vocoder, generator, accepted=args.accept_audio_differences)
+        sound = vocoder_from_args(args, vocoder, precision=precision)
+    voice = load_voice(
+        generator,
+        sound,
+        precision=precision,
+        options=parse_model_options(args, generator.spec),
+        seed=args.seed,
+        unknown_symbols=args.unknown_symbols,
+        lexicon=args.lexicon,
+        fade_out=args.fade_out,
+        accelerate=_accelerate_from_args(args),
+    )
+    return voice if with_sound else replace(voice, vocoder=None)
+
+
+def vocoder_from_args(args: argparse.Namespace, vocoder: LoadedCheckpoint, *, precision: Precision) -> Vocoder:
+    """The vocoder of a checkpoint, as the options say."""
+    return load_vocoder(
+        vocoder,
+        parse_model_options(args, vocoder.spec),
+        precision=precision,
+        seed=args.seed,
+        denoising_strength=args.denoising_strength,
+        accelerate=_accelerate_from_args(args),
+        graph_recorder=CudaGraphRecorder() if args.cuda_graphs else None,
+    )
+
+
+def griffin_lim_from_args(args: argparse.Namespace, audio: AudioConfig) -> Vocoder:
+    """What makes sound without a vocoder's checkpoint, and a line that says so."""
+    print("no vocoder checkpoint is given: the sound is made by Griffin-Lim, clear but rough")
+    return GriffinLimVocoder(audio, seed=args.seed, n_iter=args.griffin_lim_iters)
+
+
+def _accelerate_from_args(args: argparse.Namespace) -> Accelerate:
+    return partial(accelerated, torchscript=args.torchscript, compile=args.compile)
+
+
 def with_text_options(loaded: LoadedCheckpoint, args: argparse.Namespace) -> LoadedCheckpoint:
     """A generator's checkpoint with the options in place of fields of its text front end.
 
@@ -327,7 +382,7 @@ def with_text_options(loaded: LoadedCheckpoint, args: argparse.Namespace) -> Loa
     """
     stored = loaded.checkpoint.text
     if stored is not None and stored.input_type == "pf":
-        return replace(loaded, checkpoint=replace(loaded.checkpoint, text=_features_of(stored, args)))
+        return replace(loaded, checkpoint=replace(loaded.checkpoint, text=with_phone_features(args, stored)))
     if args.input_type == "pf" or args.phone_features is not None:
         option = "--input-type pf" if args.phone_features is None else "--phone-features"
         raise OptionError(f"{option}: {loaded.path} reads symbols, not phonological features; leave it out")
@@ -342,20 +397,3 @@ def with_text_options(loaded: LoadedCheckpoint, args: argparse.Namespace) -> Loa
             f"--symbol-set {config.symbol_set} --text-cleaners {' '.join(config.cleaners)}"
         )
     return replace(loaded, checkpoint=replace(loaded.checkpoint, text=config))
-
-
-def _features_of(stored: TextConfig, args: argparse.Namespace) -> TextConfig:
-    """The front end of a voice that reads phonological features, with the table that is given where it has none."""
-    if args.input_type not in (None, "pf"):
-        raise OptionError(f"--input-type {args.input_type}: the voice reads phonological features (pf); leave it out")
-    if (
-        option := next((name for name in ("p_arpabet", "g2p", "text_cleaners") if getattr(args, name)), None)
-    ) is not None:
-        raise OptionError(f"{option_of(option)} is not for a voice that reads phonological features; leave it out")
-    if args.phone_features is not None and stored.phone_features:
-        raise OptionError("--phone-features: the checkpoint holds its table; leave it out")
-    if args.phone_features is not None:
-        stored = replace(stored, phone_features=read_phone_features(args.phone_features))
-    if args.symbol_set is not None and stored.phone_features:
-        check_notation(stored.phone_features, args.symbol_set)
-    return stored

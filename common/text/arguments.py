@@ -279,3 +279,20 @@ def override_phonemes(args: argparse.Namespace, config: TextConfig) -> TextConfi
     if config.g2p is not None:
         _check_language(config.g2p_language)
     return config
+
+
+def with_phone_features(args: argparse.Namespace, stored: TextConfig) -> TextConfig:
+    """The front end of a voice that reads phonological features, with the table that is given where it has none."""
+    if args.input_type not in (None, "pf"):
+        raise OptionError(f"--input-type {args.input_type}: the voice reads phonological features (pf); leave it out")
+    if (
+        option := next((name for name in ("p_arpabet", "g2p", "text_cleaners") if getattr(args, name)), None)
+    ) is not None:
+        raise OptionError(f"{option_of(option)} is not for a voice that reads phonological features; leave it out")
+    if args.phone_features is not None and stored.phone_features:
+        raise OptionError("--phone-features: the checkpoint holds its table; leave it out")
+    if args.phone_features is not None:
+        stored = replace(stored, phone_features=read_phone_features(args.phone_features))
+    if args.symbol_set is not None and stored.phone_features:
+        check_notation(stored.phone_features, args.symbol_set)
+    return stored
