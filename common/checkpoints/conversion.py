@@ -10,11 +10,10 @@ from torch import Tensor, nn
 
 from common.checkpoints.checkpoint import Checkpoint, PartialFileError, read_payload, read_published
 from common.checkpoints.layout import is_state, traits, with_state_dict
+from common.checkpoints.loading import new_networks
 from common.checkpoints.restricted_pickle import PickledNetworks
-from common.config import from_plain
 from common.errors import CheckpointError, OptionError
 from common.files import read_json
-from common.registry import get_model
 
 _SEED = 1234  # of weights that a partial file lacks
 Weights = dict[str, dict[str, Tensor]]
@@ -116,17 +115,7 @@ def _with_training(
 
 def _fitted(checkpoint: Checkpoint, *, where: Path, partial: bool) -> tuple[Checkpoint, tuple[str, ...]]:
     """The checkpoint with exactly the weights that its networks have, and what was changed for that."""
-    spec = get_model(checkpoint.model)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(_SEED)
-        config = from_plain(spec.config, checkpoint.config, where=str(where))
-        alone = len(checkpoint.networks) == 1
-        networks = spec.build_networks(config, checkpoint.audio, checkpoint.text, inference=alone)
-    weights, changes = _completed(checkpoint.networks, networks)
-    ema: Weights | None = None
-    if checkpoint.ema is not None:
-        ema, changes_of_ema = _completed(checkpoint.ema, networks, instead=weights)
-        changes += changes_of_ema
+    weights, ema, changes = _completed(checkpoint, new_networks(checkpoint, where=str(where)))
     if changes and not partial:
         raise CheckpointError(
             f"{where}: {checkpoint.layout}, but its weights do not fit: {'; '.join(changes)}; --partial converts what "
@@ -134,10 +123,23 @@ def _fitted(checkpoint: Checkpoint, *, where: Path, partial: bool) -> tuple[Chec
         )
     if not changes:
         return checkpoint, ()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(_SEED)
+        networks = new_networks(checkpoint, where=str(where), device="cpu")
+    weights, ema, changes = _completed(checkpoint, networks)
     return replace(checkpoint, networks=weights, ema=ema, training=None), tuple(changes)
 
 
-def _completed(
+def _completed(checkpoint: Checkpoint, networks: dict[str, nn.Module]) -> tuple[Weights, Weights | None, list[str]]:
+    """The weights and EMA weights that networks have, from a checkpoint where it has them, and what was changed."""
+    weights, changes = _filled(checkpoint.networks, networks)
+    if checkpoint.ema is None:
+        return weights, None, changes
+    ema, changes_of_ema = _filled(checkpoint.ema, networks, instead=weights)
+    return weights, ema, changes + changes_of_ema
+
+
+def _filled(
     given: Weights, networks: dict[str, nn.Module], *, instead: Weights | None = None
 ) -> tuple[Weights, list[str]]:
     """The networks' weights: those given that fit, else those of ``instead`` (of new networks, where it is None)."""

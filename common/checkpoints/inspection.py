@@ -4,10 +4,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from common.checkpoints.checkpoint import OWN_LAYOUT, Checkpoint, PartialFileError, load_checkpoint, read_payload
 from common.checkpoints.layout import is_state, with_state_dict
+from common.checkpoints.loading import new_networks
 from common.config import from_plain, to_plain
 from common.errors import CheckpointError
 from common.registry import get_model
@@ -32,7 +31,7 @@ def inspect_checkpoint(path: Path) -> tuple[Checkpoint, dict[str, Any]]:
         "stripped": None if checkpoint.stripped is None else to_plain(checkpoint.stripped),
         "config": to_plain(config),
         "assumed_config": list(checkpoint.assumed_config),
-        "parameters": _parameters(checkpoint, config),
+        "parameters": _parameters(checkpoint, where=str(path)),
         "dtypes": _stored_dtypes(path),
         "audio": to_plain(checkpoint.audio),
         "assumed_audio": list(checkpoint.assumed),
@@ -65,12 +64,9 @@ def _loaded(path: Path) -> tuple[Checkpoint, dict[str, Any] | None]:
     return checkpoint, {"epoch": state["epoch"], "iteration": state["iteration"], "optimizers": optimizers}
 
 
-def _parameters(checkpoint: Checkpoint, config: Any) -> dict[str, int]:
+def _parameters(checkpoint: Checkpoint, *, where: str) -> dict[str, int]:
     """How many numbers each network trains."""
-    spec = get_model(checkpoint.model)
-    alone = len(checkpoint.networks) == 1
-    with torch.random.fork_rng(devices=[]):  # new weights are drawn, and only their number is of use
-        networks = spec.build_networks(config, checkpoint.audio, checkpoint.text, inference=alone)
+    networks = new_networks(checkpoint, where=where)
     return {name: sum(one.numel() for one in networks[name].parameters()) for name in checkpoint.networks}
 
 
