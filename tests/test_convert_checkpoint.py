@@ -9,14 +9,18 @@ from typing import Any
 import foreign
 import pytest
 import soundfile
+import tiny_served
+import tiny_vocoder
 import torch
 from corpus import glide
 from shell import ROOT, run_bash
 
 import inference
+import train
 from common.checkpoints import load_checkpoint
 from common.errors import CheckpointError, OptionError
 from scripts.convert_checkpoint import main as convert
+from scripts.datasets.make_corpus import Speaker, make_corpus
 
 PHRASES = "output\ttext\na.wav\ta small house.\nb.wav\tno.\n"
 
@@ -237,6 +241,46 @@ def test_training_state_that_cannot_be_read_is_left_out_of_a_partial_one(tmp_pat
         converted(source)
     assert load_checkpoint(converted(source, "--partial")).training is None
     assert "note: the training state is left out (" in capsys.readouterr().out
+
+
+def test_training_starts_alike_from_a_source_and_from_what_was_made_of_it(tmp_path: Path):
+    """A new voice from FastPitch's weights, and a vocoder's training that goes on."""
+    speech = tmp_path / "speech"
+    sentences = ["Bread and salt.", "He read it twice."]
+    make_corpus(
+        speech, sentences=sentences, speaker={name: Speaker(words_per_minute=200) for name in "01"}, n_validation=1
+    )
+    voice = saved(tmp_path / "voice.bin", foreign.fastpitch_1_1())
+    lists = ["--training-files", str(speech / "train.txt"), "--validation-files", str(speech / "val.txt")]
+    tuned = []
+    for index, path in enumerate((voice, converted(voice))):
+        words = ["--from-checkpoint", str(path), "--epochs", "1", "-bs", "2", "-d", str(speech), *lists]
+        assert train.main([*words, "-o", str(tmp_path / f"voice{index}"), "--unknown-symbols", "drop"]) == 0
+        tuned.append(tmp_path / f"voice{index}" / "FastPitch_checkpoint_1.pt")
+    _same_weights(*tuned)
+    vocoder = foreign.save_authors_hifigan(tmp_path / "hub").rename(tmp_path / "hub" / "g_01")
+    (tmp_path / "hub/do_00000005").rename(tmp_path / "hub/do_01")
+    recordings = tiny_vocoder.make_recordings(tmp_path / "recordings", count=4, val=2)
+    continued = []
+    for index, path in enumerate((vocoder, converted(vocoder))):
+        options = [*tiny_vocoder.train_options(recordings, tmp_path / f"vocoder{index}"), *foreign.TRAIN_OPTIONS]
+        assert train.main([*options, "--checkpoint-path", str(path), "--epochs", "2"]) == 0
+        continued.append(tmp_path / f"vocoder{index}" / "HiFi-GAN_checkpoint_2.pt")
+    _same_weights(*continued)
+    assert load_checkpoint(continued[0]).training["iteration"] > 5
+
+
+def test_a_server_speaks_with_foreign_files_as_with_what_was_made_of_them(tmp_path: Path):
+    voice = saved(tmp_path / "voice.pt", foreign.fastpitch_1_1())
+    (tmp_path / "ours").mkdir()
+    vocoder = foreign.save_authors_hifigan(tmp_path).rename(tmp_path / "vocoder.pt")
+    for path in (voice, vocoder):
+        converted(path).rename(tmp_path / "ours" / path.name)
+    sounds = []
+    for folder in (tmp_path, tmp_path / "ours"):
+        models = tiny_served.served_models(folder)
+        sounds.append(models.voice.speak("a small house.").wave)
+    assert torch.equal(*map(torch.as_tensor, sounds)) and len(sounds[0]) > 1000
 
 
 class _Harmful:
