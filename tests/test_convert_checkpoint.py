@@ -260,7 +260,7 @@ def test_training_starts_alike_from_a_source_and_from_what_was_made_of_it(tmp_pa
     _same_weights(*tuned)
     vocoder = foreign.save_authors_hifigan(tmp_path / "hub").rename(tmp_path / "hub" / "g_01")
     (tmp_path / "hub/do_00000005").rename(tmp_path / "hub/do_01")
-    recordings = tiny_vocoder.make_recordings(tmp_path / "recordings", count=4, val=2)
+    recordings = tiny_vocoder.make_recordings(tmp_path / "recordings", count=6, val=2)
     continued = []
     for index, path in enumerate((vocoder, converted(vocoder))):
         options = [*tiny_vocoder.train_options(recordings, tmp_path / f"vocoder{index}"), *foreign.TRAIN_OPTIONS]
