@@ -152,6 +152,8 @@ def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
     """
     if not path.is_file():
         raise CheckpointError(f"{path}: no such checkpoint file")
+    if _is_torchscript(path):
+        raise CheckpointError(f"{path}: a TorchScript archive, which holds code; give the checkpoint it was made of")
     try:
         mapped = on_demand and zipfile.is_zipfile(path)
         payload = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
@@ -164,6 +166,14 @@ def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
     if not isinstance(payload, dict):
         raise CheckpointError(f"{path}: holds a {type(payload).__name__}, expected a checkpoint's dict")
     return payload
+
+
+def _is_torchscript(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(name.endswith("/constants.pkl") for name in archive.namelist())
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return False
 
 
 def checkpoint_path(folder: Path, model: str, *, epoch: int, iteration: int | None = None) -> Path:
