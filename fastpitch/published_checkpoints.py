@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoints import Checkpoint, training_state, without_prefix
+from common.checkpoints import Checkpoint, published_state, training_state
 from common.config import AudioConfig, TextConfig
 from common.errors import CheckpointError
 from common.text import CHARACTER_SETS, get_symbol_table
@@ -38,9 +38,14 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
     given = payload.get("state_dict")
     if not isinstance(given, dict):
         return None
-    state = without_prefix(given)
+    state = published_state(given)
     if not {"encoder.word_emb.weight", "duration_predictor.fc.weight"} <= state.keys():
         return None
+    if not isinstance(payload.get("config"), dict):
+        raise CheckpointError(
+            f"{path}: FastPitch's weights without their configuration, which their shapes do not tell; give it as "
+            "JSON: bash scripts/convert_checkpoint.sh SOURCE TARGET --config config.json"
+        )
     try:
         return _read(payload, state, training=training)
     except (LookupError, TypeError, AttributeError, ValueError, RuntimeError) as error:
@@ -63,8 +68,9 @@ def _read(payload: dict[str, Any], state: dict[str, Tensor], *, training: bool) 
             n_mels=config["n_mel_channels"], **{key: setup[key] for key in _AUDIO_FIELDS if key in setup}
         ),
         text=text,
+        layout=f"FastPitch {'1.1' if setup or config['learned_alignment'] else '1.0'}",
         networks={"fastpitch": state},
-        ema=None if ema is None else {"fastpitch": without_prefix(ema)},
+        ema=None if ema is None else {"fastpitch": published_state(ema)},
         training=_training_state(payload, state) if training else None,
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoints import Checkpoint, optimizer_by_name, read_payload, without_prefix
+from common.checkpoints import Checkpoint, PartialFileError, optimizer_by_name, published_state, read_payload
 from common.config import AudioConfig
 from common.errors import CheckpointError, InputError
 from common.files import read_json
@@ -32,9 +32,9 @@ _TRAINED_PARTS = {"discriminator": ("msd", "mpd"), "generator": ("generator",)} 
 
 
 def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint | None:
-    """A generator's file as a checkpoint, with the discriminators and optimizers of its folder if ``training``.
+    """A generator's file as a checkpoint, with the discriminators and optimizers of it or its folder if ``training``.
 
-    Without discriminators in its folder, ``networks`` has the generator alone and ``training`` is None. The result is
+    Without discriminators in either, ``networks`` has the generator alone and ``training`` is None. The result is
     None for a file of another layout.
 
     Raises:
@@ -46,21 +46,24 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
         if isinstance(payload.get("mpd"), dict) and isinstance(payload.get("msd"), dict):
             generator = _partner(path, _GENERATOR_FILE)
             advice = f"give its generator, {generator}" if generator else "its generator is not in the same folder"
-            raise CheckpointError(f"{path}: holds HiFi-GAN's discriminators, which cannot infer; {advice}")
+            raise PartialFileError(
+                f"{path}: holds HiFi-GAN's discriminators, which cannot infer; {advice}", main=generator
+            )
         return None
-    config, audio, assumed = _description(payload, weights, path=path)
+    owner, config, audio, assumed = _description(payload, weights, path=path)
     n_kernels = len(config["resblock_kernel_sizes"])
     networks, ema = {"generator": _with_our_names(weights, n_kernels=n_kernels)}, {}
     if payload.get("gen_ema") is not None:
-        ema["generator"] = _with_our_names(without_prefix(payload["gen_ema"]), n_kernels=n_kernels)
+        ema["generator"] = _with_our_names(published_state(payload["gen_ema"]), n_kernels=n_kernels)
     state = None
-    if training and (source := _partner(path, _DISCRIMINATORS_FILE)):
-        discriminators = read_payload(source)
+    source = path if "mpd" in payload else _partner(path, _DISCRIMINATORS_FILE)
+    if training and source is not None:
+        discriminators = payload if source == path else read_payload(source)
         try:
             for name in ("mpd", "msd"):
-                networks[name] = without_prefix(discriminators[name])
+                networks[name] = published_state(discriminators[name])
                 if discriminators.get(f"{name}_ema") is not None:
-                    ema[name] = without_prefix(discriminators[f"{name}_ema"])
+                    ema[name] = published_state(discriminators[f"{name}_ema"])
             config |= _discriminator_config(networks["mpd"], networks["msd"])
             state = _training_state(discriminators, networks)
         except (LookupError, TypeError, AttributeError, ValueError, RuntimeError) as error:
@@ -74,6 +77,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
         ema=ema or None,
         training=state,
         assumed=assumed,
+        layout=f"{owner} HiFi-GAN",
     )
 
 
@@ -81,7 +85,7 @@ def _generator_state(payload: dict[str, Any]) -> State | None:
     """The generator's weights in a payload: named so, as a ``state_dict``, or all of it; else None."""
     for state in (payload.get("generator"), payload.get("state_dict"), payload):
         if isinstance(state, dict):
-            named = without_prefix(state)
+            named = published_state(state)
             if "conv_pre.bias" in named and "conv_post.bias" in named and any(key.startswith("ups.") for key in named):
                 return named
     return None
@@ -98,14 +102,16 @@ def _partner(path: Path, prefixes: dict[str, str]) -> Path | None:
 
 def _description(
     payload: dict[str, Any], weights: State, *, path: Path
-) -> tuple[dict[str, Any], AudioConfig, tuple[str, ...]]:
-    """The generator's part of ModelConfig, its mels, and the fields of these that are assumed.
+) -> tuple[str, dict[str, Any], AudioConfig, tuple[str, ...]]:
+    """Whose the file is, the generator's part of ModelConfig, its mels, and the fields of these that are assumed.
 
     They come from ``config`` and ``train_setup`` of NVIDIA's file, where what it does not record is as in NVIDIA's
-    recipe, or from the authors' ``config.json`` in the folder of theirs.
+    recipe, or from the authors' ``config.json``, which is in the folder of theirs or given as ``config``.
     """
-    if isinstance(payload.get("config"), dict):
-        source, values = path, payload["config"]
+    values = payload.get("config")
+    owner = "NVIDIA's" if isinstance(values, dict) and _missing_keys(values) else "the authors'"
+    if isinstance(values, dict) and owner == "NVIDIA's":
+        source = path
         missing = [key for key in _NETWORK if key not in values]
         if missing:
             raise CheckpointError(f"{path}: its configuration lacks {', '.join(missing)}")
@@ -114,7 +120,7 @@ def _description(
         recorded = {field: setup[key] for field, key in _NVIDIA_KEYS.items() if key in setup}
         known = {"n_mels": config["n_mel_channels"], "hop_length": prod(config["upsample_rates"])} | recorded
     else:
-        source, values = _authors_config(path)
+        source, values = _authors_config(path) if values is None else (path, values)
         config = _network_config(values, weights, source=source, path=path) | {"msd_pooling_padding": 2}
         known = {field: values[key] for field, key in AUDIO_KEYS.items()}
     try:
@@ -122,7 +128,7 @@ def _description(
         audio = AudioConfig(**known | floats | PUBLISHED_MELS)
     except (TypeError, ValueError, InputError) as error:
         raise CheckpointError(f"{source}: its audio cannot be read ({error})") from error
-    return config, audio, (*(field for field in _NVIDIA_KEYS if field not in known), *PUBLISHED_MELS)
+    return owner, config, audio, (*(field for field in _NVIDIA_KEYS if field not in known), *PUBLISHED_MELS)
 
 
 def _authors_config(path: Path) -> tuple[Path, dict[str, Any]]:

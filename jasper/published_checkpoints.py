@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoints import Checkpoint, as_float32, training_state, without_prefix
+from common.checkpoints import Checkpoint, published_state, training_state
 from common.config import AudioConfig
 from common.errors import CheckpointError
 from jasper.config import LABELS
@@ -33,7 +33,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool = True
         CheckpointError: it is damaged, or its labels are not the published ones.
     """
     state = payload.get("state_dict")
-    if not isinstance(state, dict) or without_prefix(state).keys().isdisjoint(_FIRST_WEIGHTS):
+    if not isinstance(state, dict) or published_state(state).keys().isdisjoint(_FIRST_WEIGHTS):
         return None
     try:
         return _read(payload, training=training)
@@ -43,26 +43,27 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool = True
 
 def _read(payload: dict[str, Any], *, training: bool) -> Checkpoint:
     state = _renamed(payload["state_dict"])
-    ema = payload.get("ema_state_dict")
+    ema, given = payload.get("ema_state_dict"), payload.get("config") or {}  # no published file has one
     resumable = training and "epoch" in payload
     n_mels = state["encoder.layers.0.conv.0.weight"].size(1)
     return Checkpoint(
         model="Jasper",
-        config=_config(state, n_mels),
+        config=_config(state, n_mels) | given,
         audio=AudioConfig(16000, filter_length=512, hop_length=160, win_length=320, n_mels=n_mels, mel_fmax=None),
         text=None,
         networks={"jasper": state},
         ema=None if ema is None else {"jasper": _renamed(ema)},
         training=training_state(payload, "jasper", state, iteration="step", needs="state") if resumable else None,
+        layout="Jasper",
         assumed=_UNRECORDED,
-        assumed_config=_UNRECORDED_CONFIG,
+        assumed_config=tuple(name for name in _UNRECORDED_CONFIG if name not in given),
     )
 
 
 def _renamed(given: State) -> State:
-    """The weights under their names in the later version, as float32."""
-    kept = {key: value for key, value in without_prefix(given).items() if not key.startswith(_DROPPED)}
-    return as_float32({_FIRST_NAMES.sub(r"\1.layers.", key): value for key, value in kept.items()})
+    """The weights under their names in the later version."""
+    kept = {key: value for key, value in published_state(given).items() if not key.startswith(_DROPPED)}
+    return {_FIRST_NAMES.sub(r"\1.layers.", key): value for key, value in kept.items()}
 
 
 def _config(state: State, n_mels: int) -> dict[str, Any]:

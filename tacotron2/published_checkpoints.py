@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoints import Checkpoint, as_float32, training_state, without_prefix
+from common.checkpoints import Checkpoint, published_state, training_state
 from common.config import AudioConfig, TextConfig
 
 _N_SYMBOLS = 148  # of the original's only symbol set
@@ -21,10 +21,9 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool = True
     configuration, and the rest is as published. ``training=False`` leaves out what only training needs.
     """
     state = payload.get("state_dict")
-    stored = without_prefix(state) if isinstance(state, dict) else {}
-    if _KEY not in stored:
+    state = published_state(state) if isinstance(state, dict) else {}
+    if _KEY not in state:
         return None
-    state = as_float32(stored)
     config = dict(payload.get("config") or _config_of_weights(state))
     english = config["n_symbols"] == _N_SYMBOLS
     return Checkpoint(
@@ -34,6 +33,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool = True
         text=TextConfig(symbol_set="english_basic", cleaners=("english_cleaners",)) if english else None,
         networks={"tacotron2": state},
         training=training_state(payload, "tacotron2", state, first_epoch=0) if training else None,
+        layout="Tacotron 2",
         assumed=tuple(field.name for field in fields(AudioConfig) if field.name != "n_mels"),
     )
 

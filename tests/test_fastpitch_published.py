@@ -117,8 +117,8 @@ def test_an_unknown_layout_is_left_to_the_caller():
 
 def test_a_damaged_published_checkpoint_is_one_clear_line(folder: Path):
     payload = torch.load(folder / f"{WITH_EMA}.pt", weights_only=True)
-    del payload["config"]
+    del payload["config"]["n_symbols"]
     with pytest.raises(
-        CheckpointError, match=r"^voice.pt: a damaged checkpoint of FastPitch \(KeyError\('config'\)\)$"
+        CheckpointError, match=r"^voice.pt: a damaged checkpoint of FastPitch \(KeyError\('n_symbols'\)\)$"
     ):
         read_published(payload, path=Path("voice.pt"), training=True)

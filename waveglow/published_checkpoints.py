@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoints import Checkpoint, training_state, without_prefix
+from common.checkpoints import Checkpoint, published_state, training_state
 from common.config import AudioConfig
 from common.nn import split_weights
 from waveglow.model import UPSAMPLING_FRAMES
@@ -27,10 +27,10 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
     conditioning of all layers may be one convolution, weight norm may be folded, and numbers may be float16.
     """
     given = payload.get("state_dict")
-    given = without_prefix(given) if isinstance(given, dict) else {}
+    given = published_state(given) if isinstance(given, dict) else {}
     if "convinv.0.conv.weight" not in given:
         return None
-    state = {key: value.float() for key, value in given.items() if not key.startswith(_REPEATED)}
+    state = {key: value for key, value in given.items() if not key.startswith(_REPEATED)}
     state = split_weights(_with_separate_conditioning(state), is_normed=lambda key: bool(_NORMED.fullmatch(key)))
     resumable = training and "epoch" in payload and list(given) == list(state)
     n_mels, _, kernel_size = state["upsample.weight"].shape
@@ -41,6 +41,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
         text=None,
         networks={"waveglow": state},
         training=training_state(payload, "waveglow", given, first_epoch=0, needs="state") if resumable else None,
+        layout="WaveGlow",
         assumed=_UNRECORDED,
     )
 

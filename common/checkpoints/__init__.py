@@ -2,7 +2,9 @@
 
 from common.checkpoints.arguments import add_ema_argument
 from common.checkpoints.checkpoint import (
+    OWN_LAYOUT,
     Checkpoint,
+    PartialFileError,
     Stripped,
     checkpoint_path,
     epoch_of,
@@ -13,7 +15,9 @@ from common.checkpoints.checkpoint import (
     save_checkpoint,
     saved_checkpoints,
 )
-from common.checkpoints.layout import as_float32, optimizer_by_name, training_state, without_prefix
+from common.checkpoints.conversion import Conversion, convert_checkpoint
+from common.checkpoints.inspection import inspect_checkpoint
+from common.checkpoints.layout import as_float32, optimizer_by_name, published_state, training_state
 from common.checkpoints.loading import (
     NO_EMA,
     LoadedCheckpoint,

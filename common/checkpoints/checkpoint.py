@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.checkpoints.layout import as_float32
+from common.checkpoints.layout import as_float32, with_state_dict
 from common.checkpoints.restricted_pickle import read_pickled_networks
 from common.config import AudioConfig, TextConfig, from_plain, to_plain
 from common.errors import CheckpointError
@@ -20,6 +20,7 @@ from common.files import write_atomically
 from common.registry import available_models, get_model
 
 FORMAT_VERSION = 1
+OWN_LAYOUT = "ours"
 _NAME = re.compile(r"_checkpoint_(\d+)(?:_iter(\d+))?\.pt$")
 
 
@@ -47,6 +48,7 @@ class Checkpoint:
     assumed: tuple[str, ...] = ()
     assumed_config: tuple[str, ...] = ()  # and fields of ``config``, where the weights' shapes do not tell all of it
     stripped: Stripped | None = None  # None: a checkpoint of training, or a published one
+    layout: str = OWN_LAYOUT  # of the file that it was read from, for people; no file records it
 
     @property
     def has_ema(self) -> bool:
@@ -87,7 +89,7 @@ def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
     """
     payload = read_payload(path, on_demand=not training)
     if "format" not in payload:
-        return _read_published(payload, path=path, training=training)
+        return read_published(payload, path=path, training=training)
     if payload["format"] != FORMAT_VERSION:
         raise CheckpointError(
             f"{path}: checkpoint format {payload['format']}, expected {FORMAT_VERSION}; a newer toolkit may read it"
@@ -113,8 +115,21 @@ def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
         raise CheckpointError(f"{path}: damaged checkpoint, {error!r}") from error
 
 
-def _read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint:
-    """A checkpoint of another implementation; each model's package recognizes its own by their keys."""
+class PartialFileError(CheckpointError):
+    """A file that belongs to another one; ``main`` is that one, where it is known."""
+
+    def __init__(self, message: str, *, main: Path | None) -> None:
+        super().__init__(message)
+        self.main = main
+
+
+def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint:
+    """A checkpoint of another implementation; each model's package recognizes its own by their keys.
+
+    Raises:
+        CheckpointError: it is of none, damaged, or a part of one (`PartialFileError`).
+    """
+    payload = with_state_dict(payload)
     for name in available_models():
         read = get_model(name).read_published
         try:
@@ -137,6 +152,8 @@ def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
     """
     if not path.is_file():
         raise CheckpointError(f"{path}: no such checkpoint file")
+    if _is_torchscript(path):
+        raise CheckpointError(f"{path}: a TorchScript archive, which holds code; give the checkpoint it was made of")
     try:
         mapped = on_demand and zipfile.is_zipfile(path)
         payload = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
@@ -149,6 +166,14 @@ def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
     if not isinstance(payload, dict):
         raise CheckpointError(f"{path}: holds a {type(payload).__name__}, expected a checkpoint's dict")
     return payload
+
+
+def _is_torchscript(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(name.endswith("/constants.pkl") for name in archive.namelist())
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return False
 
 
 def checkpoint_path(folder: Path, model: str, *, epoch: int, iteration: int | None = None) -> Path:

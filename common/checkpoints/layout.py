@@ -1,4 +1,4 @@
-"""What published layouts share: the prefix of wrapped networks, and the state of training by numbers."""
+"""What published layouts share: names of weights, weights without a name, and the state of training by numbers."""
 
 import re
 from collections.abc import Iterable
@@ -7,20 +7,70 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_PREFIX = re.compile(r"^module\.(1\.)?")  # the longer one of some of WaveGlow's, which apex wrapped
+# Of DistributedDataParallel and torch.compile; the longest is that of some of WaveGlow's, which apex wrapped.
+_PREFIX = re.compile(r"^(?:(?:module|_orig_mod)\.)+(?:1\.)?")
+# Weight norm and spectral norm as torch.nn.utils.parametrizations names their parts -> as the published files do.
+_PARAMETRIZED = re.compile(r"\.parametrizations\.weight\.(original0|original1|original|0\._u|0\._v)$")
+_PARTS = {"original0": "g", "original1": "v", "original": "orig", "0._u": "u", "0._v": "v"}
+_WEIGHTS_ALONE = ("model", "model_state_dict", "weights")  # entries that hold them where none is called state_dict
 BATCH_NORM_BUFFERS = ("running_mean", "running_var", "num_batches_tracked")
 # Those that change the numbers; the others choose a kernel, which depends on the machine.
 _SETTINGS = ("lr", "betas", "eps", "weight_decay", "amsgrad", "maximize", "grad_averaging")
 
 
-def without_prefix(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The entries with names as keys, without the prefix that wrapping in DistributedDataParallel leaves."""
-    return {_PREFIX.sub("", key): value for key, value in state.items() if isinstance(key, str)}
+def published_state(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of a state dict as float32, by the names that published files have.
+
+    Prefixes of wrapped networks are left out; the parts of weight norm and spectral norm are called ``weight_g``,
+    ``weight_v``, ``weight_orig`` and so on, whatever PyTorch's version called them.
+    """
+    return as_float32({_standard_name(key): value for key, value in state.items() if isinstance(key, str)})
+
+
+def _standard_name(key: str) -> str:
+    return _PARAMETRIZED.sub(lambda found: f".weight_{_PARTS[found[1]]}", _PREFIX.sub("", key))
+
+
+def is_state(value: Any) -> bool:
+    """Whether it is a dict of tensors by names."""
+    return (
+        isinstance(value, dict)
+        and bool(value)
+        and all(isinstance(key, str) and isinstance(item, Tensor) for key, item in value.items())
+    )
+
+
+def with_state_dict(payload: dict[str, Any]) -> dict[str, Any]:
+    """The same dict with its weights called ``state_dict``, where it holds nothing else or calls them otherwise."""
+    if is_state(payload):
+        return {"state_dict": dict(payload)}
+    if "state_dict" not in payload:
+        for name in _WEIGHTS_ALONE:
+            if is_state(payload.get(name)):
+                return {"state_dict" if key == name else key: value for key, value in payload.items()}
+    return payload
+
+
+def traits(payload: dict[str, Any]) -> list[str]:
+    """What is particular about how the weights of a published file are stored, for people."""
+    states = [value for value in payload.values() if is_state(value)]
+    keys = [key for state in states for key in state]
+    dtypes = {str(value.dtype) for state in states for value in state.values() if value.is_floating_point()}
+    found = {
+        "prefix " + next((match[0] for match in map(_PREFIX.match, keys) if match), ""): any(map(_PREFIX.match, keys)),
+        "parametrized weight norm": any(_PARAMETRIZED.search(key) for key in keys),
+        **{f"weights in {name.removeprefix('torch.')}": name != "torch.float32" for name in sorted(dtypes)},
+    }
+    return [name for name, present in found.items() if present]
 
 
 def as_float32(state: dict[str, Tensor]) -> dict[str, Tensor]:
     """The weights as float32; counters stay as they are."""
-    return {key: value.float() if value.is_floating_point() else value for key, value in state.items()}
+    return {key: value.float() if _is_real(value) else value for key, value in state.items()}
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point()
 
 
 def training_state(

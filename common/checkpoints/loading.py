@@ -73,6 +73,16 @@ def load_networks(
     return {key: network.to(device).eval() for key, network in networks.items()}, config
 
 
+def new_networks(checkpoint: Checkpoint, *, where: str, device: str = "meta") -> dict[str, nn.Module]:
+    """Networks like those that a checkpoint holds, with new weights; on the device ``meta`` with shapes alone."""
+    spec = get_model(checkpoint.model)
+    config = from_plain(spec.config, checkpoint.config, where=where)
+    alone = len(checkpoint.networks) == 1
+    with torch.device(device):
+        networks: dict[str, nn.Module] = spec.build_networks(config, checkpoint.audio, checkpoint.text, inference=alone)
+    return networks
+
+
 def load_for_inference(loaded: LoadedCheckpoint, *, device: torch.device) -> tuple[Any, Any]:
     """The network that infers, with weight norm folded and the like, and its ModelConfig."""
     networks, config = load_networks(loaded.checkpoint, ema=loaded.ema, device=device, where=str(loaded.path))

@@ -116,6 +116,10 @@ _KNOWN = {
 }
 
 
+class PickledNetworks(dict[str, Any]):
+    """The dict of a file that pickles a network whole."""
+
+
 def read_pickled_networks(path: Path) -> dict[str, Any]:
     """A checkpoint's dict with the weights of the network that it pickles under ``state_dict``.
 
@@ -202,7 +206,7 @@ def _flat(data: bytes, dtype: torch.dtype) -> Tensor:
 
 def _with_weights(payload: Any) -> dict[str, Any]:
     if isinstance(payload, StoredObject):
-        return {"state_dict": _weights(payload)}
+        return PickledNetworks(state_dict=_weights(payload))
     if not isinstance(payload, dict):
         raise TypeError("no dict")
     networks = {key: value for key, value in payload.items() if isinstance(value, StoredObject)}
@@ -210,7 +214,7 @@ def _with_weights(payload: Any) -> dict[str, Any]:
     if not networks or "state_dict" in rest:
         return rest
     network = networks["model"] if "model" in networks else next(iter(networks.values()))
-    return rest | {"state_dict": _weights(network)}
+    return PickledNetworks(rest | {"state_dict": _weights(network)})
 
 
 def _weights(network: StoredObject, prefix: str = "") -> dict[str, Tensor]:

@@ -163,6 +163,15 @@ class NetworkVocoder:
 
 
 @dataclass(frozen=True)
+class AudioComparison:
+    """What two descriptions of mels have to do with each other; they fit where ``lines`` is empty."""
+
+    lines: list[str]  # one for each field that differs, and may not
+    refused: tuple[str, ...]  # these fields
+    unrecorded: tuple[str, ...]  # fields that differ, but that one of the two does not record
+
+
+@dataclass(frozen=True)
 class AudioContract:
     """The mels that a vocoder's checkpoint reads, for comparison with those it is given."""
 
@@ -170,6 +179,16 @@ class AudioContract:
     owner: str  # the checkpoint's path, for messages
     assumed: tuple[str, ...] = ()  # fields that its file does not record, which may differ
     accepted: tuple[str, ...] = ()  # fields that the user lets differ
+
+    def compare(self, audio: AudioConfig, *, owner: str, assumed: tuple[str, ...] = ()) -> AudioComparison:
+        """Mels of another description beside these; ``owner`` says whose they are, ``assumed`` as above, of theirs."""
+        differing = [
+            field.name for field in fields(audio) if getattr(audio, field.name) != getattr(self.audio, field.name)
+        ]
+        unrecorded = tuple(name for name in dict.fromkeys((*self.assumed, *assumed)) if name in differing)
+        ignored = {name: getattr(audio, name) for name in (*unrecorded, *self.accepted)}
+        lines = differences(audio, replace(self.audio, **ignored), names=(owner, self.owner))
+        return AudioComparison(lines, tuple(name for name in differing if name not in ignored), unrecorded)
 
     def check(self, audio: AudioConfig, *, owner: str, assumed: tuple[str, ...] = ()) -> None:
         """Refuse mels of another description; ``owner`` says whose ``audio`` is, ``assumed`` as above, of theirs.
@@ -179,22 +198,17 @@ class AudioContract:
         Raises:
             InputError: lists each field that differs, and what to do.
         """
-        differing = [
-            field.name for field in fields(audio) if getattr(audio, field.name) != getattr(self.audio, field.name)
-        ]
-        unrecorded = [name for name in dict.fromkeys((*self.assumed, *assumed)) if name in differing]
-        ignored = {name: getattr(audio, name) for name in (*unrecorded, *self.accepted)}
-        if lines := differences(audio, replace(self.audio, **ignored), names=(owner, self.owner)):
-            message = mismatch_message((owner, self.owner), lines)
-            refused = [name for name in differing if name not in ignored]
-            if set(refused) <= set(ACCEPTABLE_DIFFERENCES):
+        found = self.compare(audio, owner=owner, assumed=assumed)
+        if found.lines:
+            message = mismatch_message((owner, self.owner), found.lines)
+            if set(found.refused) <= set(ACCEPTABLE_DIFFERENCES):
                 message += (
                     "; best fine-tune the vocoder on these mels (scripts/fine_tune.sh), or let it speak them as it is "
-                    f"with --accept-audio-differences {' '.join([*self.accepted, *refused])}"
+                    f"with --accept-audio-differences {' '.join([*self.accepted, *found.refused])}"
                 )
             raise InputError(message)
-        if unrecorded:
-            names = " and ".join(unrecorded)
+        if found.unrecorded:
+            names = " and ".join(found.unrecorded)
             print(f"note: {self.owner} and {owner} do not both record {names} of their mels; taken to be the same")
 
 

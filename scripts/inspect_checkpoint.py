@@ -1,0 +1,148 @@
+"""Says what a checkpoint is, and which vocoders or voices it fits.
+
+python -m scripts.inspect_checkpoint output/FastPitch_checkpoint_1500.pt --json
+"""
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from common.checkpoints import Checkpoint, inspect_checkpoint, load_checkpoint, saved_checkpoints
+from common.cli import ArgumentParser, run
+from common.errors import InputError, OptionError
+from common.registry import available_models, get_model
+from common.synthesis import AudioContract
+
+_FOLDERS = (Path("output"), Path("pretrained_models"))
+_PARTNER = {"generator": "vocoder", "vocoder": "generator"}
+_FIRST_BYTES = (b"PK\x03\x04", b"\x80")  # of files of torch.save: an archive, or a pickle
+
+
+def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The options."""
+    parser = ArgumentParser(prog="inspect_checkpoint.sh", description="Say what a checkpoint is, and what fits it.")
+    parser.add_argument("file", type=Path, help="checkpoint, ours or published")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    beside = "folders with the vocoders or voices to compare with, and their folders (default: the folder of FILE, "
+    parser.add_argument(
+        "--beside", type=Path, nargs="+", metavar="FOLDER", help=f"{beside}./output and ./pretrained_models)"
+    )
+    args = parser.parse_args(argv)
+    for folder in args.beside or ():
+        if not folder.is_dir():
+            raise OptionError(f"--beside {folder}: no such folder")
+    return args
+
+
+def checkpoints_in(folders: Sequence[Path], *, role: str) -> Iterator[tuple[Path, Checkpoint]]:
+    """The checkpoints with a role in some folders; of a training the last one alone."""
+    seen: set[Path] = set()
+    for folder in dict.fromkeys(folders):
+        earlier = {path for model in available_models(role) for path in saved_checkpoints(folder, model)[:-1]}
+        for path in sorted(folder.iterdir()):
+            if path in earlier or not path.is_file() or path.resolve() in seen or not _may_be_checkpoint(path):
+                continue
+            seen.add(path.resolve())
+            with suppress(InputError):
+                checkpoint = load_checkpoint(path, training=False)
+                if get_model(checkpoint.model).role == role:
+                    yield path, checkpoint
+
+
+def _may_be_checkpoint(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(4).startswith(_FIRST_BYTES)
+    except OSError:
+        return False
+
+
+def folders_of(args: argparse.Namespace) -> list[Path]:
+    """Where partners are looked for."""
+    given = args.beside or [folder for folder in _FOLDERS if folder.is_dir()]
+    within = [one for folder in given for one in (folder, *sorted(filter(Path.is_dir, folder.iterdir())))]
+    return within if args.beside else [args.file.parent, *within]
+
+
+def fits(checkpoint: Checkpoint, folders: Sequence[Path]) -> list[dict[str, Any]]:
+    """Each partner with whether its mels are this checkpoint's, the fields that differ, and those taken to be equal."""
+    role = get_model(checkpoint.model).role
+    if role not in _PARTNER:
+        return []
+    found = []
+    for path, other in checkpoints_in(folders, role=_PARTNER[role]):
+        voice, vocoder = (checkpoint, other) if role == "generator" else (other, checkpoint)
+        contract = AudioContract(vocoder.audio, "vocoder", vocoder.assumed)
+        compared = contract.compare(voice.audio, owner="voice", assumed=voice.assumed)
+        found.append(
+            {
+                "file": str(path),
+                "model": other.model,
+                "fits": not compared.lines,
+                "differs": compared.lines,
+                "taken_to_be_equal": list(compared.unrecorded),
+            }
+        )
+    return found
+
+
+def table(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The facts as rows for people."""
+    yield "file", f"{facts['file']}, {facts['bytes'] / 1e6:.1f} MB"
+    kind = "published checkpoint" if facts["foreign"] else "checkpoint of this toolkit"
+    stripped = facts["stripped"]
+    held = "" if stripped is None else f", stripped for inference ({stripped['dtype']})"
+    yield "what", f"{facts['model']} ({facts['role']}), {kind}{held}"
+    if facts["foreign"]:
+        yield "layout", facts["layout"]
+    for name, count in facts["parameters"].items():
+        yield "parameters", f"{name} {count:,}"
+    yield "stored as", ", ".join(f"{name} ({count:,} numbers)" for name, count in facts["dtypes"].items())
+    yield "EMA weights", "yes" if facts["ema"] else "no"
+    yield "training", _training(facts["training"])
+    for name, values in (("architecture", facts["config"]), ("audio", facts["audio"]), ("text", facts["text"])):
+        assumed = facts.get("assumed_config" if name == "architecture" else f"assumed_{name}", ())
+        for field, value in (values or {}).items():
+            yield name, f"{field} {value}{' (assumed: the file does not record it)' if field in assumed else ''}"
+    if facts["text"] is None and facts["role"] == "generator":
+        yield "text", "not recorded"
+    partner = _PARTNER.get(facts["role"])
+    if partner is not None and not facts["fits"]:
+        yield "fits", f"no {partner}'s checkpoint found in {', '.join(facts['searched'])}"
+    for one in facts["fits"]:
+        equal = f" (if {' and '.join(names)} are the same)" if (names := one["taken_to_be_equal"]) else ""
+        yield (
+            ("fits", f"{one['file']} ({one['model']}){equal}")
+            if one["fits"]
+            else ("does not fit", f"{one['file']} ({one['model']}): {'; '.join(one['differs'])}")
+        )
+
+
+def _training(state: dict[str, Any] | None) -> str:
+    if state is None:
+        return "no state: it serves inference, and to begin new trainings with"
+    if "unreadable" in state:
+        return f"its state cannot be read: {state['unreadable']}"
+    return f"epoch {state['epoch']}, update {state['iteration']}, optimizers of {', '.join(state['optimizers'])}"
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Inspect one checkpoint."""
+    args = parse_args(argv)
+    checkpoint, facts = inspect_checkpoint(args.file)
+    folders = folders_of(args)
+    facts |= {"fits": fits(checkpoint, folders), "searched": [str(folder) for folder in folders]}
+    if args.json:
+        print(json.dumps(facts))
+        return
+    last = ""
+    for name, value in table(facts):
+        print(f"{name if name != last else '':<13} {value}".rstrip())
+        last = name
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,325 @@
+"""scripts/convert_checkpoint.sh reads every foreign layout, loses nothing unsaid, and runs nothing of a file."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import foreign
+import pytest
+import soundfile
+import tiny_served
+import tiny_vocoder
+import torch
+from corpus import glide
+from shell import ROOT, run_bash
+
+import inference
+import train
+from common.checkpoints import load_checkpoint
+from common.errors import CheckpointError, OptionError
+from scripts.convert_checkpoint import main as convert
+from scripts.datasets.make_corpus import Speaker, make_corpus
+
+PHRASES = "output\ttext\na.wav\ta small house.\nb.wav\tno.\n"
+
+
+def converted(source: Path, *options: str) -> Path:
+    """What the command makes of a file."""
+    target = source.with_name(f"{source.name}.ours.pt")
+    convert([str(source), str(target), *options])
+    assert torch.load(target, weights_only=True)["format"] == 1
+    return target
+
+
+def saved(path: Path, payload: Any) -> Path:
+    torch.save(payload, path)
+    return path
+
+
+def spoken(folder: Path, *words: str) -> list[bytes]:
+    """The sounds, or where there are none the mels, that inference.py makes of two phrases."""
+    shutil.rmtree(folder, ignore_errors=True)
+    phrases = folder.with_suffix(".tsv")
+    phrases.write_text(PHRASES)
+    assert inference.main(["-i", str(phrases), "-o", str(folder), "--save-mels", "--quiet", *words]) == 0
+    paths = sorted(path for path in folder.rglob("*") if path.suffix in (".wav", ".pt"))
+    assert len(paths) == (2 if "--no-audio" in words else 4)
+    return [path.read_bytes() for path in paths]
+
+
+def same_speech(tmp_path: Path, *pairs: tuple[str, Path, Path], options: tuple[str, ...] = ()) -> None:
+    """Whether sources and what was made of them speak bit for bit alike."""
+    outputs = []
+    for which in (1, 2):
+        words = [word for option, *paths in pairs for word in (option, str(paths[which - 1]))]
+        outputs.append(spoken(tmp_path / f"out{which}", *words, *options))
+    assert outputs[0] == outputs[1]
+
+
+@pytest.mark.parametrize("layout", [foreign.fastpitch_1_0, foreign.fastpitch_1_1])
+def test_a_voice_and_a_vocoder_speak_as_their_sources_whatever_their_files_are_called(
+    layout: Any, tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    voice = saved(tmp_path / "jasper.bin", layout())
+    vocoder = foreign.save_authors_hifigan(tmp_path / "hub").rename(tmp_path / "hub" / "tacotron.x")
+    ours = converted(voice), converted(vocoder)
+    out = capsys.readouterr().out
+    assert f"recognized {voice}: FastPitch 1.{layout.__name__[-1]}\n" in out
+    assert f"recognized {vocoder}: the authors' HiFi-GAN\n" in out
+    pairs = ("--fastpitch", voice, ours[0]), ("--hifigan", vocoder, ours[1])
+    same_speech(tmp_path, *pairs)
+    if "ema_state_dict" in layout():
+        words = "--fastpitch", str(ours[0]), "--no-audio"
+        assert spoken(tmp_path / "x", *words) != spoken(tmp_path / "x", *words, "--no-ema")
+        same_speech(tmp_path, pairs[0], options=("--no-audio", "--no-ema"))
+
+
+def test_tacotron_2_and_waveglow_speak_as_their_sources(tmp_path: Path):
+    voice, vocoder = saved(tmp_path / "t.pt", foreign.tacotron2()), saved(tmp_path / "w.pt", foreign.waveglow())
+    same_speech(tmp_path, ("--tacotron2", voice, converted(voice)), ("--waveglow", vocoder, converted(vocoder)))
+
+
+def test_jasper_transcribes_as_its_source(tmp_path: Path, capsys: pytest.CaptureFixture):
+    source = saved(tmp_path / "j.pt", foreign.jasper())
+    ours = converted(source)
+    assert "note: not taken over: best_wer\n" in capsys.readouterr().out
+    soundfile.write(tmp_path / "a.wav", glide(1.0, low=100, high=300), 22050)
+    heard = []
+    for path in (source, ours):
+        assert inference.main(["--jasper", str(path), "-i", str(tmp_path / "a.wav")]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        heard.append([line for line in lines if "sequences/s" not in line and str(path) not in line])
+    assert heard[0] == heard[1] and any("a.wav" in line for line in heard[0])
+
+
+def _same_weights(first: Path, second: Path) -> None:
+    one, other = (next(iter(load_checkpoint(path).networks.values())) for path in (first, second))
+    assert one.keys() == other.keys()
+    assert all(torch.equal(value, other[key]) and value.dtype == other[key].dtype for key, value in one.items())
+
+
+@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "module._orig_mod."])
+@pytest.mark.parametrize("layout", [foreign.fastpitch_1_0, foreign.tacotron2, foreign.waveglow, foreign.jasper])
+def test_prefixes_and_bare_weights_are_read(layout: Any, prefix: str, tmp_path: Path, capsys: pytest.CaptureFixture):
+    payload = layout()
+    plain = converted(saved(tmp_path / "plain.pt", payload))
+    wrapped = payload | {"state_dict": foreign.renamed(payload["state_dict"], lambda key: prefix + key)}
+    _same_weights(plain, converted(saved(tmp_path / "wrapped.pt", wrapped)))
+    assert f" (prefix {prefix})\n" in capsys.readouterr().out
+    if layout is not foreign.fastpitch_1_0:  # whose shapes do not tell its configuration
+        _same_weights(plain, converted(saved(tmp_path / "bare.pt", payload["state_dict"])))
+        _same_weights(plain, converted(saved(tmp_path / "model.pt", {"model": payload["state_dict"]})))
+
+
+def test_weights_without_their_configuration_are_given_it(tmp_path: Path):
+    payload = foreign.fastpitch_1_0()
+    bare = saved(tmp_path / "bare.pt", payload["state_dict"])
+    with pytest.raises(CheckpointError, match=r"without their configuration.* --config config\.json$"):
+        converted(bare)
+    (tmp_path / "voice.json").write_text(json.dumps(payload["config"]))
+    ours = converted(bare, "--config", str(tmp_path / "voice.json"))
+    whole = saved(tmp_path / "whole.pt", payload)
+    same_speech(tmp_path, ("--fastpitch", whole, ours), options=("--no-audio",))
+    with pytest.raises(OptionError, match="holds a configuration; leave the option out"):
+        converted(whole, "--config", str(tmp_path / "voice.json"))
+
+
+def test_a_generator_is_given_its_configuration_and_discriminators_by_name(tmp_path: Path):
+    source = foreign.save_authors_hifigan(tmp_path / "hub")
+    whole = converted(source)
+    training = load_checkpoint(whole).training
+    assert (training["epoch"], training["iteration"]) == (1, 5)
+    other = tmp_path / "other"
+    other.mkdir()
+    generator = shutil.copy(source, other / "voice.bin")
+    rest = shutil.copy(tmp_path / "hub/do_00000005", other / "d.bin")
+    (tmp_path / "v.json").write_text((tmp_path / "hub/config.json").read_text())
+    ours = converted(generator, "--config", str(tmp_path / "v.json"), "--discriminators", str(rest))
+    one, two = load_checkpoint(whole), load_checkpoint(ours)
+    assert set(one.networks) == {"generator", "mpd", "msd"}
+    for name, state in one.networks.items():
+        assert all(torch.equal(value, two.networks[name][key]) for key, value in state.items())
+    assert one.training["optimizers"].keys() == two.training["optimizers"].keys() == {"generator", "discriminator"}
+    _same_weights(whole, converted(tmp_path / "hub/do_00000005"))  # whose name leads to its generator
+    ours.unlink()
+    with pytest.raises(OptionError, match=r"voice\.bin: holds no mpd and msd$"):
+        converted(generator, "--config", str(tmp_path / "v.json"), "--discriminators", str(generator))
+
+
+def test_both_names_of_weight_norm_and_folded_weights_are_one(tmp_path: Path, capsys: pytest.CaptureFixture):
+    payload = foreign.waveglow()
+    plain = converted(saved(tmp_path / "plain.pt", payload))
+    new = {"state_dict": foreign.renamed(payload["state_dict"], foreign.parametrized)}
+    assert any("original0" in key for key in new["state_dict"])
+    _same_weights(plain, converted(saved(tmp_path / "new.pt", new)))
+    assert ": WaveGlow (parametrized weight norm)\n" in capsys.readouterr().out
+    folded = converted(saved(tmp_path / "folded.pt", foreign.waveglow(folded=True)))
+    assert ": WaveGlow (weight norm folded)\n" in capsys.readouterr().out
+    assert load_checkpoint(folded).networks["waveglow"].keys() == load_checkpoint(plain).networks["waveglow"].keys()
+    generator = foreign.save_authors_hifigan(tmp_path / "hub")
+    whole = converted(generator)
+    for name, parts in (("g_00000005", ["generator"]), ("do_00000005", ["mpd", "msd"])):
+        payload = torch.load(tmp_path / "hub" / name)
+        for part in parts:
+            payload[part] = foreign.renamed(payload[part], foreign.parametrized)
+        spectral = "discriminators.0.convs.0.parametrizations.weight."
+        if "msd" in payload:  # the first scale is under spectral norm, whose vectors have names that weight norm's have
+            state = {k: v for k, v in payload["msd"].items() if not k.startswith("discriminators.0.convs.0.")}
+            own = load_checkpoint(whole).networks["msd"]
+            parts_of = {"original": "orig", "0._u": "u", "0._v": "v"}
+            first = {spectral + to: own[f"discriminators.0.convs.0.weight_{part}"] for to, part in parts_of.items()}
+            payload["msd"] = {"discriminators.0.convs.0.bias": own["discriminators.0.convs.0.bias"]} | first | state
+        saved(tmp_path / "hub" / name, payload)
+    (tmp_path / "hub/g_00000005.ours.pt").rename(tmp_path / "first.pt")
+    again = load_checkpoint(converted(generator))
+    for name, state in load_checkpoint(tmp_path / "first.pt").networks.items():
+        assert all(torch.equal(value, again.networks[name][key]) for key, value in state.items())
+
+
+@pytest.mark.parametrize("layout", [foreign.fastpitch_1_1, foreign.tacotron2, foreign.waveglow, foreign.jasper])
+def test_half_precision_is_computed_with_in_float32(layout: Any, tmp_path: Path, capsys: pytest.CaptureFixture):
+    payload = layout()
+    for name in ("state_dict", "ema_state_dict"):
+        if name in payload:
+            payload[name] = {k: v.half() if v.is_floating_point() else v for k, v in payload[name].items()}
+    ours = load_checkpoint(converted(saved(tmp_path / "half.pt", payload)))
+    assert "weights in float16" in capsys.readouterr().out
+    for states, name in ((ours.networks, "state_dict"), (ours.ema or {}, "ema_state_dict")):
+        for state in states.values():
+            floats = {key: value for key, value in payload[name].items() if value.is_floating_point()}
+            assert all(torch.equal(state[key], value.float()) for key, value in floats.items())
+            assert {state[key].dtype for key in floats} == {torch.float32}
+
+
+def test_missing_and_left_over_weights_are_named_and_refused_unless_partial(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    payload = foreign.fastpitch_1_1()
+    whole = load_checkpoint(converted(saved(tmp_path / "whole.pt", payload)))
+    state = payload["state_dict"] = dict(payload["state_dict"])
+    del state["proj.weight"]
+    state["extra.weight"] = torch.zeros(2)
+    state["proj.bias"] = torch.zeros(3)
+    source = saved(tmp_path / "part.pt", payload)
+    with pytest.raises(CheckpointError) as caught:
+        converted(source)
+    assert str(caught.value) == (
+        f"{source}: FastPitch 1.1, but its weights do not fit: fastpitch.proj.weight is missing (as in a new network); "
+        "fastpitch.proj.bias is of shape (3,), expected (16,) (as in a new network); "
+        "fastpitch.extra.weight is left over (left out); --partial converts what fits"
+    )
+    assert not source.with_name("part.pt.ours.pt").exists()
+    capsys.readouterr()
+    ours = load_checkpoint(converted(source, "--partial"))
+    notes = capsys.readouterr().out
+    for line in ("proj.weight is missing (as in a new network)", "extra.weight is left over (left out)"):
+        assert f"note: fastpitch.{line}\n" in notes
+    kept = ours.networks["fastpitch"]
+    assert kept.keys() == whole.networks["fastpitch"].keys()
+    assert kept["proj.weight"].abs().sum() > 0
+    assert torch.equal(kept["pitch_mean"], state["pitch_mean"])
+    assert torch.equal(ours.ema["fastpitch"]["proj.weight"], payload["ema_state_dict"]["proj.weight"])
+    again = load_checkpoint(converted(saved(tmp_path / "again.pt", payload), "--partial"))
+    assert torch.equal(again.networks["fastpitch"]["proj.weight"], kept["proj.weight"])  # new weights are of a seed
+
+
+def test_weights_of_another_network_are_left_over_too(tmp_path: Path, capsys: pytest.CaptureFixture):
+    source = saved(tmp_path / "two.pt", foreign.waveglow() | {"teacher": {"layer.weight": torch.zeros(2)}})
+    with pytest.raises(CheckpointError, match="the model has no place for: teacher; --partial leaves them out"):
+        converted(source)
+    converted(source, "--partial")
+    assert "note: not taken over: teacher\n" in capsys.readouterr().out
+
+
+def test_training_state_that_cannot_be_read_is_left_out_of_a_partial_one(tmp_path: Path, capsys: pytest.CaptureFixture):
+    optimizer = {"state": {}, "param_groups": [{"params": [0]}]}
+    source = saved(tmp_path / "t.pt", foreign.tacotron2() | {"optimizer": optimizer})
+    message = r"optimizer state of 1 parameters, .*; --partial leaves the training state out"
+    with pytest.raises(CheckpointError, match=message):
+        converted(source)
+    assert load_checkpoint(converted(source, "--partial")).training is None
+    assert "note: the training state is left out (" in capsys.readouterr().out
+
+
+def test_training_starts_alike_from_a_source_and_from_what_was_made_of_it(tmp_path: Path):
+    """A new voice from FastPitch's weights, and a vocoder's training that goes on."""
+    speech = tmp_path / "speech"
+    sentences = ["Bread and salt.", "He read it twice."]
+    make_corpus(
+        speech, sentences=sentences, speaker={name: Speaker(words_per_minute=200) for name in "01"}, n_validation=1
+    )
+    voice = saved(tmp_path / "voice.bin", foreign.fastpitch_1_1())
+    lists = ["--training-files", str(speech / "train.txt"), "--validation-files", str(speech / "val.txt")]
+    tuned = []
+    for index, path in enumerate((voice, converted(voice))):
+        words = ["--from-checkpoint", str(path), "--epochs", "1", "-bs", "2", "-d", str(speech), *lists]
+        assert train.main([*words, "-o", str(tmp_path / f"voice{index}"), "--unknown-symbols", "drop"]) == 0
+        tuned.append(tmp_path / f"voice{index}" / "FastPitch_checkpoint_1.pt")
+    _same_weights(*tuned)
+    vocoder = foreign.save_authors_hifigan(tmp_path / "hub").rename(tmp_path / "hub" / "g_01")
+    (tmp_path / "hub/do_00000005").rename(tmp_path / "hub/do_01")
+    recordings = tiny_vocoder.make_recordings(tmp_path / "recordings", count=6, val=2)
+    continued = []
+    for index, path in enumerate((vocoder, converted(vocoder))):
+        options = [*tiny_vocoder.train_options(recordings, tmp_path / f"vocoder{index}"), *foreign.TRAIN_OPTIONS]
+        assert train.main([*options, "--checkpoint-path", str(path), "--epochs", "2"]) == 0
+        continued.append(tmp_path / f"vocoder{index}" / "HiFi-GAN_checkpoint_2.pt")
+    _same_weights(*continued)
+    assert load_checkpoint(continued[0]).training["iteration"] > 5
+
+
+def test_a_server_speaks_with_foreign_files_as_with_what_was_made_of_them(tmp_path: Path):
+    voice = saved(tmp_path / "voice.pt", foreign.fastpitch_1_1())
+    (tmp_path / "ours").mkdir()
+    vocoder = foreign.save_authors_hifigan(tmp_path).rename(tmp_path / "vocoder.pt")
+    for path in (voice, vocoder):
+        converted(path).rename(tmp_path / "ours" / path.name)
+    sounds = []
+    for folder in (tmp_path, tmp_path / "ours"):
+        models = tiny_served.served_models(folder)
+        sounds.append(models.voice.speak("a small house.").wave)
+    assert torch.equal(*map(torch.as_tensor, sounds)) and len(sounds[0]) > 1000
+
+
+class _Harmful:
+    def __reduce__(self) -> tuple:
+        return os.mkdir, (os.environ["HARM"],)
+
+
+@pytest.mark.parametrize("place", ["beside", "within"])
+def test_nothing_in_a_hostile_file_is_run(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HARM", str(tmp_path / "harm"))
+    payload = foreign.waveglow()
+    if place == "beside":
+        payload["x"] = _Harmful()
+    else:
+        payload["state_dict"] = payload["state_dict"] | {"x": _Harmful()}
+    source = saved(tmp_path / "w.pt", payload)
+    for options in ([], ["--partial"]):
+        with pytest.raises(CheckpointError, match=r"w\.pt: holds posix\.mkdir, .* loading them could run code$"):
+            converted(source, *options)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["w.pt"]
+
+
+def test_what_cannot_be_converted_is_one_line(tmp_path: Path):
+    source = saved(tmp_path / "w.pt", foreign.waveglow())
+    ours = converted(source)
+    with pytest.raises(OptionError, match=r"ours\.pt: exists already; name another TARGET, or remove it"):
+        converted(source)
+    with pytest.raises(CheckpointError, match=r"is in the toolkit's own format already"):
+        converted(ours)
+    with pytest.raises(CheckpointError, match="a checkpoint of no known layout"):
+        converted(saved(tmp_path / "x.pt", {"state_dict": {"a.weight": torch.zeros(1)}}))
+    torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "script.pt")
+    with pytest.raises(CheckpointError, match=r"script\.pt: a TorchScript archive, which holds code; "):
+        converted(tmp_path / "script.pt")
+    (tmp_path / "text.pt").write_text("no checkpoint")
+    with pytest.raises(CheckpointError, match="not a checkpoint, or a damaged one"):
+        converted(tmp_path / "text.pt")
+
+
+def test_the_script_passes_its_arguments_on():
+    result = run_bash(ROOT / "scripts/convert_checkpoint.sh", "a b.pt", "c.pt", "--partial", PYTHON="echo")
+    assert (result.returncode, result.stdout) == (0, "-m scripts.convert_checkpoint a b.pt c.pt --partial\n")

@@ -1,0 +1,168 @@
+"""scripts/inspect_checkpoint.sh says what a file is and what speaks with it; what is no checkpoint is one line."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import foreign
+import pytest
+import torch
+from shell import ROOT, run_bash
+from tiny_voice import AUDIO, save_vocoder, save_voice
+
+from common.checkpoints import load_checkpoint, save_checkpoint
+from common.checkpoints.stripping import strip_checkpoint
+from common.errors import CheckpointError, OptionError
+from scripts.inspect_checkpoint import main as inspect
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not where ./output may hold checkpoints."""
+    monkeypatch.chdir(tmp_path)
+
+
+def facts(capsys: pytest.CaptureFixture, *words: Any) -> dict[str, Any]:
+    """The JSON object that the command prints."""
+    capsys.readouterr()
+    inspect([*map(str, words), "--json"])
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    return json.loads(printed.out)
+
+
+def rows(capsys: pytest.CaptureFixture, *words: Any) -> list[str]:
+    """The lines that the command prints."""
+    capsys.readouterr()
+    inspect([*map(str, words)])
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    return printed.out.splitlines()
+
+
+def test_a_checkpoint_of_ours_is_described(tmp_path: Path, capsys: pytest.CaptureFixture):
+    path = save_voice(tmp_path / "voice.pt")
+    held = load_checkpoint(path)
+    found = facts(capsys, path)
+    assert (found["file"], found["bytes"]) == (str(path), path.stat().st_size)
+    assert (found["model"], found["role"], found["layout"]) == ("FastPitch", "generator", "ours")
+    assert found["foreign"] is False
+    assert (found["config"], found["audio"]["n_mels"]) == (held.config, 16)
+    assert (found["text"]["speakers"], found["training"], found["ema"]) == (["ann", "bob"], None, False)
+    buffers = ("pitch_mean", "pitch_std", "inv_freq")
+    trained = sum(v.numel() for k, v in held.networks["fastpitch"].items() if not k.endswith(buffers))
+    assert found["parameters"] == {"fastpitch": trained}
+    assert found["dtypes"] == {"float32": sum(value.numel() for value in held.networks["fastpitch"].values())}
+    save_checkpoint(tmp_path / "half.pt", strip_checkpoint(held, dtype="float16"))
+    half = facts(capsys, tmp_path / "half.pt")
+    assert half["stripped"] == {"dtype": "float16", "ema": False}
+    assert set(half["dtypes"]) == {"float16", "float32"}
+    assert half["parameters"] == found["parameters"]
+
+
+@pytest.mark.parametrize(
+    ("layout", "name"),
+    [
+        (foreign.fastpitch_1_0, "FastPitch 1.0"),
+        (foreign.fastpitch_1_1, "FastPitch 1.1"),
+        (foreign.tacotron2, "Tacotron 2"),
+        (foreign.waveglow, "WaveGlow"),
+        (foreign.jasper, "Jasper"),
+    ],
+)
+def test_a_foreign_checkpoint_is_described(layout: Any, name: str, tmp_path: Path, capsys: pytest.CaptureFixture):
+    payload = layout()
+    torch.save(payload, tmp_path / "x.bin")
+    found = facts(capsys, tmp_path / "x.bin")
+    assert (found["layout"], found["foreign"]) == (name, True)
+    assert found["ema"] == ("ema_state_dict" in payload)
+    assert f"layout        {name}" in rows(capsys, tmp_path / "x.bin")
+
+
+def test_a_training_is_described_from_either_file_of_an_adversarial_vocoder(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    path = foreign.save_authors_hifigan(tmp_path)
+    found = facts(capsys, path)
+    assert found["layout"] == "the authors' HiFi-GAN"
+    assert set(found["parameters"]) == {"generator", "mpd", "msd"}
+    assert found["assumed_audio"] == ["framing", "peak"]
+    training = found["training"]
+    assert (training["epoch"], training["iteration"]) == (1, 5)
+    assert set(training["optimizers"]) == {"generator", "discriminator"}
+    assert facts(capsys, tmp_path / "do_00000005")["parameters"] == found["parameters"]
+    (tmp_path / "do_00000005").write_bytes(b"cut short")
+    damaged = facts(capsys, path)
+    assert "do_00000005" in damaged["training"]["unreadable"] and set(damaged["parameters"]) == {"generator"}
+
+
+def test_what_fits_is_found_and_the_fields_that_differ_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    voice, fitting = save_voice(tmp_path / "voice.pt"), save_vocoder(tmp_path / "a.pt")
+    held = load_checkpoint(fitting)
+    (tmp_path / "sub").mkdir()
+    save_checkpoint(tmp_path / "sub" / "b.pt", replace(held, audio=replace(AUDIO, sampling_rate=24000, mel_fmax=None)))
+    foreign.save_authors_hifigan(tmp_path / "sub")
+    torch.save(torch.zeros(3), tmp_path / "mel.pt")
+    (tmp_path / "notes.txt").write_text("no checkpoint")
+    found = {Path(one["file"]).name: one for one in facts(capsys, voice, "--beside", tmp_path)["fits"]}
+    assert {name: one["fits"] for name, one in found.items()} == {"a.pt": True, "b.pt": False, "g_00000005": True}
+    assert found["b.pt"]["differs"] == [
+        "sampling_rate: 22050 (voice), 24000 (vocoder)",
+        "mel_fmax: 8000.0 (voice), None (vocoder)",
+    ]
+    assert found["g_00000005"]["taken_to_be_equal"] == ["framing", "peak"]
+    lines = rows(capsys, voice, "--beside", tmp_path)
+    assert f"fits          {tmp_path / 'a.pt'} (HiFi-GAN)" in lines
+    other = facts(capsys, tmp_path / "sub" / "b.pt", "--beside", tmp_path)
+    assert [(one["file"], one["fits"]) for one in other["fits"]] == [(str(voice), False)]
+    monkeypatch.chdir(tmp_path)  # by default: the file's own folder, ./output and ./pretrained_models with theirs
+    (tmp_path / "sub").rename(tmp_path / "output")
+    assert {Path(one["file"]).name for one in facts(capsys, voice)["fits"]} == set(found)
+    monkeypatch.chdir(ROOT / "tests")
+    assert [Path(one["file"]).name for one in facts(capsys, voice)["fits"]] == ["a.pt"]
+
+
+def test_of_a_training_the_last_checkpoint_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture):
+    voice = save_voice(tmp_path / "voice.pt")
+    for epoch in (9, 10):
+        save_vocoder(tmp_path / f"HiFi-GAN_checkpoint_{epoch}.pt")
+    found = facts(capsys, voice)["fits"]
+    assert [Path(one["file"]).name for one in found] == ["HiFi-GAN_checkpoint_10.pt"]
+
+
+class _Harmful:
+    def __reduce__(self) -> tuple:
+        return os.mkdir, (os.environ["HARM"],)
+
+
+def test_nothing_of_a_hostile_file_is_run_nor_of_one_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("HARM", str(tmp_path / "harm"))
+    voice = save_voice(tmp_path / "voice.pt")
+    torch.save({"generator": {}, "x": _Harmful()}, tmp_path / "bad.pt")
+    assert facts(capsys, voice)["fits"] == []
+    with pytest.raises(CheckpointError, match=r"bad\.pt: holds posix\.mkdir, "):
+        inspect([str(tmp_path / "bad.pt")])
+    assert not (tmp_path / "harm").exists()
+
+
+def test_what_is_no_checkpoint_is_one_line_and_an_exit_status(tmp_path: Path):
+    (tmp_path / "a.txt").write_text("no checkpoint")
+    for name in ("a.txt", "absent.pt"):
+        with pytest.raises(CheckpointError, match=rf"^{tmp_path / name}: [^\n]*$"):
+            inspect([str(tmp_path / name)])
+    torch.save(torch.zeros(2), tmp_path / "mel.pt")
+    with pytest.raises(CheckpointError, match=r"mel\.pt: holds a Tensor, expected a checkpoint's dict$"):
+        inspect([str(tmp_path / "mel.pt")])
+    with pytest.raises(OptionError, match=r"--beside \S+absent: no such folder$"):
+        inspect([str(tmp_path / "mel.pt"), "--beside", str(tmp_path / "absent")])
+
+
+def test_the_script_passes_its_arguments_on():
+    result = run_bash(ROOT / "scripts/inspect_checkpoint.sh", "a b.pt", "--json", PYTHON="echo")
+    assert (result.returncode, result.stdout) == (0, "-m scripts.inspect_checkpoint a b.pt --json\n")
