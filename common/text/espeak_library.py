@@ -11,7 +11,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -183,7 +182,13 @@ class Library:
         return definitions[voice.lower()]
 
 
-@lru_cache(maxsize=1)
+_loading = threading.Lock()
+_loaded: list[Library] = []
+
+
 def library() -> Library:
-    """The library, loaded at the first call; raises InputError if it is missing or cannot be loaded."""
-    return Library()
+    """The library, loaded at the first call of any thread; raises InputError if it is missing or cannot be loaded."""
+    with _loading:
+        if not _loaded:
+            _loaded.append(Library())
+        return _loaded[0]
