@@ -13,6 +13,7 @@ from common.checkpoints.checkpoint import (
     save_checkpoint,
     saved_checkpoints,
 )
+from common.checkpoints.exported import ExportedFile, Exports, Part, Runner
 from common.checkpoints.layout import as_float32, optimizer_by_name, training_state, without_prefix
 from common.checkpoints.loading import (
     NO_EMA,

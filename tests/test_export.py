@@ -1,0 +1,224 @@
+"""Exported files: they agree with PyTorch, say what they hold, and speak in place of checkpoints."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import soundfile
+import tiny_voice
+import torch
+from torch import Tensor
+
+import inference
+from common.audio import PitchStatistics
+from common.checkpoints import load_for_inference, open_checkpoint
+from common.checkpoints.exported import METADATA_KEY
+from common.config import to_plain
+from common.errors import CheckpointError, InputError, OptionError
+from common.synthesis import Controls, load_voice
+from common.text import TextFrontEnd
+from scripts import export_model
+
+CPU = torch.device("cpu")
+SUFFIXES = export_model.SUFFIXES
+RUN_FORMATS = ("onnx", "torchscript")
+VOICE = tiny_voice.with_symbols(len(tiny_voice.symbols_of(tiny_voice.TEXT)))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A voice and a vocoder, each as checkpoint and in every format."""
+    made = tmp_path_factory.mktemp("exported")
+    tiny_voice.save_voice(made / "voice.pt", model=VOICE)
+    tiny_voice.save_vocoder(made / "vocoder.pt")
+    for name in ("voice", "vocoder"):
+        for kind in SUFFIXES:
+            export_model.main([str(made / f"{name}.pt"), "--format", kind])
+    return made
+
+
+def network(path: Path):
+    """What infers."""
+    return load_for_inference(open_checkpoint(path), device=CPU)[0]
+
+
+def batch() -> tuple[Tensor, Tensor]:
+    """Tokens of three utterances of unlike lengths."""
+    lengths = torch.tensor([9, 4, 13])
+    return torch.randint(1, VOICE.n_symbols, (3, 13), generator=torch.Generator().manual_seed(2)), lengths
+
+
+def given(low: float, high: float) -> Tensor:
+    """Values for the tokens of `batch`."""
+    return torch.rand(3, 13, generator=torch.Generator().manual_seed(5)) * (high - low) + low
+
+
+CONTROLS = {
+    "none": Controls(),
+    "speakers": Controls(speaker=torch.tensor([1, 0, 1])),
+    "pace": Controls(pace=1.7, max_duration=4.0),
+    "pace of tokens": Controls(pace=given(0.5, 2)),
+    "durations": Controls(durations=given(0, 6).round() * (torch.arange(13) < batch()[1][:, None])),
+    "pitch": Controls(pitch=given(-1, 1) * (given(0, 1) > 0.3)),
+    "pitch in Hz": Controls(pitch_hz=given(150, 250) * (given(0, 1) > 0.3)),
+    "energy": Controls(energy=given(1, 3)),
+    "pitch transform": Controls(pitch_transform=lambda pitch, lengths, mean, std: 1.5 * pitch + 20 / std),
+    "flat pitch": Controls(pitch_transform=lambda pitch, lengths, mean, std: 0 * pitch),
+    "energy transform": Controls(energy_transform=lambda energy, lengths: energy + 0.5),
+    "both transforms": Controls(
+        pitch_transform=lambda pitch, lengths, mean, std: -pitch, energy_transform=lambda energy, lengths: 2 * energy
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", RUN_FORMATS)
+@pytest.mark.parametrize("name", CONTROLS)
+def test_every_control_does_in_an_exported_voice_what_it_does_in_pytorch(folder: Path, kind: str, name: str):
+    tokens, lengths = batch()
+    expected = network(folder / "voice.pt").infer(tokens, lengths, CONTROLS[name])
+    made = network(folder / f"voice{SUFFIXES[kind]}").infer(tokens, lengths, CONTROLS[name])
+    assert torch.equal(made.lengths, expected.lengths) and torch.equal(made.frames, expected.frames)
+    torch.testing.assert_close(made.mel, expected.mel, atol=2e-5, rtol=0)
+    torch.testing.assert_close(made.durations, expected.durations, atol=1e-4, rtol=0)
+    valid = torch.arange(13) < lengths[:, None]
+    torch.testing.assert_close(made.pitch_hz[valid], expected.pitch_hz[valid], atol=1e-3, rtol=0)
+    torch.testing.assert_close(made.decoded_energy[valid], expected.decoded_energy[valid], atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("kind", RUN_FORMATS)
+def test_an_utterance_is_the_same_in_any_batch_of_an_exported_file(folder: Path, kind: str):
+    tokens, lengths = batch()
+    voice, vocoder = (network(folder / f"{name}{SUFFIXES[kind]}") for name in ("voice", "vocoder"))
+    together = voice.infer(tokens, lengths)
+    waves = vocoder.infer(together.mel, together.lengths)
+    for row, length in enumerate(lengths):
+        alone = voice.infer(tokens[row : row + 1, :length], lengths[row : row + 1])
+        n_frames = int(together.lengths[row])
+        torch.testing.assert_close(alone.mel[0], together.mel[row, :, :n_frames], atol=2e-5, rtol=0)
+        torch.testing.assert_close(
+            vocoder.infer(alone.mel)[0], waves[row, : n_frames * tiny_voice.AUDIO.hop_length], atol=1e-5, rtol=0
+        )
+
+
+@pytest.mark.parametrize("kind", SUFFIXES)
+@pytest.mark.parametrize("options", ["", "--pitch-transform-shift 20 --energy-transform-amplify 1.5 --speaker bob"])
+def test_inference_speaks_exported_files_as_checkpoints(folder: Path, tmp_path: Path, kind: str, options: str):
+    sounds = []
+    for suffix in (".pt", SUFFIXES[kind]):
+        models = ["--fastpitch", str(folder / f"voice{suffix}"), "--hifigan", str(folder / f"vocoder{suffix}")]
+        text = 'Hello <prosody rate="slow" pitch="+20%">world</prosody>.'
+        words = [
+            *models,
+            "--text",
+            text,
+            *options.split(),
+            "-o",
+            str(tmp_path / suffix),
+            "--denoising-strength",
+            "0.01",
+        ]
+        assert inference.main(words) == 0
+        sounds.append(soundfile.read(tmp_path / suffix / "speech.wav")[0])
+    assert len(sounds[0]) == len(sounds[1]) and np.abs(sounds[0]).max() > 0.05
+    np.testing.assert_allclose(sounds[0], sounds[1], atol=4e-5)
+    logs = [json.loads(line[5:]) for line in (tmp_path / suffix / "nvlog_infer.json").read_text().splitlines()]
+    assert any("hifigan_samples/s" in log.get("data", {}) for log in logs)
+
+
+@pytest.mark.parametrize("kind", RUN_FORMATS)
+def test_an_exported_voice_streams_what_it_speaks(folder: Path, kind: str):
+    paths = [folder / f"{name}{SUFFIXES[kind]}" for name in ("voice", "vocoder")]
+    voice = load_voice(*paths, device="cpu")
+    text = "one word after the other, and then many more of them, until pieces are needed for all of it. " * 3
+    pieces = list(voice.stream(text))
+    assert len(pieces) > 2
+    torch.testing.assert_close(torch.cat(pieces), voice.speak(text).wave, atol=1e-5, rtol=0)
+
+
+def test_a_file_says_what_its_symbols_mels_and_pitch_are(folder: Path):
+    model = onnx.load(folder / "voice.onnx")
+    (stored,) = [entry.value for entry in model.metadata_props if entry.key == METADATA_KEY]
+    said = json.loads(stored)
+    assert said["symbols"] == TextFrontEnd(tiny_voice.TEXT).symbols
+    assert said["config"]["audio"] == to_plain(tiny_voice.AUDIO)
+    assert said["config"]["text"] == json.loads(json.dumps(to_plain(tiny_voice.TEXT)))
+    assert (said["pitch_mean"], said["pitch_std"], said["pitch_unit"]) == ([200.0], [40.0], "Hz")
+    for suffix in SUFFIXES.values():
+        read, checkpoint = open_checkpoint(folder / f"voice{suffix}"), open_checkpoint(folder / "voice.pt")
+        assert (read.spec, read.checkpoint.text) == (checkpoint.spec, checkpoint.checkpoint.text)
+        assert read.checkpoint.audio == checkpoint.checkpoint.audio
+
+
+@pytest.mark.parametrize("kind", RUN_FORMATS)
+@pytest.mark.parametrize("energy, n_speakers", [(False, 1), (True, 1), (False, 2)])
+def test_voices_without_energy_or_speakers_have_no_such_input(tmp_path: Path, kind: str, energy: bool, n_speakers: int):
+    model = replace(VOICE, energy_conditioning=energy, n_speakers=n_speakers)
+    path = tiny_voice.save_voice(tmp_path / "voice.pt", model=model)
+    exported = tmp_path / "e"
+    export_model.main([str(path), "--format", kind, "-o", str(exported)])
+    opened = open_checkpoint(exported)  # by its content, whatever its name
+    assert ("energy" in opened.exported.description["inputs"]) == energy
+    assert ("speaker" in opened.exported.description["inputs"]) == (n_speakers > 1)
+    tokens, lengths = batch()
+    controls = Controls(speaker=torch.tensor([0, n_speakers - 1, 0]))
+    made, expected = (network(one).infer(tokens, lengths, controls).mel for one in (exported, path))
+    torch.testing.assert_close(made, expected, atol=2e-5, rtol=0)
+    if not energy:
+        with pytest.raises(InputError, match="predicts no energy"):
+            network(exported).infer(tokens, lengths, Controls(energy=given(1, 2)))
+
+
+def test_a_voice_without_pitch_statistics_takes_normalized_pitch_and_those_that_are_given(tmp_path: Path):
+    path = tiny_voice.save_voice(tmp_path / "voice.pt", model=VOICE)
+    payload = torch.load(path)
+    for name in ("pitch_mean", "pitch_std"):
+        payload["networks"]["fastpitch"][name].zero_()
+    torch.save(payload, path)
+    export_model.main([str(path)])
+    tokens, lengths = batch()
+    networks = [network(tmp_path / name) for name in ("voice.pt", "voice.onnx")]
+    expected, made = (one.infer(tokens, lengths, CONTROLS["pitch"]) for one in networks)
+    torch.testing.assert_close(made.mel, expected.mel, atol=2e-5, rtol=0)
+    with pytest.raises(InputError, match="no pitch statistics"):
+        networks[1].infer(tokens, lengths, CONTROLS["pitch in Hz"])
+    for one in networks:
+        one.set_pitch_statistics(PitchStatistics(mean=180.0, std=30.0))
+    expected, made = (one.infer(tokens, lengths, CONTROLS["pitch in Hz"]) for one in networks)
+    torch.testing.assert_close(made.mel, expected.mel, atol=2e-5, rtol=0)
+
+
+def test_a_file_that_differs_from_pytorch_is_removed(folder: Path, tmp_path: Path):
+    target = tmp_path / "voice.onnx"
+    with pytest.raises(InputError, match=r"largest difference from PyTorch .*, above the tolerance 1e-12; removed"):
+        export_model.main([str(folder / "voice.pt"), "-o", str(target), "--tolerance", "1e-12"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_file_is_left_alone(folder: Path):
+    before = (folder / "voice.onnx").read_bytes()
+    with pytest.raises(OptionError, match="exists already"):
+        export_model.main([str(folder / "voice.pt")])
+    assert (folder / "voice.onnx").read_bytes() == before
+
+
+@pytest.mark.parametrize("option", ["--torchscript", "--compile", "--amp"])
+def test_options_that_an_exported_file_cannot_follow_are_refused(folder: Path, tmp_path: Path, option: str):
+    words = ["--fastpitch", str(folder / "voice.onnx"), "--text", "a", "-o", str(tmp_path)]
+    with pytest.raises(OptionError, match=rf"{option}: .*voice\.onnx .*leave it out"):
+        inference.main([*words, option])
+
+
+def test_files_of_other_programs_and_damaged_ones_are_refused(folder: Path, tmp_path: Path):
+    model = onnx.load(folder / "voice.onnx")
+    del model.metadata_props[:]
+    onnx.save(model, tmp_path / "a.onnx")
+    with pytest.raises(CheckpointError, match=r"a\.onnx: an ONNX file that scripts/export_model\.sh did not write"):
+        open_checkpoint(tmp_path / "a.onnx")
+    for suffix in SUFFIXES.values():
+        content = (folder / f"voice{suffix}").read_bytes()
+        (tmp_path / "cut").write_bytes(content[: len(content) // 2])
+        with pytest.raises(CheckpointError, match="cut: "):
+            network(tmp_path / "cut")
