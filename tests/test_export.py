@@ -1,6 +1,8 @@
 """Exported files: they agree with PyTorch, say what they hold, and speak in place of checkpoints."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 import soundfile
 import tiny_voice
 import torch
+from shell import ROOT
 from torch import Tensor
 
 import inference
@@ -222,3 +225,49 @@ def test_files_of_other_programs_and_damaged_ones_are_refused(folder: Path, tmp_
         (tmp_path / "cut").write_bytes(content[: len(content) // 2])
         with pytest.raises(CheckpointError, match="cut: "):
             network(tmp_path / "cut")
+
+
+WITHOUT_TORCH = """
+import runpy, sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in "torch common fastpitch hifigan models scripts scipy librosa".split():
+            raise ImportError(f"{name} is imported")
+sys.meta_path.insert(0, Refuse())
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+SPEAKER = ROOT / "scripts/demos/onnx_speaker.py"
+
+
+@pytest.mark.parametrize(
+    "own, options",
+    [
+        ("", ""),
+        ("--pace 1.5 --pitch-shift 25 --speaker bob", "--pace 1.5 --pitch-transform-shift 25 --speaker bob"),
+        ("--energy-shift 0.5 --speaker bob", "--energy-transform-shift 0.5 --speaker bob"),
+    ],
+)
+def test_the_speaker_without_pytorch_makes_the_sound_of_inference(folder: Path, tmp_path: Path, own: str, options: str):
+    text = "hello, {W ER1 L D} again!"
+    models = [str(folder / "voice.onnx"), str(folder / "vocoder.onnx")]
+    words = [str(SPEAKER), *models, text, *own.split(), "-o", str(tmp_path / "own.wav"), "--threads", "1"]
+    run = subprocess.run([sys.executable, "-c", WITHOUT_TORCH, *words], cwd=tmp_path, capture_output=True, text=True)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+    checkpoints = ["--fastpitch", str(folder / "voice.pt"), "--hifigan", str(folder / "vocoder.pt")]
+    assert inference.main([*checkpoints, "--text", text, *options.split(), "-o", str(tmp_path / "theirs.wav")]) == 0
+    made, expected = (soundfile.read(tmp_path / f"{name}.wav") for name in ("own", "theirs"))
+    assert made[1] == expected[1] and len(made[0]) == len(expected[0]) > 5000
+    np.testing.assert_allclose(made[0], expected[0], atol=4e-5)
+
+
+def test_the_speaker_without_pytorch_says_what_it_cannot_speak(folder: Path, tmp_path: Path):
+    def error_of(*words: str) -> str:
+        run = subprocess.run([sys.executable, str(SPEAKER), *words], cwd=tmp_path, capture_output=True, text=True)
+        assert (run.returncode, len(run.stderr.splitlines())) == (1, 1)
+        return run.stderr
+
+    voice, vocoder = str(folder / "voice.onnx"), str(folder / "vocoder.onnx")
+    assert "does not know '5'" in error_of(voice, vocoder, "5 apples")
+    assert "speaker 'eve': expected one of ann, bob" in error_of(voice, vocoder, "a", "--speaker", "eve")
+    assert "expected a FastPitch of export_model.sh" in error_of(vocoder, vocoder, "a")
