@@ -23,9 +23,11 @@ from common.checkpoints import Checkpoint, load_for_inference, open_checkpoint, 
 from common.checkpoints.exported import METADATA_KEY
 from common.config import to_plain
 from common.errors import CheckpointError, InputError, OptionError
+from common.serving.arguments import build_parser, load_models
 from common.synthesis import Controls, load_voice
 from common.text import TextFrontEnd
 from scripts import export_model
+from scripts.benchmarks import exported as benchmark
 
 CPU = torch.device("cpu")
 SUFFIXES = export_model.SUFFIXES
@@ -131,6 +133,28 @@ def test_inference_speaks_exported_files_as_checkpoints(folder: Path, tmp_path: 
     np.testing.assert_allclose(sounds[0], sounds[1], atol=4e-5)
     logs = [json.loads(line[5:]) for line in (tmp_path / suffix / "nvlog_infer.json").read_text().splitlines()]
     assert any("hifigan_samples/s" in log.get("data", {}) for log in logs)
+
+
+@pytest.mark.parametrize("kind", RUN_FORMATS)
+def test_the_server_speaks_exported_files(folder: Path, kind: str):
+    voices = []
+    for suffix in (".pt", SUFFIXES[kind]):
+        parser = build_parser()
+        words = ["--fastpitch", str(folder / f"voice{suffix}"), "--hifigan", str(folder / f"vocoder{suffix}")]
+        voices.append(load_models(parser.parse_args(words), parser).voice)
+    expected, made = (voice.speak("two words", pitch=1.1, speaker="bob").wave for voice in voices)
+    torch.testing.assert_close(made, expected, atol=1e-5, rtol=0)
+
+
+def test_the_benchmark_times_a_voice_and_a_vocoder_in_turns(folder: Path, capsys: pytest.CaptureFixture):
+    benchmark.main([str(folder / "voice.pt"), str(folder / "vocoder.pt"), "--length", "12", "--repeats", "1"])
+    rows = [line.strip("|").split("|") for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    assert [row[0] for row in rows[2:]] == ["voice", "vocoder"]
+    assert all(float(row[3]) > 0 for row in rows[2:])
+    ways = [benchmark.inference_of(folder / f"voice{suffix}", 12) for suffix in (".pt", ".onnx")]
+    first, second = (way() for way in ways)
+    assert first.shape == (1, tiny_voice.AUDIO.n_mels, 12 * benchmark.FRAMES_PER_TOKEN)
+    torch.testing.assert_close(first, second, atol=2e-5, rtol=0)
 
 
 @pytest.mark.parametrize("kind", RUN_FORMATS)
