@@ -120,6 +120,11 @@ class ModelSpec:
     # (payload, *, path, training) -> Checkpoint, or None for a file of another layout; raises CheckpointError
     read_published: Callable[..., Any] | None = None
     published_audio: "AudioConfig | None" = None  # the mels of the published checkpoints
+    # (network, config, audio) -> common.checkpoints.Exports, of the network that infers, prepared for it
+    exports: Callable[..., Any] | None = None
+    # (runner, config, description, device) -> what infers as the network does, with an exported file's
+    # common.checkpoints.Runner and description; None: inference has no use for such files
+    from_exported: Callable[..., Any] | None = None
 
     @property
     def role(self) -> str:

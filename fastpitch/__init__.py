@@ -3,7 +3,7 @@
 from common.config import AudioConfig
 from common.registry import GeneratorSpec, ModelSpec, TrainingSpec
 from common.synthesis import Controls
-from fastpitch import arg_parser, data_function, fine_tuning, loss_function, model, published_checkpoints
+from fastpitch import arg_parser, data_function, export, fine_tuning, loss_function, model, published_checkpoints
 
 MODEL = ModelSpec(
     name="FastPitch",
@@ -32,4 +32,6 @@ MODEL = ModelSpec(
     ),
     read_published=published_checkpoints.read_published,
     published_audio=AudioConfig(),
+    exports=export.exports,
+    from_exported=export.from_exported,
 )

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from common.audio import PitchStatistics
 from common.cli import check_architecture
 from common.config import AudioConfig, TextConfig
 from common.data import TextMelBatch
@@ -26,6 +25,7 @@ from fastpitch.prosody import (
     means_over_tokens,
     regulate_length,
 )
+from fastpitch.speakers import SpeakerPitch
 from fastpitch.transformer import FFTransformer, TransformerConfig
 
 
@@ -113,11 +113,8 @@ class FastPitchOutput(MelOutput):
     alignment: Alignment | None = None  # that the target durations come from, where the model aligned
 
 
-class FastPitch(nn.Module):
+class FastPitch(SpeakerPitch, nn.Module):
     """Encoder, pitch and duration predictors, length regulation, decoder; ``infer`` speaks, ``forward`` trains."""
-
-    pitch_mean: Tensor  # (1,) or (n_speakers,), Hz
-    pitch_std: Tensor  # (1,) or (n_speakers,), Hz; 0: the statistics are not known
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -178,14 +175,24 @@ class FastPitch(nn.Module):
 
         F is ``n_frames``, or the longest utterance's sum of ``frames`` (which synchronizes with the device).
         """
+        regulated, lengths = regulate_length(self.add_energy(encoded, token_lengths, energy), frames, n_frames)
+        return self.decode_frames(regulated, lengths), lengths
+
+    @torch.jit.export
+    def add_energy(self, encoded: Tensor, token_lengths: Tensor, energy: Tensor | None) -> Tensor:
+        """encoded (B, L, C), energy (B, L) -> encoded (B, L, C)."""
         if self.energy_emb is not None and energy is not None:
             if self.mask_convolutions:
                 energy = energy * mask_from_lengths(token_lengths, energy.size(1))
             encoded = encoded + self.energy_emb(energy.unsqueeze(1)).transpose(1, 2)
-        regulated, lengths = regulate_length(encoded, frames, n_frames)
+        return encoded
+
+    @torch.jit.export
+    def decode_frames(self, regulated: Tensor, lengths: Tensor) -> Tensor:
+        """regulated (B, F, C), lengths (B,) frames -> mel (B, n_mels, F)."""
         mask = mask_from_lengths(lengths, regulated.size(1)).unsqueeze(2)
         mel = self.proj(self.decoder(regulated, mask, None)) * mask
-        return mel.transpose(1, 2), lengths
+        return mel.transpose(1, 2)
 
     @torch.jit.unused
     def forward(self, batch: FastPitchBatch, *, pace: float = 1.0, max_duration: float = 75.0) -> FastPitchOutput:
@@ -242,7 +249,7 @@ class FastPitch(nn.Module):
         controls = Controls() if controls is None else controls
         if isinstance(controls.pace, float | int) and not controls.pace > 0:
             raise InputError(f"pace {controls.pace}: expected a number above 0")
-        speakers = self._speakers(controls.speaker, tokens)
+        speakers = self.speaker_ids(controls.speaker, tokens)
         given_pitch = controls.pitch
         if controls.pitch_hz is not None:
             given_pitch = self.normalized_pitch(controls.pitch_hz, speakers)
@@ -250,7 +257,7 @@ class FastPitch(nn.Module):
         durations = durations_from_logs(log_durations, controls.max_duration)
         frames = frames_per_token(durations if controls.durations is None else controls.durations, controls.pace)
         if controls.pitch_transform is not None and given_pitch is None:
-            pitch = controls.pitch_transform(pitch, lengths, *self._pitch_statistics(speakers))
+            pitch = controls.pitch_transform(pitch, lengths, *self.pitch_statistics(speakers))
         pitch_hz = self.pitch_in_hz(pitch.double(), speakers)
         if given_pitch is not None:
             pitch_hz = self.pitch_in_hz(given_pitch.double(), speakers) * (given_pitch != 0)
@@ -274,50 +281,9 @@ class FastPitch(nn.Module):
         )
 
     @torch.jit.unused
-    def pitch_in_hz(self, pitch: Tensor, speakers: Tensor | None) -> Tensor:
-        """Normalized pitch (B, L) in Hz; zeros without known statistics. In float64 `normalized_pitch` undoes it."""
-        mean, std = self._pitch_statistics(speakers)
-        return pitch * std + mean
-
-    @torch.jit.unused
-    def normalized_pitch(self, pitch_hz: Tensor, speakers: Tensor | None) -> Tensor:
-        """Pitch (B, L) in Hz, 0 where unvoiced, normalized: float32.
-
-        Raises:
-            InputError: the statistics are not known.
-        """
-        mean, std = self._pitch_statistics(speakers)
-        if not bool((std > 0).all()):
-            raise InputError("the voice's checkpoint holds no pitch statistics to take pitch in Hz by")
-        normalized = (pitch_hz.double() - mean) / std
-        return torch.where(pitch_hz == 0, 0.0, normalized).float()
-
-    @torch.jit.unused
-    def _pitch_statistics(self, speakers: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Mean and standard deviation in Hz: scalars, or (B, 1) of speakers (B,) whose pitch differs."""
-        if speakers is None or len(self.pitch_mean) == 1:
-            return self.pitch_mean[0], self.pitch_std[0]
-        return self.pitch_mean[speakers].unsqueeze(1), self.pitch_std[speakers].unsqueeze(1)
-
-    @torch.jit.unused
-    def _speakers(self, speaker: int | Tensor, tokens: Tensor) -> Tensor | None:
-        """Speaker ids (B,) of a batch, None for a model of one voice."""
-        if isinstance(speaker, int):
-            if not 0 <= speaker < self.n_speakers:
-                raise InputError(f"speaker {speaker}: this checkpoint has speakers 0 to {self.n_speakers - 1}")
-            speaker = torch.full((tokens.size(0),), speaker, device=tokens.device)
-        return None if self.n_speakers == 1 else speaker
-
-    @torch.jit.unused
     def prepare_for_inference(self) -> None:
         """Nothing to fold: the network is used as it was trained, with dropout off."""
         self.eval()
-
-    @torch.jit.unused
-    def set_pitch_statistics(self, statistics: PitchStatistics) -> None:
-        """Take the same statistics for all speakers."""
-        self.pitch_mean.fill_(statistics.mean)
-        self.pitch_std.fill_(statistics.std)
 
 
 def to_torchscript(network: FastPitch) -> FastPitch:

@@ -52,7 +52,12 @@ def frames_per_token(durations: Tensor, pace: float | Tensor) -> Tensor:
 
     An utterance that would get no frame at all gets one, at its longest token.
     """
-    frames = torch.floor(durations.float() / pace + 0.5).long()
+    return whole_frames(durations.float() / pace)
+
+
+def whole_frames(durations: Tensor) -> Tensor:
+    """Durations (B, L), half rounding up -> int64 (B, L); an utterance of no frame gets one, at its longest token."""
+    frames = torch.floor(durations + 0.5).long()
     silent = (frames.sum(1, keepdim=True) == 0).long()
     return frames.scatter_add(1, durations.argmax(1, keepdim=True), silent)
 

@@ -2,7 +2,7 @@
 
 from common.config import AudioConfig
 from common.registry import ModelSpec, TrainingSpec, VocoderSpec
-from hifigan import arg_parser, config, data_function, loss_function, model, published_checkpoints
+from hifigan import arg_parser, config, data_function, export, loss_function, model, published_checkpoints
 
 MODEL = ModelSpec(
     name="HiFi-GAN",
@@ -20,4 +20,6 @@ MODEL = ModelSpec(
     inference=VocoderSpec(to_torchscript=model.to_torchscript, context=model.context_frames),
     read_published=published_checkpoints.read_published,
     published_audio=AudioConfig(**config.PUBLISHED_MELS),
+    exports=export.exports,
+    from_exported=export.from_exported,
 )

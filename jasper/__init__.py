@@ -8,7 +8,7 @@ from torch import Tensor
 
 from common.recognition.recognizer import SpeechItem
 from common.registry import ModelSpec, RecognizerSpec, TrainingSpec
-from jasper import arg_parser, data_function, loss_function
+from jasper import arg_parser, data_function, export, loss_function
 from jasper.arg_parser import InferenceOptions, check_described
 from jasper.manifest import select_entries
 from jasper.model import Jasper, ModelConfig, build_networks
@@ -62,4 +62,5 @@ MODEL = ModelSpec(
         transcribe=_transcribe,
     ),
     read_published=read_published,
+    exports=export.exports,
 )

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SLOW_LIBRARIES = {
     *("torch._dynamo", "torch.utils.tensorboard", "sympy", "scipy", "librosa", "numba", "matplotlib"),
     *("tensorboard", "parselmouth", "jiwer", "pandas", "sklearn"),
+    *("onnx", "onnxruntime", "safetensors"),
 }
 
 

@@ -2,7 +2,7 @@
 
 from common.config import AudioConfig
 from common.registry import ModelSpec, TrainingSpec, VocoderSpec
-from waveglow import arg_parser, data_function, loss_function, model, published_checkpoints
+from waveglow import arg_parser, data_function, export, loss_function, model, published_checkpoints
 
 MODEL = ModelSpec(
     name="WaveGlow",
@@ -25,4 +25,6 @@ MODEL = ModelSpec(
     ),
     read_published=published_checkpoints.read_published,
     published_audio=AudioConfig(),
+    exports=export.exports,
+    from_exported=export.from_exported,
 )

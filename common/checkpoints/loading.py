@@ -9,8 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from common.checkpoints.checkpoint import Checkpoint, load_checkpoint
+from common.checkpoints.exported import ExportedFile, exported_format, open_exported
+from common.checkpoints.safetensors_file import is_safetensors, read_safetensors
 from common.config import from_plain
-from common.errors import CheckpointError
+from common.errors import CheckpointError, OptionError
 from common.registry import ModelSpec, available_models, get_model
 
 _LONGEST_LIST = 6  # differing keys named in an error
@@ -25,6 +27,7 @@ class LoadedCheckpoint:
     path: Path
     checkpoint: Checkpoint
     ema: bool  # infer with its EMA weights
+    exported: ExportedFile | None = None  # an ONNX or TorchScript file, which runs in the network's place
 
 
 def open_checkpoint(
@@ -38,7 +41,13 @@ def open_checkpoint(
     Raises:
         CheckpointError: it cannot be read, is of another model, or has EMA weights alone and ``ema`` is False.
     """
-    checkpoint = load_checkpoint(path, training=False)
+    exported = None
+    if kind := exported_format(path):
+        exported, checkpoint = open_exported(path, kind)
+    elif is_safetensors(path):
+        checkpoint = read_safetensors(path)
+    else:
+        checkpoint = load_checkpoint(path, training=False)
     expected = available_models(role) if model is None else [model]
     if checkpoint.model not in expected:
         raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of {' or '.join(expected)}")
@@ -47,7 +56,8 @@ def open_checkpoint(
     if ema is None and checkpoint.has_ema:
         choice = "" if checkpoint.stripped is not None else "; --no-ema for the raw ones"
         print(f"using the EMA weights of {path}{choice}", file=sys.stderr)
-    return LoadedCheckpoint(get_model(checkpoint.model), path, checkpoint, ema=ema is not False and checkpoint.has_ema)
+    uses_ema = ema is not False and checkpoint.has_ema
+    return LoadedCheckpoint(get_model(checkpoint.model), path, checkpoint, ema=uses_ema, exported=exported)
 
 
 def load_networks(
@@ -85,10 +95,21 @@ def new_networks(checkpoint: Checkpoint, *, where: str, device: str = "meta") ->
 
 def load_for_inference(loaded: LoadedCheckpoint, *, device: torch.device) -> tuple[Any, Any]:
     """The network that infers, with weight norm folded and the like, and its ModelConfig."""
+    if loaded.exported is not None:
+        return _from_exported(loaded, loaded.exported, device=device)
     networks, config = load_networks(loaded.checkpoint, ema=loaded.ema, device=device, where=str(loaded.path))
     network: Any = next(iter(networks.values()))
     network.prepare_for_inference()
     return network, config
+
+
+def _from_exported(loaded: LoadedCheckpoint, exported: ExportedFile, *, device: torch.device) -> tuple[Any, Any]:
+    spec, description = loaded.spec, exported.description
+    if spec.from_exported is None or description["part"]:
+        part = f"the {description['part']} " if description["part"] else "an exported file "
+        raise OptionError(f"{loaded.path}: {part}of {spec.name}, for other programs; give the checkpoint")
+    config = from_plain(spec.config, loaded.checkpoint.config, where=str(loaded.path))
+    return spec.from_exported(exported.runner(device), config, description, device), config
 
 
 def load_weights(networks: dict[str, nn.Module], weights: dict[str, dict[str, Tensor]], *, where: str) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import torch
 
+from common.checkpoints import LoadedCheckpoint
 from common.errors import OptionError
-from common.registry import GeneratorSpec, ModelSpec, VocoderSpec
+from common.registry import GeneratorSpec, VocoderSpec
 
 
 class CompiledNetwork:
@@ -39,13 +40,17 @@ class CompiledNetwork:
         return self._network.infer(*args, **kwargs)
 
 
-def accelerated(network: Any, spec: ModelSpec, *, torchscript: bool, compile: bool) -> Any:
-    """The network of a model as ``--torchscript`` or ``--compile`` have it.
+def accelerated(network: Any, loaded: LoadedCheckpoint, *, torchscript: bool, compile: bool) -> Any:
+    """The network of a checkpoint as ``--torchscript`` or ``--compile`` have it.
 
     Raises:
         OptionError: the model cannot be compiled so.
     """
+    spec = loaded.spec
     assert isinstance(spec.inference, GeneratorSpec | VocoderSpec)
+    if loaded.exported is not None and (torchscript or compile):
+        option = "--torchscript" if torchscript else "--compile"
+        raise OptionError(f"{option}: {loaded.path} is compiled already; leave it out, or give the checkpoint")
     if torchscript:
         if spec.inference.to_torchscript is None:
             raise OptionError(f"--torchscript: {spec.name} has no TorchScript; leave it out")

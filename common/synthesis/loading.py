@@ -7,16 +7,16 @@ from typing import Any
 
 from common.checkpoints import NO_EMA, LoadedCheckpoint, load_for_inference, open_checkpoint
 from common.config import TextConfig
-from common.errors import CheckpointError
+from common.errors import CheckpointError, OptionError
 from common.precision import Precision, precision_of_device
-from common.registry import GeneratorSpec, ModelSpec, VocoderSpec
+from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.cuda_graphs import Recorder
 from common.synthesis.synthesizer import FADE_OUT
 from common.synthesis.vocoder import NO_SETTINGS, AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder
 from common.synthesis.voice import Voice
 from common.text import TextFrontEnd, read_lexicon
 
-Accelerate = Callable[[Any, ModelSpec], Any]  # a network and its model -> the network, compiled
+Accelerate = Callable[[Any, LoadedCheckpoint], Any]  # a network and what it is of -> the network, compiled
 Checkpoint = LoadedCheckpoint | Path | str
 SEED = 1234
 GRIFFIN_LIM_ITERATIONS = 60
@@ -50,7 +50,7 @@ def load_voice(
     loaded = _open(checkpoint, role="generator")
     inference, text = loaded.spec.inference, loaded.checkpoint.text or TextConfig()
     assert isinstance(inference, GeneratorSpec)
-    network, config = load_for_inference(loaded, device=precision.device)
+    network, config = _load_network(loaded, precision)
     options = inference.default_options if options is None else options
     controls = replace(inference.controls(options, network, config, where=loaded.path), seed=seed)
     if vocoder is None:
@@ -61,7 +61,7 @@ def load_voice(
         vocoder = load_vocoder(opened, precision=precision, seed=seed)
     return Voice(
         spec=loaded.spec,
-        network=network if accelerate is None else accelerate(network, loaded.spec),
+        network=network if accelerate is None else accelerate(network, loaded),
         audio=loaded.checkpoint.audio,
         front_end=TextFrontEnd(
             text,
@@ -83,6 +83,13 @@ def _open(checkpoint: Checkpoint, *, role: str) -> LoadedCheckpoint:
     return open_checkpoint(Path(checkpoint), role=role, ema=True)
 
 
+def _load_network(loaded: LoadedCheckpoint, precision: Precision) -> tuple[Any, Any]:
+    """What infers, and its ModelConfig."""
+    if loaded.exported is not None and precision.amp_dtype is not None:
+        raise OptionError(f"--amp: {loaded.path} computes in the numbers it was exported in; leave it out")
+    return load_for_inference(loaded, device=precision.device)
+
+
 def load_vocoder(
     loaded: LoadedCheckpoint,
     options: Any = None,
@@ -100,12 +107,12 @@ def load_vocoder(
     """
     inference = loaded.spec.inference
     assert isinstance(inference, VocoderSpec)
-    network, config = load_for_inference(loaded, device=precision.device)
+    network, config = _load_network(loaded, precision)
     settings = NO_SETTINGS
     if inference.settings is not None:
         settings = inference.settings(options, config, seed=seed, where=loaded.path)
     return NetworkVocoder(
-        network if accelerate is None else accelerate(network, loaded.spec),
+        network if accelerate is None else accelerate(network, loaded),
         loaded.checkpoint.audio,
         name=loaded.spec.option,
         autocast=precision.autocast,

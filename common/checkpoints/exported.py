@@ -1,0 +1,209 @@
+"""Exported files, ONNX and TorchScript: what they hold and say of it, and how they are recognized and run."""
+
+import json
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from common.checkpoints.checkpoint import Checkpoint, Stripped
+from common.config import AudioConfig, TextConfig, from_plain, to_plain
+from common.errors import CheckpointError, OptionError
+from common.text import TextFrontEnd
+
+EXPORT_VERSION = 1
+METADATA_KEY = "speech_toolkit"  # of the description in every format
+ARCHIVE_ENTRY = f"{METADATA_KEY}.json"  # in a TorchScript archive's folder "extra"
+
+Examples = Callable[[int, int, torch.Generator], tuple[Tensor, ...]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A network, or a part of one, as a function of tensors alone, which a file holds."""
+
+    name: str  # "" where the network is one part; else in the file's name
+    module: nn.Module
+    inputs: Mapping[str, tuple[str | int, ...]]  # name -> the names of its dimensions, or sizes that are fixed
+    outputs: Mapping[str, tuple[str | int, ...]]
+    examples: Examples  # (batch size, length, generator) -> inputs; the last utterance is shorter than ``length``
+    # Whether torch.jit.script takes it, for any device. What can be traced alone would be bound to one.
+    scriptable: bool = False
+    example_batch: int = 1  # of the example that is traced
+
+
+@dataclass(frozen=True)
+class Exports:
+    """What a model's package gives to be exported."""
+
+    parts: tuple[Part, ...]
+    description: dict[str, Any] = field(default_factory=dict)  # what else users of the file must know: plain types
+
+
+class Runner(Protocol):
+    """An exported file, ready to run."""
+
+    def __call__(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Outputs by their names."""
+
+
+class OnnxRunner:
+    """An ONNX file in onnxruntime, on the CPU, with as many threads as PyTorch has."""
+
+    def __init__(self, path: Path) -> None:
+        import onnxruntime  # takes long to import
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = torch.get_num_threads()
+        options.log_severity_level = 3  # errors alone
+        try:
+            self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # onnxruntime's errors have no common class but this
+            raise CheckpointError(f"{path}: onnxruntime cannot read it ({_first_line(error)})") from error
+        self.metadata: dict[str, str] = self._session.get_modelmeta().custom_metadata_map
+        self._outputs = [one.name for one in self._session.get_outputs()]
+
+    def __call__(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """As `Runner`."""
+        values = self._session.run(None, {name: value.numpy() for name, value in inputs.items()})
+        return {name: torch.from_numpy(value) for name, value in zip(self._outputs, values)}
+
+
+class TorchScriptRunner:
+    """A TorchScript file on a device."""
+
+    def __init__(self, path: Path, *, device: torch.device, outputs: Sequence[str]) -> None:
+        self._outputs = outputs
+        try:
+            self._module = torch.jit.load(path, map_location=device)
+        except (RuntimeError, ValueError) as error:
+            raise CheckpointError(f"{path}: PyTorch cannot read it ({_first_line(error)})") from error
+
+    @torch.no_grad()
+    def __call__(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """As `Runner`."""
+        values = self._module(**inputs)
+        values = [value for value in values if value is not None] if isinstance(values, tuple) else [values]
+        return dict(zip(self._outputs, values))
+
+
+def describe(checkpoint: Checkpoint, *, context: int | None) -> dict[str, Any]:
+    """What a file says of the stripped checkpoint that it is made of, in plain types.
+
+    ``context`` is that of `VocoderSpec.context`, frames.
+    """
+    assert checkpoint.stripped is not None
+    text = checkpoint.text
+    return {
+        "version": EXPORT_VERSION,
+        "model": checkpoint.model,
+        "network": next(iter(checkpoint.networks)),
+        "config": {
+            "model": checkpoint.config,
+            "audio": to_plain(checkpoint.audio),
+            "text": None if text is None else to_plain(text),
+        },
+        "ema": checkpoint.stripped.ema,
+        "assumed": list(checkpoint.assumed),
+        "assumed_config": list(checkpoint.assumed_config),
+        "symbols": None if text is None or text.input_type == "pf" else TextFrontEnd(text).symbols,
+        "context_frames": context,
+    }
+
+
+def describe_part(exports: Exports, part: Part) -> dict[str, Any]:
+    """What a file says of the part that it holds."""
+    return {
+        "part": part.name,
+        "inputs": {name: list(shape) for name, shape in part.inputs.items()},
+        "outputs": {name: list(shape) for name, shape in part.outputs.items()},
+        **exports.description,
+    }
+
+
+def exported_format(path: Path) -> str | None:
+    """``onnx`` or ``torchscript`` by the content of a file that `scripts/export_model.sh` writes; None for another."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        head = file.read(1)
+    if head == b"\x08":  # the first field of an ONNX model, its version
+        return "onnx"
+    if head != b"P" or not zipfile.is_zipfile(path):
+        return None
+    with zipfile.ZipFile(path) as archive:
+        is_script = any(name.endswith(f"/extra/{ARCHIVE_ENTRY}") for name in archive.namelist())
+    return "torchscript" if is_script else None
+
+
+@dataclass(frozen=True)
+class ExportedFile:
+    """An ONNX or TorchScript file that has been opened."""
+
+    path: Path
+    format: str
+    description: dict[str, Any]
+    onnx: OnnxRunner | None = None
+
+    def runner(self, device: torch.device) -> Runner:
+        """What runs it.
+
+        Raises:
+            OptionError: it does not run on such a device.
+        """
+        if self.onnx is None:
+            return TorchScriptRunner(self.path, device=device, outputs=list(self.description["outputs"]))
+        if device.type != "cpu":
+            raise OptionError(f"{self.path}: ONNX files are run on the CPU; leave out --cuda, or give the checkpoint")
+        return self.onnx
+
+
+def open_exported(path: Path, format: str) -> tuple[ExportedFile, Checkpoint]:
+    """An exported file, and the checkpoint that it is of, which has no weights.
+
+    Raises:
+        CheckpointError: it is damaged, of a newer version, or not written by `scripts/export_model.sh`.
+    """
+    onnx = None
+    if format == "onnx":
+        onnx = OnnxRunner(path)
+        stored = onnx.metadata.get(METADATA_KEY)
+    else:
+        with zipfile.ZipFile(path) as archive:
+            name = next(name for name in archive.namelist() if name.endswith(f"/extra/{ARCHIVE_ENTRY}"))
+            stored = archive.read(name).decode()
+    if stored is None:
+        raise CheckpointError(f"{path}: an ONNX file that scripts/export_model.sh did not write")
+    try:
+        description = json.loads(stored)
+        if description["version"] != EXPORT_VERSION:
+            raise CheckpointError(
+                f"{path}: an exported file of version {description['version']}, expected {EXPORT_VERSION}; "
+                "a newer toolkit may read it"
+            )
+        return ExportedFile(path, format, description, onnx), checkpoint_of(description, networks={}, where=str(path))
+    except (ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{path}: damaged, its description cannot be read ({error!r})") from error
+
+
+def checkpoint_of(description: dict[str, Any], *, networks: dict[str, dict[str, Tensor]], where: str) -> Checkpoint:
+    """The checkpoint that a description is of."""
+    config, text = description["config"], description["config"]["text"]
+    return Checkpoint(
+        model=description["model"],
+        config=config["model"],
+        audio=from_plain(AudioConfig, config["audio"], where=where),
+        text=None if text is None else from_plain(TextConfig, text, where=where),
+        networks=networks,
+        assumed=tuple(description["assumed"]),
+        assumed_config=tuple(description["assumed_config"]),
+        stripped=Stripped(dtype="float32", ema=description["ema"]),
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,64 @@
+"""Checkpoints in safetensors: the weights of the network that infers, and the description of exported files."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints.exported import EXPORT_VERSION, METADATA_KEY, checkpoint_of
+from common.errors import CheckpointError
+
+
+def write_safetensors(path: Path, checkpoint: Checkpoint, description: dict[str, Any]) -> None:
+    """Write the one network of a stripped checkpoint, with the names that its parameters have in checkpoints."""
+    from safetensors.torch import save_file
+
+    state = {key: value.contiguous() for key, value in weights_of(checkpoint).items()}
+    save_file(state, path, metadata={METADATA_KEY: json.dumps(description)})
+
+
+def weights_of(checkpoint: Checkpoint) -> dict[str, Tensor]:
+    """The weights of a checkpoint with one network."""
+    (state,) = checkpoint.networks.values()
+    return state
+
+
+def read_safetensors(path: Path) -> Checkpoint:
+    """The checkpoint that `write_safetensors` was given.
+
+    Raises:
+        CheckpointError: it is damaged, of another version, or of another program.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            stored = (file.metadata() or {}).get(METADATA_KEY)
+            state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118  (no mapping)
+    except SafetensorError as error:
+        raise CheckpointError(f"{path}: cannot be read, damaged or truncated ({error})") from error
+    try:
+        description = json.loads(stored or "{}")
+        if description.get("version") != EXPORT_VERSION:
+            raise CheckpointError(f"{path}: a safetensors file that scripts/export_model.sh did not write")
+        return checkpoint_of(description, networks={description["network"]: state}, where=str(path))
+    except (ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{path}: damaged, its description cannot be read ({error!r})") from error
+
+
+def largest_difference_of_weights(path: Path, checkpoint: Checkpoint) -> float:
+    """Between a file's weights and the checkpoint's that it was made of."""
+    read, expected = weights_of(read_safetensors(path)), weights_of(checkpoint)
+    assert set(read) == set(expected), "all weights are written"
+    return max(float((read[key].double() - expected[key].double()).abs().max()) for key in expected)
+
+
+def is_safetensors(path: Path) -> bool:
+    """Whether a file begins as safetensors do, with the size of a JSON header."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        head = file.read(9)
+    return head[8:] == b"{" and int.from_bytes(head[:8], "little") < path.stat().st_size

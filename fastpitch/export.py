@@ -1,0 +1,254 @@
+"""FastPitch as a function of tensors alone, for exported files, and such a file in place of the network."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from common.audio import PitchStatistics
+from common.checkpoints import Exports, Part, Runner
+from common.config import AudioConfig
+from common.errors import InputError
+from common.nn import mask_from_lengths
+from common.synthesis import Controls, MelOutput
+from fastpitch.model import FastPitch, ModelConfig
+from fastpitch.prosody import whole_frames
+from fastpitch.speakers import SpeakerPitch
+
+_NOT_GIVEN = float("nan")
+Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor | None]
+
+
+def _frame_numbers(lengths: Tensor) -> Tensor:
+    return torch.arange(int(lengths.max()), device=lengths.device)
+
+
+class ExportableFastPitch(nn.Module):
+    """FastPitch with all of its controls as tensors, in which NaN stands for what the network predicts."""
+
+    mean: Tensor  # (1,) or (n_speakers,), of the pitch that the file takes
+    std: Tensor
+
+    def __init__(self, network: FastPitch) -> None:
+        super().__init__()
+        self.network = network
+        self.frame_numbers = torch.jit.script(_frame_numbers)  # a trace would keep the example's number of frames
+        mean, std = graph_statistics(network.pitch_mean, network.pitch_std)
+        self.register_buffer("mean", mean)
+        self.register_buffer("std", std)
+
+    def forward(
+        self,
+        tokens: Tensor,
+        lengths: Tensor,
+        pace: Tensor,
+        max_duration: Tensor,
+        durations: Tensor,
+        pitch: Tensor,
+        energy: Tensor | None = None,
+        speaker: Tensor | None = None,
+    ) -> Outputs:
+        """tokens (B, L) or (B, L, C), lengths (B,); (B, L) pace, durations (frames), pitch (Hz, 0: unvoiced), energy;
+        max_duration (B,) frames, speaker (B,) -> mel (B, n_mels, F), lengths (B,), frames (B, L), predicted durations
+        (B, L), and pitch (Hz) and energy (B, L) that it is spoken with.
+        """
+        network = self.network
+        mask = mask_from_lengths(lengths, pace.size(1))
+        encoded, log_durations, predicted = network.encode(tokens, lengths, speaker)
+        own = torch.minimum((torch.exp(log_durations) - 1).clamp(min=0), max_duration.unsqueeze(1))
+        frames = whole_frames(torch.where(torch.isnan(durations), own, durations) * mask / pace)
+        mean, std = self.mean, self.std
+        if speaker is not None and mean.size(0) > 1:
+            mean, std = mean[speaker].unsqueeze(1), std[speaker].unsqueeze(1)
+        given = (pitch - mean) / std * (pitch != 0)
+        is_given = ~torch.isnan(pitch)
+        normalized = torch.where(is_given, given, predicted)
+        pitch_hz = torch.where(is_given, pitch, predicted * std + mean) * mask
+        encoded, spoken_energy = network.add_pitch(encoded, lengths, normalized)
+        if spoken_energy is not None and energy is not None:
+            spoken_energy = torch.where(torch.isnan(energy), spoken_energy, energy)
+        encoded = network.add_energy(encoded, lengths, spoken_energy)
+        # Not `regulate_length`: ONNX has no searchsorted.
+        ends = frames.cumsum(1)
+        mel_lengths = ends[:, -1]
+        positions = self.frame_numbers(mel_lengths).unsqueeze(0)
+        index = (positions.unsqueeze(2) >= ends.unsqueeze(1)).long().sum(2).clamp(max=ends.size(1) - 1)
+        regulated = torch.gather(encoded, 1, index.unsqueeze(2).expand(-1, -1, encoded.size(2)))
+        regulated = regulated * (positions < mel_lengths.unsqueeze(1)).unsqueeze(2)
+        mel = network.decode_frames(regulated, mel_lengths)
+        return mel, mel_lengths, frames, own * mask, pitch_hz, spoken_energy
+
+
+def graph_statistics(mean: Tensor, std: Tensor) -> tuple[Tensor, Tensor]:
+    """Those that the pitch of a file is in: Hz, or normalized where the network has no statistics."""
+    if bool((std > 0).all()):
+        return mean.clone(), std.clone()
+    return torch.zeros_like(mean), torch.ones_like(std)
+
+
+def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Exports:
+    """FastPitch as one part."""
+    symbols: tuple[str | int, ...] = ("batch", "tokens")
+    inputs: dict[str, tuple[str | int, ...]] = {
+        "tokens": (*symbols, config.n_symbols) if config.symbol_type == "pf" else symbols,
+        "lengths": ("batch",),
+        "pace": symbols,
+        "max_duration": ("batch",),
+        "durations": symbols,
+        "pitch": symbols,
+    }
+    outputs: dict[str, tuple[str | int, ...]] = {
+        "mel": ("batch", config.n_mel_channels, "frames"),
+        "mel_lengths": ("batch",),
+        "frames_of_tokens": symbols,
+        "predicted_durations": symbols,
+        "spoken_pitch": symbols,
+    }
+    if config.energy_conditioning:
+        inputs["energy"] = outputs["spoken_energy"] = symbols
+    if config.n_speakers > 1:
+        inputs["speaker"] = ("batch",)
+
+    def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+        def some(low: float, high: float) -> Tensor:
+            return torch.rand(n_batch, length, generator=generator) * (high - low) + low
+
+        def given_here_and_there(values: Tensor) -> Tensor:
+            return torch.where(some(0, 1) < 0.5, values, _NOT_GIVEN)
+
+        made = {
+            "tokens": (some(0, 1) * config.n_symbols).long(),
+            "lengths": torch.tensor([max(1, length - 3 * row) for row in range(n_batch)]),
+            "pace": some(0.7, 1.4),
+            "max_duration": torch.full((n_batch,), 75.0),
+            "durations": given_here_and_there(some(0, 9).round()),
+            "pitch": given_here_and_there(_example_pitch(network, some(-1.5, 1.5))),
+            "energy": given_here_and_there(some(0, 3)),
+            "speaker": torch.arange(n_batch) % config.n_speakers,
+        }
+        if config.symbol_type == "pf":
+            made["tokens"] = torch.rand(n_batch, length, config.n_symbols, generator=generator).round()
+        return tuple(made[name] for name in inputs)
+
+    has_statistics = bool((network.pitch_std > 0).all())
+    description = {
+        "pitch_mean": network.pitch_mean.tolist(),
+        "pitch_std": network.pitch_std.tolist(),
+        "pitch_unit": "Hz" if has_statistics else "normalized",
+        "not_given": "NaN in durations, pitch or energy: what the network predicts",
+    }
+    module: nn.Module = ExportableFastPitch(network).eval()
+    if config.n_speakers > 1 and not config.energy_conditioning:
+        module = _WithoutEnergy(module).eval()
+    return Exports((Part("", module, inputs, outputs, examples, scriptable=True),), description)
+
+
+def _example_pitch(network: FastPitch, normalized: Tensor) -> Tensor:
+    mean, std = graph_statistics(network.pitch_mean, network.pitch_std)
+    return normalized * std[0] + mean[0]
+
+
+class _WithoutEnergy(nn.Module):
+    """The inputs of a voice of several speakers that predicts no energy, which are given by position."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(
+        self,
+        tokens: Tensor,
+        lengths: Tensor,
+        pace: Tensor,
+        max_duration: Tensor,
+        durations: Tensor,
+        pitch: Tensor,
+        speaker: Tensor,
+    ) -> Outputs:
+        """As `ExportableFastPitch`."""
+        return self.network(tokens, lengths, pace, max_duration, durations, pitch, None, speaker)
+
+
+class ExportedFastPitch(SpeakerPitch):
+    """An exported FastPitch, which speaks as the network does."""
+
+    def __init__(self, run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> None:
+        self._run, self._inputs = run, description["inputs"]
+        self.n_speakers = config.n_speakers
+        self.pitch_mean = torch.tensor(description["pitch_mean"], device=device)
+        self.pitch_std = torch.tensor(description["pitch_std"], device=device)
+        mean, std = graph_statistics(self.pitch_mean, self.pitch_std)
+        self._graph = _GraphPitch(mean, std, config.n_speakers)
+
+    def set_pitch_statistics(self, statistics: PitchStatistics) -> None:
+        """Take the same statistics for all speakers; the file keeps those that it has."""
+        self.pitch_mean = torch.full_like(self.pitch_mean, statistics.mean)
+        self.pitch_std = torch.full_like(self.pitch_std, statistics.std)
+
+    def infer(self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None) -> MelOutput:
+        """As `FastPitch.infer`. Pitch and energy to transform are predicted first, by a run for one frame each."""
+        controls = Controls() if controls is None else controls
+        if isinstance(controls.pace, float | int) and not controls.pace > 0:
+            raise InputError(f"pace {controls.pace}: expected a number above 0")
+        if "energy" not in self._inputs and (controls.energy is not None or controls.energy_transform is not None):
+            raise InputError("this model predicts no energy (it was trained without --energy-conditioning)")
+        speakers, shape = self.speaker_ids(controls.speaker, tokens), tokens.shape[:2]
+        unknown = torch.full(shape, _NOT_GIVEN, device=tokens.device)
+        pace = torch.as_tensor(controls.pace, dtype=torch.float32, device=tokens.device)
+        inputs = {
+            "tokens": tokens,
+            "lengths": lengths,
+            "pace": pace.expand(shape).contiguous(),
+            "max_duration": torch.full_like(lengths, controls.max_duration, dtype=torch.float32),
+            "durations": unknown if controls.durations is None else controls.durations.float(),
+            "pitch": unknown,
+            "energy": unknown if controls.energy is None else controls.energy.float(),
+        }
+        if speakers is not None:
+            inputs["speaker"] = speakers
+        inputs = {name: inputs[name] for name in self._inputs}
+        given = controls.pitch
+        if controls.pitch_hz is not None:
+            given = self.normalized_pitch(controls.pitch_hz, speakers)
+        predicted = None
+        if given is None and controls.pitch_transform is not None:
+            predicted = self._graph.normalized_pitch(self._predict(inputs)["spoken_pitch"], speakers)
+            predicted = controls.pitch_transform(predicted, lengths, *self.pitch_statistics(speakers))
+        if (normalized := given if predicted is None else predicted) is not None:
+            # Of what is given 0 is unvoiced; what a transform has made 0 is the mean.
+            hz = self._graph.pitch_in_hz(normalized, speakers)
+            inputs["pitch"] = hz if given is None else hz * (given != 0)
+        if controls.energy_transform is not None:
+            energy = self._predict(inputs | {"energy": unknown})["spoken_energy"]
+            energy = controls.energy_transform(energy, lengths)
+            inputs |= {} if controls.energy is not None else {"energy": energy}
+        out = self._run(inputs)
+        if normalized is None:
+            normalized = self._graph.normalized_pitch(out["spoken_pitch"], speakers)
+        pitch_hz = self.pitch_in_hz(normalized.double(), speakers)
+        return MelOutput(
+            mel=out["mel"],
+            lengths=out["mel_lengths"],
+            durations=out["predicted_durations"],
+            frames=out["frames_of_tokens"],
+            pitch=normalized,
+            energy=out.get("spoken_energy"),
+            pitch_hz=pitch_hz if given is None else pitch_hz * (given != 0),
+            decoded_energy=out.get("spoken_energy"),
+        )
+
+    def _predict(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Run it for what it predicts, with one frame an utterance, so that the decoder takes no time."""
+        return self._run(inputs | {"durations": torch.zeros_like(inputs["durations"])})
+
+
+class _GraphPitch(SpeakerPitch):
+    """The pitch that a file takes and gives."""
+
+    def __init__(self, mean: Tensor, std: Tensor, n_speakers: int) -> None:
+        self.pitch_mean, self.pitch_std, self.n_speakers = mean, std, n_speakers
+
+
+def from_exported(run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> Any:
+    """The network of an exported file."""
+    return ExportedFastPitch(run, config, description, device)

@@ -1,0 +1,54 @@
+"""HiFi-GAN's generator for exported files, and such a file in place of the network."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from common.checkpoints import Exports, Part, Runner
+from common.config import AudioConfig
+from hifigan.model import Generator, ModelConfig
+
+
+class ExportableGenerator(nn.Module):
+    """The generator with lengths that are always given."""
+
+    def __init__(self, network: Generator) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, mel: Tensor, lengths: Tensor) -> Tensor:
+        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop), each utterance as if it were alone."""
+        return self.network.infer(mel, lengths)
+
+
+def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Exports:
+    """HiFi-GAN as one part."""
+    inputs = {"mel": ("batch", config.n_mel_channels, "frames"), "lengths": ("batch",)}
+
+    def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+        mel = torch.randn(n_batch, config.n_mel_channels, length, generator=generator) * 2 - 5
+        return mel, torch.tensor([length - 3 * row for row in range(n_batch)])
+
+    part = Part(
+        "", ExportableGenerator(network).eval(), inputs, {"wave": ("batch", "samples")}, examples, scriptable=True
+    )
+    return Exports((part,))
+
+
+class ExportedGenerator:
+    """An exported HiFi-GAN, which makes the sound that the network does."""
+
+    def __init__(self, run: Runner) -> None:
+        self._run = run
+
+    def infer(self, mel: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """As `Generator.infer`."""
+        if lengths is None:
+            lengths = torch.full((len(mel),), mel.size(2), device=mel.device)
+        return self._run({"mel": mel.float(), "lengths": lengths})["wave"]
+
+
+def from_exported(run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> Any:
+    """The network of an exported file."""
+    return ExportedGenerator(run)

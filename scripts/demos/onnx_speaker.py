@@ -1,0 +1,214 @@
+"""Speaks with a FastPitch and a HiFi-GAN in ONNX, as scripts/export_model.sh writes them: numpy and onnxruntime alone.
+
+    python onnx_speaker.py FastPitch.onnx HiFi-GAN.onnx "hello, {W ER1 L D} again!" -o hello.wav --pace 1.1
+
+An example for programs without PyTorch, which may copy this file. Of a voice of characters the text is as its cleaners
+leave it (small letters, no figures), with ARPAbet phones in braces; of a voice of phones it is phones and marks
+separated by spaces. What turns other texts into these is in inference.py, not here.
+"""
+
+import argparse
+import json
+import re
+import sys
+import wave
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+
+METADATA_KEY = "speech_toolkit"
+FADE_OUT = 10  # mel frames at the end that fade to silence
+MAX_DURATION = 75.0  # frames; no token's predicted duration is longer
+
+
+class OnnxSpeaker:
+    """A voice and a vocoder in onnxruntime."""
+
+    def __init__(self, voice: str | Path, vocoder: str | Path, *, threads: int = 0) -> None:
+        """``threads`` 0: as many as onnxruntime sees fit.
+
+        Raises:
+            ValueError: a file is not of a FastPitch or a HiFi-GAN, or they are of different mels.
+        """
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        self._voice, self.about = _open(voice, options, wanted="FastPitch")
+        self._vocoder, sound = _open(vocoder, options, wanted="HiFi-GAN")
+        self.audio = self.about["config"]["audio"]
+        if differing := [name for name, value in self.audio.items() if sound["config"]["audio"][name] != value]:
+            raise ValueError(f"{voice} and {vocoder} are of different mels: they differ in {', '.join(differing)}")
+        self._inputs = self.about["inputs"]
+
+    @property
+    def speakers(self) -> list[str]:
+        """Names of the voice's speakers by their ids, or their numbers."""
+        names = self.about["config"]["text"]["speakers"]
+        return names or [str(number) for number in range(self.about["config"]["model"]["n_speakers"])]
+
+    def tokens(self, text: str) -> list[int]:
+        """Ids of a text of characters with ARPAbet phones in braces, or of phones.
+
+        Raises:
+            ValueError: a symbol that the voice does not know, or none at all.
+        """
+        front_end, names = self.about["config"]["text"], self.about["symbols"]
+        if names is None:
+            raise ValueError("a voice of phonological features; speak with inference.py")
+        if front_end["input_type"] == "phone":
+            symbols = text.split()
+        else:
+            symbols = []
+            for index, part in enumerate(re.split(r"\{(.+?)\}", text)):  # odd parts are in braces
+                symbols += ["@" + phone for phone in part.split()] if index % 2 else list(part)
+            symbols = [" "] * front_end["prepend_space"] + symbols + [" "] * front_end["append_space"]
+        ids = {symbol: index for index, symbol in enumerate(names)}
+        if unknown := sorted(set(symbols) - set(ids)):
+            raise ValueError(f"the voice does not know {' '.join(map(repr, unknown))}; it reads {' '.join(names)}")
+        if not symbols:
+            raise ValueError("nothing to speak: the text is empty")
+        return [ids[symbol] for symbol in symbols]
+
+    def mel(
+        self,
+        tokens: list[int],
+        *,
+        pace: float | list[float] = 1.0,
+        pitch: list[float] | None = None,
+        durations: list[float] | None = None,
+        energy: list[float] | None = None,
+        speaker: int = 0,
+    ) -> dict[str, np.ndarray]:
+        """Outputs by their names: mel (n_mels, F), spoken_pitch (L,) and the others of docs/EXPORT.md, without batch.
+
+        ``pace`` is one number or one a token; ``pitch`` (Hz, 0: unvoiced), ``durations`` (frames) and ``energy`` have
+        one number a token, NaN for what the voice is to predict.
+        """
+        length = len(tokens)
+        values = {
+            "tokens": np.array([tokens], np.int64),
+            "lengths": np.array([length], np.int64),
+            "pace": _row(pace, length),
+            "max_duration": np.array([MAX_DURATION], np.float32),
+            "durations": _row(durations, length),
+            "pitch": _row(pitch, length),
+            "energy": _row(energy, length),
+            "speaker": np.array([speaker], np.int64),
+        }
+        for name, value, default in (("energy", energy, None), ("speaker", speaker, 0)):
+            if name not in self._inputs and value != default:
+                raise ValueError(f"{name}: this voice has no such control")
+        outputs = self._voice.run(None, {name: values[name] for name in self._inputs})
+        return {name: value[0] for name, value in zip(self.about["outputs"], outputs)}
+
+    def sound(self, mel: np.ndarray) -> np.ndarray:
+        """mel (n_mels, F) -> samples (F * hop,) float32, faded out at the end."""
+        inputs = {"mel": mel[None], "lengths": np.array([mel.shape[1]], np.int64)}
+        samples = self._vocoder.run(None, inputs)[0][0]
+        n_faded = min(FADE_OUT * self.audio["hop_length"], len(samples))
+        samples[len(samples) - n_faded :] *= np.linspace(1, 0, n_faded, dtype=np.float32)
+        return samples
+
+    def speak(
+        self,
+        text: str,
+        *,
+        pace: float = 1.0,
+        pitch_factor: float = 1.0,
+        pitch_shift: float = 0.0,
+        energy_shift: float = 0.0,
+        speaker: str | None = None,
+    ) -> np.ndarray:
+        """Samples (T,) float32 of a text.
+
+        The predicted pitch is multiplied by ``pitch_factor``, and ``pitch_shift`` Hz are added; ``energy_shift`` is
+        added to the predicted energy. What is predicted comes from a first run, of one frame, which costs little.
+
+        Raises:
+            ValueError: the text or a control does not suit the voice.
+        """
+        tokens, number = self.tokens(text), self._speaker(speaker)
+        controls: dict[str, list[float]] = {}
+        if (pitch_factor, pitch_shift) != (1.0, 0.0):
+            if self.about["pitch_unit"] != "Hz":
+                raise ValueError("the voice has no pitch statistics to change pitch in Hz by")
+            first = self.mel(tokens, durations=[0.0] * len(tokens), speaker=number)
+            controls["pitch"] = list(first["spoken_pitch"] * pitch_factor + pitch_shift)
+        if energy_shift:
+            if "energy" not in self._inputs:
+                raise ValueError("energy: this voice has no such control")
+            first = self.mel(tokens, durations=[0.0] * len(tokens), speaker=number, pitch=controls.get("pitch"))
+            controls["energy"] = list(first["spoken_energy"] + energy_shift)
+        made = self.mel(tokens, pace=pace, speaker=number, **controls)
+        return self.sound(made["mel"])
+
+    def _speaker(self, name: str | None) -> int:
+        if name is None:
+            return 0
+        if name not in self.speakers:
+            raise ValueError(f"speaker {name!r}: expected one of {', '.join(self.speakers)}")
+        return self.speakers.index(name)
+
+
+def _row(values: float | list[float] | None, length: int) -> np.ndarray:
+    """Values of tokens (1, L) float32; None: NaN, which stands for what the voice predicts."""
+    row = np.asarray(np.nan if values is None else values, np.float32)
+    if row.ndim and len(row) != length:
+        raise ValueError(f"{len(row)} numbers for {length} symbols; give one a symbol")
+    return np.broadcast_to(row, (1, length)).copy()
+
+
+def _open(path: str | Path, options: onnxruntime.SessionOptions, *, wanted: str) -> tuple:
+    """A session, and what the file says of itself."""
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    about = json.loads(session.get_modelmeta().custom_metadata_map.get(METADATA_KEY, "{}"))
+    if about.get("model") != wanted:
+        raise ValueError(f"{path}: of {about.get('model', 'another program')}, expected a {wanted} of export_model.sh")
+    return session, about
+
+
+def write_wav(path: str | Path, samples: np.ndarray, *, sampling_rate: int) -> None:
+    """Write samples (T,) from -1 to 1 as 16-bit integers."""
+    integers = np.clip(np.round(samples * 32768.0), -32768, 32767).astype("<i2")
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(sampling_rate)
+        file.writeframes(integers.tobytes())
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Speak one text into a WAV file."""
+    parser = argparse.ArgumentParser(prog="onnx_speaker.py", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("voice", help="FastPitch in ONNX")
+    parser.add_argument("vocoder", help="HiFi-GAN in ONNX")
+    parser.add_argument("text", help="characters with ARPAbet phones in braces, or phones")
+    parser.add_argument("-o", "--output", default="speech.wav", help="WAV file")
+    parser.add_argument("--pace", type=float, default=1.0, help="2 speaks twice as fast")
+    parser.add_argument("--pitch-factor", type=float, default=1.0, help="multiply the pitch")
+    parser.add_argument("--pitch-shift", type=float, default=0.0, help="add so many Hz to the pitch")
+    parser.add_argument("--energy-shift", type=float, default=0.0, help="add to the energy; less is louder")
+    parser.add_argument("--speaker", help="name or number of the speaker")
+    parser.add_argument("--threads", type=int, default=0, help="of onnxruntime; 0: as it sees fit")
+    args = parser.parse_args(argv)
+    if not args.pace > 0:
+        parser.error(f"--pace {args.pace}: expected a number above 0")
+    try:
+        speaker = OnnxSpeaker(args.voice, args.vocoder, threads=args.threads)
+        samples = speaker.speak(
+            args.text,
+            pace=args.pace,
+            pitch_factor=args.pitch_factor,
+            pitch_shift=args.pitch_shift,
+            energy_shift=args.energy_shift,
+            speaker=args.speaker,
+        )
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    write_wav(args.output, samples, sampling_rate=speaker.audio["sampling_rate"])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

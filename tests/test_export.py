@@ -1,0 +1,355 @@
+"""Exported files: they agree with PyTorch, say what they hold, and speak in place of checkpoints."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import soundfile
+import tiny_jasper
+import tiny_voice
+import tiny_waveglow
+import torch
+from shell import ROOT
+from torch import Tensor
+
+import inference
+from common.audio import PitchStatistics
+from common.checkpoints import Checkpoint, load_for_inference, open_checkpoint, save_checkpoint
+from common.checkpoints.exported import METADATA_KEY
+from common.config import to_plain
+from common.errors import CheckpointError, InputError, OptionError
+from common.serving.arguments import build_parser, load_models
+from common.synthesis import Controls, load_voice
+from common.text import TextFrontEnd
+from scripts import export_model
+from scripts.benchmarks import exported as benchmark
+
+CPU = torch.device("cpu")
+SUFFIXES = export_model.SUFFIXES
+RUN_FORMATS = ("onnx", "torchscript")
+VOICE = tiny_voice.with_symbols(len(tiny_voice.symbols_of(tiny_voice.TEXT)))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A voice and a vocoder, each as checkpoint and in every format."""
+    made = tmp_path_factory.mktemp("exported")
+    tiny_voice.save_voice(made / "voice.pt", model=VOICE)
+    tiny_voice.save_vocoder(made / "vocoder.pt")
+    for name in ("voice", "vocoder"):
+        for kind in SUFFIXES:
+            export_model.main([str(made / f"{name}.pt"), "--format", kind])
+    return made
+
+
+def network(path: Path):
+    """What infers."""
+    return load_for_inference(open_checkpoint(path), device=CPU)[0]
+
+
+def batch() -> tuple[Tensor, Tensor]:
+    """Tokens of three utterances of unlike lengths."""
+    lengths = torch.tensor([9, 4, 13])
+    return torch.randint(1, VOICE.n_symbols, (3, 13), generator=torch.Generator().manual_seed(2)), lengths
+
+
+def given(low: float, high: float) -> Tensor:
+    """Values for the tokens of `batch`."""
+    return torch.rand(3, 13, generator=torch.Generator().manual_seed(5)) * (high - low) + low
+
+
+CONTROLS = {
+    "none": Controls(),
+    "speakers": Controls(speaker=torch.tensor([1, 0, 1])),
+    "pace": Controls(pace=1.7, max_duration=4.0),
+    "pace of tokens": Controls(pace=given(0.5, 2)),
+    "durations": Controls(durations=given(0, 6).round() * (torch.arange(13) < batch()[1][:, None])),
+    "pitch": Controls(pitch=given(-1, 1) * (given(0, 1) > 0.3)),
+    "pitch in Hz": Controls(pitch_hz=given(150, 250) * (given(0, 1) > 0.3)),
+    "energy": Controls(energy=given(1, 3)),
+    "pitch transform": Controls(pitch_transform=lambda pitch, lengths, mean, std: 1.5 * pitch + 20 / std),
+    "flat pitch": Controls(pitch_transform=lambda pitch, lengths, mean, std: 0 * pitch),
+    "energy transform": Controls(energy_transform=lambda energy, lengths: energy + 0.5),
+    "both transforms": Controls(
+        pitch_transform=lambda pitch, lengths, mean, std: -pitch, energy_transform=lambda energy, lengths: 2 * energy
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", RUN_FORMATS)
+@pytest.mark.parametrize("name", CONTROLS)
+def test_every_control_does_in_an_exported_voice_what_it_does_in_pytorch(folder: Path, kind: str, name: str):
+    tokens, lengths = batch()
+    expected = network(folder / "voice.pt").infer(tokens, lengths, CONTROLS[name])
+    made = network(folder / f"voice{SUFFIXES[kind]}").infer(tokens, lengths, CONTROLS[name])
+    assert torch.equal(made.lengths, expected.lengths) and torch.equal(made.frames, expected.frames)
+    torch.testing.assert_close(made.mel, expected.mel, atol=2e-5, rtol=0)
+    torch.testing.assert_close(made.durations, expected.durations, atol=1e-4, rtol=0)
+    valid = torch.arange(13) < lengths[:, None]
+    torch.testing.assert_close(made.pitch_hz[valid], expected.pitch_hz[valid], atol=1e-3, rtol=0)
+    torch.testing.assert_close(made.decoded_energy[valid], expected.decoded_energy[valid], atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("kind", RUN_FORMATS)
+def test_an_utterance_is_the_same_in_any_batch_of_an_exported_file(folder: Path, kind: str):
+    tokens, lengths = batch()
+    voice, vocoder = (network(folder / f"{name}{SUFFIXES[kind]}") for name in ("voice", "vocoder"))
+    together = voice.infer(tokens, lengths)
+    waves = vocoder.infer(together.mel, together.lengths)
+    for row, length in enumerate(lengths):
+        alone = voice.infer(tokens[row : row + 1, :length], lengths[row : row + 1])
+        n_frames = int(together.lengths[row])
+        torch.testing.assert_close(alone.mel[0], together.mel[row, :, :n_frames], atol=2e-5, rtol=0)
+        torch.testing.assert_close(
+            vocoder.infer(alone.mel)[0], waves[row, : n_frames * tiny_voice.AUDIO.hop_length], atol=1e-5, rtol=0
+        )
+
+
+@pytest.mark.parametrize("kind", SUFFIXES)
+@pytest.mark.parametrize("options", ["", "--pitch-transform-shift 20 --energy-transform-amplify 1.5 --speaker bob"])
+def test_inference_speaks_exported_files_as_checkpoints(folder: Path, tmp_path: Path, kind: str, options: str):
+    sounds = []
+    for suffix in (".pt", SUFFIXES[kind]):
+        models = ["--fastpitch", str(folder / f"voice{suffix}"), "--hifigan", str(folder / f"vocoder{suffix}")]
+        text = 'Hello <prosody rate="slow" pitch="+20%">world</prosody>.'
+        words = [
+            *models,
+            "--text",
+            text,
+            *options.split(),
+            "-o",
+            str(tmp_path / suffix),
+            "--denoising-strength",
+            "0.01",
+        ]
+        assert inference.main(words) == 0
+        sounds.append(soundfile.read(tmp_path / suffix / "speech.wav")[0])
+    assert len(sounds[0]) == len(sounds[1]) and np.abs(sounds[0]).max() > 0.05
+    np.testing.assert_allclose(sounds[0], sounds[1], atol=4e-5)
+    logs = [json.loads(line[5:]) for line in (tmp_path / suffix / "nvlog_infer.json").read_text().splitlines()]
+    assert any("hifigan_samples/s" in log.get("data", {}) for log in logs)
+
+
+@pytest.mark.parametrize("kind", RUN_FORMATS)
+def test_the_server_speaks_exported_files(folder: Path, kind: str):
+    voices = []
+    for suffix in (".pt", SUFFIXES[kind]):
+        parser = build_parser()
+        words = ["--fastpitch", str(folder / f"voice{suffix}"), "--hifigan", str(folder / f"vocoder{suffix}")]
+        voices.append(load_models(parser.parse_args(words), parser).voice)
+    expected, made = (voice.speak("two words", pitch=1.1, speaker="bob").wave for voice in voices)
+    torch.testing.assert_close(made, expected, atol=1e-5, rtol=0)
+
+
+def test_the_benchmark_times_a_voice_and_a_vocoder_in_turns(folder: Path, capsys: pytest.CaptureFixture):
+    benchmark.main([str(folder / "voice.pt"), str(folder / "vocoder.pt"), "--length", "12", "--repeats", "1"])
+    rows = [line.strip("|").split("|") for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    assert [row[0] for row in rows[2:]] == ["voice", "vocoder"]
+    assert all(float(row[3]) > 0 for row in rows[2:])
+    ways = [benchmark.inference_of(folder / f"voice{suffix}", 12) for suffix in (".pt", ".onnx")]
+    first, second = (way() for way in ways)
+    assert first.shape == (1, tiny_voice.AUDIO.n_mels, 12 * benchmark.FRAMES_PER_TOKEN)
+    torch.testing.assert_close(first, second, atol=2e-5, rtol=0)
+
+
+@pytest.mark.parametrize("kind", RUN_FORMATS)
+def test_an_exported_voice_streams_what_it_speaks(folder: Path, kind: str):
+    paths = [folder / f"{name}{SUFFIXES[kind]}" for name in ("voice", "vocoder")]
+    voice = load_voice(*paths, device="cpu")
+    text = "one word after the other, and then many more of them, until pieces are needed for all of it. " * 3
+    pieces = list(voice.stream(text))
+    assert len(pieces) > 2
+    torch.testing.assert_close(torch.cat(pieces), voice.speak(text).wave, atol=1e-5, rtol=0)
+
+
+def test_a_file_says_what_its_symbols_mels_and_pitch_are(folder: Path):
+    model = onnx.load(folder / "voice.onnx")
+    (stored,) = [entry.value for entry in model.metadata_props if entry.key == METADATA_KEY]
+    said = json.loads(stored)
+    assert said["symbols"] == TextFrontEnd(tiny_voice.TEXT).symbols
+    assert said["config"]["audio"] == to_plain(tiny_voice.AUDIO)
+    assert said["config"]["text"] == json.loads(json.dumps(to_plain(tiny_voice.TEXT)))
+    assert (said["pitch_mean"], said["pitch_std"], said["pitch_unit"]) == ([200.0], [40.0], "Hz")
+    for suffix in SUFFIXES.values():
+        read, checkpoint = open_checkpoint(folder / f"voice{suffix}"), open_checkpoint(folder / "voice.pt")
+        assert (read.spec, read.checkpoint.text) == (checkpoint.spec, checkpoint.checkpoint.text)
+        assert read.checkpoint.audio == checkpoint.checkpoint.audio
+
+
+@pytest.mark.parametrize("kind", RUN_FORMATS)
+@pytest.mark.parametrize("energy, n_speakers", [(False, 1), (True, 1), (False, 2)])
+def test_voices_without_energy_or_speakers_have_no_such_input(tmp_path: Path, kind: str, energy: bool, n_speakers: int):
+    model = replace(VOICE, energy_conditioning=energy, n_speakers=n_speakers)
+    path = tiny_voice.save_voice(tmp_path / "voice.pt", model=model)
+    exported = tmp_path / "e"
+    export_model.main([str(path), "--format", kind, "-o", str(exported)])
+    opened = open_checkpoint(exported)  # by its content, whatever its name
+    assert ("energy" in opened.exported.description["inputs"]) == energy
+    assert ("speaker" in opened.exported.description["inputs"]) == (n_speakers > 1)
+    tokens, lengths = batch()
+    controls = Controls(speaker=torch.tensor([0, n_speakers - 1, 0]))
+    made, expected = (network(one).infer(tokens, lengths, controls).mel for one in (exported, path))
+    torch.testing.assert_close(made, expected, atol=2e-5, rtol=0)
+    if not energy:
+        with pytest.raises(InputError, match="predicts no energy"):
+            network(exported).infer(tokens, lengths, Controls(energy=given(1, 2)))
+
+
+def test_a_voice_without_pitch_statistics_takes_normalized_pitch_and_those_that_are_given(tmp_path: Path):
+    path = tiny_voice.save_voice(tmp_path / "voice.pt", model=VOICE)
+    payload = torch.load(path)
+    for name in ("pitch_mean", "pitch_std"):
+        payload["networks"]["fastpitch"][name].zero_()
+    torch.save(payload, path)
+    export_model.main([str(path)])
+    tokens, lengths = batch()
+    networks = [network(tmp_path / name) for name in ("voice.pt", "voice.onnx")]
+    expected, made = (one.infer(tokens, lengths, CONTROLS["pitch"]) for one in networks)
+    torch.testing.assert_close(made.mel, expected.mel, atol=2e-5, rtol=0)
+    with pytest.raises(InputError, match="no pitch statistics"):
+        networks[1].infer(tokens, lengths, CONTROLS["pitch in Hz"])
+    for one in networks:
+        one.set_pitch_statistics(PitchStatistics(mean=180.0, std=30.0))
+    expected, made = (one.infer(tokens, lengths, CONTROLS["pitch in Hz"]) for one in networks)
+    torch.testing.assert_close(made.mel, expected.mel, atol=2e-5, rtol=0)
+
+
+def test_a_file_that_differs_from_pytorch_is_removed(folder: Path, tmp_path: Path):
+    target = tmp_path / "voice.onnx"
+    with pytest.raises(InputError, match=r"largest difference from PyTorch .*, above the tolerance 1e-12; removed"):
+        export_model.main([str(folder / "voice.pt"), "-o", str(target), "--tolerance", "1e-12"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_file_is_left_alone(folder: Path):
+    before = (folder / "voice.onnx").read_bytes()
+    with pytest.raises(OptionError, match="exists already"):
+        export_model.main([str(folder / "voice.pt")])
+    assert (folder / "voice.onnx").read_bytes() == before
+
+
+@pytest.mark.parametrize("option", ["--torchscript", "--compile", "--amp"])
+def test_options_that_an_exported_file_cannot_follow_are_refused(folder: Path, tmp_path: Path, option: str):
+    words = ["--fastpitch", str(folder / "voice.onnx"), "--text", "a", "-o", str(tmp_path)]
+    with pytest.raises(OptionError, match=rf"{option}: .*voice\.onnx .*leave it out"):
+        inference.main([*words, option])
+
+
+def test_files_of_other_programs_and_damaged_ones_are_refused(folder: Path, tmp_path: Path):
+    model = onnx.load(folder / "voice.onnx")
+    del model.metadata_props[:]
+    onnx.save(model, tmp_path / "a.onnx")
+    with pytest.raises(CheckpointError, match=r"a\.onnx: an ONNX file that scripts/export_model\.sh did not write"):
+        open_checkpoint(tmp_path / "a.onnx")
+    for suffix in SUFFIXES.values():
+        content = (folder / f"voice{suffix}").read_bytes()
+        (tmp_path / "cut").write_bytes(content[: len(content) // 2])
+        with pytest.raises(CheckpointError, match="cut: "):
+            network(tmp_path / "cut")
+
+
+WITHOUT_TORCH = """
+import runpy, sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in "torch common fastpitch hifigan models scripts scipy librosa".split():
+            raise ImportError(f"{name} is imported")
+sys.meta_path.insert(0, Refuse())
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+SPEAKER = ROOT / "scripts/demos/onnx_speaker.py"
+
+
+@pytest.mark.parametrize(
+    "own, options",
+    [
+        ("", ""),
+        ("--pace 1.5 --pitch-shift 25 --speaker bob", "--pace 1.5 --pitch-transform-shift 25 --speaker bob"),
+        ("--energy-shift 0.5 --speaker bob", "--energy-transform-shift 0.5 --speaker bob"),
+    ],
+)
+def test_the_speaker_without_pytorch_makes_the_sound_of_inference(folder: Path, tmp_path: Path, own: str, options: str):
+    text = "hello, {W ER1 L D} again!"
+    models = [str(folder / "voice.onnx"), str(folder / "vocoder.onnx")]
+    words = [str(SPEAKER), *models, text, *own.split(), "-o", str(tmp_path / "own.wav"), "--threads", "1"]
+    run = subprocess.run([sys.executable, "-c", WITHOUT_TORCH, *words], cwd=tmp_path, capture_output=True, text=True)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+    checkpoints = ["--fastpitch", str(folder / "voice.pt"), "--hifigan", str(folder / "vocoder.pt")]
+    assert inference.main([*checkpoints, "--text", text, *options.split(), "-o", str(tmp_path / "theirs.wav")]) == 0
+    made, expected = (soundfile.read(tmp_path / f"{name}.wav") for name in ("own", "theirs"))
+    assert made[1] == expected[1] and len(made[0]) == len(expected[0]) > 5000
+    np.testing.assert_allclose(made[0], expected[0], atol=4e-5)
+
+
+def test_the_speaker_without_pytorch_says_what_it_cannot_speak(folder: Path, tmp_path: Path):
+    def error_of(*words: str) -> str:
+        run = subprocess.run([sys.executable, str(SPEAKER), *words], cwd=tmp_path, capture_output=True, text=True)
+        assert (run.returncode, len(run.stderr.splitlines())) == (1, 1)
+        return run.stderr
+
+    voice, vocoder = str(folder / "voice.onnx"), str(folder / "vocoder.onnx")
+    assert "does not know '5'" in error_of(voice, vocoder, "5 apples")
+    assert "speaker 'eve': expected one of ann, bob" in error_of(voice, vocoder, "a", "--speaker", "eve")
+    assert "expected a FastPitch of export_model.sh" in error_of(vocoder, vocoder, "a")
+
+
+@pytest.fixture(scope="module")
+def others(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A WaveGlow and a Jasper, each as checkpoint and in ONNX."""
+    made = tmp_path_factory.mktemp("others")
+    flows, listener = tiny_waveglow.lively(tiny_waveglow.small_network()), tiny_jasper.small_network()
+    for name, one, audio in (
+        ("WaveGlow", flows, tiny_waveglow.TINY_AUDIO),
+        ("Jasper", listener, listener.config.features.audio),
+    ):
+        networks = {name.lower(): one.state_dict()}
+        checkpoint = Checkpoint(name, to_plain(one.config), audio, None, networks)
+        save_checkpoint(made / f"{name}.pt", checkpoint)
+        export_model.main([str(made / f"{name}.pt")])
+    return made
+
+
+def test_an_exported_waveglow_makes_the_sound_of_the_same_noise(others: Path):
+    mel, lengths = torch.randn(3, 6, 20, generator=torch.Generator().manual_seed(1)), torch.tensor([20, 7, 12])
+    expected, made = (network(others / f"WaveGlow{suffix}") for suffix in (".pt", ".onnx"))
+    for settings in ({"seed": 5}, {"sigma": 0.3, "first_frame": 4}):
+        waves = [one.infer(mel, lengths, **settings) for one in (expected, made)]
+        assert waves[0].abs().max() > 0.05
+        torch.testing.assert_close(waves[1], waves[0], atol=1e-5, rtol=0)
+    alone = made.infer(mel[1:2, :, :7])
+    torch.testing.assert_close(alone[0], made.infer(mel, lengths)[1, : alone.size(1)], atol=1e-5, rtol=0)
+    with pytest.raises(OptionError, match=r"--chunk-frames: .*leave it out"):
+        made.infer(mel, chunk_frames=4)
+
+
+def test_an_exported_jasper_gives_the_log_probabilities_of_any_batch(others: Path):
+    run = open_checkpoint(others / "Jasper.onnx").exported.runner(CPU)
+    listener = network(others / "Jasper.pt")
+    lengths = torch.tensor([31, 50, 18, 44])
+    features = torch.randn(4, listener.config.features.n_features, 50, generator=torch.Generator().manual_seed(1))
+    features *= (torch.arange(50) < lengths[:, None])[:, None]
+    made, expected = run({"features": features, "lengths": lengths}), listener.infer(features, lengths)
+    assert torch.equal(made["output_lengths"], expected.lengths)
+    for row, length in enumerate(lengths.tolist()):
+        alone = run({"features": features[row : row + 1, :, :length], "lengths": lengths[row : row + 1]})["log_probs"]
+        n_frames = int(expected.lengths[row])
+        for one in (made["log_probs"][row], alone[0]):
+            torch.testing.assert_close(one[:n_frames], expected.log_probs[row, :n_frames], atol=1e-5, rtol=0)
+
+
+def test_what_cannot_be_exported_or_has_no_use_is_refused_with_the_reason(others: Path, tmp_path: Path):
+    for name in ("WaveGlow", "Jasper"):
+        with pytest.raises(OptionError, match=f"TorchScript cannot compile {name}'s network; use onnx or safetensors"):
+            export_model.main([str(others / f"{name}.pt"), "--format", "torchscript"])
+        export_model.main([str(others / f"{name}.pt"), "--format", "safetensors", "-o", str(tmp_path / name)])
+        expected = network(others / f"{name}.pt").state_dict()
+        read = network(tmp_path / name).state_dict()
+        assert set(read) == set(expected) and all(torch.equal(read[key], expected[key]) for key in expected)
+    with pytest.raises(OptionError, match=r"Jasper\.onnx: an exported file of Jasper, for other programs; give the"):
+        network(others / "Jasper.onnx")

@@ -1,0 +1,89 @@
+"""WaveGlow for exported files, and such a file in place of the network."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from common.checkpoints import Exports, Part, Runner
+from common.config import AudioConfig
+from common.errors import OptionError
+from common.nn import mask_from_lengths
+from waveglow.model import SIGMA_INFER, ModelConfig, SeededNoise, WaveGlow
+
+
+class ExportableWaveGlow(nn.Module):
+    """`WaveGlow.inverse` of all frames at once, without operations in place."""
+
+    def __init__(self, network: WaveGlow) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, mel: Tensor, noise: Tensor, lengths: Tensor) -> Tensor:
+        """mel (B, n_mels, F), noise (B, n_group, F * hop / n_group), lengths (B,) frames -> wave (B, F * hop)."""
+        network, config = self.network, self.network.config
+        padding = ~mask_from_lengths(lengths * (network.hop_length // config.n_group), noise.size(2)).unsqueeze(1)
+        cond = network._grouped(network.upsample(mel)[:, :, : mel.size(2) * network.hop_length])
+        z = noise
+        for flow in reversed(range(config.n_flows)):
+            n_early = config.n_group - config.n_channels(flow)
+            first, second = z[:, n_early:].chunk(2, dim=1)
+            shift, log_scale = network.WN[flow](first, cond, padding)
+            active = torch.cat([first, (second - shift) * torch.exp(-log_scale)], dim=1)
+            z = torch.cat([z[:, :n_early], network.convinv[flow](active, inverse=True)], dim=1)
+        return z.masked_fill(padding, 0.0).transpose(1, 2).flatten(1)
+
+
+def exports(network: WaveGlow, config: ModelConfig, audio: AudioConfig) -> Exports:
+    """WaveGlow as one part, whose noise is an input."""
+    per_frame = network.hop_length // config.n_group
+
+    def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+        mel = torch.randn(n_batch, config.n_mel_channels, length, generator=generator) * 2 - 5
+        noise = torch.randn(n_batch, config.n_group, length * per_frame, generator=generator) * SIGMA_INFER
+        return mel, noise, torch.tensor([length - 3 * row for row in range(n_batch)])
+
+    inputs = {
+        "mel": ("batch", config.n_mel_channels, "frames"),
+        "noise": ("batch", config.n_group, "positions"),
+        "lengths": ("batch",),
+    }
+    part = Part("", ExportableWaveGlow(network).eval(), inputs, {"wave": ("batch", "samples")}, examples)
+    return Exports((part,), {"sigma": SIGMA_INFER, "positions_per_frame": per_frame})
+
+
+class ExportedWaveGlow:
+    """An exported WaveGlow, which makes the sound that the network does, of the same noise."""
+
+    def __init__(self, run: Runner, n_group: int, per_frame: int) -> None:
+        self._run, self._per_frame = run, per_frame
+        self._noise = SeededNoise(n_group)
+
+    def infer(
+        self,
+        mel: Tensor,
+        lengths: Tensor | None = None,
+        *,
+        sigma: float = SIGMA_INFER,
+        seed: int = 1234,
+        chunk_frames: int | None = None,
+        first_frame: int = 0,
+    ) -> Tensor:
+        """As `WaveGlow.infer`.
+
+        Raises:
+            OptionError: ``chunk_frames`` is given.
+        """
+        if chunk_frames is not None:
+            raise OptionError("--chunk-frames: an exported WaveGlow computes all frames at once; leave it out")
+        if lengths is None:
+            lengths = torch.full((len(mel),), mel.size(2), device=mel.device)
+        n_positions = mel.size(2) * self._per_frame
+        noise = self._noise(seed, n_positions, device=mel.device, first=first_frame * self._per_frame)
+        noise = (sigma * noise).expand(len(mel), -1, -1).contiguous()
+        return self._run({"mel": mel.float(), "noise": noise, "lengths": lengths})["wave"]
+
+
+def from_exported(run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> Any:
+    """The network of an exported file."""
+    return ExportedWaveGlow(run, config.n_group, description["positions_per_frame"])
