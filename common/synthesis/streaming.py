@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 FIRST_FRAMES = 8  # of the first piece, 0.1 s of the usual mels: with its context little work before sound begins
-GROWTH = 2  # of a piece over the one before: a vocoder of four times real time keeps up with its player
+GROWTH = 2  # of a piece over the one before, so that what is computed twice soon is a small share
 LONGEST_FRAMES = 512  # 6 s: beyond it context is a small share of the work, and memory would go on growing
 
 
