@@ -1,6 +1,6 @@
 """The one thread that runs the networks, for all requests in turn.
 
-Texts that wait become mels together, in batches of like length. Mels become sound piece by piece, a piece of each
+Texts that wait become mels together, in batches of similar length. Mels become sound piece by piece, a piece of each
 request in turn, so that a long text does not hold up short ones; but of a batch's number of requests alone, the first
 that came, or too many would all be late together. A step of a network is never interrupted: a job that is canceled,
 because its client hung up or its time is over, ends before the next one.
@@ -123,7 +123,7 @@ class Worker:
         return islice((job for job in self._speaking if not job.is_full), self._batch_size)
 
     def _next_mels(self) -> Step | None:
-        """The next utterance of the first request that has none in work, with others' of like length."""
+        """The next utterance of the first request that has none in work, with others' of similar length."""
         first = next((job for job in self._first() if job.waits), None)
         if first is None:
             return None

@@ -32,7 +32,7 @@ def _cues(utterance: SpokenUtterance) -> Iterator[list[SpokenWord]]:
 
 
 def _lines(words: list[SpokenWord]) -> str:
-    """The words in one line, or in two of like length."""
+    """The words in one line, or in two of similar length."""
     text = " ".join(word.text for word in words)
     if len(text) <= LONGEST_LINE:
         return text

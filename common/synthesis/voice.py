@@ -106,8 +106,14 @@ class Voice:
         Raises:
             InputError: the text, a value or the speaker cannot be spoken; says why.
         """
-        style = Style(rate=pace, pitch=pitch, volume=volume, speaker=None if speaker is None else str(speaker))
-        return self.speak_inputs(self.plan(text, style=style))
+        return self.speak_inputs(self._planned(text, pace, pitch, volume, speaker))
+
+    def _planned(
+        self, text: "str | Prosody", pace: float, pitch: float, volume: float, speaker: str | int | None
+    ) -> list[SynthesisInput]:
+        """The utterances of a text by the arguments of `speak`."""
+        name = None if speaker is None else str(speaker)
+        return self.plan(text, style=Style(rate=pace, pitch=pitch, volume=volume, speaker=name))
 
     def speak_inputs(self, items: Sequence[SynthesisInput]) -> Speech:
         """The speech of a text's utterances, one after the other."""
@@ -126,8 +132,7 @@ class Voice:
 
         Together they are the wave of `speak` to 1e-5, unless that is scaled down as it would go beyond full scale.
         """
-        style = Style(rate=pace, pitch=pitch, volume=volume, speaker=None if speaker is None else str(speaker))
-        return self.pieces(self.plan(text, style=style))
+        return self.pieces(self._planned(text, pace, pitch, volume, speaker))
 
     def pieces(self, items: Sequence[SynthesisInput]) -> Iterator[Tensor]:
         """The sound of a text's utterances in pieces (T_i,) float32 on the CPU, with the pauses between them."""
