@@ -18,5 +18,6 @@ from common.audio.wav import (
     pcm16,
     resample,
     save_wav,
+    to_int16,
     wav_header,
 )

@@ -165,7 +165,7 @@ def save_wav(path: Path, wave: Tensor, *, sampling_rate: int, durable: bool = Tr
         raise AudioError(f"{path}: a wave of shape {tuple(samples.shape)} to save, expected (samples,)")
     if not np.isfinite(samples).all():
         raise AudioError(f"{path}: the wave to save holds numbers that are not finite")
-    integers = _int16(samples)
+    integers = to_int16(samples)
 
     def write(file: BinaryIO) -> None:
         with soundfile.SoundFile(file, "w", sampling_rate, 1, form.subtype, format=form.container) as sound:
@@ -177,10 +177,11 @@ def save_wav(path: Path, wave: Tensor, *, sampling_rate: int, durable: bool = Tr
 
 def pcm16(wave: Tensor) -> bytes:
     """Samples (T,) of [-1, 1] as 16-bit integers, little endian; what goes beyond full scale is clipped."""
-    return _int16(wave.numpy()).astype("<i2").tobytes()
+    return to_int16(wave.numpy()).astype("<i2").tobytes()
 
 
-def _int16(samples: np.ndarray) -> np.ndarray:
+def to_int16(samples: np.ndarray) -> np.ndarray:
+    """Samples (T,) of [-1, 1] as 16-bit integers; what goes beyond full scale is clipped, it never wraps."""
     return np.clip(np.round(samples * 32768.0), -32768, 32767).astype(np.int16)
 
 

@@ -9,7 +9,7 @@ import soundfile
 import torch
 from torch import Tensor
 
-from common.audio import SOUND_FORMATS, check_sound_format, check_wav_size, pcm16, resample, wav_header
+from common.audio import SOUND_FORMATS, check_sound_format, check_wav_size, pcm16, resample, to_int16, wav_header
 from common.errors import AudioError
 
 FORMATS = MappingProxyType(  # response_format -> Content-Type
@@ -54,7 +54,7 @@ class Encoder:
         if self._file is None:
             self._pipe.write(pcm16(wave))
         else:
-            samples = _int16(wave)
+            samples = to_int16(wave.numpy())
             for start in range(0, len(samples), _BLOCK):
                 self._file.write(samples[start : start + _BLOCK])
         return b"" if self._whole else self._pipe.take()
@@ -108,12 +108,8 @@ class _Pipe:
 def wav_bytes(wave: Tensor, *, sampling_rate: int) -> bytes:
     """wave (T,) as a complete WAV file of 16 bits."""
     file = io.BytesIO()
-    soundfile.write(file, _int16(wave), sampling_rate, subtype="PCM_16", format="WAV")
+    soundfile.write(file, to_int16(wave.numpy()), sampling_rate, subtype="PCM_16", format="WAV")
     return file.getvalue()
-
-
-def _int16(wave: Tensor) -> np.ndarray:
-    return np.frombuffer(pcm16(wave), dtype="<i2")
 
 
 class _Upload(io.BytesIO):

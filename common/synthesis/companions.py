@@ -16,5 +16,5 @@ def companions_of(*, plots: bool, subtitles: str | None, timings: bool, prosody:
     if timings:
         files[".timings.json"] = lambda speech, path: write_json(path, speech.timings())
     if prosody:
-        files[".prosody.json"] = lambda speech, path: write_text(path, speech.table.to_text())
+        files[".prosody.json"] = lambda speech, path: speech.table.save(path)
     return files
