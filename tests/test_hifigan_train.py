@@ -252,17 +252,21 @@ def test_no_vocoder_to_fine_tune_is_status_2(corpus: Path, tmp_path: Path):
         run_train(corpus, tmp_path, "--epochs", "1", "--fine-tuning", "--input-mels-dir", str(tmp_path))
 
 
-# A few channels, segments of a fifth of a second, and a rate that falls soon: what 400 updates can make of them.
+# A few channels, segments of a fifth of a second, and a rate that falls soon: what a few hundred updates make of them.
 _REAL = (
     "-m HiFi-GAN --preset v3 --upsample-initial-channel 32 --mpd-periods 2 5 --mpd-channels 4 8 8 8 8 "
     "--msd-channels 4 4 8 8 8 8 8 --msd-groups 1 1 2 2 2 2 1 --segment-size 4096 -bs 4 --adam-betas 0.5 0.9 "
-    "--lr-decay 0.88 --validation-interval 99"
+    "--validation-interval 99"
 ).split()
-_N_EPOCHS = 20  # of 19 updates
 
 
-def test_a_small_vocoder_learns_real_speech_and_its_discriminators_stay_awake(shared_data: Path, tmp_path: Path):
-    """80 clips, 380 updates: the validation mel loss falls by half."""
+@pytest.mark.parametrize(  # epochs of 19 updates
+    ("n_epochs", "lr_decay", "left"), [(8, 0.8, 0.65), pytest.param(20, 0.88, 0.5, marks=pytest.mark.slow)]
+)
+def test_a_small_vocoder_learns_real_speech_and_its_discriminators_stay_awake(
+    n_epochs: int, lr_decay: float, left: float, shared_data: Path, tmp_path: Path
+):
+    """80 clips: the validation mel loss falls to a part of the untrained network's."""
     folder = shared_data / "LJSpeech-sample"
     clips = [f"wavs/{path.name}\n" for path in sorted((folder / "wavs").glob("*.wav"))]
     assert len(clips) == 80
@@ -276,14 +280,14 @@ def test_a_small_vocoder_learns_real_speech_and_its_discriminators_stay_awake(sh
         return tmp_path / name
 
     untrained = run("untrained", "few", "--epochs", "1", "-lr", "1e-12")  # one update that changes nothing
-    trained = run("trained", "train", "--epochs", str(_N_EPOCHS), "-lr", "5e-3")
+    trained = run("trained", "train", "--epochs", str(n_epochs), "-lr", "5e-3", "--lr-decay", str(lr_decay))
     before, after = (logged(path, "val_mel_loss")[0] for path in (untrained, trained))
-    assert after < 0.5 * before
+    assert after < left * before
 
     # Of five discriminators that cannot tell, each loses 0.5 and makes the generator lose 0.25; of five that always
     # can, 0 and 1.
     of_discriminators = logged(trained, "avg_train_d_loss")
     of_generator = logged(trained, "avg_train_adversarial_loss")
-    assert len(of_discriminators) == _N_EPOCHS
+    assert len(of_discriminators) == n_epochs
     assert all(1.0 < loss < 3.0 for loss in of_discriminators[1:])
     assert all(1.0 < loss < 3.5 for loss in of_generator[1:])

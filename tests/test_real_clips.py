@@ -77,7 +77,7 @@ def mel_losses(output: Path) -> dict[int, float]:
     }
 
 
-@pytest.mark.parametrize(("count", "epochs", "batch"), [(10, 60, 4), pytest.param(80, 60, 16, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("count", "epochs", "batch"), [(8, 30, 3), pytest.param(80, 60, 16, marks=pytest.mark.slow)])
 def test_real_clips_become_a_voice_that_overfits_resumes_exactly_and_speaks(
     count: int, epochs: int, batch: int, shared_data: Path, tmp_path: Path
 ):
