@@ -58,19 +58,6 @@ _USUAL = {"rate": 1.0, "pitch": 1.0, "pitch_shift": 0.0, "pitch_hz": 0.0, "pitch
 assert list(_USUAL) == [field.name for field in fields(SymbolStyles)]
 
 
-def combined(outer: Style, inner: Style) -> Style:
-    """The style of what is said in ``inner`` within ``outer``, which nests as SSML's elements do."""
-    return Style(
-        rate=outer.rate * inner.rate,
-        pitch=outer.pitch * inner.pitch,
-        pitch_shift=outer.pitch_shift + inner.pitch_shift,
-        pitch_hz=outer.pitch_hz if inner.pitch_hz is None else inner.pitch_hz,
-        pitch_range=outer.pitch_range * inner.pitch_range,
-        volume=outer.volume * inner.volume,
-        speaker=inner.speaker or outer.speaker,
-    )
-
-
 def styles_of_symbols(styles: Sequence[Style]) -> SymbolStyles | None:
     """The styles (L,) of an utterance's symbols; None where all are said as predicted."""
     rows = {name: torch.tensor([float(getattr(style, name) or 0.0) for style in styles]) for name in _USUAL}

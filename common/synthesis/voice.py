@@ -19,7 +19,7 @@ from common.synthesis.controls import Controls
 from common.synthesis.phrases import Phrase
 from common.synthesis.prosody_inputs import inputs_of_prosody
 from common.synthesis.speech import Speech, silences
-from common.synthesis.styles import combined, styles_of_symbols
+from common.synthesis.styles import styles_of_symbols
 from common.synthesis.synthesizer import FADE_OUT, Generator, Synthesizer
 from common.synthesis.utterances import SymbolMark, SynthesisInput, SynthesisResult
 from common.synthesis.vocoder import Vocoder
@@ -30,6 +30,7 @@ from common.text import (
     Style,
     TextFrontEnd,
     TextUtterance,
+    combined,
     read_markup,
     split_utterances,
     utterance_draws,

@@ -61,7 +61,6 @@ class _Attribute:
 
 
 _PERCENTAGE = "a percentage (90%, +10%)"
-_PITCHES = "semitones (+2st), Hz (200Hz, +20Hz)"
 PROSODY = {
     "rate": _Attribute("rate", RATES, ("", "%"), f"a factor (0.9), {_PERCENTAGE}"),
     "pitch": _Attribute(
@@ -80,15 +79,26 @@ _AMOUNT = re.compile(
 )
 
 
+def combined(outer: Style, inner: Style) -> Style:
+    """The style of what is said in ``inner`` within ``outer``, which nests as SSML's elements do."""
+    return Style(
+        rate=outer.rate * inner.rate,
+        pitch=outer.pitch * inner.pitch,
+        pitch_shift=outer.pitch_shift + inner.pitch_shift,
+        pitch_hz=outer.pitch_hz if inner.pitch_hz is None else inner.pitch_hz,
+        pitch_range=outer.pitch_range * inner.pitch_range,
+        volume=outer.volume * inner.volume,
+        speaker=inner.speaker or outer.speaker,
+    )
+
+
 def emphasized(style: Style, attributes: Mapping[str, str]) -> Style:
     """The style within an <emphasis>, of that around it."""
     level = attributes.get("level", "moderate").strip()
     tag = f"<emphasis level={level!r}>"
     if level not in EMPHASES:
         raise ValueError(f"{tag}: expected one of {', '.join(EMPHASES)}, got {level!r}")
-    for name in ("rate", "pitch", "pitch_range", "volume"):
-        style = _multiplied(style, name, getattr(EMPHASES[level], name))
-    return _limited(style, tag)
+    return _limited(combined(style, EMPHASES[level]), tag)
 
 
 def with_prosody(style: Style, attributes: Mapping[str, str]) -> Style:
