@@ -210,6 +210,7 @@ def test_reduced_precision_around_it_does_not_touch_the_mels(monkeypatch: pytest
 
 
 @pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no CUDA device")
 def test_the_gpu_makes_the_same_mels():
     extractor = MelExtractor(AudioConfig())
     waves, lengths = noise(3, 20000), torch.tensor([20000, 9000, 5120])

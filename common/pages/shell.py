@@ -41,14 +41,14 @@ def render_page(*, kind: str, title: str, headline: str, sections: Sequence[Sect
     policy = f"default-src 'none'; img-src {media}; media-src {media}; style-src 'unsafe-inline'"
     policy += f"; script-src 'sha256-{digest}'"
     now = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
-    commit = _commit()
+    version = commit()
     return Template(_read("shell.html")).substitute(
         policy=policy,
         kind=escape(kind),
         title=escape(title),
         style=stylesheet(),
         headline=escape(headline),
-        made=escape(f"{now} · {NAME} {toolkit_version()}" + (f", commit {commit}" if commit else "")),
+        made=escape(f"{now} · {NAME} {toolkit_version()}" + (f", commit {version}" if version else "")),
         command=escape(command_line()),
         nav=" ".join(f'<a href="#{one.anchor}">{escape(one.title)}</a>' for one in sections),
         sections="\n".join(
@@ -86,7 +86,7 @@ def _read(name: str) -> str:
 
 
 @cache
-def _commit() -> str | None:
+def commit() -> str | None:
     """Of the toolkit's own repository; None in a copy without one."""
     if not (ROOT / ".git").exists():
         return None

@@ -77,7 +77,7 @@ def measure(setting: str, batch_size: int, args: argparse.Namespace, further: Se
         command += ["--cuda"] * args.cuda + ["--compile"] * args.compile
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
-            return Figures(**read_json(path))
+            return Figures(**read_json(path)[setting])
     # A machine without memory kills what asks for it.
     if done.returncode in (OUT_OF_MEMORY, -signal.SIGKILL):
         return None

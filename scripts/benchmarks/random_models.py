@@ -4,19 +4,22 @@
     python -m scripts.benchmarks.random_models output/benchmark --model Jasper --count 64 --max-duration 16.7
 
 writes for a vocoder ``HiFi-GAN_v1.pt``, ``random_mels/*.pt`` and their list ``random_mels.tsv``; for Jasper
-``Jasper_random.pt``, recordings ``wav/*.wav`` with made-up transcripts, and their list ``list.txt``.
+``Jasper_random.pt``, recordings ``wav/*.wav`` with made-up transcripts, and their list ``list.txt``; for FastPitch
+``FastPitch_random.pt``, which speaks every letter for 6 frames, near the 5.7 of real speech.
 """
 
 import argparse
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import torch
 
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.cli import ArgumentParser, positive_float, positive_int, run
-from common.config import AudioConfig, to_plain
+from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import OptionError
 from common.files import save_tensor, write_json, write_text
 from common.registry import get_model
@@ -25,6 +28,8 @@ from scripts.benchmarks.subjects import configure, durations, make_corpus
 # The option of train.py that chooses a vocoder's kind, and the published ones.
 KINDS = {"HiFi-GAN": ("--preset", ("v1", "v2", "v3")), "WaveGlow": ("--wn-channels", ("256", "512"))}
 RECOGNIZER = "Jasper"
+VOICE = "FastPitch"
+_FRAMES_A_LETTER = 6
 UNRECORDED = ("framing", "peak")  # fields of the audio that published files of vocoders do not record
 N_FRAMES = 693  # 8.05 s at 22050 Hz, as in published benchmarks
 
@@ -55,19 +60,41 @@ def make_recognizer(folder: Path, args: argparse.Namespace) -> None:
         save_random(folder / f"{RECOGNIZER}_random.pt", RECOGNIZER, config, audio)
 
 
-def save_random(path: Path, model: str, config: object, audio: AudioConfig, *, assumed: tuple[str, ...] = ()) -> None:
-    """Write a checkpoint for inference with random weights, the same every time; ``assumed`` as in `Checkpoint`."""
+def make_voice(folder: Path) -> None:
+    """Write the checkpoint of a voice that reads letters, of full size."""
+    text = TextConfig(cleaners=("basic_cleaners",))
+    last = "duration_predictor.fc"  # predicts log(1 + frames)
+    fixed = {f"{last}.weight": 0.0, f"{last}.bias": math.log1p(_FRAMES_A_LETTER)}
+    save_random(folder / f"{VOICE}_random.pt", VOICE, get_model(VOICE).config(), AudioConfig(), text=text, fixed=fixed)
+
+
+def save_random(
+    path: Path,
+    model: str,
+    config: object,
+    audio: AudioConfig,
+    *,
+    text: TextConfig | None = None,
+    assumed: tuple[str, ...] = (),
+    fixed: Mapping[str, float] = MappingProxyType({}),
+) -> None:
+    """Write a checkpoint for inference with random weights, the same every time, and ``fixed`` ones by their names.
+
+    ``assumed`` is as in `Checkpoint`.
+    """
     torch.manual_seed(0)
-    networks = get_model(model).build_networks(config, audio, None, inference=True)
+    networks = get_model(model).build_networks(config, audio, text, inference=True)
     weights = {name: network.state_dict() for name, network in networks.items()}
-    save_checkpoint(path, Checkpoint(model, to_plain(config), audio, None, weights, assumed=assumed))
+    for name, value in fixed.items():
+        next(iter(weights.values()))[name].fill_(value)
+    save_checkpoint(path, Checkpoint(model, to_plain(config), audio, text, weights, assumed=assumed))
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Make what the options ask for."""
     parser = ArgumentParser(prog="random_models", description="make a model with random weights, and noise for it")
     parser.add_argument("folder", type=Path, help="where all of it goes")
-    parser.add_argument("--model", choices=(*KINDS, RECOGNIZER), default="HiFi-GAN", help="what to make")
+    parser.add_argument("--model", choices=(*KINDS, VOICE, RECOGNIZER), default="HiFi-GAN", help="what to make")
     parser.add_argument("--kind", help="preset of HiFi-GAN (v1, v2, v3), or channels of WaveGlow (256, 512)")
     parser.add_argument("--count", type=positive_int, default=8, help="mels or recordings")
     parser.add_argument("--model-config", help="YAML file of Jasper and its features; as published if not given")
@@ -77,6 +104,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = parser.parse_args(argv)
     if args.model == RECOGNIZER:
         make_recognizer(args.folder, args)
+    elif args.model == VOICE:
+        make_voice(args.folder)
     else:
         make_vocoder(args.folder, args.model, args.kind, count=args.count)
 

@@ -65,7 +65,7 @@ def parse_args(argv: Sequence[str] | None = None) -> tuple[argparse.Namespace, l
     add_arguments(parser, model="FastPitch", steps=2)
     parser.add_argument("-bs", "--batch-size", type=positive_int, default=16)
     parser.add_argument("--accumulation", type=positive_int, default=4, help="micro-batches an update")
-    parser.add_argument("--json", type=Path, help="file for the figures of the last line")
+    parser.add_argument("--json", type=Path, help="file for the figures, by setting")
     parser.add_argument("--seed", type=int, default=1234)
     return parser.parse_known_args(argv)
 
@@ -79,7 +79,7 @@ def main() -> int:
         print(f"{args.model} on {machine(cuda=args.cuda)}\ntorch {torch.__version__}; {' '.join(sys.argv)}")
         print(f"global batch {ranks.world_size} x {args.accumulation} x {args.batch_size}, {args.steps} updates a line")
         print(f"{'setting':<28} {'frames/s':>10} {'sequences/s':>12} {'ratio':>6} {'s/update':>9} {'memory':>9}")
-    plain = None
+    plain, measured = None, {}
     with tempfile.TemporaryDirectory() as folder:
         corpus = Path(folder)
         n_updates = args.steps + 1  # one before measuring
@@ -100,8 +100,9 @@ def main() -> int:
                 speeds = f"{figures.frames_per_second:>10.0f} {figures.sequences_per_second:>12.2f}"
                 ratio = figures.frames_per_second / plain
                 print(f"{setting.name:<28} {speeds} {ratio:>6.2f} {figures.seconds:>9.3f} {memory:>9}")
+                measured[setting.name] = asdict(figures)
                 if args.json is not None:
-                    write_json(args.json, asdict(figures))
+                    write_json(args.json, measured)
     distributed.stop()
     return 0
 
