@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 
@@ -26,8 +27,13 @@ class PitchCache:
         check_choice("pitch method", method, METHODS)
         self._audio = audio
         self._method = method
-        described = json.dumps(pitch_settings(audio, method), sort_keys=True).encode()
-        self._folder = folder / f"{method}-{hashlib.sha256(described).hexdigest()[:12]}"
+        self._root = folder
+
+    @cached_property
+    def _folder(self) -> Path:
+        """Of this method and these settings; asked for late, since lists that name their pitch need no Praat."""
+        described = json.dumps(pitch_settings(self._audio, self._method), sort_keys=True).encode()
+        return self._root / f"{self._method}-{hashlib.sha256(described).hexdigest()[:12]}"
 
     def pitch(self, wave: Tensor, *, n_frames: int, where: str = "") -> Tensor:
         """wave (T,) float32 in [-1, 1] -> pitch (n_frames,) float32 in Hz, 0 where unvoiced.

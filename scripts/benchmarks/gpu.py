@@ -39,7 +39,11 @@ from scripts.benchmarks.table import Row, markdown
 NEEDED = {
     "soundfile": "soundfile cffi pycparser",
     "soxr": "soxr",
+    "librosa": "librosa audioread decorator platformdirs pooch",
     "unidecode": "Unidecode",
+    "tgt": "tgt",
+    "parselmouth": "praat-parselmouth",
+    "jiwer": "jiwer rapidfuzz",
     "yaml": "PyYAML",
     "tqdm": "tqdm",
     "scipy": "scipy",
@@ -127,8 +131,8 @@ def steps_of(folder: Path, *, cuda: bool) -> list[Step]:
 
 def _gpu_tests() -> list[str]:
     """The files that have tests for a GPU: others may import what such a machine lacks."""
-    files = sorted((ROOT / "tests").glob("test_*.py"))
-    return [f"tests/{path.name}" for path in files if "pytest.mark.gpu" in path.read_text(encoding="utf-8")]
+    texts = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests").glob("test_*.py"))}
+    return [f"tests/{name}" for name, text in texts.items() if "pytest.mark.gpu" in text]
 
 
 def _inference(folder: Path, on: tuple[str, ...]) -> list[Step]:
