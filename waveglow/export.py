@@ -1,6 +1,6 @@
 """WaveGlow for exported files, and such a file in place of the network."""
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +9,27 @@ from common.checkpoints import Exports, Part, Runner
 from common.config import AudioConfig
 from common.errors import OptionError
 from common.nn import mask_from_lengths
-from waveglow.model import SIGMA_INFER, ModelConfig, SeededNoise, WaveGlow
+from waveglow.model import SIGMA_INFER, Invertible1x1Conv, ModelConfig, SeededNoise, WaveGlow, grouped
+
+
+class _InverseFlow(nn.Module):
+    """One flow of `WaveGlow.inverse` for all positions at once."""
+
+    inverse: Tensor  # (C, C): of the 1x1 convolution
+
+    def __init__(self, network: WaveGlow, flow: int) -> None:
+        super().__init__()
+        convinv = cast(Invertible1x1Conv, network.convinv[flow])
+        self.n_early = network.config.n_group - network.config.n_channels(flow)
+        self.wn = network.WN[flow]
+        self.register_buffer("inverse", convinv.inverted())
+
+    def forward(self, z: Tensor, cond: Tensor, padding: Tensor) -> Tensor:
+        """z (B, n_group, G) -> (B, n_group, G) before the flow; the rest is as for `WN`."""
+        first, second = z[:, self.n_early :].chunk(2, dim=1)
+        shift, log_scale = self.wn(first, cond, padding)
+        active = torch.cat([first, (second - shift) * torch.exp(-log_scale)], dim=1)
+        return torch.cat([z[:, : self.n_early], torch.matmul(self.inverse, active)], dim=1)
 
 
 class ExportableWaveGlow(nn.Module):
@@ -17,20 +37,17 @@ class ExportableWaveGlow(nn.Module):
 
     def __init__(self, network: WaveGlow) -> None:
         super().__init__()
-        self.network = network
+        self.hop_length, self.n_group = network.hop_length, network.config.n_group
+        self.upsample = network.upsample
+        self.flows = nn.ModuleList(_InverseFlow(network, flow) for flow in reversed(range(network.config.n_flows)))
 
     def forward(self, mel: Tensor, noise: Tensor, lengths: Tensor) -> Tensor:
         """mel (B, n_mels, F), noise (B, n_group, F * hop / n_group), lengths (B,) frames -> wave (B, F * hop)."""
-        network, config = self.network, self.network.config
-        padding = ~mask_from_lengths(lengths * (network.hop_length // config.n_group), noise.size(2)).unsqueeze(1)
-        cond = network._grouped(network.upsample(mel)[:, :, : mel.size(2) * network.hop_length])
+        padding = ~mask_from_lengths(lengths * (self.hop_length // self.n_group), noise.size(2)).unsqueeze(1)
+        cond = grouped(self.upsample(mel)[:, :, : mel.size(2) * self.hop_length], self.n_group)
         z = noise
-        for flow in reversed(range(config.n_flows)):
-            n_early = config.n_group - config.n_channels(flow)
-            first, second = z[:, n_early:].chunk(2, dim=1)
-            shift, log_scale = network.WN[flow](first, cond, padding)
-            active = torch.cat([first, (second - shift) * torch.exp(-log_scale)], dim=1)
-            z = torch.cat([z[:, :n_early], network.convinv[flow](active, inverse=True)], dim=1)
+        for flow in self.flows:
+            z = flow(z, cond, padding)
         return z.masked_fill(padding, 0.0).transpose(1, 2).flatten(1)
 
 
@@ -48,7 +65,8 @@ def exports(network: WaveGlow, config: ModelConfig, audio: AudioConfig) -> Expor
         "noise": ("batch", config.n_group, "positions"),
         "lengths": ("batch",),
     }
-    part = Part("", ExportableWaveGlow(network).eval(), inputs, {"wave": ("batch", "samples")}, examples)
+    module = ExportableWaveGlow(network).eval()
+    part = Part("", module, inputs, {"wave": ("batch", "samples")}, examples, scriptable=True)
     return Exports((part,), {"sigma": SIGMA_INFER, "positions_per_frame": per_frame})
 
 
