@@ -82,7 +82,7 @@ class Block(nn.Module):
             # A convolution. TorchScript would answer isinstance for all layers as for the first one that it compiled.
             if hasattr(layer, "output_lengths"):
                 x = layer(masked(x, lengths) if masks and index > 0 else x)
-                lengths = layer.output_lengths(lengths)  # type: ignore[operator]  # a method
+                lengths = layer.output_lengths(lengths)  # type: ignore[operator]
             else:
                 x = layer(x)
         for index, layer in enumerate(self.res):

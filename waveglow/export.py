@@ -7,9 +7,8 @@ from torch import Tensor, nn
 
 from common.checkpoints import Exports, Part, Runner
 from common.config import AudioConfig
-from common.errors import OptionError
 from common.nn import mask_from_lengths
-from waveglow.model import SIGMA_INFER, Invertible1x1Conv, ModelConfig, SeededNoise, WaveGlow, grouped
+from waveglow.model import SIGMA_INFER, Invertible1x1Conv, ModelConfig, SeededNoise, WaveGlow, grouped, spans
 
 
 class _InverseFlow(nn.Module):
@@ -73,9 +72,11 @@ def exports(network: WaveGlow, config: ModelConfig, audio: AudioConfig) -> Expor
 class ExportedWaveGlow:
     """An exported WaveGlow, which makes the sound that the network does, of the same noise."""
 
-    def __init__(self, run: Runner, n_group: int, per_frame: int) -> None:
-        self._run, self._per_frame = run, per_frame
-        self._noise = SeededNoise(n_group)
+    def __init__(self, run: Runner, config: ModelConfig, description: dict[str, Any]) -> None:
+        self._run = run
+        self._per_frame: int = description["positions_per_frame"]
+        self._context: int = description["context_frames"]
+        self._noise = SeededNoise(config.n_group)
 
     def infer(
         self,
@@ -87,21 +88,25 @@ class ExportedWaveGlow:
         chunk_frames: int | None = None,
         first_frame: int = 0,
     ) -> Tensor:
-        """As `WaveGlow.infer`.
-
-        Raises:
-            OptionError: ``chunk_frames`` is given.
-        """
-        if chunk_frames is not None:
-            raise OptionError("--chunk-frames: an exported WaveGlow computes all frames at once; leave it out")
+        """As `WaveGlow.infer`, but all flows process a chunk before the next one, with the context of all of them."""
+        n_frames, per_frame = mel.size(2), self._per_frame
         if lengths is None:
-            lengths = torch.full((len(mel),), mel.size(2), device=mel.device)
-        n_positions = mel.size(2) * self._per_frame
-        noise = self._noise(seed, n_positions, device=mel.device, first=first_frame * self._per_frame)
-        noise = (sigma * noise).expand(len(mel), -1, -1).contiguous()
-        return self._run({"mel": mel.float(), "noise": noise, "lengths": lengths})["wave"]
+            lengths = torch.full((len(mel),), n_frames, device=mel.device)
+        noise = self._noise(seed, n_frames * per_frame, device=mel.device, first=first_frame * per_frame)
+        noise = (sigma * noise).expand(len(mel), -1, -1)
+        waves = []
+        for frames, read in spans(n_frames, chunk_frames, context=self._context):
+            inputs = {
+                "mel": mel[:, :, read.start : read.stop].float(),
+                "noise": noise[:, :, read.start * per_frame : read.stop * per_frame],
+                "lengths": (lengths - read.start).clamp(0, len(read)),
+            }
+            wave = self._run({name: value.contiguous() for name, value in inputs.items()})["wave"]
+            hop = wave.size(1) // len(read)
+            waves.append(wave[:, (frames.start - read.start) * hop : (frames.stop - read.start) * hop])
+        return torch.cat(waves, dim=1)
 
 
 def from_exported(run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> Any:
     """The network of an exported file."""
-    return ExportedWaveGlow(run, config.n_group, description["positions_per_frame"])
+    return ExportedWaveGlow(run, config, description)

@@ -268,13 +268,13 @@ class WaveGlow(nn.Module):
         per_frame = self.hop_length // config.n_group  # positions
         padding = None if lengths is None else ~mask_from_lengths(lengths * per_frame, z.size(2)).unsqueeze(1)
         z = z.to(torch.float32, copy=True, memory_format=torch.contiguous_format)
-        spans = _spans(n_frames, chunk_frames, context=-(-config.context // per_frame))
+        chunks = spans(n_frames, chunk_frames, context=-(-config.context // per_frame))
         # One chunk's conditioning serves all flows; those of several would need too much memory and are recomputed.
-        cond = self._conditioning(mel, spans[0][1]) if len(spans) == 1 else None
+        cond = self._conditioning(mel, chunks[0][1]) if len(chunks) == 1 else None
         for flow in reversed(range(config.n_flows)):
             active = z[:, config.n_group - config.n_channels(flow) :]
             first, second = active.chunk(2, dim=1)
-            for frames, frames_read in spans:
+            for frames, frames_read in chunks:
                 read = slice(frames_read.start * per_frame, frames_read.stop * per_frame)
                 shift, log_scale = self.WN[flow](
                     first[:, :, read],
@@ -320,7 +320,7 @@ def context_frames(config: ModelConfig, audio: AudioConfig) -> int:
     return -(-config.n_flows * config.context // per_frame) + UPSAMPLING_FRAMES - 1
 
 
-def _spans(n_frames: int, size: int | None, *, context: int) -> list[tuple[range, range]]:
+def spans(n_frames: int, size: int | None, *, context: int) -> list[tuple[range, range]]:
     """Frames to compute at a time, and those that a network reads for them."""
     frames = range(n_frames)
     starts = frames[:: size or max(n_frames, 1)]
