@@ -98,6 +98,16 @@ def read_json(path: Path) -> Any:
         raise InputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from error
 
 
+def read_yaml(path: Path) -> Any:
+    """Read YAML; a missing or malformed file is an InputError that names it (and the place)."""
+    import yaml  # here, as few commands need it
+
+    try:
+        return yaml.safe_load(read_text(path))
+    except yaml.YAMLError as error:
+        raise InputError(f"{path}: not YAML ({' '.join(str(error).split())})") from error
+
+
 def read_text(path: Path) -> str:
     """UTF-8 text; a file that cannot be read is an InputError that names it."""
     try:

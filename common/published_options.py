@@ -121,7 +121,10 @@ RECOGNITION = {
     "--override-config": "the checkpoint holds the network, and --model-config FILE says how recordings are read",
     "--seed": "transcribing draws no random numbers; leave it out",
     "--dali-device": "recordings are read without DALI; leave it out",
-    **_each("--torchscript --torchscript-export", "this model is not compiled to TorchScript; leave it out"),
+    **_each(
+        "--torchscript --torchscript-export",
+        "scripts/export_model.sh writes TorchScript, and such a file is given as the checkpoint; leave it out",
+    ),
 }
 
 EXTRACTION = {

@@ -11,13 +11,13 @@ from common.registry import ModelSpec, RecognizerSpec, TrainingSpec
 from jasper import arg_parser, data_function, export, loss_function
 from jasper.arg_parser import InferenceOptions, check_described
 from jasper.manifest import select_entries
-from jasper.model import Jasper, ModelConfig, build_networks
+from jasper.model import ModelConfig, Transcriber, build_networks
 from jasper.published_checkpoints import read_published
 from jasper.waveform import load_recording, voiced_part
 
 
 def _open_speech(
-    options: InferenceOptions, network: Jasper, *, sources: Sequence[Path], folder: Path
+    options: InferenceOptions, network: Transcriber, *, sources: Sequence[Path], folder: Path
 ) -> list[SpeechItem]:
     if options.described is not None:
         check_described(network.config, options.described)
@@ -35,7 +35,7 @@ def _open_speech(
 
 
 def _transcribe(
-    network: Jasper, waves: Tensor, lengths: Tensor, options: InferenceOptions
+    network: Transcriber, waves: Tensor, lengths: Tensor, options: InferenceOptions
 ) -> tuple[list[str], list[Tensor]]:
     out = network.infer_waves(waves, lengths, pad_leading=options.pad_leading)
     return network.decode(out), [values[:n] for values, n in zip(out.log_probs, out.lengths.tolist())]
@@ -63,4 +63,5 @@ MODEL = ModelSpec(
     ),
     read_published=read_published,
     exports=export.exports,
+    from_exported=export.from_exported,
 )

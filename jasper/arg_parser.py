@@ -169,7 +169,11 @@ def check_described(config: ModelConfig, described: ModelConfig) -> None:
         return replace(one, blocks=blocks, init="xavier_uniform", decoder_init="xavier_uniform")
 
     if lines := differences(compared(described), compared(config), names=("--model-config", "checkpoint")):
-        raise OptionError(f"--model-config is not the checkpoint's: {'; '.join(lines)}; leave it out")
+        raise OptionError(
+            f"--model-config is not the checkpoint's: {'; '.join(lines)}; leave it out, or, where the checkpoint is a "
+            "published one, which holds no configuration, convert it with this one: scripts/convert_checkpoint.sh "
+            "CKPT TARGET --config FILE"
+        )
 
 
 LR_POLICIES = ("exponential", "polynomial", "legacy")

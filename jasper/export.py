@@ -1,12 +1,16 @@
-"""Jasper for exported files: features to log-probabilities."""
+"""Jasper for exported files, features to log-probabilities, and such a file in place of the network."""
+
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, Part
+from common.checkpoints import Exports, Part, Runner
 from common.config import AudioConfig
 from jasper.config import ModelConfig
-from jasper.model import Jasper
+from jasper.features import FeatureExtractor
+from jasper.model import Jasper, JasperOutput, Transcriber
+from jasper.text import Labels
 
 
 class ExportableJasper(nn.Module):
@@ -14,12 +18,12 @@ class ExportableJasper(nn.Module):
 
     def __init__(self, network: Jasper) -> None:
         super().__init__()
-        self.network = network
+        self.encoder, self.decoder = network.encoder, network.decoder
 
     def forward(self, features: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """features (B, C, F), lengths (B,) frames -> log-probabilities (B, F', n_classes), lengths (B,)."""
-        out = self.network(features, lengths)
-        return out.log_probs, out.lengths
+        x, lengths = self.encoder(features, lengths)
+        return self.decoder(x), lengths
 
 
 def exports(network: Jasper, config: ModelConfig, audio: AudioConfig) -> Exports:
@@ -37,6 +41,26 @@ def exports(network: Jasper, config: ModelConfig, audio: AudioConfig) -> Exports
         {"features": ("batch", n_features, "frames"), "lengths": ("batch",)},
         {"log_probs": ("batch", "output_frames", config.n_classes), "output_lengths": ("batch",)},
         examples,
+        scriptable=True,
         example_batch=2,  # of unlike lengths: alone, an utterance needs no mask, and the trace would have none
     )
     return Exports((part,), {"labels": list(config.labels)})
+
+
+class ExportedJasper(Transcriber):
+    """An exported Jasper, which transcribes as the network does; features are computed in PyTorch."""
+
+    def __init__(self, run: Runner, config: ModelConfig, device: torch.device) -> None:
+        self._run, self.config = run, config
+        self.labels = Labels(config.labels)
+        self.features = FeatureExtractor(config.features).to(device)
+
+    def infer(self, features: Tensor, lengths: Tensor) -> JasperOutput:
+        """As `Jasper.infer`."""
+        out = self._run({"features": features, "lengths": lengths})
+        return JasperOutput(out["log_probs"], out["output_lengths"])
+
+
+def from_exported(run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> Any:
+    """The network of an exported file."""
+    return ExportedJasper(run, config, device)

@@ -1,5 +1,6 @@
 """Jasper: blocks of convolutions over time with dense residual connections, and a classifier of each frame."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
 
@@ -77,14 +78,15 @@ class Block(nn.Module):
         The last one goes through the convolutions, all of them through the residual connections if there are any.
         """
         x = inputs[-1]
-        for layer in self.conv:
-            if isinstance(layer, RowConv):
-                x = layer(x if x is inputs[-1] or not masks else masked(x, lengths))
-                lengths = layer.output_lengths(lengths)
+        for index, layer in enumerate(self.conv):
+            # A convolution. TorchScript would answer isinstance for all layers as for the first one that it compiled.
+            if hasattr(layer, "output_lengths"):
+                x = layer(masked(x, lengths) if masks and index > 0 else x)
+                lengths = layer.output_lengths(lengths)  # type: ignore[operator]
             else:
                 x = layer(x)
-        for layer, residual in zip(self.res, inputs):
-            x = x + layer(residual)
+        for index, layer in enumerate(self.res):
+            x = x + layer(inputs[index])
         return self.out(x), lengths
 
 
@@ -132,7 +134,40 @@ class Decoder(nn.Module):
         return F.log_softmax(logits.float(), dim=2)
 
 
-class Jasper(nn.Module):
+class Transcriber(ABC):
+    """What surrounds the network, whatever runs it: features of waves before it, text after it."""
+
+    config: ModelConfig
+    labels: Labels
+    features: FeatureExtractor
+
+    @abstractmethod
+    def infer(self, features: Tensor, lengths: Tensor) -> JasperOutput:
+        """features (B, C, F), 0 past the ends, lengths (B,) frames -> `JasperOutput`."""
+
+    def transcribe(self, waves: Tensor, wave_lengths: Tensor, *, pad_leading: int = 0) -> list[str]:
+        """The transcripts of `infer_waves`."""
+        return self.decode(self.infer_waves(waves, wave_lengths, pad_leading=pad_leading))
+
+    def infer_waves(self, waves: Tensor, wave_lengths: Tensor, *, pad_leading: int = 0) -> JasperOutput:
+        """waves (B, T) float32 in [-1, 1] at the features' rate, wave_lengths (B,) samples -> `JasperOutput`.
+
+        ``pad_leading`` frames of zeros go before the features; the published inference has 16.
+        """
+        with torch.no_grad():
+            inputs = self.features(waves, wave_lengths)
+        return self.infer(F.pad(inputs.features, (pad_leading, 0)), inputs.lengths + pad_leading)
+
+    def normalize(self, text: str) -> str:
+        """A text as the network would write it, to compare transcripts with."""
+        return normalize_transcript(text, self.config.labels)
+
+    def decode(self, out: JasperOutput) -> list[str]:
+        """The likeliest transcript of each utterance."""
+        return [self.labels.decode(ids) for ids in greedy_decode(out.log_probs, out.lengths, blank=self.labels.blank)]
+
+
+class Jasper(Transcriber, nn.Module):
     """Features to the log-probabilities of labels and blank (Li et al., arXiv:1904.03288)."""
 
     def __init__(self, config: ModelConfig) -> None:
@@ -156,27 +191,6 @@ class Jasper(nn.Module):
     def infer(self, features: Tensor, lengths: Tensor) -> JasperOutput:
         """`forward` without gradients."""
         return self(features, lengths)
-
-    def transcribe(self, waves: Tensor, wave_lengths: Tensor, *, pad_leading: int = 0) -> list[str]:
-        """The transcripts of `infer_waves`."""
-        return self.decode(self.infer_waves(waves, wave_lengths, pad_leading=pad_leading))
-
-    def infer_waves(self, waves: Tensor, wave_lengths: Tensor, *, pad_leading: int = 0) -> JasperOutput:
-        """waves (B, T) float32 in [-1, 1] at the features' rate, wave_lengths (B,) samples -> `JasperOutput`.
-
-        ``pad_leading`` frames of zeros go before the features; the published inference has 16.
-        """
-        with torch.no_grad():
-            inputs = self.features(waves, wave_lengths)
-        return self.infer(F.pad(inputs.features, (pad_leading, 0)), inputs.lengths + pad_leading)
-
-    def normalize(self, text: str) -> str:
-        """A text as the network would write it, to compare transcripts with."""
-        return normalize_transcript(text, self.config.labels)
-
-    def decode(self, out: JasperOutput) -> list[str]:
-        """The likeliest transcript of each utterance."""
-        return [self.labels.decode(ids) for ids in greedy_decode(out.log_probs, out.lengths, blank=self.labels.blank)]
 
     def prepare_for_inference(self) -> None:
         """Fold batch norm into the convolutions before it, after which the network is no longer trained."""

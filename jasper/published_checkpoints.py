@@ -8,9 +8,10 @@ from typing import Any
 from torch import Tensor
 
 from common.checkpoints import Checkpoint, published_state, training_state
-from common.config import AudioConfig
+from common.config import from_plain, to_plain
 from common.errors import CheckpointError
-from jasper.config import LABELS
+from jasper.config import LABELS, FeatureConfig
+from jasper.yaml_config import settings_of
 
 State = dict[str, Tensor]
 _FIRST_NAMES = re.compile(r"^jasper_(?:encoder|decoder)\.(encoder|decoder)(?:_layers)?\.")  # of the first version
@@ -26,11 +27,13 @@ _UNRECORDED_CONFIG = ("blocks", "activation", "use_conv_masks", "init", "decoder
 def read_published(payload: dict[str, Any], *, path: Path, training: bool = True) -> Checkpoint | None:
     """Layout of the original's train.py: epoch, step, best_wer, state_dict, ema_state_dict, optimizer, scaler.
 
-    The configuration was in a separate YAML file. The weights' shapes give the blocks' widths, repeats and residual
-    connections; strides, dilations and all else are as published.
+    The configuration is in a separate YAML file, whose contents may be the value of ``config``. Without them the
+    weights' shapes give the blocks' widths, repeats and residual connections; strides, dilations and all else are as
+    published.
 
     Raises:
         CheckpointError: it is damaged, or its labels are not the published ones.
+        InputError: ``config`` has a key or value that it must not have.
     """
     state = payload.get("state_dict")
     if not isinstance(state, dict) or published_state(state).keys().isdisjoint(_FIRST_WEIGHTS):
@@ -44,18 +47,21 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool = True
 def _read(payload: dict[str, Any], *, training: bool) -> Checkpoint:
     state = _renamed(payload["state_dict"])
     ema, given = payload.get("ema_state_dict"), payload.get("config") or {}  # no published file has one
+    if "jasper" in given:  # a section of the YAML files
+        given = to_plain(settings_of(given).model)
+    is_complete = given.keys() >= set(_UNRECORDED_CONFIG)
+    config = given if is_complete else _config_of(state) | given
     resumable = training and "epoch" in payload
-    n_mels = state["encoder.layers.0.conv.0.weight"].size(1)
     return Checkpoint(
         model="Jasper",
-        config=_config(state, n_mels) | given,
-        audio=AudioConfig(16000, filter_length=512, hop_length=160, win_length=320, n_mels=n_mels, mel_fmax=None),
+        config=config,
+        audio=from_plain(FeatureConfig, config["features"], where="features").audio,
         text=None,
         networks={"jasper": state},
         ema=None if ema is None else {"jasper": _renamed(ema)},
         training=training_state(payload, "jasper", state, iteration="step", needs="state") if resumable else None,
         layout="Jasper",
-        assumed=_UNRECORDED,
+        assumed=() if "features" in given else _UNRECORDED,
         assumed_config=tuple(name for name in _UNRECORDED_CONFIG if name not in given),
     )
 
@@ -66,9 +72,11 @@ def _renamed(given: State) -> State:
     return {_FIRST_NAMES.sub(r"\1.layers.", key): value for key, value in kept.items()}
 
 
-def _config(state: State, n_mels: int) -> dict[str, Any]:
+def _config_of(state: State) -> dict[str, Any]:
+    """The architecture as far as the weights' shapes tell it, else as published."""
     if (n_classes := state["decoder.layers.0.weight"].size(0)) != _N_CLASSES:
         raise ValueError(f"{n_classes} classes, expected {_N_CLASSES}")
+    n_mels = state[_FIRST_WEIGHTS[0]].size(1)
     convs: dict[int, list[Tensor]] = {}
     residuals: Counter[int] = Counter()
     for key, weight in state.items():

@@ -11,7 +11,7 @@ from typing import Any, get_args, get_type_hints
 import yaml
 
 from common.errors import InputError
-from common.files import read_text
+from common.files import read_yaml
 from jasper.config import BlockConfig, FeatureConfig, InputSettings, JasperSettings, ModelConfig
 
 CONFIGS = Path(__file__).parent / "configs"
@@ -61,34 +61,38 @@ def load_config(path: Path, *, overrides: Sequence[str] = ()) -> JasperSettings:
             names the file and the key.
     """
     path = _find(path)
-    text = read_text(path)
-    with _named(path):
-        try:
-            sections = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise InputError(f"not YAML ({' '.join(str(error).split())})") from error
-        if not isinstance(sections, dict):
-            raise InputError(f"expected a mapping of keys to values, got {type(sections).__name__}")
+    sections = read_yaml(path)
+    if not isinstance(sections, dict):
+        raise InputError(f"{path}: expected a mapping of keys to values, got {type(sections).__name__}")
     for override in overrides:
         with _named(f"--override-config {override}"):
             _override(sections, override)
     with _named(path):
-        file: _File = _section(_File, sections, "")
-        encoder = file.jasper.encoder
-        features = {one.name: getattr(file.input_train.filterbank_features, one.name) for one in fields(FeatureConfig)}
-        with _named("jasper.encoder"):
-            model = ModelConfig(
-                blocks=encoder.blocks,
-                activation=encoder.activation,
-                use_conv_masks=encoder.use_conv_masks,
-                init=encoder.init,
-                decoder_init=file.jasper.decoder.init,
-                labels=file.labels,
-                features=FeatureConfig(**features),
-            )
-        for key, got, wanted, reason in _duplicates(file):
-            if got != wanted:
-                raise InputError(f"{key} {got}: expected {wanted}, {reason}")
+        return settings_of(sections)
+
+
+def settings_of(sections: dict[str, Any]) -> JasperSettings:
+    """What the sections of a file say.
+
+    Raises:
+        InputError: a key is unknown, missing or has a wrong value; names it.
+    """
+    file: _File = _section(_File, sections, "")
+    encoder = file.jasper.encoder
+    features = {one.name: getattr(file.input_train.filterbank_features, one.name) for one in fields(FeatureConfig)}
+    with _named("jasper.encoder"):
+        model = ModelConfig(
+            blocks=encoder.blocks,
+            activation=encoder.activation,
+            use_conv_masks=encoder.use_conv_masks,
+            init=encoder.init,
+            decoder_init=file.jasper.decoder.init,
+            labels=file.labels,
+            features=FeatureConfig(**features),
+        )
+    for key, got, wanted, reason in _duplicates(file):
+        if got != wanted:
+            raise InputError(f"{key} {got}: expected {wanted}, {reason}")
     return JasperSettings(model=model, train=file.input_train, val=file.input_val)
 
 

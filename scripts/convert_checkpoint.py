@@ -21,8 +21,8 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("source", type=Path, help="checkpoint of another implementation")
     parser.add_argument("target", type=Path, help="file to write, which must not exist yet")
-    config = "JSON of the network's architecture, for a source that holds none: constructor arguments, or config.json"
-    parser.add_argument("--config", type=Path, metavar="JSON", help=f"{config} of HiFi-GAN's authors")
+    config = "the network's architecture, for a source that holds none: constructor arguments in JSON, config.json of "
+    parser.add_argument("--config", type=Path, metavar="FILE", help=f"{config}HiFi-GAN's authors, or Jasper's YAML")
     other = "file of the discriminators of a HiFi-GAN whose name is not that of the generator's with do_ for g_"
     parser.add_argument("--discriminators", type=Path, metavar="FILE", help=other)
     partial = "convert what fits: weights that SOURCE lacks are as in a new network, others are left out, each listed"

@@ -10,16 +10,14 @@ import numpy as np
 import onnx
 import pytest
 import soundfile
-import tiny_jasper
 import tiny_voice
-import tiny_waveglow
 import torch
 from shell import ROOT
 from torch import Tensor
 
 import inference
 from common.audio import PitchStatistics
-from common.checkpoints import Checkpoint, load_for_inference, open_checkpoint, save_checkpoint
+from common.checkpoints import load_for_inference, open_checkpoint
 from common.checkpoints.exported import METADATA_KEY
 from common.config import to_plain
 from common.errors import CheckpointError, InputError, OptionError
@@ -297,59 +295,3 @@ def test_the_speaker_without_pytorch_says_what_it_cannot_speak(folder: Path, tmp
     assert "does not know '5'" in error_of(voice, vocoder, "5 apples")
     assert "speaker 'eve': expected one of ann, bob" in error_of(voice, vocoder, "a", "--speaker", "eve")
     assert "expected a FastPitch of export_model.sh" in error_of(vocoder, vocoder, "a")
-
-
-@pytest.fixture(scope="module")
-def others(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A WaveGlow and a Jasper, each as checkpoint and in ONNX."""
-    made = tmp_path_factory.mktemp("others")
-    flows, listener = tiny_waveglow.lively(tiny_waveglow.small_network()), tiny_jasper.small_network()
-    for name, one, audio in (
-        ("WaveGlow", flows, tiny_waveglow.TINY_AUDIO),
-        ("Jasper", listener, listener.config.features.audio),
-    ):
-        networks = {name.lower(): one.state_dict()}
-        checkpoint = Checkpoint(name, to_plain(one.config), audio, None, networks)
-        save_checkpoint(made / f"{name}.pt", checkpoint)
-        export_model.main([str(made / f"{name}.pt")])
-    return made
-
-
-def test_an_exported_waveglow_makes_the_sound_of_the_same_noise(others: Path):
-    mel, lengths = torch.randn(3, 6, 20, generator=torch.Generator().manual_seed(1)), torch.tensor([20, 7, 12])
-    expected, made = (network(others / f"WaveGlow{suffix}") for suffix in (".pt", ".onnx"))
-    for settings in ({"seed": 5}, {"sigma": 0.3, "first_frame": 4}):
-        waves = [one.infer(mel, lengths, **settings) for one in (expected, made)]
-        assert waves[0].abs().max() > 0.05
-        torch.testing.assert_close(waves[1], waves[0], atol=1e-5, rtol=0)
-    alone = made.infer(mel[1:2, :, :7])
-    torch.testing.assert_close(alone[0], made.infer(mel, lengths)[1, : alone.size(1)], atol=1e-5, rtol=0)
-    with pytest.raises(OptionError, match=r"--chunk-frames: .*leave it out"):
-        made.infer(mel, chunk_frames=4)
-
-
-def test_an_exported_jasper_gives_the_log_probabilities_of_any_batch(others: Path):
-    run = open_checkpoint(others / "Jasper.onnx").exported.runner(CPU)
-    listener = network(others / "Jasper.pt")
-    lengths = torch.tensor([31, 50, 18, 44])
-    features = torch.randn(4, listener.config.features.n_features, 50, generator=torch.Generator().manual_seed(1))
-    features *= (torch.arange(50) < lengths[:, None])[:, None]
-    made, expected = run({"features": features, "lengths": lengths}), listener.infer(features, lengths)
-    assert torch.equal(made["output_lengths"], expected.lengths)
-    for row, length in enumerate(lengths.tolist()):
-        alone = run({"features": features[row : row + 1, :, :length], "lengths": lengths[row : row + 1]})["log_probs"]
-        n_frames = int(expected.lengths[row])
-        for one in (made["log_probs"][row], alone[0]):
-            torch.testing.assert_close(one[:n_frames], expected.log_probs[row, :n_frames], atol=1e-5, rtol=0)
-
-
-def test_what_cannot_be_exported_or_has_no_use_is_refused_with_the_reason(others: Path, tmp_path: Path):
-    for name in ("WaveGlow", "Jasper"):
-        with pytest.raises(OptionError, match=f"TorchScript cannot compile {name}'s network; use onnx or safetensors"):
-            export_model.main([str(others / f"{name}.pt"), "--format", "torchscript"])
-        export_model.main([str(others / f"{name}.pt"), "--format", "safetensors", "-o", str(tmp_path / name)])
-        expected = network(others / f"{name}.pt").state_dict()
-        read = network(tmp_path / name).state_dict()
-        assert set(read) == set(expected) and all(torch.equal(read[key], expected[key]) for key in expected)
-    with pytest.raises(OptionError, match=r"Jasper\.onnx: an exported file of Jasper, for other programs; give the"):
-        network(others / "Jasper.onnx")

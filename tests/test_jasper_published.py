@@ -1,23 +1,26 @@
 """Published Jasper checkpoints are read with the numbers they were stored for."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from safetensors.torch import load_file
 from tiny_jasper import golden_config
 
 import train
 from common.checkpoints import Checkpoint, load_checkpoint, load_networks, save_checkpoint
 from common.config import from_plain, to_plain
-from common.errors import CheckpointError
+from common.errors import CheckpointError, InputError
 from common.registry import get_model
 from common.training.optim import Novograd, load_state_by_name
 from jasper.model import Jasper, ModelConfig
 from jasper.published_checkpoints import read_published
 from jasper.yaml_config import CONFIGS, load_config
+from scripts.convert_checkpoint import main as convert
 
 CPU = torch.device("cpu")
 
@@ -123,3 +126,56 @@ def test_averaged_batch_statistics_are_read_too(folder: Path):
     found = load_checkpoint(folder / "checkpoints" / "Jasper_epoch10_checkpoint.pt")
     key = "encoder.layers.0.conv.1.running_mean"
     assert torch.equal(found.ema["jasper"][key], payload["ema_state_dict"][key])
+
+
+def yaml_of(folder: Path, path: Path, **changes: str) -> Path:
+    """The YAML file of the small published checkpoints, in its published form, with parts of its text replaced."""
+    published = yaml.safe_load((CONFIGS / "jasper10x5dr_speca.yaml").read_text())
+    published["jasper"] = json.loads((folder / "checkpoints.json").read_text())["config"]
+    text = yaml.safe_dump(published, sort_keys=False)
+    for old, new in changes.items():
+        assert f"{old}:" in text
+        text = re.sub(rf"\b{old}: .*", f"{old}: {new}", text)
+    path.write_text(text)
+    return path
+
+
+def test_a_checkpoint_is_converted_with_its_yaml_file(folder: Path, tmp_path: Path):
+    source = folder / "checkpoints" / "Jasper_epoch10_checkpoint.pt"
+    convert([str(source), str(tmp_path / "a.pt"), "--config", str(yaml_of(folder, tmp_path / "a.yaml"))])
+    plain, given = load_checkpoint(source), load_checkpoint(tmp_path / "a.pt")
+    configs = [from_plain(ModelConfig, one.config, where="a.pt") for one in (given, plain)]
+    assert configs[0] == configs[1]
+    assert (given.audio, given.assumed, given.assumed_config) == (plain.audio, (), ())
+    assert plain.assumed and plain.assumed_config and given.training["epoch"] == 10
+    other = yaml_of(folder, tmp_path / "b.yml", use_conv_masks="false", window="hamming", window_stride="0.0125")
+    convert([str(source), str(tmp_path / "b.pt"), "--config", str(other)])
+    found = load_checkpoint(tmp_path / "b.pt")
+    config = from_plain(ModelConfig, found.config, where="b.pt")
+    assert (config.use_conv_masks, config.features.window, found.audio.hop_length) == (False, "hamming", 200)
+    tensors = load_file(folder / "checkpoints_expected.safetensors")
+    names = {"a.pt": True, "b.pt": False}  # padding is masked as the stored numbers have it, or not
+    for name, is_expected in names.items():
+        networks, _ = load_networks(load_checkpoint(tmp_path / name), device=CPU)
+        log_probs = networks["jasper"].infer(tensors["input.x"], tensors["input.lens"]).log_probs
+        assert torch.allclose(log_probs, tensors["output.state_dict"], atol=3e-5, rtol=0) == is_expected
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"n_filt": "sixty"}, r"a\.yaml: input_train\.filterbank_features\.n_filt 'sixty': expected a whole number"),
+        ({"use_conv_masks": "no way"}, r"a\.yaml: jasper\.encoder\.use_conv_masks 'no way': expected true or false"),
+        ({"name": "[]"}, r"a\.yaml: name \[\]: expected a word"),
+        ({"name": "'"}, r"a\.yaml: not YAML \(.*\)"),
+        ({"filters": "48"}, r"best_checkpoint\.pt: Jasper, but its weights do not fit: .*encoder\.layers\.0\.conv"),
+    ],
+)
+def test_a_yaml_file_that_does_not_fit_is_one_line(folder: Path, tmp_path: Path, change: dict[str, str], message: str):
+    source, config = folder / "checkpoints" / "Jasper_best_checkpoint.pt", tmp_path / "a.yaml"
+    yaml_of(folder, config, **change)
+    if "filters" in change:
+        config.write_text(re.sub(r"(decoder:\n\s+in_feats): \d+", r"\1: 48", config.read_text()))
+    with pytest.raises(InputError, match=message) as error:
+        convert([str(source), str(tmp_path / "a.pt"), "--config", str(config)])
+    assert "\n" not in str(error.value) and not (tmp_path / "a.pt").exists()

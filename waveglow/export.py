@@ -1,15 +1,34 @@
 """WaveGlow for exported files, and such a file in place of the network."""
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from common.checkpoints import Exports, Part, Runner
 from common.config import AudioConfig
-from common.errors import OptionError
 from common.nn import mask_from_lengths
-from waveglow.model import SIGMA_INFER, ModelConfig, SeededNoise, WaveGlow
+from waveglow.model import SIGMA_INFER, Invertible1x1Conv, ModelConfig, SeededNoise, WaveGlow, grouped, spans
+
+
+class _InverseFlow(nn.Module):
+    """One flow of `WaveGlow.inverse` for all positions at once."""
+
+    inverse: Tensor  # (C, C): of the 1x1 convolution
+
+    def __init__(self, network: WaveGlow, flow: int) -> None:
+        super().__init__()
+        convinv = cast(Invertible1x1Conv, network.convinv[flow])
+        self.n_early = network.config.n_group - network.config.n_channels(flow)
+        self.wn = network.WN[flow]
+        self.register_buffer("inverse", convinv.inverted())
+
+    def forward(self, z: Tensor, cond: Tensor, padding: Tensor) -> Tensor:
+        """z (B, n_group, G) -> (B, n_group, G) before the flow; the rest is as for `WN`."""
+        first, second = z[:, self.n_early :].chunk(2, dim=1)
+        shift, log_scale = self.wn(first, cond, padding)
+        active = torch.cat([first, (second - shift) * torch.exp(-log_scale)], dim=1)
+        return torch.cat([z[:, : self.n_early], torch.matmul(self.inverse, active)], dim=1)
 
 
 class ExportableWaveGlow(nn.Module):
@@ -17,20 +36,17 @@ class ExportableWaveGlow(nn.Module):
 
     def __init__(self, network: WaveGlow) -> None:
         super().__init__()
-        self.network = network
+        self.hop_length, self.n_group = network.hop_length, network.config.n_group
+        self.upsample = network.upsample
+        self.flows = nn.ModuleList(_InverseFlow(network, flow) for flow in reversed(range(network.config.n_flows)))
 
     def forward(self, mel: Tensor, noise: Tensor, lengths: Tensor) -> Tensor:
         """mel (B, n_mels, F), noise (B, n_group, F * hop / n_group), lengths (B,) frames -> wave (B, F * hop)."""
-        network, config = self.network, self.network.config
-        padding = ~mask_from_lengths(lengths * (network.hop_length // config.n_group), noise.size(2)).unsqueeze(1)
-        cond = network._grouped(network.upsample(mel)[:, :, : mel.size(2) * network.hop_length])
+        padding = ~mask_from_lengths(lengths * (self.hop_length // self.n_group), noise.size(2)).unsqueeze(1)
+        cond = grouped(self.upsample(mel)[:, :, : mel.size(2) * self.hop_length], self.n_group)
         z = noise
-        for flow in reversed(range(config.n_flows)):
-            n_early = config.n_group - config.n_channels(flow)
-            first, second = z[:, n_early:].chunk(2, dim=1)
-            shift, log_scale = network.WN[flow](first, cond, padding)
-            active = torch.cat([first, (second - shift) * torch.exp(-log_scale)], dim=1)
-            z = torch.cat([z[:, :n_early], network.convinv[flow](active, inverse=True)], dim=1)
+        for flow in self.flows:
+            z = flow(z, cond, padding)
         return z.masked_fill(padding, 0.0).transpose(1, 2).flatten(1)
 
 
@@ -48,16 +64,19 @@ def exports(network: WaveGlow, config: ModelConfig, audio: AudioConfig) -> Expor
         "noise": ("batch", config.n_group, "positions"),
         "lengths": ("batch",),
     }
-    part = Part("", ExportableWaveGlow(network).eval(), inputs, {"wave": ("batch", "samples")}, examples)
+    module = ExportableWaveGlow(network).eval()
+    part = Part("", module, inputs, {"wave": ("batch", "samples")}, examples, scriptable=True)
     return Exports((part,), {"sigma": SIGMA_INFER, "positions_per_frame": per_frame})
 
 
 class ExportedWaveGlow:
     """An exported WaveGlow, which makes the sound that the network does, of the same noise."""
 
-    def __init__(self, run: Runner, n_group: int, per_frame: int) -> None:
-        self._run, self._per_frame = run, per_frame
-        self._noise = SeededNoise(n_group)
+    def __init__(self, run: Runner, config: ModelConfig, description: dict[str, Any]) -> None:
+        self._run = run
+        self._per_frame: int = description["positions_per_frame"]
+        self._context: int = description["context_frames"]
+        self._noise = SeededNoise(config.n_group)
 
     def infer(
         self,
@@ -69,21 +88,25 @@ class ExportedWaveGlow:
         chunk_frames: int | None = None,
         first_frame: int = 0,
     ) -> Tensor:
-        """As `WaveGlow.infer`.
-
-        Raises:
-            OptionError: ``chunk_frames`` is given.
-        """
-        if chunk_frames is not None:
-            raise OptionError("--chunk-frames: an exported WaveGlow computes all frames at once; leave it out")
+        """As `WaveGlow.infer`, but all flows process a chunk before the next one, with the context of all of them."""
+        n_frames, per_frame = mel.size(2), self._per_frame
         if lengths is None:
-            lengths = torch.full((len(mel),), mel.size(2), device=mel.device)
-        n_positions = mel.size(2) * self._per_frame
-        noise = self._noise(seed, n_positions, device=mel.device, first=first_frame * self._per_frame)
-        noise = (sigma * noise).expand(len(mel), -1, -1).contiguous()
-        return self._run({"mel": mel.float(), "noise": noise, "lengths": lengths})["wave"]
+            lengths = torch.full((len(mel),), n_frames, device=mel.device)
+        noise = self._noise(seed, n_frames * per_frame, device=mel.device, first=first_frame * per_frame)
+        noise = (sigma * noise).expand(len(mel), -1, -1)
+        waves = []
+        for frames, read in spans(n_frames, chunk_frames, context=self._context):
+            inputs = {
+                "mel": mel[:, :, read.start : read.stop].float(),
+                "noise": noise[:, :, read.start * per_frame : read.stop * per_frame],
+                "lengths": (lengths - read.start).clamp(0, len(read)),
+            }
+            wave = self._run({name: value.contiguous() for name, value in inputs.items()})["wave"]
+            hop = wave.size(1) // len(read)
+            waves.append(wave[:, (frames.start - read.start) * hop : (frames.stop - read.start) * hop])
+        return torch.cat(waves, dim=1)
 
 
 def from_exported(run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> Any:
     """The network of an exported file."""
-    return ExportedWaveGlow(run, config.n_group, description["positions_per_frame"])
+    return ExportedWaveGlow(run, config, description)

@@ -150,6 +150,7 @@ class WN(nn.Module):
             if out.size(1) > self.n_channels:
                 x = x + out[:, : self.n_channels]
             total = skip if total is None else total + skip
+        assert total is not None  # there is at least one layer
         shift, log_scale = self.end(total).float().chunk(2, dim=1)
         return shift, log_scale
 
@@ -174,16 +175,16 @@ class Invertible1x1Conv(nn.Module):
 
     def forward(self, z: Tensor, *, inverse: bool = False) -> Tensor:
         """z (B, C, G) -> (B, C, G), or the inverse."""
-        matrix = self.matrix if not inverse else self._inverted() if self._inverse is None else self._inverse
+        matrix = self.matrix if not inverse else self.inverted() if self._inverse is None else self._inverse
         with torch.autocast(z.device.type, enabled=False):
             return torch.matmul(matrix, z.float())
 
     def prepare_for_inference(self) -> None:
         """Compute the inverse once, for the weights as they are now or are loaded later."""
-        self._inverse = self._inverted()
+        self._inverse = self.inverted()
 
-    def _inverted(self) -> Tensor:
-        """In float64, rounded once."""
+    def inverted(self) -> Tensor:
+        """The inverse of `matrix`, computed in float64 and rounded once."""
         return torch.linalg.inv(self.matrix.detach().double()).float()
 
 
@@ -216,7 +217,7 @@ class WaveGlow(nn.Module):
         log_dets = log_determinants([cast(Tensor, conv.matrix) for conv in self.convinv])
         n_positions = audio.size(1) // config.n_group
         n_samples = n_positions * config.n_group
-        cond = self._grouped(self.upsample(mel)[:, :, :n_samples])
+        cond = grouped(self.upsample(mel)[:, :, :n_samples], config.n_group)
         z = audio[:, :n_samples].float().unflatten(1, (n_positions, config.n_group)).transpose(1, 2)
         early, log_s = [], []
         for flow, (convinv, wn) in enumerate(zip(self.convinv, self.WN)):
@@ -267,13 +268,13 @@ class WaveGlow(nn.Module):
         per_frame = self.hop_length // config.n_group  # positions
         padding = None if lengths is None else ~mask_from_lengths(lengths * per_frame, z.size(2)).unsqueeze(1)
         z = z.to(torch.float32, copy=True, memory_format=torch.contiguous_format)
-        spans = _spans(n_frames, chunk_frames, context=-(-config.context // per_frame))
+        chunks = spans(n_frames, chunk_frames, context=-(-config.context // per_frame))
         # One chunk's conditioning serves all flows; those of several would need too much memory and are recomputed.
-        cond = self._conditioning(mel, spans[0][1]) if len(spans) == 1 else None
+        cond = self._conditioning(mel, chunks[0][1]) if len(chunks) == 1 else None
         for flow in reversed(range(config.n_flows)):
             active = z[:, config.n_group - config.n_channels(flow) :]
             first, second = active.chunk(2, dim=1)
-            for frames, frames_read in spans:
+            for frames, frames_read in chunks:
                 read = slice(frames_read.start * per_frame, frames_read.stop * per_frame)
                 shift, log_scale = self.WN[flow](
                     first[:, :, read],
@@ -301,12 +302,12 @@ class WaveGlow(nn.Module):
         first = max(frames.start - UPSAMPLING_FRAMES + 1, 0)
         upsampled = self.upsample(mel[:, :, first : frames.stop])
         start = (frames.start - first) * self.hop_length
-        return self._grouped(upsampled[:, :, start : start + len(frames) * self.hop_length])
+        return grouped(upsampled[:, :, start : start + len(frames) * self.hop_length], self.config.n_group)
 
-    def _grouped(self, spectrum: Tensor) -> Tensor:
-        """spectrum (B, n_mels, T) -> (B, n_mels * n_group, T / n_group), the samples of a group within their mel."""
-        groups = spectrum.unflatten(2, (-1, self.config.n_group))
-        return groups.transpose(2, 3).flatten(1, 2)
+
+def grouped(spectrum: Tensor, n_group: int) -> Tensor:
+    """spectrum (B, n_mels, T) -> (B, n_mels * n_group, T / n_group), the samples of a group within their mel."""
+    return spectrum.unflatten(2, (-1, n_group)).transpose(2, 3).flatten(1, 2)
 
 
 def context_frames(config: ModelConfig, audio: AudioConfig) -> int:
@@ -319,7 +320,7 @@ def context_frames(config: ModelConfig, audio: AudioConfig) -> int:
     return -(-config.n_flows * config.context // per_frame) + UPSAMPLING_FRAMES - 1
 
 
-def _spans(n_frames: int, size: int | None, *, context: int) -> list[tuple[range, range]]:
+def spans(n_frames: int, size: int | None, *, context: int) -> list[tuple[range, range]]:
     """Frames to compute at a time, and those that a network reads for them."""
     frames = range(n_frames)
     starts = frames[:: size or max(n_frames, 1)]

@@ -25,6 +25,8 @@ from common.checkpoints.loading import (
     load_for_inference,
     load_networks,
     load_weights,
+    load_with_precision,
     open_checkpoint,
+    precision_for,
 )
 from common.checkpoints.stripping import DTYPES, strip_checkpoint

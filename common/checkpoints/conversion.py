@@ -12,8 +12,8 @@ from common.checkpoints.checkpoint import Checkpoint, PartialFileError, read_pay
 from common.checkpoints.layout import is_state, traits, with_state_dict
 from common.checkpoints.loading import new_networks
 from common.checkpoints.restricted_pickle import PickledNetworks
-from common.errors import CheckpointError, OptionError
-from common.files import read_json
+from common.errors import CheckpointError, InputError, OptionError
+from common.files import read_json, read_yaml
 
 _SEED = 1234  # of weights that a partial file lacks
 Weights = dict[str, dict[str, Tensor]]
@@ -49,9 +49,9 @@ def convert_checkpoint(
 ) -> Conversion:
     """A checkpoint of another implementation as one of ours, with its training state where it has one.
 
-    ``config`` is a JSON file of its network's architecture, for weights without one; ``discriminators`` is the file
-    that an adversarial vocoder's other networks are in, where its name does not say so. With ``partial`` weights that
-    the file lacks are as in a new network, and those that the model does not have are left out.
+    ``config`` is a JSON or YAML file of its network's architecture, for weights without one; ``discriminators`` is the
+    file that an adversarial vocoder's other networks are in, where its name does not say so. With ``partial`` weights
+    that the file lacks are as in a new network, and those that the model does not have are left out.
 
     Raises:
         CheckpointError: it is unknown, damaged or ours already; or some weights are missing, left over or of another
@@ -71,6 +71,10 @@ def convert_checkpoint(
             raise
         whole = convert_checkpoint(error.main, config=config, discriminators=path, partial=partial)
         return replace(whole, traits=(f"with its generator {error.main.name}", *whole.traits))
+    except CheckpointError:
+        raise
+    except InputError as error:  # of a key or value of the configuration
+        raise CheckpointError(f"{config or path}: {error}") from error
     checkpoint, changes = _fitted(bare, where=path, partial=partial)
     if not changes:
         checkpoint, changes = _with_training(recorded, checkpoint, path=path, partial=partial)
@@ -88,9 +92,9 @@ def _with_given(
     if config is not None:
         if payload.get("config"):
             raise OptionError(f"--config {config}: {path} holds a configuration; leave the option out")
-        given["config"] = read_json(config)
+        given["config"] = read_yaml(config) if config.suffix in (".yaml", ".yml") else read_json(config)
         if not isinstance(given["config"], dict):
-            raise CheckpointError(f"{config}: expected a JSON object with the architecture of {path}")
+            raise CheckpointError(f"{config}: expected keys and values, the architecture of {path}")
     if discriminators is not None:
         other = read_payload(discriminators)
         if not {"mpd", "msd"} <= other.keys() or "mpd" in payload:

@@ -1,6 +1,7 @@
 """Checkpoints opened for a job, and their networks with the weights in them."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from common.checkpoints.exported import ExportedFile, exported_format, open_expo
 from common.checkpoints.safetensors_file import is_safetensors, read_safetensors
 from common.config import from_plain
 from common.errors import CheckpointError, OptionError
+from common.precision import Precision, precision_of_device
 from common.registry import ModelSpec, available_models, get_model
 
 _LONGEST_LIST = 6  # differing keys named in an error
@@ -101,6 +103,23 @@ def load_for_inference(loaded: LoadedCheckpoint, *, device: torch.device) -> tup
     network: Any = next(iter(networks.values()))
     network.prepare_for_inference()
     return network, config
+
+
+def precision_for(opened: Sequence[LoadedCheckpoint], device: str) -> Precision:
+    """`precision_of_device`, where "auto" is the CPU if one of the checkpoints is an ONNX file, which runs there."""
+    runs_on_cpu = any(one.exported is not None and one.exported.format == "onnx" for one in opened)
+    return precision_of_device("cpu" if runs_on_cpu and device == "auto" else device)
+
+
+def load_with_precision(loaded: LoadedCheckpoint, precision: Precision) -> tuple[Any, Any]:
+    """The network that infers on the device of ``precision``, and its ModelConfig.
+
+    Raises:
+        OptionError: an exported file, whose numbers are fixed, and mixed precision is asked for.
+    """
+    if loaded.exported is not None and precision.amp_dtype is not None:
+        raise OptionError(f"--amp: {loaded.path} computes in the numbers it was exported in; leave it out")
+    return load_for_inference(loaded, device=precision.device)
 
 
 def _from_exported(loaded: LoadedCheckpoint, exported: ExportedFile, *, device: torch.device) -> tuple[Any, Any]:

@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from common.audio import resample
-from common.checkpoints import LoadedCheckpoint, load_for_inference, open_checkpoint
-from common.precision import Precision, precision_of_device
+from common.checkpoints import LoadedCheckpoint, load_with_precision, open_checkpoint, precision_for
+from common.precision import Precision
 from common.recognition.error_rates import ErrorCounts, error_counts
 from common.registry import RecognizerSpec
 from common.timing import Stopwatch
@@ -175,18 +175,19 @@ def load_recognizer(
 ) -> Recognizer:
     """The recognizer of a checkpoint; ``options`` are the model's own (`RecognizerSpec.parse`), or its defaults.
 
-    ``device`` is "auto" (a GPU where there is one), "cpu" or "cuda"; ``precision`` says more, instead.
+    ``device`` is "auto" (a GPU where there is one; an ONNX file runs on the CPU), "cpu" or "cuda"; ``precision`` says
+    more, instead.
 
     Raises:
         OptionError: there is no such device.
         CheckpointError: it cannot be read, or is of a model that does another job.
     """
-    precision = precision or precision_of_device(device)
     if not isinstance(checkpoint, LoadedCheckpoint):
         checkpoint = open_checkpoint(Path(checkpoint), role="recognizer")
+    precision = precision or precision_for([checkpoint], device)
     inference = checkpoint.spec.inference
     assert isinstance(inference, RecognizerSpec)
-    network, _ = load_for_inference(checkpoint, device=precision.device)
+    network, _ = load_with_precision(checkpoint, precision)
     return Recognizer(
         inference,
         network,

@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common.checkpoints import NO_EMA, LoadedCheckpoint, load_for_inference, open_checkpoint
+from common.checkpoints import NO_EMA, LoadedCheckpoint, load_with_precision, open_checkpoint, precision_for
 from common.config import TextConfig
-from common.errors import CheckpointError, OptionError
-from common.precision import Precision, precision_of_device
+from common.errors import CheckpointError
+from common.precision import Precision
 from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.cuda_graphs import Recorder
 from common.synthesis.synthesizer import FADE_OUT
@@ -37,28 +37,30 @@ def load_voice(
 ) -> Voice:
     """A voice that speaks: a text-to-mel checkpoint, and a vocoder's, or Griffin-Lim where none is given.
 
-    ``device`` is "auto" (a GPU where there is one), "cpu" or "cuda"; ``precision`` says more, instead. ``options`` are
-    the model's inference options (`GeneratorSpec.parse`), by default its own; ``lexicon`` is a file of words and
-    their phones (`read_lexicon`). Of checkpoints with EMA weights these are used.
+    ``device`` is "auto" (a GPU where there is one; an ONNX file runs on the CPU), "cpu" or "cuda"; ``precision`` says
+    more, instead. ``options`` are the model's inference options (`GeneratorSpec.parse`), by default its own;
+    ``lexicon`` is a file of words and their phones (`read_lexicon`). Of checkpoints with EMA weights these are used.
 
     Raises:
         InputError: a checkpoint cannot be read, is of a model that does another job, or lacks what the options need;
             or the vocoder reads other mels than the voice makes, with each field that differs.
         OptionError: there is no such device.
     """
-    precision = precision or precision_of_device(device)
     loaded = _open(checkpoint, role="generator")
+    if isinstance(vocoder, Path | str):
+        vocoder = _open(vocoder, role="vocoder")
+    opened = [one for one in (loaded, vocoder) if isinstance(one, LoadedCheckpoint)]
+    precision = precision or precision_for(opened, device)
     inference, text = loaded.spec.inference, loaded.checkpoint.text or TextConfig()
     assert isinstance(inference, GeneratorSpec)
-    network, config = _load_network(loaded, precision)
+    network, config = load_with_precision(loaded, precision)
     options = inference.default_options if options is None else options
     controls = replace(inference.controls(options, network, config, where=loaded.path), seed=seed)
     if vocoder is None:
         vocoder = GriffinLimVocoder(loaded.checkpoint.audio, seed=seed, n_iter=GRIFFIN_LIM_ITERATIONS)
-    elif isinstance(vocoder, LoadedCheckpoint | Path | str):
-        opened = _open(vocoder, role="vocoder")
-        contract_of(opened, loaded, accepted=())
-        vocoder = load_vocoder(opened, precision=precision, seed=seed)
+    elif isinstance(vocoder, LoadedCheckpoint):
+        contract_of(vocoder, loaded, accepted=())
+        vocoder = load_vocoder(vocoder, precision=precision, seed=seed)
     return Voice(
         spec=loaded.spec,
         network=network if accelerate is None else accelerate(network, loaded),
@@ -83,13 +85,6 @@ def _open(checkpoint: Checkpoint, *, role: str) -> LoadedCheckpoint:
     return open_checkpoint(Path(checkpoint), role=role, ema=True)
 
 
-def _load_network(loaded: LoadedCheckpoint, precision: Precision) -> tuple[Any, Any]:
-    """What infers, and its ModelConfig."""
-    if loaded.exported is not None and precision.amp_dtype is not None:
-        raise OptionError(f"--amp: {loaded.path} computes in the numbers it was exported in; leave it out")
-    return load_for_inference(loaded, device=precision.device)
-
-
 def load_vocoder(
     loaded: LoadedCheckpoint,
     options: Any = None,
@@ -107,7 +102,7 @@ def load_vocoder(
     """
     inference = loaded.spec.inference
     assert isinstance(inference, VocoderSpec)
-    network, config = _load_network(loaded, precision)
+    network, config = load_with_precision(loaded, precision)
     settings = NO_SETTINGS
     if inference.settings is not None:
         settings = inference.settings(options, config, seed=seed, where=loaded.path)

@@ -1,0 +1,105 @@
+"""Exported WaveGlows make the sound that the checkpoint makes of the same noise, in every format."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import tiny_voice
+import tiny_waveglow
+import torch
+
+import inference
+from common.checkpoints import Checkpoint, load_checkpoint, load_for_inference, open_checkpoint, save_checkpoint
+from common.config import to_plain
+from common.errors import OptionError
+from common.synthesis import load_voice
+from scripts import export_model
+from waveglow.model import WaveGlow
+
+CPU = torch.device("cpu")
+SUFFIXES = export_model.SUFFIXES
+RUN_FORMATS = ("onnx", "torchscript")
+AUDIO = replace(tiny_waveglow.TINY_AUDIO, n_mels=tiny_voice.AUDIO.n_mels)
+TEXT = "one word after the other, and then more of them, until pieces are needed."
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A voice, and a WaveGlow that fits it, as checkpoint and in every format."""
+    made = tmp_path_factory.mktemp("waveglow")
+    model = tiny_voice.with_symbols(len(tiny_voice.symbols_of(tiny_voice.TEXT)))
+    voice = load_checkpoint(tiny_voice.save_voice(made / "voice.pt", model=model))
+    save_checkpoint(made / "voice.pt", replace(voice, audio=AUDIO))
+    torch.manual_seed(0)
+    config = replace(tiny_waveglow.SMALL, n_mel_channels=AUDIO.n_mels)
+    flows = tiny_waveglow.lively(WaveGlow(config, hop_length=AUDIO.hop_length))
+    networks = {"waveglow": flows.state_dict()}
+    save_checkpoint(made / "WaveGlow.pt", Checkpoint("WaveGlow", to_plain(config), AUDIO, None, networks))
+    for kind in SUFFIXES:
+        export_model.main([str(made / "WaveGlow.pt"), "--format", kind])
+    return made
+
+
+def models(folder: Path, suffix: str) -> list[str]:
+    """Options that name the voice and the vocoder."""
+    return ["--fastpitch", str(folder / "voice.pt"), "--waveglow", str(folder / f"WaveGlow{suffix}")]
+
+
+def network(path: Path):
+    """What infers."""
+    return load_for_inference(open_checkpoint(path), device=CPU)[0]
+
+
+@pytest.mark.parametrize("options", ["", "--seed 7 --sigma-infer 0.4 --chunk-frames 9", "--denoising-strength 0.1"])
+def test_inference_speaks_with_every_format_as_with_the_checkpoint(folder: Path, tmp_path: Path, options: str):
+    sounds = []
+    for suffix in (".pt", *SUFFIXES.values()):
+        words = [*models(folder, suffix), "--text", "two words", *options.split(), "-o", str(tmp_path / suffix)]
+        assert inference.main(words) == 0
+        sounds.append(soundfile.read(tmp_path / suffix / "speech.wav")[0])
+    assert np.abs(sounds[0]).max() > 0.05
+    for sound in sounds[1:]:
+        np.testing.assert_allclose(sound, sounds[0], atol=4e-5)
+    if options:
+        inference.main([*models(folder, ".onnx"), "--text", "two words", "-o", str(tmp_path / "plain")])
+        assert np.abs(soundfile.read(tmp_path / "plain" / "speech.wav")[0] - sounds[0]).max() > 1e-3
+
+
+@pytest.mark.parametrize("kind", SUFFIXES)
+def test_a_stream_is_the_sound_of_the_checkpoint(
+    folder: Path, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+):
+    words = ["--text", TEXT, "--seed", "3", "--sigma-infer", "0.1", "--denoising-strength", "0.1"]
+    with (tmp_path / "stream.raw").open("w") as output:
+        monkeypatch.setattr(sys, "__stdout__", output)
+        own = [*models(folder, SUFFIXES[kind]), *words, "-o", "-", "--stdout-format", "pcm"]
+        assert inference.main(own) == 0
+    streamed = np.fromfile(tmp_path / "stream.raw", dtype="<i2") / 2**15
+    assert inference.main([*models(folder, ".pt"), *words, "-o", str(tmp_path / "a.wav")]) == 0
+    np.testing.assert_allclose(streamed, soundfile.read(tmp_path / "a.wav")[0], atol=4e-5)
+    voice = load_voice(folder / "voice.pt", folder / f"WaveGlow{SUFFIXES[kind]}", device="cpu")
+    assert len(list(voice.stream(TEXT))) > 2
+
+
+@pytest.mark.parametrize("kind", RUN_FORMATS)
+def test_an_utterance_is_the_same_in_any_batch_and_place(folder: Path, kind: str):
+    generator = torch.Generator().manual_seed(1)
+    mel, lengths = torch.randn(3, AUDIO.n_mels, 20, generator=generator), torch.tensor([20, 7, 12])
+    expected, made = (network(folder / f"WaveGlow{suffix}") for suffix in (".pt", SUFFIXES[kind]))
+    for settings in ({"seed": 5}, {"sigma": 0.3, "first_frame": 4}, {"chunk_frames": 3}):
+        waves = [one.infer(mel, lengths, **settings) for one in (expected, made)]
+        assert waves[0].abs().max() > 0.05
+        torch.testing.assert_close(waves[1], waves[0], atol=1e-5, rtol=0)
+    alone = made.infer(mel[1:2, :, :7])
+    torch.testing.assert_close(alone[0], made.infer(mel, lengths)[1, : alone.size(1)], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("kind, option", [("onnx", "--torchscript"), ("torchscript", "--compile"), ("onnx", "--amp")])
+def test_options_that_a_file_cannot_follow_are_refused(folder: Path, tmp_path: Path, kind: str, option: str):
+    words = [*models(folder, SUFFIXES[kind]), "--text", "a", option, "-o", str(tmp_path)]
+    with pytest.raises(OptionError, match=rf"{option}: .*WaveGlow\.\w+ .*leave it out"):
+        inference.main(words)
+    assert list(tmp_path.iterdir()) == []
