@@ -103,3 +103,10 @@ def test_options_that_a_file_cannot_follow_are_refused(folder: Path, tmp_path: P
     with pytest.raises(OptionError, match=rf"{option}: .*WaveGlow\.\w+ .*leave it out"):
         inference.main(words)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_onnx_vocoder_takes_its_voice_to_the_cpu_also_where_there_is_a_gpu(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert load_voice(folder / "voice.pt", folder / "WaveGlow.onnx").precision.device == CPU
