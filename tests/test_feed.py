@@ -1,0 +1,100 @@
+"""Feeding training: tensors are read from files quickly and safely, and loader processes give what one process gives."""
+
+import pickle
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+from tiny import make_corpus
+from torch import Tensor
+
+from common.config import AudioConfig, TextConfig
+from common.data import GlobalBatchSampler, build_loader, pad_rows, raise_errors
+from common.distributed import Ranks
+from common.errors import InputError
+from common.files import load_tensor, tensor_shape
+from fastpitch.data_function import FastPitchDataset
+from fastpitch.training_list import read_list
+
+NUMBERS = torch.arange(-3.0, 21.0)
+KINDS = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool", "complex64")
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        *(NUMBERS.reshape(2, 3, 4).to(getattr(torch, kind)) for kind in KINDS),
+        NUMBERS.reshape(4, 6).t(),
+        NUMBERS[3:20:2],
+        torch.zeros(0, 5),
+        torch.tensor(7),
+        torch.ones(3, requires_grad=True),
+        torch.nn.Parameter(torch.ones(3)),
+    ],
+    ids=lambda tensor: f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}",
+)
+@pytest.mark.parametrize("is_zip", [True, False])
+def test_files_of_tensors_are_read_as_torch_reads_them(tensor: Tensor, is_zip: bool, tmp_path: Path):
+    path = tmp_path / "a.pt"
+    torch.save(tensor, path, _use_new_zipfile_serialization=is_zip)
+    expected, found = torch.load(path, weights_only=True), load_tensor(path)
+    assert found.dtype == expected.dtype and found.stride() == expected.stride()
+    assert torch.equal(found, expected)
+    assert tensor_shape(path) == tuple(tensor.shape)
+    found.detach().fill_(0)  # its own memory, which can be written to
+    assert torch.equal(load_tensor(path), expected)
+
+
+class Harm:
+    """What a file that is not of tensors may hold."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple:
+        return (Path.touch, (self.path,))
+
+
+def test_a_file_that_would_run_code_is_refused_and_runs_none(tmp_path: Path):
+    path, harmed = tmp_path / "a.pt", tmp_path / "harmed"
+    torch.save(torch.ones(2), path)
+    with zipfile.ZipFile(path) as file:
+        records = {info.filename: file.read(info) for info in file.infolist()}
+    with zipfile.ZipFile(path, "w") as file:
+        for name, data in records.items():
+            file.writestr(name, pickle.dumps(Harm(harmed)) if name.endswith("data.pkl") else data)
+    for read in (load_tensor, tensor_shape):
+        with pytest.raises(InputError, match=r"a\.pt: not a readable tensor file"):
+            read(path)
+    assert not harmed.exists()
+
+
+def test_rows_of_any_shape_are_padded_at_their_ends():
+    rows = [torch.ones(2, 3), torch.ones(4, 1), torch.ones(1, 5)]
+    batch = pad_rows(rows)
+    assert batch.shape == (3, 4, 5) and batch.sum() == sum(row.numel() for row in rows)
+    for padded, row in zip(batch, rows):
+        assert torch.equal(padded[: row.size(0), : row.size(1)], row)
+
+
+def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path: Path):
+    folder = make_corpus(tmp_path / "corpus", count=12)
+    entries = read_list(folder / "train.txt", learned_alignment=False)
+    data = FastPitchDataset(folder, entries, audio=AudioConfig(), text=TextConfig(), n_speakers=1)
+    sampler = GlobalBatchSampler(data.lengths, batch_size=2, accumulation=2, seed=3, ranks=Ranks())
+    batches = {}
+    for n_workers in (0, 2):
+        loader = build_loader(data, sampler, n_workers=n_workers, pin_memory=False, seed=0)
+        batches[n_workers] = [[*raise_errors(loader)] for _ in range(2)]  # epochs
+    assert [len(epoch) for epoch in batches[2]] == [4, 4]
+    for ours, theirs in zip(sum(batches[2], []), sum(batches[0], []), strict=True):
+        assert ours.names == theirs.names
+        for name, value in vars(theirs).items():
+            if isinstance(value, Tensor):
+                assert torch.equal(getattr(ours, name), value), name
+                assert getattr(ours, name).is_shared() and not value.is_shared()
+    (folder / "mels/u5.pt").write_bytes(b"broken")
+    loader = build_loader(data, sampler, n_workers=1, pin_memory=False, seed=0)
+    with pytest.raises(InputError, match=r"mels/u5\.pt: not a readable tensor file.* \(.*train\.txt:2\)$"):
+        list(raise_errors(loader))
