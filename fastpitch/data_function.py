@@ -65,15 +65,14 @@ class FastPitchDataset(TextMelDataset):
         folder: Path,
         entries: Sequence[FilelistEntry],
         *,
-        audio: AudioConfig,
-        text: TextConfig,
         n_speakers: int,
         pitch_method: str = "praat",
         pitch_cache: Path | None = None,
         priors: Path | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(folder, entries, audio=audio, text=text, **options)
+        super().__init__(folder, entries, **options)
+        audio, text = self.extractor.config, self.text
         self.has_durations = "durations" in entries[0].fields
         self._cache = PitchCache(pitch_cache or folder / PITCH_CACHE, audio, method=pitch_method)
         self._priors = priors

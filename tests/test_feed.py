@@ -1,5 +1,6 @@
-"""Feeding training: tensors are read from files quickly and safely, and loader processes give what one process gives."""
+"""Feeding training: tensors are read quickly and safely, and loader processes give what one process gives."""
 
+import json
 import pickle
 import zipfile
 from pathlib import Path
@@ -16,6 +17,7 @@ from common.errors import InputError
 from common.files import load_tensor, tensor_shape
 from fastpitch.data_function import FastPitchDataset
 from fastpitch.training_list import read_list
+from scripts.benchmarks import feed
 
 NUMBERS = torch.arange(-3.0, 21.0)
 KINDS = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool", "complex64")
@@ -86,9 +88,9 @@ def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path:
     batches = {}
     for n_workers in (0, 2):
         loader = build_loader(data, sampler, n_workers=n_workers, pin_memory=False, seed=0)
-        batches[n_workers] = [[*raise_errors(loader)] for _ in range(2)]  # epochs
-    assert [len(epoch) for epoch in batches[2]] == [4, 4]
-    for ours, theirs in zip(sum(batches[2], []), sum(batches[0], []), strict=True):
+        batches[n_workers] = [batch for _ in range(2) for batch in raise_errors(loader)]  # of two epochs
+    assert len(batches[2]) == 8
+    for ours, theirs in zip(batches[2], batches[0], strict=True):
         assert ours.names == theirs.names
         for name, value in vars(theirs).items():
             if isinstance(value, Tensor):
@@ -98,3 +100,17 @@ def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path:
     loader = build_loader(data, sampler, n_workers=1, pin_memory=False, seed=0)
     with pytest.raises(InputError, match=r"mels/u5\.pt: not a readable tensor file.* \(.*train\.txt:2\)$"):
         list(raise_errors(loader))
+
+
+def test_the_benchmark_says_how_fast_training_is_fed_and_where_the_time_goes(tmp_path: Path, capsys):
+    words = "--num-workers 1 --utterances 8 --batch-size 2 --accumulation 2 --epochs 1 --length-buckets 2".split()
+    feed.main([*words, "--json", str(tmp_path / "feed.json")])
+    out, figures = capsys.readouterr().out, json.loads((tmp_path / "feed.json").read_text())
+    generator = torch.Generator().manual_seed(1234)
+    assert figures["n_frames"] == int(torch.randint(150, 861, (8,), generator=generator).sum())
+    for stage in ("read and check", "priors", "collate", "share and the rest"):
+        assert f"|loader: {stage}|" in out and figures["stages"][stage] >= 0
+    per_second = figures["n_frames"] / sum(figures["stages"].values())
+    assert figures["per_worker_second"] == pytest.approx(per_second)
+    assert figures["on_cores"] == pytest.approx(min(per_second, figures["n_frames"] / figures["training_process"]))
+    assert f"with 2 cores: {figures['on_cores']:,.0f} frames/s" in out

@@ -76,6 +76,7 @@ class TextMelDataset:
     ) -> None:
         self.folder = folder
         self.entries = entries
+        self.text = text
         self.extractor = MelExtractor(audio)
         self.recorded = "wav" in entries[0].fields
         if self.recorded:
