@@ -277,7 +277,10 @@ class FastPitch(SpeakerPitch, nn.Module):
         if energy is not None and controls.energy_transform is not None:
             energy = controls.energy_transform(energy, lengths)
         decoded_energy = energy if controls.energy is None else controls.energy
-        mel, mel_lengths = self.decode(encoded, lengths, decoded_energy, frames, None)
+        n_frames = None
+        if controls.frame_step > 1:
+            n_frames = -(-int(frames.sum(1).max()) // controls.frame_step) * controls.frame_step
+        mel, mel_lengths = self.decode(encoded, lengths, decoded_energy, frames, n_frames)
         return MelOutput(
             mel,
             mel_lengths,

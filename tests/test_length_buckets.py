@@ -10,15 +10,26 @@ from typing import Any
 
 import pytest
 import torch
+from test_combinations import AUDIO, CONFIGS, NAMES, new_networks
 from tiny_models import MODELS, TinyModel, logged, without_dropout, without_samples
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+import inference
+from common.audio import BIAS_FRAMES, load_wav
+from common.checkpoints import Checkpoint, load_for_inference, open_checkpoint, save_checkpoint
+from common.config import TextConfig, to_plain
 from common.data import Batch
 from common.data.buckets import choose_shapes, shape_of
 from common.distributed import Ranks
 from common.errors import OptionError
 from common.nn.alignment_prior import interpolated_prior
+from common.precision import Precision
+from common.registry import get_model
+from common.serving.arguments import build_parser
+from common.serving.limits import Limits
+from common.synthesis import Controls, SynthesisResult, load_vocoder, load_voice
+from common.synthesis.padding import PaddedShapes
 from common.training import Engine, EngineOptions, Optimization, build_engine
 from fastpitch.data_function import FastPitchDataset, FastPitchUtterance
 from fastpitch.loss_function import FastPitchObjective
@@ -214,3 +225,100 @@ def test_networks_are_compiled_for_the_buckets_shapes_alone(monkeypatch: pytest.
     build(length_buckets=16)
     assert [options["dynamic"] for options in given] == [True, None, False]
     assert compiler.recompile_limit >= 32
+
+
+TEXTS = ("Go on.", "A longer one, by far.", "Hm?", "<speak>So <prosody rate='50%'>slow</prosody> is this.</speak>")
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A checkpoint of each tiny generator and vocoder."""
+    folder, paths = tmp_path_factory.mktemp("checkpoints"), {}
+    for name, network in new_networks().items():
+        paths[name] = folder / f"{name}.pt"
+        text = TextConfig() if get_model(name).role == "generator" else None
+        weights = {NAMES[name]: network.state_dict()}
+        save_checkpoint(paths[name], Checkpoint(name, to_plain(CONFIGS[name]), AUDIO, text, weights))
+    return paths
+
+
+class Shapes:
+    """A network that keeps the shapes of what its ``infer`` is given."""
+
+    def __init__(self, network: Any, loaded: Any) -> None:
+        self.network, self.seen = network, []
+        self.infer_of = network.infer
+
+    def infer(self, *given: Any, **settings: Any) -> Any:
+        if given[0].size(-1) != BIAS_FRAMES:  # of the denoiser, once
+            assert given[1] is not None, "one form of a shape: with lengths"
+            self.seen.append(tuple(given[0].shape))
+        return self.infer_of(*given, **settings)
+
+
+@pytest.mark.parametrize(("generator", "vocoder"), [("FastPitch", "HiFi-GAN"), ("Tacotron2", "WaveGlow")])
+def test_what_is_spoken_in_padded_shapes_is_the_same(generator: str, vocoder: str, paths: dict[str, Path]):
+    def speak(shapes: PaddedShapes | None, n_texts: int) -> tuple[list[SynthesisResult], Shapes | None, Shapes | None]:
+        made: list[Shapes] = []
+
+        def accelerate(network: Any, loaded: Any) -> Shapes:
+            made.append(Shapes(network, loaded))
+            return made[-1]
+
+        given: dict[str, Any] = {} if shapes is None else {"shapes": shapes, "accelerate": accelerate}
+        opened = open_checkpoint(paths[vocoder], role="vocoder")
+        sound = load_vocoder(opened, precision=Precision(), seed=0, denoising_strength=0.1, **given)
+        voice = load_voice(paths[generator], sound, precision=Precision(), **given)
+        items = [item for text in TEXTS[:n_texts] for item in voice.plan(text)]
+        return [*voice.synthesizer.speak(items)], *(made or (None, None))[::-1]
+
+    shapes = PaddedShapes.of(64, 8)
+    for n_texts in (3, 4, 1):
+        expected, *_ = speak(None, n_texts)
+        results, of_text, of_mel = speak(shapes, n_texts)
+        assert len(results) == len(expected) >= n_texts
+        (read,) = of_text.seen
+        assert read[0] in (1, 4, 8) and read[1] % 8 == 0
+        assert all(mel[0] == 1 and mel[2] % 32 == 0 for mel in of_mel.seen)
+        for ours, theirs in zip(results, expected):
+            torch.testing.assert_close(ours.mel, theirs.mel, rtol=1e-5, atol=1e-5)
+            torch.testing.assert_close(ours.wave, theirs.wave, rtol=1e-4, atol=1e-5)
+            assert torch.equal(ours.frames_of_symbols(), theirs.frames_of_symbols())
+
+
+def test_a_generator_makes_mels_of_few_lengths(paths: dict[str, Path]):
+    network, _ = load_for_inference(open_checkpoint(paths["FastPitch"], role="generator"), device=torch.device("cpu"))
+    tokens = torch.randint(1, 100, (2, 24))
+    out = network.infer(tokens, torch.tensor([24, 11]), Controls(frame_step=32))
+    plain = network.infer(tokens, torch.tensor([24, 11]))
+    assert out.mel.size(2) % 32 == 0 and out.mel.size(2) > plain.mel.size(2)
+    assert torch.equal(out.lengths, plain.lengths)
+    torch.testing.assert_close(out.mel[:, :, : plain.mel.size(2)], plain.mel)
+    assert not out.mel[:, :, plain.mel.size(2) :].any()
+
+
+def test_shapes_of_inference_are_evenly_spaced_and_batches_grow_by_doubling():
+    shapes = PaddedShapes.of(8, 12)
+    assert PaddedShapes.of(0, 12) is None
+    assert [shapes.symbols(n) for n in (1, 64, 65, 512, 513)] == [64, 64, 128, 512, 576]
+    assert shapes.frame_step == 256
+    assert [shapes.rows(n) for n in (1, 2, 3, 5, 8, 9, 12, 20)] == [1, 2, 4, 8, 8, 12, 12, 20]
+
+
+def test_options_of_inference_pad_and_compile_for_the_buckets(paths: dict[str, Path], tmp_path: Path, monkeypatch):
+    from torch._dynamo import config as compiler
+
+    monkeypatch.setattr(compiler, "recompile_limit", 8)
+    monkeypatch.setattr(compiler, "accumulated_recompile_limit", 256)
+    compiled = []
+    monkeypatch.setattr(torch, "compile", lambda function, dynamic: compiled.append(dynamic) or function)
+    models = ["--fastpitch", str(paths["FastPitch"]), "--hifigan", str(paths["HiFi-GAN"]), "--quiet", "--compile"]
+    waves = []
+    for name, buckets in (("plain", "0"), ("padded", "16")):
+        words = ["--text", TEXTS[1], "-o", str(tmp_path / f"{name}.wav"), "--length-buckets", buckets]
+        assert inference.main([*models, *words]) == 0
+        waves.append(load_wav(tmp_path / f"{name}.wav", sampling_rate=AUDIO.sampling_rate))
+    torch.testing.assert_close(*waves, rtol=0, atol=2 / 32768)
+    assert compiled == [True, True, False, False] and compiler.recompile_limit > 8
+    args = build_parser().parse_args(["--fastpitch", "v.pt", "--length-buckets", "4"])
+    assert (args.length_buckets, args.batch_size) == (4, Limits().batch_size)
