@@ -97,8 +97,9 @@ def allow_compiled_shapes(n_shapes: int) -> None:
     """Let torch.compile make code for so many shapes of one function; beyond 8 it gives up by default."""
     from torch._dynamo import config  # here, as the compiler takes seconds to load
 
-    # Of each shape there is code for training and for validation, and where batches of validation are not full.
-    config.recompile_limit = max(config.recompile_limit, 4 * n_shapes)
+    # Of each shape there is code for training and for validation, and where batches of validation are not full; where
+    # several layers share a function, for each of them.
+    config.recompile_limit = max(config.recompile_limit, 16 * n_shapes)
     config.accumulated_recompile_limit = max(config.accumulated_recompile_limit, 64 * n_shapes)
 
 

@@ -3,20 +3,30 @@
 import json
 import pickle
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from tiny import make_corpus
+from tiny_jasper import small_network, utterances
+from tiny_vocoder import make_recordings, train_options
 from torch import Tensor
 
+from common.audio import MelExtractor
 from common.config import AudioConfig, TextConfig
 from common.data import GlobalBatchSampler, build_loader, pad_rows, raise_errors
 from common.distributed import Ranks
 from common.errors import InputError
 from common.files import load_tensor, tensor_shape
+from common.registry import get_model
+from common.training.arguments import build_training_parser
 from fastpitch.data_function import FastPitchDataset
 from fastpitch.training_list import read_list
+from hifigan.data_function import HifiganDataset
+from hifigan.loss_function import HifiganObjective
+from jasper.augmentation import Augmentation, SpecAugment
+from jasper.loss_function import JasperObjective
 from scripts.benchmarks import feed
 
 NUMBERS = torch.arange(-3.0, 21.0)
@@ -114,3 +124,44 @@ def test_the_benchmark_says_how_fast_training_is_fed_and_where_the_time_goes(tmp
     assert figures["per_worker_second"] == pytest.approx(per_second)
     assert figures["on_cores"] == pytest.approx(min(per_second, figures["n_frames"] / figures["training_process"]))
     assert f"with 2 cores: {figures['on_cores']:,.0f} frames/s" in out
+
+
+class GivenError(Exception):
+    """Ends the work of an objective where it calls its network."""
+
+
+class Spy:
+    """A network that keeps what it is given."""
+
+    def __call__(self, given: Tensor, *_: object) -> None:
+        self.given = given
+        raise GivenError
+
+
+def test_the_mels_of_segments_are_made_by_the_update_and_not_by_loader_processes(tmp_path: Path):
+    make_recordings(tmp_path, count=6, val=2)
+    audio = AudioConfig(n_mels=8, framing="aligned", peak=0.95)
+    words = [word for word in train_options(tmp_path, tmp_path) if word not in ("-m", "HiFi-GAN")]
+    spec = get_model("HiFi-GAN")
+    options = spec.training.parse(build_training_parser(spec).parse_args(words)).options
+    data = HifiganDataset(options, tmp_path / "train.txt", audio=audio)
+    batch = data.collate([data.draw(index, epoch=3) for index in range(3)])
+    assert batch.mels is None, "waves alone are loaded"
+    expected = MelExtractor(replace(audio, peak=None))(batch.audio)
+    spy, objective = Spy(), HifiganObjective(audio)
+    with pytest.raises(GivenError):
+        objective.numerators("discriminator", {"generator": spy}, batch)
+    assert torch.equal(spy.given, expected)
+
+
+def test_jaspers_features_are_made_by_the_update_from_numbers_that_loader_processes_draw():
+    augmentation = Augmentation(spec_augment=SpecAugment(freq_masks=1, time_masks=1))
+    batch = utterances([4000, 2400], augmentation=augmentation)
+    assert {name for name, value in vars(batch).items() if isinstance(value, Tensor)} == {
+        *("waves", "wave_lengths", "tokens", "token_lengths", "draws")
+    }
+    objective = JasperObjective(augmentation)
+    features = objective.features(small_network(), batch).features
+    assert torch.equal(features, objective.features(small_network(), batch).features), "draws decide, nothing else"
+    other = replace(batch, draws=batch.draws.flip(0))
+    assert not torch.equal(features, objective.features(small_network(), other).features)
