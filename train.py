@@ -13,11 +13,12 @@ from common.audio.arguments import corpus_config
 from common.checkpoints import Checkpoint, load_checkpoint, load_last_checkpoint, load_weights, saved_checkpoints
 from common.cli import ArgumentParser, precision_from_args, run
 from common.config import differences, from_plain, to_plain
+from common.data import bucketed
 from common.distributed import Ranks
 from common.errors import CheckpointError, OptionError
 from common.logger import Logger
 from common.progress import print_line
-from common.training import EngineOptions, Networks, Trainer, build_engine
+from common.training import EngineOptions, Networks, Trainer, TrainingSetup, build_engine
 from common.training.arguments import build_training_parser, run_options_from_args
 from common.training.mel_kinds import mel_lines
 from models import ModelSpec, available_models, get_model
@@ -61,6 +62,7 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
     found = _checkpoint_to_resume(args, ranks)
     base = None if found is None else _config_of(found[1], spec, where=found[0])
     config = training.model_config(options, audio, text, base=base)
+    _check_length_buckets(args, setup, training.sees_padding(config))
     template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
     networks = spec.build_networks(config, audio, text)
     datasets = {
@@ -89,11 +91,15 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
         options=EngineOptions(amp_dtype=amp_dtype, grad_clip=args.grad_clip_thresh, ema_decay=args.ema_decay),
         compile_networks=args.compile,
         same_shapes=setup.same_shapes,
+        length_buckets=args.length_buckets,
     )
     args.output.mkdir(parents=True, exist_ok=True)
     logger = Logger(args.log_file or args.output / "nvlog.json", enabled=ranks.is_main)
     logger.parameter(**vars(args))
     run_options = run_options_from_args(args)
+    datasets, lines = bucketed(datasets, args.length_buckets)
+    for line in lines:
+        _print_once(line, ranks)
     trainer = Trainer(engine, template=template, **datasets, ranks=ranks, options=run_options, logger=logger)
     if found is not None:
         _resume(trainer, *found, ranks=ranks)
@@ -133,6 +139,14 @@ def _checkpoint_to_resume(args: argparse.Namespace, ranks: Ranks) -> tuple[Path,
             "add --resume to continue from it, or choose another --output"
         )
     return None
+
+
+def _check_length_buckets(args: argparse.Namespace, setup: TrainingSetup, seen_by: str | None) -> None:
+    """Refuse length buckets that change nothing, or that would change what is learned, through ``seen_by``."""
+    if args.length_buckets and setup.same_shapes:
+        raise OptionError(f"--length-buckets: all batches of {args.model} have one length already; leave it out")
+    if args.length_buckets and seen_by is not None:
+        raise OptionError(f"--length-buckets pads batches, which changes what is learned with {seen_by}; leave one out")
 
 
 def _config_of(checkpoint: Checkpoint, spec: ModelSpec, *, where: Path) -> Any:

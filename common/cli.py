@@ -212,6 +212,15 @@ def add_precision_arguments(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--cudnn-benchmark", action="store_true", help="let cuDNN try its algorithms for each shape")
 
 
+def add_length_buckets(parser: argparse._ActionsContainer, lengths: str) -> None:
+    """Add ``--length-buckets``; ``lengths`` says which they are."""
+    text = (
+        f"pad batches up to the next of N lengths, {lengths}, so that --compile and CUDA graphs meet few shapes; "
+        "0: up to their longest utterance"
+    )
+    parser.add_argument("--length-buckets", type=non_negative_int, default=0, metavar="N", help=text)
+
+
 def precision_from_args(args: argparse.Namespace) -> Precision:
     """Device and precision as the options say.
 

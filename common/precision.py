@@ -93,6 +93,16 @@ def autocast(device: torch.device, dtype: torch.dtype | None) -> AbstractContext
     return torch.autocast(device.type, dtype=dtype or torch.bfloat16, enabled=dtype is not None)
 
 
+def allow_compiled_shapes(n_shapes: int) -> None:
+    """Let torch.compile make code for so many shapes of one function; beyond 8 it gives up by default."""
+    from torch._dynamo import config  # here, as the compiler takes seconds to load
+
+    # Of each shape there is code for training and for validation, and where batches of validation are not full; where
+    # several layers share a function, for each of them.
+    config.recompile_limit = max(config.recompile_limit, 16 * n_shapes)
+    config.accumulated_recompile_limit = max(config.accumulated_recompile_limit, 64 * n_shapes)
+
+
 def keep_freed_memory() -> bool:
     """Let freed memory serve the next tensors instead of being returned; call it before work on a CPU.
 

@@ -42,6 +42,8 @@ class TrainingSpec:
     # (networks, options, *, training_set, validation_set, gather, new): what must be computed over the training list;
     # ``gather`` is `common.distributed.Gather`, ``new`` is False where a training is resumed.
     compute_statistics: Callable[..., None] | None = None
+    # (config) -> the setting through which what is learned depends on a batch's padding; None: there is none
+    sees_padding: "Callable[[Any], str | None]" = lambda config: None
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ MODEL = ModelSpec(
         build_objective=loss_function.build_objective,
         set_up_networks=fine_tuning.set_up_networks,
         compute_statistics=data_function.compute_statistics,
+        sees_padding=lambda config: None if config.mask_convolutions else "mask_convolutions=False of the checkpoint",
     ),
     inference=GeneratorSpec(
         add_arguments=arg_parser.add_inference_arguments,

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from common.data import pad_rows
 from common.errors import InputError
 from common.nn import mask_from_lengths
 from common.nn.alignment_prior import interpolated_prior
@@ -138,11 +139,8 @@ def padded_priors(
     frame_lengths: Sequence[int], token_lengths: Sequence[int], *, priors: Sequence[Tensor] | None = None
 ) -> Tensor:
     """The interpolated priors of a batch's utterances, or ``priors`` (F, L) given, zero-padded: (B, F, L) float32."""
-    padded = torch.zeros(len(frame_lengths), max(frame_lengths), max(token_lengths))
-    sizes = zip(frame_lengths, token_lengths, strict=True)
-    for row, prior in zip(padded, starmap(interpolated_prior, sizes) if priors is None else priors, strict=True):
-        row[: prior.size(0), : prior.size(1)] = prior
-    return padded
+    made = starmap(interpolated_prior, zip(frame_lengths, token_lengths, strict=True)) if priors is None else priors
+    return pad_rows([prior.float() for prior in made])
 
 
 def check_alignable(n_frames: int, n_tokens: int, *, where: str) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Dataset
 
 from common.audio import PitchCache
@@ -22,6 +21,7 @@ from common.data import (
     collated,
     feature_name,
     load_feature,
+    pad_rows,
     shape_error,
 )
 from common.distributed import Gather, Ranks, own_cores
@@ -65,15 +65,14 @@ class FastPitchDataset(TextMelDataset):
         folder: Path,
         entries: Sequence[FilelistEntry],
         *,
-        audio: AudioConfig,
-        text: TextConfig,
         n_speakers: int,
         pitch_method: str = "praat",
         pitch_cache: Path | None = None,
         priors: Path | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(folder, entries, audio=audio, text=text, **options)
+        super().__init__(folder, entries, **options)
+        audio, text = self.extractor.config, self.text
         self.has_durations = "durations" in entries[0].fields
         self._cache = PitchCache(pitch_cache or folder / PITCH_CACHE, audio, method=pitch_method)
         self._priors = priors
@@ -166,7 +165,7 @@ class FastPitchDataset(TextMelDataset):
 
         def padded(field: str) -> Tensor | None:
             rows = [getattr(item, field) for item in items]
-            return None if rows[0] is None else pad_sequence(rows, batch_first=True)
+            return None if rows[0] is None else pad_rows(rows)
 
         fields = collated(items)
         mel_lengths, token_lengths = fields["mel_lengths"].tolist(), fields["token_lengths"].tolist()

@@ -3,8 +3,10 @@
 Version 1.1, with a learned alignment and energy, is the same network with two more parts.
 """
 
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -95,6 +97,14 @@ class ModelConfig:
 @dataclass(frozen=True)
 class FastPitchBatch(TextMelBatch):
     """A batch with what durations, pitch and energy are learned from; zero after an utterance's length."""
+
+    axes: ClassVar[Mapping[str, Mapping[int, str]]] = {
+        **TextMelBatch.axes,
+        "durations": {1: "tokens"},
+        "pitch": {1: "tokens"},
+        "pitch_frames": {1: "frames"},
+        "prior": {1: "frames", 2: "tokens"},
+    }
 
     durations: Tensor | None = None  # (B, L) int64, frames; they sum to mel_lengths. None: the model aligns
     pitch: Tensor | None = None  # (B, L) float32, normalized; with durations
@@ -267,7 +277,10 @@ class FastPitch(SpeakerPitch, nn.Module):
         if energy is not None and controls.energy_transform is not None:
             energy = controls.energy_transform(energy, lengths)
         decoded_energy = energy if controls.energy is None else controls.energy
-        mel, mel_lengths = self.decode(encoded, lengths, decoded_energy, frames, None)
+        n_frames = None
+        if controls.frame_step > 1:
+            n_frames = -(-int(frames.sum(1).max()) // controls.frame_step) * controls.frame_step
+        mel, mel_lengths = self.decode(encoded, lengths, decoded_energy, frames, n_frames)
         return MelOutput(
             mel,
             mel_lengths,

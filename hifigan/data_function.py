@@ -6,11 +6,10 @@ from pathlib import Path, PurePosixPath
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from common.audio import MAGNITUDE_FLOOR, MelExtractor, compress
 from common.config import AudioConfig
-from common.data import Batch, FilelistEntry, Filelists, RecordingDataset, check_made_with
+from common.data import Batch, FilelistEntry, Filelists, RecordingDataset, check_made_with, pad_rows
 from common.errors import InputError
 from common.files import load_tensor
 from hifigan.arg_parser import TrainingOptions
@@ -100,13 +99,13 @@ class HifiganDataset(RecordingDataset):
 
     def collate(self, items: list[HifiganUtterance]) -> HifiganBatch:
         """Pad utterances into one batch, in their order."""
-        mels = [item.mel.t() for item in items if item.mel is not None]
+        mels = [item.mel for item in items if item.mel is not None]
         return HifiganBatch(
             names=tuple(item.name for item in items),
-            audio=pad_sequence([item.audio for item in items], batch_first=True),
+            audio=pad_rows([item.audio for item in items]),
             audio_lengths=torch.tensor([len(item.audio) for item in items]),
             hop_length=self.audio.hop_length,
-            mels=pad_sequence(mels, batch_first=True).transpose(1, 2).contiguous() if mels else None,
+            mels=pad_rows(mels) if mels else None,
         )
 
     def _load_mel(self, index: int) -> Tensor | None:

@@ -52,6 +52,7 @@ MODEL = ModelSpec(
         model_config=arg_parser.model_config,
         build_dataset=data_function.build_dataset,
         build_objective=loss_function.build_objective,
+        sees_padding=lambda config: None if config.use_conv_masks else "use_conv_masks: false",
     ),
     inference=RecognizerSpec(
         parse=arg_parser.parse_inference,

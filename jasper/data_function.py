@@ -1,17 +1,18 @@
 """Jasper's data: recordings with transcripts, perturbed differently in each epoch of training."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from common.config import AudioConfig, TextConfig
-from common.data import Batch, Filelists, paths_of
+from common.data import Batch, Filelists, pad_rows, paths_of
 from common.errors import InputError
 from jasper.arg_parser import TrainingOptions
 from jasper.augmentation import Augmentation
@@ -26,6 +27,8 @@ _STREAM = 2  # keeps these random numbers apart from those of the features' augm
 @dataclass(frozen=True)
 class JasperBatch(Batch):
     """Recordings, whose features are computed on the network's device, and their transcripts."""
+
+    axes: ClassVar[Mapping[str, Mapping[int, str]]] = {"waves": {1: "samples"}, "tokens": {1: "tokens"}}
 
     waves: Tensor  # (B, T) float32 in [-1, 1], 0 past the ends
     wave_lengths: Tensor  # (B,) int64 samples
@@ -84,6 +87,13 @@ class JasperDataset:
     def __len__(self) -> int:
         return len(self._entries)
 
+    def sizes(self) -> dict[str, list[int]]:
+        """Samples and tokens of each utterance, at the lowest speed that perturbation draws."""
+        speeds = self._dataset.speed_perturbation
+        slowest = 1.0 if speeds is None else min(speeds.min_rate, 1.0)
+        samples = [math.ceil(n_samples / slowest) for n_samples in self.lengths]
+        return {"samples": samples, "tokens": [len(tokens) for tokens in self._tokens]}
+
     def __getitem__(self, index: int) -> JasperUtterance:
         """The original recording, trimmed.
 
@@ -107,7 +117,7 @@ class JasperDataset:
 
     def collate(self, items: list[JasperUtterance]) -> JasperBatch:
         """Pad utterances, in the order they come, into one batch."""
-        waves = pad_sequence([item.wave for item in items], batch_first=True)
+        waves = pad_rows([item.wave for item in items])
         if self._padded_length is not None:
             waves = F.pad(waves, (0, max(self._padded_length - waves.size(1), 0)))
         draws = [item.draws for item in items if item.draws is not None]
@@ -115,7 +125,7 @@ class JasperDataset:
             names=tuple(item.name for item in items),
             waves=waves,
             wave_lengths=torch.tensor([len(item.wave) for item in items]),
-            tokens=pad_sequence([item.tokens for item in items], batch_first=True),
+            tokens=pad_rows([item.tokens for item in items]),
             token_lengths=torch.tensor([len(item.tokens) for item in items]),
             hop_length=self._model.features.hop_length,
             draws=torch.stack(draws) if draws else None,

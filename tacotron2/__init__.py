@@ -22,6 +22,7 @@ MODEL = ModelSpec(
         build_dataset=build_dataset,
         build_objective=build_objective,
         set_up_networks=arg_parser.set_up_networks,
+        sees_padding=arg_parser.sees_padding,
     ),
     inference=GeneratorSpec(
         parse=arg_parser.parse_inference,

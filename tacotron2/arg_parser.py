@@ -132,6 +132,11 @@ def model_config(
     return replace(options.architecture, n_symbols=TextFrontEnd(text).n_symbols, n_mel_channels=audio.n_mels)
 
 
+def sees_padding(config: ModelConfig) -> str | None:
+    """The option through which a model's losses depend on padding."""
+    return next((f"--no-{name.replace('_', '-')}" for name in _MASKING if not getattr(config, name)), None)
+
+
 def set_up_networks(
     networks: Mapping[str, nn.Module], options: TrainingOptions, *, text: TextConfig, new: bool
 ) -> list[str]:

@@ -80,6 +80,7 @@ ONE_PROCESS = {
     "train_digits.sh": {},
     "benchmark_aligner.sh": {},
     "benchmark_decoder.sh": {},
+    "benchmark_feed.sh": {},
     "benchmark_serve.sh": {"FASTPITCH": "v.pt"},
     "serve.sh": {"FASTPITCH": "v.pt"},
     "train_benchmark_waveglow.sh": {},

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from common.config import AudioConfig
-from common.data import Batch, Filelists, RecordingDataset
+from common.data import Batch, Filelists, RecordingDataset, pad_rows
 from waveglow.arg_parser import TrainingOptions
 
 
@@ -64,7 +63,7 @@ class WaveGlowDataset(RecordingDataset):
             names=tuple(item.name for item in items),
             audio=torch.stack([item.segment for item in items]),
             hop_length=self.audio.hop_length,
-            recordings=pad_sequence(recordings, batch_first=True) if recordings else None,
+            recordings=pad_rows(recordings) if recordings else None,
             recording_lengths=torch.tensor([len(one) for one in recordings]) if recordings else None,
         )
 

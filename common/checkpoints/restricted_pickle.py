@@ -18,22 +18,11 @@ import torch
 from torch import Tensor
 
 from common.errors import CheckpointError
+from common.files import STORAGES
 
 _MAGIC_NUMBER = 0x1950A86A20F9469CFC6C  # opens files of torch.save before version 1.6
 _NETWORK_PACKAGES = ("glow", "glow_old", "waveglow", "tacotron2", "tacotron2_common", "common", "model", "layers")
 _RENAMED = {"__builtin__": "builtins"}  # since Python 2, whose names torch.save still writes
-_DTYPES = {
-    "FloatStorage": torch.float32,
-    "HalfStorage": torch.float16,
-    "BFloat16Storage": torch.bfloat16,
-    "DoubleStorage": torch.float64,
-    "LongStorage": torch.int64,
-    "IntStorage": torch.int32,
-    "ShortStorage": torch.int16,
-    "CharStorage": torch.int8,
-    "ByteStorage": torch.uint8,
-    "BoolStorage": torch.bool,
-}
 
 
 class RefusedGlobal(pickle.UnpicklingError):
@@ -84,8 +73,8 @@ class _Unpickler(pickle.Unpickler):
             return found
         if module == "torch" and isinstance(getattr(torch, name, None), torch.dtype):
             return getattr(torch, name)
-        if module in ("torch", "torch.cuda", "torch.storage") and name in _DTYPES:
-            return _DTYPES[name]
+        if module in ("torch", "torch.cuda", "torch.storage") and name in STORAGES:
+            return STORAGES[name]
         if module.startswith("torch.nn.") or module.partition(".")[0] in _NETWORK_PACKAGES:
             return type(name, (StoredObject,), {"__module__": module})
         raise RefusedGlobal(f"{module}.{name}")

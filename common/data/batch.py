@@ -1,10 +1,12 @@
 """What every dataset and batch offers to the training loop."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import torch
+from torch import Tensor
+from torch.utils.data import get_worker_info
 
 from common.errors import InputError
 
@@ -15,8 +17,10 @@ B = TypeVar("B", bound="Batch")
 class Batch:
     """Base of a model's batch: named tensors, and the utterances' names for error messages.
 
-    A subclass adds its tensors as fields and says how many units of work it holds.
+    A subclass adds its tensors as fields, and says how many units of work it holds and what it is padded along.
     """
+
+    axes: ClassVar[Mapping[str, Mapping[int, str]]] = {}  # field -> dimension -> what is padded along it: "frames"
 
     names: tuple[str, ...]  # one an utterance, "wavs/a.wav (train.txt:7)"
 
@@ -24,6 +28,24 @@ class Batch:
     def n_frames(self) -> torch.Tensor:
         """Valid (unpadded) mel frames of the batch, a scalar int64 tensor; the unit of training throughput."""
         raise NotImplementedError
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The size of each axis, with its padding."""
+        found: dict[str, int] = {}
+        for name, dimensions in self.axes.items():
+            if (tensor := getattr(self, name)) is not None:
+                found |= {axis: tensor.size(dimension) for dimension, axis in dimensions.items()}
+        return found
+
+    def padded(self: B, sizes: Mapping[str, int]) -> B:
+        """The same batch with zeros at the ends, up to ``sizes`` of its axes, none of which is less than its own."""
+        changed: dict[str, Any] = {}
+        for name, dimensions in self.axes.items():
+            if (tensor := getattr(self, name)) is not None:
+                shape = [sizes.get(dimensions.get(one, ""), size) for one, size in enumerate(tensor.shape)]
+                changed[name] = tensor if shape == [*tensor.shape] else _filled([tensor], shape)
+        return replace(self, **changed)
 
     def to(self: B, device: torch.device) -> B:
         """The same batch with every tensor on ``device`` (asynchronously from pinned memory)."""
@@ -39,6 +61,32 @@ class Batch:
             name: change(value) for name, value in values.items() if isinstance(value, torch.Tensor)
         }
         return replace(self, **changed)
+
+
+def pad_rows(rows: Sequence[Tensor]) -> Tensor:
+    """Tensors of one dtype and number of dimensions as a batch (B, ...), with zeros at their ends up to the largest."""
+    sizes = [max(row.size(dimension) for row in rows) for dimension in range(rows[0].dim())]
+    return _filled(rows, [len(rows), *sizes])
+
+
+def _filled(rows: Sequence[Tensor], shape: Sequence[int]) -> Tensor:
+    """Zeros of a ``shape`` with ``rows`` at the beginning of the first; one row may be the batch itself.
+
+    In a loader's process they lie in shared memory at once, from where the training process takes them: elsewhere they
+    would be copied into it.
+    """
+    first = rows[0]
+    if get_worker_info() is None:
+        batch = torch.zeros(*shape, dtype=first.dtype)
+    else:
+        n_values = torch.Size(shape).numel()
+        # At least a byte; zeros, as new pages are.
+        shared = torch.UntypedStorage._new_shared(max(1, n_values) * first.element_size(), device="cpu")
+        batch = torch.empty(0, dtype=first.dtype).set_(shared)[:n_values].view(*shape)
+    places = [batch] if first.dim() == batch.dim() else batch.unbind()
+    for place, row in zip(places, rows):
+        place[tuple(map(slice, row.shape))] = row
+    return batch
 
 
 @dataclass(frozen=True)
@@ -57,6 +105,9 @@ class Dataset(Protocol):
     """
 
     lengths: list[int]  # relative lengths, any unit: only their order matters
+
+    def sizes(self) -> dict[str, list[int]]:
+        """The most that each utterance has along each axis of its batches, the longest axis first."""
 
     def __len__(self) -> int: ...
 

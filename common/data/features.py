@@ -11,7 +11,7 @@ from common.audio.arguments import features_config
 from common.config import AudioConfig, differences
 from common.data.filelist import FilelistEntry
 from common.errors import InputError
-from common.files import load_tensor
+from common.files import load_tensor, tensor_shape
 
 
 def feature_name(path: str) -> str:
@@ -27,7 +27,8 @@ def load_feature(folder: Path, entry: FilelistEntry, column: str) -> Tensor:
         InputError: it is missing, broken or not finite.
     """
     tensor = load_tensor(folder / entry.fields[column], where=entry.where)
-    if not torch.isfinite(tensor).all():
+    # A sum is quick and finite only of finite values; where it is not, it may have overflown.
+    if not torch.isfinite(tensor.sum()) and not torch.isfinite(tensor).all():
         raise InputError(f"{entry.fields[column]}: holds values that are not finite ({entry.where})")
     return tensor
 
@@ -52,6 +53,12 @@ def mel_size(folder: Path, entry: FilelistEntry) -> int:
         return path.stat().st_size
     except OSError as error:
         raise InputError(f"{path}: no such file ({entry.where}); run extract_mels.py first") from error
+
+
+def mel_frames(folder: Path, entry: FilelistEntry) -> int:
+    """Frames of a line's mel, whose values are not read; raises InputError."""
+    shape = tensor_shape(folder / entry.fields["mel"], where=entry.where)
+    return shape[-1] if shape else 0
 
 
 def check_stored(folder: Path, entries: Sequence[FilelistEntry], *, column: str, audio: AudioConfig) -> None:

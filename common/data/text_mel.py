@@ -1,18 +1,17 @@
 """What text-to-mel models train on: transcripts with recordings or stored mels, and batches of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from common.audio import MelExtractor, load_wav
 from common.config import AudioConfig, TextConfig
-from common.data.batch import Batch
-from common.data.features import check_stored, load_mel, mel_size, recorded_samples
+from common.data.batch import Batch, pad_rows
+from common.data.features import check_stored, load_mel, mel_frames, mel_size, recorded_samples
 from common.data.filelist import FilelistEntry
 from common.data.transcripts import Transcripts
 
@@ -31,6 +30,8 @@ class TextMelUtterance:
 class TextMelBatch(Batch):
     """Utterances padded to the longest of them; everything after an utterance's length is zero."""
 
+    axes: ClassVar[Mapping[str, Mapping[int, str]]] = {"mels": {2: "frames"}, "tokens": {1: "tokens"}}
+
     tokens: Tensor  # (B, L) int64 symbol ids, or (B, L, n_features) float32
     token_lengths: Tensor  # (B,) int64
     mels: Tensor  # (B, n_mels, F) float32
@@ -47,9 +48,9 @@ def collated(items: Sequence[TextMelUtterance]) -> dict[str, Any]:
     return {
         "names": tuple(item.name for item in items),
         "texts": tuple(item.text for item in items),
-        "tokens": pad_sequence([item.tokens for item in items], batch_first=True),
+        "tokens": pad_rows([item.tokens for item in items]),
         "token_lengths": torch.tensor([len(item.tokens) for item in items]),
-        "mels": pad_sequence([item.mel.t() for item in items], batch_first=True).transpose(1, 2).contiguous(),
+        "mels": pad_rows([item.mel for item in items]),
         "mel_lengths": torch.tensor([item.mel.size(1) for item in items]),
     }
 
@@ -75,6 +76,7 @@ class TextMelDataset:
     ) -> None:
         self.folder = folder
         self.entries = entries
+        self.text = text
         self.extractor = MelExtractor(audio)
         self.recorded = "wav" in entries[0].fields
         if self.recorded:
@@ -87,6 +89,15 @@ class TextMelDataset:
 
     def __len__(self) -> int:
         return len(self.entries)
+
+    def sizes(self) -> dict[str, list[int]]:
+        """Frames and tokens of each utterance; where words are drawn to be phones, tokens as validation reads them.
+
+        Raises:
+            InputError: the file of a mel cannot be read.
+        """
+        frames = self.lengths if self.recorded else [mel_frames(self.folder, entry) for entry in self.entries]
+        return {"frames": frames, "tokens": [len(self.transcripts[index]) for index in range(len(self))]}
 
     def __getitem__(self, index: int) -> Any:
         """Load one utterance; raises InputError where files are broken or do not fit each other or the text."""

@@ -27,7 +27,8 @@ def beta_binomial_prior(n_frames: int, n_tokens: int, *, scaling: float = 1.0) -
     beta = scaling * (n_frames + 1) - alpha
     ways = -np.log(n_tokens + 1) - betaln(n_tokens - successes + 1, successes + 1)
     log_prior = ways + betaln(successes + alpha, n_tokens - successes + beta) - betaln(alpha, beta)
-    return torch.from_numpy(np.exp(log_prior))
+    # Contiguous as it is interpolated: transposed.
+    return torch.from_numpy(np.asfortranarray(np.exp(log_prior)))
 
 
 def interpolated_prior(n_frames: int, n_tokens: int) -> Tensor:

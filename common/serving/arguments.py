@@ -8,6 +8,7 @@ from pathlib import Path
 from common.checkpoints import open_checkpoint
 from common.cli import (
     ArgumentParser,
+    add_length_buckets,
     add_precision_arguments,
     non_negative_int,
     positive_float,
@@ -29,6 +30,7 @@ from common.synthesis.arguments import (
     with_text_options,
 )
 from common.synthesis.loading import SEED
+from common.synthesis.padding import LENGTHS
 from common.synthesis.synthesizer import FADE_OUT
 
 KEY_VARIABLE = "SPEECH_API_KEY"
@@ -66,6 +68,7 @@ def build_parser() -> ArgumentParser:
     group.add_argument("--compile", action="store_true", help="compile the networks with torch.compile")
     text = "record the vocoder's work for each length, rounded up, on a GPU"
     group.add_argument("--cuda-graphs", action="store_true", help=text)
+    add_length_buckets(group, LENGTHS)
     add_precision_arguments(group)
     group = parser.add_argument_group("limits")
     defaults = Limits()

@@ -12,6 +12,7 @@ from common.audio import SOUND_FORMATS, SOUND_SUFFIXES
 from common.checkpoints import LoadedCheckpoint, add_ema_argument
 from common.cli import (
     ArgumentParser,
+    add_length_buckets,
     add_precision_arguments,
     given_options,
     non_negative_float,
@@ -31,6 +32,7 @@ from common.synthesis.compile import accelerated
 from common.synthesis.cuda_graphs import CudaGraphRecorder
 from common.synthesis.loading import GRIFFIN_LIM_ITERATIONS, SEED, Accelerate, contract_of, load_vocoder, load_voice
 from common.synthesis.measurements import MANY_BATCHES
+from common.synthesis.padding import LENGTHS, PaddedShapes
 from common.synthesis.synthesizer import FADE_OUT
 from common.synthesis.vocoder import ACCEPTABLE_DIFFERENCES, GriffinLimVocoder, Vocoder
 from common.synthesis.voice import Voice
@@ -157,27 +159,18 @@ def _add_measuring_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("computing and measuring")
     add_precision_arguments(group)
     group.add_argument("--compile", action="store_true", help="compile the networks with torch.compile")
-    group.add_argument(
-        "--cuda-graphs", action="store_true", help="record the vocoder's work for each length, rounded up, on a GPU"
-    )
+    text = "record the vocoder's work for each length, rounded up, on a GPU"
+    group.add_argument("--cuda-graphs", action="store_true", help=text)
+    add_length_buckets(group, LENGTHS)
     group.add_argument("-bs", "--batch-size", type=positive_int, default=64, help="phrases at once")
     group.add_argument("--repeats", type=positive_int, default=1, help="speak the list so often, to measure it")
-    group.add_argument(
-        "--warmup-steps", type=non_negative_int, default=0, help="batches to speak before measuring begins"
-    )
-    group.add_argument(
-        "--include-warmup",
-        dest="warmup_steps",
-        action="store_const",
-        const=WARMUP_STEPS,
-        default=argparse.SUPPRESS,
-        help=f"the same as --warmup-steps {WARMUP_STEPS}",
-    )
-    group.add_argument(
-        "--benchmark",
-        action="store_true",
-        help=f"print latencies with their intervals, and throughput; done anyway for more than {MANY_BATCHES} batches",
-    )
+    text = "batches to speak before measuring begins"
+    group.add_argument("--warmup-steps", type=non_negative_int, default=0, help=text)
+    text = f"the same as --warmup-steps {WARMUP_STEPS}"
+    constant: dict[str, Any] = {"action": "store_const", "const": WARMUP_STEPS, "default": argparse.SUPPRESS}
+    group.add_argument("--include-warmup", dest="warmup_steps", **constant, help=text)
+    text = f"print latencies with their intervals, and throughput; done anyway for more than {MANY_BATCHES} batches"
+    group.add_argument("--benchmark", action="store_true", help=text)
 
 
 def chosen_model(args: argparse.Namespace, role: str) -> tuple[ModelSpec, Path] | None:
@@ -348,6 +341,7 @@ def voice_from_args(
         lexicon=args.lexicon,
         fade_out=args.fade_out,
         accelerate=_accelerate_from_args(args),
+        shapes=PaddedShapes.of(args.length_buckets, args.batch_size),
     )
     return voice if with_sound else replace(voice, vocoder=None)
 
@@ -362,6 +356,7 @@ def vocoder_from_args(args: argparse.Namespace, vocoder: LoadedCheckpoint, *, pr
         denoising_strength=args.denoising_strength,
         accelerate=_accelerate_from_args(args),
         graph_recorder=CudaGraphRecorder() if args.cuda_graphs else None,
+        shapes=PaddedShapes.of(args.length_buckets, args.batch_size),
     )
 
 
@@ -372,7 +367,12 @@ def griffin_lim_from_args(args: argparse.Namespace, audio: AudioConfig) -> Vocod
 
 
 def _accelerate_from_args(args: argparse.Namespace) -> Accelerate:
-    return partial(accelerated, torchscript=args.torchscript, compile=args.compile)
+    return partial(
+        accelerated,
+        torchscript=args.torchscript,
+        compile=args.compile,
+        shapes=PaddedShapes.of(args.length_buckets, args.batch_size),
+    )
 
 
 def with_text_options(loaded: LoadedCheckpoint, args: argparse.Namespace) -> LoadedCheckpoint:

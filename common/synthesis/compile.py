@@ -9,22 +9,26 @@ import torch
 
 from common.checkpoints import LoadedCheckpoint
 from common.errors import OptionError
+from common.precision import allow_compiled_shapes
 from common.registry import GeneratorSpec, VocoderSpec
+from common.synthesis.padding import PaddedShapes
 
 
 class CompiledNetwork:
-    """A network whose ``infer`` is compiled for any batch size and length when it is first called.
+    """A network whose ``infer`` is compiled when it is first called: for any batch size and length, or for each shape.
 
     Where compiling fails (without a C++ compiler, for one) the network runs as it is, after one warning.
     """
 
-    def __init__(self, network: Any, *, name: str) -> None:
-        """``name`` stands in the warning."""
+    def __init__(self, network: Any, *, name: str, shapes: PaddedShapes | None = None) -> None:
+        """``name`` stands in the warning; ``shapes`` are those that batches have."""
         self._network = network
         self._name = name
         # The compiler warns where it splits the work, which is of no use to the user.
         torch._logging.set_logs(dynamo=logging.ERROR)
-        self._compiled: Callable[..., Any] | None = torch.compile(network.infer, dynamic=True)
+        if shapes is not None:
+            allow_compiled_shapes(shapes.n_shapes)
+        self._compiled: Callable[..., Any] | None = torch.compile(network.infer, dynamic=shapes is None)
 
     def infer(self, *args: Any, **kwargs: Any) -> Any:
         """As the network's own."""
@@ -40,8 +44,10 @@ class CompiledNetwork:
         return self._network.infer(*args, **kwargs)
 
 
-def accelerated(network: Any, loaded: LoadedCheckpoint, *, torchscript: bool, compile: bool) -> Any:
-    """The network of a checkpoint as ``--torchscript`` or ``--compile`` have it.
+def accelerated(
+    network: Any, loaded: LoadedCheckpoint, *, torchscript: bool, compile: bool, shapes: PaddedShapes | None
+) -> Any:
+    """The network of a checkpoint as ``--torchscript`` or ``--compile`` have it, the latter for ``shapes`` alone.
 
     Raises:
         OptionError: the model cannot be compiled so.
@@ -57,4 +63,4 @@ def accelerated(network: Any, loaded: LoadedCheckpoint, *, torchscript: bool, co
         return spec.inference.to_torchscript(network)
     if compile and spec.inference.not_compilable is not None:
         raise OptionError(f"--compile: {spec.inference.not_compilable}; leave it out")
-    return CompiledNetwork(network, name=spec.name) if compile else network
+    return CompiledNetwork(network, name=spec.name, shapes=shapes) if compile else network

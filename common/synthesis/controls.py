@@ -26,6 +26,7 @@ class Controls:
     energy: Tensor | None = None  # (B, L) as `MelOutput.energy`, instead of the predicted energy
     seed: int = 0  # of the random numbers that a model uses at inference
     max_decoder_steps: int | None = None  # frames after which an autoregressive model is stopped; None: as trained
+    frame_step: int = 1  # a mel that is made at once is padded to a multiple of so many frames
     gate_threshold: float | None = None  # probability that ends an utterance of such a model; None: as trained
 
 

@@ -11,6 +11,7 @@ from common.errors import CheckpointError
 from common.precision import Precision
 from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.cuda_graphs import Recorder
+from common.synthesis.padding import PaddedShapes
 from common.synthesis.synthesizer import FADE_OUT
 from common.synthesis.vocoder import NO_SETTINGS, AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder
 from common.synthesis.voice import Voice
@@ -34,12 +35,14 @@ def load_voice(
     lexicon: Path | str | None = None,
     fade_out: int = FADE_OUT,
     accelerate: Accelerate | None = None,
+    shapes: PaddedShapes | None = None,
 ) -> Voice:
     """A voice that speaks: a text-to-mel checkpoint, and a vocoder's, or Griffin-Lim where none is given.
 
     ``device`` is "auto" (a GPU where there is one; an ONNX file runs on the CPU), "cpu" or "cuda"; ``precision`` says
     more, instead. ``options`` are the model's inference options (`GeneratorSpec.parse`), by default its own;
-    ``lexicon`` is a file of words and their phones (`read_lexicon`). Of checkpoints with EMA weights these are used.
+    ``lexicon`` is a file of words and their phones (`read_lexicon`); batches are padded to ``shapes``. Of checkpoints
+    with EMA weights these are used.
 
     Raises:
         InputError: a checkpoint cannot be read, is of a model that does another job, or lacks what the options need;
@@ -75,6 +78,7 @@ def load_voice(
         precision=precision,
         vocoder=vocoder,
         fade_out=fade_out,
+        shapes=shapes,
     )
 
 
@@ -94,8 +98,11 @@ def load_vocoder(
     denoising_strength: float = 0.0,
     accelerate: Accelerate | None = None,
     graph_recorder: Recorder | None = None,
+    shapes: PaddedShapes | None = None,
 ) -> NetworkVocoder:
     """The vocoder of a mel-to-sound checkpoint; ``options`` are its model's inference options (`VocoderSpec.parse`).
+
+    Its mels are padded to ``shapes``, if they are given.
 
     Raises:
         OptionError: the options do not fit the checkpoint.
@@ -116,6 +123,7 @@ def load_vocoder(
         settings=settings,
         context=None if inference.context is None else inference.context(config, loaded.checkpoint.audio),
         graph_recorder=graph_recorder,
+        shapes=shapes,
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
 from common.errors import InputError
@@ -66,8 +67,8 @@ def styles_of_symbols(styles: Sequence[Style]) -> SymbolStyles | None:
     return SymbolStyles(**rows)
 
 
-def pad_styles(rows: Sequence[SymbolStyles | None], lengths: Sequence[int]) -> SymbolStyles | None:
-    """The styles (B, L) of a batch of utterances of ``lengths`` symbols; None where none has any."""
+def pad_styles(rows: Sequence[SymbolStyles | None], lengths: Sequence[int], *, n_symbols: int) -> SymbolStyles | None:
+    """The styles (B, n_symbols) of a batch of utterances of ``lengths`` symbols; None where none has any."""
     if not any(rows):
         return None
     padded = {}
@@ -76,4 +77,5 @@ def pad_styles(rows: Sequence[SymbolStyles | None], lengths: Sequence[int]) -> S
             torch.full((length,), usual) if row is None else getattr(row, name) for row, length in zip(rows, lengths)
         ]
         padded[name] = pad_sequence(values, batch_first=True, padding_value=usual)
+        padded[name] = F.pad(padded[name], (0, n_symbols - max(lengths)), value=usual)
     return SymbolStyles(**padded)

@@ -4,7 +4,7 @@ import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -17,6 +17,7 @@ from common.progress import Progress, progress
 from common.signals import StopSignals
 from common.synthesis.controls import Controls, MelOutput
 from common.synthesis.measurements import BatchTimes
+from common.synthesis.padding import PaddedShapes
 from common.synthesis.phrases import Phrase
 from common.synthesis.styles import pad_styles
 from common.synthesis.utterances import SynthesisInput, SynthesisResult, envelope, mel_of
@@ -24,6 +25,7 @@ from common.synthesis.vocoder import Vocoder
 from common.timing import Stopwatch
 
 SHORTEST_SPEECH = 3  # frames; networks make one at least, and no sound of speech is over after two
+_GIVEN = ("pitch", "pitch_hz", "durations", "energy")  # of each symbol, instead of what is predicted
 FADE_OUT = 10  # frames at the end of an utterance that fade to silence, unless told otherwise
 
 
@@ -50,10 +52,12 @@ class Synthesizer:
         device: torch.device,
         autocast: Autocast,
         fade_out: int = FADE_OUT,
+        shapes: PaddedShapes | None = None,
     ) -> None:
         """``controls`` holds for every utterance, apart from what an utterance says itself.
 
-        ``fade_out`` frames at the end of each utterance fade to silence.
+        ``fade_out`` frames at the end of each utterance fade to silence; the generator's batches are padded to
+        ``shapes``, the vocoder's by itself.
         """
         self.unfinished: set[Phrase] = set()  # that the generator did not end
         self.silent: set[Phrase] = set()  # that it ended, but made fewer frames of than `SHORTEST_SPEECH`
@@ -63,6 +67,7 @@ class Synthesizer:
         self._hop_length = audio.hop_length
         self._device = device
         self._autocast = autocast
+        self._shapes = shapes
         self._fade_out = fade_out * audio.hop_length  # samples
         self.times: list[BatchTimes] = []  # of the batches so far
 
@@ -156,10 +161,14 @@ class Synthesizer:
             mels = [mel_of(item) for item in batch]
             padded = pad_sequence([one.t() for one in mels], batch_first=True).transpose(1, 2)
             return MelOutput(padded.to(self._device), torch.tensor([one.size(1) for one in mels]))
-        tokens = _pad_column("tokens", batch, self._device)
+        rows, n_symbols = list(batch), max(item.length for item in batch)
+        if self._shapes is not None:
+            rows += [batch[-1]] * (self._shapes.rows(len(batch)) - len(batch))
+            n_symbols = self._shapes.symbols(n_symbols)
+        tokens = _pad_column("tokens", rows, n_symbols, self._device)
         assert tokens is not None, "phrases without mels come with tokens"
-        lengths = torch.tensor([item.length for item in batch], device=self._device)
-        controls = self._controls_of(batch)
+        lengths = torch.tensor([item.length for item in rows], device=self._device)
+        controls = self._controls_of(rows, n_symbols)
         with watch.running(), self._autocast():
             output = self._generator.infer(tokens, lengths, controls)
         finished = [True] * len(batch) if output.finished is None else output.finished.tolist()
@@ -172,17 +181,17 @@ class Synthesizer:
                 _warn_once(item.phrase, reason, self.silent)
         return output
 
-    def _controls_of(self, batch: Sequence[SynthesisInput]) -> Controls:
-        """The controls of all utterances, and those of each."""
+    def _controls_of(self, batch: Sequence[SynthesisInput], n_symbols: int) -> Controls:
+        """The controls of all utterances, and those of each, padded to ``n_symbols``."""
+        given: dict[str, Any] = {name: _pad_column(name, batch, n_symbols, self._device) for name in _GIVEN}
         controls = replace(
             self._controls,
             speaker=torch.tensor([item.speaker for item in batch], device=self._device),
-            pitch=_pad_column("pitch", batch, self._device),
-            pitch_hz=_pad_column("pitch_hz", batch, self._device),
-            durations=_pad_column("durations", batch, self._device),
-            energy=_pad_column("energy", batch, self._device),
+            frame_step=1 if self._shapes is None else self._shapes.frame_step,
+            **given,
         )
-        styles = pad_styles([item.styles for item in batch], [item.length for item in batch])
+        lengths = [item.length for item in batch]
+        styles = pad_styles([item.styles for item in batch], lengths, n_symbols=n_symbols)
         if styles is None:
             return controls
         styles = styles.to(self._device)
@@ -190,10 +199,13 @@ class Synthesizer:
         return replace(controls, pace=controls.pace * styles.rate, pitch_transform=transform)
 
 
-def _pad_column(name: str, batch: Sequence[SynthesisInput], device: torch.device) -> Tensor | None:
-    """The values of a column (B, L), padded; a batch has a column for all of its utterances, or for none."""
+def _pad_column(name: str, batch: Sequence[SynthesisInput], n_symbols: int, device: torch.device) -> Tensor | None:
+    """The values of a column (B, n_symbols, ...); a batch has a column for all of its utterances, or for none."""
     given = [getattr(item, name) for item in batch if getattr(item, name) is not None]
-    return pad_sequence(given, batch_first=True).to(device) if given else None
+    if not given:
+        return None
+    longest = given[0].new_zeros(n_symbols, *given[0].shape[1:])
+    return pad_sequence([*given, longest], batch_first=True)[:-1].to(device)
 
 
 def _warn_once(phrase: Phrase, reason: str, known: set[Phrase]) -> None:

@@ -12,7 +12,8 @@ from common.audio.griffin_lim import griffin_lim
 from common.config import AudioConfig, differences
 from common.errors import InputError
 from common.precision import Autocast
-from common.synthesis.cuda_graphs import BucketedGraphs, Recorder
+from common.synthesis.cuda_graphs import BucketedGraphs, Infer, Recorder
+from common.synthesis.padding import PaddedShapes, padded_inference
 from common.synthesis.streaming import plan_pieces
 
 ACCEPTABLE_DIFFERENCES = ("framing", "peak")  # fields in which mels may differ and still sound like speech
@@ -102,8 +103,11 @@ class NetworkVocoder:
         settings: VocoderSettings = NO_SETTINGS,
         context: int | None = None,
         graph_recorder: Recorder | None = None,
+        shapes: PaddedShapes | None = None,
     ) -> None:
         """``denoising_strength`` 0 leaves the denoiser out; ``graph_recorder`` records the work as CUDA graphs.
+
+        Mels are padded to ``shapes``, if they are given, but for later pieces of a positional sound.
 
         ``context`` is the mel frames on each side that sound depends on; None: all of them, and `stream` has one piece.
         The denoiser subtracts the sound that ``network`` makes of a mel of zeros with ``settings.silent``.
@@ -119,7 +123,11 @@ class NetworkVocoder:
         self._settings = settings
         self._device = device
         self._context = context
-        self._run = self._infer if graph_recorder is None else BucketedGraphs(self._infer, record=graph_recorder)
+        self._run: Infer = self._infer
+        if graph_recorder is not None:
+            self._run = BucketedGraphs(self._infer, record=graph_recorder)
+        if shapes is not None:
+            self._run = padded_inference(self._run, shapes)
         self._denoiser = None
         if denoising_strength > 0:
             with torch.inference_mode():

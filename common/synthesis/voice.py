@@ -16,6 +16,7 @@ from common.files import load_tensor
 from common.precision import Precision
 from common.registry import GeneratorSpec, ModelSpec
 from common.synthesis.controls import Controls
+from common.synthesis.padding import PaddedShapes
 from common.synthesis.phrases import Phrase
 from common.synthesis.prosody_inputs import inputs_of_prosody
 from common.synthesis.speech import Speech, silences
@@ -55,6 +56,7 @@ class Voice:
     precision: Precision
     vocoder: Vocoder | None = None  # None: mels alone
     fade_out: int = FADE_OUT  # frames
+    shapes: PaddedShapes | None = None  # that batches of mels are padded to; None: to their longest utterance
 
     @property
     def sampling_rate(self) -> int:
@@ -88,6 +90,7 @@ class Voice:
             device=self.precision.device,
             autocast=self.precision.autocast,
             fade_out=self.fade_out,
+            shapes=self.shapes,
         )
 
     def speak(

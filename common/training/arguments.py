@@ -9,6 +9,7 @@ from common.audio.arguments import add_audio_arguments
 from common.checkpoints import DTYPES
 from common.cli import (
     ArgumentParser,
+    add_length_buckets,
     add_precision_arguments,
     non_negative_float,
     non_negative_int,
@@ -38,6 +39,7 @@ def build_training_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] 
     computing.add_argument(
         "--num-workers", type=non_negative_int, help="loader processes (default: 4 with --cuda, else 0)"
     )
+    add_length_buckets(computing, "quantiles of the training list's utterances")
     _add_checkpoint_arguments(parser.add_argument_group("checkpoints, validation and logs"), spec.training.recipe)
     _add_optimization_arguments(parser.add_argument_group("optimization"))
     add_audio_arguments(parser)

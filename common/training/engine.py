@@ -13,7 +13,7 @@ from torch import Tensor
 from common.data import Batch
 from common.distributed import Ranks
 from common.errors import InputError
-from common.precision import autocast
+from common.precision import allow_compiled_shapes, autocast
 from common.training.ema import ExponentialMovingAverage
 from common.training.gradient_reducer import GradientReducer
 from common.training.loss_scaling import LossScaler
@@ -283,13 +283,19 @@ def build_engine(
     options: EngineOptions,
     compile_networks: bool = False,
     same_shapes: bool = False,
+    length_buckets: int = 0,
 ) -> Engine:
-    """An engine with an optimizer and a schedule for each phase; moves the networks to the device of ``ranks``."""
+    """An engine with an optimizer and a schedule for each phase; moves the networks to the device of ``ranks``.
+
+    ``length_buckets`` is the number of shapes that all batches have, of validation too; 0: any number.
+    """
+    if compile_networks and length_buckets:
+        allow_compiled_shapes(length_buckets)
     for network in networks.values():
         network.to(ranks.device).train()
         if compile_networks:
             # Batches of one shape need no code for others, which the compiler cannot always make.
-            network.compile(dynamic=None if same_shapes else True)
+            network.compile(dynamic=False if length_buckets else None if same_shapes else True)
     optimizers, schedules = {}, {}
     for phase in objective.phases:
         optimizers[phase.name] = build_optimizer(

@@ -22,9 +22,9 @@ from common.checkpoints import (
     saved_checkpoints,
     strip_checkpoint,
 )
-from common.data import Batch, Dataset, ErrorsAsItems, GlobalBatchSampler, ValidationSampler
+from common.data import Batch, Dataset, GlobalBatchSampler, ValidationSampler, build_loader, raise_errors
 from common.distributed import Ranks
-from common.errors import CheckpointError, InputError
+from common.errors import CheckpointError
 from common.logger import Logger
 from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
@@ -100,16 +100,12 @@ class Trainer:
         self._ema_networks: Networks | None = None
 
     def _loader(self, dataset: Dataset, sampler: Any) -> DataLoader:
-        safe: Any = ErrorsAsItems(dataset)
-        return DataLoader(
-            safe,
-            batch_sampler=sampler,
-            num_workers=self._options.num_workers,
-            collate_fn=safe.collate,
+        return build_loader(
+            dataset,
+            sampler,
+            n_workers=self._options.num_workers,
             pin_memory=self._ranks.device.type == "cuda",
-            persistent_workers=self._options.num_workers > 0,
-            # Its own generator: starting a loader must not advance the networks' random numbers.
-            generator=torch.Generator().manual_seed(self._options.seed),
+            seed=self._options.seed,
         )
 
     def resume(self, checkpoint: Checkpoint, *, where: Path) -> None:
@@ -188,7 +184,7 @@ class Trainer:
         if self._options.keep_best.name == "loss":
             return
         with torch.random.fork_rng([self._ranks.device] if self._ranks.device.type == "cuda" else []):
-            figures = self._engine.evaluate(itertools.islice(_raise_errors(self._validation_loader), 1))
+            figures = self._engine.evaluate(itertools.islice(raise_errors(self._validation_loader), 1))
         self._options.keep_best.check([f"{one}_{name}" for one in self._subsets for name in ("loss", *figures)])
 
     def _train_epoch(self, bar: Progress, signals: StopSignals) -> None:
@@ -272,7 +268,7 @@ class Trainer:
     def _validate(self, subset: str, step: tuple[int, ...]) -> dict[str, float]:
         position, engine = self._position, self._engine
         started = time.perf_counter()
-        figures = engine.evaluate(_raise_errors(self._validation_loader), networks=self._networks_of(subset))
+        figures = engine.evaluate(raise_errors(self._validation_loader), networks=self._networks_of(subset))
         figures = {"loss": engine.objective.total(figures, epoch=position.epoch)} | figures
         figures["took"] = time.perf_counter() - started
         self._reporter.log(step, subset, figures, iteration=engine.iteration)
@@ -284,7 +280,7 @@ class Trainer:
 
     @torch.no_grad()
     def _show_examples(self, networks: Networks, subset: str) -> None:
-        batch = next(_raise_errors(self._validation_loader), None)
+        batch = next(raise_errors(self._validation_loader), None)
         if batch is None:
             return
         with evaluation_mode(networks):
@@ -360,17 +356,9 @@ class Trainer:
 
 def _micro_batches(batches: Any, size: int) -> Iterator[list[Batch]]:
     """Micro-batches in updates of ``size``."""
-    single = _raise_errors(batches)
+    single = raise_errors(batches)
     while len(group := list(itertools.islice(single, size))) == size:
         yield group
-
-
-def _raise_errors(batches: Any) -> Iterator[Batch]:
-    """The loader's batches; an error that a worker returned as a value is raised here."""
-    for batch in batches:
-        if isinstance(batch, InputError):
-            raise batch
-        yield batch
 
 
 def _random_state(device: torch.device) -> dict[str, torch.Tensor]:

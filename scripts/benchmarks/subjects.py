@@ -132,7 +132,10 @@ def draw_lengths(count: int, args: argparse.Namespace, further: Sequence[str]) -
 
 
 def make_corpus(folder: Path, lengths: Sequence[int], columns: Sequence[str], *, sampling_rate: int, seed: int) -> None:
-    """Write utterances of noise, of ``lengths`` samples, and their list with these columns."""
+    """Write utterances of noise, of ``lengths`` samples, and their list with these columns.
+
+    Pitch is of letters, or where there are no durations of frames.
+    """
     generator, audio, lines = torch.Generator().manual_seed(seed), AudioConfig(), []
     for number, n_samples in enumerate(lengths):
         n_frames, n_letters = n_samples // audio.hop_length, max(round(LETTERS_A_SECOND * n_samples / sampling_rate), 1)
@@ -147,8 +150,10 @@ def make_corpus(folder: Path, lengths: Sequence[int], columns: Sequence[str], *,
             tensors["mel"] = torch.randn(audio.n_mels, n_frames, generator=generator) - 5
         if "durations" in columns:
             tensors["durations"] = torch.linspace(0, n_frames, n_letters + 1).round().long().diff()
-        if "pitch" in columns:
+        if "pitch" in columns and "durations" in columns:
             tensors["pitch"] = torch.randn(n_letters, generator=generator)
+        elif "pitch" in columns:
+            tensors["pitch"] = 100 + 100 * torch.rand(n_frames, generator=generator)
         for column, tensor in tensors.items():
             save_tensor(folder / fields[column], tensor, durable=False)
         if "text" in columns:

@@ -1,0 +1,80 @@
+"""Length buckets: batches are padded up to a few shapes, for which work can be compiled or recorded once."""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from common.data.batch import Batch, Dataset
+
+_MULTIPLE = 8  # of lengths, as matrix products in half precision are fastest
+_BEYOND = 64  # of lengths beyond the largest shape, which a random draw of phones may reach
+
+Shape = Mapping[str, int]  # axis -> size
+
+
+def choose_shapes(sizes: Sequence[Mapping[str, Sequence[int]]], n_shapes: int) -> list[dict[str, int]]:
+    """At most ``n_shapes`` shapes, each at least the one before, that lists of utterances fit into.
+
+    ``sizes`` are those of `Dataset.sizes` for training, then validation. Along the first axis the shapes are quantiles
+    of training's, so that as many utterances fall into each; along the others they hold what may come with it.
+    """
+    axis, *others = sizes[0]
+    ordered = sorted(sizes[0][axis])
+    limits = [ordered[-(-len(ordered) * (part + 1) // n_shapes) - 1] for part in range(n_shapes)]
+    limits[-1] = max(max(one[axis]) for one in sizes)
+    utterances = [row for one in sizes for row in zip(*(one[name] for name in (axis, *others)), strict=True)]
+    utterances.sort()
+    shapes: list[dict[str, int]] = []
+    for limit in sorted(set(limits)):
+        within = utterances[: bisect_left(utterances, (limit + 1,))]
+        shape = {name: _up(max(values), _MULTIPLE) for name, values in zip((axis, *others), zip(*within))}
+        if shape not in shapes:
+            shapes.append(shape)
+    return shapes
+
+
+class BucketedDataset:
+    """A dataset whose batches are padded up to the first of ``shapes`` that they fit into."""
+
+    def __init__(self, dataset: Dataset, shapes: Sequence[Shape]) -> None:
+        self._dataset = dataset
+        self._shapes = shapes
+        self.lengths = dataset.lengths
+        self.sizes = dataset.sizes
+        self.draw = dataset.draw
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def __getitem__(self, index: int) -> Any:
+        return self._dataset[index]
+
+    def collate(self, items: list) -> Batch:
+        """The dataset's batch, padded."""
+        batch = self._dataset.collate(items)
+        return batch.padded(shape_of(batch.sizes, self._shapes))
+
+
+def shape_of(sizes: Shape, shapes: Sequence[Shape]) -> Shape:
+    """The first of ``shapes`` that ``sizes`` fit into; where none is, the next multiples."""
+    for shape in shapes:
+        if all(size <= shape[axis] for axis, size in sizes.items()):
+            return shape
+    return {axis: max(shapes[-1][axis], _up(size, _BEYOND)) for axis, size in sizes.items()}
+
+
+def bucketed(datasets: Mapping[str, Dataset], n_shapes: int) -> tuple[dict[str, Dataset], list[str]]:
+    """Datasets of training, then validation, whose batches have at most ``n_shapes`` lengths; and a line that says so.
+
+    0 leaves them as they are.
+    """
+    if n_shapes == 0:
+        return dict(datasets), []
+    shapes = choose_shapes([one.sizes() for one in datasets.values()], n_shapes)
+    listed = ", ".join(" x ".join(map(str, shape.values())) for shape in shapes)
+    line = f"batches are padded to {len(shapes)} lengths ({' x '.join(shapes[0])}): {listed}"
+    return {name: BucketedDataset(one, shapes) for name, one in datasets.items()}, [line]
+
+
+def _up(size: int, multiple: int) -> int:
+    return -(-size // multiple) * multiple

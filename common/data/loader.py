@@ -1,0 +1,37 @@
+"""The data loader of training: utterances are read, collated and pinned ahead, by processes of its own."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader
+
+from common.data.batch import Batch, Dataset, ErrorsAsItems
+from common.errors import InputError
+
+
+def build_loader(dataset: Dataset, sampler: Any, *, n_workers: int, pin_memory: bool, seed: int) -> DataLoader:
+    """Batches of ``dataset`` as ``sampler`` draws them, or an InputError in the place of one (`raise_errors`).
+
+    ``n_workers`` processes, which live as long as the loader, keep two batches each ready in shared memory; a thread
+    of this process copies them into page-locked memory where they are for a GPU. 0 reads them when they are asked for.
+    """
+    safe: Any = ErrorsAsItems(dataset)
+    return DataLoader(
+        safe,
+        batch_sampler=sampler,
+        num_workers=n_workers,
+        collate_fn=safe.collate,
+        pin_memory=pin_memory,
+        persistent_workers=n_workers > 0,
+        # Its own generator: starting a loader must not advance the networks' random numbers.
+        generator=torch.Generator().manual_seed(seed),
+    )
+
+
+def raise_errors(batches: Any) -> Iterator[Batch]:
+    """The loader's batches; an error that a worker returned as a value is raised here."""
+    for batch in batches:
+        if isinstance(batch, InputError):
+            raise batch
+        yield batch

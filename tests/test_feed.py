@@ -1,0 +1,167 @@
+"""Feeding training: tensors are read quickly and safely, and loader processes give what one process gives."""
+
+import json
+import pickle
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from tiny import make_corpus
+from tiny_jasper import small_network, utterances
+from tiny_vocoder import make_recordings, train_options
+from torch import Tensor
+
+from common.audio import MelExtractor
+from common.config import AudioConfig, TextConfig
+from common.data import GlobalBatchSampler, build_loader, pad_rows, raise_errors
+from common.distributed import Ranks
+from common.errors import InputError
+from common.files import load_tensor, tensor_shape
+from common.registry import get_model
+from common.training.arguments import build_training_parser
+from fastpitch.data_function import FastPitchDataset
+from fastpitch.training_list import read_list
+from hifigan.data_function import HifiganDataset
+from hifigan.loss_function import HifiganObjective
+from jasper.augmentation import Augmentation, SpecAugment
+from jasper.loss_function import JasperObjective
+from scripts.benchmarks import feed
+
+NUMBERS = torch.arange(-3.0, 21.0)
+KINDS = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool", "complex64")
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        *(NUMBERS.reshape(2, 3, 4).to(getattr(torch, kind)) for kind in KINDS),
+        NUMBERS.reshape(4, 6).t(),
+        NUMBERS[3:20:2],
+        torch.zeros(0, 5),
+        torch.tensor(7),
+        torch.ones(3, requires_grad=True),
+        torch.nn.Parameter(torch.ones(3)),
+    ],
+    ids=lambda tensor: f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}",
+)
+@pytest.mark.parametrize("is_zip", [True, False])
+def test_files_of_tensors_are_read_as_torch_reads_them(tensor: Tensor, is_zip: bool, tmp_path: Path):
+    path = tmp_path / "a.pt"
+    torch.save(tensor, path, _use_new_zipfile_serialization=is_zip)
+    expected, found = torch.load(path, weights_only=True), load_tensor(path)
+    assert found.dtype == expected.dtype and found.stride() == expected.stride()
+    assert torch.equal(found, expected)
+    assert tensor_shape(path) == tuple(tensor.shape)
+    found.detach().fill_(0)  # its own memory, which can be written to
+    assert torch.equal(load_tensor(path), expected)
+
+
+class Harm:
+    """What a file that is not of tensors may hold."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple:
+        return (Path.touch, (self.path,))
+
+
+def test_a_file_that_would_run_code_is_refused_and_runs_none(tmp_path: Path):
+    path, harmed = tmp_path / "a.pt", tmp_path / "harmed"
+    torch.save(torch.ones(2), path)
+    with zipfile.ZipFile(path) as file:
+        records = {info.filename: file.read(info) for info in file.infolist()}
+    with zipfile.ZipFile(path, "w") as file:
+        for name, data in records.items():
+            file.writestr(name, pickle.dumps(Harm(harmed)) if name.endswith("data.pkl") else data)
+    for read in (load_tensor, tensor_shape):
+        with pytest.raises(InputError, match=r"a\.pt: not a readable tensor file"):
+            read(path)
+    assert not harmed.exists()
+
+
+def test_rows_of_any_shape_are_padded_at_their_ends():
+    rows = [torch.ones(2, 3), torch.ones(4, 1), torch.ones(1, 5)]
+    batch = pad_rows(rows)
+    assert batch.shape == (3, 4, 5) and batch.sum() == sum(row.numel() for row in rows)
+    for padded, row in zip(batch, rows):
+        assert torch.equal(padded[: row.size(0), : row.size(1)], row)
+
+
+def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path: Path):
+    folder = make_corpus(tmp_path / "corpus", count=12)
+    entries = read_list(folder / "train.txt", learned_alignment=False)
+    data = FastPitchDataset(folder, entries, audio=AudioConfig(), text=TextConfig(), n_speakers=1)
+    sampler = GlobalBatchSampler(data.lengths, batch_size=2, accumulation=2, seed=3, ranks=Ranks())
+    batches = {}
+    for n_workers in (0, 2):
+        loader = build_loader(data, sampler, n_workers=n_workers, pin_memory=False, seed=0)
+        batches[n_workers] = [batch for _ in range(2) for batch in raise_errors(loader)]  # of two epochs
+    assert len(batches[2]) == 8
+    for ours, theirs in zip(batches[2], batches[0], strict=True):
+        assert ours.names == theirs.names
+        for name, value in vars(theirs).items():
+            if isinstance(value, Tensor):
+                assert torch.equal(getattr(ours, name), value), name
+                assert getattr(ours, name).is_shared() and not value.is_shared()
+    (folder / "mels/u5.pt").write_bytes(b"broken")
+    loader = build_loader(data, sampler, n_workers=1, pin_memory=False, seed=0)
+    with pytest.raises(InputError, match=r"mels/u5\.pt: not a readable tensor file.* \(.*train\.txt:2\)$"):
+        list(raise_errors(loader))
+
+
+def test_the_benchmark_says_how_fast_training_is_fed_and_where_the_time_goes(tmp_path: Path, capsys):
+    words = "--num-workers 1 --utterances 8 --batch-size 2 --accumulation 2 --epochs 1 --length-buckets 2".split()
+    feed.main([*words, "--json", str(tmp_path / "feed.json")])
+    out, figures = capsys.readouterr().out, json.loads((tmp_path / "feed.json").read_text())
+    generator = torch.Generator().manual_seed(1234)
+    assert figures["n_frames"] == int(torch.randint(150, 861, (8,), generator=generator).sum())
+    for stage in ("read and check", "priors", "collate", "share and the rest"):
+        assert f"|loader: {stage}|" in out and figures["stages"][stage] >= 0
+    per_second = figures["n_frames"] / sum(figures["stages"].values())
+    assert figures["per_worker_second"] == pytest.approx(per_second)
+    assert figures["on_cores"] == pytest.approx(min(per_second, figures["n_frames"] / figures["training_process"]))
+    assert f"with 2 cores: {figures['on_cores']:,.0f} frames/s" in out
+
+
+class GivenError(Exception):
+    """Ends the work of an objective where it calls its network."""
+
+
+class Spy:
+    """A network that keeps what it is given."""
+
+    def __call__(self, given: Tensor, *_: object) -> None:
+        self.given = given
+        raise GivenError
+
+
+def test_the_mels_of_segments_are_made_by_the_update_and_not_by_loader_processes(tmp_path: Path):
+    make_recordings(tmp_path, count=6, val=2)
+    audio = AudioConfig(n_mels=8, framing="aligned", peak=0.95)
+    words = [word for word in train_options(tmp_path, tmp_path) if word not in ("-m", "HiFi-GAN")]
+    spec = get_model("HiFi-GAN")
+    options = spec.training.parse(build_training_parser(spec).parse_args(words)).options
+    data = HifiganDataset(options, tmp_path / "train.txt", audio=audio)
+    batch = data.collate([data.draw(index, epoch=3) for index in range(3)])
+    assert batch.mels is None, "waves alone are loaded"
+    expected = MelExtractor(replace(audio, peak=None))(batch.audio)
+    spy, objective = Spy(), HifiganObjective(audio)
+    with pytest.raises(GivenError):
+        objective.numerators("discriminator", {"generator": spy}, batch)
+    assert torch.equal(spy.given, expected)
+
+
+def test_jaspers_features_are_made_by_the_update_from_numbers_that_loader_processes_draw():
+    augmentation = Augmentation(spec_augment=SpecAugment(freq_masks=1, time_masks=1))
+    batch = utterances([4000, 2400], augmentation=augmentation)
+    assert {name for name, value in vars(batch).items() if isinstance(value, Tensor)} == {
+        *("waves", "wave_lengths", "tokens", "token_lengths", "draws")
+    }
+    objective = JasperObjective(augmentation)
+    features = objective.features(small_network(), batch).features
+    assert torch.equal(features, objective.features(small_network(), batch).features), "draws decide, nothing else"
+    other = replace(batch, draws=batch.draws.flip(0))
+    assert not torch.equal(features, objective.features(small_network(), other).features)

@@ -1,0 +1,324 @@
+"""Length buckets: batches padded up to a few shapes, in training and inference, with the results of unpadded ones."""
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from test_combinations import AUDIO, CONFIGS, NAMES, new_networks
+from tiny_models import MODELS, TinyModel, logged, without_dropout, without_samples
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+import inference
+from common.audio import BIAS_FRAMES, load_wav
+from common.checkpoints import Checkpoint, load_for_inference, open_checkpoint, save_checkpoint
+from common.config import TextConfig, to_plain
+from common.data import Batch
+from common.data.buckets import choose_shapes, shape_of
+from common.distributed import Ranks
+from common.errors import OptionError
+from common.nn.alignment_prior import interpolated_prior
+from common.precision import Precision
+from common.registry import get_model
+from common.serving.arguments import build_parser
+from common.serving.limits import Limits
+from common.synthesis import Controls, SynthesisResult, load_vocoder, load_voice
+from common.synthesis.padding import PaddedShapes
+from common.training import Engine, EngineOptions, Optimization, build_engine
+from fastpitch.data_function import FastPitchDataset, FastPitchUtterance
+from fastpitch.loss_function import FastPitchObjective
+from fastpitch.model import FastPitch, ModelConfig
+
+VARYING = [model for model in MODELS if model.name in ("FastPitch", "Tacotron2", "Jasper")]
+of_varying_models = pytest.mark.parametrize("model", VARYING, ids=lambda model: model.name)
+
+
+@dataclass
+class Seen:
+    """What a run trained on, and learned from its first batch."""
+
+    shapes: list[tuple] = field(default_factory=list)  # of all tensors of each micro-batch
+    gradients: dict[str, Tensor] = field(default_factory=dict)
+
+
+def gradients(engine: Engine, batch: Batch) -> dict[str, Tensor]:
+    """Those of the sum of all terms of a batch."""
+    (phase,) = engine.objective.phases
+    sums = engine.objective.numerators(phase.name, engine.networks, batch)
+    sum(one for one in sums.values() if one.requires_grad).backward()
+    found = {}
+    for network in engine.networks.values():
+        for name, parameter in network.named_parameters():
+            if parameter.grad is not None:
+                found[name], parameter.grad = parameter.grad, None
+    return found
+
+
+@contextlib.contextmanager
+def watched() -> Iterator[Seen]:
+    """What training sees in the with block."""
+    seen, step = Seen(), Engine.step
+
+    def watching(engine: Engine, micro_batches, **given):
+        seen.gradients = seen.gradients or gradients(engine, micro_batches[0])
+        for batch in micro_batches:
+            seen.shapes.append(tuple((k, v.shape) for k, v in vars(batch).items() if isinstance(v, Tensor)))
+        return step(engine, micro_batches, **given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Engine, "step", watching)
+        yield seen
+
+
+class RunningNorm(nn.BatchNorm2d):
+    """Batch norm by its running statistics in training too: Jasper's own, as published, count padding."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
+
+
+def trained(model: TinyModel, corpora: Path, output: Path, *words: str) -> Seen:
+    with without_dropout(model), without_samples(), watched() as seen, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("jasper.model._norm", RunningNorm)
+        assert model.train(corpora, output, "--epochs", "2", *model.without_dropout.split(), *words) == 0
+    return seen
+
+
+@of_varying_models
+def test_training_with_buckets_is_training_without_them_in_few_shapes(model: TinyModel, corpora: Path, tmp_path: Path):
+    plain = trained(model, corpora, tmp_path / "plain")
+    seen = trained(model, corpora, tmp_path / "buckets", "--length-buckets", "2")
+    assert len(set(seen.shapes)) <= 2 < len(set(plain.shapes))
+    assert set(seen.shapes).isdisjoint(plain.shapes), "every batch is padded"
+    assert set(seen.gradients) == set(plain.gradients)
+    largest = max(float(one.abs().max()) for one in plain.gradients.values())
+    for name, expected in plain.gradients.items():
+        difference = float((seen.gradients[name] - expected).abs().max())
+        assert difference < 1e-5 * max(float(expected.abs().max()), 0.1 * largest), name
+    for name in (*(f"train_{one}" for one in model.logged), *(f"val_{one}" for one in model.validated)):
+        expected = logged(tmp_path / "plain", name)
+        assert logged(tmp_path / "buckets", name) == pytest.approx(expected, rel=1e-4, abs=1e-5), name
+    assert "batches are padded to 2 lengths (" in (tmp_path / "buckets/stdout.txt").read_text()
+
+
+def test_a_learned_alignment_is_the_same_with_padding():
+    config = ModelConfig(
+        n_mel_channels=6,
+        n_symbols=20,
+        symbols_embedding_dim=16,
+        **{f"{side}_fft_{name}": 16 for side in ("in", "out") for name in ("output_size", "conv1d_filter_size")},
+        in_fft_n_layers=1,
+        out_fft_n_layers=1,
+        learned_alignment=True,
+        energy_conditioning=True,
+        p_in_fft_dropout=0.0,
+        p_out_fft_dropout=0.0,
+        **{f"p_{side}_fft_dropatt": 0.0 for side in ("in", "out")},
+        **{f"p_{name}_predictor_dropout": 0.0 for name in ("dur", "pitch", "energy")},
+    )
+    torch.manual_seed(0)
+    network, sizes = FastPitch(config), [(12, 5), (9, 9), (30, 7)]
+    items = [
+        FastPitchUtterance(
+            str(n_frames),
+            torch.randint(1, 20, (n_tokens,)),
+            torch.randn(6, n_frames),
+            None,
+            pitch_frames=torch.randn(n_frames),
+            prior=interpolated_prior(n_frames, n_tokens),
+        )
+        for n_frames, n_tokens in sizes
+    ]
+    batch = FastPitchDataset.collate(None, items)
+    assert batch.sizes == {"frames": 30, "tokens": 9}
+    padded, objective = batch.padded({"frames": 40, "tokens": 16}), FastPitchObjective(energy=True, alignment=True)
+    assert padded.prior.shape == (3, 40, 16)
+    found = []
+    for one in (batch, padded):
+        terms = objective.evaluate({"fastpitch": network}, one)
+        sum(term.total for term in terms.values()).backward()
+        gradients = {name: p.grad for name, p in network.named_parameters() if p.grad is not None}
+        found.append(({name: (one.total.item(), one.count.item()) for name, one in terms.items()}, gradients))
+        network.zero_grad()
+    (plain, expected), (terms, gradients) = found
+    assert len(plain) == 10
+    for name, values in plain.items():
+        assert terms[name] == pytest.approx(values, rel=1e-5, abs=1e-6), name
+    assert any(name.startswith("attention.") for name in expected)
+    for name, gradient in expected.items():
+        torch.testing.assert_close(gradients[name], gradient, rtol=1e-4, atol=1e-4)
+
+
+def test_shapes_hold_all_utterances_and_grow():
+    generator = torch.Generator().manual_seed(0)
+    tokens = torch.randint(20, 180, (500,), generator=generator)
+    frames = (tokens * (4 + 3 * torch.rand(500, generator=generator))).long()
+    training = {"frames": frames.tolist(), "tokens": tokens.tolist()}
+    validation = {"frames": [3000, 10], "tokens": [40, 400]}
+    shapes = choose_shapes([training, validation], 8)
+    assert len(shapes) == 8
+    for smaller, larger in itertools.pairwise(shapes):
+        assert all(smaller[axis] <= larger[axis] for axis in training) and smaller != larger
+    assert all(size % 8 == 0 for shape in shapes for size in shape.values())
+    chosen = [shape_of({"frames": f, "tokens": t}, shapes) for f, t in zip(*training.values())]
+    assert all(shape in shapes and shape["frames"] >= f for shape, f in zip(chosen, training["frames"]))
+    assert min(chosen.count(shape) for shape in shapes) > 30, "quantiles"
+    assert shape_of({"frames": 3000, "tokens": 400}, shapes) == shapes[-1]
+    assert choose_shapes([{"frames": [7, 7], "tokens": [1, 2]}], 3) == [{"frames": 8, "tokens": 8}]
+
+
+def test_what_a_draw_makes_longer_than_all_shapes_is_padded_to_multiples():
+    shapes = [{"frames": 100, "tokens": 40}, {"frames": 200, "tokens": 80}]
+    assert shape_of({"frames": 90, "tokens": 41}, shapes) == shapes[1]
+    assert shape_of({"frames": 90, "tokens": 81}, shapes) == {"frames": 200, "tokens": 128}
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "message"),
+    [
+        ("HiFi-GAN", "", "all batches of HiFi-GAN have one length already"),
+        ("Tacotron2", "--no-mask-padding", "changes what is learned with --no-mask-padding"),
+        ("Tacotron2", "--no-mask-convolutions", "changes what is learned with --no-mask-convolutions"),
+        ("Jasper", "--override-config jasper.encoder.use_conv_masks=false", "learned with use_conv_masks: false"),
+    ],
+)
+def test_buckets_that_would_do_nothing_or_harm_are_refused(
+    name: str, words: str, message: str, corpora: Path, tmp_path: Path
+):
+    model = next(model for model in MODELS if model.name == name)
+    with pytest.raises(OptionError, match=message):
+        model.train(corpora, tmp_path, "--length-buckets", "4", *words.split())
+
+
+def test_networks_are_compiled_for_the_buckets_shapes_alone(monkeypatch: pytest.MonkeyPatch):
+    from torch._dynamo import config as compiler
+
+    monkeypatch.setattr(compiler, "recompile_limit", 8)
+    monkeypatch.setattr(compiler, "accumulated_recompile_limit", 256)
+    given: list[dict] = []
+    monkeypatch.setattr(nn.Module, "compile", lambda self, **options: given.append(options))
+
+    def build(**options: Any) -> None:
+        build_engine(
+            {"network": nn.Linear(1, 1)},
+            SimpleNamespace(phases=()),
+            Optimization(lambda iteration, epoch: 0.1),
+            optimizer="adam",
+            learning_rate=0.1,
+            weight_decay=0.0,
+            steps_per_epoch=1,
+            ranks=Ranks(),
+            options=EngineOptions(),
+            compile_networks=True,
+            **options,
+        )
+
+    build()
+    build(same_shapes=True)
+    assert compiler.recompile_limit == 8
+    build(length_buckets=16)
+    assert [options["dynamic"] for options in given] == [True, None, False]
+    assert compiler.recompile_limit >= 32
+
+
+TEXTS = ("Go on.", "A longer one, by far.", "Hm?", "<speak>So <prosody rate='50%'>slow</prosody> is this.</speak>")
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A checkpoint of each tiny generator and vocoder."""
+    folder, paths = tmp_path_factory.mktemp("checkpoints"), {}
+    for name, network in new_networks().items():
+        paths[name] = folder / f"{name}.pt"
+        text = TextConfig() if get_model(name).role == "generator" else None
+        weights = {NAMES[name]: network.state_dict()}
+        save_checkpoint(paths[name], Checkpoint(name, to_plain(CONFIGS[name]), AUDIO, text, weights))
+    return paths
+
+
+class Shapes:
+    """A network that keeps the shapes of what its ``infer`` is given."""
+
+    def __init__(self, network: Any, loaded: Any) -> None:
+        self.network, self.seen = network, []
+        self.infer_of = network.infer
+
+    def infer(self, *given: Any, **settings: Any) -> Any:
+        if given[0].size(-1) != BIAS_FRAMES:  # of the denoiser, once
+            assert given[1] is not None, "one form of a shape: with lengths"
+            self.seen.append(tuple(given[0].shape))
+        return self.infer_of(*given, **settings)
+
+
+@pytest.mark.parametrize(("generator", "vocoder"), [("FastPitch", "HiFi-GAN"), ("Tacotron2", "WaveGlow")])
+def test_what_is_spoken_in_padded_shapes_is_the_same(generator: str, vocoder: str, paths: dict[str, Path]):
+    def speak(shapes: PaddedShapes | None, n_texts: int) -> tuple[list[SynthesisResult], Shapes | None, Shapes | None]:
+        made: list[Shapes] = []
+
+        def accelerate(network: Any, loaded: Any) -> Shapes:
+            made.append(Shapes(network, loaded))
+            return made[-1]
+
+        given: dict[str, Any] = {} if shapes is None else {"shapes": shapes, "accelerate": accelerate}
+        opened = open_checkpoint(paths[vocoder], role="vocoder")
+        sound = load_vocoder(opened, precision=Precision(), seed=0, denoising_strength=0.1, **given)
+        voice = load_voice(paths[generator], sound, precision=Precision(), **given)
+        items = [item for text in TEXTS[:n_texts] for item in voice.plan(text)]
+        return [*voice.synthesizer.speak(items)], *(made or (None, None))[::-1]
+
+    shapes = PaddedShapes.of(64, 8)
+    for n_texts in (3, 4, 1):
+        expected, *_ = speak(None, n_texts)
+        results, of_text, of_mel = speak(shapes, n_texts)
+        assert len(results) == len(expected) >= n_texts
+        (read,) = of_text.seen
+        assert read[0] in (1, 4, 8) and read[1] % 8 == 0
+        assert all(mel[0] == 1 and mel[2] % 32 == 0 for mel in of_mel.seen)
+        for ours, theirs in zip(results, expected):
+            torch.testing.assert_close(ours.mel, theirs.mel, rtol=1e-5, atol=1e-5)
+            torch.testing.assert_close(ours.wave, theirs.wave, rtol=1e-4, atol=1e-5)
+            assert torch.equal(ours.frames_of_symbols(), theirs.frames_of_symbols())
+
+
+def test_a_generator_makes_mels_of_few_lengths(paths: dict[str, Path]):
+    network, _ = load_for_inference(open_checkpoint(paths["FastPitch"], role="generator"), device=torch.device("cpu"))
+    tokens = torch.randint(1, 100, (2, 24))
+    out = network.infer(tokens, torch.tensor([24, 11]), Controls(frame_step=32))
+    plain = network.infer(tokens, torch.tensor([24, 11]))
+    assert out.mel.size(2) % 32 == 0 and out.mel.size(2) > plain.mel.size(2)
+    assert torch.equal(out.lengths, plain.lengths)
+    torch.testing.assert_close(out.mel[:, :, : plain.mel.size(2)], plain.mel)
+    assert not out.mel[:, :, plain.mel.size(2) :].any()
+
+
+def test_shapes_of_inference_are_evenly_spaced_and_batches_grow_by_doubling():
+    shapes = PaddedShapes.of(8, 12)
+    assert PaddedShapes.of(0, 12) is None
+    assert [shapes.symbols(n) for n in (1, 64, 65, 512, 513)] == [64, 64, 128, 512, 576]
+    assert shapes.frame_step == 256
+    assert [shapes.rows(n) for n in (1, 2, 3, 5, 8, 9, 12, 20)] == [1, 2, 4, 8, 8, 12, 12, 20]
+
+
+def test_options_of_inference_pad_and_compile_for_the_buckets(paths: dict[str, Path], tmp_path: Path, monkeypatch):
+    from torch._dynamo import config as compiler
+
+    monkeypatch.setattr(compiler, "recompile_limit", 8)
+    monkeypatch.setattr(compiler, "accumulated_recompile_limit", 256)
+    compiled = []
+    monkeypatch.setattr(torch, "compile", lambda function, dynamic: compiled.append(dynamic) or function)
+    models = ["--fastpitch", str(paths["FastPitch"]), "--hifigan", str(paths["HiFi-GAN"]), "--quiet", "--compile"]
+    waves = []
+    for name, buckets in (("plain", "0"), ("padded", "16")):
+        words = ["--text", TEXTS[1], "-o", str(tmp_path / f"{name}.wav"), "--length-buckets", buckets]
+        assert inference.main([*models, *words]) == 0
+        waves.append(load_wav(tmp_path / f"{name}.wav", sampling_rate=AUDIO.sampling_rate))
+    torch.testing.assert_close(*waves, rtol=0, atol=2 / 32768)
+    assert compiled == [True, True, False, False] and compiler.recompile_limit > 8
+    args = build_parser().parse_args(["--fastpitch", "v.pt", "--length-buckets", "4"])
+    assert (args.length_buckets, args.batch_size) == (4, Limits().batch_size)
