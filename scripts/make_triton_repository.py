@@ -6,12 +6,12 @@ python -m scripts.make_triton_repository models --fastpitch FastPitch.onnx --hif
 import argparse
 import json
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.checkpoints import LoadedCheckpoint, open_checkpoint
+from common.checkpoints import LoadedCheckpoint, open_checkpoint, read_onnx_graph
 from common.checkpoints.exported import METADATA_KEY
 from common.cli import ArgumentParser, non_negative_int, positive_int, run
 from common.errors import OptionError
@@ -22,7 +22,7 @@ from scripts import export_model
 ENSEMBLE = "speech"
 # What a vocoder's input is in the ensemble: an output of the voice.
 FROM_VOICE = {"mel": "mel", "lengths": "mel_lengths"}
-_TYPES = {"FLOAT": "TYPE_FP32", "FLOAT16": "TYPE_FP16", "INT64": "TYPE_INT64"}  # ONNX -> Triton
+_TYPES = {"float32": "TYPE_FP32", "float16": "TYPE_FP16", "int64": "TYPE_INT64"}  # numpy's -> Triton's
 
 
 @dataclass(frozen=True)
@@ -128,20 +128,17 @@ def write_model(folder: Path, loaded: LoadedCheckpoint, serving: Serving) -> Mod
 
 def model_of(path: Path, *, name: str) -> Model:
     """The inputs and outputs of an ONNX file, whose first dimension is the batch."""
-    import onnx  # takes long to import
+    graph = read_onnx_graph(path)
 
-    graph = onnx.load(path).graph
-
-    def tensors(values: Iterable[Any]) -> tuple[Tensor, ...]:
+    def tensors(described: Mapping[str, Any]) -> tuple[Tensor, ...]:
         made = []
-        for value in values:
-            kind = value.type.tensor_type
-            dims = tuple(-1 if one.dim_param else one.dim_value for one in kind.shape.dim)
+        for key, about in described.items():
+            dims = tuple(-1 if isinstance(size, str) else size for size in about["shape"])
             assert dims and dims[0] == -1, "export_model.sh leaves the batch open"
-            made.append(Tensor(value.name, _TYPES[onnx.TensorProto.DataType.Name(kind.elem_type)], dims[1:]))
+            made.append(Tensor(key, _TYPES[about["type"]], dims[1:]))
         return tuple(made)
 
-    return Model(name, tensors(graph.input), tensors(graph.output))
+    return Model(name, tensors(graph.inputs), tensors(graph.outputs))
 
 
 def model_config(model: Model, serving: Serving) -> str:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from common.audio.arguments import audio_config_from_args, features_config, read_audio_config
-from common.checkpoints.checkpoint import load_checkpoint, saved_checkpoints
+from common.checkpoints.checkpoint import saved_checkpoints
 from common.checkpoints.loading import open_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig, differences
 from common.errors import CheckpointError, OptionError
 
