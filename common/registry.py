@@ -42,6 +42,9 @@ class TrainingSpec:
     # (networks, options, *, training_set, validation_set, gather, new): what must be computed over the training list;
     # ``gather`` is `common.distributed.Gather`, ``new`` is False where a training is resumed.
     compute_statistics: Callable[..., None] | None = None
+    # Whether the package has an option --from-checkpoint of its own, and ``set_up_networks`` takes the weights from
+    # it; else it is train.py's, and the architecture must be the checkpoint's.
+    starts_from_checkpoint: bool = False
 
 
 @dataclass(frozen=True)

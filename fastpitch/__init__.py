@@ -18,6 +18,7 @@ MODEL = ModelSpec(
         build_objective=loss_function.build_objective,
         set_up_networks=fine_tuning.set_up_networks,
         compute_statistics=data_function.compute_statistics,
+        starts_from_checkpoint=True,
     ),
     inference=GeneratorSpec(
         add_arguments=arg_parser.add_inference_arguments,

@@ -78,10 +78,10 @@ def _check_agreement(first: MelSource, other: MelSource) -> None:
 
 
 def _resumed_audio(args: argparse.Namespace) -> AudioConfig | None:
-    """The mels of the checkpoint that --checkpoint-path or --resume continues; None for a new training."""
-    paths = [args.checkpoint_path] if args.checkpoint_path else []
+    """The mels of the checkpoint that a training resumes or begins with; None for a new one."""
+    paths = [path for path in (args.checkpoint_path, args.from_checkpoint) if path is not None]
     if args.resume:
-        paths = saved_checkpoints(args.output, args.model)[::-1]
+        paths = saved_checkpoints(args.output, args.model)[::-1] + paths
     for path in paths:
         with suppress(CheckpointError):  # reported, or left for the one before it, where it is loaded to resume
             return load_checkpoint(path, training=False).audio
