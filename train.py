@@ -71,9 +71,7 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
     found = _checkpoint_to_resume(args, ranks)
     if found is None and args.from_checkpoint is not None and not training.starts_from_checkpoint:
         found = args.from_checkpoint, _without_training(load_checkpoint(args.from_checkpoint))
-    base = None if found is None else _config_of(found[1], spec, where=found[0])
-    if found is not None and {field.name for field in fields(base)} <= set(found[1].assumed_config):
-        base = None  # of a published file without any configuration; the options describe it better
+    base = None if found is None else _recorded_config(found[1], spec, where=found[0])
     config = training.model_config(options, audio, text, base=base)
     template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
     networks = spec.build_networks(config, audio, text)
@@ -161,6 +159,12 @@ def _config_of(checkpoint: Checkpoint, spec: ModelSpec, *, where: Path) -> Any:
     if checkpoint.model != spec.name:
         raise CheckpointError(f"{where}: a checkpoint of {checkpoint.model}, expected one of {spec.name}")
     return from_plain(spec.config, checkpoint.config, where=str(where))
+
+
+def _recorded_config(checkpoint: Checkpoint, spec: ModelSpec, *, where: Path) -> Any:
+    """The same; None where a published file records nothing of it, so that the options describe it."""
+    config = _config_of(checkpoint, spec, where=where)
+    return None if {field.name for field in fields(config)} <= set(checkpoint.assumed_config) else config
 
 
 def _check_fits(

@@ -73,7 +73,7 @@ def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_checkpoint_arguments(group: argparse._ArgumentGroup, recipe: Recipe) -> None:
     """Add when checkpoints are written and which are kept, and when the networks are validated."""
-    group.add_argument("--checkpoint-path", type=Path, help="checkpoint to resume from, or safetensors file to begin with")
+    group.add_argument("--checkpoint-path", type=Path, help="checkpoint to resume from")
     text = "stop after so many; --resume continues; 0: no limit"
     group.add_argument("--epochs-this-job", type=non_negative_int, default=0, help=text)
     group.add_argument("--epochs-per-checkpoint", "--checkpoint-interval", type=positive_int, help="epochs")
