@@ -169,9 +169,28 @@ def test_an_exported_file_is_described_as_its_checkpoint_with_its_inputs_and_out
     )
 
 
+def test_safetensors_are_not_taken_for_onnx_whatever_the_size_of_their_header(
+    exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    content = (exported / "voice.safetensors").read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    padded = size + (8 - size) % 256  # begins with the byte 8, as ONNX files do
+    header = content[8 : 8 + size] + b" " * (padded - size)
+    (tmp_path / "a.safetensors").write_bytes(padded.to_bytes(8, "little") + header + content[8 + size :])
+    assert facts(capsys, tmp_path / "a.safetensors")["layout"] == "safetensors"
+
+
 def test_exported_files_are_found_beside_a_vocoder(exported: Path, capsys: pytest.CaptureFixture):
     found = facts(capsys, exported / "vocoder.pt")["fits"]
     assert {Path(one["file"]).suffix for one in found if one["fits"]} == {".pt", *export_model.SUFFIXES.values()}
+
+
+def test_weights_in_safetensors_of_another_program_are_a_published_checkpoint(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    save_file(foreign.waveglow()["state_dict"], tmp_path / "w.safetensors")
+    found = facts(capsys, tmp_path / "w.safetensors")
+    assert (found["layout"], found["foreign"], set(found["dtypes"])) == ("WaveGlow", True, {"float32"})
 
 
 def test_exported_files_of_other_programs_are_one_line(exported: Path, tmp_path: Path):
@@ -183,7 +202,7 @@ def test_exported_files_of_other_programs_are_one_line(exported: Path, tmp_path:
     for name, match in (
         ("a.onnx", r"an ONNX file that scripts/export_model\.sh did not write$"),
         ("a.ts", "a TorchScript archive, which holds code; give the checkpoint that it was made of"),
-        ("a.safetensors", r"a safetensors file that scripts/export_model\.sh did not write$"),
+        ("a.safetensors", r"a checkpoint of no known layout \(its keys: state_dict\)$"),
     ):
         with pytest.raises(CheckpointError, match=rf"{name}: {match}"):
             inspect([str(tmp_path / name)])

@@ -130,11 +130,25 @@ def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
     return payload
 
 
+def safetensors_header(path: Path) -> bytes | None:
+    """The JSON header of a file that begins as safetensors do, with the header's size; None for another."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        size, start = int.from_bytes(file.read(8), "little"), file.read(1)
+        return start + file.read(size - 1) if start == b"{" and size < path.stat().st_size else None
+
+
+def is_onnx(path: Path) -> bool:
+    """Whether a file begins as ONNX models do, with the field of their version, and not as safetensors may."""
+    with path.open("rb") as file:
+        return file.read(1) == b"\x08" and safetensors_header(path) is None
+
+
 def _graph_format(path: Path) -> str | None:
     """What a file is that holds a network's operations, which are code, with its weights."""
-    with path.open("rb") as file:
-        if file.read(1) == b"\x08":  # the first field of an ONNX model, its version; nothing else begins so
-            return "an ONNX file, which is for inference alone"
+    if is_onnx(path):
+        return "an ONNX file, which is for inference alone"
     try:
         with zipfile.ZipFile(path) as archive:
             is_script = any(name.endswith("/constants.pkl") for name in archive.namelist())

@@ -14,7 +14,7 @@ from common.checkpoints.exported import ExportedFile, exported_format, open_expo
 from common.checkpoints.layout import is_state, with_state_dict
 from common.checkpoints.loading import new_networks
 from common.checkpoints.reading import load_checkpoint
-from common.checkpoints.safetensors_file import is_safetensors, read_safetensors
+from common.checkpoints.safetensors_file import is_own_safetensors, read_safetensors
 from common.config import from_plain, to_plain
 from common.errors import CheckpointError
 from common.registry import get_model
@@ -142,7 +142,7 @@ def _parameters(checkpoint: Checkpoint, *, where: str) -> dict[str, int]:
 
 def _stored_dtypes(path: Path) -> dict[str, int]:
     """How many weights the file stores in each type of floating-point number."""
-    if is_safetensors(path):
+    if is_own_safetensors(path):
         return _count_dtypes(read_safetensors(path).networks.values())
     payload = read_payload(path, on_demand=True)
     if "format" in payload:

@@ -12,7 +12,7 @@ from common.checkpoints.checkpoint import (
     saved_checkpoints,
 )
 from common.checkpoints.layout import as_float32
-from common.checkpoints.safetensors_file import is_safetensors, read_safetensors
+from common.checkpoints.safetensors_file import is_own_safetensors, read_safetensors
 from common.config import AudioConfig, TextConfig, from_plain
 from common.errors import CheckpointError
 
@@ -27,7 +27,7 @@ def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
         CheckpointError: the file is missing, damaged, holds anything but tensors and plain types, or is no
             checkpoint of a known layout.
     """
-    if is_safetensors(path):
+    if is_own_safetensors(path):
         return read_safetensors(path)
     payload = read_payload(path, on_demand=not training)
     if "format" not in payload:

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoints.checkpoint import SAFETENSORS_LAYOUT, Checkpoint
+from common.checkpoints.checkpoint import SAFETENSORS_LAYOUT, Checkpoint, safetensors_header
 from common.checkpoints.exported import EXPORT_VERSION, METADATA_KEY, checkpoint_of
 from common.errors import CheckpointError
 
@@ -57,10 +57,7 @@ def largest_difference_of_weights(path: Path, checkpoint: Checkpoint) -> float:
     return max(float((read[key].double() - expected[key].double()).abs().max()) for key in expected)
 
 
-def is_safetensors(path: Path) -> bool:
-    """Whether a file begins as safetensors do, with the size of a JSON header."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        head = file.read(9)
-    return head[8:] == b"{" and int.from_bytes(head[:8], "little") < path.stat().st_size
+def is_own_safetensors(path: Path) -> bool:
+    """Whether a file is in safetensors, with our description."""
+    header = safetensors_header(path)
+    return header is not None and f'"{METADATA_KEY}"'.encode() in header
