@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,15 @@ import torch
 
 from common import distributed
 from common.audio.arguments import corpus_config
-from common.checkpoints import Checkpoint, load_checkpoint, load_last_checkpoint, load_weights, saved_checkpoints
+from common.checkpoints import (
+    OWN_LAYOUT,
+    Checkpoint,
+    Stripped,
+    load_checkpoint,
+    load_last_checkpoint,
+    load_weights,
+    saved_checkpoints,
+)
 from common.cli import ArgumentParser, precision_from_args, run
 from common.config import differences, from_plain, to_plain
 from common.data import bucketed
@@ -35,6 +43,8 @@ def parse_args(argv: Sequence[str] | None = None) -> tuple[argparse.Namespace, M
     args = build_training_parser(spec, parents=[first]).parse_args(argv)
     if args.checkpoint_path is not None and args.resume:
         raise OptionError("--checkpoint-path and --resume both say where to resume from; give one of them")
+    if args.from_checkpoint is not None and args.checkpoint_path is not None:
+        raise OptionError("--from-checkpoint begins a new training, --checkpoint-path resumes one; give one of them")
     return args, spec
 
 
@@ -60,7 +70,9 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
         for line in [*mel_lines(spec, audio, output=args.output, corpus=corpus_config(args)), *setup.notes]:
             print_line(line)
     found = _checkpoint_to_resume(args, ranks)
-    base = None if found is None else _config_of(found[1], spec, where=found[0])
+    if found is None and args.from_checkpoint is not None and not training.starts_from_checkpoint:
+        found = args.from_checkpoint, _without_training(load_checkpoint(args.from_checkpoint))
+    base = None if found is None else _recorded_config(found[1], spec, where=found[0])
     config = training.model_config(options, audio, text, base=base)
     _check_length_buckets(args, setup, training.sees_padding(config))
     template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
@@ -124,11 +136,12 @@ def _checkpoint_to_resume(args: argparse.Namespace, ranks: Ranks) -> tuple[Path,
         found = args.checkpoint_path, load_checkpoint(args.checkpoint_path)
     elif args.resume:
         found = load_last_checkpoint(args.output, args.model, warn=lambda line: _print_once(f"warning: {line}", ranks))
-    if found is not None and (stripped := found[1].stripped) is not None:
+    if found is not None and found[1].layout == OWN_LAYOUT and (stripped := found[1].stripped) is not None:
         weights = f"{'EMA ' if stripped.ema else ''}weights in {stripped.dtype}"
         raise CheckpointError(
             f"{found[0]}: stripped for inference, it holds the {weights} of the {next(iter(found[1].networks))} alone "
-            "and nothing to resume training from; give the checkpoint that it was made of"
+            "and nothing to resume training from; give the checkpoint that it was made of, or begin a new training by "
+            "--from-checkpoint"
         )
     if found is not None or args.resume:
         return found
@@ -149,11 +162,23 @@ def _check_length_buckets(args: argparse.Namespace, setup: TrainingSetup, seen_b
         raise OptionError(f"--length-buckets pads batches, which changes what is learned with {seen_by}; leave one out")
 
 
+def _without_training(checkpoint: Checkpoint) -> Checkpoint:
+    """Its weights alone to begin a new training with: the EMA weights, where it has them."""
+    networks, ema = {**checkpoint.networks, **(checkpoint.ema or {})}, checkpoint.has_ema
+    return replace(checkpoint, networks=networks, ema=None, training=None, stripped=Stripped("float32", ema=ema))
+
+
 def _config_of(checkpoint: Checkpoint, spec: ModelSpec, *, where: Path) -> Any:
     """The ModelConfig of a checkpoint, which must be of the model that is trained."""
     if checkpoint.model != spec.name:
         raise CheckpointError(f"{where}: a checkpoint of {checkpoint.model}, expected one of {spec.name}")
     return from_plain(spec.config, checkpoint.config, where=str(where))
+
+
+def _recorded_config(checkpoint: Checkpoint, spec: ModelSpec, *, where: Path) -> Any:
+    """The same; None where a published file records nothing of it, so that the options describe it."""
+    config = _config_of(checkpoint, spec, where=where)
+    return None if {field.name for field in fields(config)} <= set(checkpoint.assumed_config) else config
 
 
 def _check_fits(
@@ -192,7 +217,10 @@ def _load_weights(networks: Networks, found: Checkpoint, *, where: Path, ranks: 
 def _resume(trainer: Trainer, path: Path, checkpoint: Checkpoint, *, ranks: Ranks) -> None:
     if checkpoint.training is None:
         weights = "weights" if checkpoint.ema is None else "raw weights (not the EMA weights)"
-        _print_once(f"starting a new training from the {weights} of {path}, which holds no training state", ranks)
+        if checkpoint.stripped is not None and checkpoint.stripped.ema:
+            weights = "EMA weights"
+        reason = ", which holds no training state" if checkpoint.stripped is None else ""
+        _print_once(f"starting a new training from the {weights} of {path}{reason}", ranks)
         return
     trainer.resume(checkpoint, where=path)
     state = checkpoint.training

@@ -44,6 +44,9 @@ class TrainingSpec:
     compute_statistics: Callable[..., None] | None = None
     # (config) -> the setting through which what is learned depends on a batch's padding; None: there is none
     sees_padding: "Callable[[Any], str | None]" = lambda config: None
+    # Whether the package has an option --from-checkpoint of its own, and ``set_up_networks`` takes the weights from
+    # it; else it is train.py's, and the architecture must be the checkpoint's.
+    starts_from_checkpoint: bool = False
 
 
 @dataclass(frozen=True)

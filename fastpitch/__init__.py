@@ -19,6 +19,7 @@ MODEL = ModelSpec(
         set_up_networks=fine_tuning.set_up_networks,
         compute_statistics=data_function.compute_statistics,
         sees_padding=lambda config: None if config.mask_convolutions else "mask_convolutions=False of the checkpoint",
+        starts_from_checkpoint=True,
     ),
     inference=GeneratorSpec(
         add_arguments=arg_parser.add_inference_arguments,

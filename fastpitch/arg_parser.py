@@ -188,8 +188,6 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
 
 
 def _check_options(args: argparse.Namespace) -> None:
-    if args.from_checkpoint is not None and args.checkpoint_path is not None:
-        raise OptionError("--from-checkpoint begins a new training, --checkpoint-path resumes one; give one of them")
     if args.from_checkpoint is not None and args.mean_mel_bias:
         raise OptionError("--mean-mel-bias is for random weights, and --from-checkpoint gives others; leave one out")
     if not args.learned_alignment:

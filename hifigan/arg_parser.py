@@ -113,8 +113,10 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     """
     if args.fine_tuning and args.input_mels_dir is None:
         raise OptionError("--fine-tuning needs --input-mels-dir, the mels that scripts/extract_fine_tune_mels.sh makes")
-    if args.fine_tuning and args.checkpoint_path is None and not args.resume:
-        raise OptionError("--fine-tuning resumes from a trained vocoder; give it by --checkpoint-path (or --resume)")
+    if args.fine_tuning and args.checkpoint_path is None and args.from_checkpoint is None and not args.resume:
+        raise OptionError(
+            "--fine-tuning resumes from a trained vocoder; give it by --checkpoint-path, --from-checkpoint or --resume"
+        )
     if not args.fine_tuning and args.fine_tune_lr_factor != 1:
         raise OptionError("--fine-tune-lr-factor is for --fine-tuning; add that, or leave it out")
     if args.no_amp_grouped_conv and not args.amp:

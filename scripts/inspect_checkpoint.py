@@ -1,4 +1,4 @@
-"""Says what a checkpoint is, and which vocoders or voices it fits.
+"""Says what a checkpoint or an exported file is, and which vocoders or voices it fits.
 
 python -m scripts.inspect_checkpoint output/FastPitch_checkpoint_1500.pt --json
 """
@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from common.checkpoints import Checkpoint, inspect_checkpoint, load_checkpoint, saved_checkpoints
+from common.checkpoints import Checkpoint, inspect_checkpoint, read_model, saved_checkpoints
 from common.cli import ArgumentParser, run
 from common.errors import InputError, OptionError
 from common.registry import available_models, get_model
@@ -18,13 +18,15 @@ from common.synthesis import AudioContract
 
 _FOLDERS = (Path("output"), Path("pretrained_models"))
 _PARTNER = {"generator": "vocoder", "vocoder": "generator"}
-_FIRST_BYTES = (b"PK\x03\x04", b"\x80")  # of files of torch.save: an archive, or a pickle
+# Of files of torch.save, an archive or a pickle; and of ONNX, which is protocol buffers of its version first.
+_FIRST_BYTES = (b"PK\x03\x04", b"\x80", b"\x08")
+_FORMATS = {"onnx": "ONNX", "torchscript": "TorchScript", "safetensors": "safetensors"}
 
 
 def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     """The options."""
     parser = ArgumentParser(prog="inspect_checkpoint.sh", description="Say what a checkpoint is, and what fits it.")
-    parser.add_argument("file", type=Path, help="checkpoint, ours or published")
+    parser.add_argument("file", type=Path, help="checkpoint, ours or published, or exported file of ours")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     beside = "folders with the vocoders or voices to compare with, and their folders (default: the folder of FILE, "
     parser.add_argument(
@@ -47,7 +49,7 @@ def checkpoints_in(folders: Sequence[Path], *, role: str) -> Iterator[tuple[Path
                 continue
             seen.add(path.resolve())
             with suppress(InputError):
-                checkpoint = load_checkpoint(path, training=False)
+                _, checkpoint = read_model(path)
                 if get_model(checkpoint.model).role == role:
                     yield path, checkpoint
 
@@ -55,7 +57,8 @@ def checkpoints_in(folders: Sequence[Path], *, role: str) -> Iterator[tuple[Path
 def _may_be_checkpoint(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            return file.read(4).startswith(_FIRST_BYTES)
+            head = file.read(9)
+        return head.startswith(_FIRST_BYTES) or head[8:] == b"{"  # safetensors: a size, and JSON
     except OSError:
         return False
 
@@ -92,17 +95,23 @@ def fits(checkpoint: Checkpoint, folders: Sequence[Path]) -> list[dict[str, Any]
 def table(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """The facts as rows for people."""
     yield "file", f"{facts['file']}, {facts['bytes'] / 1e6:.1f} MB"
-    kind = "published checkpoint" if facts["foreign"] else "checkpoint of this toolkit"
+    kind = f"{_FORMATS.get(facts['layout'], 'checkpoint')} of this toolkit"
+    kind = "published checkpoint" if facts["foreign"] else kind
     stripped = facts["stripped"]
-    held = "" if stripped is None else f", stripped for inference ({stripped['dtype']})"
+    held = f", stripped for inference ({stripped['dtype']})" if stripped and facts["layout"] not in _FORMATS else ""
     yield "what", f"{facts['model']} ({facts['role']}), {kind}{held}"
     if facts["foreign"]:
         yield "layout", facts["layout"]
     for name, count in facts["parameters"].items():
         yield "parameters", f"{name} {count:,}"
-    yield "stored as", ", ".join(f"{name} ({count:,} numbers)" for name, count in facts["dtypes"].items())
+    if facts["dtypes"]:
+        yield "stored as", ", ".join(f"{name} ({count:,} numbers)" for name, count in facts["dtypes"].items())
+    yield from _graph(facts)
     yield "EMA weights", "yes" if facts["ema"] else "no"
-    yield "training", _training(facts["training"])
+    if facts["layout"] in ("onnx", "torchscript"):
+        yield "training", "none: it serves inference alone"
+    else:
+        yield "training", _training(facts["training"])
     for name, values in (("architecture", facts["config"]), ("audio", facts["audio"]), ("text", facts["text"])):
         assumed = facts.get("assumed_config" if name == "architecture" else f"assumed_{name}", ())
         for field, value in (values or {}).items():
@@ -119,6 +128,17 @@ def table(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
             if one["fits"]
             else ("does not fit", f"{one['file']} ({one['model']}): {'; '.join(one['differs'])}")
         )
+
+
+def _graph(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What an exported file takes and gives."""
+    if "opset" in facts:
+        yield "opset", str(facts["opset"])
+    if facts.get("part"):
+        yield "part", facts["part"]
+    for name in ("inputs", "outputs"):
+        for tensor, about in facts.get(name, {}).items():
+            yield name, f"{tensor} ({', '.join(map(str, about['shape']))}) {about.get('type', '')}".rstrip()
 
 
 def _training(state: dict[str, Any] | None) -> str:

@@ -4,16 +4,26 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from torch import nn
 
+from common.checkpoints import load_checkpoint
 from common.checkpoints.arguments import stored_mels, training_audio_from_args
-from common.cli import add_fields, non_negative_float, non_negative_int, positive_float, positive_int, values_of
+from common.cli import (
+    ArgumentParser,
+    add_fields,
+    non_negative_float,
+    non_negative_int,
+    positive_float,
+    positive_int,
+    values_of,
+)
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
 from common.synthesis import Controls
 from common.text import TextFrontEnd
-from common.text.arguments import add_text_arguments, text_config_from_args
+from common.text.arguments import add_text_arguments, options_of_text, text_config_from_args
 from common.training import Optimization, Recipe, Schedule, TrainingSetup
 from tacotron2.config import ModelConfig
 
@@ -62,7 +72,7 @@ class TrainingOptions:
     uniform_batch_norm: bool = True  # weights of a new model's batch norm start between 0 and 1
 
 
-def add_training_arguments(parser: argparse.ArgumentParser) -> None:
+def add_training_arguments(parser: ArgumentParser) -> None:
     """Add text, architecture, decoding and schedule; defaults are the published model's and recipe's."""
     add_text_arguments(parser)
     group = parser.add_argument_group("Tacotron 2")
@@ -89,6 +99,16 @@ def add_training_arguments(parser: argparse.ArgumentParser) -> None:
     add_fields(group, ModelConfig(), _ARCHITECTURE, whole=positive_int, real=float)
     early = "always decode --max-decoder-steps frames"
     group.add_argument("--decoder-no-early-stopping", action="store_true", help=early)
+    parser.set_defaults_reader("--from-checkpoint", _options_of_checkpoint)
+
+
+def _options_of_checkpoint(path: Path) -> dict[str, Any]:
+    """Architecture and text front end of a checkpoint as defaults of options, by destination."""
+    checkpoint = load_checkpoint(path, training=False)
+    if checkpoint.model != "Tacotron2":
+        return {}  # refused where its weights are taken
+    text = {} if checkpoint.text is None else options_of_text(checkpoint.text)
+    return {name: value for name, value in checkpoint.config.items() if name != "n_mel_channels"} | text
 
 
 def parse_training(args: argparse.Namespace) -> TrainingSetup:

@@ -19,6 +19,7 @@ import inference
 import train
 from common.checkpoints import load_checkpoint
 from common.errors import CheckpointError, OptionError
+from scripts import export_model
 from scripts.convert_checkpoint import main as convert
 from scripts.datasets.make_corpus import Speaker, make_corpus
 
@@ -310,6 +311,9 @@ def test_what_cannot_be_converted_is_one_line(tmp_path: Path):
         converted(source)
     with pytest.raises(CheckpointError, match=r"is in the toolkit's own format already"):
         converted(ours)
+    export_model.main([str(ours), "--format", "safetensors"])
+    with pytest.raises(CheckpointError, match=r"ours\.safetensors: is in the toolkit's own format already"):
+        converted(ours.with_suffix(".safetensors"))
     with pytest.raises(CheckpointError, match="a checkpoint of no known layout"):
         converted(saved(tmp_path / "x.pt", {"state_dict": {"a.weight": torch.zeros(1)}}))
     torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "script.pt")

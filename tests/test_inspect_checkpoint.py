@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import foreign
+import onnx
 import pytest
 import torch
+from safetensors.torch import save_file
 from shell import ROOT, run_bash
-from tiny_voice import AUDIO, save_vocoder, save_voice
+from tiny_voice import AUDIO, TEXT, save_vocoder, save_voice, symbols_of, with_symbols
 
 from common.checkpoints import load_checkpoint, save_checkpoint
 from common.checkpoints.stripping import strip_checkpoint
 from common.errors import CheckpointError, OptionError
+from scripts import export_model
 from scripts.inspect_checkpoint import main as inspect
 
 
@@ -124,6 +127,85 @@ def test_what_fits_is_found_and_the_fields_that_differ_are_named(
     assert {Path(one["file"]).name for one in facts(capsys, voice)["fits"]} == set(found)
     monkeypatch.chdir(ROOT / "tests")
     assert [Path(one["file"]).name for one in facts(capsys, voice)["fits"]] == ["a.pt"]
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A voice and a vocoder as checkpoint, and the voice in every format."""
+    folder = tmp_path_factory.mktemp("exported")
+    save_voice(folder / "voice.pt", model=with_symbols(len(symbols_of(TEXT))))
+    save_vocoder(folder / "vocoder.pt")
+    for kind in export_model.SUFFIXES:
+        export_model.main([str(folder / "voice.pt"), "--format", kind])
+    return folder
+
+
+def test_an_exported_file_is_described_as_its_checkpoint_with_its_inputs_and_outputs(
+    exported: Path, capsys: pytest.CaptureFixture
+):
+    checkpoint = facts(capsys, exported / "voice.pt")
+    assert {Path(one["file"]).name: one["fits"] for one in checkpoint["fits"]} == {"vocoder.pt": True}
+    same = ("model", "role", "foreign", "config", "parameters", "audio", "assumed_audio", "text", "ema", "fits")
+    for kind, suffix in export_model.SUFFIXES.items():
+        path = exported / f"voice{suffix}"
+        found = facts(capsys, path)
+        assert {name: found[name] for name in same} == {name: checkpoint[name] for name in same}
+        assert (found["layout"], found["bytes"], found["training"]) == (kind, path.stat().st_size, None)
+        if kind != "safetensors":
+            assert found["inputs"]["pitch"]["shape"] == ["batch", "tokens"]
+            assert found["outputs"]["mel"]["shape"] == ["batch", 16, "frames"]
+    assert facts(capsys, exported / "voice.safetensors")["dtypes"] == checkpoint["dtypes"]
+    onnx_file = facts(capsys, exported / "voice.onnx")
+    assert (onnx_file["opset"], set(onnx_file["dtypes"])) == (17, {"float32"})
+    assert onnx_file["inputs"]["tokens"] == {"shape": ["batch", "tokens"], "type": "int64"}
+    # Pitch statistics are stored too; what is constant for the whole file is folded.
+    assert abs(onnx_file["dtypes"]["float32"] / checkpoint["dtypes"]["float32"] - 1) < 0.05
+    lines = rows(capsys, exported / "voice.onnx")
+    assert "what          FastPitch (generator), ONNX of this toolkit" in lines
+    assert "              mel_lengths (batch) int64" in lines
+    assert "training      none: it serves inference alone" in lines
+    assert "what          FastPitch (generator), safetensors of this toolkit" in rows(
+        capsys, exported / "voice.safetensors"
+    )
+
+
+def test_safetensors_are_not_taken_for_onnx_whatever_the_size_of_their_header(
+    exported: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    content = (exported / "voice.safetensors").read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    padded = size + (8 - size) % 256  # begins with the byte 8, as ONNX files do
+    header = content[8 : 8 + size] + b" " * (padded - size)
+    (tmp_path / "a.safetensors").write_bytes(padded.to_bytes(8, "little") + header + content[8 + size :])
+    assert facts(capsys, tmp_path / "a.safetensors")["layout"] == "safetensors"
+
+
+def test_exported_files_are_found_beside_a_vocoder(exported: Path, capsys: pytest.CaptureFixture):
+    found = facts(capsys, exported / "vocoder.pt")["fits"]
+    assert {Path(one["file"]).suffix for one in found if one["fits"]} == {".pt", *export_model.SUFFIXES.values()}
+
+
+def test_weights_in_safetensors_of_another_program_are_a_published_checkpoint(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    save_file(foreign.waveglow()["state_dict"], tmp_path / "w.safetensors")
+    found = facts(capsys, tmp_path / "w.safetensors")
+    assert (found["layout"], found["foreign"], set(found["dtypes"])) == ("WaveGlow", True, {"float32"})
+
+
+def test_exported_files_of_other_programs_are_one_line(exported: Path, tmp_path: Path):
+    model = onnx.load(exported / "voice.onnx")
+    del model.metadata_props[:]
+    onnx.save(model, tmp_path / "a.onnx")
+    torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "a.ts")
+    save_file({"weight": torch.zeros(2)}, tmp_path / "a.safetensors")
+    for name, match in (
+        ("a.onnx", r"an ONNX file that scripts/export_model\.sh did not write$"),
+        ("a.ts", "a TorchScript archive, which holds code; give the checkpoint that it was made of"),
+        ("a.safetensors", r"a checkpoint of no known layout \(its keys: state_dict\)$"),
+    ):
+        with pytest.raises(CheckpointError, match=rf"{name}: {match}"):
+            inspect([str(tmp_path / name)])
 
 
 def test_of_a_training_the_last_checkpoint_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture):

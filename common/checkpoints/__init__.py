@@ -9,15 +9,13 @@ from common.checkpoints.checkpoint import (
     checkpoint_path,
     epoch_of,
     is_rolling,
-    load_checkpoint,
-    load_last_checkpoint,
     read_payload,
     save_checkpoint,
     saved_checkpoints,
 )
 from common.checkpoints.conversion import Conversion, convert_checkpoint
 from common.checkpoints.exported import ExportedFile, Exports, Part, Runner
-from common.checkpoints.inspection import inspect_checkpoint
+from common.checkpoints.inspection import inspect_checkpoint, read_onnx_graph
 from common.checkpoints.layout import as_float32, optimizer_by_name, published_state, training_state
 from common.checkpoints.loading import (
     NO_EMA,
@@ -28,5 +26,7 @@ from common.checkpoints.loading import (
     load_with_precision,
     open_checkpoint,
     precision_for,
+    read_model,
 )
+from common.checkpoints.reading import load_checkpoint, load_last_checkpoint
 from common.checkpoints.stripping import DTYPES, strip_checkpoint

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from common.audio.arguments import audio_config_from_args, features_config, read_audio_config
-from common.checkpoints.checkpoint import load_checkpoint, saved_checkpoints
+from common.checkpoints.checkpoint import saved_checkpoints
 from common.checkpoints.loading import open_checkpoint
+from common.checkpoints.reading import load_checkpoint
 from common.config import AudioConfig, differences
 from common.errors import CheckpointError, OptionError
 
@@ -77,10 +78,10 @@ def _check_agreement(first: MelSource, other: MelSource) -> None:
 
 
 def _resumed_audio(args: argparse.Namespace) -> AudioConfig | None:
-    """The mels of the checkpoint that --checkpoint-path or --resume continues; None for a new training."""
-    paths = [args.checkpoint_path] if args.checkpoint_path else []
+    """The mels of the checkpoint that a training resumes or begins with; None for a new one."""
+    paths = [path for path in (args.checkpoint_path, args.from_checkpoint) if path is not None]
     if args.resume:
-        paths = saved_checkpoints(args.output, args.model)[::-1]
+        paths = saved_checkpoints(args.output, args.model)[::-1] + paths
     for path in paths:
         with suppress(CheckpointError):  # reported, or left for the one before it, where it is loaded to resume
             return load_checkpoint(path, training=False).audio

@@ -1,10 +1,9 @@
-"""Checkpoints: one ``.pt`` file of plain types and tensors, written atomically, read without running code."""
+"""Checkpoints: ``.pt`` files of plain types and tensors, written atomically, and read without running code."""
 
 import math
 import pickle
 import re
 import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,15 +11,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.checkpoints.layout import as_float32, with_state_dict
+from common.checkpoints.layout import with_state_dict
 from common.checkpoints.restricted_pickle import read_pickled_networks
-from common.config import AudioConfig, TextConfig, from_plain, to_plain
+from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import CheckpointError
 from common.files import write_atomically
 from common.registry import available_models, get_model
 
 FORMAT_VERSION = 1
 OWN_LAYOUT = "ours"
+SAFETENSORS_LAYOUT = "safetensors"  # ours too
 _NAME = re.compile(r"_checkpoint_(\d+)(?:_iter(\d+))?\.pt$")
 
 
@@ -77,44 +77,6 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     write_atomically(path, lambda file: torch.save(payload, file))
 
 
-def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
-    """Read a checkpoint of ours or of a published layout onto the CPU.
-
-    ``training=False`` leaves out the training state, and files next to a published checkpoint that only training
-    needs; weights are then read from the disk as they are used, so that a vocoder's discriminators cost no time.
-
-    Raises:
-        CheckpointError: the file is missing, damaged, holds anything but tensors and plain types, or is no
-            checkpoint of a known layout.
-    """
-    payload = read_payload(path, on_demand=not training)
-    if "format" not in payload:
-        return read_published(payload, path=path, training=training)
-    if payload["format"] != FORMAT_VERSION:
-        raise CheckpointError(
-            f"{path}: checkpoint format {payload['format']}, expected {FORMAT_VERSION}; a newer toolkit may read it"
-        )
-    try:
-        config = payload["config"]
-        text, stripped, networks = config["text"], payload.get("stripped"), payload["networks"]
-        if stripped is not None:
-            networks = {name: as_float32(state) for name, state in networks.items()}
-        return Checkpoint(
-            model=payload["model"],
-            config=config["model"],
-            audio=from_plain(AudioConfig, config["audio"], where=str(path)),
-            text=None if text is None else from_plain(TextConfig, text, where=str(path)),
-            networks=networks,
-            ema=payload["ema"],
-            training=payload["training"] if training else None,
-            assumed=tuple(payload.get("assumed", ())),
-            assumed_config=tuple(payload.get("assumed_config", ())),
-            stripped=None if stripped is None else from_plain(Stripped, stripped, where=str(path)),
-        )
-    except (KeyError, TypeError) as error:
-        raise CheckpointError(f"{path}: damaged checkpoint, {error!r}") from error
-
-
 class PartialFileError(CheckpointError):
     """A file that belongs to another one; ``main`` is that one, where it is known."""
 
@@ -152,8 +114,8 @@ def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
     """
     if not path.is_file():
         raise CheckpointError(f"{path}: no such checkpoint file")
-    if _is_torchscript(path):
-        raise CheckpointError(f"{path}: a TorchScript archive, which holds code; give the checkpoint it was made of")
+    if (kind := _graph_format(path)) is not None:
+        raise CheckpointError(f"{path}: {kind}; give the checkpoint that it was made of, or its safetensors")
     try:
         mapped = on_demand and zipfile.is_zipfile(path)
         payload = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
@@ -168,12 +130,31 @@ def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
     return payload
 
 
-def _is_torchscript(path: Path) -> bool:
+def safetensors_header(path: Path) -> bytes | None:
+    """The JSON header of a file that begins as safetensors do, with the header's size; None for another."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        size, start = int.from_bytes(file.read(8), "little"), file.read(1)
+        return start + file.read(size - 1) if start == b"{" and size < path.stat().st_size else None
+
+
+def is_onnx(path: Path) -> bool:
+    """Whether a file begins as ONNX models do, with the field of their version, and not as safetensors may."""
+    with path.open("rb") as file:
+        return file.read(1) == b"\x08" and safetensors_header(path) is None
+
+
+def _graph_format(path: Path) -> str | None:
+    """What a file is that holds a network's operations, which are code, with its weights."""
+    if is_onnx(path):
+        return "an ONNX file, which is for inference alone"
     try:
         with zipfile.ZipFile(path) as archive:
-            return any(name.endswith("/constants.pkl") for name in archive.namelist())
+            is_script = any(name.endswith("/constants.pkl") for name in archive.namelist())
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        return False
+        return None
+    return "a TorchScript archive, which holds code" if is_script else None
 
 
 def checkpoint_path(folder: Path, model: str, *, epoch: int, iteration: int | None = None) -> Path:
@@ -200,22 +181,3 @@ def epoch_of(path: Path) -> int:
     found = _NAME.search(path.name)
     assert found is not None, f"{path} is not named as a checkpoint"
     return int(found[1])
-
-
-def load_last_checkpoint(folder: Path, model: str, *, warn: Callable[[str], None]) -> tuple[Path, Checkpoint] | None:
-    """The newest checkpoint that can be read, or None where there is none.
-
-    ``warn(line)`` is called for each newer one that cannot be read.
-
-    Raises:
-        CheckpointError: there are checkpoints, and none can be read.
-    """
-    paths = saved_checkpoints(folder, model)
-    for path in reversed(paths):
-        try:
-            return path, load_checkpoint(path)
-        except CheckpointError as error:
-            warn(f"{error}; trying the one before it")
-    if paths:
-        raise CheckpointError(f"{folder}: none of {len(paths)} checkpoints of {model} can be read")
-    return None

@@ -12,6 +12,7 @@ from common.checkpoints.checkpoint import Checkpoint, PartialFileError, read_pay
 from common.checkpoints.layout import is_state, traits, with_state_dict
 from common.checkpoints.loading import new_networks
 from common.checkpoints.restricted_pickle import PickledNetworks
+from common.checkpoints.safetensors_file import is_own_safetensors
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import read_json, read_yaml
 
@@ -59,7 +60,7 @@ def convert_checkpoint(
         OptionError: it has a configuration or discriminators, and others are given.
     """
     payload = with_state_dict(read_payload(path))
-    if "format" in payload:
+    if "format" in payload or is_own_safetensors(path):
         raise CheckpointError(f"{path}: is in the toolkit's own format already; every command takes it as it is")
     stored = [*traits(payload), *(["a pickled network"] if isinstance(payload, PickledNetworks) else [])]
     payload = _with_given(payload, path=path, config=config, discriminators=discriminators)

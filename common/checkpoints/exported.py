@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints.checkpoint import Checkpoint, Stripped
+from common.checkpoints.checkpoint import Checkpoint, Stripped, is_onnx
 from common.config import AudioConfig, TextConfig, from_plain, to_plain
 from common.errors import CheckpointError, OptionError
 from common.text import TextFrontEnd
@@ -131,7 +131,7 @@ def exported_format(path: Path) -> str | None:
         return None
     with path.open("rb") as file:
         head = file.read(1)
-    if head == b"\x08":  # the first field of an ONNX model, its version
+    if is_onnx(path):
         return "onnx"
     if head != b"P" or not zipfile.is_zipfile(path):
         return None

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints.checkpoint import Checkpoint, load_checkpoint
+from common.checkpoints.checkpoint import Checkpoint
 from common.checkpoints.exported import ExportedFile, exported_format, open_exported
-from common.checkpoints.safetensors_file import is_safetensors, read_safetensors
+from common.checkpoints.reading import load_checkpoint
 from common.config import from_plain
 from common.errors import CheckpointError, OptionError
 from common.precision import Precision, precision_of_device
@@ -43,13 +43,7 @@ def open_checkpoint(
     Raises:
         CheckpointError: it cannot be read, is of another model, or has EMA weights alone and ``ema`` is False.
     """
-    exported = None
-    if kind := exported_format(path):
-        exported, checkpoint = open_exported(path, kind)
-    elif is_safetensors(path):
-        checkpoint = read_safetensors(path)
-    else:
-        checkpoint = load_checkpoint(path, training=False)
+    exported, checkpoint = read_model(path)
     expected = available_models(role) if model is None else [model]
     if checkpoint.model not in expected:
         raise CheckpointError(f"{path}: a checkpoint of {checkpoint.model}, expected one of {' or '.join(expected)}")
@@ -60,6 +54,17 @@ def open_checkpoint(
         print(f"using the EMA weights of {path}{choice}", file=sys.stderr)
     uses_ema = ema is not False and checkpoint.has_ema
     return LoadedCheckpoint(get_model(checkpoint.model), path, checkpoint, ema=uses_ema, exported=exported)
+
+
+def read_model(path: Path) -> tuple[ExportedFile | None, Checkpoint]:
+    """A checkpoint without its training state; of an ONNX or TorchScript file of ours the file, and what it says of it.
+
+    Raises:
+        CheckpointError: it is none, damaged, or not ours.
+    """
+    if kind := exported_format(path):
+        return open_exported(path, kind)
+    return None, load_checkpoint(path, training=False)
 
 
 def load_networks(

@@ -1,12 +1,13 @@
 """Checkpoints in safetensors: the weights of the network that infers, and the description of exported files."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-from common.checkpoints.checkpoint import Checkpoint
+from common.checkpoints.checkpoint import SAFETENSORS_LAYOUT, Checkpoint, safetensors_header
 from common.checkpoints.exported import EXPORT_VERSION, METADATA_KEY, checkpoint_of
 from common.errors import CheckpointError
 
@@ -43,7 +44,8 @@ def read_safetensors(path: Path) -> Checkpoint:
         description = json.loads(stored or "{}")
         if description.get("version") != EXPORT_VERSION:
             raise CheckpointError(f"{path}: a safetensors file that scripts/export_model.sh did not write")
-        return checkpoint_of(description, networks={description["network"]: state}, where=str(path))
+        checkpoint = checkpoint_of(description, networks={description["network"]: state}, where=str(path))
+        return replace(checkpoint, layout=SAFETENSORS_LAYOUT)
     except (ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{path}: damaged, its description cannot be read ({error!r})") from error
 
@@ -55,10 +57,7 @@ def largest_difference_of_weights(path: Path, checkpoint: Checkpoint) -> float:
     return max(float((read[key].double() - expected[key].double()).abs().max()) for key in expected)
 
 
-def is_safetensors(path: Path) -> bool:
-    """Whether a file begins as safetensors do, with the size of a JSON header."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        head = file.read(9)
-    return head[8:] == b"{" and int.from_bytes(head[:8], "little") < path.stat().st_size
+def is_own_safetensors(path: Path) -> bool:
+    """Whether a file is in safetensors, with our description."""
+    header = safetensors_header(path)
+    return header is not None and f'"{METADATA_KEY}"'.encode() in header

@@ -40,7 +40,11 @@ def build_training_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] 
         "--num-workers", type=non_negative_int, help="loader processes (default: 4 with --cuda, else 0)"
     )
     add_length_buckets(computing, "quantiles of the training list's utterances")
-    _add_checkpoint_arguments(parser.add_argument_group("checkpoints, validation and logs"), spec.training.recipe)
+    saving = parser.add_argument_group("checkpoints, validation and logs")
+    _add_checkpoint_arguments(saving, spec.training.recipe)
+    if not spec.training.starts_from_checkpoint:
+        text = "checkpoint or safetensors file with whose weights a new training begins, ours or published"
+        saving.add_argument("--from-checkpoint", type=Path, help=text)
     _add_optimization_arguments(parser.add_argument_group("optimization"))
     add_audio_arguments(parser)
     parser.set_defaults(**vars(spec.training.recipe))

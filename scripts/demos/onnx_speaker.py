@@ -12,33 +12,31 @@ import json
 import re
 import sys
 import wave
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import onnxruntime
 
 METADATA_KEY = "speech_toolkit"
 FADE_OUT = 10  # mel frames at the end that fade to silence
 MAX_DURATION = 75.0  # frames; no token's predicted duration is longer
 
 
-class OnnxSpeaker:
-    """A voice and a vocoder in onnxruntime."""
+class Speaker:
+    """A voice and a vocoder, wherever they run: `OnnxSpeaker`, or one that derives from this class."""
 
-    def __init__(self, voice: str | Path, vocoder: str | Path, *, threads: int = 0) -> None:
-        """``threads`` 0: as many as onnxruntime sees fit.
+    def __init__(self, about: dict[str, Any]) -> None:
+        """``about`` is what the voice's file says of itself."""
+        self.about, self.audio, self._inputs = about, about["config"]["audio"], about["inputs"]
 
-        Raises:
-            ValueError: a file is not of a FastPitch or a HiFi-GAN, or they are of different mels.
-        """
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        self._voice, self.about = _open(voice, options, wanted="FastPitch")
-        self._vocoder, sound = _open(vocoder, options, wanted="HiFi-GAN")
-        self.audio = self.about["config"]["audio"]
-        if differing := [name for name, value in self.audio.items() if sound["config"]["audio"][name] != value]:
-            raise ValueError(f"{voice} and {vocoder} are of different mels: they differ in {', '.join(differing)}")
-        self._inputs = self.about["inputs"]
+    def run_voice(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The voice's outputs of one utterance by their names, with a batch of one."""
+        raise NotImplementedError
+
+    def make_sound(self, inputs: dict[str, np.ndarray]) -> np.ndarray:
+        """The voice's inputs of one utterance -> samples (T,) float32."""
+        raise NotImplementedError
 
     @property
     def speakers(self) -> list[str]:
@@ -69,7 +67,7 @@ class OnnxSpeaker:
             raise ValueError("nothing to speak: the text is empty")
         return [ids[symbol] for symbol in symbols]
 
-    def mel(
+    def inputs(
         self,
         tokens: list[int],
         *,
@@ -79,7 +77,7 @@ class OnnxSpeaker:
         energy: list[float] | None = None,
         speaker: int = 0,
     ) -> dict[str, np.ndarray]:
-        """Outputs by their names: mel (n_mels, F), spoken_pitch (L,) and the others of docs/EXPORT.md, without batch.
+        """The voice's inputs by their names, with a batch of one.
 
         ``pace`` is one number or one a token; ``pitch`` (Hz, 0: unvoiced), ``durations`` (frames) and ``energy`` have
         one number a token, NaN for what the voice is to predict.
@@ -98,16 +96,15 @@ class OnnxSpeaker:
         for name, value, default in (("energy", energy, None), ("speaker", speaker, 0)):
             if name not in self._inputs and value != default:
                 raise ValueError(f"{name}: this voice has no such control")
-        outputs = self._voice.run(None, {name: values[name] for name in self._inputs})
-        return {name: value[0] for name, value in zip(self.about["outputs"], outputs)}
+        return {name: values[name] for name in self._inputs}
 
-    def sound(self, mel: np.ndarray) -> np.ndarray:
-        """mel (n_mels, F) -> samples (F * hop,) float32, faded out at the end."""
-        inputs = {"mel": mel[None], "lengths": np.array([mel.shape[1]], np.int64)}
-        samples = self._vocoder.run(None, inputs)[0][0]
-        n_faded = min(FADE_OUT * self.audio["hop_length"], len(samples))
-        samples[len(samples) - n_faded :] *= np.linspace(1, 0, n_faded, dtype=np.float32)
-        return samples
+    def mel(self, tokens: list[int], **controls: Any) -> dict[str, np.ndarray]:
+        """Outputs by their names: mel (n_mels, F), spoken_pitch (L,) and the others of docs/EXPORT.md, without batch.
+
+        ``controls`` are those of `inputs`.
+        """
+        outputs = self.run_voice(self.inputs(tokens, **controls))
+        return {name: value[0] for name, value in outputs.items()}
 
     def speak(
         self,
@@ -139,8 +136,10 @@ class OnnxSpeaker:
                 raise ValueError("energy: this voice has no such control")
             first = self.mel(tokens, durations=[0.0] * len(tokens), speaker=number, pitch=controls.get("pitch"))
             controls["energy"] = list(first["spoken_energy"] + energy_shift)
-        made = self.mel(tokens, pace=pace, speaker=number, **controls)
-        return self.sound(made["mel"])
+        samples = self.make_sound(self.inputs(tokens, pace=pace, speaker=number, **controls))
+        n_faded = min(FADE_OUT * self.audio["hop_length"], len(samples))
+        samples[len(samples) - n_faded :] *= np.linspace(1, 0, n_faded, dtype=np.float32)
+        return samples
 
     def _speaker(self, name: str | None) -> int:
         if name is None:
@@ -148,6 +147,31 @@ class OnnxSpeaker:
         if name not in self.speakers:
             raise ValueError(f"speaker {name!r}: expected one of {', '.join(self.speakers)}")
         return self.speakers.index(name)
+
+
+class OnnxSpeaker(Speaker):
+    """A voice and a vocoder in onnxruntime."""
+
+    def __init__(self, voice: str | Path, vocoder: str | Path, *, threads: int = 0) -> None:
+        """``threads`` 0: as many as onnxruntime sees fit.
+
+        Raises:
+            ValueError: a file is not of a FastPitch or a HiFi-GAN, or they are of different mels.
+        """
+        self._voice, about = _open(voice, threads, wanted="FastPitch")
+        self._vocoder, sound = _open(vocoder, threads, wanted="HiFi-GAN")
+        super().__init__(about)
+        if differing := [name for name, value in self.audio.items() if sound["config"]["audio"][name] != value]:
+            raise ValueError(f"{voice} and {vocoder} are of different mels: they differ in {', '.join(differing)}")
+
+    def run_voice(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """As `Speaker.run_voice`."""
+        return dict(zip(self.about["outputs"], self._voice.run(None, inputs)))
+
+    def make_sound(self, inputs: dict[str, np.ndarray]) -> np.ndarray:
+        """As `Speaker.make_sound`."""
+        made = self.run_voice(inputs)
+        return self._vocoder.run(None, {"mel": made["mel"], "lengths": made["mel_lengths"]})[0][0]
 
 
 def _row(values: float | list[float] | None, length: int) -> np.ndarray:
@@ -158,8 +182,12 @@ def _row(values: float | list[float] | None, length: int) -> np.ndarray:
     return np.broadcast_to(row, (1, length)).copy()
 
 
-def _open(path: str | Path, options: onnxruntime.SessionOptions, *, wanted: str) -> tuple:
+def _open(path: str | Path, threads: int, *, wanted: str) -> tuple:
     """A session, and what the file says of itself."""
+    import onnxruntime  # scripts/demos/triton_client.py, which uses this file, does without
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     about = json.loads(session.get_modelmeta().custom_metadata_map.get(METADATA_KEY, "{}"))
     if about.get("model") != wanted:
@@ -177,11 +205,8 @@ def write_wav(path: str | Path, samples: np.ndarray, *, sampling_rate: int) -> N
         file.writeframes(integers.tobytes())
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Speak one text into a WAV file."""
-    parser = argparse.ArgumentParser(prog="onnx_speaker.py", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("voice", help="FastPitch in ONNX")
-    parser.add_argument("vocoder", help="HiFi-GAN in ONNX")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `speak_to_file`."""
     parser.add_argument("text", help="characters with ARPAbet phones in braces, or phones")
     parser.add_argument("-o", "--output", default="speech.wav", help="WAV file")
     parser.add_argument("--pace", type=float, default=1.0, help="2 speaks twice as fast")
@@ -189,12 +214,16 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--pitch-shift", type=float, default=0.0, help="add so many Hz to the pitch")
     parser.add_argument("--energy-shift", type=float, default=0.0, help="add to the energy; less is louder")
     parser.add_argument("--speaker", help="name or number of the speaker")
-    parser.add_argument("--threads", type=int, default=0, help="of onnxruntime; 0: as it sees fit")
-    args = parser.parse_args(argv)
+
+
+def speak_to_file(
+    parser: argparse.ArgumentParser, args: argparse.Namespace, make_speaker: Callable[[], Speaker]
+) -> int:
+    """Speak as the options say; returns the exit status: 1, with a line on stderr, for what cannot be spoken."""
     if not args.pace > 0:
         parser.error(f"--pace {args.pace}: expected a number above 0")
     try:
-        speaker = OnnxSpeaker(args.voice, args.vocoder, threads=args.threads)
+        speaker = make_speaker()
         samples = speaker.speak(
             args.text,
             pace=args.pace,
@@ -208,6 +237,17 @@ def main(argv: list[str] | None = None) -> int:
         return 1
     write_wav(args.output, samples, sampling_rate=speaker.audio["sampling_rate"])
     return 0
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Speak one text into a WAV file."""
+    parser = argparse.ArgumentParser(prog="onnx_speaker.py", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("voice", help="FastPitch in ONNX")
+    parser.add_argument("vocoder", help="HiFi-GAN in ONNX")
+    add_arguments(parser)
+    parser.add_argument("--threads", type=int, default=0, help="of onnxruntime; 0: as it sees fit")
+    args = parser.parse_args(argv)
+    return speak_to_file(parser, args, lambda: OnnxSpeaker(args.voice, args.vocoder, threads=args.threads))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,196 @@
+"""New trainings from the weights of other files: published ones of every layout, safetensors, and what is refused."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import foreign
+import pytest
+import tiny_jasper
+import tiny_vocoder
+import tiny_waveglow
+import torch
+import yaml
+from test_waveglow_checkpoints import forget, glow, published_network  # noqa: F401  (glow is a fixture)
+from tiny_models import without_samples
+from tiny_voice import AUDIO, TEXT, save_vocoder, save_voice, symbols_of, with_symbols
+from torch import Tensor
+
+import train
+from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint, strip_checkpoint
+from common.config import to_plain
+from common.errors import CheckpointError, OptionError
+from scripts import export_model
+
+# Of train.py besides what the checkpoint says: one update that changes next to nothing.
+SMALL_DISCRIMINATORS = tiny_vocoder.TINY_OPTIONS[10:-2]  # whatever the generator
+ONE_UPDATE = "-bs 2 --epochs 1 -lr 1e-12 --weight-decay 0 --gradient-accumulation-steps 1 --samples-interval 99".split()
+OPTIONS = {
+    "FastPitch": "--learned-alignment --unknown-symbols drop",
+    "HiFi-GAN": "--segment-size 2048",
+    "WaveGlow": "--segment-length 1200",
+    "Tacotron2": "",
+    "Jasper": "--min-lr 0",
+}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Recordings with transcripts: two to train on, and one to validate on."""
+    folder = tiny_vocoder.make_recordings(tmp_path_factory.mktemp("corpus") / "speech", count=3, val=1)
+    for name in ("train", "val"):
+        names = (folder / f"{name}.txt").read_text().split()
+        (folder / f"{name}_text.txt").write_text("".join(f"{one}|bread and salt\n" for one in names))
+    return folder
+
+
+def begin(corpus: Path, output: Path, model: str, *words: Any) -> Checkpoint:
+    """The checkpoint after one update."""
+    lists = "{}.txt" if model in ("HiFi-GAN", "WaveGlow") else "{}_text.txt"
+    files = [str(corpus / lists.format(name)) for name in ("train", "val")]
+    data = ["-d", str(corpus), "--training-files", files[0], "--validation-files", files[1]]
+    options = [*ONE_UPDATE, *OPTIONS[model].split(), *map(str, words)]
+    with without_samples():
+        assert train.main(["-m", model, "-o", str(output), *data, *options]) == 0
+    return load_checkpoint(output / f"{model}_checkpoint_1.pt")
+
+
+def assert_begun_with(made: Checkpoint, weights: dict[str, dict[str, Tensor]]) -> None:
+    """A new training of one update has these weights, but for statistics of batches."""
+    assert (made.training["epoch"], made.training["iteration"]) == (1, 1)
+    for name, state in weights.items():
+        for key, value in state.items():
+            if not key.endswith(("running_mean", "running_var", "num_batches_tracked", "weight_u", "weight_v")):
+                torch.testing.assert_close(made.networks[name][key], value, atol=1e-6, rtol=0, msg=f"{name}.{key}")
+
+
+def save_jasper(folder: Path) -> tuple[Path, str]:
+    """Weights alone of Jasper, and the option of the file that describes it."""
+    torch.save(foreign.jasper(), folder / "jasper.pt")
+    blocks = to_plain(tiny_jasper.SMALL)["blocks"]
+    rate = {"sample_rate": 16000}
+    data = {"audio_dataset": rate, "filterbank_features": {**rate, "n_filt": 16}}
+    encoder = {"in_feats": 16, "activation": "relu", "use_conv_masks": True, "blocks": blocks}
+    network = {"encoder": encoder, "decoder": {"in_feats": 12}}
+    labels = list(load_checkpoint(folder / "jasper.pt").config["labels"])
+    config = {"name": "Jasper", "labels": labels, "input_train": data, "input_val": data, "jasper": network}
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    return folder / "jasper.pt", f"--model-config={folder / 'config.yaml'}"
+
+
+def save_foreign(folder: Path, name: str) -> tuple[Path, str, list[str]]:
+    """A published file of that name: its path, its model, and the options that it needs."""
+    if name == "Jasper":
+        path, option = save_jasper(folder)
+        return path, "Jasper", [option]
+    if name == "the authors' HiFi-GAN":
+        return foreign.save_authors_hifigan(folder), "HiFi-GAN", []
+    make, model = {"Tacotron 2": (foreign.tacotron2, "Tacotron2"), "WaveGlow": (foreign.waveglow, "WaveGlow")}[name]
+    torch.save(make(), folder / "source.bin")
+    return folder / "source.bin", model, []
+
+
+@pytest.mark.parametrize("name", ["Tacotron 2", "WaveGlow", "the authors' HiFi-GAN", "Jasper"])
+def test_a_published_file_begins_a_training_of_its_model(
+    name: str, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    path, model, options = save_foreign(tmp_path, name)
+    made = begin(corpus, tmp_path / "out", model, *options, "--from-checkpoint", path)
+    assert f"starting a new training from the weights of {path}\n" in capsys.readouterr().out
+    source = load_checkpoint(path)
+    assert_begun_with(made, source.networks)
+    assert made.audio.n_mels == source.audio.n_mels
+
+
+def test_a_pickled_waveglow_begins_a_training(corpus: Path, tmp_path: Path, goldens: Path, glow: ModuleType):  # noqa: F811
+    network = published_network(glow, tiny_waveglow.golden_network(goldens / "waveglow").state_dict())
+    torch.save({"model": network}, tmp_path / "pickled.pt")
+    forget(glow)
+    made = begin(corpus, tmp_path / "out", "WaveGlow", "--from-checkpoint", tmp_path / "pickled.pt")
+    assert_begun_with(made, load_checkpoint(tmp_path / "pickled.pt").networks)
+
+
+@pytest.fixture(scope="module")
+def vocoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A vocoder whose safetensors file and stripped checkpoint are beside it."""
+    path = save_vocoder(tmp_path_factory.mktemp("vocoder") / "vocoder.pt")
+    export_model.main([str(path), "--format", "safetensors"])
+    save_checkpoint(path.with_name("stripped.pt"), strip_checkpoint(load_checkpoint(path)))
+    return path
+
+
+def test_a_training_begins_with_the_ema_weights(
+    vocoder: Path, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    held, path = load_checkpoint(vocoder), tmp_path / "ema.pt"
+    ema = {"generator": {key: value + 0.01 for key, value in held.networks["generator"].items()}}
+    save_checkpoint(path, replace(held, ema=ema))
+    made = begin(corpus, tmp_path / "out", "HiFi-GAN", *SMALL_DISCRIMINATORS, "--from-checkpoint", path)
+    assert f"starting a new training from the EMA weights of {path}\n" in capsys.readouterr().out
+    assert_begun_with(made, ema)
+
+
+@pytest.mark.parametrize(
+    "option, name",
+    [
+        ("--from-checkpoint", "vocoder.safetensors"),
+        ("--checkpoint-path", "vocoder.safetensors"),
+        ("--from-checkpoint", "stripped.pt"),
+    ],
+)
+def test_a_vocoder_of_weights_alone_begins_a_training(
+    vocoder: Path, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture, option: str, name: str
+):
+    path = vocoder.with_name(name)
+    made = begin(corpus, tmp_path / "out", "HiFi-GAN", *SMALL_DISCRIMINATORS, option, path)
+    printed = capsys.readouterr().out
+    assert f"starting a new training from the weights of {path}\n" in printed
+    assert f"{path} holds the generator alone: mpd and msd begin with new weights\n" in printed
+    assert_begun_with(made, load_checkpoint(vocoder).networks)
+    assert made.audio == AUDIO and made.stripped is None
+
+
+def test_a_voice_in_safetensors_begins_another_one(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture):
+    text = replace(TEXT, speakers=())
+    model = replace(with_symbols(len(symbols_of(text))), n_speakers=1, learned_alignment=True)
+    voice = save_voice(tmp_path / "voice.pt", text=text, model=model)
+    export_model.main([str(voice), "--format", "safetensors"])
+    path = tmp_path / "voice.safetensors"
+    made = begin(corpus, tmp_path / "out", "FastPitch", "--from-checkpoint", path)
+    assert f"starting from the weights of {path}\n" in capsys.readouterr().out
+    for key in ("encoder.word_emb.weight", "proj.weight", "decoder.layers.0.dec_attn.qkv_net.weight"):
+        value = load_checkpoint(voice).networks["fastpitch"][key]
+        torch.testing.assert_close(made.networks["fastpitch"][key], value, atol=1e-6, rtol=0)
+
+
+def test_a_training_that_was_begun_so_resumes(
+    vocoder: Path, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    words = [*SMALL_DISCRIMINATORS, "--from-checkpoint", vocoder, "--resume"]
+    begin(corpus, tmp_path / "out", "HiFi-GAN", *words)
+    capsys.readouterr()
+    begin(corpus, tmp_path / "out", "HiFi-GAN", *words, "--epochs", "2")
+    assert f"resuming from {tmp_path / 'out' / 'HiFi-GAN_checkpoint_1.pt'}: epoch 1" in capsys.readouterr().out
+    assert load_checkpoint(tmp_path / "out" / "HiFi-GAN_checkpoint_2.pt").training["iteration"] == 2
+
+
+@pytest.mark.parametrize("model", OPTIONS)
+@pytest.mark.parametrize("option", ["--from-checkpoint", "--checkpoint-path"])
+def test_what_no_training_can_begin_with_is_one_line(
+    model: str, option: str, corpus: Path, vocoder: Path, tmp_path: Path
+):
+    (tmp_path / "a.onnx").write_bytes(b"\x08\x08\x12\x07pytorch")
+    torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "a.ts")
+    for name, what in (("a.onnx", "an ONNX file, which is for inference"), ("a.ts", "a TorchScript archive")):
+        with pytest.raises(CheckpointError, match=rf"{name}: {what}.*; give the checkpoint that it was made of, or "):
+            begin(corpus, tmp_path / "out", model, option, tmp_path / name)
+    if model != "HiFi-GAN":
+        with pytest.raises(CheckpointError, match=f"a checkpoint of HiFi-GAN, expected one of {model}$"):
+            begin(corpus, tmp_path / "out", model, option, vocoder)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_training_begins_with_one_checkpoint(vocoder: Path, corpus: Path, tmp_path: Path):
+    with pytest.raises(OptionError, match="--from-checkpoint begins a new training, --checkpoint-path resumes one"):
+        begin(corpus, tmp_path, "HiFi-GAN", "--from-checkpoint", vocoder, "--checkpoint-path", vocoder)
