@@ -47,10 +47,7 @@ def exports_of(loaded: LoadedCheckpoint, network: Any, config: Any, format: str)
         OptionError: the model cannot be exported to that format.
     """
     spec = loaded.spec
-    if spec.exports is None:
-        raise OptionError(
-            f"--format {format}: {spec.name} decodes frame by frame, in a loop that has no export yet; use safetensors"
-        )
+    assert spec.exports is not None, "every model has exports"
     exports = spec.exports(network, config, loaded.checkpoint.audio)
     if format == "torchscript" and not all(part.scriptable for part in exports.parts):
         raise OptionError(

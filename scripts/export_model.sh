@@ -6,4 +6,5 @@
 # place of checkpoints. docs/EXPORT.md describes inputs and outputs.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-run_python -m scripts.export_model "$@"
+# PyTorch has nothing to infer of packed sequences, and warns of it
+TORCH_CPP_LOG_LEVEL=ERROR run_python -m scripts.export_model "$@"

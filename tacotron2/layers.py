@@ -67,6 +67,8 @@ class ConvolutionBlock(nn.ModuleList):
 
     def _normalize(self, rows: Tensor) -> Tensor:
         """Batch norm of rows (N, C); a single row has no variance, so the running statistics are used."""
+        if torch.jit.is_scripting():  # for inference, which uses them always
+            return self[1](rows)
         norm = self[1]
         assert isinstance(norm, nn.BatchNorm1d)
         if len(rows) > 1:

@@ -42,10 +42,10 @@ def open_checkpoint(
         CheckpointError: it cannot be read, is of another model, or has EMA weights alone and ``ema`` is False.
     """
     exported = None
-    if kind := exported_format(path):
-        exported, checkpoint = open_exported(path, kind)
-    elif is_safetensors(path):
+    if is_safetensors(path):  # first: its size may begin with the byte that ONNX files begin with
         checkpoint = read_safetensors(path)
+    elif kind := exported_format(path):
+        exported, checkpoint = open_exported(path, kind)
     else:
         checkpoint = load_checkpoint(path, training=False)
     expected = available_models(role) if model is None else [model]
@@ -105,11 +105,11 @@ def load_for_inference(loaded: LoadedCheckpoint, *, device: torch.device) -> tup
 
 def _from_exported(loaded: LoadedCheckpoint, exported: ExportedFile, *, device: torch.device) -> tuple[Any, Any]:
     spec, description = loaded.spec, exported.description
-    if spec.from_exported is None or description["part"]:
-        part = f"the {description['part']} " if description["part"] else "an exported file "
-        raise OptionError(f"{loaded.path}: {part}of {spec.name}, for other programs; give the checkpoint")
+    if spec.from_exported is None:
+        raise OptionError(f"{loaded.path}: an exported file of {spec.name}, for other programs; give the checkpoint")
     config = from_plain(spec.config, loaded.checkpoint.config, where=str(loaded.path))
-    return spec.from_exported(exported.runner(device), config, description, device), config
+    runners = {name: part.runner(device) for name, part in exported.parts().items()}
+    return spec.from_exported(runners.get("", runners), config, description, device), config
 
 
 def load_weights(networks: dict[str, nn.Module], weights: dict[str, dict[str, Tensor]], *, where: str) -> None:
