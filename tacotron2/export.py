@@ -253,15 +253,8 @@ class _ExportedSteps(Steps):
     def compute(self, masks: Tensor) -> tuple[Tensor, Tensor]:
         """As `Steps.compute`."""
         out = self._run({"prenet_masks": masks, "frame": self._frame, **self._states, **self._encoded})
-        for name, state in self._states.items():
-            state.copy_(out[f"next_{name}"])
+        self._states = {name: out[f"next_{name}"] for name in self._states}
         return torch.cat([out["next_frame"], out["gate"].unsqueeze(1)], 1), self._states["attention_weights"]
-
-    def reset(self) -> None:
-        """As `Steps.reset`."""
-        super().reset()
-        for state in self._states.values():
-            state.zero_()
 
 
 def from_exported(

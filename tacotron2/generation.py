@@ -30,8 +30,7 @@ class Generated:
 class Steps(ABC):
     """What a batch that is being decoded has so far, in buffers that each step changes in place.
 
-    A step depends on buffers alone, so that it can be recorded as a CUDA graph. Its steps come in chunks, for each of
-    which the prenet's dropout factors are set at once.
+    Steps come in chunks, for each of which the prenet's dropout factors are set at once.
     """
 
     def __init__(self, memory: Tensor, *, config: ModelConfig, gate_threshold: float) -> None:
@@ -73,14 +72,13 @@ class Steps(ABC):
         """Copies of the chunk's first outputs (n_steps, B, n_mels + 1) and alignments (n_steps, B, L)."""
         return self._outputs[:n_steps].to(torch.float32, copy=True), self._alignments[:n_steps].clone()
 
-    def reset(self) -> None:
-        """Return to the state before the first step."""
-        for buffer in (self._frame, self._position, self.fired, self.lengths):
-            buffer.zero_()
+    def recorded(self) -> Callable[[], object]:
+        """`advance` as fast as a GPU can run it."""
+        return self.advance
 
 
 class DecoderSteps(Steps):
-    """Steps of a decoder's network."""
+    """Steps of a decoder's network, which depend on buffers alone, so that one can be recorded as a CUDA graph."""
 
     def __init__(
         self, decoder: Decoder, memory: Tensor, padding: Tensor, *, config: ModelConfig, gate_threshold: float
@@ -106,10 +104,13 @@ class DecoderSteps(Steps):
         self._step.advance(0, 0, gates, state=self._state, alignment=self._alignment)
         return F.linear(self._state, self._projection, self._projection_bias), self._alignment
 
-    def reset(self) -> None:
-        """As `Steps.reset`."""
-        super().reset()
-        self._step.reset()
+    def recorded(self) -> Callable[[], object]:
+        """As `Steps.recorded`: the replay of a CUDA graph."""
+        replay = CudaGraphRecorder()(self.advance)[0].replay
+        self._step.reset()  # as before the steps that recording takes
+        for buffer in (self._frame, self._position, self.fired, self.lengths):
+            buffer.zero_()
+        return replay
 
 
 @torch.no_grad()
@@ -119,17 +120,14 @@ def generate(
     """Decode a batch, at most ``max_steps`` frames.
 
     ``stop_early`` stops at the step at which the last utterance's gate fires; the caller cuts off frames after an
-    utterance's own end. On a GPU a step is replayed as a CUDA graph, unless ``use_graph`` is False.
+    utterance's own end. On a GPU a network's step is replayed as a CUDA graph, unless ``use_graph`` is False.
     """
     device = steps.fired.device
     on_gpu = device.type == "cuda"
     outputs: list[Tensor] = []
     alignments: list[Tensor] = []
     with torch.autocast(device.type, enabled=False):
-        advance: Callable[[], object] = steps.advance
-        if on_gpu and use_graph:
-            advance = CudaGraphRecorder()(steps.advance)[0].replay
-            steps.reset()
+        advance = steps.recorded() if on_gpu and use_graph else steps.advance
         for start in range(0, max_steps, MASK_CHUNK):
             steps.begin_chunk(draw_masks())
             taken = 0
