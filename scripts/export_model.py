@@ -47,7 +47,8 @@ def exports_of(loaded: LoadedCheckpoint, network: Any, config: Any, format: str)
         OptionError: the model cannot be exported to that format.
     """
     spec = loaded.spec
-    assert spec.exports is not None, "every model has exports"
+    if spec.exports is None:
+        raise OptionError(f"--format {format}: {spec.name} cannot be exported so; use safetensors")
     exports = spec.exports(network, config, loaded.checkpoint.audio)
     if format == "torchscript" and not all(part.scriptable for part in exports.parts):
         raise OptionError(

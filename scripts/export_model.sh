@@ -6,5 +6,5 @@
 # place of checkpoints. docs/EXPORT.md describes inputs and outputs.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# PyTorch has nothing to infer of packed sequences, and warns of it
+# Errors alone: PyTorch's exporter warns about itself.
 TORCH_CPP_LOG_LEVEL=ERROR run_python -m scripts.export_model "$@"
