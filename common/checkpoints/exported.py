@@ -143,10 +143,11 @@ def exported_format(path: Path) -> str | None:
     if not path.is_file():
         return None
     with path.open("rb") as file:
-        head = file.read(1)
-    if head == b"\x08":  # the first field of an ONNX model, its version
+        head = file.read(9)
+    # The first field of an ONNX model, its version. The size of a safetensors file's JSON may begin with it too.
+    if head[:1] == b"\x08" and head[8:] != b"{":
         return "onnx"
-    if head != b"P" or not zipfile.is_zipfile(path):
+    if head[:1] != b"P" or not zipfile.is_zipfile(path):
         return None
     with zipfile.ZipFile(path) as archive:
         is_script = any(name.endswith(f"/extra/{ARCHIVE_ENTRY}") for name in archive.namelist())

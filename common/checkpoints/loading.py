@@ -42,10 +42,10 @@ def open_checkpoint(
         CheckpointError: it cannot be read, is of another model, or has EMA weights alone and ``ema`` is False.
     """
     exported = None
-    if is_safetensors(path):  # first: its size may begin with the byte that ONNX files begin with
-        checkpoint = read_safetensors(path)
-    elif kind := exported_format(path):
+    if kind := exported_format(path):
         exported, checkpoint = open_exported(path, kind)
+    elif is_safetensors(path):
+        checkpoint = read_safetensors(path)
     else:
         checkpoint = load_checkpoint(path, training=False)
     expected = available_models(role) if model is None else [model]
