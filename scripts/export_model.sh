@@ -6,5 +6,4 @@
 # place of checkpoints. docs/EXPORT.md describes inputs and outputs.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# Errors alone: PyTorch's exporter warns about itself.
-TORCH_CPP_LOG_LEVEL=ERROR run_python -m scripts.export_model "$@"
+run_python -m scripts.export_model "$@"
