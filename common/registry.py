@@ -128,7 +128,8 @@ class ModelSpec:
     # (network, config, audio) -> common.checkpoints.Exports, of the network that infers, prepared for it
     exports: Callable[..., Any] | None = None
     # (runner, config, description, device) -> what infers as the network does, with an exported file's
-    # common.checkpoints.Runner and description; None: inference has no use for such files
+    # common.checkpoints.Runner (of a network in several parts: those of all parts by name) and description; None:
+    # inference has no use for such files
     from_exported: Callable[..., Any] | None = None
 
     @property

@@ -48,9 +48,7 @@ def exports_of(loaded: LoadedCheckpoint, network: Any, config: Any, format: str)
     """
     spec = loaded.spec
     if spec.exports is None:
-        raise OptionError(
-            f"--format {format}: {spec.name} decodes frame by frame, in a loop that has no export yet; use safetensors"
-        )
+        raise OptionError(f"--format {format}: {spec.name} cannot be exported so; use safetensors")
     exports = spec.exports(network, config, loaded.checkpoint.audio)
     if format == "torchscript" and not all(part.scriptable for part in exports.parts):
         raise OptionError(

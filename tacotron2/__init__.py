@@ -3,7 +3,7 @@
 from common.config import AudioConfig
 from common.registry import GeneratorSpec, ModelSpec, TrainingSpec
 from common.synthesis import Controls
-from tacotron2 import arg_parser
+from tacotron2 import arg_parser, export
 from tacotron2.config import ModelConfig
 from tacotron2.data_function import build_dataset, teacher_forced_dataset
 from tacotron2.loss_function import build_objective
@@ -35,4 +35,6 @@ MODEL = ModelSpec(
     ),
     read_published=read_published,
     published_audio=AudioConfig(),
+    exports=export.exports,
+    from_exported=export.from_exported,
 )

@@ -142,6 +142,11 @@ class Decoder(nn.Module):
                 step=StepWeights(*(tensor.to(dtype) for tensor in step.tensors())),
             )
 
+    def projection(self) -> tuple[Tensor, Tensor]:
+        """Weight (n_mels + 1, decoder_rnn_dim + memory_dim) and bias that make frame and gate's logit of a state."""
+        layers = self.linear_projection.linear_layer, self.gate_layer.linear_layer
+        return torch.cat([layer.weight for layer in layers]), torch.cat([layer.bias for layer in layers])
+
     @staticmethod
     def _factors(dropout: Dropout, gates: Tensor, width: int) -> Tensor | None:
         """Dropout factors (F, B, width) of all steps; None without dropout."""

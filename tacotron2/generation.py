@@ -1,5 +1,6 @@
 """The decoder's loop at inference: each step reads its previous frame, until the gate of all utterances has fired."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -8,7 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.synthesis import CudaGraphRecorder
-from tacotron2.decoder import MASK_CHUNK, Decoded, Decoder
+from tacotron2.config import ModelConfig
+from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS, Decoded, Decoder
 from tacotron2.step import DecoderStep
 
 # () -> the prenet's dropout factors (MASK_CHUNK, layers, B or 1, prenet_dim) of the next steps
@@ -25,51 +27,42 @@ class Generated:
     finished: Tensor  # (B,) bool: whether the gate fired
 
 
-class _Steps:
-    """The state of a batch that is being decoded, in buffers that each step changes in place.
+class Steps(ABC):
+    """What a batch that is being decoded has so far, in buffers that each step changes in place.
 
-    A step depends on these buffers alone, so that it can be recorded as a CUDA graph.
+    Steps come in chunks, for each of which the prenet's dropout factors are set at once.
     """
 
-    def __init__(self, decoder: Decoder, memory: Tensor, padding: Tensor, masks: Tensor, gate_threshold: float) -> None:
-        parts = decoder.prepare(memory)
-        n_batch, n_tokens = padding.shape
-        self._prenet_weights = [
-            layer.get_parameter("linear_layer.weight").to(parts.dtype) for layer in decoder.prenet.layers
-        ]
-        self._prenet_weight, self._bias = parts.prenet_weight, parts.bias
-        projections = decoder.linear_projection.linear_layer, decoder.gate_layer.linear_layer
-        self._projection = torch.cat([layer.weight for layer in projections]).to(parts.dtype)
-        self._projection_bias = torch.cat([layer.bias for layer in projections]).to(parts.dtype)
+    def __init__(self, memory: Tensor, *, config: ModelConfig, gate_threshold: float) -> None:
+        """memory (B, L, memory_dim), of the dtype that steps compute in."""
+        n_batch, n_tokens = memory.shape[:2]
         self._threshold = gate_threshold
-        self._step = DecoderStep(parts.step, parts.memory, parts.processed, padding, n_slots=1)
-        self._state = parts.memory.new_zeros(n_batch, self._projection.size(1))
-        self._alignment = memory.new_zeros(n_batch, n_tokens, dtype=torch.float32)
-        self._frame = parts.memory.new_zeros(n_batch, decoder.n_mels)
+        self._frame = memory.new_zeros(n_batch, config.n_mel_channels)  # the previous one
         self._position = torch.zeros(1, dtype=torch.int64, device=memory.device)  # of the step within the chunk
-        self._masks = masks.to(parts.dtype, copy=True)
-        self._outputs = parts.memory.new_zeros(MASK_CHUNK, n_batch, decoder.n_mels + 1)  # frame and gate's logit
+        self._masks = memory.new_zeros(MASK_CHUNK, PRENET_LAYERS, n_batch, config.prenet_dim)
+        self._outputs = memory.new_zeros(MASK_CHUNK, n_batch, config.n_mel_channels + 1)  # frame and gate's logit
         self._alignments = memory.new_zeros(MASK_CHUNK, n_batch, n_tokens, dtype=torch.float32)
         self.fired = torch.zeros(n_batch, dtype=torch.bool, device=memory.device)
         self.lengths = torch.zeros(n_batch, dtype=torch.int64, device=memory.device)
 
     def begin_chunk(self, masks: Tensor) -> None:
-        """Set the prenet's factors of the next `MASK_CHUNK` steps."""
+        """Set the prenet's factors (MASK_CHUNK, layers, B or 1, prenet_dim) of the next `MASK_CHUNK` steps."""
         self._masks.copy_(masks)
         self._position.zero_()
 
+    @abstractmethod
+    def compute(self, masks: Tensor) -> tuple[Tensor, Tensor]:
+        """Frame and gate's logit (B, n_mels + 1) of the step after `_frame`, and its attention weights (B, L).
+
+        masks (layers, B, prenet_dim)
+        """
+
     def advance(self) -> Tensor:
         """Compute the next frame (B, n_mels)."""
-        masks = self._masks.index_select(0, self._position)[0]
-        hidden = self._frame
-        for weight, mask in zip(self._prenet_weights, masks):
-            hidden = F.linear(hidden, weight).relu_().mul_(mask)
-        gates = F.linear(hidden, self._prenet_weight, self._bias)
-        self._step.advance(0, 0, gates, state=self._state, alignment=self._alignment)
-        output = F.linear(self._state, self._projection, self._projection_bias)
+        output, alignment = self.compute(self._masks.index_select(0, self._position)[0])
         self._frame.copy_(output[:, :-1])
         self._outputs.index_copy_(0, self._position, output.unsqueeze(0))
-        self._alignments.index_copy_(0, self._position, self._alignment.unsqueeze(0))
+        self._alignments.index_copy_(0, self._position, alignment.unsqueeze(0))
         self.fired.logical_or_(output[:, -1].float().sigmoid() > self._threshold)
         self.lengths.add_(~self.fired)
         self._position.add_(1)
@@ -79,42 +72,64 @@ class _Steps:
         """Copies of the chunk's first outputs (n_steps, B, n_mels + 1) and alignments (n_steps, B, L)."""
         return self._outputs[:n_steps].to(torch.float32, copy=True), self._alignments[:n_steps].clone()
 
-    def reset(self) -> None:
-        """Return to the state before the first step."""
-        self._step.reset()
+    def recorded(self) -> Callable[[], object]:
+        """`advance` as fast as a GPU can run it."""
+        return self.advance
+
+
+class DecoderSteps(Steps):
+    """Steps of a decoder's network, which depend on buffers alone, so that one can be recorded as a CUDA graph."""
+
+    def __init__(
+        self, decoder: Decoder, memory: Tensor, padding: Tensor, *, config: ModelConfig, gate_threshold: float
+    ) -> None:
+        """memory (B, L, memory_dim), padding (B, L) bool."""
+        parts = decoder.prepare(memory)
+        super().__init__(parts.memory, config=config, gate_threshold=gate_threshold)
+        self._prenet_weights = [
+            layer.get_parameter("linear_layer.weight").to(parts.dtype) for layer in decoder.prenet.layers
+        ]
+        self._prenet_weight, self._bias = parts.prenet_weight, parts.bias
+        self._projection, self._projection_bias = (one.to(parts.dtype) for one in decoder.projection())
+        self._step = DecoderStep(parts.step, parts.memory, parts.processed, padding, n_slots=1)
+        self._state = parts.memory.new_zeros(len(memory), self._projection.size(1))
+        self._alignment = memory.new_zeros(padding.shape, dtype=torch.float32)
+
+    def compute(self, masks: Tensor) -> tuple[Tensor, Tensor]:
+        """As `Steps.compute`."""
+        hidden = self._frame
+        for weight, mask in zip(self._prenet_weights, masks):
+            hidden = F.linear(hidden, weight).relu_().mul_(mask)
+        gates = F.linear(hidden, self._prenet_weight, self._bias)
+        self._step.advance(0, 0, gates, state=self._state, alignment=self._alignment)
+        return F.linear(self._state, self._projection, self._projection_bias), self._alignment
+
+    def recorded(self) -> Callable[[], object]:
+        """As `Steps.recorded`: the replay of a CUDA graph."""
+        replay = CudaGraphRecorder()(self.advance)[0].replay
+        self._step.reset()  # as before the steps that recording takes
         for buffer in (self._frame, self._position, self.fired, self.lengths):
             buffer.zero_()
+        return replay
 
 
 @torch.no_grad()
 def generate(
-    decoder: Decoder,
-    memory: Tensor,
-    padding: Tensor,
-    *,
-    draw_masks: DrawMasks,
-    max_steps: int,
-    gate_threshold: float,
-    stop_early: bool = True,
-    use_graph: bool = True,
+    steps: Steps, *, draw_masks: DrawMasks, max_steps: int, stop_early: bool = True, use_graph: bool = True
 ) -> Generated:
-    """Decode memory (B, L, memory_dim) with padding (B, L) bool, at most ``max_steps`` frames.
+    """Decode a batch, at most ``max_steps`` frames.
 
     ``stop_early`` stops at the step at which the last utterance's gate fires; the caller cuts off frames after an
-    utterance's own end. On a GPU a step is replayed as a CUDA graph, unless ``use_graph`` is False.
+    utterance's own end. On a GPU a network's step is replayed as a CUDA graph, unless ``use_graph`` is False.
     """
-    masks = draw_masks()
-    steps = _Steps(decoder, memory, padding, masks, gate_threshold)
-    on_gpu = memory.device.type == "cuda"
+    device = steps.fired.device
+    on_gpu = device.type == "cuda"
     outputs: list[Tensor] = []
     alignments: list[Tensor] = []
-    with torch.autocast(memory.device.type, enabled=False):
-        advance: Callable[[], object] = steps.advance
-        if on_gpu and use_graph:
-            advance = CudaGraphRecorder()(steps.advance)[0].replay
-            steps.reset()
+    with torch.autocast(device.type, enabled=False):
+        advance = steps.recorded() if on_gpu and use_graph else steps.advance
         for start in range(0, max_steps, MASK_CHUNK):
-            steps.begin_chunk(masks if start == 0 else draw_masks())
+            steps.begin_chunk(draw_masks())
             taken = 0
             for _ in range(min(MASK_CHUNK, max_steps - start)):
                 advance()

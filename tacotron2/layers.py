@@ -67,6 +67,8 @@ class ConvolutionBlock(nn.ModuleList):
 
     def _normalize(self, rows: Tensor) -> Tensor:
         """Batch norm of rows (N, C); a single row has no variance, so the running statistics are used."""
+        if torch.jit.is_scripting():  # for inference, which uses them always
+            return self[1](rows)
         norm = self[1]
         assert isinstance(norm, nn.BatchNorm1d)
         if len(rows) > 1:
@@ -117,14 +119,19 @@ class Encoder(nn.Module):
         ``mask`` (B, L) hides padding from the convolutions; without it they read the padding symbol, as in the
         original.
         """
+        x = self.convolve(embedded, mask)
+        packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
+        memory, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=embedded.size(1))
+        return memory
+
+    def convolve(self, embedded: Tensor, mask: Tensor | None) -> Tensor:
+        """What the LSTM reads, (B, L, C), of the same."""
         x = embedded.transpose(1, 2)
         if mask is not None:
             x = x * mask.unsqueeze(1)
         for convolution in self.convolutions:
             x = convolution(x, mask)
-        packed = pack_padded_sequence(x.transpose(1, 2), lengths.cpu(), batch_first=True, enforce_sorted=False)
-        memory, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=embedded.size(1))
-        return memory
+        return x.transpose(1, 2)
 
 
 class Postnet(nn.Module):

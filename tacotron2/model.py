@@ -1,6 +1,5 @@
 """Tacotron 2: text to mel-spectrogram with attention (Shen et al. 2018), with dropout in place of zoneout."""
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,14 +8,14 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig
 from common.data import TextMelUtterance
-from common.errors import InputError
 from common.nn import mask_from_lengths
-from common.synthesis import Controls, MelOutput
+from common.synthesis import MelOutput
 from common.text import check_model
 from tacotron2.config import ModelConfig
 from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset
 from tacotron2.decoder import Decoder, PrenetMasks
-from tacotron2.generation import DrawMasks, generate
+from tacotron2.generation import DecoderSteps
+from tacotron2.inference import Inference, durations_from_alignments
 from tacotron2.layers import Encoder, Postnet
 
 PADDED_GATE_LOGIT = 1e3  # of frames after an utterance's end, which are certain to be after it
@@ -32,7 +31,7 @@ class TrainingOutput:
     alignments: Tensor  # (B, F, L) float32
 
 
-class Tacotron2(nn.Module):
+class Tacotron2(Inference, nn.Module):
     """Encoder, attention decoder, postnet; ``forward`` is teacher-forced, ``infer`` is not."""
 
     def __init__(self, config: ModelConfig) -> None:
@@ -94,50 +93,15 @@ class Tacotron2(nn.Module):
             return None
         return PrenetMasks(self.config.prenet_dim, seed=seed).first(n_steps, self.embedding.weight.device)
 
-    @torch.no_grad()
-    def infer(
-        self, tokens: Tensor, lengths: Tensor, controls: Controls | None = None, *, draw_masks: DrawMasks | None = None
-    ) -> MelOutput:
-        """Mels of tokens (B, L) with ``lengths`` (B,), independent of what else is in the batch.
-
-        ``MelOutput.finished`` is False for an utterance that was cut at ``max_decoder_steps``. ``draw_masks`` replaces
-        the dropout factors of the prenet, which come from the seed of ``controls``.
-
-        Raises:
-            InputError: a control is out of range.
-        """
-        config, controls = self.config, controls or Controls()
-        if draw_masks is None:
-            draw_masks = functools.partial(PrenetMasks(config.prenet_dim, seed=controls.seed).draw, tokens.device)
-        max_steps = config.max_decoder_steps if controls.max_decoder_steps is None else controls.max_decoder_steps
-        threshold = config.gate_threshold if controls.gate_threshold is None else controls.gate_threshold
-        if max_steps < 1:
-            raise InputError(f"max_decoder_steps {max_steps}: expected at least 1")
-        if not 0 < threshold < 1:
-            raise InputError(f"gate threshold {threshold}: expected a probability between 0 and 1")
+    def begin(self, tokens: Tensor, lengths: Tensor, *, gate_threshold: float) -> DecoderSteps:
+        """As `Inference.begin`."""
         memory, padding = self.encode(tokens, lengths)
-        generated = generate(
-            self.decoder,
-            memory,
-            padding,
-            draw_masks=draw_masks,
-            max_steps=max_steps,
-            gate_threshold=threshold,
-            stop_early=not config.decoder_no_early_stopping,
-        )
-        mel, n_steps = generated.decoded.mel, generated.decoded.mel.size(2)
-        # The frame at which the gate fires is cut off, but was a true one in training: the postnet reads it.
-        valid = mask_from_lengths(generated.n_steps, n_steps) if config.mask_convolutions else None
-        mel = mel + self.postnet(mel, valid)
-        n_frames = int(generated.lengths.max())
-        mask = mask_from_lengths(generated.lengths, n_frames)
-        alignments = generated.decoded.alignments[:, :n_frames] * mask.unsqueeze(2)
-        return MelOutput(
-            mel=mel[:, :, :n_frames] * mask.unsqueeze(1),
-            lengths=generated.lengths,
-            frames=durations_from_alignments(alignments, lengths, generated.lengths),
-            alignments=alignments,
-            finished=generated.finished,
+        return DecoderSteps(self.decoder, memory, padding, config=self.config, gate_threshold=gate_threshold)
+
+    def refine(self, mel: Tensor, lengths: Tensor) -> Tensor:
+        """As `Inference.refine`."""
+        return mel + self.postnet(
+            mel, mask_from_lengths(lengths, mel.size(2)) if self.config.mask_convolutions else None
         )
 
     def prepare_for_inference(self) -> None:
@@ -158,15 +122,3 @@ def teach(network: Tacotron2, tokens: Sequence[Tensor], mels: Sequence[Tensor]) 
     """`Tacotron2.teacher_forced` of utterances, tokens (L,) and mels (n_mels, F), in evaluation mode."""
     items = [TextMelUtterance(str(row), *pair) for row, pair in enumerate(zip(tokens, mels))]
     return network.teacher_forced(Tacotron2Dataset.collate(items).to(mels[0].device))
-
-
-def durations_from_alignments(alignments: Tensor, token_lengths: Tensor, mel_lengths: Tensor) -> Tensor:
-    """Durations (B, L) int64: the frames whose largest attention weight is that of the token.
-
-    alignments (B, F, L), token_lengths (B,); a row sums to its mel length (B,).
-    """
-    tokens = mask_from_lengths(token_lengths, alignments.size(2)).unsqueeze(1)
-    frames = mask_from_lengths(mel_lengths, alignments.size(1))
-    chosen = alignments.masked_fill(~tokens, -1.0).argmax(2)  # (B, F)
-    durations = torch.zeros(len(alignments), alignments.size(2), dtype=torch.int64, device=alignments.device)
-    return durations.scatter_add_(1, chosen, frames.long())

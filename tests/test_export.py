@@ -251,6 +251,20 @@ def test_files_of_other_programs_and_damaged_ones_are_refused(folder: Path, tmp_
             network(tmp_path / "cut")
 
 
+def test_a_safetensors_file_whose_first_byte_is_that_of_onnx_files_is_read(folder: Path, tmp_path: Path):
+    content = (folder / "voice.safetensors").read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    n_spaces = (8 - size) % 256  # which may follow a header
+    path = tmp_path / "voice"
+    path.write_bytes(
+        (size + n_spaces).to_bytes(8, "little") + content[8 : 8 + size] + b" " * n_spaces + content[8 + size :]
+    )
+    assert path.read_bytes()[0] == 8
+    tokens, lengths = batch()
+    expected, made = (network(one).infer(tokens, lengths).mel for one in (folder / "voice.safetensors", path))
+    assert torch.equal(made, expected)
+
+
 WITHOUT_TORCH = """
 import runpy, sys
 class Refuse:

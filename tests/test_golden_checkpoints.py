@@ -110,7 +110,11 @@ def check_hifigan(source: Path, ours: Path, tmp_path: Path) -> int:
 
 
 def check_tacotron2(source: Path, ours: Path, tmp_path: Path) -> int:
-    """The network's mels with the dropout masks and the sight of padding that the stored ones were made with."""
+    """The network's mels with the dropout masks and the sight of padding that the stored ones were made with.
+
+    Not from the command line, which cannot make them: inference.py always draws the prenet's dropout from its seed, as
+    no published program turns it off, and gives a checkpoint's utterances no sight of padding.
+    """
     tensors, network = expected_of(source), network_of(load_checkpoint(ours))
     object.__setattr__(network.config, "mask_convolutions", False)
     masks = torch.ones(MASK_CHUNK, PRENET_LAYERS, 1, network.config.prenet_dim)

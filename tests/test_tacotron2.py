@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from tiny_tacotron2 import TINY, group, one_of, published, tiny_batch, tiny_network
+from tiny_tacotron2 import TINY, group, one_of, published, speaking_network, tiny_batch, tiny_network
 from torch import Tensor
 
 from common.config import AudioConfig, TextConfig, from_plain
@@ -14,7 +14,8 @@ from common.errors import InputError, OptionError
 from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS
-from tacotron2.model import ModelConfig, Tacotron2, build_networks, durations_from_alignments
+from tacotron2.inference import durations_from_alignments
+from tacotron2.model import ModelConfig, Tacotron2, build_networks
 from tacotron2.step import DecoderStep
 
 TEACHER_FORCED = {"atol": 3e-5, "rtol": 0}
@@ -193,20 +194,8 @@ def test_a_teacher_forced_utterance_is_the_same_in_any_batch():
         assert together.frames[row].sum() == n_frames
 
 
-def _speaking_network() -> Tacotron2:
-    """One whose gate fires at different frames for different texts, or not at all."""
-    network = tiny_network()
-    gate = network.decoder.gate_layer.linear_layer
-    with torch.no_grad():
-        network.embedding.weight.mul_(4)
-        network.decoder.linear_projection.linear_layer.weight.mul_(3)
-        gate.weight.mul_(20)
-        gate.bias.fill_(-3.0)
-    return network
-
-
 def test_a_spoken_utterance_is_the_same_in_any_batch_and_order():
-    network, batch = _speaking_network(), tiny_batch([(5, 1), (11, 1), (1, 1), (8, 1), (3, 1), (14, 1)])
+    network, batch = speaking_network(), tiny_batch([(5, 1), (11, 1), (1, 1), (8, 1), (3, 1), (14, 1)])
     together = network.infer(batch.tokens, batch.token_lengths)
     lengths = together.lengths.tolist()
     assert len(set(lengths)) > 2
@@ -223,7 +212,7 @@ def test_a_spoken_utterance_is_the_same_in_any_batch_and_order():
 
 
 def test_speech_is_repeated_with_the_same_seed_and_differs_with_another():
-    network, batch = _speaking_network(), tiny_batch([(6, 1), (9, 1)])
+    network, batch = speaking_network(), tiny_batch([(6, 1), (9, 1)])
     first, again, other = (
         network.infer(batch.tokens, batch.token_lengths, Controls(seed=seed)).mel for seed in (3, 3, 4)
     )
@@ -252,7 +241,7 @@ def test_an_utterance_has_at_least_one_frame():
 
 
 def test_the_gates_threshold_of_the_controls_takes_the_place_of_the_models():
-    network, batch = _speaking_network(), tiny_batch([(6, 1)])
+    network, batch = speaking_network(), tiny_batch([(6, 1)])
     early, late = (
         network.infer(batch.tokens, batch.token_lengths, Controls(gate_threshold=value)).lengths.item()
         for value in (0.01, 0.99)

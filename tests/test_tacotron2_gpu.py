@@ -21,15 +21,11 @@ def full_precision():
 def generated(device: str, *, use_graph: bool, stop_early: bool) -> Generated:
     """A hundred steps, which is more than one draw of the prenet's masks."""
     network, batch = tiny_network().to(device), tiny_batch([(5, 1), (11, 1), (3, 1)]).to(torch.device(device))
-    memory, padding = network.encode(batch.tokens, batch.token_lengths)
     masks = PrenetMasks(network.config.prenet_dim, seed=0)
     return generate(
-        network.decoder,
-        memory,
-        padding,
-        draw_masks=lambda: masks.draw(memory.device),
+        network.begin(batch.tokens, batch.token_lengths, gate_threshold=0.5),
+        draw_masks=lambda: masks.draw(torch.device(device)),
         max_steps=100,
-        gate_threshold=0.5,
         stop_early=stop_early,
         use_graph=use_graph,
     )

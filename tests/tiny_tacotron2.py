@@ -1,7 +1,6 @@
 """Published numbers of Tacotron 2, a tiny model, and tiny corpora, for its tests."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,11 +64,23 @@ def tiny_network(*, seed: int = 0, **options: Any) -> Tacotron2:
     return network.eval()
 
 
-def save_voice(path: Path) -> Path:
-    """A checkpoint of a tiny network with random weights, which reads text and stops after some frames."""
+def speaking_network(*, seed: int = 0, **options: Any) -> Tacotron2:
+    """A tiny network whose gate fires at different frames for different texts, or not at all."""
+    network = tiny_network(seed=seed, **options)
+    gate = network.decoder.gate_layer.linear_layer
+    with torch.no_grad():
+        network.embedding.weight.mul_(4)
+        network.decoder.linear_projection.linear_layer.weight.mul_(3)
+        gate.weight.mul_(20)
+        gate.bias.fill_(-3.0)
+    return network
+
+
+def save_voice(path: Path, network: Tacotron2 | None = None) -> Path:
+    """A checkpoint of a network that reads text, by default a tiny one with random weights."""
     audio, text = AudioConfig(n_mels=TINY.n_mel_channels), TextConfig()
-    network = tiny_network(n_symbols=TextFrontEnd(text).n_symbols)
-    config = to_plain(replace(TINY, n_symbols=TextFrontEnd(text).n_symbols))
+    network = network or tiny_network(n_symbols=TextFrontEnd(text).n_symbols)
+    config = to_plain(network.config)
     save_checkpoint(path, Checkpoint("Tacotron2", config, audio, text, {"tacotron2": network.state_dict()}))
     return path
 

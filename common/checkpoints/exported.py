@@ -1,5 +1,6 @@
 """Exported files, ONNX and TorchScript: what they hold and say of it, and how they are recognized and run."""
 
+import hashlib
 import json
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -98,10 +99,11 @@ def describe(checkpoint: Checkpoint, *, context: int | None) -> dict[str, Any]:
     """
     assert checkpoint.stripped is not None
     text = checkpoint.text
-    return {
+    ((network, state),) = checkpoint.networks.items()
+    description = {
         "version": EXPORT_VERSION,
         "model": checkpoint.model,
-        "network": next(iter(checkpoint.networks)),
+        "network": network,
         "config": {
             "model": checkpoint.config,
             "audio": to_plain(checkpoint.audio),
@@ -113,12 +115,23 @@ def describe(checkpoint: Checkpoint, *, context: int | None) -> dict[str, Any]:
         "symbols": None if text is None or text.input_type == "pf" else TextFrontEnd(text).symbols,
         "context_frames": context,
     }
+    return description | {"fingerprint": _fingerprint(description, state)}
+
+
+def _fingerprint(description: dict[str, Any], state: dict[str, Tensor]) -> str:
+    """The same for all parts of a checkpoint, by its weights and what is said of it, and another for any other."""
+    digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
+    for name, value in sorted(state.items()):
+        digest.update(name.encode())
+        digest.update(value.contiguous().numpy().tobytes())
+    return digest.hexdigest()
 
 
 def describe_part(exports: Exports, part: Part) -> dict[str, Any]:
     """What a file says of the part that it holds."""
     return {
         "part": part.name,
+        "parts": [one.name for one in exports.parts],
         "inputs": {name: list(shape) for name, shape in part.inputs.items()},
         "outputs": {name: list(shape) for name, shape in part.outputs.items()},
         **exports.description,
@@ -129,11 +142,9 @@ def exported_format(path: Path) -> str | None:
     """``onnx`` or ``torchscript`` by the content of a file that `scripts/export_model.sh` writes; None for another."""
     if not path.is_file():
         return None
-    with path.open("rb") as file:
-        head = file.read(1)
     if is_onnx(path):
         return "onnx"
-    if head != b"P" or not zipfile.is_zipfile(path):
+    if not zipfile.is_zipfile(path):
         return None
     with zipfile.ZipFile(path) as archive:
         is_script = any(name.endswith(f"/extra/{ARCHIVE_ENTRY}") for name in archive.namelist())
@@ -160,6 +171,40 @@ class ExportedFile:
         if device.type != "cpu":
             raise OptionError(f"{self.path}: ONNX files are run on the CPU; leave out --cuda, or give the checkpoint")
         return self.onnx
+
+    def parts(self) -> dict[str, "ExportedFile"]:
+        """All files of its network, by the names of their parts: itself, and those that lie beside it.
+
+        Raises:
+            CheckpointError: one is missing, or of another checkpoint.
+        """
+        own = self.description["part"]
+        if not own:
+            return {own: self}
+        stem, _, suffix = self.path.name.rpartition(f".{own}")
+        if not stem or suffix not in ("", self.path.suffix):
+            raise CheckpointError(
+                f"{self.path}: the {own} of a {self.description['model']}, whose name must end in .{own} and the "
+                f"format's suffix, as scripts/export_model.sh has it, so that the other parts are found beside it"
+            )
+        return {
+            name: self if name == own else self._other_part(self.path.with_name(f"{stem}.{name}{suffix}"), name)
+            for name in self.description["parts"]
+        }
+
+    def _other_part(self, path: Path, name: str) -> "ExportedFile":
+        needed = f"the {name} that belongs to {self.path}"
+        if not path.is_file():
+            raise CheckpointError(f"{path}: no such file, expected {needed}; export the checkpoint again")
+        format = exported_format(path)
+        if format is None:
+            raise CheckpointError(f"{path}: not an exported file, expected {needed}")
+        other, checkpoint = open_exported(path, format)
+        if (part := other.description["part"]) != name:
+            raise CheckpointError(f"{path}: holds the {part or 'whole'} of a {checkpoint.model}, expected {needed}")
+        if other.description["fingerprint"] != self.description["fingerprint"]:
+            raise CheckpointError(f"{path}: of another checkpoint than {self.path}; give parts of one export")
+        return other
 
 
 def open_exported(path: Path, format: str) -> tuple[ExportedFile, Checkpoint]:

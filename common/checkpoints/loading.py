@@ -129,11 +129,11 @@ def load_with_precision(loaded: LoadedCheckpoint, precision: Precision) -> tuple
 
 def _from_exported(loaded: LoadedCheckpoint, exported: ExportedFile, *, device: torch.device) -> tuple[Any, Any]:
     spec, description = loaded.spec, exported.description
-    if spec.from_exported is None or description["part"]:
-        part = f"the {description['part']} " if description["part"] else "an exported file "
-        raise OptionError(f"{loaded.path}: {part}of {spec.name}, for other programs; give the checkpoint")
+    if spec.from_exported is None:
+        raise OptionError(f"{loaded.path}: an exported file of {spec.name}, for other programs; give the checkpoint")
     config = from_plain(spec.config, loaded.checkpoint.config, where=str(loaded.path))
-    return spec.from_exported(exported.runner(device), config, description, device), config
+    runners = {name: part.runner(device) for name, part in exported.parts().items()}
+    return spec.from_exported(runners.get("", runners), config, description, device), config
 
 
 def load_weights(networks: dict[str, nn.Module], weights: dict[str, dict[str, Tensor]], *, where: str) -> None:

@@ -200,12 +200,19 @@ def open_teacher(args: argparse.Namespace) -> LoadedCheckpoint | None:
         return None
     path, spec = given[0]
     loaded = open_checkpoint(path, model=spec.name, ema=args.ema)
+    _check_teacher(loaded)
     if args.ema:
         check_ema([loaded])
     text = loaded.checkpoint.text or TextConfig()
     cleaners = text.cleaners if args.text_cleaners is None else tuple(args.text_cleaners)
     text = replace(text, symbol_set=args.symbol_set or text.symbol_set, cleaners=cleaners)
     return replace(loaded, checkpoint=replace(loaded.checkpoint, text=text))
+
+
+def _check_teacher(loaded: LoadedCheckpoint) -> None:
+    """Refuse an exported file, which speaks and does nothing else."""
+    if loaded.exported is not None:
+        raise OptionError(f"{loaded.path}: an exported file, which has no teacher forcing; give the checkpoint")
 
 
 def audio_from_args(args: argparse.Namespace, teacher: LoadedCheckpoint | None = None) -> AudioConfig:
@@ -312,6 +319,7 @@ def parse_teacher_forcing_args(argv: Sequence[str] | None) -> argparse.Namespace
 
 def teacher_forcing_from_args(args: argparse.Namespace, loaded: LoadedCheckpoint) -> TeacherForcing:
     """What the options of ``extract_mels.py --checkpoint`` ask for, of that checkpoint."""
+    _check_teacher(loaded)
     num_workers = 4 * args.cuda if args.num_workers is None else args.num_workers
     options = values_of(args, TeacherForcing) | {"num_workers": num_workers}
     return TeacherForcing(**options, filelists=tuple(args.filelist or _named_lists(args.lists, loaded)))

@@ -1,0 +1,283 @@
+"""Tacotron 2 in three parts as functions of tensors alone, for exported files, and such files in the network's place.
+
+The loop over the decoder's steps is not in the files: whoever runs them decides when to stop.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from common.checkpoints import Exports, Part, Runner
+from common.config import AudioConfig
+from common.nn import mask_from_lengths
+from tacotron2.config import ModelConfig
+from tacotron2.decoder import PRENET_DROPOUT, PRENET_LAYERS, Decoder
+from tacotron2.generation import Steps
+from tacotron2.inference import Inference
+from tacotron2.model import Tacotron2
+
+# What a step hands to the next one: outputs next_..., inputs without it, which are zero before the first step.
+_STATES = ("frame", "attention_hidden", "attention_cell", "decoder_hidden", "decoder_cell", "context")
+_HISTORY = ("attention_weights", "attention_weights_sum")
+Shape = tuple[str | int, ...]
+
+
+class ExportableEncoder(nn.Module):
+    """The encoder, with what the attention computes of its outputs alone.
+
+    Its LSTM is one for each direction, the backward one over reversed utterances: PyTorch's ONNX exporter warns of
+    packed sequences, from C++, where nothing in Python silences it.
+    """
+
+    def __init__(self, network: Tacotron2) -> None:
+        super().__init__()
+        self.embedding, self.encoder = network.embedding, network.encoder
+        self.forwards = _direction(network.encoder.lstm, "")
+        self.backwards = _direction(network.encoder.lstm, "_reverse")
+        self.memory_layer = network.decoder.attention_layer.memory_layer
+        self.mask_convolutions = network.config.mask_convolutions
+
+    def forward(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """tokens (B, L), lengths (B,) -> memory (B, L, memory_dim), processed memory (B, attention_dim, L)."""
+        mask = mask_from_lengths(lengths, tokens.size(1))
+        seen: Tensor | None = None
+        if self.mask_convolutions:
+            seen = mask
+        x = self.encoder.convolve(self.embedding(tokens), seen)
+        positions = torch.arange(tokens.size(1), device=tokens.device).unsqueeze(0)
+        reverse = torch.where(mask, lengths.unsqueeze(1) - 1 - positions, positions).unsqueeze(2)
+        backward = self.backwards(x.gather(1, reverse.expand(-1, -1, x.size(2))))[0]
+        backward = backward.gather(1, reverse.expand(-1, -1, backward.size(2)))
+        memory = torch.cat([self.forwards(x)[0], backward], 2) * mask.unsqueeze(2)
+        return memory, self.memory_layer(memory).transpose(1, 2).contiguous()
+
+
+def _direction(both: nn.LSTM, suffix: str) -> nn.LSTM:
+    """One direction of an LSTM of one layer, by the suffix of its weights' names."""
+    one = nn.LSTM(both.input_size, both.hidden_size, batch_first=True)
+    one.load_state_dict({name: both.get_parameter(name + suffix) for name in one.state_dict()})
+    return one
+
+
+class ExportableStep(nn.Module):
+    """One step of the decoder: the same as `tacotron2.step.DecoderStep`, without operations in place."""
+
+    prenet_first: Tensor  # (prenet_dim, n_mels)
+    prenet_second: Tensor  # (prenet_dim, prenet_dim)
+    attention_rnn: Tensor  # (4 * attention_rnn_dim, prenet_dim + memory_dim + attention_rnn_dim)
+    attention_bias: Tensor
+    query: Tensor  # (attention_dim, attention_rnn_dim)
+    location: Tensor  # (attention_dim, 2, kernel_size)
+    energy: Tensor  # (attention_dim,)
+    decoder_rnn: Tensor  # (4 * decoder_rnn_dim, attention_rnn_dim + memory_dim + decoder_rnn_dim)
+    decoder_bias: Tensor
+    projection: Tensor  # (n_mels + 1, decoder_rnn_dim + memory_dim)
+    projection_bias: Tensor
+
+    @torch.no_grad()
+    def __init__(self, decoder: Decoder, memory_dim: int) -> None:
+        super().__init__()
+        parts = decoder.prepare(torch.zeros(1, 1, memory_dim))
+        weights = parts.step
+        first, second = (layer.get_parameter("linear_layer.weight") for layer in decoder.prenet.layers)
+        projection, projection_bias = decoder.projection()
+        tensors = {
+            "prenet_first": first,
+            "prenet_second": second,
+            "attention_rnn": torch.cat([parts.prenet_weight, weights.attention_rnn], 1),
+            "attention_bias": parts.bias,
+            "query": weights.query,
+            "location": weights.location.unflatten(1, (2, -1)),
+            "energy": weights.energy,
+            "decoder_rnn": weights.decoder_rnn,
+            "decoder_bias": weights.decoder_bias,
+            "projection": projection,
+            "projection_bias": projection_bias,
+        }
+        for name, tensor in tensors.items():
+            self.register_buffer(name, tensor.detach())
+
+    def forward(
+        self,
+        prenet_masks: Tensor,
+        frame: Tensor,
+        attention_hidden: Tensor,
+        attention_cell: Tensor,
+        decoder_hidden: Tensor,
+        decoder_cell: Tensor,
+        context: Tensor,
+        attention_weights: Tensor,
+        attention_weights_sum: Tensor,
+        memory: Tensor,
+        processed_memory: Tensor,
+        lengths: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """prenet_masks (2, B or 1, prenet_dim), frame (B, n_mels), states (B, ...), attention weights (B, L), and what
+        the encoder makes -> gate's logit (B,), then all states and attention weights of the next step.
+        """
+        hidden = torch.relu(F.linear(frame, self.prenet_first)) * prenet_masks[0]
+        hidden = torch.relu(F.linear(hidden, self.prenet_second)) * prenet_masks[1]
+        gates = F.linear(torch.cat([hidden, context, attention_hidden], 1), self.attention_rnn, self.attention_bias)
+        attended, attention_cell = _lstm(gates, attention_cell)
+        located = F.conv1d(
+            torch.stack([attention_weights, attention_weights_sum], 1),
+            self.location,
+            padding=self.location.size(2) // 2,
+        )
+        query = F.linear(attended, self.query).unsqueeze(2)
+        energies = torch.matmul(self.energy, torch.tanh(query + located + processed_memory))
+        padding = ~mask_from_lengths(lengths, memory.size(1))
+        weights = torch.softmax(energies.masked_fill(padding, float("-inf")), 1)
+        context = torch.bmm(weights.unsqueeze(1), memory).squeeze(1)
+        gates = F.linear(torch.cat([attended, context, decoder_hidden], 1), self.decoder_rnn, self.decoder_bias)
+        decided, decoder_cell = _lstm(gates, decoder_cell)
+        output = F.linear(torch.cat([decided, context], 1), self.projection, self.projection_bias)
+        return (
+            output[:, -1],
+            output[:, :-1],
+            attended,
+            attention_cell,
+            decided,
+            decoder_cell,
+            context,
+            weights,
+            attention_weights_sum + weights,
+        )
+
+
+def _lstm(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+    """Gates (B, 4 * H) before their activations, cell (B, H) -> output and new cell (B, H)."""
+    parts = gates.chunk(4, 1)
+    cell = torch.sigmoid(parts[1]) * cell + torch.sigmoid(parts[0]) * torch.tanh(parts[2])
+    return torch.sigmoid(parts[3]) * torch.tanh(cell), cell
+
+
+class ExportablePostnet(nn.Module):
+    """The postnet, with the mels that it refines."""
+
+    def __init__(self, network: Tacotron2) -> None:
+        super().__init__()
+        self.postnet = network.postnet
+        self.mask_convolutions = network.config.mask_convolutions
+
+    def forward(self, mel: Tensor, lengths: Tensor) -> Tensor:
+        """mel (B, n_mels, F), lengths (B,) -> (B, n_mels, F) with the residual, zero after an utterance's end."""
+        mask = mask_from_lengths(lengths, mel.size(2))
+        seen: Tensor | None = None
+        if self.mask_convolutions:
+            seen = mask
+        return (mel + self.postnet(mel, seen)) * mask.unsqueeze(1)
+
+
+def exports(network: Tacotron2, config: ModelConfig, audio: AudioConfig) -> Exports:
+    """Encoder, one step of the decoder, and postnet."""
+    parts = (_encoder(network, config), _decoder(network, config), _postnet(network, config))
+    return Exports(parts, {"prenet_dropout": PRENET_DROPOUT})
+
+
+def _lengths(n_batch: int, length: int) -> Tensor:
+    return torch.tensor([max(1, length - 3 * row) for row in range(n_batch)])
+
+
+def _memory(config: ModelConfig) -> dict[str, Shape]:
+    return {
+        "memory": ("batch", "tokens", config.encoder_embedding_dim),
+        "processed_memory": ("batch", config.attention_dim, "tokens"),
+    }
+
+
+def _encoder(network: Tacotron2, config: ModelConfig) -> Part:
+    def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+        tokens = torch.randint(config.n_symbols, (n_batch, length), generator=generator)
+        return tokens, _lengths(n_batch, length)
+
+    inputs: dict[str, Shape] = {"tokens": ("batch", "tokens"), "lengths": ("batch",)}
+    module = ExportableEncoder(network).eval()
+    return Part("encoder", module, inputs, _memory(config), examples, scriptable=True, example_batch=2)
+
+
+def _decoder(network: Tacotron2, config: ModelConfig) -> Part:
+    sizes = (
+        *(config.n_mel_channels, config.attention_rnn_dim, config.attention_rnn_dim),
+        *(config.decoder_rnn_dim, config.decoder_rnn_dim, config.encoder_embedding_dim),
+    )
+    states: dict[str, Shape] = {name: ("batch", size) for name, size in zip(_STATES, sizes, strict=True)}
+    states |= dict.fromkeys(_HISTORY, ("batch", "tokens"))
+    inputs: dict[str, Shape] = {"prenet_masks": (PRENET_LAYERS, "masks", config.prenet_dim), **states}
+    inputs |= {**_memory(config), "lengths": ("batch",)}
+
+    def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+        size = {"batch": n_batch, "tokens": length, "masks": 1}
+
+        def some(shape: Shape) -> Tensor:
+            return torch.randn([size[one] if isinstance(one, str) else one for one in shape], generator=generator)
+
+        made = {name: some(shape) for name, shape in inputs.items()}
+        made["lengths"] = _lengths(n_batch, length)
+        made["prenet_masks"] = (made["prenet_masks"] > 0) / (1 - PRENET_DROPOUT)
+        made |= {name: made[name].softmax(1) for name in _HISTORY}
+        return tuple(made.values())
+
+    outputs: dict[str, Shape] = {"gate": ("batch",), **{f"next_{name}": shape for name, shape in states.items()}}
+    module = ExportableStep(network.decoder, config.encoder_embedding_dim).eval()
+    return Part("decoder", module, inputs, outputs, examples, scriptable=True, example_batch=2)
+
+
+def _postnet(network: Tacotron2, config: ModelConfig) -> Part:
+    def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+        mel = torch.randn(n_batch, config.n_mel_channels, length, generator=generator) * 2 - 5
+        return mel, _lengths(n_batch, length)
+
+    shape: Shape = ("batch", config.n_mel_channels, "frames")
+    module = ExportablePostnet(network).eval()
+    inputs: dict[str, Shape] = {"mel": shape, "lengths": ("batch",)}
+    return Part("postnet", module, inputs, {"refined_mel": shape}, examples, scriptable=True, example_batch=2)
+
+
+class ExportedTacotron2(Inference):
+    """The parts of an exported Tacotron 2, which speak as the network does."""
+
+    def __init__(self, parts: Mapping[str, Runner], config: ModelConfig) -> None:
+        self._parts, self.config = parts, config
+
+    def begin(self, tokens: Tensor, lengths: Tensor, *, gate_threshold: float) -> Steps:
+        """As `Inference.begin`."""
+        encoded = self._parts["encoder"]({"tokens": tokens, "lengths": lengths})
+        return _ExportedSteps(
+            self._parts["decoder"], encoded | {"lengths": lengths}, config=self.config, gate_threshold=gate_threshold
+        )
+
+    def refine(self, mel: Tensor, lengths: Tensor) -> Tensor:
+        """As `Inference.refine`."""
+        return self._parts["postnet"]({"mel": mel.contiguous(), "lengths": lengths})["refined_mel"]
+
+
+class _ExportedSteps(Steps):
+    """Steps of an exported decoder."""
+
+    def __init__(
+        self, run: Runner, encoded: Mapping[str, Tensor], *, config: ModelConfig, gate_threshold: float
+    ) -> None:
+        memory = encoded["memory"]
+        super().__init__(memory, config=config, gate_threshold=gate_threshold)
+        self._run, self._encoded = run, encoded
+        n_batch, n_tokens, n_context = memory.shape
+        widths = (*[config.attention_rnn_dim] * 2, *[config.decoder_rnn_dim] * 2, n_context, n_tokens, n_tokens)
+        names = (*_STATES[1:], *_HISTORY)
+        self._states = {name: memory.new_zeros(n_batch, width) for name, width in zip(names, widths, strict=True)}
+
+    def compute(self, masks: Tensor) -> tuple[Tensor, Tensor]:
+        """As `Steps.compute`."""
+        out = self._run({"prenet_masks": masks, "frame": self._frame, **self._states, **self._encoded})
+        self._states = {name: out[f"next_{name}"] for name in self._states}
+        return torch.cat([out["next_frame"], out["gate"].unsqueeze(1)], 1), self._states["attention_weights"]
+
+
+def from_exported(
+    parts: Mapping[str, Runner], config: ModelConfig, description: dict[str, Any], device: torch.device
+) -> Any:
+    """The network of exported files."""
+    return ExportedTacotron2(parts, config)

@@ -1,0 +1,300 @@
+"""Exported Tacotron 2: its parts agree with PyTorch, and speak together in place of the checkpoint."""
+
+import functools
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+import soundfile
+import tiny_tacotron2
+import torch
+from safetensors.torch import load_file
+from tiny_tacotron2 import save_voice, speaking_network, tiny_batch
+from torch import Tensor
+
+import extract_mels
+import inference
+from common.checkpoints import load_for_inference, open_checkpoint
+from common.checkpoints.exported import OnnxRunner
+from common.checkpoints.exporting import largest_difference, write_onnx
+from common.config import TextConfig
+from common.errors import CheckpointError, OptionError
+from common.nn import mask_from_lengths
+from common.serving.arguments import build_parser, load_models
+from common.synthesis import Controls, MelOutput, load_voice
+from common.text import TextFrontEnd
+from scripts import export_model
+from tacotron2 import MODEL
+from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS, PrenetMasks
+from tacotron2.inference import Inference
+
+CPU = torch.device("cpu")
+PARTS = ("encoder", "decoder", "postnet")
+SUFFIXES = {"onnx": ".onnx", "torchscript": ".ts"}
+N_SYMBOLS = TextFrontEnd(TextConfig()).n_symbols
+BATCH = tiny_batch([(5, 1), (11, 1), (1, 1), (8, 1), (3, 1), (14, 1)])
+TEXT = "Hello."
+SEED = 12  # of a network whose utterances of BATCH end at different frames
+OTHER_SEED = 7  # of dropout masks
+
+
+def export(folder: Path, kind: str, **options) -> None:
+    """A speaking network as checkpoint and in a format, both named ``voice``."""
+    if not (folder / "voice.pt").is_file():
+        save_voice(folder / "voice.pt", speaking_network(**{"seed": SEED, "n_symbols": N_SYMBOLS, **options}))
+    export_model.main([str(folder / "voice.pt"), "--format", kind])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A voice as checkpoint and in both formats."""
+    made = tmp_path_factory.mktemp("exported")
+    for kind in SUFFIXES:
+        export(made, kind)
+    return made
+
+
+@functools.cache
+def network(path: Path) -> Inference:
+    """What infers."""
+    return load_for_inference(open_checkpoint(path), device=CPU)[0]
+
+
+def assert_same_speech(made: MelOutput, expected: MelOutput) -> None:
+    """Whole numbers are equal, and mels and alignments close."""
+    for name in ("lengths", "finished", "frames"):
+        assert torch.equal(getattr(made, name), getattr(expected, name)), name
+    torch.testing.assert_close(made.mel, expected.mel, atol=1e-4, rtol=0)
+    torch.testing.assert_close(made.alignments, expected.alignments, atol=1e-4, rtol=0)
+
+
+def masks_of_each_utterance() -> Tensor:
+    """Dropout factors of the prenet that differ between the utterances of `BATCH`."""
+    shape = (MASK_CHUNK, PRENET_LAYERS, len(BATCH.tokens), network_config().prenet_dim)
+    return (torch.rand(shape, generator=torch.Generator().manual_seed(3)) > 0.5) * 2.0
+
+
+def network_config():
+    """That of the tiny network."""
+    return speaking_network().config
+
+
+CONTROLS = {
+    "none": Controls(),
+    "seed": Controls(seed=OTHER_SEED),
+    "steps of more than one draw of masks": Controls(max_decoder_steps=MASK_CHUNK + 6),
+    "few steps": Controls(max_decoder_steps=2),
+    "threshold": Controls(gate_threshold=0.6),
+}
+
+
+@pytest.mark.parametrize("kind", SUFFIXES)
+@pytest.mark.parametrize("name", CONTROLS)
+def test_exported_parts_speak_as_the_network_does(folder: Path, kind: str, name: str):
+    tokens, lengths = BATCH.tokens, BATCH.token_lengths
+    expected, made = (
+        network(folder / one).infer(tokens, lengths, CONTROLS[name])
+        for one in ("voice.pt", f"voice.encoder{SUFFIXES[kind]}")
+    )
+    assert len(set(expected.lengths.tolist())) > 2 or name == "few steps"
+    assert_same_speech(made, expected)
+
+
+@pytest.mark.parametrize("kind", SUFFIXES)
+def test_an_utterance_is_the_same_alone_and_masks_may_differ_between_utterances(folder: Path, kind: str):
+    voice, expected = network(folder / f"voice.decoder{SUFFIXES[kind]}"), network(folder / "voice.pt")
+    together = voice.infer(BATCH.tokens, BATCH.token_lengths)
+    for row, length in enumerate(BATCH.token_lengths.tolist()):
+        alone = voice.infer(BATCH.tokens[row : row + 1, :length], BATCH.token_lengths[row : row + 1])
+        n_frames = int(together.lengths[row])
+        assert alone.lengths.tolist() == [n_frames]
+        torch.testing.assert_close(alone.mel[0], together.mel[row, :, :n_frames], atol=1e-4, rtol=0)
+    outputs = [
+        one.infer(BATCH.tokens, BATCH.token_lengths, draw_masks=masks_of_each_utterance) for one in (voice, expected)
+    ]
+    assert_same_speech(*outputs)
+    assert outputs[0].lengths.tolist() != together.lengths.tolist()
+
+
+@pytest.mark.parametrize("case", ["batch", "batch_prenet_masks"])
+def test_exported_parts_give_the_published_outputs(goldens: Path, tmp_path: Path, case: str):
+    tensors = load_file(goldens / "tacotron2/tacotron2_infer.safetensors")
+    about = json.loads((goldens / "tacotron2/tacotron2_infer.json").read_text())["cases"][case]
+    published = tiny_tacotron2.published(goldens / "tacotron2", **about["config_overrides"])
+    runners = {}
+    for part in MODEL.exports(published, published.config, None).parts:
+        write_onnx(tmp_path / part.name, part, {})
+        runners[part.name] = OnnxRunner(tmp_path / part.name)
+    masks = torch.ones(MASK_CHUNK, PRENET_LAYERS, 1, published.config.prenet_dim)
+    if case == "batch_prenet_masks":
+        given = tensors["prenet_mask.all"] * 2
+        masks = torch.nn.functional.pad(given, (0, 0, 0, 0, 0, 0, 0, MASK_CHUNK - len(given)))
+    voice = MODEL.from_exported(runners, published.config, {}, CPU)
+    out = voice.infer(tensors["input.text"], tensors["input.input_lengths"], draw_masks=lambda: masks)
+    assert out.lengths.tolist() == tensors[f"{case}.mel_lengths"].tolist()
+    spoken = mask_from_lengths(out.lengths, out.mel.size(2)).unsqueeze(1)
+    expected = tensors[f"{case}.mel_outputs_postnet"][:, :, : out.mel.size(2)] * spoken
+    torch.testing.assert_close(out.mel, expected, atol=5e-5, rtol=0)
+
+
+@pytest.mark.parametrize("kind", SUFFIXES)
+def test_an_architecture_that_sees_padding_and_never_stops_speaks_as_well(tmp_path: Path, kind: str):
+    export(
+        tmp_path,
+        kind,
+        seed=10,
+        mask_convolutions=False,
+        decoder_no_early_stopping=True,
+        attention_location_kernel_size=1,
+        encoder_n_convolutions=1,
+        max_decoder_steps=9,
+    )
+    expected, made = (
+        network(tmp_path / one).infer(BATCH.tokens, BATCH.token_lengths)
+        for one in ("voice.pt", f"voice.postnet{SUFFIXES[kind]}")
+    )
+    assert_same_speech(made, expected)
+    assert len(set(expected.lengths.tolist())) > 2
+
+
+def test_a_loop_in_numpy_speaks_the_three_files(folder: Path):
+    sessions = {part: onnxruntime.InferenceSession(folder / f"voice.{part}.onnx") for part in PARTS}
+    tokens, lengths = BATCH.tokens[1:2, :11].numpy(), BATCH.token_lengths[1:2].numpy()
+    expected = network(folder / "voice.pt").infer(BATCH.tokens[1:2, :11], BATCH.token_lengths[1:2])
+    description = open_checkpoint(folder / "voice.decoder.onnx").exported.description
+    masks = PrenetMasks(network_config().prenet_dim, seed=0).draw(CPU).numpy()
+    assert set(np.unique(masks)) == {0, 1 / (1 - description["prenet_dropout"])}
+
+    def run(part: str, inputs: dict) -> dict:
+        names = [one.name for one in sessions[part].get_outputs()]
+        return dict(zip(names, sessions[part].run(names, inputs)))
+
+    encoded = run("encoder", {"tokens": tokens, "lengths": lengths})
+    states = [name.removeprefix("next_") for name in description["outputs"] if name.startswith("next_")]
+    sizes = {"batch": 1, "tokens": tokens.shape[1]}
+    state = {
+        name: np.zeros([sizes.get(size, size) for size in description["inputs"][name]], np.float32) for name in states
+    }
+    frames = []
+    for mask in masks:
+        out = run("decoder", {"prenet_masks": mask, **state, **encoded, "lengths": lengths})
+        state = {name: out[f"next_{name}"] for name in states}
+        frames.append(state["frame"])
+        if out["gate"][0] > 0:  # a probability above 0.5
+            break
+    mel = run("postnet", {"mel": np.stack(frames, 2), "lengths": np.array([len(frames)])})["refined_mel"]
+    assert len(frames) == expected.lengths.item() + 1
+    np.testing.assert_allclose(mel[:, :, :-1], expected.mel, atol=1e-4)
+
+
+def test_every_part_is_compared_for_several_sizes_and_a_wrong_file_is_told(folder: Path):
+    parts = MODEL.exports(network(folder / "voice.pt"), network(folder / "voice.pt").config, None).parts
+    assert [part.name for part in parts] == list(PARTS)
+    other = speaking_network(seed=1, n_symbols=N_SYMBOLS)
+    others = MODEL.exports(other, other.config, None).parts
+    for part, wrong in zip(parts, others):
+        for suffix in SUFFIXES.values():
+            run = open_checkpoint(folder / f"voice.{part.name}{suffix}").exported.runner(CPU)
+            assert largest_difference(run, part) < 1e-5
+        assert largest_difference(run, wrong) > 1e-3
+    (outputs,) = {
+        tuple(one.shape) for one in run(dict(zip(part.inputs, part.examples(2, 9, torch.Generator())))).values()
+    }
+    assert outputs == (2, 6, 9)
+
+
+def test_inference_speaks_any_part_as_the_checkpoint(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture):
+    runs = []
+    for name in ("voice.pt", "voice.encoder.onnx", "voice.postnet.onnx", "voice.decoder.ts"):
+        for options in (f"--seed {OTHER_SEED}", "--max-decoder-steps 12 --gate-threshold 0.9"):
+            words = ["--tacotron2", str(folder / name), "--text", TEXT, *options.split(), "--griffin-lim-iters", "2"]
+            status = inference.main([*words, "--timings", "-o", str(tmp_path)])
+            runs.append((status, capsys.readouterr().err, soundfile.read(tmp_path / "speech.wav")[0]))
+    assert [status for status, *_ in runs[:2]] == [0, 1] and "cut after 12 frames" in runs[1][1]
+    for index, (status, errors, sound) in enumerate(runs):
+        expected = runs[index % 2]
+        assert (status, errors, len(sound)) == (*expected[:2], len(expected[2]))
+        np.testing.assert_allclose(sound, expected[2], atol=1e-3)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES.values())
+def test_voices_and_the_server_speak_exported_parts(folder: Path, suffix: str):
+    parser = build_parser()
+    words = ["--tacotron2", str(folder / f"voice.encoder{suffix}"), "--max-decoder-steps", "20"]
+    served = load_models(parser.parse_args(words), parser).voice
+    voices = [load_voice(folder / name, device="cpu") for name in ("voice.pt", f"voice.decoder{suffix}")]
+    expected, made = (voice.speak(TEXT) for voice in voices)
+    torch.testing.assert_close(made.mel, expected.mel, atol=1e-4, rtol=0)
+    assert 1 < served.speak(TEXT).mel.size(1) <= 20 * len(expected.mel)
+
+
+def copies(folder: Path, target: Path) -> Path:
+    """The exported files of a voice, elsewhere."""
+    for path in folder.glob("voice.*.*"):
+        shutil.copy(path, target)
+    return target
+
+
+def error_of(path: Path) -> str:
+    """The one line that loading a file ends with."""
+    with pytest.raises((CheckpointError, OptionError)) as caught:
+        load_for_inference(open_checkpoint(path), device=CPU)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES.values())
+def test_a_missing_part_or_one_of_another_kind_is_named(folder: Path, tmp_path: Path, suffix: str):
+    copies(folder, tmp_path)
+    encoder, decoder, postnet = (tmp_path / f"voice.{part}{suffix}" for part in PARTS)
+    content = decoder.read_bytes()
+    decoder.unlink()
+    assert error_of(encoder).startswith(f"{decoder}: no such file, expected the decoder that belongs to {encoder}")
+    shutil.copy(encoder, decoder)
+    assert error_of(postnet).startswith(f"{decoder}: holds the encoder of a Tacotron2, expected the decoder")
+    decoder.write_text("none")
+    assert error_of(postnet).startswith(f"{decoder}: not an exported file, expected the decoder")
+    decoder.write_bytes(content)
+    renamed = tmp_path / "my_encoder"
+    encoder.rename(renamed)
+    assert error_of(renamed).startswith(f"{renamed}: the encoder of a Tacotron2, whose name must end in .encoder")
+    assert error_of(decoder).startswith(f"{encoder}: no such file")
+
+
+def test_parts_of_another_checkpoint_are_refused_and_of_the_same_one_taken(folder: Path, tmp_path: Path):
+    copies(folder, tmp_path)
+    (tmp_path / "again").mkdir()
+    shutil.copy(folder / "voice.pt", tmp_path / "again")
+    export(tmp_path / "again", "onnx")
+    for part in ("decoder", "postnet"):
+        shutil.copy(tmp_path / "again" / f"voice.{part}.onnx", tmp_path)
+    expected = network(folder / "voice.encoder.onnx").infer(BATCH.tokens, BATCH.token_lengths)
+    assert_same_speech(network(tmp_path / "voice.encoder.onnx").infer(BATCH.tokens, BATCH.token_lengths), expected)
+    for change in ({"seed": 1}, {"gate_threshold": 0.6}):  # other weights; the same weights, which speak otherwise
+        other = tmp_path / str(*change)
+        other.mkdir()
+        export(other, "onnx", **change)
+        shutil.copy(other / "voice.postnet.onnx", tmp_path)
+        said = f"{tmp_path}/voice.postnet.onnx: of another checkpoint than {tmp_path}/voice.encoder.onnx; give parts of"
+        assert error_of(tmp_path / "voice.encoder.onnx").startswith(said)
+
+
+def test_what_a_part_cannot_do_is_refused_in_a_line(folder: Path, tmp_path: Path):
+    encoder = folder / "voice.encoder.onnx"
+    words = ["--tacotron2", str(encoder), "--text", "a", "-o", str(tmp_path)]
+    for option in ("--torchscript", "--compile", "--amp"):
+        with pytest.raises(OptionError, match=rf"{option}: .*voice\.encoder\.onnx .*leave it out"):
+            inference.main([*words, option])
+    with pytest.raises(OptionError, match=r"voice\.encoder\.onnx: ONNX files are run on the CPU; leave out --cuda"):
+        load_for_inference(open_checkpoint(encoder), device=torch.device("cuda"))
+    with pytest.raises(OptionError, match="is exported already; give the checkpoint"):
+        export_model.main([str(encoder)])
+    for words in (
+        ["--checkpoint", str(encoder), "-d", str(tmp_path), "--filelist", str(tmp_path / "list.txt"), "-o", "out"],
+        f"-d {tmp_path} --wav-text-filelist list.txt --extract-durations --tacotron2-checkpoint {encoder}".split(),
+    ):
+        with pytest.raises(OptionError, match=r"voice\.encoder\.onnx: an exported file, which has no teacher forcing"):
+            extract_mels.main(words)
