@@ -6,12 +6,13 @@ import torch
 from torch import Tensor, nn
 
 from common.audio import PitchStatistics
-from common.checkpoints import Exports, Part, Runner
+from common.checkpoints import Exports, OnnxForm, Part, Runner
 from common.config import AudioConfig
 from common.errors import InputError
 from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput
 from fastpitch.model import FastPitch, ModelConfig
+from fastpitch.onnx_layers import with_onnx_convolutions
 from fastpitch.prosody import whole_frames
 from fastpitch.speakers import SpeakerPitch
 
@@ -137,10 +138,18 @@ def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Expo
         "pitch_unit": "Hz" if has_statistics else "normalized",
         "not_given": "NaN in durations, pitch or energy: what the network predicts",
     }
-    module: nn.Module = ExportableFastPitch(network).eval()
-    if config.n_speakers > 1 and not config.energy_conditioning:
-        module = _WithoutEnergy(module).eval()
-    return Exports((Part("", module, inputs, outputs, examples, scriptable=True),), description)
+
+    def module_of(network: FastPitch) -> nn.Module:
+        module: nn.Module = ExportableFastPitch(network)
+        if config.n_speakers > 1 and not config.energy_conditioning:
+            module = _WithoutEnergy(module)
+        return module.eval()
+
+    def onnx_form(quantized: bool) -> OnnxForm:
+        return OnnxForm(module_of(with_onnx_convolutions(network, as_products=quantized)), tuple(inputs))
+
+    part = Part("", module_of(network), inputs, outputs, examples, scriptable=True, onnx_form=onnx_form)
+    return Exports((part,), description)
 
 
 def _example_pitch(network: FastPitch, normalized: Tensor) -> Tensor:

@@ -110,6 +110,20 @@ def test_an_utterance_is_the_same_in_any_batch_of_an_exported_file(folder: Path,
         )
 
 
+def test_an_onnx_vocoder_masks_nothing_and_speaks_utterances_of_one_length_in_one_turn(folder: Path):
+    graph = onnx.load(folder / "vocoder.onnx").graph
+    (loop,) = [node for node in graph.node if node.op_type == "Loop"]
+    turn = loop.attribute[0].g
+    assert sum(node.op_type == "Where" for node in (*graph.node, *turn.node)) == 1  # rows of a turn: all, or one
+    convolutions = [node for node in turn.node if node.op_type == "Conv"]
+    weights = {one.name for one in turn.initializer}
+    assert convolutions and {node.input[1] for node in convolutions} <= weights  # where onnxruntime looks for them
+    vocoder, mel = network(folder / "vocoder.onnx"), torch.randn(3, tiny_voice.AUDIO.n_mels, 9) - 5
+    expected = network(folder / "vocoder.pt")
+    for lengths in (None, torch.tensor([9, 9, 9]), torch.tensor([1, 9, 5]), torch.tensor([4, 4, 4])):
+        torch.testing.assert_close(vocoder.infer(mel, lengths), expected.infer(mel, lengths), atol=1e-6, rtol=0)
+
+
 @pytest.mark.parametrize("kind", SUFFIXES)
 @pytest.mark.parametrize("options", ["", "--pitch-transform-shift 20 --energy-transform-amplify 1.5 --speaker bob"])
 def test_inference_speaks_exported_files_as_checkpoints(folder: Path, tmp_path: Path, kind: str, options: str):

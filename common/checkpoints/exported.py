@@ -23,6 +23,15 @@ Examples = Callable[[int, int, torch.Generator], tuple[Tensor, ...]]
 
 
 @dataclass(frozen=True)
+class OnnxForm:
+    """What a part's ONNX is made of, where another form of the same function is faster there."""
+
+    module: nn.Module
+    inputs: tuple[str, ...]  # those of the part's inputs that it takes
+    complete: Callable[[Any], Any] = lambda model: model  # the traced onnx.ModelProto -> the part's
+
+
+@dataclass(frozen=True)
 class Part:
     """A network, or a part of one, as a function of tensors alone, which a file holds."""
 
@@ -34,6 +43,7 @@ class Part:
     # Whether torch.jit.script takes it, for any device. What can be traced alone would be bound to one.
     scriptable: bool = False
     example_batch: int = 1  # of the example that is traced
+    onnx_form: Callable[[bool], OnnxForm] | None = None  # (whether it is to be quantized); None: module
 
 
 @dataclass(frozen=True)
