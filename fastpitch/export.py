@@ -1,12 +1,13 @@
 """FastPitch as a function of tensors alone, for exported files, and such a file in place of the network."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from common.audio import PitchStatistics
-from common.checkpoints import Exports, OnnxForm, Part, Runner
+from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner
 from common.config import AudioConfig
 from common.errors import InputError
 from common.nn import mask_from_lengths
@@ -17,6 +18,9 @@ from fastpitch.prosody import whole_frames
 from fastpitch.speakers import SpeakerPitch
 
 _NOT_GIVEN = float("nan")
+_SEED = 1234
+_COMPARED_LENGTHS = (20, 50, 80, 110)  # tokens of the utterances that a quantized file is compared by
+_COMPARED_FRAMES = (2, 12)  # of their tokens
 Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor | None]
 
 
@@ -148,7 +152,27 @@ def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Expo
     def onnx_form(quantized: bool) -> OnnxForm:
         return OnnxForm(module_of(with_onnx_convolutions(network, as_products=quantized)), tuple(inputs))
 
-    part = Part("", module_of(network), inputs, outputs, examples, scriptable=True, onnx_form=onnx_form)
+    def predicted_examples(_: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
+        """Utterances with durations, so that their mels have as many frames, whose pitch and energy are predicted."""
+        generator, utterances = torch.Generator().manual_seed(_SEED), []
+        for length in _COMPARED_LENGTHS:
+            made = dict(zip(inputs, examples(1, length, generator)))
+            made["durations"] = torch.randint(*_COMPARED_FRAMES, (1, length), generator=generator).float()
+            for name in ("pitch", "energy"):
+                made[name] = torch.full((1, length), _NOT_GIVEN)
+            utterances.append(tuple(made[name] for name in inputs))
+        return utterances
+
+    part = Part(
+        "",
+        module_of(network),
+        inputs,
+        outputs,
+        examples,
+        scriptable=True,
+        onnx_form=onnx_form,
+        quantization=Quantization(False, predicted_examples),
+    )
     return Exports((part,), description)
 
 

@@ -35,6 +35,7 @@ class _ProductConvolution(nn.Module):
         self.adds_after = conv.out_channels < conv.in_channels  # whichever are fewer numbers
         taps = conv.weight.detach().unbind(2)  # (n_out, n_in) each
         self.weight = nn.Parameter(torch.cat(taps, dim=0 if self.adds_after else 1).T.contiguous())
+        assert conv.bias is not None
         self.bias = conv.bias
 
     def forward(self, x: Tensor) -> Tensor:

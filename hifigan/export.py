@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, OnnxForm, Part, Runner
+from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner
 from common.config import AudioConfig
 from hifigan.model import Generator, ModelConfig
 from hifigan.onnx_graph import of_batches
@@ -56,6 +56,7 @@ def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Expo
         examples,
         scriptable=True,
         onnx_form=onnx_form,
+        quantization=Quantization(True, lambda mels: [(mel[None], torch.tensor([mel.size(1)])) for mel in mels]),
     )
     return Exports((part,))
 

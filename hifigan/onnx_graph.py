@@ -19,7 +19,8 @@ speak (float[batch, {n_mels}, frames] mel, int64[batch] lengths) => (float[batch
     n_rows = Where (is_full, n_batch, one)
     n_turns = Div (n_batch, n_rows)
     last_turn = Squeeze (n_turns, zero)
-    turns = Loop (last_turn, always) <body = turn (int64 index, bool before) => (bool again, float[rows, samples] padded)
+    turns = Loop (last_turn, always) <
+    body = turn (int64 index, bool before) => (bool again, float[rows, samples] padded)
     {{
         again = Identity (before)
         place = Unsqueeze (index, zero)

@@ -240,6 +240,67 @@ def test_a_file_that_differs_from_pytorch_is_removed(folder: Path, tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.fixture(scope="module")
+def calibration(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A list of four mels."""
+    made = tmp_path_factory.mktemp("mels")
+    generator = torch.Generator().manual_seed(7)
+    for number in range(4):
+        torch.save(torch.randn(tiny_voice.AUDIO.n_mels, 20 + number, generator=generator) - 5, made / f"{number}.pt")
+    rows = [f"{number}.wav\t{made}/{number}.pt" for number in range(4)]
+    (made / "list.tsv").write_text("\n".join(["output\tmel", *rows]) + "\n")
+    return made / "list.tsv"
+
+
+def test_quantized_files_hold_integers_and_their_mel_distance_is_printed(
+    folder: Path, calibration: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    operators, words = {"voice": "MatMulInteger", "vocoder": "DequantizeLinear"}, {"voice": [], "vocoder": []}
+    words["vocoder"] = ["--calibration", str(calibration), "--tolerance", "1"]  # so narrow a network is coarse
+    for name, operator in operators.items():
+        target = tmp_path / f"{name}.onnx"
+        export_model.main([str(folder / f"{name}.pt"), "--quantize", "int8", *words[name], "-o", str(target)])
+        line = capsys.readouterr().out.strip()
+        assert line.startswith(f"wrote {target}: ") and "int8, mean mel distance from PyTorch 0." in line
+        graph = onnx.load(target).graph
+        nodes = [
+            *graph.node,
+            *(one for node in graph.node if node.op_type == "Loop" for one in node.attribute[0].g.node),
+        ]
+        assert any(node.op_type == operator for node in nodes)
+        assert open_checkpoint(target).exported.description["quantized"] == "int8"
+    made, expected = (load_voice(one / "voice.onnx", one / "vocoder.onnx", device="cpu") for one in (tmp_path, folder))
+    waves = [voice.speak("two words").wave for voice in (made, expected)]
+    assert abs(len(waves[0]) - len(waves[1])) <= 0.1 * len(waves[1])
+    tokens, lengths = batch()
+    mels = [voice.network.infer(tokens, lengths, CONTROLS["durations"]).mel for voice in (made, expected)]
+    assert 0 < (mels[0] - mels[1]).abs().mean() < 0.1
+
+
+def test_a_quantized_file_beyond_the_mel_distance_is_removed(folder: Path, tmp_path: Path):
+    words = [str(folder / "voice.pt"), "--quantize", "int8", "-o", str(tmp_path / "a.onnx"), "--tolerance", "1e-6"]
+    with pytest.raises(InputError, match=r"mean mel distance from PyTorch .*, above the tolerance 1e-06; removed"):
+        export_model.main(words)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "name, options, message",
+    [
+        ("vocoder", "--quantize int8", "HiFi-GAN needs --calibration LIST"),
+        ("voice", "--quantize int8 --calibration a.tsv", "FastPitch needs no --calibration"),
+        ("voice", "--quantize int8 --format torchscript", "for --format onnx alone"),
+        ("voice", "--calibration a.tsv", "--calibration is for --quantize int8"),
+    ],
+)
+def test_options_of_quantized_files_that_do_not_fit_are_refused(
+    folder: Path, tmp_path: Path, name: str, options: str, message: str
+):
+    with pytest.raises(OptionError, match=message):
+        export_model.main([str(folder / f"{name}.pt"), *options.split(), "-o", str(tmp_path / "a")])
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_existing_file_is_left_alone(folder: Path):
     before = (folder / "voice.onnx").read_bytes()
     with pytest.raises(OptionError, match="exists already"):

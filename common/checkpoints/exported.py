@@ -32,6 +32,16 @@ class OnnxForm:
 
 
 @dataclass(frozen=True)
+class Quantization:
+    """How a part's ONNX computes in 8-bit integers where that is faster."""
+
+    # Whether it is its convolutions, with scales that examples show; else its matrix products, with scales of their own
+    calibrated: bool
+    # (mels (n_mels, F) to calibrate with, if that is so) -> inputs of one whole utterance each, to compare mels by
+    examples: Callable[[Sequence[Tensor]], list[tuple[Tensor, ...]]]
+
+
+@dataclass(frozen=True)
 class Part:
     """A network, or a part of one, as a function of tensors alone, which a file holds."""
 
@@ -44,6 +54,7 @@ class Part:
     scriptable: bool = False
     example_batch: int = 1  # of the example that is traced
     onnx_form: Callable[[bool], OnnxForm] | None = None  # (whether it is to be quantized); None: module
+    quantization: Quantization | None = None
 
 
 @dataclass(frozen=True)

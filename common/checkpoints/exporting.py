@@ -19,6 +19,11 @@ _EXAMPLE_LENGTH = 24
 _SEED = 1234
 
 
+def part_path(path: Path, part: Part) -> Path:
+    """Where a part goes: voice.onnx -> voice.encoder.onnx."""
+    return path.with_suffix(f".{part.name}{path.suffix}") if part.name else path
+
+
 def write_onnx(
     path: Path, part: Part, description: dict[str, Any], *, quantize: Callable[[Path], None] | None = None
 ) -> None:
