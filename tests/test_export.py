@@ -160,11 +160,16 @@ def test_the_server_speaks_exported_files(folder: Path, kind: str):
     torch.testing.assert_close(made, expected, atol=1e-5, rtol=0)
 
 
-def test_the_benchmark_times_a_voice_and_a_vocoder_in_turns(folder: Path, capsys: pytest.CaptureFixture):
-    benchmark.main([str(folder / "voice.pt"), str(folder / "vocoder.pt"), "--length", "12", "--repeats", "1"])
+def test_the_benchmark_times_a_voice_and_a_vocoder_in_turns(
+    folder: Path, calibration: Path, capsys: pytest.CaptureFixture
+):
+    paths = [str(folder / "voice.pt"), str(folder / "vocoder.pt")]
+    benchmark.main([*paths, "--length", "12", "--repeats", "1", "--calibration", str(calibration)])
     rows = [line.strip("|").split("|") for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    assert rows[0][:4] == ["model", "PyTorch, s", "ONNX, s", "int8, s"]
     assert [row[0] for row in rows[2:]] == ["voice", "vocoder"]
-    assert all(float(row[3]) > 0 for row in rows[2:])
+    for row in rows[2:]:
+        assert float(row[1]) >= 0 and all(cell.endswith(" x)") for cell in row[2:4])
     ways = [benchmark.inference_of(folder / f"voice{suffix}", 12) for suffix in (".pt", ".onnx")]
     first, second = (way() for way in ways)
     assert first.shape == (1, tiny_voice.AUDIO.n_mels, 12 * benchmark.FRAMES_PER_TOKEN)

@@ -65,16 +65,14 @@ def mel_distance(run: Runner, part: Part, examples: Sequence[Mapping[str, Tensor
 
     ``examples`` are whole utterances, whose mels have as many frames in both; of waves the mels are computed.
     """
+    extractor = None if "mel" in part.outputs else MelExtractor(audio)
     distances = []
     for example in examples:
         with torch.no_grad():
             values = part.module(*example.values())
         values = values if isinstance(values, tuple) else (values,)
         expected = dict(zip(part.outputs, (value for value in values if value is not None)))
-        mels = [_mel(outputs, audio) for outputs in (run(example), expected)]
+        pair = (run(example), expected)
+        mels = [one["mel"] if extractor is None else extractor(one["wave"]) for one in pair]
         distances.append(float((mels[0] - mels[1]).abs().mean()))
     return sum(distances) / len(distances)
-
-
-def _mel(outputs: Mapping[str, Tensor], audio: AudioConfig) -> Tensor:
-    return outputs["mel"] if "mel" in outputs else MelExtractor(audio)(outputs["wave"])

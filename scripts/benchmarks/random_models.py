@@ -16,7 +16,7 @@ import torch
 
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.cli import ArgumentParser, positive_float, positive_int, run
-from common.config import AudioConfig, to_plain
+from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import OptionError
 from common.files import save_tensor, write_json, write_text
 from common.registry import get_model
@@ -55,12 +55,20 @@ def make_recognizer(folder: Path, args: argparse.Namespace) -> None:
         save_random(folder / f"{RECOGNIZER}_random.pt", RECOGNIZER, config, audio)
 
 
-def save_random(path: Path, model: str, config: object, audio: AudioConfig, *, assumed: tuple[str, ...] = ()) -> None:
+def save_random(
+    path: Path,
+    model: str,
+    config: object,
+    audio: AudioConfig,
+    *,
+    text: TextConfig | None = None,
+    assumed: tuple[str, ...] = (),
+) -> None:
     """Write a checkpoint for inference with random weights, the same every time; ``assumed`` as in `Checkpoint`."""
     torch.manual_seed(0)
-    networks = get_model(model).build_networks(config, audio, None, inference=True)
+    networks = get_model(model).build_networks(config, audio, text, inference=True)
     weights = {name: network.state_dict() for name, network in networks.items()}
-    save_checkpoint(path, Checkpoint(model, to_plain(config), audio, None, weights, assumed=assumed))
+    save_checkpoint(path, Checkpoint(model, to_plain(config), audio, text, weights, assumed=assumed))
 
 
 def main(argv: Sequence[str] | None = None) -> None:
