@@ -176,6 +176,15 @@ def test_the_benchmark_times_a_voice_and_a_vocoder_in_turns(
     torch.testing.assert_close(first, second, atol=2e-5, rtol=0)
 
 
+def test_a_process_is_measured_by_its_time_and_its_peak_memory():
+    python = [sys.executable, "-S", "-c"]
+    idle = benchmark.measure_process([*python, "import time; time.sleep(0.05)"])
+    busy = benchmark.measure_process([*python, "x = b'1' * 100_000_000"])
+    assert idle[0] >= 0.05 and 60 < busy[1] - idle[1] < 200  # s, MB
+    with pytest.raises(InputError, match="exit status 3"):
+        benchmark.measure_process([*python, "raise SystemExit(3)"])
+
+
 @pytest.mark.parametrize("kind", RUN_FORMATS)
 def test_an_exported_voice_streams_what_it_speaks(folder: Path, kind: str):
     paths = [folder / f"{name}{SUFFIXES[kind]}" for name in ("voice", "vocoder")]

@@ -49,6 +49,14 @@ _CALIBRATION_MELS = 2
 _COLUMNS = ("PyTorch, s", "ONNX, s", "int8, s", "bfloat16, s")
 _INSTRUCTIONS = ("avx2", "avx512_f", "avx_vnni", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16", "asimd", "sve")
 _WORD = "hello"
+# A small process, since the peak that Linux gives for a new one includes the process that started it.
+_LAUNCHER = """
+import resource, subprocess, sys, time
+started = time.perf_counter()
+status = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL)
+print(time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(status)
+"""
 _ROOT = Path(__file__).parents[2]
 
 
@@ -137,8 +145,9 @@ def random_checkpoints(folder: Path, kinds: Sequence[str]) -> list[Path]:
 
 def start_up(voice: Path, vocoder: Path, folder: Path, *, repeats: int) -> list[dict[str, str]]:
     """Rows on new processes that load two models and speak a word."""
-    exported = [files_of(path, folder, calibration=None)["ONNX"] for path in (voice, vocoder)]
-    sound = folder / "speech.wav"
+    exported, sound = [folder / "voice.onnx", folder / "vocoder.onnx"], folder / "speech.wav"
+    for path, target in zip((voice, vocoder), exported):
+        export_model.main([str(path), "-o", str(target)])
 
     def inference(*models: Path) -> list[str]:
         words = [word for option, path in zip(("--fastpitch", "--hifigan"), models) for word in (option, str(path))]
@@ -158,13 +167,17 @@ def start_up(voice: Path, vocoder: Path, folder: Path, *, repeats: int) -> list[
 
 
 def measure_process(command: Sequence[str]) -> tuple[float, float]:
-    """Seconds and the peak memory in MB of a process, from its start to its end."""
-    started = time.perf_counter()
-    process = subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    if status != 0:
-        raise InputError(f"{' '.join(command)}: exit status {os.waitstatus_to_exitcode(status)}")
-    return time.perf_counter() - started, usage.ru_maxrss / 1000
+    """Seconds and the peak memory in MB of a process, from its start to its end.
+
+    Raises:
+        InputError: it failed.
+    """
+    words = [sys.executable, "-S", "-c", _LAUNCHER, *command]
+    done = subprocess.run(words, cwd=_ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise InputError(f"{' '.join(command)}: exit status {done.returncode}")
+    seconds, kilobytes = map(float, done.stdout.split())
+    return seconds, kilobytes / 1000
 
 
 def instructions() -> str:
