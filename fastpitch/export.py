@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from common.audio import PitchStatistics
 from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner
+from common.checkpoints.exported import Examples
 from common.config import AudioConfig
 from common.errors import InputError
 from common.nn import mask_from_lengths
@@ -91,10 +92,13 @@ def graph_statistics(mean: Tensor, std: Tensor) -> tuple[Tensor, Tensor]:
     return torch.zeros_like(mean), torch.ones_like(std)
 
 
-def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Exports:
-    """FastPitch as one part."""
+Shapes = dict[str, tuple[str | int, ...]]
+
+
+def _shapes(config: ModelConfig) -> tuple[Shapes, Shapes]:
+    """Of the inputs and of the outputs."""
     symbols: tuple[str | int, ...] = ("batch", "tokens")
-    inputs: dict[str, tuple[str | int, ...]] = {
+    inputs: Shapes = {
         "tokens": (*symbols, config.n_symbols) if config.symbol_type == "pf" else symbols,
         "lengths": ("batch",),
         "pace": symbols,
@@ -102,7 +106,7 @@ def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Expo
         "durations": symbols,
         "pitch": symbols,
     }
-    outputs: dict[str, tuple[str | int, ...]] = {
+    outputs: Shapes = {
         "mel": ("batch", config.n_mel_channels, "frames"),
         "mel_lengths": ("batch",),
         "frames_of_tokens": symbols,
@@ -113,6 +117,24 @@ def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Expo
         inputs["energy"] = outputs["spoken_energy"] = symbols
     if config.n_speakers > 1:
         inputs["speaker"] = ("batch",)
+    return inputs, outputs
+
+
+def _compared(inputs: Sequence[str], examples: Examples) -> list[tuple[Tensor, ...]]:
+    """Utterances with durations, so that their mels have as many frames, whose pitch and energy are predicted."""
+    generator, utterances = torch.Generator().manual_seed(_SEED), []
+    for length in _COMPARED_LENGTHS:
+        made = dict(zip(inputs, examples(1, length, generator)))
+        made["durations"] = torch.randint(*_COMPARED_FRAMES, (1, length), generator=generator).float()
+        for name in ("pitch", "energy"):
+            made[name] = torch.full((1, length), _NOT_GIVEN)
+        utterances.append(tuple(made[name] for name in inputs))
+    return utterances
+
+
+def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Exports:
+    """FastPitch as one part."""
+    inputs, outputs = _shapes(config)
 
     def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         def some(low: float, high: float) -> Tensor:
@@ -152,17 +174,6 @@ def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Expo
     def onnx_form(quantized: bool) -> OnnxForm:
         return OnnxForm(module_of(with_onnx_convolutions(network, as_products=quantized)), tuple(inputs))
 
-    def predicted_examples(_: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
-        """Utterances with durations, so that their mels have as many frames, whose pitch and energy are predicted."""
-        generator, utterances = torch.Generator().manual_seed(_SEED), []
-        for length in _COMPARED_LENGTHS:
-            made = dict(zip(inputs, examples(1, length, generator)))
-            made["durations"] = torch.randint(*_COMPARED_FRAMES, (1, length), generator=generator).float()
-            for name in ("pitch", "energy"):
-                made[name] = torch.full((1, length), _NOT_GIVEN)
-            utterances.append(tuple(made[name] for name in inputs))
-        return utterances
-
     part = Part(
         "",
         module_of(network),
@@ -171,7 +182,7 @@ def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Expo
         examples,
         scriptable=True,
         onnx_form=onnx_form,
-        quantization=Quantization(False, predicted_examples),
+        quantization=Quantization(False, lambda _: _compared(tuple(inputs), examples)),
     )
     return Exports((part,), description)
 
