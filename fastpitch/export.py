@@ -1,21 +1,27 @@
 """FastPitch as a function of tensors alone, for exported files, and such a file in place of the network."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from common.audio import PitchStatistics
-from common.checkpoints import Exports, Part, Runner
+from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner
+from common.checkpoints.exported import Examples
 from common.config import AudioConfig
 from common.errors import InputError
 from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput
 from fastpitch.model import FastPitch, ModelConfig
+from fastpitch.onnx_layers import with_onnx_convolutions
 from fastpitch.prosody import whole_frames
 from fastpitch.speakers import SpeakerPitch
 
 _NOT_GIVEN = float("nan")
+_SEED = 1234
+_COMPARED_LENGTHS = (20, 50, 80, 110)  # tokens of the utterances that a quantized file is compared by
+_COMPARED_FRAMES = (2, 12)  # of their tokens
 Outputs = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor | None]
 
 
@@ -86,10 +92,13 @@ def graph_statistics(mean: Tensor, std: Tensor) -> tuple[Tensor, Tensor]:
     return torch.zeros_like(mean), torch.ones_like(std)
 
 
-def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Exports:
-    """FastPitch as one part."""
+Shapes = dict[str, tuple[str | int, ...]]
+
+
+def _shapes(config: ModelConfig) -> tuple[Shapes, Shapes]:
+    """Of the inputs and of the outputs."""
     symbols: tuple[str | int, ...] = ("batch", "tokens")
-    inputs: dict[str, tuple[str | int, ...]] = {
+    inputs: Shapes = {
         "tokens": (*symbols, config.n_symbols) if config.symbol_type == "pf" else symbols,
         "lengths": ("batch",),
         "pace": symbols,
@@ -97,7 +106,7 @@ def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Expo
         "durations": symbols,
         "pitch": symbols,
     }
-    outputs: dict[str, tuple[str | int, ...]] = {
+    outputs: Shapes = {
         "mel": ("batch", config.n_mel_channels, "frames"),
         "mel_lengths": ("batch",),
         "frames_of_tokens": symbols,
@@ -108,6 +117,24 @@ def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Expo
         inputs["energy"] = outputs["spoken_energy"] = symbols
     if config.n_speakers > 1:
         inputs["speaker"] = ("batch",)
+    return inputs, outputs
+
+
+def _compared(inputs: Sequence[str], examples: Examples) -> list[tuple[Tensor, ...]]:
+    """Utterances with durations, so that their mels have as many frames, whose pitch and energy are predicted."""
+    generator, utterances = torch.Generator().manual_seed(_SEED), []
+    for length in _COMPARED_LENGTHS:
+        made = dict(zip(inputs, examples(1, length, generator)))
+        made["durations"] = torch.randint(*_COMPARED_FRAMES, (1, length), generator=generator).float()
+        for name in ("pitch", "energy"):
+            made[name] = torch.full((1, length), _NOT_GIVEN)
+        utterances.append(tuple(made[name] for name in inputs))
+    return utterances
+
+
+def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Exports:
+    """FastPitch as one part."""
+    inputs, outputs = _shapes(config)
 
     def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         def some(low: float, high: float) -> Tensor:
@@ -137,10 +164,27 @@ def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Expo
         "pitch_unit": "Hz" if has_statistics else "normalized",
         "not_given": "NaN in durations, pitch or energy: what the network predicts",
     }
-    module: nn.Module = ExportableFastPitch(network).eval()
-    if config.n_speakers > 1 and not config.energy_conditioning:
-        module = _WithoutEnergy(module).eval()
-    return Exports((Part("", module, inputs, outputs, examples, scriptable=True),), description)
+
+    def module_of(network: FastPitch) -> nn.Module:
+        module: nn.Module = ExportableFastPitch(network)
+        if config.n_speakers > 1 and not config.energy_conditioning:
+            module = _WithoutEnergy(module)
+        return module.eval()
+
+    def onnx_form(quantized: bool) -> OnnxForm:
+        return OnnxForm(module_of(with_onnx_convolutions(network, as_products=quantized)), tuple(inputs))
+
+    part = Part(
+        "",
+        module_of(network),
+        inputs,
+        outputs,
+        examples,
+        scriptable=True,
+        onnx_form=onnx_form,
+        quantization=Quantization(False, lambda _: _compared(tuple(inputs), examples)),
+    )
+    return Exports((part,), description)
 
 
 def _example_pitch(network: FastPitch, normalized: Tensor) -> Tensor:

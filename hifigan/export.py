@@ -1,13 +1,15 @@
 """HiFi-GAN's generator for exported files, and such a file in place of the network."""
 
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, Part, Runner
+from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner
 from common.config import AudioConfig
 from hifigan.model import Generator, ModelConfig
+from hifigan.onnx_graph import of_batches
 
 
 class ExportableGenerator(nn.Module):
@@ -22,6 +24,18 @@ class ExportableGenerator(nn.Module):
         return self.network.infer(mel, lengths)
 
 
+class _Alone(nn.Module):
+    """The generator without lengths, of utterances of one length."""
+
+    def __init__(self, network: Generator) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, mel: Tensor) -> Tensor:
+        """mel (B, n_mels, F) -> wave (B, F * hop)."""
+        return self.network.infer(mel)
+
+
 def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Exports:
     """HiFi-GAN as one part."""
     inputs = {"mel": ("batch", config.n_mel_channels, "frames"), "lengths": ("batch",)}
@@ -30,8 +44,19 @@ def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Expo
         mel = torch.randn(n_batch, config.n_mel_channels, length, generator=generator) * 2 - 5
         return mel, torch.tensor([length - 3 * row for row in range(n_batch)])
 
+    def onnx_form(quantized: bool) -> OnnxForm:
+        complete = partial(of_batches, n_mels=config.n_mel_channels, hop_length=audio.hop_length)
+        return OnnxForm(_Alone(network).eval(), ("mel",), complete)
+
     part = Part(
-        "", ExportableGenerator(network).eval(), inputs, {"wave": ("batch", "samples")}, examples, scriptable=True
+        "",
+        ExportableGenerator(network).eval(),
+        inputs,
+        {"wave": ("batch", "samples")},
+        examples,
+        scriptable=True,
+        onnx_form=onnx_form,
+        quantization=Quantization(True, lambda mels: [(mel[None], torch.tensor([mel.size(1)])) for mel in mels]),
     )
     return Exports((part,))
 

@@ -108,6 +108,20 @@ def test_an_utterance_is_the_same_in_any_batch_of_an_exported_file(folder: Path,
         )
 
 
+def test_an_onnx_vocoder_masks_nothing_and_speaks_utterances_of_one_length_in_one_turn(folder: Path):
+    graph = onnx.load(folder / "vocoder.onnx").graph
+    (loop,) = [node for node in graph.node if node.op_type == "Loop"]
+    turn = loop.attribute[0].g
+    assert sum(node.op_type == "Where" for node in (*graph.node, *turn.node)) == 1  # rows of a turn: all, or one
+    convolutions = [node for node in turn.node if node.op_type == "Conv"]
+    weights = {one.name for one in turn.initializer}
+    assert convolutions and {node.input[1] for node in convolutions} <= weights  # where onnxruntime looks for them
+    vocoder, mel = network(folder / "vocoder.onnx"), torch.randn(3, tiny_voice.AUDIO.n_mels, 9) - 5
+    expected = network(folder / "vocoder.pt")
+    for lengths in (None, torch.tensor([9, 9, 9]), torch.tensor([1, 9, 5]), torch.tensor([4, 4, 4])):
+        torch.testing.assert_close(vocoder.infer(mel, lengths), expected.infer(mel, lengths), atol=1e-6, rtol=0)
+
+
 @pytest.mark.parametrize("kind", SUFFIXES)
 @pytest.mark.parametrize("options", ["", "--pitch-transform-shift 20 --energy-transform-amplify 1.5 --speaker bob"])
 def test_inference_speaks_exported_files_as_checkpoints(folder: Path, tmp_path: Path, kind: str, options: str):
@@ -144,15 +158,29 @@ def test_the_server_speaks_exported_files(folder: Path, kind: str):
     torch.testing.assert_close(made, expected, atol=1e-5, rtol=0)
 
 
-def test_the_benchmark_times_a_voice_and_a_vocoder_in_turns(folder: Path, capsys: pytest.CaptureFixture):
-    benchmark.main([str(folder / "voice.pt"), str(folder / "vocoder.pt"), "--length", "12", "--repeats", "1"])
+def test_the_benchmark_times_a_voice_and_a_vocoder_in_turns(
+    folder: Path, calibration: Path, capsys: pytest.CaptureFixture
+):
+    paths = [str(folder / "voice.pt"), str(folder / "vocoder.pt")]
+    benchmark.main([*paths, "--length", "12", "--repeats", "1", "--calibration", str(calibration)])
     rows = [line.strip("|").split("|") for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    assert rows[0][:4] == ["model", "PyTorch, s", "ONNX, s", "int8, s"]
     assert [row[0] for row in rows[2:]] == ["voice", "vocoder"]
-    assert all(float(row[3]) > 0 for row in rows[2:])
+    for row in rows[2:]:
+        assert float(row[1]) >= 0 and all(cell.endswith(" x)") for cell in row[2:4])
     ways = [benchmark.inference_of(folder / f"voice{suffix}", 12) for suffix in (".pt", ".onnx")]
     first, second = (way() for way in ways)
     assert first.shape == (1, tiny_voice.AUDIO.n_mels, 12 * benchmark.FRAMES_PER_TOKEN)
     torch.testing.assert_close(first, second, atol=2e-5, rtol=0)
+
+
+def test_a_process_is_measured_by_its_time_and_its_peak_memory():
+    python = [sys.executable, "-S", "-c"]
+    idle = benchmark.measure_process([*python, "import time; time.sleep(0.05)"])
+    busy = benchmark.measure_process([*python, "x = b'1' * 100_000_000"])
+    assert idle[0] >= 0.05 and 60 < busy[1] - idle[1] < 200  # s, MB
+    with pytest.raises(InputError, match="exit status 3"):
+        benchmark.measure_process([*python, "raise SystemExit(3)"])
 
 
 @pytest.mark.parametrize("kind", RUN_FORMATS)
@@ -221,6 +249,67 @@ def test_a_file_that_differs_from_pytorch_is_removed(folder: Path, tmp_path: Pat
     target = tmp_path / "voice.onnx"
     with pytest.raises(InputError, match=r"largest difference from PyTorch .*, above the tolerance 1e-12; removed"):
         export_model.main([str(folder / "voice.pt"), "-o", str(target), "--tolerance", "1e-12"])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def calibration(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A list of four mels."""
+    made = tmp_path_factory.mktemp("mels")
+    generator = torch.Generator().manual_seed(7)
+    for number in range(4):
+        torch.save(torch.randn(tiny_voice.AUDIO.n_mels, 20 + number, generator=generator) - 5, made / f"{number}.pt")
+    rows = [f"{number}.wav\t{made}/{number}.pt" for number in range(4)]
+    (made / "list.tsv").write_text("\n".join(["output\tmel", *rows]) + "\n")
+    return made / "list.tsv"
+
+
+def test_quantized_files_hold_integers_and_their_mel_distance_is_printed(
+    folder: Path, calibration: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    operators, words = {"voice": "MatMulInteger", "vocoder": "DequantizeLinear"}, {"voice": [], "vocoder": []}
+    words["vocoder"] = ["--calibration", str(calibration), "--tolerance", "1"]  # so narrow a network is coarse
+    for name, operator in operators.items():
+        target = tmp_path / f"{name}.onnx"
+        export_model.main([str(folder / f"{name}.pt"), "--quantize", "int8", *words[name], "-o", str(target)])
+        line = capsys.readouterr().out.strip()
+        assert line.startswith(f"wrote {target}: ") and "int8, mean mel distance from PyTorch 0." in line
+        graph = onnx.load(target).graph
+        nodes = [
+            *graph.node,
+            *(one for node in graph.node if node.op_type == "Loop" for one in node.attribute[0].g.node),
+        ]
+        assert any(node.op_type == operator for node in nodes)
+        assert open_checkpoint(target).exported.description["quantized"] == "int8"
+    made, expected = (load_voice(one / "voice.onnx", one / "vocoder.onnx", device="cpu") for one in (tmp_path, folder))
+    waves = [voice.speak("two words").wave for voice in (made, expected)]
+    assert abs(len(waves[0]) - len(waves[1])) <= 0.1 * len(waves[1])
+    tokens, lengths = batch()
+    mels = [voice.network.infer(tokens, lengths, CONTROLS["durations"]).mel for voice in (made, expected)]
+    assert 0 < (mels[0] - mels[1]).abs().mean() < 0.1
+
+
+def test_a_quantized_file_beyond_the_mel_distance_is_removed(folder: Path, tmp_path: Path):
+    words = [str(folder / "voice.pt"), "--quantize", "int8", "-o", str(tmp_path / "a.onnx"), "--tolerance", "1e-6"]
+    with pytest.raises(InputError, match=r"mean mel distance from PyTorch .*, above the tolerance 1e-06; removed"):
+        export_model.main(words)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "name, options, message",
+    [
+        ("vocoder", "--quantize int8", "HiFi-GAN needs --calibration LIST"),
+        ("voice", "--quantize int8 --calibration a.tsv", "FastPitch needs no --calibration"),
+        ("voice", "--quantize int8 --format torchscript", "for --format onnx alone"),
+        ("voice", "--calibration a.tsv", "--calibration is for --quantize int8"),
+    ],
+)
+def test_options_of_quantized_files_that_do_not_fit_are_refused(
+    folder: Path, tmp_path: Path, name: str, options: str, message: str
+):
+    with pytest.raises(OptionError, match=message):
+        export_model.main([str(folder / f"{name}.pt"), *options.split(), "-o", str(tmp_path / "a")])
     assert list(tmp_path.iterdir()) == []
 
 

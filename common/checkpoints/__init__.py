@@ -14,7 +14,7 @@ from common.checkpoints.checkpoint import (
     saved_checkpoints,
 )
 from common.checkpoints.conversion import Conversion, convert_checkpoint
-from common.checkpoints.exported import ExportedFile, Exports, Part, Runner
+from common.checkpoints.exported import ExportedFile, Exports, OnnxForm, Part, Quantization, Runner
 from common.checkpoints.inspection import inspect_checkpoint, read_onnx_graph
 from common.checkpoints.layout import as_float32, optimizer_by_name, published_state, training_state
 from common.checkpoints.loading import (

@@ -24,6 +24,25 @@ Examples = Callable[[int, int, torch.Generator], tuple[Tensor, ...]]
 
 
 @dataclass(frozen=True)
+class OnnxForm:
+    """What a part's ONNX is made of, where another form of the same function is faster there."""
+
+    module: nn.Module
+    inputs: tuple[str, ...]  # those of the part's inputs that it takes
+    complete: Callable[[Any], Any] = lambda model: model  # the traced onnx.ModelProto -> the part's
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """How a part's ONNX computes in 8-bit integers where that is faster."""
+
+    # Whether it is its convolutions, with scales that examples show; else its matrix products, with scales of their own
+    calibrated: bool
+    # (mels (n_mels, F) to calibrate with, if that is so) -> inputs of one whole utterance each, to compare mels by
+    examples: Callable[[Sequence[Tensor]], list[tuple[Tensor, ...]]]
+
+
+@dataclass(frozen=True)
 class Part:
     """A network, or a part of one, as a function of tensors alone, which a file holds."""
 
@@ -35,6 +54,8 @@ class Part:
     # Whether torch.jit.script takes it, for any device. What can be traced alone would be bound to one.
     scriptable: bool = False
     example_batch: int = 1  # of the example that is traced
+    onnx_form: Callable[[bool], OnnxForm] | None = None  # (whether it is to be quantized); None: module
+    quantization: Quantization | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +82,8 @@ class OnnxRunner:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = torch.get_num_threads()
         options.log_severity_level = 3  # errors alone
+        # Its threads wait for work in a loop, which would slow PyTorch's until they give up.
+        options.add_session_config_entry("session.force_spinning_stop", "1")
         try:
             self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's errors have no common class but this

@@ -2,14 +2,14 @@
 
 import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from common.checkpoints.exported import ARCHIVE_ENTRY, METADATA_KEY, Part, Runner
+from common.checkpoints.exported import ARCHIVE_ENTRY, METADATA_KEY, OnnxForm, Part, Runner
 from common.errors import InputError
 
 OPSET = 17  # of ONNX: onnxruntime reads it since 1.12
@@ -19,11 +19,22 @@ _EXAMPLE_LENGTH = 24
 _SEED = 1234
 
 
-def write_onnx(path: Path, part: Part, description: dict[str, Any]) -> None:
-    """Trace a part, and write it as ONNX with its description."""
+def part_path(path: Path, part: Part) -> Path:
+    """Where a part goes: voice.onnx -> voice.encoder.onnx."""
+    return path.with_suffix(f".{part.name}{path.suffix}") if part.name else path
+
+
+def write_onnx(
+    path: Path, part: Part, description: dict[str, Any], *, quantize: Callable[[Path], None] | None = None
+) -> None:
+    """Trace a part, and write it as ONNX with its description; ``quantize`` changes the traced file."""
     import onnx  # takes long to import, as the exporter does
 
+    form = OnnxForm(part.module, tuple(part.inputs))
+    if part.onnx_form is not None:
+        form = part.onnx_form(quantize is not None)
     example = part.examples(part.example_batch, _EXAMPLE_LENGTH, torch.Generator().manual_seed(_SEED))
+    given = dict(zip(part.inputs, example))
     axes = {
         name: {index: size for index, size in enumerate(shape) if isinstance(size, str)}
         for name, shape in (*part.inputs.items(), *part.outputs.items())
@@ -31,16 +42,18 @@ def write_onnx(path: Path, part: Part, description: dict[str, Any]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the exporter, about itself
         torch.onnx.export(
-            part.module,
-            example,
+            form.module,
+            tuple(given[name] for name in form.inputs),
             str(path),
-            input_names=list(part.inputs),
+            input_names=list(form.inputs),
             output_names=list(part.outputs),
             dynamic_axes=axes,
             opset_version=OPSET,
             dynamo=False,  # the newer exporter takes twenty times as long for the same graph
         )
-    model = onnx.load(path)
+    if quantize is not None:
+        quantize(path)
+    model = form.complete(onnx.load(path))
     entry = model.metadata_props.add()
     entry.key, entry.value = METADATA_KEY, json.dumps(description)
     onnx.save(model, path)

@@ -29,6 +29,7 @@ from common.synthesis.arguments import (
     voice_from_args,
     with_text_options,
 )
+from common.synthesis.engine import ENGINE_OPTION
 from common.synthesis.loading import SEED
 from common.synthesis.padding import LENGTHS
 from common.synthesis.synthesizer import FADE_OUT
@@ -64,6 +65,7 @@ def build_parser() -> ArgumentParser:
     for spec in specs_of(*purposes):
         text = f"checkpoint of a {spec.name} model; {purposes[spec.role]}"
         group.add_argument(f"--{spec.option}", type=Path, metavar="FILE", help=text)
+    group.add_argument("--engine", **ENGINE_OPTION)
     group.add_argument("--torchscript", action="store_true", help="compile the networks to TorchScript")
     group.add_argument("--compile", action="store_true", help="compile the networks with torch.compile")
     text = "record the vocoder's work for each length, rounded up, on a GPU"

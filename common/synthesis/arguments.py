@@ -30,6 +30,7 @@ from common.synthesis.captions import SUBTITLES
 from common.synthesis.command import STREAM_FORMATS, SpeakingOptions
 from common.synthesis.compile import accelerated
 from common.synthesis.cuda_graphs import CudaGraphRecorder
+from common.synthesis.engine import ENGINE_OPTION, check_engine, load_in_engine
 from common.synthesis.loading import GRIFFIN_LIM_ITERATIONS, SEED, Accelerate, contract_of, load_vocoder, load_voice
 from common.synthesis.measurements import MANY_BATCHES
 from common.synthesis.padding import LENGTHS, PaddedShapes
@@ -46,7 +47,7 @@ WARMUP_STEPS = 3  # batches of --include-warmup
 _GENERATOR_OPTIONS = (
     *("input_type", "symbol_set", "text_cleaners", "unknown_symbols", "speaker"),
     *("phone_features", "p_arpabet", "cmudict_path", "heteronyms_path", "g2p", "g2p_language", "lexicon"),
-    *("text", "prosody", "subtitles", "timings", "save_prosody"),
+    *("text", "prosody", "subtitles", "timings", "save_prosody", "engine"),
 )
 _KEPT = ("save_mels", "plots", "subtitles", "timings", "save_prosody")  # files besides the sound
 STANDARD = Path("-")  # standard input and output
@@ -96,6 +97,7 @@ def add_inference_arguments(parser: ArgumentParser) -> None:
         purpose = ", to speak from text; without it the list's mel or wav column becomes sound"
         purpose = purpose if spec.role == "generator" else "; without one: Griffin-Lim"
         group.add_argument(f"--{spec.option}", type=Path, help=f"checkpoint of a {spec.name} model{purpose}")
+    group.add_argument("--engine", **ENGINE_OPTION)
     group.add_argument("--torchscript", action="store_true", help="compile the networks to TorchScript")
     group = parser.add_argument_group("speaking")
     text = "frames at the end of each utterance that fade to silence"
@@ -325,24 +327,28 @@ def voice_from_args(
     Raises:
         InputError: a checkpoint lacks what the options need, or the vocoder reads other mels.
     """
-    sound: Vocoder | None = None
+    check_engine(args.engine, precision=precision, torchscript=args.torchscript, compile=args.compile)
+    griffin_lim: Vocoder | None = None
     if vocoder is None and with_sound:
-        sound = griffin_lim_from_args(args, generator.checkpoint.audio)
+        griffin_lim = griffin_lim_from_args(args, generator.checkpoint.audio)
     elif vocoder is not None:
         contract_of(vocoder, generator, accepted=args.accept_audio_differences)
-        sound = vocoder_from_args(args, vocoder, precision=precision)
-    voice = load_voice(
-        generator,
-        sound,
-        precision=precision,
-        options=parse_model_options(args, generator.spec),
-        seed=args.seed,
-        unknown_symbols=args.unknown_symbols,
-        lexicon=args.lexicon,
-        fade_out=args.fade_out,
-        accelerate=_accelerate_from_args(args),
-        shapes=PaddedShapes.of(args.length_buckets, args.batch_size),
-    )
+
+    def load(generator: LoadedCheckpoint, vocoder: LoadedCheckpoint | None) -> Voice:
+        return load_voice(
+            generator,
+            griffin_lim if vocoder is None else vocoder_from_args(args, vocoder, precision=precision),
+            precision=precision,
+            options=parse_model_options(args, generator.spec),
+            seed=args.seed,
+            unknown_symbols=args.unknown_symbols,
+            lexicon=args.lexicon,
+            fade_out=args.fade_out,
+            accelerate=_accelerate_from_args(args),
+            shapes=PaddedShapes.of(args.length_buckets, args.batch_size),
+        )
+
+    voice = load_in_engine(args.engine, generator, vocoder, precision=precision, load=load)
     return voice if with_sound else replace(voice, vocoder=None)
 
 

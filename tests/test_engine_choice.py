@@ -1,0 +1,166 @@
+"""The engine that computes a voice on a CPU: PyTorch or onnxruntime, the same sound with either."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+from tiny_served import make_checkpoints, served_models
+
+import inference
+from common.checkpoints import open_checkpoint
+from common.errors import OptionError
+from common.precision import Precision
+from common.serving.models import ServedModels
+from common.synthesis import engine
+from fastpitch.export import ExportedFastPitch
+from fastpitch.model import FastPitch
+from hifigan.export import ExportedGenerator
+from scripts import export_model
+
+TEXT = "one word and then many more of them, until pieces are needed for all of it. " * 2
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A voice and a vocoder as checkpoints."""
+    made = tmp_path_factory.mktemp("engine")
+    make_checkpoints(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def both(folder: Path) -> list[ServedModels]:
+    """What is served in PyTorch and in onnxruntime."""
+    return [served_models(folder, "--engine", name) for name in ("pytorch", "onnx")]
+
+
+def engines_of(models: ServedModels) -> tuple[bool, bool]:
+    """Whether text-to-mel and vocoder run in onnxruntime."""
+    assert isinstance(models.voice.network, FastPitch | ExportedFastPitch)
+    return isinstance(models.voice.network, ExportedFastPitch), isinstance(
+        models.voice.vocoder._network, ExportedGenerator
+    )
+
+
+def test_a_server_speaks_the_same_with_either_engine(both: list[ServedModels]):
+    assert [engines_of(one) for one in both] == [(False, False), (True, True)]
+    ssml = 'one <prosody rate="slow" pitch="+20%" volume="-6dB">word <break time="200ms"/> after</prosody> <mark/>'
+    ways = [
+        lambda voice: voice.speak("two words", pace=1.3, pitch=1.2, volume=0.5, speaker="bob").wave,
+        lambda voice: voice.speak(ssml.replace("<mark/>", "the other")).wave,
+        lambda voice: torch.cat(list(voice.stream(TEXT, pitch=0.9, speaker="bob"))),
+    ]
+    for speak in ways:
+        expected, made = (speak(one.voice) for one in both)
+        assert expected.abs().max() > 1e-3
+        torch.testing.assert_close(made, expected, atol=1e-5, rtol=0)
+    expected, made = (one.seeded_voice(5).speak("a b c").wave for one in both)
+    torch.testing.assert_close(made, expected, atol=1e-5, rtol=0)
+
+
+def test_no_file_stays_behind(both: list[ServedModels], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    models = served_models(folder, "--engine", "onnx")
+    assert list(tmp_path.iterdir()) == []
+    torch.testing.assert_close(models.voice.speak("a").wave, both[0].voice.speak("a").wave, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(
+    "seconds, in_onnx, line",
+    [
+        (
+            [[0.2, 0.1], [0.5, 0.4]],
+            (True, True),
+            "FastPitch in onnxruntime (PyTorch 0.200 s, ONNX 0.100 s); "
+            "HiFi-GAN in onnxruntime (PyTorch 0.500 s, ONNX 0.400 s)",
+        ),
+        (
+            [[0.1, 0.2], [0.5, 0.4]],
+            (False, True),
+            "FastPitch in PyTorch (PyTorch 0.100 s, ONNX 0.200 s); "
+            "HiFi-GAN in onnxruntime (PyTorch 0.500 s, ONNX 0.400 s)",
+        ),
+    ],
+)
+def test_auto_takes_the_faster_engine_for_each_network(
+    folder: Path,
+    both: list[ServedModels],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+    seconds: list[list[float]],
+    in_onnx: tuple[bool, bool],
+    line: str,
+):
+    rest = iter(seconds)
+
+    def measure(ways: Sequence) -> list[float]:
+        for way in ways:
+            way()
+        return next(rest)
+
+    monkeypatch.setattr(engine, "measure", measure)
+    models = served_models(folder, "--engine", "auto")
+    assert engines_of(models) == in_onnx
+    assert capsys.readouterr().out.splitlines() == [f"engine: {line}"]
+    expected = both[0].voice.speak("some words").wave
+    torch.testing.assert_close(models.voice.speak("some words").wave, expected, atol=1e-5, rtol=0)
+
+
+def test_measuring_takes_the_best_of_several_turns_after_the_first(monkeypatch: pytest.MonkeyPatch):
+    clock = iter([0, 9, 9, 10, 10, 13, 13, 15, 15, 17, 17, 24])  # two ways, three turns: 9 1, 3 2, 2 7
+    monkeypatch.setattr("time.perf_counter", lambda: next(clock))
+    assert engine.measure([lambda: None, lambda: None]) == [2, 2]
+
+
+def test_auto_runs_exported_files_as_they_are(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture):
+    for name in ("voice", "vocoder"):
+        export_model.main([str(folder / f"{name}.pt"), "-o", str(tmp_path / f"{name}.pt")])
+    capsys.readouterr()
+    assert engines_of(served_models(tmp_path, "--engine", "auto")) == (True, True)
+    assert capsys.readouterr().out == "engine: that of the files; there is no other to compare with\n"
+    assert engines_of(served_models(tmp_path, "--engine", "onnx")) == (True, True)
+
+
+@pytest.mark.parametrize("precision", [Precision(cuda=True), Precision(amp_dtype=torch.bfloat16)])
+def test_auto_is_pytorch_on_a_gpu_and_with_amp(folder: Path, precision: Precision, capsys: pytest.CaptureFixture):
+    generator = open_checkpoint(folder / "voice.pt")
+    given = []
+    engine.load_in_engine("auto", generator, None, precision=precision, load=lambda *one: given.append(one))
+    assert given == [(generator, None)]
+    assert capsys.readouterr().out.startswith("engine: PyTorch, as always ")
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ("--engine onnx --torchscript", "--engine onnx: --torchscript is for PyTorch"),
+        ("--engine auto --compile", "--engine auto: --compile is for PyTorch"),
+        ("--engine onnx --amp", "--engine onnx computes in float32; leave out --amp"),
+    ],
+)
+def test_options_that_an_engine_cannot_follow_are_refused(folder: Path, options: str, message: str):
+    with pytest.raises(OptionError, match=message):
+        served_models(folder, *options.split())
+
+
+def test_a_torchscript_file_is_not_run_in_onnxruntime(folder: Path, tmp_path: Path):
+    words = [str(folder / "voice.pt"), "--format", "torchscript", "-o", str(tmp_path / "voice.pt")]
+    export_model.main(words)
+    (tmp_path / "vocoder.pt").write_bytes((folder / "vocoder.pt").read_bytes())
+    with pytest.raises(OptionError, match=r"--engine onnx: .*voice\.pt is a torchscript file; give the checkpoint"):
+        served_models(tmp_path, "--engine", "onnx")
+
+
+def test_inference_speaks_in_onnxruntime_too(folder: Path, tmp_path: Path):
+    sounds = []
+    for name in ("pytorch", "onnx"):
+        models = ["--fastpitch", str(folder / "voice.pt"), "--hifigan", str(folder / "vocoder.pt"), "--engine", name]
+        assert inference.main([*models, "--text", "two words", "-o", str(tmp_path / name)]) == 0
+        sounds.append(soundfile.read(tmp_path / name / "speech.wav")[0])
+    np.testing.assert_allclose(sounds[0], sounds[1], atol=4e-5)
+    log = (tmp_path / "onnx" / "nvlog_infer.json").read_text().splitlines()
+    assert json.loads(log[0][5:])["data"]["engine"] == "onnx"
