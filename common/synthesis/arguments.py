@@ -328,16 +328,14 @@ def voice_from_args(
         InputError: a checkpoint lacks what the options need, or the vocoder reads other mels.
     """
     check_engine(args.engine, precision=precision, torchscript=args.torchscript, compile=args.compile)
-    griffin_lim: Vocoder | None = None
-    if vocoder is None and with_sound:
-        griffin_lim = griffin_lim_from_args(args, generator.checkpoint.audio)
-    elif vocoder is not None:
+    if vocoder is not None:
         contract_of(vocoder, generator, accepted=args.accept_audio_differences)
+    own = griffin_lim_from_args(args, generator.checkpoint.audio) if vocoder is None and with_sound else None
 
     def load(generator: LoadedCheckpoint, vocoder: LoadedCheckpoint | None) -> Voice:
         return load_voice(
             generator,
-            griffin_lim if vocoder is None else vocoder_from_args(args, vocoder, precision=precision),
+            own if vocoder is None else vocoder_from_args(args, vocoder, precision=precision),
             precision=precision,
             options=parse_model_options(args, generator.spec),
             seed=args.seed,
@@ -373,12 +371,8 @@ def griffin_lim_from_args(args: argparse.Namespace, audio: AudioConfig) -> Vocod
 
 
 def _accelerate_from_args(args: argparse.Namespace) -> Accelerate:
-    return partial(
-        accelerated,
-        torchscript=args.torchscript,
-        compile=args.compile,
-        shapes=PaddedShapes.of(args.length_buckets, args.batch_size),
-    )
+    shapes = PaddedShapes.of(args.length_buckets, args.batch_size)
+    return partial(accelerated, torchscript=args.torchscript, compile=args.compile, shapes=shapes)
 
 
 def with_text_options(loaded: LoadedCheckpoint, args: argparse.Namespace) -> LoadedCheckpoint:

@@ -32,14 +32,13 @@ import torch
 
 from common.checkpoints import load_for_inference, open_checkpoint
 from common.cli import ArgumentParser, positive_int, run
-from common.config import AudioConfig, TextConfig
 from common.errors import InputError, OptionError
 from common.precision import has_bfloat16, keep_freed_memory
-from common.registry import GeneratorSpec, VocoderSpec, get_model
+from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis import Controls
 from scripts import export_model
 from scripts.benchmarks.machine import machine
-from scripts.benchmarks.random_models import make_vocoder, save_random
+from scripts.benchmarks.random_models import make_vocoder, make_voice
 from scripts.benchmarks.table import markdown
 
 FRAMES_PER_TOKEN = 6
@@ -136,8 +135,7 @@ def row_of(path: Path, files: Mapping[str, Path], *, length: int, repeats: int) 
 
 def random_checkpoints(folder: Path, kinds: Sequence[str]) -> list[Path]:
     """A FastPitch of full size and HiFi-GANs, with random weights."""
-    voice = folder / "FastPitch.pt"
-    save_random(voice, "FastPitch", get_model("FastPitch").config(), AudioConfig(), text=TextConfig())
+    voice = make_voice(folder)
     for kind in kinds:
         make_vocoder(folder, "HiFi-GAN", kind, count=_CALIBRATION_MELS)
     return [voice, *(folder / f"HiFi-GAN_{kind}.pt" for kind in kinds)]

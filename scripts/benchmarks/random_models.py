@@ -60,12 +60,14 @@ def make_recognizer(folder: Path, args: argparse.Namespace) -> None:
         save_random(folder / f"{RECOGNIZER}_random.pt", RECOGNIZER, config, audio)
 
 
-def make_voice(folder: Path) -> None:
-    """Write the checkpoint of a voice that reads letters, of full size."""
+def make_voice(folder: Path) -> Path:
+    """Write the checkpoint of a voice that reads letters, of full size; returns its path."""
     text = TextConfig(cleaners=("basic_cleaners",))
     last = "duration_predictor.fc"  # predicts log(1 + frames)
     fixed = {f"{last}.weight": 0.0, f"{last}.bias": math.log1p(_FRAMES_A_LETTER)}
-    save_random(folder / f"{VOICE}_random.pt", VOICE, get_model(VOICE).config(), AudioConfig(), text=text, fixed=fixed)
+    path = folder / f"{VOICE}_random.pt"
+    save_random(path, VOICE, get_model(VOICE).config(), AudioConfig(), text=text, fixed=fixed)
+    return path
 
 
 def save_random(
