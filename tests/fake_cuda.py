@@ -264,12 +264,12 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeGpu]:
     monkeypatch.setattr(FakeTensor, "tolist", lambda tensor: tensor.cpu().tolist())  # one wait, not one a value
     fake_gpu = FakeGpu()
     monkeypatch.setattr("torch.nn.functional.ctc_loss", fake_gpu.ctc_loss)
-    with _device_guard():
+    with device_guard():
         yield fake_gpu
 
 
 @contextmanager
-def _device_guard() -> Iterator[None]:
+def device_guard() -> Iterator[None]:
     """Indexing and copies switch to their tensors' device, for which a PyTorch without CUDA has no code: the meta
     device's, which does nothing, takes its place.
     """

@@ -140,7 +140,8 @@ def test_where_no_step_waits_for_determinants_the_skipped_update_says_why(
     with torch.no_grad():
         networks["waveglow"].convinv[2].conv.weight[0] *= factor
     with pytest.raises(InputError, match=rf"^the determinant of flow 2's 1x1 convolution has become {kind}"):
-        engine.step([segments(2)], epoch=1)
+        for _ in range(3):  # figures may be read some updates late
+            engine.step([segments(2)], epoch=1)
 
 
 @torch.no_grad()
