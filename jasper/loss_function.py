@@ -49,8 +49,8 @@ class JasperObjective(Objective):
         errors = error_counts(_references(network, batch), network.decode(out))
         return {
             "ctc_loss": Term(loss, self.counts("jasper", batch)["ctc_loss"]),
-            "wer": Term(loss.new_tensor(100.0 * errors.word_errors), loss.new_tensor(errors.n_words)),
-            "cer": Term(loss.new_tensor(100.0 * errors.char_errors), loss.new_tensor(errors.n_chars)),
+            "wer": Term(loss.new_full((), 100.0 * errors.word_errors), loss.new_full((), errors.n_words)),
+            "cer": Term(loss.new_full((), 100.0 * errors.char_errors), loss.new_full((), errors.n_chars)),
         }
 
     def examples(self, networks: Networks, batch: JasperBatch) -> list[Example]:

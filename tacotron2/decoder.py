@@ -54,7 +54,8 @@ class PrenetMasks:
 
     def first(self, n_steps: int, device: torch.device) -> Tensor:
         """The factors (n_steps, layers, 1, width) of the first steps."""
-        return torch.cat([self.draw(device) for _ in range(0, n_steps, MASK_CHUNK)])[:n_steps]
+        drawn = [self.draw(torch.device("cpu")) for _ in range(0, n_steps, MASK_CHUNK)]
+        return torch.cat(drawn)[:n_steps].to(device, non_blocking=True)
 
 
 class Prenet(nn.Module):

@@ -26,40 +26,22 @@ Shape = tuple[str | int, ...]
 
 
 class ExportableEncoder(nn.Module):
-    """The encoder, with what the attention computes of its outputs alone.
-
-    Its LSTM is one for each direction, the backward one over reversed utterances: PyTorch's ONNX exporter warns of
-    packed sequences, from C++, where nothing in Python silences it.
-    """
+    """The encoder, with what the attention computes of its outputs alone."""
 
     def __init__(self, network: Tacotron2) -> None:
         super().__init__()
         self.embedding, self.encoder = network.embedding, network.encoder
-        self.forwards = _direction(network.encoder.lstm, "")
-        self.backwards = _direction(network.encoder.lstm, "_reverse")
         self.memory_layer = network.decoder.attention_layer.memory_layer
         self.mask_convolutions = network.config.mask_convolutions
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """tokens (B, L), lengths (B,) -> memory (B, L, memory_dim), processed memory (B, attention_dim, L)."""
-        mask = mask_from_lengths(lengths, tokens.size(1))
-        seen: Tensor | None = None
+        mask: Tensor | None = None
         if self.mask_convolutions:
-            seen = mask
-        x = self.encoder.convolve(self.embedding(tokens), seen)
-        positions = torch.arange(tokens.size(1), device=tokens.device).unsqueeze(0)
-        reverse = torch.where(mask, lengths.unsqueeze(1) - 1 - positions, positions).unsqueeze(2)
-        backward = self.backwards(x.gather(1, reverse.expand(-1, -1, x.size(2))))[0]
-        backward = backward.gather(1, reverse.expand(-1, -1, backward.size(2)))
-        memory = torch.cat([self.forwards(x)[0], backward], 2) * mask.unsqueeze(2)
+            mask = mask_from_lengths(lengths, tokens.size(1))
+        # Not packed: PyTorch's ONNX exporter warns of packed sequences, from C++, where nothing in Python silences it.
+        memory = self.encoder.read_padded(self.encoder.convolve(self.embedding(tokens), mask), lengths)
         return memory, self.memory_layer(memory).transpose(1, 2).contiguous()
-
-
-def _direction(both: nn.LSTM, suffix: str) -> nn.LSTM:
-    """One direction of an LSTM of one layer, by the suffix of its weights' names."""
-    one = nn.LSTM(both.input_size, both.hidden_size, batch_first=True)
-    one.load_state_dict({name: both.get_parameter(name + suffix) for name in one.state_dict()})
-    return one
 
 
 class ExportableStep(nn.Module):

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from common.nn import Dropout
+from common.nn import Dropout, mask_from_lengths
 from tacotron2.config import ModelConfig
 
 _DROPOUT = 0.5  # after each convolution of encoder and postnet
@@ -58,22 +58,53 @@ class ConvolutionBlock(nn.ModuleList):
         x = self[0](x)
         if mask is None:
             x = self[1](x)
+        elif torch.jit.is_scripting() or torch.jit.is_tracing():  # for inference, whose statistics need no mask
+            x = self[1](x) * mask.unsqueeze(1)
         else:
-            rows = x.transpose(1, 2)
-            x = torch.zeros_like(rows).index_put((mask,), self._normalize(rows[mask]).to(rows.dtype)).transpose(1, 2)
+            norm = self[1]
+            assert isinstance(norm, nn.BatchNorm1d)
+            normalize = normalize_rows if x.device.type == "cpu" else normalize_masked
+            x = normalize(norm, x, mask)
         if self.activation != "linear":
             x = torch.relu(x) if self.activation == "relu" else torch.tanh(x)
         return self.dropout(x)
 
-    def _normalize(self, rows: Tensor) -> Tensor:
-        """Batch norm of rows (N, C); a single row has no variance, so the running statistics are used."""
-        if torch.jit.is_scripting():  # for inference, which uses them always
-            return self[1](rows)
-        norm = self[1]
-        assert isinstance(norm, nn.BatchNorm1d)
-        if len(rows) > 1:
-            return norm(rows)
-        return nn.functional.batch_norm(rows, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps)
+
+def normalize_rows(norm: nn.BatchNorm1d, x: Tensor, mask: Tensor) -> Tensor:
+    """Batch norm of the valid positions of x (B, C, L), mask (B, L), zero elsewhere; computes no others.
+
+    How many there are has to be known, which would hold up a GPU.
+    """
+    rows = x.transpose(1, 2)
+    valid = rows[mask]
+    if len(valid) > 1:
+        valid = norm(valid)
+    else:  # a single one has no variance, so the running statistics are used
+        valid = nn.functional.batch_norm(
+            valid, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps
+        )
+    return torch.zeros_like(rows).index_put((mask,), valid.to(rows.dtype)).transpose(1, 2)
+
+
+def normalize_masked(norm: nn.BatchNorm1d, x: Tensor, mask: Tensor) -> Tensor:
+    """As `normalize_rows`, by sums over all positions, of which padding is zero: no shape depends on the lengths."""
+    padding = ~mask.unsqueeze(1)
+    if not norm.training:
+        return norm(x).masked_fill(padding, 0.0)
+    assert norm.running_mean is not None and norm.running_var is not None and norm.num_batches_tracked is not None
+    count, values = mask.sum(), x.float()
+    mean = values.masked_fill(padding, 0.0).sum((0, 2)) / count
+    variance = (values - mean.unsqueeze(1)).masked_fill(padding, 0.0).square().sum((0, 2)) / count
+    several = count > 1  # on the device, as the count is
+    used_mean = torch.where(several, mean, norm.running_mean)
+    scale = norm.weight * torch.rsqrt(torch.where(several, variance, norm.running_var) + norm.eps)
+    with torch.no_grad():
+        momentum = (norm.momentum or 0.0) * several.float()
+        norm.running_mean.lerp_(mean, momentum)
+        norm.running_var.lerp_(variance * count / (count - 1).clamp(min=1), momentum)
+        norm.num_batches_tracked.add_(several)
+    normed = (values - used_mean.unsqueeze(1)) * scale.unsqueeze(1) + norm.bias.unsqueeze(1)
+    return normed.masked_fill(padding, 0.0).to(x.dtype)
 
 
 class LocationLayer(nn.Module):
@@ -120,9 +151,7 @@ class Encoder(nn.Module):
         original.
         """
         x = self.convolve(embedded, mask)
-        packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
-        memory, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=embedded.size(1))
-        return memory
+        return self.read_packed(x, lengths) if x.device.type == "cpu" else self.read_padded(x, lengths)
 
     def convolve(self, embedded: Tensor, mask: Tensor | None) -> Tensor:
         """What the LSTM reads, (B, L, C), of the same."""
@@ -132,6 +161,28 @@ class Encoder(nn.Module):
         for convolution in self.convolutions:
             x = convolution(x, mask)
         return x.transpose(1, 2)
+
+    def read_packed(self, x: Tensor, lengths: Tensor) -> Tensor:
+        """The LSTM's memory (B, L, C) of x (B, L, C), lengths (B,), zero at padding; for CPUs, without padding."""
+        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        return pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=x.size(1))[0]
+
+    def read_padded(self, x: Tensor, lengths: Tensor) -> Tensor:
+        """As `read_packed`, which needs the lengths on the host: with padding, in shapes that do not depend on them.
+
+        The forward direction reads utterances that begin at the left, the backward direction the same ones moved so
+        that they end at the right: so both reach the padding last. One call computes both directions of both.
+        """
+        n_batch, n_tokens, n_channels = x.shape
+        position = torch.arange(n_tokens, device=x.device)
+        moved = (n_tokens - lengths).unsqueeze(1)  # places to the right
+        at_right = x.gather(1, (position - moved).clamp(min=0).unsqueeze(2).expand(-1, -1, n_channels))
+        out = self.lstm(torch.cat([x, at_right]))[0]
+        width = self.lstm.hidden_size
+        forward, backward = out[:n_batch, :, :width], out[n_batch:, :, width:]
+        backward = backward.gather(1, (position + moved).clamp(max=n_tokens - 1).unsqueeze(2).expand(-1, -1, width))
+        padding = ~mask_from_lengths(lengths, n_tokens).unsqueeze(2)
+        return torch.cat([forward, backward], 2).masked_fill(padding, 0.0)
 
 
 class Postnet(nn.Module):

@@ -52,7 +52,7 @@ class Tacotron2Objective(Objective):
 
     def counts(self, phase: str, batch: Tacotron2Batch) -> dict[str, Tensor]:
         n_batch, n_mels, n_frames = batch.mels.shape
-        frames = batch.mel_lengths.sum() if self.mask_padding else batch.mel_lengths.new_tensor(n_batch * n_frames)
+        frames = batch.mel_lengths.sum() if self.mask_padding else batch.mel_lengths.new_full((), n_batch * n_frames)
         guide = {"guided_attention_loss": batch.mel_lengths.sum()} if self.guided_attention_weight else {}
         return {"mel_loss": frames * n_mels, "mel_postnet_loss": frames * n_mels, "gate_loss": frames} | guide
 
@@ -71,7 +71,7 @@ class Tacotron2Objective(Objective):
         out = _evaluated(networks, batch)
         terms = self.terms(self._sums(out, batch), batch)
         lengths = batch.token_lengths, batch.mel_lengths
-        n_utterances = batch.mel_lengths.new_tensor(len(batch.names))
+        n_utterances = batch.mel_lengths.new_full((), len(batch.names))
         for name, figure in (("attention_diagonality", diagonality), ("attention_focus", focus_rate)):
             terms[name] = Term(figure(out.alignments, *lengths).sum(), n_utterances)
         return terms

@@ -7,22 +7,26 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from tiny_waveglow import HOP, SMALL, SMALL_HOP, golden_config, golden_network, group, small_network
+from tiny_waveglow import (
+    HOP,
+    SMALL,
+    SMALL_HOP,
+    golden_config,
+    golden_network,
+    group,
+    segments,
+    small_network,
+    tiny_engine,
+    tiny_networks,
+)
 from torch import Tensor, nn
 
 from common.audio import BIAS_FRAMES, Denoiser
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
+from waveglow.determinants import log_determinants
 from waveglow.loss_function import likelihood_sum
-from waveglow.model import (
-    BLOCK,
-    Invertible1x1Conv,
-    ModelConfig,
-    SeededNoise,
-    WaveGlow,
-    build_networks,
-    log_determinants,
-)
+from waveglow.model import BLOCK, Invertible1x1Conv, ModelConfig, SeededNoise, WaveGlow, build_networks
 
 
 @pytest.fixture
@@ -123,6 +127,21 @@ def test_a_determinant_that_is_not_positive_is_an_error_that_says_so(factor: flo
         network.convinv[2].conv.weight[0] *= factor
     with pytest.raises(InputError, match=rf"^the determinant of flow 2's 1x1 convolution has become {kind}"):
         network(torch.zeros(1, 6, 4), torch.zeros(1, 64))
+
+
+@pytest.mark.parametrize(("factor", "kind"), [(-1.0, "negative"), (0.0, "zero")])
+def test_where_no_step_waits_for_determinants_the_skipped_update_says_why(
+    factor: float, kind: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("waveglow.determinants._is_on_host", lambda _: False)
+    networks = tiny_networks()
+    engine = tiny_engine(networks)
+    assert not engine.step([segments(2)], epoch=1).skipped
+    with torch.no_grad():
+        networks["waveglow"].convinv[2].conv.weight[0] *= factor
+    with pytest.raises(InputError, match=rf"^the determinant of flow 2's 1x1 convolution has become {kind}"):
+        for _ in range(3):  # figures may be read some updates late
+            engine.step([segments(2)], epoch=1)
 
 
 @torch.no_grad()

@@ -8,6 +8,7 @@ from common.data import input_mel_extractor
 from common.training import Example, LogStyle, Networks, Objective, Phase, shown
 from waveglow.arg_parser import TrainingOptions
 from waveglow.data_function import WaveGlowBatch
+from waveglow.determinants import check_determinants
 from waveglow.model import FlowOutput, WaveGlow
 
 _EXAMPLE_CHUNK = 256  # frames; bounds the memory of resynthesizing complete recordings
@@ -39,6 +40,11 @@ class WaveGlowObjective(Objective):
         out = networks["waveglow"](mel, batch.audio)
         mean = likelihood_sum(out, sigma=self._sigma) / out.z.numel()
         return {"likelihood_loss": mean * len(batch.names)}
+
+    def diagnose(self, networks: Networks) -> None:
+        network = networks["waveglow"]
+        assert isinstance(network, WaveGlow)
+        check_determinants(network.matrices)
 
     def examples(self, networks: Networks, batch: WaveGlowBatch) -> list[Example]:
         assert batch.recordings is not None and batch.recording_lengths is not None  # those of validation

@@ -1,6 +1,5 @@
 """WaveGlow: invertible flows from sound to Gaussian noise, conditioned on the mel-spectrogram, and back."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -8,8 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig
-from common.errors import InputError, OptionError
+from common.errors import OptionError
 from common.nn import WeightNormConv1d, fold_weight_norm, mask_from_lengths, never_compiled
+from waveglow.determinants import log_determinants
 
 SIGMA_INFER = 0.9  # standard deviation of the noise that becomes sound, as published
 UPSAMPLING_FRAMES = 4  # length of the upsampling's kernel, mel frames
@@ -207,14 +207,19 @@ class WaveGlow(nn.Module):
         self.convinv = nn.ModuleList(Invertible1x1Conv(width) for width in widths)
         self._noise = SeededNoise(config.n_group)
 
+    @property
+    def matrices(self) -> list[Tensor]:
+        """Those of the 1x1 convolutions, (C, C) float32 each."""
+        return [cast(Tensor, conv.matrix) for conv in self.convinv]
+
     def forward(self, mel: Tensor, audio: Tensor) -> FlowOutput:
         """mel (B, n_mels, F) of audio (B, T), F * hop + 3 * hop >= T; an incomplete last group is left out.
 
         Raises:
-            InputError: the determinant of a 1x1 convolution is not positive.
+            InputError: the determinant of a 1x1 convolution is not positive (see `log_determinants`).
         """
         config = self.config
-        log_dets = log_determinants([cast(Tensor, conv.matrix) for conv in self.convinv])
+        log_dets = log_determinants(self.matrices)
         n_positions = audio.size(1) // config.n_group
         n_samples = n_positions * config.n_group
         cond = grouped(self.upsample(mel)[:, :, :n_samples], config.n_group)
@@ -326,30 +331,6 @@ def spans(n_frames: int, size: int | None, *, context: int) -> list[tuple[range,
     starts = frames[:: size or max(n_frames, 1)]
     ends = [start + (size or n_frames) for start in starts]
     return [(frames[a:b], frames[max(a - context, 0) : b + context]) for a, b in zip(starts, ends)]
-
-
-@never_compiled
-def log_determinants(matrices: Sequence[Tensor]) -> list[Tensor]:
-    """Logarithms of the determinants of square float32 matrices, scalars with gradients.
-
-    Raises:
-        InputError: one is not positive; names the flow.
-    """
-    size = max(len(matrix) for matrix in matrices)
-    with torch.autocast(matrices[0].device.type, enabled=False):
-        # Filled up with an identity, which leaves the determinant as it is, all go into one call.
-        identity = torch.eye(size, device=matrices[0].device)
-        filled = [torch.block_diag(matrix, identity[len(matrix) :, len(matrix) :]) for matrix in matrices]
-        signs, log_abs = torch.linalg.slogdet(torch.stack(filled))
-    # The device is idle before the flows are computed, so this one synchronization costs little.
-    for flow, sign in enumerate(torch.where(log_abs.isnan(), log_abs, signs).tolist()):
-        if not sign > 0:
-            kind = {0: "zero", -1: "negative"}.get(sign, "not a number")
-            raise InputError(
-                f"the determinant of flow {flow}'s 1x1 convolution has become {kind}, where it has no logarithm; "
-                "resume from an earlier checkpoint with a lower --learning-rate, or with --grad-clip-thresh"
-            )
-    return list(log_abs.unbind())
 
 
 def _renew_inverse(conv: Invertible1x1Conv, _: object) -> None:

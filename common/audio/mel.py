@@ -86,9 +86,11 @@ class MelExtractor(nn.Module):
         """wave (B, T) in [-1, 1], lengths (B,) samples -> mel (B, n_mels, F), zero in frames past an utterance's end.
 
         Each utterance is padded, and scaled to ``config.peak``, by its own samples alone; without ``lengths`` all
-        have T. An utterance too short for the reflection is an AudioError.
+        have T. An utterance too short for the reflection is an AudioError; lengths on a GPU are not read for that, but
+        are those of recordings that have been checked (``min_samples``).
         """
-        shortest = wave.shape[1] if lengths is None else int(lengths.min())
+        on_gpu = wave.device.type != "cpu"
+        shortest = wave.shape[1] if lengths is None or on_gpu else int(lengths.min())
         if shortest < self.min_samples:
             raise AudioError(f"a clip of {shortest} samples: too short, a frame needs at least {self.min_samples}")
         with torch.autocast(wave.device.type, enabled=False), full_precision_products():

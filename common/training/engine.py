@@ -220,6 +220,8 @@ class Engine:
         return [p.grad for p in self._parameters[phase].values() if p.grad is not None]
 
     def _count_skipped(self, skipped: bool, micro_batches: Sequence[Batch]) -> None:
+        if skipped:
+            self.objective.diagnose(self.networks)
         self._skipped_in_a_row = self._skipped_in_a_row + 1 if skipped else 0
         if self._skipped_in_a_row >= self._options.max_skipped_in_a_row:
             names = ", ".join(name for batch in micro_batches for name in batch.names)

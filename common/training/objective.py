@@ -74,6 +74,11 @@ class Objective(ABC):
     def begin_step(self, networks: Networks) -> None:  # noqa: B027 - most models have nothing to do
         """Called once an update, before its phases; for what advances by updates and not by forward passes."""
 
+    def diagnose(self, networks: Networks) -> None:  # noqa: B027 - most models have nothing to say
+        """Called after an update that was skipped: raise InputError where the networks show why a loss or gradient was
+        not finite. It may wait for the device, which the forward passes do not.
+        """
+
     @abstractmethod
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
         """The weight of each term that phase ``phase`` minimises in this epoch (from 1)."""

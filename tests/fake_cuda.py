@@ -1,0 +1,285 @@
+"""A GPU that computes nothing: PyTorch's fake CUDA tensors, and a record of what would hold up a real one.
+
+Fake tensors have a shape, a dtype and a device but no values, so that code for a GPU runs where there is none. They
+stand for what is on the device; real tensors stand for what is on the host. A value that the host asks the device for
+is a wait, a copy of the host's pageable memory to the device is an upload, and both are recorded with their place.
+"""
+
+import ctypes
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
+
+from common.data import Batch
+
+_ROOT = f"{Path(__file__).resolve().parents[1]}/"
+DEVICE = torch.device("cuda", 0)
+CTC = "PyTorch's CTC loss"  # a wait of its own
+_CUDA, _META, _N_DEVICE_TYPES = 1, 14, 22  # c10/core/DeviceType.h
+aten = torch.ops.aten
+_PRODUCTS = {aten.mm, aten.addmm, aten.bmm, aten.baddbmm, aten.mv, aten.addmv, aten.dot, aten.convolution}
+# What autocast computes in float32, or our code does.
+_FULL_PRECISION = {
+    aten._softmax,
+    aten._log_softmax,
+    aten.native_layer_norm,
+    aten.binary_cross_entropy_with_logits,
+    aten.exp,
+    aten.log,
+    aten.log1p,
+    aten.norm,
+    aten.linalg_vector_norm,
+}
+# Operations whose kernels wait for the device without a separate operation to show it.
+_WAITING = {
+    aten.nonzero,
+    aten.masked_select,
+    aten.equal,
+    aten.bincount,
+    aten.repeat_interleave,
+    aten.unique_consecutive,
+    aten.unique_dim,
+    aten._unique2,
+    aten._linalg_check_errors,
+}
+_BY_MASK = {aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_, aten._unsafe_index}
+
+
+class Watch(TorchDispatchMode):
+    """Runs operations on fake tensors, checks their devices, and records what is not done on the device alone."""
+
+    def __init__(self, fakes: FakeTensorMode, answers: Iterable[Any]) -> None:
+        """``answers`` are the values that the host is given when it asks the device for one, in order."""
+        super().__init__()
+        self._fakes = fakes
+        self.answers = list(answers)
+        self.waits: list[str] = []  # where the host waits for the device
+        self.uploads: list[str] = []  # where it copies pageable memory there, which waits too
+        self.on_host: set[str] = set()  # where tensors of the host are computed
+        self.products: dict[torch.dtype, Counter[str]] = {}  # where matrix products and convolutions are, by dtype
+        self.rounded: set[str] = set()  # operations of `_FULL_PRECISION` with a result of less than 32 bits
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs, packet = kwargs or {}, func.overloadpacket
+        tensors = list(_tensors((args, kwargs)))
+        on_device = any(isinstance(tensor, FakeTensor) for tensor in tensors)
+        target = kwargs.get("device")
+        if packet is aten._local_scalar_dense and on_device:
+            return self._answer()
+        if packet is aten._to_copy and on_device and target is not None and target.type == "cpu":
+            self.waits.append(_place())
+            return self._on_host(torch.zeros, args[0].shape, dtype=kwargs.get("dtype") or args[0].dtype)
+        if not on_device and (target is None or target.type == "cpu"):
+            if packet is not aten.lift_fresh:  # which gives a number its form
+                self.on_host.add(_place())
+            return self._on_host(func, *args, **kwargs)
+        if not all(isinstance(tensor, FakeTensor) for tensor in tensors):
+            args, kwargs = tree_map(self._number, (args, kwargs))
+        if packet is aten._to_copy and not on_device:
+            self.uploads.append(_place())
+            return torch.empty(args[0].shape, dtype=kwargs.get("dtype") or args[0].dtype, device=target)
+        if packet is aten.copy_ and not isinstance(args[1], FakeTensor):
+            self.uploads.append(_place())
+            return args[0]
+        self._check_arguments(func, args, kwargs)
+        result = func(*args, **kwargs)
+        self._check_result(func, result)
+        return result
+
+    def _on_host(self, call: Any, *args: Any, **kwargs: Any) -> Any:
+        with unset_fake_temporarily():
+            return call(*args, **kwargs)
+
+    def _number(self, leaf: Any) -> Any:
+        """A number of the host goes to the device with the work that reads it."""
+        is_number = isinstance(leaf, Tensor) and not isinstance(leaf, FakeTensor) and leaf.dim() == 0
+        return self._fakes.from_tensor(leaf) if is_number else leaf
+
+    def _answer(self) -> Any:
+        self.waits.append(_place())
+        assert self.answers, f"the host asks for a value of the device in {_place()}"
+        return self.answers.pop(0)
+
+    def _check_arguments(self, func: Any, args: Any, kwargs: Any) -> None:
+        host = [tensor for tensor in _tensors((args, kwargs)) if tensor.device.type != "cuda" and tensor.dim() > 0]
+        assert not host, f"{func} reads a tensor of the host, {tuple(host[0].shape)}, in {_place()}"
+        indices = args[1] if func.overloadpacket in _BY_MASK else ()
+        by_mask = any(index is not None and index.dtype == torch.bool for index in indices)
+        assert func.overloadpacket not in _WAITING and not by_mask, f"{func} waits for the device in {_place()}"
+
+    def _check_result(self, func: Any, result: Any) -> None:
+        tensors = list(_tensors(result))
+        for tensor in tensors:
+            assert tensor.device.type == "cuda", f"{func} makes a tensor of the {tensor.device} in {_place()}"
+        packet = func.overloadpacket
+        if packet in _PRODUCTS:
+            self.products.setdefault(tensors[0].dtype, Counter())[_place()] += 1
+        if packet in _FULL_PRECISION and tensors[0].dtype.itemsize < 4:
+            self.rounded.add(f"{packet.__name__} in {_place()}")
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _tensors(one)
+    elif isinstance(value, dict):
+        yield from _tensors(list(value.values()))
+
+
+def _place() -> str:
+    """The function of the project that is running: ``fastpitch/prosody.py:regulate_length``."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename.removeprefix(_ROOT)
+        if not name.startswith(("/", ".venv/", "tests/", "<")):
+            return f"{name}:{frame.f_code.co_qualname}"
+        frame = frame.f_back
+    return "the test"
+
+
+class FakeGpu:
+    """Networks and batches on a GPU that is not there."""
+
+    def __init__(self) -> None:
+        self._fakes = FakeTensorMode()
+        self._seen: Watch | None = None
+
+    def on_device(self, value: Any) -> Any:
+        """A tensor, a batch, or a module in place, on the device."""
+        if isinstance(value, Batch):
+            return value._with_tensors(self.on_device)
+        if isinstance(value, Tensor):
+            fake = self._fakes.from_tensor(value.detach())
+            with self._fakes:
+                moved = torch.empty_like(fake, device=DEVICE)
+            return nn.Parameter(moved, requires_grad=value.requires_grad) if isinstance(value, nn.Parameter) else moved
+        for module in value.modules():
+            for name, parameter in list(module._parameters.items()):
+                if parameter is not None:
+                    setattr(module, name, self.on_device(parameter))
+            for name, buffer in list(module._buffers.items()):
+                if buffer is not None:
+                    module._buffers[name] = self.on_device(buffer)
+        return value
+
+    @contextmanager
+    def watch(self, *answers: Any) -> Iterator[Watch]:
+        """Run code on the device; ``answers`` are what it reads from there. Whatever is not read is an error."""
+        with self._fakes, Watch(self._fakes, answers) as seen:
+            self._seen = seen
+            yield seen
+        assert not seen.answers, f"not read: {seen.answers}"
+
+    def ctc_loss(self, log_probs: Tensor, tokens: Tensor, *lengths: Tensor, **_: Any) -> Tensor:
+        """In place of `torch.nn.functional.ctc_loss`, which has no fake form, as its kernel reads the lengths on the
+        host: losses (B,) with a gradient. It waits for the device, several times; that counts as one wait.
+        """
+        assert log_probs.dtype == torch.float32
+        assert {tensor.device.type for tensor in (log_probs, tokens, *lengths)} == {"cuda"}
+        assert self._seen is not None, "used within `watch`"
+        self._seen.waits.append(CTC)
+        return log_probs.sum((0, 2))
+
+
+def backward(loss: Tensor) -> dict[Tensor, Tensor]:
+    """The gradient of each parameter, as ``loss.backward()`` computes it; PyTorch's engine needs a real GPU's streams.
+
+    Gradients have the shape, dtype and device of what they are gradients of.
+    """
+    waiting = _edges(loss.grad_fn)
+    received: dict[Any, dict[int, Tensor]] = {loss.grad_fn: {0: torch.ones_like(loss)}}
+    ready, of_parameters = [loss.grad_fn], {}
+    with torch.no_grad():
+        while ready:
+            node = ready.pop()
+            gradients = received.pop(node, {})
+            if hasattr(node, "variable"):
+                of_parameters[node.variable] = gradients[0]
+                continue
+            for (following, index), gradient in zip(*_run(node, gradients), strict=True):
+                if gradient is not None:
+                    _add(
+                        received.setdefault(following, {}), index, _checked(gradient, following._input_metadata[index])
+                    )
+                waiting[following] -= 1
+                if waiting[following] == 0:
+                    ready.append(following)
+    return of_parameters
+
+
+def _edges(root: Any) -> dict[Any, int]:
+    """How many edges lead to each node of a graph."""
+    counts, nodes = {root: 0}, [root]
+    for node in nodes:
+        for following, _ in node.next_functions:
+            if following is not None:
+                if following not in counts:
+                    nodes.append(following)
+                counts[following] = counts.get(following, 0) + 1
+    return counts
+
+
+def _run(node: Any, gradients: dict[int, Tensor]) -> tuple[list[Any], list[Tensor | None]]:
+    """A node's edges, and the gradient that goes along each."""
+    edges = [edge for edge in node.next_functions if edge[0] is not None]
+    if not gradients:
+        return edges, [None] * len(edges)
+    given = [gradients.get(index) for index in range(len(node._input_metadata))]
+    if isinstance(node, torch.autograd.function.BackwardCFunction):  # written in Python
+        results = node.apply(*given)
+        return edges, [result for result, needed in zip(results, node.needs_input_grad) if needed]
+    results = node(*given)
+    results = results if isinstance(results, tuple) else (results,)
+    return edges, [result for result, edge in zip(results, node.next_functions) if edge[0] is not None]
+
+
+def _add(gradients: dict[int, Tensor], index: int, gradient: Tensor) -> None:
+    gradients[index] = gradients[index] + gradient if index in gradients else gradient
+
+
+def _checked(gradient: Tensor, wanted: Any) -> Tensor:
+    assert gradient.device == wanted.device, (gradient.device, wanted.device)
+    return gradient.sum_to_size(wanted.shape).to(wanted.dtype)
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeGpu]:
+    """A GPU that computes nothing; autocast believes that it is there."""
+    monkeypatch.setattr("torch.cuda.amp.common.amp_definitely_not_available", lambda: False)
+    monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda *_, **__: True)
+    monkeypatch.setattr("torch.backends.cudnn.is_acceptable", lambda _: False)  # it warns where there is none
+    monkeypatch.setattr(FakeTensor, "tolist", lambda tensor: tensor.cpu().tolist())  # one wait, not one a value
+    fake_gpu = FakeGpu()
+    monkeypatch.setattr("torch.nn.functional.ctc_loss", fake_gpu.ctc_loss)
+    with device_guard():
+        yield fake_gpu
+
+
+@contextmanager
+def device_guard() -> Iterator[None]:
+    """Indexing and copies switch to their tensors' device, for which a PyTorch without CUDA has no code: the meta
+    device's, which does nothing, takes its place.
+    """
+    if torch.cuda._is_compiled():
+        yield
+        return
+    library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libc10.so"))
+    guards = (ctypes.c_void_p * _N_DEVICE_TYPES).in_dll(library, "_ZN3c104impl26device_guard_impl_registryE")
+    guards[_CUDA] = guards[_META]
+    try:
+        yield
+    finally:
+        guards[_CUDA] = None

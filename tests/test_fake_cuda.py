@@ -1,0 +1,342 @@
+"""Every model on a GPU that computes nothing (`fake_cuda`): all work is on the device, and nothing waits for it.
+
+What fake tensors do not show: waits inside the kernels of libraries. CTC loss has one, and no fake form.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import pytest
+import tiny_jasper
+import tiny_tacotron2
+import tiny_vocoder
+import tiny_waveglow
+import torch
+from fake_cuda import CTC, DEVICE, FakeGpu, backward, gpu
+from torch import Tensor, nn
+
+from common.data import Batch
+from common.precision import autocast
+from common.synthesis import Controls
+from common.training import Networks, Objective
+from common.training.engine import evaluation_mode
+from fastpitch.aligner import padded_priors
+from fastpitch.loss_function import FastPitchObjective
+from fastpitch.model import FastPitch, FastPitchBatch
+from fastpitch.model import ModelConfig as FastPitchConfig
+from fastpitch.prosody_transforms import PitchTransform
+from hifigan import discriminators
+from hifigan.loss_function import HifiganObjective
+from jasper import augmentation
+from jasper.augmentation import Augmentation, CutoutAugment, SpecAugment
+from jasper.loss_function import JasperObjective
+from tacotron2 import generation
+from tacotron2.loss_function import Tacotron2Objective
+from waveglow.loss_function import WaveGlowObjective
+from waveglow.model import build_networks as build_waveglow
+
+__all__ = ["gpu"]
+
+LATE_EPOCH = 1000  # when every loss has a weight
+# PyTorch without CUDA has one form of attention, which computes in float32; with it there are others.
+ATTENTION = "fastpitch/transformer.py:MultiHeadAttn._attend"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, how it is trained and used, and what of that is known not to be on the device alone."""
+
+    name: str
+    make: Callable[[], tuple[Networks, Objective, Batch]]
+    infer: Callable[[Any, Any], object]  # (the network that infers, batch)
+    answers: tuple[Any, ...] = ()  # values of the device that inference asks for
+    waits: tuple[str, ...] = ()  # in inference
+    uploads: tuple[str, ...] = ()  # in inference
+    training_waits: tuple[str, ...] = ()
+    validation_waits: tuple[str, ...] = ()
+    validation_uploads: tuple[str, ...] = ()
+    exact: dict[str, int] = field(default_factory=dict)  # products in float32 under autocast, in training
+
+
+def _fastpitch_case(name: str, **options: Any) -> Case:
+    config = FastPitchConfig(
+        n_mel_channels=8,
+        n_symbols=20,
+        symbols_embedding_dim=8,
+        in_fft_n_layers=1,
+        in_fft_d_head=4,
+        in_fft_conv1d_filter_size=12,
+        in_fft_output_size=8,
+        out_fft_n_layers=1,
+        out_fft_d_head=4,
+        out_fft_conv1d_filter_size=12,
+        out_fft_output_size=8,
+        dur_predictor_filter_size=8,
+        pitch_predictor_filter_size=8,
+        energy_predictor_filter_size=8,
+        **options,
+    )
+    aligns = config.learned_alignment
+    transform = PitchTransform(shift=10.0) if aligns else None  # Hz
+    controls = Controls(pitch_transform=transform)
+
+    def make() -> tuple[Networks, Objective, Batch]:
+        token_lengths, mel_lengths = torch.tensor([5, 4]), torch.tensor([6, 4])
+        tokens, mels = torch.ones(2, 5, dtype=torch.int64), torch.zeros(2, 8, 6)
+        batch = FastPitchBatch(("a", "b"), tokens, token_lengths, mels, mel_lengths)
+        if aligns:
+            prior = padded_priors(mel_lengths.tolist(), token_lengths.tolist())
+            batch = replace(batch, pitch_frames=torch.ones(2, 6), prior=prior)
+        else:
+            batch = replace(batch, durations=torch.ones(2, 5, dtype=torch.int64), pitch=torch.ones(2, 5))
+        if config.n_speakers > 1:
+            batch = replace(batch, speakers=torch.tensor([0, 1]))
+        objective = FastPitchObjective(energy=config.energy_conditioning, alignment=aligns)
+        return {"fastpitch": FastPitch(config)}, objective, batch
+
+    return Case(
+        name,
+        make,
+        infer=lambda network, batch: network.infer(batch.tokens, batch.token_lengths, controls),
+        answers=(True, 7) if transform else (7,),
+        waits=(
+            *(["fastpitch/prosody_transforms.py:PitchTransform.__call__"] if transform else []),  # for the statistics
+            "fastpitch/prosody.py:regulate_length",  # for the number of frames
+        ),
+        training_waits=(CTC,) if aligns else (),
+        validation_waits=(CTC,) if aligns else (),
+        exact={"fastpitch/aligner.py:squared_distances": 1} if aligns else {},
+    )
+
+
+def _tacotron2() -> tuple[Networks, Objective, Batch]:
+    network = tiny_tacotron2.tiny_network(postnet_n_convolutions=2, encoder_n_convolutions=1)
+    batch = tiny_tacotron2.tiny_batch([(3, 1), (4, 2)], config=network.config)
+    return {"tacotron2": network}, Tacotron2Objective(guided_attention_weight=1.0), batch
+
+
+def _hifigan() -> tuple[Networks, Objective, Batch]:
+    config = replace(tiny_vocoder.TINY, mpd_periods=(2,), resblock="1")
+    networks = tiny_vocoder.tiny_networks(config=config)
+    return networks, HifiganObjective(tiny_vocoder.ALIGNED), tiny_vocoder.segments(2)
+
+
+def _waveglow() -> tuple[Networks, Objective, Batch]:
+    config = replace(tiny_waveglow.SMALL, n_flows=3, wn_layers=2)
+    networks = build_waveglow(config, tiny_waveglow.TINY_AUDIO, None)
+    return networks, WaveGlowObjective(tiny_waveglow.TINY_AUDIO), tiny_waveglow.segments(2)
+
+
+def _jasper() -> tuple[Networks, Objective, Batch]:
+    augmentation = Augmentation(spec_augment=SpecAugment(1, 0, 4, 1, 0, 4), cutout_augment=CutoutAugment(1, 2, 4, 2, 4))
+    batch = tiny_jasper.utterances([3000, 2500], augmentation=augmentation)
+    return {"jasper": tiny_jasper.small_network()}, JasperObjective(augmentation), batch
+
+
+CASES = (
+    _fastpitch_case("FastPitch 1.0"),
+    _fastpitch_case(
+        "FastPitch 1.1",
+        learned_alignment=True,
+        energy_conditioning=True,
+        n_speakers=3,
+        pitch_statistics_per_speaker=True,
+    ),
+    Case(
+        "Tacotron 2",
+        _tacotron2,
+        infer=lambda network, batch: network.infer(batch.tokens, batch.token_lengths, Controls(max_decoder_steps=1)),
+        answers=(True, 1, 1),
+        waits=(
+            "tacotron2/generation.py:generate",  # after each `MASK_CHUNK` frames: whether all gates have fired
+            "tacotron2/generation.py:generate",  # for the number of frames
+            "tacotron2/model.py:Tacotron2.infer",
+        ),
+        uploads=("tacotron2/decoder.py:PrenetMasks.draw",),  # for each `MASK_CHUNK` frames
+        validation_uploads=("tacotron2/decoder.py:PrenetMasks.first",),
+        exact={"tacotron2/layers.py:LocationLayer.folded_weight": 1},
+    ),
+    Case(
+        "HiFi-GAN",
+        _hifigan,
+        infer=lambda network, batch: network.infer(torch.zeros(2, 80, 4, device=DEVICE), batch.mel_lengths),
+        exact={
+            "common/audio/mel.py:MelExtractor._mel": 3,
+            "common/nn/weight_norm.py:SpectralNormConv1d.advance": 2 * 8,  # its convolutions
+            "common/nn/weight_norm.py:SpectralNormConv1d.forward": 2 * 8 * 4,  # passes of the discriminator
+            "hifigan/model.py:RowConv.forward": 1,  # the last one, which makes the samples
+        },
+    ),
+    Case(
+        "WaveGlow",
+        _waveglow,
+        infer=lambda network, batch: network.infer(
+            torch.zeros(2, 6, 4, device=DEVICE), torch.full((2,), 4, device=DEVICE)
+        ),
+        uploads=("waveglow/model.py:SeededNoise.__call__",),  # once for each seed and `BLOCK` positions
+        exact={"common/audio/mel.py:MelExtractor._mel": 1, "waveglow/model.py:Invertible1x1Conv.forward": 3},
+    ),
+    Case(
+        "Jasper",
+        _jasper,
+        infer=lambda network, batch: network.transcribe(batch.waves, batch.wave_lengths),
+        waits=("jasper/model.py:greedy_decode",) * 2,
+        training_waits=(CTC,),
+        validation_waits=(CTC, *("jasper/loss_function.py:_references",) * 2, *("jasper/model.py:greedy_decode",) * 2),
+        exact={"jasper/features.py:FeatureExtractor._spectrum": 1},
+    ),
+)
+of_every_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+in_every_precision = pytest.mark.parametrize("dtype", [None, torch.bfloat16, torch.float16], ids=str)
+
+
+@pytest.fixture(autouse=True)
+def own_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No other test gets fake noise."""
+    monkeypatch.setattr(augmentation, "_noise", lru_cache(augmentation._noise.__wrapped__))
+
+
+@pytest.fixture(autouse=True)
+def one_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other two of HiFi-GAN's discriminators are the same again."""
+    monkeypatch.setattr(discriminators, "_N_SCALES", 1)
+
+
+def on_device(gpu: FakeGpu, case: Case) -> tuple[Networks, Objective, Any]:
+    """A model in training mode, its objective and a batch, with the constants that the first step takes there."""
+    networks, objective, batch = case.make()
+    for network in networks.values():
+        gpu.on_device(network.train())
+    for part in vars(objective).values():
+        if isinstance(part, nn.Module):
+            gpu.on_device(part)
+    with gpu.watch():
+        augmentation._noise(DEVICE)
+    return networks, objective, gpu.on_device(batch)
+
+
+@pytest.mark.parametrize(
+    "held_up",
+    [
+        lambda x: x.sum().item(),
+        lambda x: bool((x > 0).all()),
+        lambda x: x[x > 0],
+        lambda x: x.masked_fill(x > 0, 0.0).nonzero(),
+        lambda x: x + torch.ones(3),
+        lambda x: x * torch.tensor([1.0, 2.0, 3.0], device=x.device),
+        lambda x: x.copy_(torch.ones(3)),
+        lambda x: x.cpu(),
+        lambda x: x.tolist(),
+        lambda x: torch.linalg.inv(x.diag()),
+        lambda x: x.repeat_interleave(x.long()),
+    ],
+)
+def test_what_holds_up_the_device_is_seen(gpu: FakeGpu, held_up: Callable[[Tensor], object]):
+    values = gpu.on_device(torch.zeros(3))
+    with gpu.watch() as seen:
+        try:
+            held_up(values)
+        except AssertionError as error:
+            assert re.search("waits for the device|of the host|asks for a value", str(error))
+            return
+    assert len(seen.waits + seen.uploads) == 1
+
+
+def test_gradients_of_fake_tensors_have_those_of_real_ones_as_model(gpu: FakeGpu):
+    """Their engine is our own, so that it is run on real tensors too."""
+    weights = torch.linspace(0, 1, 6).view(2, 3).requires_grad_()
+
+    def loss() -> Tensor:
+        hidden = torch.tanh(weights @ weights.t())
+        return (hidden * weights[:, :2] + hidden.exp()).square().mean()
+
+    loss().backward()
+    assert weights.grad is not None
+    torch.testing.assert_close(backward(loss())[weights], weights.grad)
+
+
+@of_every_model
+@in_every_precision
+def test_a_training_step_is_on_the_device_alone(gpu: FakeGpu, case: Case, dtype: torch.dtype | None):
+    networks, objective, batch = on_device(gpu, case)
+    with gpu.watch() as seen:
+        objective.begin_step(networks)
+        for phase in objective.phases:
+            counts = objective.counts(phase.name, batch)
+            with autocast(DEVICE, dtype):
+                numerators = objective.numerators(phase.name, networks, batch)
+            assert set(numerators) <= set(counts)
+            assert {(value.dtype, value.shape) for value in numerators.values()} == {(torch.float32, ())}
+            assert {count.device for count in counts.values()} == {DEVICE}
+    assert seen.waits == list(case.training_waits)
+    assert not seen.uploads
+    assert not seen.on_host
+    assert not seen.rounded
+    in_float32 = seen.products[torch.float32]
+    in_float32.pop(ATTENTION, None)
+    if dtype is None:
+        assert set(seen.products) == {torch.float32}
+    else:
+        assert in_float32 == Counter(case.exact)
+        assert seen.products[dtype]
+
+
+@of_every_model
+def test_gradients_are_on_the_device_alone(gpu: FakeGpu, case: Case):
+    networks, objective, batch = on_device(gpu, case)
+    objective.begin_step(networks)
+    for phase in objective.phases:
+        for name, network in networks.items():
+            network.requires_grad_(name in phase.trains + phase.keeps)
+        with gpu.watch(), autocast(DEVICE, torch.bfloat16):
+            numerators = objective.numerators(phase.name, networks, batch)
+        with gpu.watch() as seen:
+            terms = [numerators[term] for term in objective.weights(phase.name, epoch=LATE_EPOCH)]
+            gradients = backward(torch.stack(terms).sum())
+        assert not seen.waits
+        assert not seen.uploads
+        assert not seen.on_host
+        for name in phase.trains:
+            for key, parameter in networks[name].named_parameters():
+                assert parameter in gradients or "attn_proj" in key  # which FastPitch does not use
+
+
+@of_every_model
+@in_every_precision
+def test_validation_is_on_the_device_but_for_what_is_listed(gpu: FakeGpu, case: Case, dtype: torch.dtype | None):
+    networks, objective, batch = on_device(gpu, case)
+    with gpu.watch() as seen, torch.no_grad(), evaluation_mode(networks), autocast(DEVICE, dtype):
+        terms = objective.evaluate(networks, batch)
+    assert {value.device for term in terms.values() for value in (term.total, term.count)} == {DEVICE}
+    assert seen.waits == list(case.validation_waits)
+    assert seen.uploads == list(case.validation_uploads)
+    assert not seen.rounded
+
+
+@of_every_model
+@in_every_precision
+def test_inference_waits_as_often_as_is_listed(
+    gpu: FakeGpu, case: Case, dtype: torch.dtype | None, monkeypatch: pytest.MonkeyPatch
+):
+    class Recorder:
+        """Runs the work in place of recording it."""
+
+        def __call__(self, work: Callable[[], Tensor]) -> tuple[Any, Tensor]:
+            self.replay = work
+            return self, work()
+
+    monkeypatch.setattr(generation, "CudaGraphRecorder", Recorder)
+    networks, _, batch = case.make()
+    network: Any = next(iter(networks.values()))
+    network.prepare_for_inference()
+    gpu.on_device(network)
+    batch = gpu.on_device(batch)
+    with gpu.watch(*case.answers) as seen, torch.no_grad(), autocast(DEVICE, dtype):
+        case.infer(network, batch)
+    assert seen.waits == list(case.waits)
+    assert seen.uploads == list(case.uploads)
+    assert not seen.rounded
