@@ -17,7 +17,7 @@ from common.distributed import Ranks
 from common.errors import CheckpointError, OptionError
 from common.logger import Logger
 from common.progress import print_line
-from common.training import EngineOptions, Networks, Trainer, build_engine
+from common.training import EngineOptions, Networks, Trainer, TrainingSetup, build_engine
 from common.training.arguments import build_training_parser, run_options_from_args
 from common.training.mel_kinds import mel_lines
 from models import ModelSpec, available_models, get_model
@@ -55,6 +55,8 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
     """Set up networks, data and engine as ``args`` say, and run."""
     training, setup = spec.training, spec.training.parse(args)
     options, audio, text = setup.options, setup.audio, setup.text
+    if args.cuda_graphs:
+        _check_recordable(setup, ranks)
     if ranks.is_main:
         for line in [*mel_lines(spec, audio, output=args.output, corpus=corpus_config(args)), *setup.notes]:
             print_line(line)
@@ -86,7 +88,9 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
         weight_decay=args.weight_decay,
         steps_per_epoch=n_steps,
         ranks=ranks,
-        options=EngineOptions(amp_dtype=amp_dtype, grad_clip=args.grad_clip_thresh, ema_decay=args.ema_decay),
+        options=EngineOptions(
+            amp_dtype=amp_dtype, grad_clip=args.grad_clip_thresh, ema_decay=args.ema_decay, cuda_graphs=args.cuda_graphs
+        ),
         compile_networks=args.compile,
         same_shapes=setup.same_shapes,
     )
@@ -105,6 +109,16 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
         return 0
     _print_once(f"stopped by {received.name}; add --resume to continue", ranks)
     return 128 + received
+
+
+def _check_recordable(setup: TrainingSetup, ranks: Ranks) -> None:
+    """Refuse ``--cuda-graphs`` where a graph cannot hold an update."""
+    if not setup.recordable:
+        raise OptionError(
+            "--cuda-graphs: an update of this model waits for the GPU and cannot be recorded; leave it out"
+        )
+    if ranks.world_size > 1:
+        raise OptionError(f"--cuda-graphs: for one process, got {ranks.world_size}; leave it out")
 
 
 def _print_once(line: str, ranks: Ranks) -> None:

@@ -28,6 +28,7 @@ from common.training.optim import (
     schedule_over,
     state_by_name,
 )
+from common.training.step_graphs import RecordedUpdates
 from common.training.step_result import Fetch, Figure, StepResult
 
 
@@ -39,6 +40,7 @@ class EngineOptions:
     grad_clip: float = math.inf  # largest gradient norm of a phase
     ema_decay: float = 0.0  # 0: no average is kept
     max_skipped_in_a_row: int = 10
+    cuda_graphs: bool = False  # record updates, by the shapes of their batches
 
 
 # Updates whose figures are still on their way while the next are launched, by kind of device: on a CPU they are there
@@ -92,6 +94,10 @@ class Engine:
         }
         # Only the network that infers, which comes first, is ever used with averaged weights.
         inferring = dict([next(iter(networks.items()))])
+        self._recorded: RecordedUpdates | None = None
+        if options.cuda_graphs:
+            phases = [phase.name for phase in objective.phases]
+            self._recorded = RecordedUpdates(self._update, ranks.device, phases=phases)
         self.ema = ExponentialMovingAverage(inferring, decay=options.ema_decay) if options.ema_decay > 0 else None
 
     def step(self, micro_batches: Sequence[Batch], *, epoch: int, stop: bool = False, save: bool = False) -> StepResult:
@@ -106,16 +112,25 @@ class Engine:
         self.iteration += 1
         self._epoch = epoch
         rates = {phase.name: self.learning_rate(phase.name) for phase in self.objective.phases}
-        asked = {
-            name: torch.full((), float(value), dtype=torch.float64, device=self._ranks.device)
-            for name, value in (("stops", stop), ("saves", save))
-        }
-        figures = self._update(micro_batches, epoch=epoch, asked=asked, rates=rates)
+        figures = self._launch(micro_batches, epoch=epoch, asked={"stops": stop, "saves": save}, rates=rates)
         utterances = tuple(name for batch in micro_batches for name in batch.names)
         result = StepResult(self.iteration, rates, utterances, Fetch(figures))
         self._unsettled.append(result)
         self.settle(keep=self.late)
         return result
+
+    def _launch(
+        self, micro_batches: Sequence[Batch], *, epoch: int, asked: dict[str, bool], rates: dict[str, float]
+    ) -> dict[Figure, Tensor]:
+        """`_update` with numbers of the host: by its own launches, or as recorded work."""
+        if self._recorded is not None:
+            weights = [self.objective.weights(phase.name, epoch=epoch) for phase in self.objective.phases]
+            return self._recorded(micro_batches, epoch=epoch, asked=asked, rates=rates, constants=weights)
+        device = self._ranks.device
+        tensors = {
+            name: torch.full((), float(value), dtype=torch.float64, device=device) for name, value in asked.items()
+        }
+        return self._update(micro_batches, epoch=epoch, asked=tensors, rates=rates)
 
     def settle(self, *, keep: int = 0) -> None:
         """Count the skipped among all updates but the last ``keep``, whose figures are waited for.
@@ -225,6 +240,8 @@ class Engine:
         optimizer.found_inf = None if applied is None else 1 - applied
         for group in optimizer.param_groups:
             group["lr"] = rate
+            # torch's optimizers ask for it there, and warn of it elsewhere.
+            group["capturable"] = self._recorded is not None and self._recorded.recording
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         if self.ema is not None:
@@ -232,7 +249,7 @@ class Engine:
 
     def _is_known(self, flag: Tensor) -> bool:
         """Whether a flag is true and the host can see so without waiting: work that it makes needless is saved."""
-        return flag.device.type == "cpu" and bool(flag)
+        return self._recorded is None and flag.device.type == "cpu" and bool(flag)
 
     def learning_rate(self, phase: str) -> float:
         """The rate of the current update."""
@@ -294,6 +311,8 @@ class Engine:
         self.iteration = state["iteration"]
         self._skipped_in_a_row = state.get("skipped_in_a_row", 0)
         self._scaler.load(state.get("scaler", {}))
+        if self._recorded is not None:
+            self._recorded.clear()
         for phase, optimizer in self.optimizers.items():
             if phase in state["optimizers"]:
                 load_state_by_name(optimizer, state["optimizers"][phase], self._parameters[phase], where=where)
