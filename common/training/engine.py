@@ -75,6 +75,7 @@ class Engine:
         self._options = options
         self._skipped_in_a_row = 0
         self._unsettled: deque[StepResult] = deque()
+        # Updates whose figures may be on their way still when `step` returns.
         self.late = LATE_RESULTS.get(ranks.device.type, 0)
         self._autocast = partial(autocast, ranks.device, options.amp_dtype)
         self._scaler = LossScaler(ranks.device, enabled=options.amp_dtype is torch.float16)

@@ -98,18 +98,16 @@ class RecordedUpdates:
     Shapes beyond the first ``MAX_GRAPHS`` run as they are, with a warning.
     """
 
-    def __init__(
-        self, update: Update, device: torch.device, *, phases: Sequence[str], record: Recorder | None = None
-    ) -> None:
+    def __init__(self, update: Update, device: torch.device, *, phases: Sequence[str]) -> None:
         self._update = update
-        self._record = record or (CudaGraphRecorder() if device.type == "cuda" else repeat)
+        self._record: Recorder = CudaGraphRecorder() if device.type == "cuda" else repeat
         self._rates = {phase: torch.zeros((), device=device) for phase in phases}
         self._asked = {name: torch.zeros((), dtype=torch.float64, device=device) for name in ("stops", "saves")}
         self._constants: Any = None
         self._seen: Counter[tuple] = Counter()
         self._recorded: dict[tuple, _Recorded] = {}
         self._warned = False
-        self.recording = False
+        self.recording = False  # whether work is being recorded now
 
     def __call__(
         self,
