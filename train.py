@@ -66,6 +66,8 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
     """Set up networks, data and engine as ``args`` say, and run."""
     training, setup = spec.training, spec.training.parse(args)
     options, audio, text = setup.options, setup.audio, setup.text
+    if args.cuda_graphs:
+        _check_recordable(setup, ranks)
     if ranks.is_main:
         for line in [*mel_lines(spec, audio, output=args.output, corpus=corpus_config(args)), *setup.notes]:
             print_line(line)
@@ -100,7 +102,9 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
         weight_decay=args.weight_decay,
         steps_per_epoch=n_steps,
         ranks=ranks,
-        options=EngineOptions(amp_dtype=amp_dtype, grad_clip=args.grad_clip_thresh, ema_decay=args.ema_decay),
+        options=EngineOptions(
+            amp_dtype=amp_dtype, grad_clip=args.grad_clip_thresh, ema_decay=args.ema_decay, cuda_graphs=args.cuda_graphs
+        ),
         compile_networks=args.compile,
         same_shapes=setup.same_shapes,
         length_buckets=args.length_buckets,
@@ -123,6 +127,16 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
         return 0
     _print_once(f"stopped by {received.name}; add --resume to continue", ranks)
     return 128 + received
+
+
+def _check_recordable(setup: TrainingSetup, ranks: Ranks) -> None:
+    """Refuse ``--cuda-graphs`` where a graph cannot hold an update."""
+    if not setup.recordable:
+        raise OptionError(
+            "--cuda-graphs: an update of this model waits for the GPU and cannot be recorded; leave it out"
+        )
+    if ranks.world_size > 1:
+        raise OptionError(f"--cuda-graphs: for one process, got {ranks.world_size}; leave it out")
 
 
 def _print_once(line: str, ranks: Ranks) -> None:

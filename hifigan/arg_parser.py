@@ -143,6 +143,7 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
         text=None,
         optimization=Optimization(schedule, betas=tuple(args.adam_betas), eps=1e-8),
         same_shapes=True,
+        recordable=True,
         adaptable=("framing", "peak") if args.fine_tuning else (),
     )
 

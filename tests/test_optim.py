@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 from torch import nn
 
 from common.errors import CheckpointError
+from common.training.conditional import restore_unless
 from common.training.ema import ExponentialMovingAverage
 from common.training.optim import (
     OPTIMIZERS,
@@ -192,3 +193,99 @@ def test_state_of_another_shape_is_refused():
     fresh = build_optimizer("lamb", [other], learning_rate=0.1, weight_decay=0.0)
     with pytest.raises(CheckpointError, match=r"shape \(2,\), expected \(3,\)"):
         load_state_by_name(fresh, saved, {"p": other}, where="x.pt")
+
+
+def steps_of(name: str, *, found_inf: list[float | None], lr: float | torch.Tensor = 0.01) -> tuple[dict, dict]:
+    """Parameters and state by name after an update for each of ``found_inf``, with NaN for gradients where it is 1."""
+    torch.manual_seed(0)
+    named = {"matrix": nn.Parameter(torch.randn(3, 4)), "bias": nn.Parameter(torch.randn(4))}
+    gradients = [{key: torch.randn_like(weight) for key, weight in named.items()} for _ in found_inf]
+    optimizer = build_optimizer(name, named.values(), learning_rate=0.01, weight_decay=0.1)
+    optimizer.param_groups[0]["lr"] = lr
+    for found, gradient in zip(found_inf, gradients):
+        for key, weight in named.items():
+            weight.grad = gradient[key] if found != 1 else torch.full_like(weight, torch.nan)
+        optimizer.found_inf = None if found is None else torch.tensor(found)
+        optimizer.step()
+    return {key: weight.detach() for key, weight in named.items()}, state_by_name(optimizer, named)
+
+
+def assert_equal_values(first: object, second: object) -> None:
+    assert type(first) is type(second)
+    if isinstance(first, dict):
+        assert first.keys() == second.keys()
+        for key, value in first.items():
+            assert_equal_values(value, second[key])
+    else:
+        assert torch.equal(torch.as_tensor(first), torch.as_tensor(second))
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_an_update_that_the_device_found_not_finite_leaves_weights_and_state_as_they_were(name: str):
+    weights, state = steps_of(name, found_inf=[None, None])
+    for found in ([0.0, 0.0, 1.0, 1.0], [None, 0.0, 1.0]):
+        ours, saved = steps_of(name, found_inf=found)
+        assert_equal_values(ours, weights)
+        assert_equal_values(saved["states"], state["states"])
+    assert [float(one["step"]) for one in state["states"].values()] == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_the_first_update_may_be_one_that_is_left_out(name: str):
+    start, _ = steps_of(name, found_inf=[])
+    ours, state = steps_of(name, found_inf=[1.0])
+    assert_equal_values(ours, start)
+    assert {float(one["step"]) for one in state["states"].values()} == {0.0}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_learning_rate_on_the_device_is_the_number(name: str):
+    ours, saved = steps_of(name, found_inf=[0.0] * 4, lr=torch.tensor(0.01))
+    expected, state = steps_of(name, found_inf=[None] * 4)
+    for key, value in expected.items():
+        torch.testing.assert_close(ours[key], value, atol=1e-7, rtol=1e-6)
+    assert saved["settings"]["lr"] == pytest.approx(state["settings"]["lr"])
+    assert type(saved["settings"]["lr"]) is float
+
+
+@pytest.mark.parametrize("name", ["lamb", "novograd"])
+def test_updates_are_counted_on_the_device_and_saved_as_numbers(name: str):
+    """Files of before hold numbers, published ones tensors; both continue the count."""
+    for step in (7, torch.tensor(7.0), torch.tensor(7)):
+        _, saved = steps_of(name, found_inf=[None])
+        for state in saved["states"].values():
+            state["step"] = step
+        named = {"matrix": nn.Parameter(torch.ones(3, 4)), "bias": nn.Parameter(torch.ones(4))}
+        optimizer = build_optimizer(name, named.values(), learning_rate=0.01, weight_decay=0.1)
+        load_state_by_name(optimizer, saved, named, where="x.pt")
+        for weight in named.values():
+            weight.grad = torch.ones_like(weight)
+        optimizer.step()
+        assert all(isinstance(state["step"], torch.Tensor) for state in optimizer.state.values())
+        assert [state["step"] for state in state_by_name(optimizer, named)["states"].values()] == [8, 8]
+        assert all(type(state["step"]) is int for state in state_by_name(optimizer, named)["states"].values())
+
+
+def test_an_average_follows_no_update_that_was_left_out():
+    network = nn.BatchNorm1d(3)
+    average = ExponentialMovingAverage({"net": network}, decay=0.9)
+    expected = ExponentialMovingAverage({"net": network}, decay=0.9)
+    with torch.no_grad():
+        for value in network.state_dict().values():
+            value.add_(2)
+    average.update(("net",), applied=torch.tensor(0.0))
+    assert_equal_values(average.averages, expected.averages)
+    average.update(("net",), applied=torch.tensor(1.0))
+    expected.update(("net",))
+    assert_equal_values(average.averages, expected.averages)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool])
+def test_what_is_restored_may_hold_anything(dtype: torch.dtype):
+    before = [torch.tensor([1, 0, 3]).to(dtype), torch.ones(2, 2).to(dtype)]
+    for applied in (0.0, 1.0):
+        now = [torch.tensor([torch.inf, torch.nan, -0.0]).to(dtype), torch.zeros(2, 2).to(dtype)]
+        wanted = [one.clone() for one in (now if applied else before)]
+        restore_unless(torch.tensor(applied), now, [one.clone() for one in before])
+        for ours, theirs in zip(now, wanted):
+            assert torch.equal(ours.view(torch.int8), theirs.view(torch.int8))

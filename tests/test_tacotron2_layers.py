@@ -69,7 +69,7 @@ def test_batch_norm_of_16_bits_keeps_the_dtype_and_computes_in_float32(training:
 @pytest.mark.parametrize("lengths", [[7, 3, 1, 5], [4, 4], [1]])
 def test_an_lstm_over_padding_equals_one_that_leaves_it_out(lengths: list[int]):
     torch.manual_seed(0)
-    encoder = Encoder(replace(ModelConfig(), encoder_embedding_dim=8))
+    encoder = Encoder(replace(ModelConfig(), symbols_embedding_dim=8, encoder_embedding_dim=8))
     x = torch.randn(len(lengths), max(lengths), 8)
     results = []
     for read in (encoder.read_packed, encoder.read_padded):

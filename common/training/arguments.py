@@ -37,6 +37,12 @@ def build_training_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] 
     add_precision_arguments(computing := parser.add_argument_group("computing"))
     computing.add_argument("--compile", action="store_true", help="compile the networks with torch.compile")
     computing.add_argument(
+        "--cuda-graphs",
+        action="store_true",
+        help="record a whole update on the GPU for each shape of its batches (FastPitch with durations, HiFi-GAN); "
+        "elsewhere the same code runs without being recorded",
+    )
+    computing.add_argument(
         "--num-workers", type=non_negative_int, help="loader processes (default: 4 with --cuda, else 0)"
     )
     add_length_buckets(computing, "quantiles of the training list's utterances")

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from common.training.conditional import choose, restore_unless
+
 
 class ExponentialMovingAverage:
     """Keeps decay * average + (1 - decay) * current for every floating tensor; integers are copied.
@@ -18,20 +20,26 @@ class ExponentialMovingAverage:
         }
 
     @torch.no_grad()
-    def update(self, names: tuple[str, ...]) -> None:
-        """Follow the networks of these names, as far as they are averaged, after their optimizer step."""
+    def update(self, names: tuple[str, ...], *, applied: Tensor | None = None) -> None:
+        """Follow the networks of these names, as far as they are averaged, after their optimizer step.
+
+        ``applied`` (a scalar on the device, 1 or 0; None: 1) says whether there was such a step.
+        """
         floating: tuple[list[Tensor], list[Tensor]] = ([], [])
+        others: tuple[list[Tensor], list[Tensor]] = ([], [])
         for name in names:
             for key, average in self.averages.get(name, {}).items():
-                current = self._current[name][key]
-                if average.is_floating_point():
-                    floating[0].append(average)
-                    floating[1].append(current)
-                else:
-                    average.copy_(current)
+                averages, currents = floating if average.is_floating_point() else others
+                averages.append(average)
+                currents.append(self._current[name][key])
         if floating[0]:
-            torch._foreach_mul_(floating[0], self.decay)
-            torch._foreach_add_(floating[0], floating[1], alpha=1 - self.decay)
+            _average(*floating, decay=self.decay, applied=applied)
+        if others[0]:
+            before = [torch.empty_like(average) for average in others[0]]
+            torch._foreach_copy_(before, others[0])
+            torch._foreach_copy_(*others)
+            if applied is not None:
+                restore_unless(applied, others[0], before)
 
     @torch.no_grad()
     def load(self, averages: dict[str, dict[str, Tensor]]) -> None:
@@ -41,3 +49,12 @@ class ExponentialMovingAverage:
                 continue
             for key, value in state.items():
                 value.copy_(averages[name][key])
+
+
+def _average(averages: list[Tensor], currents: list[Tensor], *, decay: float, applied: Tensor | None) -> None:
+    if applied is None:
+        torch._foreach_mul_(averages, decay)
+    else:
+        torch._foreach_mul_(averages, choose(applied, decay, 1.0))
+        currents = list(torch._foreach_mul(currents, applied))
+    torch._foreach_add_(averages, currents, alpha=1 - decay)

@@ -1,7 +1,8 @@
 """One training step for every model: phases, mixed precision, accumulation, processes, clipping, skipping, EMA."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +15,7 @@ from common.data import Batch
 from common.distributed import Ranks
 from common.errors import InputError
 from common.precision import allow_compiled_shapes, autocast
+from common.training.conditional import restore_unless
 from common.training.ema import ExponentialMovingAverage
 from common.training.gradient_reducer import GradientReducer
 from common.training.loss_scaling import LossScaler
@@ -26,6 +28,8 @@ from common.training.optim import (
     schedule_over,
     state_by_name,
 )
+from common.training.step_graphs import RecordedUpdates
+from common.training.step_result import Fetch, Figure, StepResult
 
 
 @dataclass(frozen=True)
@@ -36,28 +40,12 @@ class EngineOptions:
     grad_clip: float = math.inf  # largest gradient norm of a phase
     ema_decay: float = 0.0  # 0: no average is kept
     max_skipped_in_a_row: int = 10
+    cuda_graphs: bool = False  # record updates, by the shapes of their batches
 
 
-@dataclass(frozen=True)
-class StepResult:
-    """What one update did; all values are over the global batch."""
-
-    terms: dict[str, float]  # each term's mean
-    grad_norms: dict[str, float]  # phase -> norm before clipping
-    n_frames: int  # valid mel frames
-    skipped: tuple[str, ...]  # phases whose update was skipped for a loss or gradient that is not finite
-    stop: bool  # whether any process was asked to stop
-    save: bool  # whether any process asks for a checkpoint
-
-
-@dataclass(frozen=True)
-class _Outcome:
-    """What the gradients of one phase look like."""
-
-    terms: dict[str, float]
-    grad_norm: float
-    finite: bool
-    figures: dict[str, float]  # of the step, summed over processes with the phase's counts
+# Updates whose figures are still on their way while the next are launched, by kind of device: on a CPU they are there
+# at once.
+LATE_RESULTS = {"cpu": 0, "cuda": 1}
 
 
 class Engine:
@@ -86,8 +74,11 @@ class Engine:
         self._ranks = ranks
         self._options = options
         self._skipped_in_a_row = 0
+        self._unsettled: deque[StepResult] = deque()
+        # Updates whose figures may be on their way still when `step` returns.
+        self.late = LATE_RESULTS.get(ranks.device.type, 0)
         self._autocast = partial(autocast, ranks.device, options.amp_dtype)
-        self._scaler = LossScaler(enabled=options.amp_dtype is torch.float16)
+        self._scaler = LossScaler(ranks.device, enabled=options.amp_dtype is torch.float16)
         for network in networks.values():
             ranks.broadcast([*network.parameters(), *network.buffers()])
         self._parameters = {
@@ -104,57 +95,104 @@ class Engine:
         }
         # Only the network that infers, which comes first, is ever used with averaged weights.
         inferring = dict([next(iter(networks.items()))])
+        self._recorded: RecordedUpdates | None = None
+        if options.cuda_graphs:
+            phases = [phase.name for phase in objective.phases]
+            self._recorded = RecordedUpdates(self._update, ranks.device, phases=phases)
         self.ema = ExponentialMovingAverage(inferring, decay=options.ema_decay) if options.ema_decay > 0 else None
 
     def step(self, micro_batches: Sequence[Batch], *, epoch: int, stop: bool = False, save: bool = False) -> StepResult:
         """One update from this process's micro-batches, already on the device.
 
-        All processes learn together with its losses whether one of them asks to ``stop`` or for a checkpoint.
+        All processes learn together with its losses whether one of them asks to ``stop`` or for a checkpoint. Nothing
+        waits for the device but `settle`, for updates before the last `late`.
 
         Raises:
             InputError: too many steps in a row had a loss or gradient that is not finite; names the utterances.
         """
         self.iteration += 1
         self._epoch = epoch
+        rates = {phase.name: self.learning_rate(phase.name) for phase in self.objective.phases}
+        figures = self._launch(micro_batches, epoch=epoch, asked={"stops": stop, "saves": save}, rates=rates)
+        utterances = tuple(name for batch in micro_batches for name in batch.names)
+        result = StepResult(self.iteration, rates, utterances, Fetch(figures))
+        self._unsettled.append(result)
+        self.settle(keep=self.late)
+        return result
+
+    def _launch(
+        self, micro_batches: Sequence[Batch], *, epoch: int, asked: dict[str, bool], rates: dict[str, float]
+    ) -> dict[Figure, Tensor]:
+        """`_update` with numbers of the host: by its own launches, or as recorded work."""
+        if self._recorded is not None:
+            weights = [self.objective.weights(phase.name, epoch=epoch) for phase in self.objective.phases]
+            return self._recorded(micro_batches, epoch=epoch, asked=asked, rates=rates, constants=weights)
+        device = self._ranks.device
+        tensors = {
+            name: torch.full((), float(value), dtype=torch.float64, device=device) for name, value in asked.items()
+        }
+        return self._update(micro_batches, epoch=epoch, asked=tensors, rates=rates)
+
+    def settle(self, *, keep: int = 0) -> None:
+        """Count the skipped among all updates but the last ``keep``, whose figures are waited for.
+
+        Raises:
+            InputError: as `step`.
+        """
+        while len(self._unsettled) > keep:
+            result = self._unsettled.popleft()
+            if result.skipped:
+                self.objective.diagnose(self.networks)
+            self._skipped_in_a_row = self._skipped_in_a_row + 1 if result.skipped else 0
+            if self._skipped_in_a_row >= self._options.max_skipped_in_a_row:
+                raise InputError(
+                    f"{self._skipped_in_a_row} updates in a row had a loss or gradient that is not finite, the last at "
+                    f"iteration {result.iteration} with {', '.join(result.utterances)}; check these files, "
+                    "or lower --learning-rate"
+                )
+
+    def _update(
+        self,
+        micro_batches: Sequence[Batch],
+        *,
+        epoch: int,
+        asked: dict[str, Tensor],
+        rates: Mapping[str, float | Tensor],
+    ) -> dict[Figure, Tensor]:
+        """One update of all phases, which the host only launches; its figures (float64 scalars) stay on the device."""
         self.objective.begin_step(self.networks)
-        terms: dict[str, float] = {}
-        norms: dict[str, float] = {}
-        skipped = []
         frames = torch.stack([batch.n_frames for batch in micro_batches]).sum().double()
-        # Summed over processes together with the first phase's counts, and fetched with its losses, so that these
-        # figures of the step cost no exchange and no synchronization of their own.
-        asked = {"stops": stop, "saves": save}
-        figures = {"n_frames": frames} | {name: torch.full_like(frames, float(value)) for name, value in asked.items()}
-        shared: dict[str, float] = {}
+        # Summed over processes together with the first phase's counts: no exchange of their own.
+        shared = {"n_frames": frames} | asked
+        found: dict[Figure, Tensor] = {}
         order = list(micro_batches)
         for phase in self.objective.phases:
-            outcome = self._run_phase(phase, order, epoch=epoch, figures=figures)
-            shared, figures = shared | outcome.figures, {}
+            found |= self._run_phase(phase, order, epoch=epoch, shared=shared, rate=rates[phase.name])
+            shared = {}
             if phase.keeps:
                 # The graph that is kept is that of the last micro-batch (each forward pass replaces the one before);
                 # the next phase uses it first, while its tensors are still there.
                 order.reverse()
-            terms |= outcome.terms
-            norms[phase.name] = outcome.grad_norm
-            self._finish_phase(phase, outcome)
-            if not outcome.finite:
-                skipped.append(phase.name)
-        self._count_skipped(bool(skipped), micro_batches)
-        n_frames, stop, save = int(shared["n_frames"]), shared["stops"] > 0, shared["saves"] > 0
-        return StepResult(terms, norms, n_frames, tuple(skipped), stop, save)
+        return found
 
     def _run_phase(
-        self, phase: Phase, micro_batches: Sequence[Batch], *, epoch: int, figures: dict[str, Tensor]
-    ) -> "_Outcome":
-        """Gradients of one phase, and the sums of the step's ``figures`` (float64 scalars) over all processes."""
+        self,
+        phase: Phase,
+        micro_batches: Sequence[Batch],
+        *,
+        epoch: int,
+        shared: dict[str, Tensor],
+        rate: float | Tensor,
+    ) -> dict[Figure, Tensor]:
+        """Gradients of one phase and its update; figures with the sums of ``shared`` over all processes."""
         optimizer, reducer = self.optimizers[phase.name], self._reducers[phase.name]
         self._freeze_all_but(phase)
         optimizer.zero_grad(set_to_none=True)
-        counts, figures = self._sum_counts(phase.name, micro_batches, figures)
+        counts, shared = self._sum_counts(phase.name, micro_batches, shared)
         divisors = {name: count.clamp(min=1) for name, count in counts.items()}
         weights = self.objective.weights(phase.name, epoch=epoch)
-        # Buffers that a forward pass may change (running statistics), with copies to go back to.
-        buffers = [(one, one.clone()) for name in phase.trains for one in self.networks[name].buffers()]
+        buffers = [buffer for name in phase.trains for buffer in self.networks[name].buffers()]
+        copies = [buffer.clone() for buffer in buffers]  # to go back to
         totals = {name: torch.zeros_like(count) for name, count in counts.items()}
         for index, batch in enumerate(micro_batches):
             with self._autocast():
@@ -170,32 +208,51 @@ class Engine:
         gradients = self._gradients(phase.name)
         self._scaler.unscale(gradients, phase.name)
         sums = self._ranks.sum(torch.stack(list(totals.values())))
-        # The one synchronization with the device in a phase: what to log, and whether to step.
-        means = sums / torch.stack(list(divisors.values()))
-        norm = torch.nn.utils.get_total_norm(gradients).to(means)
-        fetched = torch.cat([means, norm.reshape(1), *(value.reshape(1) for value in figures.values())]).tolist()
-        values = dict(zip(totals, fetched))
-        grad_norm, *figure_values = fetched[len(values) :]
+        means = dict(zip(totals, (sums / torch.stack(list(divisors.values()))).unbind()))
+        norm = torch.nn.utils.get_total_norm(gradients).to(sums)
         # Terms that are only logged do not stop an update.
-        finite = math.isfinite(grad_norm) and all(math.isfinite(values[name]) for name in weights)
-        if not finite:
-            for buffer, copy in buffers:
-                buffer.copy_(copy)
-        return _Outcome(values, grad_norm, finite, dict(zip(figures, figure_values)))
+        finite = torch.stack([*(means[name] for name in weights), norm]).isfinite().all()
+        self._apply(phase, gradients, norm=norm, finite=finite, rate=rate, buffers=buffers, copies=copies)
+        figures = {("term", name): value for name, value in means.items()}
+        figures |= {("grad_norm", phase.name): norm, ("finite", phase.name): finite.double()}
+        return figures | {("step", name): value for name, value in shared.items()}
 
-    def _finish_phase(self, phase: Phase, outcome: "_Outcome") -> None:
-        """Clip and step, or skip an update that is not finite."""
-        self._scaler.update(phase.name, finite=outcome.finite)
-        optimizer = self.optimizers[phase.name]
-        if outcome.finite:
-            if outcome.grad_norm > self._options.grad_clip:
-                torch._foreach_mul_(self._gradients(phase.name), self._options.grad_clip / outcome.grad_norm)
-            for group in optimizer.param_groups:
-                group["lr"] = self.learning_rate(phase.name)
-            optimizer.step()
-            if self.ema is not None:
-                self.ema.update(phase.trains)
+    @torch.no_grad()
+    def _apply(
+        self,
+        phase: Phase,
+        gradients: list[Tensor],
+        *,
+        norm: Tensor,
+        finite: Tensor,
+        rate: float | Tensor,
+        buffers: list[Tensor],
+        copies: list[Tensor],
+    ) -> None:
+        """Clip and step, or leave everything as it was before an update that is not finite; the device decides."""
+        self._scaler.update(phase.name, finite=finite)
+        if self._options.grad_clip < math.inf:
+            factor = (self._options.grad_clip / norm).clamp(max=1).float()
+            if not self._is_known(factor == 1):
+                torch._foreach_mul_(gradients, factor)
+        applied = None if self._is_known(finite) else finite.float()
+        if applied is not None:
+            restore_unless(applied, buffers, copies)
+        optimizer: Any = self.optimizers[phase.name]
+        # What torch's fused optimizers skip an update by, and those of `optim`.
+        optimizer.found_inf = None if applied is None else 1 - applied
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+            # torch's optimizers ask for it there, and warn of it elsewhere.
+            group["capturable"] = self._recorded is not None and self._recorded.recording
+        optimizer.step()
         optimizer.zero_grad(set_to_none=True)
+        if self.ema is not None:
+            self.ema.update(phase.trains, applied=applied)
+
+    def _is_known(self, flag: Tensor) -> bool:
+        """Whether a flag is true and the host can see so without waiting: work that it makes needless is saved."""
+        return self._recorded is None and flag.device.type == "cpu" and bool(flag)
 
     def learning_rate(self, phase: str) -> float:
         """The rate of the current update."""
@@ -218,17 +275,6 @@ class Engine:
 
     def _gradients(self, phase: str) -> list[Tensor]:
         return [p.grad for p in self._parameters[phase].values() if p.grad is not None]
-
-    def _count_skipped(self, skipped: bool, micro_batches: Sequence[Batch]) -> None:
-        if skipped:
-            self.objective.diagnose(self.networks)
-        self._skipped_in_a_row = self._skipped_in_a_row + 1 if skipped else 0
-        if self._skipped_in_a_row >= self._options.max_skipped_in_a_row:
-            names = ", ".join(name for batch in micro_batches for name in batch.names)
-            raise InputError(
-                f"{self._skipped_in_a_row} updates in a row had a loss or gradient that is not finite, the last at "
-                f"iteration {self.iteration} with {names}; check these files, or lower --learning-rate"
-            )
 
     @torch.no_grad()
     def evaluate(self, batches: Iterable[Batch], *, networks: Networks | None = None) -> dict[str, float]:
@@ -253,6 +299,7 @@ class Engine:
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint needs to resume exactly, besides the weights: optimizers, scaler, counters."""
+        self.settle()
         return {
             "iteration": self.iteration,
             "skipped_in_a_row": self._skipped_in_a_row,
@@ -267,6 +314,8 @@ class Engine:
         self.iteration = state["iteration"]
         self._skipped_in_a_row = state.get("skipped_in_a_row", 0)
         self._scaler.load(state.get("scaler", {}))
+        if self._recorded is not None:
+            self._recorded.clear()
         for phase, optimizer in self.optimizers.items():
             if phase in state["optimizers"]:
                 load_state_by_name(optimizer, state["optimizers"][phase], self._parameters[phase], where=where)

@@ -16,37 +16,51 @@ class LossScaler:
     Each phase has a scale of its own: halved when an update is not finite, doubled after many that are.
     """
 
-    def __init__(self, *, enabled: bool) -> None:
+    def __init__(self, device: torch.device, *, enabled: bool) -> None:
+        self._device = device
         self._enabled = enabled
-        self._scales: dict[str, float] = {}
-        self._finite_since: dict[str, int] = {}
+        self._scales: dict[str, Tensor] = {}  # float32 scalars
+        self._finite_since: dict[str, Tensor] = {}  # int64 scalars
 
     def scale(self, loss: Tensor, phase: str) -> Tensor:
         """The loss to call ``backward`` on."""
-        return loss * self._scales.setdefault(phase, _INITIAL) if self._enabled else loss
+        if not self._enabled:
+            return loss
+        if phase not in self._scales:
+            self._scales[phase] = torch.full((), _INITIAL, device=self._device)
+        return loss * self._scales[phase]
 
     def unscale(self, gradients: list[Tensor], phase: str) -> None:
         """Divide gradients by the scale, in place."""
         if self._enabled and gradients:
             torch._foreach_mul_(gradients, 1.0 / self._scales[phase])
 
-    def update(self, phase: str, *, finite: bool) -> None:
-        """Learn from an update's outcome."""
+    def update(self, phase: str, *, finite: Tensor) -> None:
+        """Learn from an update's outcome, a boolean scalar on the device that stays there."""
         if not self._enabled:
             return
-        if not finite:
-            self._scales[phase] /= 2
-            self._finite_since[phase] = 0
-            return
-        self._finite_since[phase] = self._finite_since.get(phase, 0) + 1
-        if self._finite_since[phase] % _GROWTH_INTERVAL == 0:
-            self._scales[phase] = min(2 * self._scales[phase], _LARGEST)
+        scale = self._scales[phase]
+        if phase not in self._finite_since:
+            self._finite_since[phase] = torch.zeros((), dtype=torch.int64, device=self._device)
+        since = self._finite_since[phase]
+        since.add_(1).mul_(finite)
+        grown = torch.where(since % _GROWTH_INTERVAL == 0, (2 * scale).clamp(max=_LARGEST), scale)
+        scale.copy_(torch.where(finite, grown, scale / 2))
 
     def state(self) -> dict[str, Any]:
         """Plain types for a checkpoint."""
-        return {"scales": dict(self._scales), "finite_since": dict(self._finite_since)}
+        return {
+            "scales": {phase: scale.item() for phase, scale in self._scales.items()},
+            "finite_since": {phase: int(since) for phase, since in self._finite_since.items()},
+        }
 
     def load(self, state: dict[str, Any]) -> None:
         """Restore what `state` gave."""
-        self._scales = dict(state.get("scales", {}))
-        self._finite_since = dict(state.get("finite_since", {}))
+        device = self._device
+        self._scales = {
+            phase: torch.tensor(scale, dtype=torch.float32, device=device)
+            for phase, scale in state.get("scales", {}).items()
+        }
+        self._finite_since = {
+            phase: torch.tensor(since, device=device) for phase, since in state.get("finite_since", {}).items()
+        }

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from common.errors import CheckpointError
+from common.training.conditional import choose, zero_unless
 
 Schedule = Callable[[int, int], float]  # iteration and epoch, both from 1 -> learning rate
 # How an optimizer is computed, not what: a checkpoint of another machine has no say in it.
@@ -36,7 +37,12 @@ class Optimization:
 
 
 class _FusedOptimizer(torch.optim.Optimizer):
-    """One that updates all parameters of a group at once."""
+    """One that updates all parameters of a group at once, without waiting for the device.
+
+    As torch's fused optimizers, it leaves everything as it was where the attribute ``found_inf`` (a float32 scalar on
+    the device) is 1, whatever the gradients hold. ``lr`` may be a tensor on the device, which CUDA graphs need: a
+    number would be recorded with them.
+    """
 
     DEFAULTS: ClassVar[dict[str, Any]]  # its settings but the learning rate
 
@@ -51,28 +57,38 @@ class _FusedOptimizer(torch.optim.Optimizer):
             raise ValueError(f"{name}: lr must be above 0, betas in [0, 1), eps and weight_decay at least 0")
         if group.get("clamp_value", 0) < 0:
             raise ValueError(f"{name}: clamp_value must be at least 0")
+        self.found_inf: Tensor | None = None
         super().__init__(params, group)
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
         """One update of every parameter that has a gradient."""
         loss = None if closure is None else torch.enable_grad()(closure)()
+        applied = None if self.found_inf is None else 1 - self.found_inf
         for group in self.param_groups:
             weights: list[Tensor] = [p for p in group["params"] if p.grad is not None]
             for weight in weights:
                 if not self.state[weight]:
-                    self.state[weight].update(step=0, **self._new_state(weight, group))
-                self.state[weight]["step"] += 1
+                    step = torch.zeros((), device=weight.device)
+                    self.state[weight].update(step=step, **self._new_state(weight, group))
             if weights:
-                self._update(weights, [p.grad for p in weights if p.grad is not None], group)
+                counts = self._states(weights, "step")
+                # One tensor alone would be taken for a number that the host asks the device for.
+                torch._foreach_add_(counts, 1 if applied is None else [applied] * len(counts))
+                self._update(weights, [p.grad for p in weights if p.grad is not None], group, applied)
         return loss
+
+    def _states(self, weights: list[Tensor], name: str) -> list[Tensor]:
+        return [self.state[weight][name] for weight in weights]
 
     def _new_state(self, weight: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
         """The averages that a parameter begins with."""
         raise NotImplementedError
 
-    def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> None:
-        """Update ``weights`` by their gradients as ``group`` says."""
+    def _update(
+        self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any], applied: Tensor | None
+    ) -> None:
+        """Update ``weights`` by their gradients as ``group`` says, unless ``applied`` is 0 (None: 1)."""
         raise NotImplementedError
 
 
@@ -88,13 +104,16 @@ class Lamb(_FusedOptimizer):
     def _new_state(self, weight: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
         return {"exp_avg": torch.zeros_like(weight), "exp_avg_sq": torch.zeros_like(weight)}
 
-    def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> None:
-        means = [self.state[p]["exp_avg"] for p in weights]
-        squares = [self.state[p]["exp_avg_sq"] for p in weights]
+    def _update(
+        self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any], applied: Tensor | None
+    ) -> None:
+        means, squares = self._states(weights, "exp_avg"), self._states(weights, "exp_avg_sq")
         beta1, beta2 = group["betas"]
-        torch._foreach_mul_(means, beta1)
+        if applied is not None:
+            zero_unless(applied, gradients)
+        torch._foreach_mul_(means, beta1 if applied is None else choose(applied, beta1, 1.0))
         torch._foreach_add_(means, gradients, alpha=1 - beta1)
-        torch._foreach_mul_(squares, beta2)
+        torch._foreach_mul_(squares, beta2 if applied is None else choose(applied, beta2, 1.0))
         torch._foreach_addcmul_(squares, gradients, gradients, value=1 - beta2)
 
         steps = list(torch._foreach_sqrt(squares))
@@ -103,10 +122,12 @@ class Lamb(_FusedOptimizer):
         torch._foreach_mul_(steps, means)
         if group["weight_decay"] != 0:
             torch._foreach_add_(steps, weights, alpha=group["weight_decay"])
-        torch._foreach_mul_(steps, self._ratios(weights, steps, group))
-        torch._foreach_add_(weights, steps, alpha=-group["lr"])
+        ratios = self._ratios(weights, steps, group)
+        if applied is not None:
+            ratios = ratios * applied
+        _descend(weights, steps, group["lr"], factors=ratios)
 
-    def _ratios(self, weights: list[Tensor], steps: list[Tensor], group: dict[str, Any]) -> list[Any]:
+    def _ratios(self, weights: list[Tensor], steps: list[Tensor], group: dict[str, Any]) -> Tensor:
         """Trust ratio of each parameter, with the bias correction in it; computed without leaving the device."""
         weight_norms = torch.stack(torch._foreach_norm(weights)).clamp(max=group["clamp_value"])
         step_norms = torch.stack(torch._foreach_norm(steps))
@@ -114,10 +135,10 @@ class Lamb(_FusedOptimizer):
         ratios = torch.where(usable, weight_norms / step_norms, torch.ones_like(step_norms))
         if group["debias"]:
             beta1, beta2 = group["betas"]
-            counts = [self.state[p]["step"] for p in weights]
-            corrections = [(1 - beta2**n) ** 0.5 / (1 - beta1**n) for n in counts]
-            ratios = ratios * torch.tensor(corrections, device=ratios.device, dtype=ratios.dtype)
-        return list(ratios.unbind())
+            # A step that is left out may be the first, whose number is still 0.
+            counts = torch.stack(self._states(weights, "step")).double().clamp(min=1)
+            ratios = ratios * ((1 - beta2**counts).sqrt() / (1 - beta1**counts)).to(ratios)
+        return ratios
 
 
 class Novograd(_FusedOptimizer):
@@ -142,32 +163,52 @@ class Novograd(_FusedOptimizer):
         scalars = self.scalar_state if group["amsgrad"] else self.scalar_state[:1]
         return {"exp_avg": torch.zeros_like(weight)} | {name: torch.zeros((), device=weight.device) for name in scalars}
 
-    def _update(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> None:
-        means = [self.state[p]["exp_avg"] for p in weights]
+    def _update(
+        self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any], applied: Tensor | None
+    ) -> None:
+        means = self._states(weights, "exp_avg")
         beta1, _ = group["betas"]
         share = 1 - beta1 if group["grad_averaging"] else 1.0
-        factors = share / (self._norms(weights, gradients, group).sqrt() + group["eps"])
+        factors = share / (self._norms(weights, gradients, group, applied).sqrt() + group["eps"])
         one_by_one: list[Any] = list(factors.unbind())  # scalar tensors, which stay on the device
         steps = list(torch._foreach_mul(gradients, one_by_one))
         if group["weight_decay"] != 0:
             torch._foreach_add_(steps, weights, alpha=group["weight_decay"] * share)
-        torch._foreach_mul_(means, beta1)
+        if applied is not None:
+            zero_unless(applied, steps)
+        torch._foreach_mul_(means, beta1 if applied is None else choose(applied, beta1, 1.0))
         torch._foreach_add_(means, steps)
-        torch._foreach_add_(weights, means, alpha=-group["lr"])
+        if applied is not None:
+            torch._foreach_copy_(steps, means)
+            torch._foreach_mul_(steps, applied)
+        _descend(weights, means if applied is None else steps, group["lr"])
 
-    def _norms(self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any]) -> Tensor:
+    def _norms(
+        self, weights: list[Tensor], gradients: list[Tensor], group: dict[str, Any], applied: Tensor | None
+    ) -> Tensor:
         """Squared norm to divide each gradient by, (parameters,); the state follows, without leaving the device."""
         own = torch.stack(torch._foreach_norm(gradients)).square()
-        squares = [self.state[p]["exp_avg_sq"] for p in weights]
+        squares = self._states(weights, "exp_avg_sq")
         before = torch.stack(squares)
         beta2 = group["betas"][1]
         norms = torch.where(before == 0, own, beta2 * before + (1 - beta2) * own)
+        if applied is not None:
+            norms = torch.where(applied > 0, norms, before)
         torch._foreach_copy_(squares, list(norms.unbind()))
         if group["amsgrad"]:
-            largest = [self.state[p]["max_exp_avg_sq"] for p in weights]
+            largest = self._states(weights, "max_exp_avg_sq")
             norms = torch.maximum(torch.stack(largest), norms)
             torch._foreach_copy_(largest, list(norms.unbind()))
         return norms
+
+
+def _descend(weights: list[Tensor], steps: list[Tensor], lr: float | Tensor, *, factors: Tensor | None = None) -> None:
+    """Subtract ``lr`` x steps, each times its factor (parameters,), from the weights; the steps are used up."""
+    if isinstance(lr, Tensor):
+        factors, lr = (lr if factors is None else factors * lr), 1.0
+    if factors is not None:
+        torch._foreach_mul_(steps, factors if factors.dim() == 0 else list(factors.unbind()))
+    torch._foreach_add_(weights, steps, alpha=-lr)
 
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
@@ -223,7 +264,10 @@ def state_by_name(optimizer: torch.optim.Optimizer, named: dict[str, nn.Paramete
     """An optimizer's settings and state with parameters by name, so that it outlives a change of their order."""
     names = {id(parameter): name for name, parameter in named.items()}
     settings = {key: value for key, value in optimizer.param_groups[0].items() if key not in ("params", *_EXECUTION)}
+    settings["lr"] = float(settings["lr"])
     states = {names[id(parameter)]: dict(state) for parameter, state in optimizer.state.items()}
+    if isinstance(optimizer, _FusedOptimizer):
+        states = {name: state | {"step": int(state["step"])} for name, state in states.items()}
     return {"settings": settings, "states": states}
 
 
@@ -258,5 +302,10 @@ def load_state_by_name(
         # Copies: optimizers update their state in place, and the checkpoint's tensors are not theirs.
         optimizer.state[parameter] = {
             key: value.to(parameter.device, copy=True) if isinstance(value, Tensor) else value
-            for key, value in state.items()
+            for key, value in (state | {"step": _as_step(state["step"])}).items()
         }
+
+
+def _as_step(step: float | Tensor) -> Tensor:
+    """A number of updates as optimizers count them, on the device; files may hold a plain number."""
+    return torch.as_tensor(step, dtype=torch.float32)

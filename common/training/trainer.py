@@ -5,8 +5,9 @@ import itertools
 import math
 import signal
 import time
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,36 +29,13 @@ from common.errors import CheckpointError
 from common.logger import Logger
 from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
-from common.training.engine import Engine, StepResult, evaluation_mode
+from common.training.engine import Engine, evaluation_mode
 from common.training.objective import Networks
+from common.training.position import Position
 from common.training.reporter import Reporter, has_terminal
 from common.training.settings import RunOptions
+from common.training.step_result import StepResult
 from common.training.tensorboard import TensorBoardLogs
-
-
-@dataclass
-class _Position:
-    """Where the run stands, with the sums that the current epoch's averages need."""
-
-    epoch: int = 1
-    steps_done: int = 0  # updates of this epoch
-    sums: dict[str, float] = field(default_factory=dict)
-    frames: int = 0
-    seconds: float = 0.0
-    skipped: int = 0
-
-    def add(self, result: StepResult, loss: float, seconds: float) -> None:
-        self.steps_done += 1
-        self.frames += result.n_frames
-        self.seconds += seconds
-        self.skipped += bool(result.skipped)
-        if not result.skipped:
-            for name, value in (result.terms | {"loss": loss}).items():
-                self.sums[name] = self.sums.get(name, 0.0) + value
-
-    def means(self) -> dict[str, float]:
-        counted = max(1, self.steps_done - self.skipped)
-        return {name: total / counted for name, total in self.sums.items()}
 
 
 class Trainer:
@@ -79,10 +57,12 @@ class Trainer:
         self._template = template
         self._ranks = ranks
         self._options = options
-        self._position = _Position()
+        self._position = Position()
         self._stopping = False
         self._is_due = False  # whether the clock has asked for a checkpoint
         self._saved_at = time.monotonic()
+        self._unreported: deque[StepResult] = deque()  # updates of this epoch
+        self._reported_at = 0.0
         self._best: dict[str, Any] | None = None  # epoch and metric of the best validation of a checkpoint
         self._sampler = GlobalBatchSampler(
             training_set.lengths,
@@ -129,14 +109,14 @@ class Trainer:
         except (KeyError, TypeError, RuntimeError) as error:
             raise CheckpointError(f"{where}: its training state does not fit ({error!r})") from error
 
-    def _position_of(self, state: dict[str, Any]) -> _Position:
+    def _position_of(self, state: dict[str, Any]) -> Position:
         """Where a checkpoint's run stood, in updates of this run's global batch."""
         global_batch, steps = self._sampler.global_batch, state.get("steps_done")
         if steps is None or steps * state["global_batch"] >= self._sampler.steps_per_epoch * global_batch:
-            return _Position(epoch=state["epoch"] + 1)
-        saved = {field.name: state[field.name] for field in fields(_Position)}
+            return Position(epoch=state["epoch"] + 1)
+        saved = {field.name: state[field.name] for field in fields(Position)}
         saved["steps_done"] = steps * state["global_batch"] // global_batch
-        return _Position(**saved | {"sums": dict(state["sums"])})
+        return Position(**saved | {"sums": dict(state["sums"])})
 
     def _best_of(self, state: dict[str, Any]) -> dict[str, Any] | None:
         """The best validation so far, if it is of the same metric and its checkpoint is in this run's folder."""
@@ -166,14 +146,18 @@ class Trainer:
             with StopSignals() as signals, bar:
                 bar.update((position.epoch - 1) * self._sampler.steps_per_epoch + position.steps_done)
                 while position.epoch <= last_epoch:
-                    self._train_epoch(bar, signals)
+                    try:
+                        self._train_epoch(bar, signals)
+                    except InputError:
+                        self._report(bar)  # what was learned before
+                        raise
                     if position.steps_done < self._sampler.steps_per_epoch:
                         self._save(rolling=True)
                         return signals.received or signal.SIGTERM
                     self._finish_epoch(is_last=position.epoch == last_epoch)
                     if self._stopping and position.epoch < last_epoch:
                         return signals.received or signal.SIGTERM
-                    self._position = position = _Position(epoch=position.epoch + 1)
+                    self._position = position = Position(epoch=position.epoch + 1)
             self._reporter.wait_for_plots()
         finally:
             self._reporter.close()
@@ -191,27 +175,41 @@ class Trainer:
         """Train to the end of the current epoch, or until any process is asked to stop."""
         position, options = self._position, self._options
         self._sampler.set_position(epoch=position.epoch, step=position.steps_done)
-        started = time.perf_counter()
+        self._reported_at = time.perf_counter()
         for micro_batches in _micro_batches(self._training_loader, options.accumulation):
             moved = [batch.to(self._ranks.device) for batch in micro_batches]
             asked = {"stop": signals.received is not None, "save": self._ranks.is_main and self._clock_asks()}
-            result = self._engine.step(moved, epoch=position.epoch, **asked)
-            now = time.perf_counter()
-            loss = self._engine.objective.total(result.terms, epoch=position.epoch)
-            position.add(result, loss, now - started)
-            self._log_step(result, loss, now - started)
-            bar.set_postfix(epoch=position.epoch, loss=f"{loss:.3f}")
-            bar.update()
-            started = now
-            self._stopping, self._is_due = result.stop, result.save
-            if position.steps_done == self._sampler.steps_per_epoch or self._stopping:
+            self._unreported.append(self._engine.step(moved, epoch=position.epoch, **asked))
+            position.steps_done += 1
+            is_last = position.steps_done == self._sampler.steps_per_epoch
+            validates = self._is_multiple_of(options.validation_steps)
+            saves = self._is_multiple_of(options.steps_per_checkpoint)
+            self._report(bar, keep=0 if is_last or validates or saves else self._engine.late)
+            if self._stopping or self._is_due:
+                self._report(bar)
+            if is_last or self._stopping:
                 return
-            if validates := self._is_multiple_of(options.validation_steps):
+            if validates:
                 self._validate_all(step=(position.epoch, position.steps_done, self._sampler.steps_per_epoch))
-            if saves := self._is_due or self._is_multiple_of(options.steps_per_checkpoint):
+            if saves := saves or self._is_due:
                 self._save(rolling=True)
             if validates or saves:
-                started = time.perf_counter()  # neither is part of the next update
+                self._reported_at = time.perf_counter()  # neither is part of the next update
+
+    def _report(self, bar: Progress, *, keep: int = 0) -> None:
+        """Log all updates but the last ``keep``, whose figures are waited for."""
+        position = self._position
+        while len(self._unreported) > keep:
+            result = self._unreported.popleft()
+            loss = self._engine.objective.total(result.terms, epoch=position.epoch)
+            now = time.perf_counter()
+            position.add(result, loss, now - self._reported_at)
+            self._log_step(result, loss, now - self._reported_at)
+            self._reported_at = now
+            bar.set_postfix(epoch=position.epoch, loss=f"{loss:.3f}")
+            bar.update()
+            self._stopping |= result.stop
+            self._is_due |= result.save
 
     def _is_multiple_of(self, n_steps: int) -> bool:
         return n_steps > 0 and self._engine.iteration % n_steps == 0
@@ -238,14 +236,14 @@ class Trainer:
         position, engine, reporter = self._position, self._engine, self._reporter
         style = engine.objective.log_style
         phases = list(style.rates) or [phase.name for phase in engine.objective.phases]
-        rates = reporter.phase_figures("lrate", {name: engine.learning_rate(name) for name in phases})
+        rates = reporter.phase_figures("lrate", {name: result.learning_rates[name] for name in phases})
         speed = {"frames/s": result.n_frames / seconds, "took": seconds}
         figures = {"loss": loss} | result.terms | (speed | rates if style.shows_speed else rates | speed)
-        step = (position.epoch, position.steps_done, self._sampler.steps_per_epoch)
-        reporter.update(step, figures, result.grad_norms, iteration=engine.iteration)
+        step = (position.epoch, position.steps_done - len(self._unreported), self._sampler.steps_per_epoch)
+        reporter.update(step, figures, result.grad_norms, iteration=result.iteration)
         if result.skipped and self._ranks.is_main:
             print_line(
-                f"warning: update {engine.iteration} skipped ({', '.join(result.skipped)}): "
+                f"warning: update {result.iteration} skipped ({', '.join(result.skipped)}): "
                 "a loss or gradient was not finite"
             )
 
@@ -329,6 +327,7 @@ class Trainer:
                 self._save_for_inference(checkpoint, is_best=is_best)
                 self._remove_old()
         self._saved_at = time.monotonic()
+        self._is_due = False
         self._ranks.barrier()
 
     def _save_for_inference(self, checkpoint: Checkpoint, *, is_best: bool) -> None:

@@ -1,0 +1,169 @@
+"""Whole updates recorded as CUDA graphs, one for the shapes of their batches: thousands of kernels launched as one.
+
+What is recorded reads and writes the same tensors each time, and no number of the host that may change: batches are
+copied into tensors of their own, and learning rates and what the processes ask for are tensors too. Elsewhere than on a
+GPU the same code runs without being recorded.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from common.data import Batch
+from common.training.step_result import Figure
+
+MAX_GRAPHS = 32  # each keeps its own inputs
+WARMUP_UPDATES = 3  # of a shape before it is recorded: optimizers have their states, libraries their algorithms
+
+Figures = dict[Figure, Tensor]  # scalars on the device
+Work = Callable[[], Figures]
+Scalars = dict[str, Tensor]
+
+
+class Update(Protocol):
+    """An update that the host only launches; its tensors and those of ``constants`` are what it depends on."""
+
+    def __call__(
+        self, micro_batches: Sequence[Batch], *, epoch: int, asked: Scalars, rates: Mapping[str, Tensor]
+    ) -> Figures:
+        """Figures of the update, on the device."""
+
+
+class Graph(Protocol):
+    """Recorded work; ``replay`` does it again, from the tensors that it read to those that it wrote."""
+
+    def replay(self) -> None:
+        """Queue the work."""
+
+
+Recorder = Callable[[Work], tuple[Graph, Figures]]  # records work without doing it; figures that each replay writes
+
+
+class CudaGraphRecorder:
+    """Records work as CUDA graphs that share their memory, since only one of them runs at a time."""
+
+    def __init__(self) -> None:
+        self._pool = torch.cuda.graph_pool_handle()
+
+    def __call__(self, work: Work) -> tuple[Graph, Figures]:
+        """Record ``work``, which must not wait for the device."""
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self._pool):
+            figures = work()
+        return graph, figures
+
+
+class _Repeated:
+    """Work that is done anew each time, in place of a graph."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self.figures: Figures = {}
+
+    def replay(self) -> None:
+        self.figures.update(self._work())
+
+
+def repeat(work: Work) -> tuple[Graph, Figures]:
+    """The recorder of devices that record nothing."""
+    repeated = _Repeated(work)
+    return repeated, repeated.figures
+
+
+class _Recorded:
+    """One recorded update: the batches that its graph reads, and the figures that it writes."""
+
+    def __init__(self, micro_batches: Sequence[Batch], update: Callable[[Sequence[Batch]], Figures], record: Recorder):
+        self._batches = [batch._with_tensors(torch.clone) for batch in micro_batches]
+        self._graph, self._figures = record(lambda: update(self._batches))
+
+    def replay(self, micro_batches: Sequence[Batch]) -> Figures:
+        sources, targets = (
+            [tensor for batch in group for tensor in _tensors(batch)] for group in (micro_batches, self._batches)
+        )
+        for target, source in zip(targets, sources):
+            target.copy_(source, non_blocking=True)
+        self._graph.replay()
+        return self._figures
+
+
+class RecordedUpdates:
+    """Runs ``update`` as recorded work from the fourth time that the shapes of its batches occur.
+
+    Shapes beyond the first ``MAX_GRAPHS`` run as they are, with a warning.
+    """
+
+    def __init__(self, update: Update, device: torch.device, *, phases: Sequence[str]) -> None:
+        self._update = update
+        self._record: Recorder = CudaGraphRecorder() if device.type == "cuda" else repeat
+        self._rates = {phase: torch.zeros((), device=device) for phase in phases}
+        self._asked = {name: torch.zeros((), dtype=torch.float64, device=device) for name in ("stops", "saves")}
+        self._constants: Any = None
+        self._seen: Counter[tuple] = Counter()
+        self._recorded: dict[tuple, _Recorded] = {}
+        self._warned = False
+        self.recording = False  # whether work is being recorded now
+
+    def __call__(
+        self,
+        micro_batches: Sequence[Batch],
+        *,
+        epoch: int,
+        asked: Mapping[str, bool],
+        rates: Mapping[str, float],
+        constants: Any,
+    ) -> Figures:
+        """One update; ``constants`` are numbers of the host that it depends on, such as the weights of the losses."""
+        for tensors, values in ((self._rates, rates), (self._asked, asked)):
+            for name, value in values.items():
+                tensors[name].fill_(value)
+        if constants != self._constants:
+            self.clear()
+            self._constants = constants
+        key = tuple(_shape(batch) for batch in micro_batches)
+        self._seen[key] += 1
+
+        def update(batches: Sequence[Batch]) -> Figures:
+            return self._update(batches, epoch=epoch, asked=self._asked, rates=self._rates)
+
+        if key not in self._recorded:
+            if self._seen[key] <= WARMUP_UPDATES or self._is_full():
+                return update(micro_batches)
+            self.recording = True
+            try:
+                self._recorded[key] = _Recorded(micro_batches, update, self._record)
+            finally:
+                self.recording = False
+        return self._recorded[key].replay(micro_batches)
+
+    def clear(self) -> None:
+        """Forget what is recorded: what it read or wrote has been replaced."""
+        self._recorded.clear()
+
+    def _is_full(self) -> bool:
+        if len(self._recorded) == MAX_GRAPHS and not self._warned:
+            self._warned = True
+            print(
+                f"warning: --cuda-graphs: {MAX_GRAPHS} shapes are recorded; others run without graphs", file=sys.stderr
+            )
+        return len(self._recorded) == MAX_GRAPHS
+
+
+def _tensors(batch: Batch) -> Iterator[Tensor]:
+    for field in fields(batch):
+        if isinstance(value := getattr(batch, field.name), Tensor):
+            yield value
+
+
+def _shape(batch: Batch) -> tuple:
+    """What batches that one graph serves have in common: all but the tensors' values and what utterances are called."""
+    values = (getattr(batch, field.name) for field in fields(batch))
+    return tuple(
+        (value.shape, value.dtype) if isinstance(value, Tensor) else len(value) if isinstance(value, tuple) else value
+        for value in values
+    )

@@ -1,0 +1,137 @@
+"""Figures of an update read while the next one runs, as on a GPU: nothing that is learned or logged changes."""
+
+import signal
+from pathlib import Path
+
+import pytest
+import torch
+from test_engine import Poisoned
+from tiny import make_corpus, train_options
+from tiny_models import KilledError, assert_same_state, at_iteration, without_samples
+from toy import toy_collate, toy_engine, toy_networks, toy_utterances
+
+import train
+from common.errors import InputError
+from common.logger import read_log
+from common.training import engine as engine_module
+from common.training.step_result import Fetch
+
+WORDS = "-bs 2 --epochs 2 --ema-decay 0.9 --validation-interval 2 --epochs-per-checkpoint 1 --grad-clip-thresh 0.5"
+
+
+@pytest.fixture
+def late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The CPU's figures are read as late as a GPU's."""
+    monkeypatch.setitem(engine_module.LATE_RESULTS, "cpu", 1)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_corpus(tmp_path_factory.mktemp("corpus") / "data", count=16)
+
+
+def run_train(corpus: Path, output: Path, *extra: str) -> int:
+    with without_samples():
+        return train.main(train_options(corpus, output, *WORDS.split(), *extra))
+
+
+@pytest.fixture(scope="module")
+def prompt(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose figures are read at once."""
+    folder = tmp_path_factory.mktemp("prompt")
+    assert run_train(corpus, folder, "--validation-steps", "4") == 0
+    return folder
+
+
+def log_of(folder: Path) -> list[tuple]:
+    """Steps and figures in order, without times."""
+    records = [record for record in read_log(folder / "nvlog.json") if isinstance(record.get("step"), list)]
+    return [
+        (record["step"], {k: v for k, v in record["data"].items() if not k.endswith(("took", "frames/s"))})
+        for record in records
+    ]
+
+
+def test_a_late_run_logs_the_same_lines_in_the_same_order_and_learns_the_same(
+    late: None, prompt: Path, corpus: Path, tmp_path: Path
+):
+    assert run_train(corpus, tmp_path, "--validation-steps", "4") == 0
+    assert log_of(tmp_path) == log_of(prompt)
+    for epoch in (1, 2):
+        name = f"FastPitch_checkpoint_{epoch}.pt"
+        assert_same_state(prompt / name, tmp_path / name)
+
+
+def test_a_late_run_that_is_killed_and_stopped_is_the_uninterrupted_one(
+    late: None, prompt: Path, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    def die() -> None:
+        raise KilledError
+
+    words = ("--validation-steps", "4", "--steps-per-checkpoint", "2")
+    with at_iteration(3, die), pytest.raises(KilledError):
+        run_train(corpus, tmp_path, *words)
+    assert [path.name for path in tmp_path.glob("*.pt")] == ["FastPitch_checkpoint_1_iter2.pt"]
+    # Update 8 was under way when the signal came; 9 asks all processes, 10 is launched before its answer is read.
+    with at_iteration(7, lambda: signal.raise_signal(signal.SIGTERM)):
+        assert run_train(corpus, tmp_path, "--validation-steps", "4", "--resume") == 128 + signal.SIGTERM
+    assert (tmp_path / "FastPitch_checkpoint_2_iter10.pt").is_file()
+    steps = [step for step, data in log_of(tmp_path) if "train_loss" in data]
+    assert steps == [[1, n, 6] for n in range(1, 7)] + [[2, n, 6] for n in range(1, 5)], "each once, none lost"
+    assert run_train(corpus, tmp_path, "--validation-steps", "4", "--resume") == 0
+    assert_same_state(prompt / "FastPitch_checkpoint_2.pt", tmp_path / "FastPitch_checkpoint_2.pt")
+
+
+def test_a_late_clock_saves_one_update_later_and_starts_again(
+    late: None, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    words = "--minutes-per-checkpoint 1e-6 --epochs-per-checkpoint 9 --validation-interval 9 --epochs 1".split()
+    run_train(corpus, tmp_path, *words)
+    lines = capsys.readouterr().out.splitlines()
+    saved = [line.split("iteration ")[1][0] for line in lines if line.startswith("saved ")]
+    assert saved == ["2", "4", "6"]
+
+
+def test_data_that_cannot_be_read_does_not_lose_the_last_updates_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    corpus = make_corpus(tmp_path / "data", count=16)
+    bad = corpus / "mels" / "u9.pt"
+    torch.save(torch.ones(3), bad)
+    for late in (0, 1):
+        monkeypatch.setitem(engine_module.LATE_RESULTS, "cpu", late)
+        with pytest.raises(InputError, match=bad.name):
+            run_train(corpus, tmp_path / str(late))
+    assert 1 <= len(log_of(tmp_path / "0")) < 6
+    assert log_of(tmp_path / "1") == log_of(tmp_path / "0")
+
+
+def test_too_many_skipped_updates_stop_one_update_later_and_name_their_utterances(late: None):
+    engine = toy_engine(toy_networks(), objective=Poisoned(), max_skipped_in_a_row=3)
+    bad, other = [toy_collate(toy_utterances(2))], [toy_collate(toy_utterances(4)[2:])]
+    for _ in range(3):
+        engine.step(bad, epoch=1)
+    with pytest.raises(InputError, match=r"3 updates in a row.*at iteration 3 with u0, u1;"):
+        engine.step(other, epoch=1)
+
+
+def test_the_state_to_save_counts_every_update(late: None):
+    engine = toy_engine(toy_networks(), objective=Poisoned(), max_skipped_in_a_row=3)
+    bad = [toy_collate(toy_utterances(2))]
+    for n in (1, 2):
+        engine.step(bad, epoch=1)
+        assert engine.state()["skipped_in_a_row"] == n
+    engine.step(bad, epoch=1)
+    with pytest.raises(InputError, match="3 updates in a row"):
+        engine.state()
+
+
+def test_figures_are_waited_for_when_they_are_read_and_not_before(late: None, monkeypatch: pytest.MonkeyPatch):
+    read = []
+    values = Fetch.values.func
+    monkeypatch.setattr(Fetch, "values", property(lambda fetch: read.append(fetch) or values(fetch)))
+    engine = toy_engine(toy_networks())
+    batches = [toy_collate(toy_utterances(4))]
+    first = engine.step(batches, epoch=1)
+    assert not read
+    second = engine.step(batches, epoch=1)
+    assert read == [first.fetch]
+    assert second.terms["l1"] != first.terms["l1"] and (first.iteration, second.iteration) == (1, 2)

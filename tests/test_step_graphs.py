@@ -1,0 +1,136 @@
+"""Updates run as recorded work from tensors of their own, on the CPU without a graph, against the plain ones."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from test_engine import weights
+from tiny_models import MODELS, TinyModel, assert_same_state, logged, without_samples
+from toy import ToyBatch, toy_collate, toy_engine, toy_networks, toy_utterances
+
+from common.checkpoints import load_checkpoint
+from common.distributed import Ranks
+from common.errors import OptionError
+from common.training import step_graphs
+
+RECORDABLE = pytest.mark.parametrize("model", MODELS[:2], ids=lambda model: model.name)
+# The whole corpus is a batch of FastPitch's, so that its shape recurs; HiFi-GAN's segments all have one.
+WORDS = {"FastPitch": "-bs 16 --epochs 5 --grad-clip-thresh 0.5", "HiFi-GAN": "-bs 4 --epochs 2"}
+COMMON = "--ema-decay 0.9 --validation-interval 9"
+
+
+@pytest.fixture
+def recorded(monkeypatch: pytest.MonkeyPatch) -> list:
+    """What was recorded."""
+    found, repeat = [], step_graphs.repeat
+    monkeypatch.setattr(step_graphs, "repeat", lambda work: found.append(repeat(work)) or found[-1])
+    return found
+
+
+def train(model: TinyModel, corpora: Path, output: Path, *extra: str) -> None:
+    with without_samples():
+        assert model.train(corpora, output, *COMMON.split(), *WORDS[model.name].split(), *extra) == 0
+
+
+@RECORDABLE
+def test_recorded_updates_learn_and_log_what_plain_ones_do_and_resume_bit_for_bit(
+    model: TinyModel, corpora: Path, tmp_path: Path, recorded: list
+):
+    train(model, corpora, tmp_path / "plain")
+    assert not recorded
+    train(model, corpora, tmp_path / "graphs", "--cuda-graphs")
+    assert len(recorded) == 1
+    for name in model.logged:
+        plain = logged(tmp_path / "plain", f"train_{name}")
+        assert len(plain) >= 5
+        assert logged(tmp_path / "graphs", f"train_{name}") == pytest.approx(plain, rel=1e-4)
+    epoch = int(WORDS[model.name].split()[3])
+    ours, theirs = (load_checkpoint(model.checkpoint(tmp_path / name, epoch)) for name in ("graphs", "plain"))
+    for network, state in theirs.networks.items():
+        for key, value in state.items():
+            torch.testing.assert_close(ours.networks[network][key], value, atol=1e-4, rtol=1e-3)
+    for key, value in theirs.ema[model_network(theirs)].items():
+        torch.testing.assert_close(ours.ema[model_network(theirs)][key], value, atol=1e-4, rtol=1e-3)
+    train(model, corpora, tmp_path / "parts", "--cuda-graphs", "--epochs-this-job", str(epoch - 1))
+    train(model, corpora, tmp_path / "parts", "--cuda-graphs", "--resume")
+    assert_same_state(model.checkpoint(tmp_path / "graphs", epoch), model.checkpoint(tmp_path / "parts", epoch))
+
+
+def model_network(checkpoint) -> str:
+    return next(iter(checkpoint.ema))
+
+
+def batch_of(seed: int, *, count: int = 4, bad: bool = False) -> ToyBatch:
+    """Utterances of other values in tensors of one shape."""
+    batch = toy_collate(toy_utterances(count, seed=0))
+    generator = torch.Generator().manual_seed(seed)
+    inputs = torch.randn(batch.inputs.shape, generator=generator) * (torch.nan if bad else 1.0)
+    lengths = torch.randint(2, batch.inputs.size(1) + 1, (count,), generator=generator)
+    return ToyBatch(tuple(f"{seed}-{i}" for i in range(count)), inputs, inputs.nan_to_num().sin(), lengths)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "lamb", "novograd"])
+@pytest.mark.parametrize("amp_dtype", [None, torch.float16], ids=str)
+def test_recorded_work_reads_each_updates_values_and_skips_on_its_own(
+    optimizer: str, amp_dtype: torch.dtype | None, recorded: list
+):
+    plain, graphs = toy_networks(), toy_networks()
+    options = {"optimizer": optimizer, "grad_clip": 0.3, "ema_decay": 0.5, "amp_dtype": amp_dtype}
+    engines = [toy_engine(plain, **options), toy_engine(graphs, cuda_graphs=True, **options)]
+    for engine in engines:
+        engine._schedules = dict.fromkeys(engine._schedules, lambda iteration, epoch: 0.01 / iteration)
+    for seed in range(9):
+        batches = [batch_of(seed, bad=seed == 6), batch_of(seed + 100, count=3)]
+        expected, found = (engine.step(batches, epoch=1, stop=seed == 7, save=seed == 8) for engine in engines)
+        assert found.skipped == expected.skipped == (("discriminator", "generator") if seed == 6 else ())
+        assert (found.stop, found.save, found.n_frames) == (seed == 7, seed == 8, expected.n_frames)
+        if seed != 6:
+            assert found.terms == pytest.approx(expected.terms, rel=1e-4, abs=1e-6)
+            assert found.grad_norms == pytest.approx(expected.grad_norms, rel=1e-3)
+    assert len(recorded) == 1
+    for key, value in weights(plain).items():
+        torch.testing.assert_close(weights(graphs)[key], value, atol=1e-5, rtol=1e-4)
+    assert engines[0].state()["scaler"] == engines[1].state()["scaler"]
+
+
+def test_each_shape_is_recorded_at_its_fourth_update_and_again_when_the_losses_weights_change(recorded: list):
+    engine = toy_engine(toy_networks(), cuda_graphs=True)
+    for count in (4, 5, 4, 5, 4, 5):
+        engine.step([batch_of(1, count=count)], epoch=1)
+    assert not recorded
+    for count, n_recorded in ((4, 1), (4, 1), (5, 2), (4, 2)):
+        engine.step([batch_of(2, count=count)], epoch=1)
+        assert len(recorded) == n_recorded
+    engine.objective.weights = lambda phase, *, epoch: {"d_loss": 2.0} if phase == "discriminator" else {"l1": 1.0}
+    engine.step([batch_of(3)], epoch=2)
+    assert len(recorded) == 3
+
+
+def test_shapes_beyond_the_limit_run_as_they_are_with_one_warning(
+    recorded: list, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+):
+    monkeypatch.setattr(step_graphs, "MAX_GRAPHS", 1)
+    engine = toy_engine(toy_networks(), cuda_graphs=True)
+    for count in (4, 5, 6) * 5:
+        engine.step([batch_of(1, count=count)], epoch=1)
+    assert len(recorded) == 1
+    assert capsys.readouterr().err == "warning: --cuda-graphs: 1 shapes are recorded; others run without graphs\n"
+
+
+@pytest.mark.parametrize("model", [MODELS[0], *MODELS[2:]], ids=lambda model: model.name)
+def test_updates_that_wait_for_the_device_are_refused(model: TinyModel, corpora: Path, tmp_path: Path):
+    extra = []
+    if model.name == "FastPitch":
+        lines = (corpora / model.corpus / "train.txt").read_text().splitlines()
+        (tmp_path / "aligned.txt").write_text(
+            "".join(line.split("|", 2)[0] + "|" + line.split("|", 2)[2] + "\n" for line in lines)
+        )
+        extra = ["--learned-alignment", "--training-files", str(tmp_path / "aligned.txt")]
+    with pytest.raises(OptionError, match="--cuda-graphs: an update of this model waits for the GPU"):
+        model.train(corpora, tmp_path, "--epochs", "1", "--cuda-graphs", *extra)
+
+
+def test_several_processes_are_refused(corpora: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("common.distributed.start", lambda *, cuda: Ranks(world_size=2))
+    with pytest.raises(OptionError, match="--cuda-graphs: for one process, got 2"):
+        MODELS[1].train(corpora, tmp_path, "--epochs", "1", "--cuda-graphs")
