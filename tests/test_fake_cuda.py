@@ -154,7 +154,7 @@ CASES = (
         waits=(
             "tacotron2/generation.py:generate",  # after each `MASK_CHUNK` frames: whether all gates have fired
             "tacotron2/generation.py:generate",  # for the number of frames
-            "tacotron2/model.py:Tacotron2.infer",
+            "tacotron2/inference.py:Inference.infer",
         ),
         uploads=("tacotron2/decoder.py:PrenetMasks.draw",),  # for each `MASK_CHUNK` frames
         validation_uploads=("tacotron2/decoder.py:PrenetMasks.first",),

@@ -3,14 +3,12 @@
 `FakeTensorMode` knows devices, shapes and types of tensors, and no values: whatever asks for one raises.
 """
 
-import ctypes
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from fake_cuda import device_guard
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from toy import ToyObjective, toy_collate, toy_engine, toy_networks, toy_utterances
@@ -84,24 +82,8 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(FakeEvent, "waited", 0)
     monkeypatch.setattr("torch.cuda.amp.common.amp_definitely_not_available", lambda: False)
     monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda *_, **__: True)
-    with _device_guard(), FakeTensorMode(), torch.random.fork_rng(devices=[]):
+    with device_guard(), FakeTensorMode(), torch.random.fork_rng(devices=[]):
         yield
-
-
-@contextmanager
-def _device_guard() -> Iterator[None]:
-    """Where PyTorch has no code to switch to a GPU, that of the meta device, which does nothing, takes its place."""
-    if torch.cuda._is_compiled():
-        yield
-        return
-    library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libc10.so"))
-    guards = (ctypes.c_void_p * 22).in_dll(library, "_ZN3c104impl26device_guard_impl_registryE")
-    cuda, meta = 1, 14  # c10/core/DeviceType.h
-    guards[cuda] = guards[meta]
-    try:
-        yield
-    finally:
-        guards[cuda] = None
 
 
 def fake_networks() -> Networks:

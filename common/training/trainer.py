@@ -25,7 +25,7 @@ from common.checkpoints import (
 )
 from common.data import Batch, Dataset, GlobalBatchSampler, ValidationSampler, build_loader, raise_errors
 from common.distributed import Ranks
-from common.errors import CheckpointError
+from common.errors import CheckpointError, InputError
 from common.logger import Logger
 from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
