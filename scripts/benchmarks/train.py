@@ -16,7 +16,7 @@ A batch that does not fit into memory ends the run in one line with the exit sta
 """
 
 import argparse
-import statistics
+import itertools
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ class Figures:
 
     frames_per_second: float  # of all processes
     samples_per_second: float | None  # of sound that a vocoder trained on
-    seconds: float  # median of an update
+    seconds: float  # of an update
     memory: float | None  # GiB: the GPU's peak; None on the CPU
     sequences_per_second: float  # utterances or segments of all processes
 
@@ -139,19 +139,17 @@ def measure(setting: Setting, args: argparse.Namespace, further: Sequence[str], 
     engine.step(next(steps), epoch=1)  # warm-up: allocations, choice of algorithms, compilation
     if args.cuda:
         torch.cuda.reset_peak_memory_stats(ranks.device)
-    times, frames = [], 0
-    for _ in range(args.steps):
-        micro_batches, stopwatch = next(steps), Stopwatch(ranks.device)
+    updates, stopwatch = list(itertools.islice(steps, args.steps)), Stopwatch(ranks.device)
+    ranks.barrier()
+    with stopwatch.running():  # no result is read before the end: an update may be launched while the last one runs
+        results = [engine.step(micro_batches, epoch=1) for micro_batches in updates]
+        frames = sum(result.n_frames for result in results)
         ranks.barrier()
-        with stopwatch.running():
-            frames += engine.step(micro_batches, epoch=1).n_frames
-            ranks.barrier()
-        times.append(stopwatch.seconds)
     sequences = args.batch_size * args.accumulation * ranks.world_size * args.steps
     memory = torch.cuda.max_memory_allocated(ranks.device) / 2**30 if args.cuda else None
-    spent, segment = sum(times), segment_length(args)
+    spent, segment = stopwatch.seconds, segment_length(args)
     samples = None if segment is None else segment * sequences / spent
-    return Figures(frames / spent, samples, statistics.median(times), memory, sequences / spent)
+    return Figures(frames / spent, samples, spent / args.steps, memory, sequences / spent)
 
 
 def _steps(setting: Setting, dataset: Any, args: argparse.Namespace, ranks: Ranks) -> Iterator[list[Batch]]:
