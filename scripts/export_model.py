@@ -15,17 +15,15 @@ from torch import Tensor
 from common.checkpoints import Checkpoint, LoadedCheckpoint, load_for_inference, open_checkpoint, strip_checkpoint
 from common.checkpoints.exported import Exports, OnnxRunner, Part, TorchScriptRunner, describe, describe_part
 from common.checkpoints.exporting import largest_difference, part_path, write_onnx, write_torchscript
-from common.checkpoints.quantization import mel_distance, quantize_convolutions, quantize_products
+from common.checkpoints.quantization import MEL_TOLERANCE, write_quantized
 from common.checkpoints.safetensors_file import largest_difference_of_weights, write_safetensors
 from common.cli import ArgumentParser, positive_float, run
-from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.registry import VocoderSpec
 from common.synthesis import contract_of, load_mels_or_recordings, read_phrases
 
 SUFFIXES = {"onnx": ".onnx", "torchscript": ".ts", "safetensors": ".safetensors"}
 TOLERANCE = 1e-4
-MEL_TOLERANCE = 0.1  # about 0.9 dB
 _CALIBRATION_FRAMES = 200  # of a mel: onnxruntime keeps what every layer makes of all of them in memory
 
 
@@ -80,27 +78,6 @@ def export_part(path: Path, part: Part, description: dict[str, Any], *, format: 
     write_torchscript(path, part, description)
     runner = TorchScriptRunner(path, device=torch.device("cpu"), outputs=list(part.outputs))
     return largest_difference(runner, part)
-
-
-def export_quantized(
-    path: Path, part: Part, description: dict[str, Any], *, mels: Sequence[Tensor], audio: AudioConfig
-) -> float:
-    """Write and run one file of 8-bit integers; returns the mel distance from PyTorch.
-
-    Every second mel calibrates, the others compare; a mel alone does both.
-    """
-    quantization = part.quantization
-    assert quantization is not None
-    quantize: Callable[[Path], None] = quantize_products
-    if quantization.calibrated:
-        assert part.onnx_form is not None
-        names = part.onnx_form(True).inputs
-        shown = [dict(zip(part.inputs, example)) for example in quantization.examples(mels[::2])]
-        examples = [{name: example[name] for name in names} for example in shown]
-        quantize = partial(quantize_convolutions, examples=examples)
-    write_onnx(path, part, description | {"quantized": "int8"}, quantize=quantize)
-    compared = [dict(zip(part.inputs, example)) for example in quantization.examples(mels[1::2] or mels)]
-    return mel_distance(OnnxRunner(path), part, compared, audio)
 
 
 def calibration_mels(args: argparse.Namespace, loaded: LoadedCheckpoint, exports: Exports) -> list[Tensor]:
@@ -169,7 +146,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         export: Callable[..., float] = partial(export_part, format=args.format)
         if args.quantize:
             mels = calibration_mels(args, loaded, exports)
-            export = partial(export_quantized, mels=mels, audio=stripped.audio)
+            export = partial(write_quantized, mels=mels, audio=stripped.audio)
         for part in exports.parts:
             full = description | describe_part(exports, part)
             write[part_path(target, part)] = partial(export, part=part, description=full)

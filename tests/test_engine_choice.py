@@ -1,6 +1,7 @@
 """The engine that computes a voice on a CPU: PyTorch or onnxruntime, the same sound with either."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -69,31 +70,24 @@ def test_no_file_stays_behind(both: list[ServedModels], folder: Path, tmp_path: 
     torch.testing.assert_close(models.voice.speak("a").wave, both[0].voice.speak("a").wave, atol=1e-5, rtol=0)
 
 
+ENGINES = ("PyTorch", "ONNX", "int8")
+
+
 @pytest.mark.parametrize(
-    "seconds, in_onnx, line",
+    "seconds, bound, chosen",
     [
-        (
-            [[0.2, 0.1], [0.5, 0.4]],
-            (True, True),
-            "FastPitch in onnxruntime (PyTorch 0.200 s, ONNX 0.100 s); "
-            "HiFi-GAN in onnxruntime (PyTorch 0.500 s, ONNX 0.400 s)",
-        ),
-        (
-            [[0.1, 0.2], [0.5, 0.4]],
-            (False, True),
-            "FastPitch in PyTorch (PyTorch 0.100 s, ONNX 0.200 s); "
-            "HiFi-GAN in onnxruntime (PyTorch 0.500 s, ONNX 0.400 s)",
-        ),
+        ([[0.1, 0.2, 0.3], [0.5, 0.4, 0.3]], 1.0, ("PyTorch", "int8")),
+        ([[0.3, 0.2, 0.1], [0.5, 0.4, 0.3]], 0.0, ("ONNX", "ONNX")),  # 8 bits are never quite the same
     ],
 )
-def test_auto_takes_the_faster_engine_for_each_network(
+def test_auto_takes_the_fastest_engine_for_each_network_that_speaks_close_to_it(
     folder: Path,
     both: list[ServedModels],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture,
     seconds: list[list[float]],
-    in_onnx: tuple[bool, bool],
-    line: str,
+    bound: float,
+    chosen: tuple[str, str],
 ):
     rest = iter(seconds)
 
@@ -103,11 +97,21 @@ def test_auto_takes_the_faster_engine_for_each_network(
         return next(rest)
 
     monkeypatch.setattr(engine, "measure", measure)
+    monkeypatch.setattr(engine, "LARGEST_DISTANCE", bound)
     models = served_models(folder, "--engine", "auto")
-    assert engines_of(models) == in_onnx
-    assert capsys.readouterr().out.splitlines() == [f"engine: {line}"]
+    assert engines_of(models) == tuple(name != "PyTorch" for name in chosen)
+    (line,) = capsys.readouterr().out.splitlines()
+    said = re.fullmatch(r"engine: FastPitch in (\w+) \((.*)\); HiFi-GAN in (\w+) \((.*)\)", line)
+    assert (said[1], said[3]) == chosen
+    for times, row in zip((said[2], said[4]), seconds):
+        assert re.findall(r"(\w+) ([0-9.]+) s", times) == [(name, f"{one:.3f}") for name, one in zip(ENGINES, row)]
+        assert re.search(r"int8 [0-9.]+ s at mel distance 0\.\d+$", times)
     expected = both[0].voice.speak("some words").wave
-    torch.testing.assert_close(models.voice.speak("some words").wave, expected, atol=1e-5, rtol=0)
+    if "int8" not in chosen:
+        torch.testing.assert_close(models.voice.speak("some words").wave, expected, atol=1e-5, rtol=0)
+    else:
+        made = models.voice.speak("some words").wave
+        assert made.shape == expected.shape and 0 < (made - expected).abs().max() < expected.abs().max()
 
 
 def test_measuring_takes_the_best_of_several_turns_after_the_first(monkeypatch: pytest.MonkeyPatch):
@@ -121,7 +125,7 @@ def test_auto_runs_exported_files_as_they_are(folder: Path, tmp_path: Path, caps
         export_model.main([str(folder / f"{name}.pt"), "-o", str(tmp_path / f"{name}.pt")])
     capsys.readouterr()
     assert engines_of(served_models(tmp_path, "--engine", "auto")) == (True, True)
-    assert capsys.readouterr().out == "engine: that of the files; there is no other to compare with\n"
+    assert capsys.readouterr().out == "engine: FastPitch in the file's engine; HiFi-GAN in the file's engine\n"
     assert engines_of(served_models(tmp_path, "--engine", "onnx")) == (True, True)
 
 

@@ -1,23 +1,49 @@
 """ONNX files that compute in 8-bit integers, and what that costs in mel distance."""
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from common.audio import MelExtractor
-from common.checkpoints.exported import Part, Runner
+from common.checkpoints.exported import OnnxRunner, Part, Runner
+from common.checkpoints.exporting import write_onnx
 from common.config import AudioConfig
 
+MEL_TOLERANCE = 0.1  # largest useful mel distance, about 0.9 dB
 # Weights of 7 bits: the instructions of processors before AVX512-VNNI add pairs of products in 16 bits, in which those
 # of 8 bits overflow.
 _WEIGHTS = {"reduce_range": True, "per_channel": True}
 
 
-def quantize_products(path: Path) -> None:
+def write_quantized(
+    path: Path, part: Part, description: dict[str, Any], *, mels: Sequence[Tensor], audio: AudioConfig
+) -> float:
+    """Write a part as ONNX of 8-bit integers, and run it; returns the mel distance from PyTorch.
+
+    Of ``mels`` (n_mels, F), which only a part with calibrated scales needs, every second one calibrates, and the others
+    compare; a mel alone does both.
+    """
+    quantization = part.quantization
+    assert quantization is not None
+    quantize: Callable[[Path], None] = _quantize_products
+    if quantization.calibrated:
+        assert part.onnx_form is not None
+        names = part.onnx_form(True).inputs
+        shown = [dict(zip(part.inputs, example)) for example in quantization.examples(mels[::2])]
+        examples = [{name: example[name] for name in names} for example in shown]
+        quantize = partial(_quantize_convolutions, examples=examples)
+    write_onnx(path, part, description | {"quantized": "int8"}, quantize=quantize)
+    compared = [dict(zip(part.inputs, example)) for example in quantization.examples(mels[1::2] or mels)]
+    return mel_distance(OnnxRunner(path), part, compared, audio)
+
+
+def _quantize_products(path: Path) -> None:
     """Make the matrix products of an ONNX file compute in 8 bits, with the inputs' scales found at run time."""
     from onnxruntime.quantization import QuantType, quantize_dynamic  # takes long to import
 
@@ -25,7 +51,7 @@ def quantize_products(path: Path) -> None:
         quantize_dynamic(path, path, op_types_to_quantize=["MatMul"], weight_type=QuantType.QInt8, **_WEIGHTS)
 
 
-def quantize_convolutions(path: Path, examples: Sequence[Mapping[str, Tensor]]) -> None:
+def _quantize_convolutions(path: Path, examples: Sequence[Mapping[str, Tensor]]) -> None:
     """Make the convolutions of an ONNX file compute in 8 bits, with the inputs' scales that ``examples`` show."""
     from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static
 

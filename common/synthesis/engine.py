@@ -2,17 +2,19 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from common.checkpoints import LoadedCheckpoint, load_for_inference, strip_checkpoint
+from common.checkpoints import Exports, LoadedCheckpoint, load_for_inference, strip_checkpoint
 from common.checkpoints.exported import describe, describe_part, open_exported
 from common.checkpoints.exporting import part_path, write_onnx
+from common.checkpoints.quantization import write_quantized
 from common.errors import InputError, OptionError
 from common.precision import Precision
 from common.synthesis.phrases import Phrase
@@ -24,9 +26,11 @@ ENGINE_OPTION: dict[str, Any] = {
     "choices": ("auto", "pytorch", "onnx"),
     "default": "pytorch",
     "help": "what computes the networks on the CPU: onnx exports them at the start and runs them in onnxruntime; auto "
-    "measures both and takes the faster for each network",
+    "measures PyTorch, ONNX and ONNX of 8-bit integers, and takes the fastest for each network",
 }
-_TEXT = "One, two, three, four, five."  # to measure by
+_TEXTS = ("One, two, three, four, five.", "The others come later.")  # to measure by, and to compare by
+_CALIBRATION_FRAMES = 100  # of their mels: onnxruntime keeps what every layer makes of them in memory
+LARGEST_DISTANCE = 0.05  # mean mel distance at which "auto" takes 8 bits, about 0.4 dB
 _TURNS = 3  # the first warms up
 
 Load = Callable[[LoadedCheckpoint, LoadedCheckpoint | None], Voice]
@@ -52,7 +56,7 @@ def check_engine(engine: str, *, precision: Precision, torchscript: bool, compil
 def load_in_engine(
     engine: str, generator: LoadedCheckpoint, vocoder: LoadedCheckpoint | None, *, precision: Precision, load: Load
 ) -> Voice:
-    """The voice of two checkpoints in an engine; "auto" measures both engines and prints a line on what it takes.
+    """The voice of two checkpoints in an engine; "auto" measures all engines and prints a line on what it takes.
 
     On a GPU, and where --amp asks for numbers of 16 bits, "auto" is PyTorch; files that are exported already run as
     they are.
@@ -65,18 +69,14 @@ def load_in_engine(
     if engine == "auto" and (precision.cuda or precision.amp_dtype is not None):
         print(f"engine: PyTorch, as always {'on a GPU' if precision.cuda else 'with --amp'}")
         return load(generator, vocoder)
-    given = [one for one in (generator, vocoder) if one is not None]
-    if engine == "onnx":
+    with TemporaryDirectory(prefix="engine_") as folder:
+        if engine == "auto":
+            return _fastest(generator, vocoder, Path(folder), load)
+        given = [one for one in (generator, vocoder) if one is not None]
         for one in given:
             _check_onnx(one)
-    with TemporaryDirectory(prefix="engine_") as folder:
-        made = [_in_onnxruntime(one, Path(folder)) if _has_onnx(one) else one for one in given]
-        if engine == "onnx":
-            return load(made[0], made[1] if vocoder is not None else None)
-        if all(one is other for one, other in zip(given, made)):
-            print("engine: that of the files; there is no other to compare with")
-            return load(generator, vocoder)
-        return _faster(load(generator, vocoder), load(made[0], made[1] if vocoder is not None else None), given, made)
+        made = [_in_onnxruntime(one, Path(folder), write_onnx) if one.exported is None else one for one in given]
+        return load(made[0], made[1] if vocoder is not None else None)
 
 
 def _has_onnx(loaded: LoadedCheckpoint) -> bool:
@@ -91,43 +91,85 @@ def _check_onnx(loaded: LoadedCheckpoint) -> None:
         raise OptionError(f"--engine onnx: {loaded.spec.name} has no ONNX form to speak with; use pytorch or auto")
 
 
-def _in_onnxruntime(loaded: LoadedCheckpoint, folder: Path) -> LoadedCheckpoint:
-    """The same checkpoint, with ONNX files in ``folder`` that run in its network's place."""
-    spec, checkpoint = loaded.spec, loaded.checkpoint
-    assert spec.exports is not None
-    network, config = load_for_inference(loaded, device=torch.device("cpu"))
-    exports = spec.exports(network, config, checkpoint.audio)
-    description = describe(strip_checkpoint(checkpoint), context=None)
-    path = folder / f"{spec.option}.onnx"
+def _in_onnxruntime(loaded: LoadedCheckpoint, folder: Path, write: Callable[..., Any]) -> LoadedCheckpoint:
+    """The same checkpoint, with ONNX files in ``folder`` that run in its network's place.
+
+    ``write(path, part, description)`` writes one.
+    """
+    description = describe(strip_checkpoint(loaded.checkpoint), context=None)
+    exports, path = _exports(loaded), folder / f"{loaded.spec.option}.onnx"
     for part in exports.parts:
-        write_onnx(part_path(path, part), part, description | describe_part(exports, part))
+        write(part_path(path, part), part, description | describe_part(exports, part))
     exported, _ = open_exported(part_path(path, exports.parts[0]), "onnx")
     return replace(loaded, exported=exported)
 
 
-def _faster(
-    in_pytorch: Voice, in_onnx: Voice, given: Sequence[LoadedCheckpoint], made: Sequence[LoadedCheckpoint]
-) -> Voice:
-    """The faster of two text-to-mel networks with the faster of two vocoders, and a line that says which."""
-    items = _typical(in_pytorch)
-    (spoken,) = in_pytorch.synthesizer.generate(items)
-    mel = spoken.mel[None].to(in_pytorch.precision.device)
-    voices = (in_pytorch, in_onnx)
+def _exports(loaded: LoadedCheckpoint) -> Exports:
+    assert loaded.spec.exports is not None
+    network, config = load_for_inference(loaded, device=torch.device("cpu"))
+    return loaded.spec.exports(network, config, loaded.checkpoint.audio)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A network as one engine computes it."""
+
+    engine: str
+    loaded: LoadedCheckpoint
+    distance: float | None = None  # of the mels that it speaks from PyTorch's, where it does not compute the same
+
+
+def _forms(loaded: LoadedCheckpoint, folder: Path, mels: Sequence[Tensor]) -> list[_Form]:
+    """All forms of a network, that of the file first; ``mels`` show a vocoder what it will speak."""
+    if not _has_onnx(loaded):
+        return [_Form("the file's engine", loaded)]
+    forms = [_Form("PyTorch", loaded), _Form("ONNX", _in_onnxruntime(loaded, folder, write_onnx))]
+    if all(part.quantization for part in _exports(loaded).parts):
+        (folder / "int8").mkdir(exist_ok=True)
+        distances: list[float] = []
+
+        def write(*given: Any) -> None:
+            distances.append(write_quantized(*given, mels=mels, audio=loaded.checkpoint.audio))
+
+        forms.append(_Form("int8", _in_onnxruntime(loaded, folder / "int8", write), max(distances, default=0.0)))
+    return forms
+
+
+def _fastest(generator: LoadedCheckpoint, vocoder: LoadedCheckpoint | None, folder: Path, load: Load) -> Voice:
+    """The fastest form of either network, and a line that says which; 8 bits only where the sound stays close."""
+    voices = [load(generator, vocoder)]
+    items = _typical(voices[0])
+    mels = [spoken.mel[:, :_CALIBRATION_FRAMES].cpu() for spoken in voices[0].synthesizer.generate(items)]
+    forms = [_forms(one, folder, mels) for one in (generator, vocoder) if one is not None]
+    for place in range(1, max(map(len, forms))):
+        one = [of_network[min(place, len(of_network) - 1)].loaded for of_network in forms]
+        voices.append(load(one[0], one[1] if vocoder is not None else None))
+    mel = mels[0][None].to(voices[0].precision.device)
     jobs: list[list[Callable[[], object]]] = [
-        [partial(voice.synthesizer.generate, items) for voice in voices],
-        [partial(_vocoder(voice).speak, mel, [mel.size(2)]) for voice in voices if len(given) > 1],
+        [partial(voice.synthesizer.generate, items[:1]) for voice in voices],
+        [partial(_vocoder(voice).speak, mel, [mel.size(2)]) for voice in voices if vocoder is not None],
     ]
     chosen, said = [0, 0], []
-    for index, (before, after) in enumerate(zip(given, made)):
-        if before is after:
-            said.append(f"{before.spec.name} as it is")
-            continue
-        seconds = measure(jobs[index])
-        chosen[index] = seconds.index(min(seconds))
-        times = f"PyTorch {seconds[0]:.3f} s, ONNX {seconds[1]:.3f} s"
-        said.append(f"{before.spec.name} in {('PyTorch', 'onnxruntime')[chosen[index]]} ({times})")
+    for index, of_network in enumerate(forms):
+        chosen[index], line = _choose(of_network, jobs[index])
+        said.append(line)
     print(f"engine: {'; '.join(said)}")
     return replace(voices[chosen[0]], vocoder=voices[chosen[1]].vocoder)
+
+
+def _choose(forms: Sequence[_Form], jobs: Sequence[Callable[[], object]]) -> tuple[int, str]:
+    """The place of the fastest form that is close enough, and what is said of all."""
+    name = forms[0].loaded.spec.name
+    if len(forms) == 1:
+        return 0, f"{name} in {forms[0].engine}"
+    seconds = measure(jobs[: len(forms)])
+    close = [index for index, form in enumerate(forms) if (form.distance or 0.0) <= LARGEST_DISTANCE]
+    fastest = min(close, key=lambda index: seconds[index])
+    times = []
+    for form, spent in zip(forms, seconds):
+        cost = "" if form.distance is None else f" at mel distance {form.distance:.3f}"
+        times.append(f"{form.engine} {spent:.3f} s{cost}")
+    return fastest, f"{name} in {forms[fastest].engine} ({', '.join(times)})"
 
 
 def _vocoder(voice: Voice) -> Vocoder:
@@ -149,12 +191,14 @@ def measure(ways: Sequence[Callable[[], object]]) -> list[float]:
 
 
 def _typical(voice: Voice) -> list[SynthesisInput]:
-    """A sentence's utterance to measure by; of a voice whose alphabet lacks its letters, some of its symbols."""
+    """Two sentences' utterances to measure by; of a voice whose alphabet lacks their letters, some of its symbols."""
     try:
-        return voice.plan(_TEXT)[:1]
+        return [item for text in _TEXTS for item in voice.plan(text)[:1]]
     except InputError:
         names = voice.front_end.symbols
-        ids = [index % len(names) for index in range(len(_TEXT))]
+        every = [[index % len(names) for index in range(len(text))] for text in _TEXTS]
         phrase = Phrase("engine", PurePosixPath("speech.wav"))
-        symbols = tuple(names[index] for index in ids)
-        return [SynthesisInput(phrase, tokens=voice.front_end.inputs(ids), symbols=symbols)]
+        return [
+            SynthesisInput(phrase, tokens=voice.front_end.inputs(ids), symbols=tuple(names[index] for index in ids))
+            for ids in every
+        ]
