@@ -82,7 +82,13 @@ def _facts_of_exported(exported: ExportedFile) -> dict[str, Any]:
         "dtypes": {},
         **{key: {name: {"shape": shape} for name, shape in said[key].items()} for key in ("inputs", "outputs")},
     }
-    return facts | (vars(read_onnx_graph(exported.path)) if exported.format == "onnx" else {})
+    if exported.format == "onnx":
+        graph = read_onnx_graph(exported.path)
+        for key, found in (("inputs", graph.inputs), ("outputs", graph.outputs)):
+            for name, value in facts[key].items():
+                value["type"] = found[name]["type"]  # the graph has made-up names for some sizes of outputs
+        facts |= {"opset": graph.opset, "dtypes": graph.dtypes}
+    return facts
 
 
 def _inspected(
