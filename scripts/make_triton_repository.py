@@ -4,9 +4,11 @@ python -m scripts.make_triton_repository models --fastpitch FastPitch.onnx --hif
 """
 
 import argparse
+import io
 import json
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -118,7 +120,8 @@ def write_model(folder: Path, loaded: LoadedCheckpoint, serving: Serving) -> Mod
     model_path = folder / loaded.spec.option / "1" / "model.onnx"
     model_path.parent.mkdir(parents=True)
     if loaded.exported is None:
-        export_model.main([str(loaded.path), "-o", str(model_path)])
+        with redirect_stdout(io.StringIO()):  # it says where the file is now, which is not where it goes
+            export_model.main([str(loaded.path), "-o", str(model_path)])
     else:
         shutil.copyfile(loaded.path, model_path)
     model = model_of(model_path, name=loaded.spec.option)
