@@ -66,14 +66,11 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
     """Set up networks, data and engine as ``args`` say, and run."""
     training, setup = spec.training, spec.training.parse(args)
     options, audio, text = setup.options, setup.audio, setup.text
-    if args.cuda_graphs:
-        _check_recordable(setup, ranks)
+    _check_recordable(args, setup, ranks)
     if ranks.is_main:
         for line in [*mel_lines(spec, audio, output=args.output, corpus=corpus_config(args)), *setup.notes]:
             print_line(line)
-    found = _checkpoint_to_resume(args, ranks)
-    if found is None and args.from_checkpoint is not None and not training.starts_from_checkpoint:
-        found = args.from_checkpoint, _without_training(load_checkpoint(args.from_checkpoint))
+    found = _checkpoint_to_begin_with(args, ranks, own_weights=training.starts_from_checkpoint)
     base = None if found is None else _recorded_config(found[1], spec, where=found[0])
     config = training.model_config(options, audio, text, base=base)
     _check_length_buckets(args, setup, training.sees_padding(config))
@@ -91,11 +88,10 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
             _print_once(line, ranks)
     if training.compute_statistics is not None:
         training.compute_statistics(networks, options, **datasets, gather=ranks.gather_over, new=found is None)
-    objective = training.build_objective(options, audio)
     n_steps = len(datasets["training_set"]) // (args.batch_size * args.gradient_accumulation_steps * ranks.world_size)
     engine = build_engine(
         networks,
-        objective,
+        training.build_objective(options, audio),
         setup.optimization,
         optimizer=args.optimizer,
         learning_rate=args.learning_rate,
@@ -113,10 +109,10 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
     logger = Logger(args.log_file or args.output / "nvlog.json", enabled=ranks.is_main)
     logger.parameter(**vars(args))
     run_options = run_options_from_args(args)
-    datasets, lines = bucketed(datasets, args.length_buckets)
+    padded, lines = bucketed(datasets, args.length_buckets)
     for line in lines:
         _print_once(line, ranks)
-    trainer = Trainer(engine, template=template, **datasets, ranks=ranks, options=run_options, logger=logger)
+    trainer = Trainer(engine, template=template, **padded, ranks=ranks, options=run_options, logger=logger)
     if found is not None:
         _resume(trainer, *found, ranks=ranks)
     try:
@@ -129,13 +125,13 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
     return 128 + received
 
 
-def _check_recordable(setup: TrainingSetup, ranks: Ranks) -> None:
+def _check_recordable(args: argparse.Namespace, setup: TrainingSetup, ranks: Ranks) -> None:
     """Refuse ``--cuda-graphs`` where a graph cannot hold an update."""
-    if not setup.recordable:
+    if args.cuda_graphs and not setup.recordable:
         raise OptionError(
             "--cuda-graphs: an update of this model waits for the GPU and cannot be recorded; leave it out"
         )
-    if ranks.world_size > 1:
+    if args.cuda_graphs and ranks.world_size > 1:
         raise OptionError(f"--cuda-graphs: for one process, got {ranks.world_size}; leave it out")
 
 
@@ -144,7 +140,10 @@ def _print_once(line: str, ranks: Ranks) -> None:
         print_line(line)
 
 
-def _checkpoint_to_resume(args: argparse.Namespace, ranks: Ranks) -> tuple[Path, Checkpoint] | None:
+def _checkpoint_to_begin_with(
+    args: argparse.Namespace, ranks: Ranks, *, own_weights: bool
+) -> tuple[Path, Checkpoint] | None:
+    """The one to resume, or weights of --from-checkpoint, which the package loads itself with ``own_weights``."""
     found = None
     if args.checkpoint_path is not None:
         found = args.checkpoint_path, load_checkpoint(args.checkpoint_path)
@@ -157,15 +156,14 @@ def _checkpoint_to_resume(args: argparse.Namespace, ranks: Ranks) -> tuple[Path,
             "and nothing to resume training from; give the checkpoint that it was made of, or begin a new training by "
             "--from-checkpoint"
         )
-    if found is not None or args.resume:
-        return found
-    saved = saved_checkpoints(args.output, args.model)
-    if saved:
+    if found is None and not args.resume and (saved := saved_checkpoints(args.output, args.model)):
         raise OptionError(
             f"{args.output} already holds checkpoints of {args.model}, the last of them {saved[-1].name}; "
             "add --resume to continue from it, or choose another --output"
         )
-    return None
+    if found is None and args.from_checkpoint is not None and not own_weights:
+        return args.from_checkpoint, _without_training(load_checkpoint(args.from_checkpoint))
+    return found
 
 
 def _check_length_buckets(args: argparse.Namespace, setup: TrainingSetup, seen_by: str | None) -> None:

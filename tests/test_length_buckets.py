@@ -196,11 +196,16 @@ def test_buckets_that_would_do_nothing_or_harm_are_refused(
         model.train(corpora, tmp_path, "--length-buckets", "4", *words.split())
 
 
-def test_networks_are_compiled_for_the_buckets_shapes_alone(monkeypatch: pytest.MonkeyPatch):
-    from torch._dynamo import config as compiler
+@pytest.fixture
+def compiler() -> Iterator[Any]:
+    """The compiler's settings as they usually are, and afterwards as they were."""
+    from torch._dynamo import config
 
-    monkeypatch.setattr(compiler, "recompile_limit", 8)
-    monkeypatch.setattr(compiler, "accumulated_recompile_limit", 256)
+    with config.patch(recompile_limit=8, accumulated_recompile_limit=256):
+        yield config
+
+
+def test_networks_are_compiled_for_the_buckets_shapes_alone(compiler: Any, monkeypatch: pytest.MonkeyPatch):
     given: list[dict] = []
     monkeypatch.setattr(nn.Module, "compile", lambda self, **options: given.append(options))
 
@@ -305,11 +310,9 @@ def test_shapes_of_inference_are_evenly_spaced_and_batches_grow_by_doubling():
     assert [shapes.rows(n) for n in (1, 2, 3, 5, 8, 9, 12, 20)] == [1, 2, 4, 8, 8, 12, 12, 20]
 
 
-def test_options_of_inference_pad_and_compile_for_the_buckets(paths: dict[str, Path], tmp_path: Path, monkeypatch):
-    from torch._dynamo import config as compiler
-
-    monkeypatch.setattr(compiler, "recompile_limit", 8)
-    monkeypatch.setattr(compiler, "accumulated_recompile_limit", 256)
+def test_options_of_inference_pad_and_compile_for_the_buckets(
+    paths: dict[str, Path], compiler: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     compiled = []
     monkeypatch.setattr(torch, "compile", lambda function, dynamic: compiled.append(dynamic) or function)
     models = ["--fastpitch", str(paths["FastPitch"]), "--hifigan", str(paths["HiFi-GAN"]), "--quiet", "--compile"]

@@ -141,9 +141,9 @@ class Engine:
         """
         while len(self._unsettled) > keep:
             result = self._unsettled.popleft()
-            if result.skipped:
+            if skipped := result.skipped:
                 self.objective.diagnose(self.networks)
-            self._skipped_in_a_row = self._skipped_in_a_row + 1 if result.skipped else 0
+            self._skipped_in_a_row = self._skipped_in_a_row + 1 if skipped else 0
             if self._skipped_in_a_row >= self._options.max_skipped_in_a_row:
                 raise InputError(
                     f"{self._skipped_in_a_row} updates in a row had a loss or gradient that is not finite, the last at "
