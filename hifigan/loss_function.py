@@ -26,7 +26,7 @@ class HifiganObjective(Objective):
     is taken over complete recordings, a mean over their frames.
     """
 
-    phases = (
+    phases: tuple[Phase, ...] = (
         Phase("discriminator", trains=("mpd", "msd"), keeps=("generator",)),
         Phase("generator", trains=("generator",)),
     )

@@ -234,13 +234,14 @@ newest_downloaded() {
 }
 
 # Where the variable named $1 is empty, sets it to the newest checkpoint of model $2: in ./output, where $3 leaves it,
-# else in ./pretrained_models.
+# else in ./pretrained_models. FASTPITCH stays empty where only the shipped voice is left, which Python chooses then.
 find_newest() {
     [ -z "${!1}" ] || return 0
     local newest
     newest=$(find output -maxdepth 1 -name "$2_checkpoint_*.pt" -printf '%T@ %p\n' 2>/dev/null |
         sort -n | tail -n 1 | cut -d ' ' -f 2- || true)
     [ -n "$newest" ] || newest=$(newest_downloaded "$2")
+    [ -n "$newest" ] || [ "$1${HIFIGAN:-}${WAVEGLOW:-}" != FASTPITCH ] || ! [ -f voices/lj-small.pt ] || return 0
     if [ -z "$newest" ]; then
         [ "${DRY_RUN:-0}" = 1 ] || die "no $2 checkpoint in ./output or ./pretrained_models; train one ($3), or set $1"
         newest="output/$2_checkpoint_NEWEST.pt"

@@ -16,7 +16,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 : "${STAGES:=data vocoder voice}" # what to do, in this order
 : "${MEL_EPOCHS:=10}" # epochs of the vocoder without discriminators
 : "${VOCODER_EPOCHS:=80}" # epochs of the vocoder in all
-: "${BASE_EPOCHS:=10}" # epochs of the voice on the embedded speaker
+: "${BASE_EPOCHS:=8}" # epochs of the voice on the embedded speaker
 : "${VOICE_EPOCHS:=200}" # epochs of its fine-tuning
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 
@@ -87,7 +87,7 @@ train_voice() {
         INPUT_TYPE=phone SYMBOL_SET=ipa_marked NUM_SPEAKERS=1 AMP=true BS=8 GRAD_ACCUMULATION=1 EPOCHS="$BASE_EPOCHS" \
         LEARNING_RATE=1.4e-2 WARMUP_STEPS=250 GRAD_CLIP=5 EMA=0.98 EPOCHS_PER_CHECKPOINT=2 KEEP_CHECKPOINTS=2 \
         VALIDATION_INTERVAL=4 bash scripts/train.sh --optimizer adam --g2p espeak --g2p-language en-us "${size[@]}" --resume \
-        --kl-loss-start-epoch 6 --kl-loss-warmup-epochs 4 --pitch-cache "$OUTPUT_DIR/pitch_cache"
+        --kl-loss-start-epoch 5 --kl-loss-warmup-epochs 3 --pitch-cache "$OUTPUT_DIR/pitch_cache"
     run_once "$voice" env SPEAKER=lj TRAIN_FILELIST="$data/lj_train.txt" VAL_FILELIST="$data/lj_val.txt" \
         OUTPUT_DIR="$OUTPUT_DIR/lj" AMP=true BS=4 EPOCHS="$VOICE_EPOCHS" LEARNING_RATE=1.4e-2 WARMUP_STEPS=100 GRAD_CLIP=5 \
         EMA=0.99 EPOCHS_PER_CHECKPOINT=10 KEEP_CHECKPOINTS=2 VALIDATION_INTERVAL=1000 KL_LOSS_START_EPOCH=0 \

@@ -37,7 +37,7 @@ def test_all_stages_are_commands_that_train_py_takes(tmp_path: Path):
     assert base.learned_alignment and base.g2p == "espeak"
     voice = trainings["FastPitch"][1]
     checkpoint = save_voice(tmp_path / "any.pt")
-    assert voice[voice.index("--from-checkpoint") + 1] == str(base.output / "FastPitch_checkpoint_10.pt")
+    assert voice[voice.index("--from-checkpoint") + 1] == str(base.output / "FastPitch_checkpoint_8.pt")
     voice[voice.index("--from-checkpoint") + 1] = str(checkpoint)
     assert training_options(voice).training_files == [tmp_path / "data/lj_train.txt"]
     stripped = [words for words in commands if "scripts.strip_checkpoint" in words]
@@ -59,7 +59,7 @@ def test_one_stage_alone_and_the_published_discriminators_on_a_gpu(tmp_path: Pat
 def test_finished_stages_are_skipped(tmp_path: Path):
     done = ["embedded/metadata.csv", "embedded_gb/metadata.csv", "data/vocoder_train.txt"]
     done += ["vocoder/HiFi-GAN_checkpoint_10.pt", "vocoder/HiFi-GAN_checkpoint_80.pt"]
-    done += ["base/FastPitch_checkpoint_10.pt", "lj/FastPitch_checkpoint_200.pt"]
+    done += ["base/FastPitch_checkpoint_8.pt", "lj/FastPitch_checkpoint_200.pt"]
     for name in done:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()

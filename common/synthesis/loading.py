@@ -7,10 +7,11 @@ from typing import Any
 
 from common.checkpoints import NO_EMA, LoadedCheckpoint, load_for_inference, open_checkpoint
 from common.config import TextConfig
-from common.errors import CheckpointError, OptionError
+from common.errors import CheckpointError, InputError, OptionError
 from common.precision import Precision, precision_of_device
 from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.cuda_graphs import Recorder
+from common.synthesis.shipped import shipped_voice
 from common.synthesis.synthesizer import FADE_OUT
 from common.synthesis.vocoder import NO_SETTINGS, AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder
 from common.synthesis.voice import Voice
@@ -23,7 +24,7 @@ GRIFFIN_LIM_ITERATIONS = 60
 
 
 def load_voice(
-    checkpoint: Checkpoint,
+    checkpoint: Checkpoint | None = None,
     vocoder: Checkpoint | Vocoder | None = None,
     *,
     device: str = "auto",
@@ -37,6 +38,7 @@ def load_voice(
 ) -> Voice:
     """A voice that speaks: a text-to-mel checkpoint, and a vocoder's, or Griffin-Lim where none is given.
 
+    Without a checkpoint it is the shipped voice, through the shipped vocoder where none is given (`shipped_voice`).
     ``device`` is "auto" (a GPU where there is one), "cpu" or "cuda"; ``precision`` says more, instead. ``options`` are
     the model's inference options (`GeneratorSpec.parse`), by default its own; ``lexicon`` is a file of words and
     their phones (`read_lexicon`). Of checkpoints with EMA weights these are used.
@@ -47,6 +49,10 @@ def load_voice(
         OptionError: there is no such device.
     """
     precision = precision or precision_of_device(device)
+    if checkpoint is None:
+        if (shipped := shipped_voice()) is None:
+            raise InputError("no checkpoint of a voice is given, and voices/ holds none; name one")
+        checkpoint, vocoder = shipped[0], vocoder or shipped[1]
     loaded = _open(checkpoint, role="generator")
     inference, text = loaded.spec.inference, loaded.checkpoint.text or TextConfig()
     assert isinstance(inference, GeneratorSpec)
