@@ -94,15 +94,20 @@ def test_the_script_speaks_its_first_word():
     assert done.returncode == 2 and "expected: bash scripts/speak.sh" in done.stderr
 
 
-def test_scripts_leave_the_choice_to_python_where_only_the_shipped_voice_is_there(tmp_path: Path):
+def test_scripts_take_the_shipped_pair_where_there_is_no_checkpoint_of_ones_own(tmp_path: Path):
     for name in ("scripts", "phrases"):
         (tmp_path / name).symlink_to(ROOT / name)
     missing = run_bash(tmp_path / "scripts/serve.sh", PYTHON="echo", NUM_GPUS="0")
     assert missing.returncode == 1 and "no FastPitch checkpoint in ./output" in missing.stderr
     (tmp_path / "voices").mkdir()
-    (tmp_path / "voices" / shipped.VOICE).touch()
+    for name in (shipped.VOICE, shipped.VOCODER):
+        (tmp_path / "voices" / name).touch()
     for script in ("serve.sh", "inference_example.sh"):
-        found = run_bash(tmp_path / "scripts" / script, PYTHON="echo", NUM_GPUS="0")
-        assert found.returncode == 0 and "--fastpitch" not in found.stdout, found.stderr
-    other = run_bash(tmp_path / "scripts/serve.sh", PYTHON="echo", NUM_GPUS="0", HIFIGAN="mine.pt")
-    assert other.returncode == 1, "a vocoder of one's own may not fit it"
+        found = run_bash(tmp_path / "scripts" / script, PYTHON="echo", NUM_GPUS="0").stdout
+        assert "--fastpitch voices/lj-small.pt --hifigan voices/vocoder-small.pt" in found
+    other = run_bash(tmp_path / "scripts/serve.sh", PYTHON="echo", NUM_GPUS="0", HIFIGAN="mine.pt").stdout
+    assert "--fastpitch voices/lj-small.pt --hifigan mine.pt" in other
+    (tmp_path / "output").mkdir()
+    (tmp_path / "output" / "FastPitch_checkpoint_7.pt").touch()
+    mine = run_bash(tmp_path / "scripts/serve.sh", PYTHON="echo", NUM_GPUS="0").stdout
+    assert "--fastpitch output/FastPitch_checkpoint_7.pt" in mine and "--hifigan" not in mine
