@@ -29,6 +29,7 @@ from common.synthesis import (
     contract_of,
     load_mels_or_recordings,
     read_phrases,
+    shipped_options,
     speak_into_folder,
     write_stream,
 )
@@ -68,8 +69,11 @@ def build_parser() -> ArgumentParser:
 def open_checkpoints(
     args: argparse.Namespace, parser: ArgumentParser
 ) -> tuple[LoadedCheckpoint | None, LoadedCheckpoint | None]:
-    """The generator's and the vocoder's checkpoint, where they are given."""
+    """The generator's and the vocoder's checkpoint, where they are given, or the shipped ones to speak text with."""
     chosen = {role: chosen_model(args, role) for role in ("generator", "vocoder")}
+    if not any(chosen.values()) and speaks_text(args):
+        vars(args).update(shipped_options(with_sound=not args.no_audio))
+        chosen = {role: chosen_model(args, role) for role in chosen}
     check_roles(args, parser, **{role: given and given[0] for role, given in chosen.items()})
     ema = True if args.quiet and args.ema is None else args.ema  # the same weights, without the line that says so
     opened = {
@@ -81,6 +85,12 @@ def open_checkpoints(
         check_ema(list(opened.values()))
     generator = opened.get("generator")
     return generator and with_text_options(generator, args), opened.get("vocoder")
+
+
+def speaks_text(args: argparse.Namespace) -> bool:
+    """Whether a voice is needed: a list's column of mels or recordings needs none."""
+    first = None if speaks_one_text(args) else read_phrases(args.input)[0]
+    return first is None or (first.mel is None and first.wav is None)
 
 
 def plan_list(args: argparse.Namespace, voice: Voice) -> list[SynthesisInput]:

@@ -46,6 +46,7 @@ class TrainingOptions:
     amp_grouped_conv: bool
     concat_fwd: bool
     mel_fmax_loss: float | None  # Hz; None: half the sampling rate
+    mel_loss_only: bool  # the discriminators are not trained
 
 
 def add_training_arguments(parser: ArgumentParser) -> None:
@@ -58,6 +59,8 @@ def add_training_arguments(parser: ArgumentParser) -> None:
     add("--segment-size", type=positive_int, help=segment)
     band = "Hz, upper end of the mel loss's band; half the sampling rate if not given"
     add("--mel-fmax-loss", type=positive_float, help=band)
+    alone = "train the generator by the mel loss alone, several times faster; --resume without it goes on as published"
+    add("--mel-loss-only", action="store_true", help=alone)
     tuning = "resume from a trained vocoder with the mels of --input-mels-dir, and recordings as they are"
     add("--fine-tuning", action="store_true", help=tuning)
     add("--input-mels-dir", type=Path, help="folder with the mel of each recording; they are computed if not given")

@@ -26,7 +26,7 @@ class HifiganObjective(Objective):
     is taken over complete recordings, a mean over their frames.
     """
 
-    phases = (
+    phases: tuple[Phase, ...] = (
         Phase("discriminator", trains=("mpd", "msd"), keeps=("generator",)),
         Phase("generator", trains=("generator",)),
     )
@@ -38,11 +38,23 @@ class HifiganObjective(Objective):
         rates={"generator": "g lr", "discriminator": "d lr"},
     )
 
-    def __init__(self, audio: AudioConfig, *, fmax_loss: float | None = None, concat_fwd: bool = False) -> None:
+    def __init__(
+        self,
+        audio: AudioConfig,
+        *,
+        fmax_loss: float | None = None,
+        concat_fwd: bool = False,
+        mel_loss_only: bool = False,
+    ) -> None:
         """``fmax_loss`` (Hz, None: half the rate) is the upper end of the mel loss's band.
 
         ``concat_fwd`` lets the discriminators score recordings and generated sound in one pass, which is the same.
+        ``mel_loss_only`` leaves the discriminators as they are and their losses out.
         """
+        self._mel_loss_only = mel_loss_only
+        if mel_loss_only:
+            self.phases = (Phase("generator", trains=("generator",)),)
+            self.log_style = replace(self.log_style, terms={"mel_loss": "mel loss"}, rates={"generator": "g lr"})
         self._concat_fwd = concat_fwd
         self._input_mel = input_mel_extractor(audio)
         self._loss_mel = MelExtractor(replace(audio, framing="aligned", peak=None, mel_fmax=fmax_loss))
@@ -51,18 +63,21 @@ class HifiganObjective(Objective):
         self._kept: tuple[HifiganBatch, Tensor] | None = None
 
     def begin_step(self, networks: Networks) -> None:
-        msd = networks["msd"]
-        assert isinstance(msd, MultiScaleDiscriminator)
-        msd.advance_spectral_norm()
+        if not self._mel_loss_only:
+            msd = networks["msd"]
+            assert isinstance(msd, MultiScaleDiscriminator)
+            msd.advance_spectral_norm()
         self._kept = None
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
         if phase == "discriminator":
             return {"d_loss": 1.0}
+        if self._mel_loss_only:
+            return {"mel_loss": 1.0}
         return {"adversarial_loss": 1.0, "feature_loss": 1.0, "mel_loss": 1.0}
 
     def counts(self, phase: str, batch: HifiganBatch) -> dict[str, Tensor]:
-        terms = ("d_loss",) if phase == "discriminator" else ("g_loss", "adversarial_loss", "feature_loss", "mel_loss")
+        terms = ("d_loss",) if phase == "discriminator" else ("g_loss", *self.weights(phase, epoch=1))
         n_segments = torch.full((), len(batch.names), device=batch.audio.device)
         return dict.fromkeys(terms, n_segments)
 
@@ -93,6 +108,14 @@ class HifiganObjective(Objective):
             generated = kept[1]
         else:
             generated = networks["generator"](self._mel(batch)).float()
+        extractor = self._loss_mel.to(real.device)
+        losses = {"mel_loss": MEL_WEIGHT * (extractor(generated[:, 0]) - extractor(real[:, 0])).abs().mean()}
+        if not self._mel_loss_only:
+            losses |= self._adversarial_losses(networks, real, generated)
+        return {"g_loss": torch.stack(list(losses.values())).sum().detach()} | losses
+
+    def _adversarial_losses(self, networks: Networks, real: Tensor, generated: Tensor) -> dict[str, Tensor]:
+        """What the discriminators say of the generator's sound."""
         adversarial, feature = [], []
         for name in ("mpd", "msd"):
             with torch.no_grad():  # a recording's features are a target: nothing is kept for their gradients
@@ -100,13 +123,10 @@ class HifiganObjective(Objective):
             output = networks[name](generated)
             adversarial += [generator_loss(scores) for scores in output.scores]
             feature += [feature_loss(*pair) for pair in zip(target.features, output.features)]
-        extractor = self._loss_mel.to(real.device)
-        losses = {
+        return {
             "adversarial_loss": torch.stack(adversarial).sum(),
             "feature_loss": FEATURE_WEIGHT * torch.stack(feature).sum(),
-            "mel_loss": MEL_WEIGHT * (extractor(generated[:, 0]) - extractor(real[:, 0])).abs().mean(),
         }
-        return {"g_loss": torch.stack(list(losses.values())).sum().detach()} | losses
 
     def evaluate(self, networks: Networks, batch: HifiganBatch) -> dict[str, Term]:
         target, made, _ = self._resynthesize(networks, batch)
@@ -158,4 +178,6 @@ def feature_loss(of_real: list[Tensor], of_generated: list[Tensor]) -> Tensor:
 
 def build_objective(options: TrainingOptions, audio: AudioConfig) -> HifiganObjective:
     """The objective that the options describe."""
-    return HifiganObjective(audio, fmax_loss=options.mel_fmax_loss, concat_fwd=options.concat_fwd)
+    return HifiganObjective(
+        audio, fmax_loss=options.mel_fmax_loss, concat_fwd=options.concat_fwd, mel_loss_only=options.mel_loss_only
+    )

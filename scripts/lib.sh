@@ -214,15 +214,19 @@ gives_sound() {
 }
 
 # Sets TACOTRON2 or FASTPITCH to the newest checkpoint where no voice is given, unless the list in PHRASES needs none, and
-# HIFIGAN or WAVEGLOW where MODEL is that vocoder. A downloaded voice speaks through a downloaded vocoder.
+# HIFIGAN or WAVEGLOW where MODEL is that vocoder. A downloaded voice speaks through a downloaded vocoder, and the shipped
+# one, which is the last resort, through the shipped one.
 find_checkpoint() {
     [ "${MODEL:-}" != Tacotron2 ] || find_newest TACOTRON2 Tacotron2 scripts/train_tacotron2.sh
-    [ -n "$TACOTRON2" ] || gives_sound "$PHRASES" || find_newest FASTPITCH FastPitch scripts/train.sh
+    [ -n "$TACOTRON2" ] || gives_sound "$PHRASES" ||
+        find_newest FASTPITCH FastPitch scripts/train.sh voices/lj-small.pt
     [ "${MODEL:-}" != HiFi-GAN ] || find_newest HIFIGAN HiFi-GAN scripts/train_lj22khz.sh
     [ "${MODEL:-}" != WaveGlow ] || find_newest WAVEGLOW WaveGlow scripts/train_waveglow.sh
     if [[ "$FASTPITCH$TACOTRON2" = pretrained_models/* && -z "$HIFIGAN$WAVEGLOW" ]]; then
         HIFIGAN=$(newest_downloaded HiFi-GAN)
         [ -n "$HIFIGAN" ] || WAVEGLOW=$(newest_downloaded WaveGlow)
+    elif [[ "$FASTPITCH" = voices/* && -z "$HIFIGAN$WAVEGLOW" && -f voices/vocoder-small.pt ]]; then
+        HIFIGAN=voices/vocoder-small.pt
     fi
 }
 
@@ -234,13 +238,14 @@ newest_downloaded() {
 }
 
 # Where the variable named $1 is empty, sets it to the newest checkpoint of model $2: in ./output, where $3 leaves it,
-# else in ./pretrained_models.
+# else in ./pretrained_models. $4 is what to take where there is none, except in a dry run.
 find_newest() {
     [ -z "${!1}" ] || return 0
     local newest
     newest=$(find output -maxdepth 1 -name "$2_checkpoint_*.pt" -printf '%T@ %p\n' 2>/dev/null |
         sort -n | tail -n 1 | cut -d ' ' -f 2- || true)
     [ -n "$newest" ] || newest=$(newest_downloaded "$2")
+    [ -n "$newest" ] || [ "${DRY_RUN:-0}" = 1 ] || ! [ -f "${4:-}" ] || newest=$4
     if [ -z "$newest" ]; then
         [ "${DRY_RUN:-0}" = 1 ] || die "no $2 checkpoint in ./output or ./pretrained_models; train one ($3), or set $1"
         newest="output/$2_checkpoint_NEWEST.pt"

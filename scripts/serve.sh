@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Serves a voice over HTTP, with the studio on its front page; Ctrl-C stops it. Arguments go to serve.py.
-#   bash scripts/serve.sh  # with the newest checkpoint in ./output, else in ./pretrained_models
+#   bash scripts/serve.sh  # with the newest checkpoint in ./output, else in ./pretrained_models, else the voice in ./voices
 #   FASTPITCH=voice.pt HIFIGAN=vocoder.pt JASPER=jasper.pt bash scripts/serve.sh --port 8090
 #   TACOTRON2=voice.pt WAVEGLOW=vocoder.pt AMP=true bash scripts/serve.sh
 # Without a vocoder's checkpoint the sound is made by Griffin-Lim; a downloaded voice takes a downloaded vocoder. The

@@ -22,6 +22,12 @@ def _folder(path: Path) -> Path:
     return path
 
 
+@pytest.fixture(autouse=True)
+def no_shipped_voices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests do not depend on whether voices/ holds weights."""
+    monkeypatch.setattr("common.synthesis.shipped.VOICES", Path("/nonexistent"))
+
+
 @pytest.fixture(scope="session")
 def goldens() -> Path:
     """Folder of numbers computed with the original implementations."""

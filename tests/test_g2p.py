@@ -36,6 +36,7 @@ def test_stress_length_and_punctuation_are_kept() -> None:
     [
         ("en-us", 'Dr. Smith paid $3.50, and 1,000 "men" (all old) left; why? No... the end — of it!'),
         ("en-us", "She told the curious children about a measured voyage, and then they jumped."),
+        ("en-us", "He buttoned his cotton coat."),
         ("de", GERMAN),
         ("sv", "Hej världen, hur mår du?"),
         ("it", "Ciao mondo, perché gli gnocchi?"),

@@ -28,6 +28,7 @@ DEFAULTS = TrainingOptions(
     amp_grouped_conv=True,
     concat_fwd=False,
     mel_fmax_loss=None,
+    mel_loss_only=False,
 )
 TINY = ModelConfig(
     resblock="2",

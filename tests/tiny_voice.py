@@ -34,17 +34,17 @@ MODEL = ModelConfig(
 MEAN, STD = 200.0, 40.0  # Hz
 
 
-def save_voice(path: Path, *, text: TextConfig = TEXT, model: ModelConfig = MODEL) -> Path:
+def save_voice(path: Path, *, text: TextConfig = TEXT, model: ModelConfig = MODEL, audio: AudioConfig = AUDIO) -> Path:
     """A FastPitch of random weights whose symbols last about four frames and whose pitch is about ``MEAN``."""
     torch.manual_seed(3)
-    network = build_networks(model, AUDIO, text)["fastpitch"]
+    network = build_networks(model, audio, text)["fastpitch"]
     with torch.no_grad():
         network.duration_predictor.fc.bias.fill_(1.6)
         network.proj.bias.fill_(-4.0)
         network.pitch_mean.fill_(MEAN)
         network.pitch_std.fill_(STD)
     weights = {"fastpitch": network.state_dict()}
-    save_checkpoint(path, Checkpoint("FastPitch", to_plain(model), AUDIO, text, weights))
+    save_checkpoint(path, Checkpoint("FastPitch", to_plain(model), audio, text, weights))
     return path
 
 

@@ -20,7 +20,7 @@ from common.errors import OptionError
 from common.recognition import load_recognizer
 from common.serving.limits import Limits
 from common.serving.models import ServedModels, model_name
-from common.synthesis import check_ema
+from common.synthesis import check_ema, shipped_options
 from common.synthesis.arguments import (
     add_speaking_arguments,
     check_roles,
@@ -117,6 +117,9 @@ def load_models(args: argparse.Namespace, parser: ArgumentParser) -> ServedModel
         raise OptionError("--torchscript and --compile both compile the networks; give one of them")
     precision = precision_from_args(args)
     chosen = {role: chosen_model(args, role) for role in ("generator", "vocoder", "recognizer")}
+    if not (chosen["generator"] or chosen["vocoder"]):
+        vars(args).update(shipped_options())
+        chosen |= {role: chosen_model(args, role) for role in ("generator", "vocoder")}
     generator, vocoder, recognizer = chosen.values()
     if generator is None:
         options = ", ".join(f"--{spec.option}" for spec in specs_of("generator"))

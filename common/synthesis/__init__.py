@@ -12,6 +12,7 @@ from common.synthesis.measurements import MANY_BATCHES, BatchTimes, Measurements
 from common.synthesis.output_folder import OutputFolder
 from common.synthesis.phrases import Phrase, read_phrases
 from common.synthesis.pictures import draw_speech
+from common.synthesis.shipped import shipped_options, shipped_vocoder
 from common.synthesis.speech import Speech, SpokenUtterance, SpokenWord
 from common.synthesis.synthesizer import Synthesizer, speak_all
 from common.synthesis.utterances import SynthesisInput, SynthesisResult, plan_batches

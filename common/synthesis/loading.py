@@ -7,11 +7,12 @@ from typing import Any
 
 from common.checkpoints import NO_EMA, LoadedCheckpoint, load_with_precision, open_checkpoint, precision_for
 from common.config import TextConfig
-from common.errors import CheckpointError
+from common.errors import CheckpointError, InputError
 from common.precision import Precision
 from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.cuda_graphs import Recorder
 from common.synthesis.padding import PaddedShapes
+from common.synthesis.shipped import shipped_voice
 from common.synthesis.synthesizer import FADE_OUT
 from common.synthesis.vocoder import NO_SETTINGS, AudioContract, GriffinLimVocoder, NetworkVocoder, Vocoder
 from common.synthesis.voice import Voice
@@ -24,7 +25,7 @@ GRIFFIN_LIM_ITERATIONS = 60
 
 
 def load_voice(
-    checkpoint: Checkpoint,
+    checkpoint: Checkpoint | None = None,
     vocoder: Checkpoint | Vocoder | None = None,
     *,
     device: str = "auto",
@@ -39,6 +40,7 @@ def load_voice(
 ) -> Voice:
     """A voice that speaks: a text-to-mel checkpoint, and a vocoder's, or Griffin-Lim where none is given.
 
+    Without a checkpoint it is the shipped voice, through the shipped vocoder where none is given (`shipped_voice`).
     ``device`` is "auto" (a GPU where there is one; an ONNX file runs on the CPU), "cpu" or "cuda"; ``precision`` says
     more, instead. ``options`` are the model's inference options (`GeneratorSpec.parse`), by default its own;
     ``lexicon`` is a file of words and their phones (`read_lexicon`); batches are padded to ``shapes``. Of checkpoints
@@ -49,6 +51,10 @@ def load_voice(
             or the vocoder reads other mels than the voice makes, with each field that differs.
         OptionError: there is no such device.
     """
+    if checkpoint is None:
+        if (shipped := shipped_voice()) is None:
+            raise InputError("no checkpoint of a voice is given, and voices/ holds none; name one")
+        checkpoint, vocoder = shipped[0], vocoder or shipped[1]
     loaded = _open(checkpoint, role="generator")
     if isinstance(vocoder, Path | str):
         vocoder = _open(vocoder, role="vocoder")

@@ -11,7 +11,8 @@ from common.text.symbols import SILENCES, SymbolTable, canonical_phone
 G2P_SETS = ("ipa_marked", "ipa")
 _SILENCE, _PAUSE, _ = SILENCES
 BOUNDARY = "#"
-_OPTIONAL = "ˈˌː"  # stress and length, which are left out where the set has no symbols for them
+# Stress, length and the mark of syllabic consonants ("button"): left out where the set has no symbols for them.
+_OPTIONAL = "ˈˌː\u0329"
 
 _LANGUAGE = re.compile(r"\([a-z][a-z0-9-]*\)")  # "(en)": the words that follow are said in another language
 # Phones for which eSpeak's tables of some languages have no IPA, and give its own names instead.

@@ -27,7 +27,7 @@ from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.evaluation.metrics import SpeechDistance, compare_speech
 from common.files import read_json, write_json
-from common.synthesis import ACCEPTABLE_DIFFERENCES, AudioContract, Phrase, read_phrases
+from common.synthesis import ACCEPTABLE_DIFFERENCES, AudioContract, Phrase, read_phrases, shipped_vocoder
 from scripts.datasets.make_corpus import READER, SENTENCES, is_complete, make_corpus, normalize, read_sentences
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,7 +95,7 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--phrases", type=Path, default=ROOT / "phrases" / "devset10.tsv", help="what to speak then")
     about = "of training; bfloat16 takes longer for a network as small as this"
     parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32", help=about)
-    vocoder = "checkpoint of a HiFi-GAN to speak through; without it: Griffin-Lim"
+    vocoder = "checkpoint of a HiFi-GAN to speak through; without it: that in voices/, if any, else Griffin-Lim"
     parser.add_argument("--hifigan", type=Path, help=vocoder)
     parser.add_argument(
         "--accept-audio-differences",
@@ -113,7 +113,8 @@ def parse_args(argv: list[str] | None) -> argparse.Namespace:
 def vocoder_options(args: argparse.Namespace) -> list[str]:
     """Options of inference.py for the vocoder; raises InputError unless it fits the mels that the voice will make."""
     if args.hifigan is None:
-        return []
+        shipped = shipped_vocoder(AUDIO)
+        return [] if shipped is None else [f"--{shipped.spec.option}", str(shipped.path)]
     path = args.hifigan.resolve()
     checkpoint = open_checkpoint(path, model="HiFi-GAN", ema=True).checkpoint
     accepted = tuple(args.accept_audio_differences)

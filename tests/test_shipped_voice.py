@@ -1,0 +1,113 @@
+"""What speaks where no checkpoint is given: the voice and vocoder in voices/, if they are there."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import soundfile
+from shell import ROOT, dry_run, run_bash
+from tiny_voice import AUDIO, save_vocoder, save_voice
+
+import inference
+from common.errors import InputError, OptionError
+from common.serving.arguments import build_parser, load_models
+from common.synthesis import load_voice, shipped, shipped_vocoder
+
+
+@pytest.fixture
+def voices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in place of voices/, with nothing in it."""
+    folder = tmp_path / "voices"
+    folder.mkdir()
+    monkeypatch.setattr(shipped, "VOICES", folder)
+    return folder
+
+
+@pytest.fixture
+def filled(voices: Path) -> Path:
+    save_voice(voices / shipped.VOICE)
+    save_vocoder(voices / shipped.VOCODER)
+    return voices
+
+
+def test_inference_speaks_a_text_and_says_which_voice_does(filled: Path, tmp_path: Path, capsys):
+    assert inference.main(["--text", "good day.", "-o", str(tmp_path / "speech.wav")]) == 0
+    assert soundfile.info(tmp_path / "speech.wav").frames > 1000
+    out = capsys.readouterr().out
+    assert f"no checkpoint is given: {filled / shipped.VOICE} speaks through {filled / shipped.VOCODER}\n" in out
+    assert "Griffin-Lim" not in out
+
+
+def test_inference_speaks_a_list_and_takes_options_of_the_voice(filled: Path, tmp_path: Path, capsys):
+    (tmp_path / "list.tsv").write_text("output\ttext\na.wav\tgood day.\n")
+    words = ["-i", str(tmp_path / "list.tsv"), "-o", str(tmp_path / "spoken"), "--speaker", "bob", "--pace", "2"]
+    assert inference.main([*words, "--quiet"]) == 0
+    assert (tmp_path / "spoken" / "a.wav").is_file()
+    assert "no checkpoint" not in capsys.readouterr().out
+
+
+def test_mels_alone_need_no_vocoder(filled: Path, tmp_path: Path, capsys):
+    assert inference.main(["--text", "good day.", "-o", str(tmp_path / "m"), "--no-audio", "--save-mels"]) == 0
+    assert shipped.VOCODER not in capsys.readouterr().out
+    assert list((tmp_path / "m" / "mels").iterdir())
+
+
+def test_a_vocoder_of_other_mels_is_left_alone(filled: Path, tmp_path: Path, capsys):
+    assert shipped_vocoder(AUDIO) is not None and shipped_vocoder(replace(AUDIO, framing="aligned")) is None
+    save_voice(filled / shipped.VOICE, audio=replace(AUDIO, mel_fmax=7000.0))
+    assert inference.main(["--text", "good day.", "-o", str(tmp_path / "speech.wav")]) == 0
+    assert "Griffin-Lim" in capsys.readouterr().out
+
+
+def test_a_checkpoint_that_is_given_speaks_alone(filled: Path, tmp_path: Path, capsys):
+    mine = save_voice(tmp_path / "mine.pt")
+    assert inference.main(["--text", "good day.", "-o", str(tmp_path / "a.wav"), "--fastpitch", str(mine)]) == 0
+    out = capsys.readouterr().out
+    assert "no checkpoint is given" not in out and "Griffin-Lim" in out
+
+
+def test_without_the_files_the_errors_are_as_before(voices: Path, tmp_path: Path):
+    with pytest.raises(OptionError, match="--text is for speaking from text; give a text-to-mel checkpoint"):
+        inference.main(["--text", "good day.", "-o", str(tmp_path / "a.wav")])
+    with pytest.raises(InputError, match="no checkpoint of a voice is given, and voices/ holds none"):
+        load_voice()
+    with pytest.raises(OptionError, match="no voice to speak with"):
+        load_models(build_parser().parse_args([]), build_parser())
+
+
+def test_load_voice_and_the_server_use_them(filled: Path, capsys):
+    voice = load_voice(device="cpu")
+    assert voice.vocoder.name == "hifigan" and voice.speak("good day.").duration > 0
+    assert load_voice(vocoder=filled / shipped.VOCODER, device="cpu").vocoder.name == "hifigan"
+    parser = build_parser()
+    models = load_models(parser.parse_args(["--cpu"]), parser)
+    assert models.voice_name == "lj-small" and models.voice.vocoder.name == "hifigan"
+    assert "speaks through" in capsys.readouterr().out
+
+
+def test_the_script_speaks_its_first_word():
+    assert dry_run("scripts/speak.sh", "Any text.", "--pace", "0.8") == [
+        ["py", "inference.py", "--text", "Any text.", "--output", "speech.wav", "--pace", "0.8"]
+    ]
+    assert dry_run("scripts/speak.sh", "Hello.", OUTPUT="a.flac")[0][-1] == "a.flac"
+    done = run_bash(ROOT / "scripts/speak.sh")
+    assert done.returncode == 2 and "expected: bash scripts/speak.sh" in done.stderr
+
+
+def test_scripts_take_the_shipped_pair_where_there_is_no_checkpoint_of_ones_own(tmp_path: Path):
+    for name in ("scripts", "phrases"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    missing = run_bash(tmp_path / "scripts/serve.sh", PYTHON="echo", NUM_GPUS="0")
+    assert missing.returncode == 1 and "no FastPitch checkpoint in ./output" in missing.stderr
+    (tmp_path / "voices").mkdir()
+    for name in (shipped.VOICE, shipped.VOCODER):
+        (tmp_path / "voices" / name).touch()
+    for script in ("serve.sh", "inference_example.sh"):
+        found = run_bash(tmp_path / "scripts" / script, PYTHON="echo", NUM_GPUS="0").stdout
+        assert "--fastpitch voices/lj-small.pt --hifigan voices/vocoder-small.pt" in found
+    other = run_bash(tmp_path / "scripts/serve.sh", PYTHON="echo", NUM_GPUS="0", HIFIGAN="mine.pt").stdout
+    assert "--fastpitch voices/lj-small.pt --hifigan mine.pt" in other
+    (tmp_path / "output").mkdir()
+    (tmp_path / "output" / "FastPitch_checkpoint_7.pt").touch()
+    mine = run_bash(tmp_path / "scripts/serve.sh", PYTHON="echo", NUM_GPUS="0").stdout
+    assert "--fastpitch output/FastPitch_checkpoint_7.pt" in mine and "--hifigan" not in mine
