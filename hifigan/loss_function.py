@@ -77,7 +77,9 @@ class HifiganObjective(Objective):
         return {"adversarial_loss": 1.0, "feature_loss": 1.0, "mel_loss": 1.0}
 
     def counts(self, phase: str, batch: HifiganBatch) -> dict[str, Tensor]:
-        terms = ("d_loss",) if phase == "discriminator" else ("g_loss", *self.weights(phase, epoch=1))
+        terms: tuple[str, ...] = ("d_loss",) if phase == "discriminator" else ("g_loss", "mel_loss")
+        if phase == "generator" and not self._mel_loss_only:
+            terms += ("adversarial_loss", "feature_loss")
         n_segments = torch.full((), len(batch.names), device=batch.audio.device)
         return dict.fromkeys(terms, n_segments)
 

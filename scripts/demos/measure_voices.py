@@ -8,7 +8,6 @@ the time from a command to its first sound. It needs two packages more: pip inst
 """
 
 import argparse
-import math
 import re
 import subprocess
 import sys
@@ -233,7 +232,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         for name, waves in said.items():
             errors = word_errors(decoder, texts, waves, sampling_rate=audio.sampling_rate)
             figures.setdefault(name, {})["wer"] = errors.wer
-        rows = {name: (f"{figures[name]['wer']:.1%}", f"{figures[name].get('rtf', math.nan):.3f}") for name in said}
+        rtf = {f"the voice by {name}": f"{factor:.3f}" for name, factor in factors.items()}
+        rows = {name: (f"{figures[name]['wer']:.1%}", rtf.get(name, "")) for name in said}
         print("\n" + table("who says it", ("word errors of pocketsphinx", "real-time factor"), rows))
         figures["first sound"] = {"seconds": seconds_to_first_sound(args.voice, args.vocoder)}
         print(f"\nthe first sound came {figures['first sound']['seconds']:.1f} s after the command began")
