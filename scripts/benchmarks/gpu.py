@@ -20,15 +20,16 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from common.cli import ArgumentParser, positive_float, run
-from common.errors import InputError, OptionError
+from common.errors import InputError
 from common.files import read_json, write_json, write_text
 from common.pages.shell import ROOT, commit
 from common.registry import available_models, get_model
@@ -250,25 +251,15 @@ def write_results(folder: Path, about: dict[str, str], outcomes: Sequence[Outcom
     write_text(folder / "gpu.md", "\n".join(parts) + "\n")
 
 
-def _about(*, cuda: bool) -> dict[str, str]:
-    """Date, device and commit, asked in a fork, as the GPU may be touched there alone."""
-    names = multiprocessing.get_context("fork").SimpleQueue()
-    asking = multiprocessing.get_context("fork").Process(target=lambda: names.put(_device_name(cuda=cuda)))
+def _in_fork(ask: Callable[[], Any]) -> Any:
+    """What ``ask()`` gives in a fork, where alone the GPU may be touched."""
+    context = multiprocessing.get_context("fork")
+    answers = context.SimpleQueue()
+    asking = context.Process(target=lambda: answers.put(ask()))
     asking.start()
-    name = names.get()
+    answer = answers.get()
     asking.join()
-    if name is None:
-        raise OptionError("PyTorch sees no CUDA device; --cpu runs tiny networks on the CPU instead")
-    return {
-        "date": time.strftime("%Y-%m-%d"),
-        "device": name,
-        "torch": torch.__version__,
-        "commit": commit() or "unknown",
-    }
-
-
-def _device_name(*, cuda: bool) -> str | None:
-    return machine(cuda=cuda) if not cuda or torch.cuda.is_available() else None
+    return answer
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -276,7 +267,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parse_args(argv)
     check_modules()
     end = time.monotonic() + args.seconds
-    about = _about(cuda=not args.cpu)
+    cuda = not args.cpu and _in_fork(torch.cuda.is_available)
+    if not cuda and not args.cpu:
+        print("no GPU: tiny networks on the CPU show that all of it runs; the figures mean nothing")
+    date, name = time.strftime("%Y-%m-%d"), _in_fork(partial(machine, cuda=cuda))
+    about = {"date": date, "device": name, "torch": torch.__version__, "commit": commit() or "unknown"}
     work = args.folder.resolve() / "work"
     shutil.rmtree(work, ignore_errors=True)  # of an earlier run
     work.mkdir(parents=True)
@@ -285,7 +280,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in ("inference", "extract_mels", "scripts.benchmarks.train"):
         importlib.import_module(name)
     outcomes: list[Outcome] = []
-    for step in steps_of(work, cuda=not args.cpu):
+    for step in steps_of(work, cuda=cuda):
         if args.only and step.group not in args.only:
             continue
         left = end - time.monotonic()
@@ -308,7 +303,9 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=positive_float, default=530.0, help="in which it ends")
     groups = list(dict.fromkeys(step.group for step in steps_of(Path(), cuda=True)))
     parser.add_argument("--only", nargs="+", choices=groups, help="steps to take, of those")
-    parser.add_argument("--cpu", action="store_true", help="take tiny networks through it on the CPU")
+    parser.add_argument(
+        "--cpu", action="store_true", help="take tiny networks through it on the CPU, as where there is no GPU"
+    )
     return parser.parse_args(argv)
 
 
