@@ -312,6 +312,7 @@ def test_made_up_durations_are_mostly_long():
     assert 10.5 < sum(drawn) / len(drawn) < 12.5
 
 
+@pytest.mark.slow
 def test_random_weights_hear_noise(tmp_path: Path):
     config = make_sung_corpus(tmp_path / "corpus") / "config.yaml"
     variables = {"MODEL_CONFIG": config, "BATCH_SIZE_SEQ": "2", "MAX_DURATION_SEQ": "0.5", "ITERATIONS": "3"}

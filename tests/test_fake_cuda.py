@@ -191,7 +191,9 @@ CASES = (
     ),
 )
 of_every_model = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-in_every_precision = pytest.mark.parametrize("dtype", [None, torch.bfloat16, torch.float16], ids=str)
+in_every_precision = pytest.mark.parametrize(
+    "dtype", [None, torch.bfloat16, pytest.param(torch.float16, marks=pytest.mark.slow)], ids=str
+)
 
 
 @pytest.fixture(autouse=True)

@@ -68,6 +68,7 @@ class Harm:
         return (Path.touch, (self.path,))
 
 
+@pytest.mark.filterwarnings("ignore:Detected pickle protocol")
 def test_a_file_that_would_run_code_is_refused_and_runs_none(tmp_path: Path):
     path, harmed = tmp_path / "a.pt", tmp_path / "harmed"
     torch.save(torch.ones(2), path)

@@ -352,6 +352,7 @@ def test_checkpoints_that_are_no_teacher_are_refused(
     assert features(corpus) == {}
 
 
+@pytest.mark.slow  # the same of mels and pitch is quick: tests/test_extract_processes.py
 def test_two_ranks_of_torchrun_write_what_one_process_writes(corpus: Path, extract: Extract, checkpoint: Path):
     assert extract(*ALL)[0] == 0
     wanted = features(corpus)
