@@ -1,7 +1,7 @@
 """How long work takes on a device."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -26,3 +26,16 @@ class Stopwatch:
     def _synchronize(self) -> None:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
+
+
+def take_turns(ways: Sequence[Callable[[], object]], turns: int) -> list[list[float]]:
+    """Seconds of each way in each of ``turns``, one way after the other, so that a load on the machine slows all."""
+    table = []
+    for _ in range(turns):
+        seconds = []
+        for way in ways:
+            started = time.perf_counter()
+            way()
+            seconds.append(time.perf_counter() - started)
+        table.append(seconds)
+    return table

@@ -1,6 +1,5 @@
 """Which engine computes the networks of a voice on a CPU: PyTorch, or onnxruntime with files made at the start."""
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,6 +20,7 @@ from common.synthesis.phrases import Phrase
 from common.synthesis.utterances import SynthesisInput
 from common.synthesis.vocoder import Vocoder
 from common.synthesis.voice import Voice
+from common.timing import take_turns
 
 ENGINE_OPTION: dict[str, Any] = {
     "choices": ("auto", "pytorch", "onnx"),
@@ -75,7 +75,10 @@ def load_in_engine(
         given = [one for one in (generator, vocoder) if one is not None]
         for one in given:
             _check_onnx(one)
-        made = [_in_onnxruntime(one, Path(folder), write_onnx) if one.exported is None else one for one in given]
+        made = [
+            _in_onnxruntime(one, _exports(one), Path(folder), write_onnx) if one.exported is None else one
+            for one in given
+        ]
         return load(made[0], made[1] if vocoder is not None else None)
 
 
@@ -91,13 +94,15 @@ def _check_onnx(loaded: LoadedCheckpoint) -> None:
         raise OptionError(f"--engine onnx: {loaded.spec.name} has no ONNX form to speak with; use pytorch or auto")
 
 
-def _in_onnxruntime(loaded: LoadedCheckpoint, folder: Path, write: Callable[..., Any]) -> LoadedCheckpoint:
+def _in_onnxruntime(
+    loaded: LoadedCheckpoint, exports: Exports, folder: Path, write: Callable[..., Any]
+) -> LoadedCheckpoint:
     """The same checkpoint, with ONNX files in ``folder`` that run in its network's place.
 
     ``write(path, part, description)`` writes one.
     """
     description = describe(strip_checkpoint(loaded.checkpoint), context=None)
-    exports, path = _exports(loaded), folder / f"{loaded.spec.option}.onnx"
+    path = folder / f"{loaded.spec.option}.onnx"
     for part in exports.parts:
         write(part_path(path, part), part, description | describe_part(exports, part))
     exported, _ = open_exported(part_path(path, exports.parts[0]), "onnx")
@@ -123,15 +128,18 @@ def _forms(loaded: LoadedCheckpoint, folder: Path, mels: Sequence[Tensor]) -> li
     """All forms of a network, that of the file first; ``mels`` show a vocoder what it will speak."""
     if not _has_onnx(loaded):
         return [_Form("the file's engine", loaded)]
-    forms = [_Form("PyTorch", loaded), _Form("ONNX", _in_onnxruntime(loaded, folder, write_onnx))]
-    if all(part.quantization for part in _exports(loaded).parts):
+    exports = _exports(loaded)
+    forms = [_Form("PyTorch", loaded), _Form("ONNX", _in_onnxruntime(loaded, exports, folder, write_onnx))]
+    if all(part.quantization for part in exports.parts):
         (folder / "int8").mkdir(exist_ok=True)
         distances: list[float] = []
 
         def write(*given: Any) -> None:
             distances.append(write_quantized(*given, mels=mels, audio=loaded.checkpoint.audio))
 
-        forms.append(_Form("int8", _in_onnxruntime(loaded, folder / "int8", write), max(distances, default=0.0)))
+        forms.append(
+            _Form("int8", _in_onnxruntime(loaded, exports, folder / "int8", write), max(distances, default=0.0))
+        )
     return forms
 
 
@@ -179,15 +187,7 @@ def _vocoder(voice: Voice) -> Vocoder:
 
 def measure(ways: Sequence[Callable[[], object]]) -> list[float]:
     """Seconds of each way at its best, in turns."""
-    turns = []
-    for _ in range(_TURNS):
-        seconds = []
-        for way in ways:
-            started = time.perf_counter()
-            way()
-            seconds.append(time.perf_counter() - started)
-        turns.append(seconds)
-    return [min(column) for column in zip(*turns[1:])]
+    return [min(column) for column in zip(*take_turns(ways, _TURNS)[1:])]
 
 
 def _typical(voice: Voice) -> list[SynthesisInput]:

@@ -23,7 +23,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,6 +35,7 @@ from common.errors import InputError, OptionError
 from common.precision import has_bfloat16, keep_freed_memory
 from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis import Controls
+from common.timing import take_turns
 from scripts import export_model
 from scripts.benchmarks.machine import machine
 from scripts.benchmarks.random_models import make_vocoder, make_voice
@@ -93,16 +93,8 @@ def inference_of(path: Path, length: int, *, amp: bool = False) -> Callable[[], 
 
 def compare(ways: Sequence[Callable[[], Any]], *, repeats: int) -> list[list[float]]:
     """Seconds of each way in each turn, one after the other."""
-    turns = []
     with torch.inference_mode():
-        for _ in range(_WARMUP + repeats):
-            seconds = []
-            for infer in ways:
-                started = time.perf_counter()
-                infer()
-                seconds.append(time.perf_counter() - started)
-            turns.append(seconds)
-    return turns[_WARMUP:]
+        return take_turns(ways, _WARMUP + repeats)[_WARMUP:]
 
 
 def files_of(path: Path, folder: Path, *, calibration: Path | None) -> dict[str, Path]:

@@ -10,7 +10,6 @@ load on the machine slows both of its sides.
 """
 
 import statistics
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from common.checkpoints import load_for_inference, open_checkpoint
 from common.cli import ArgumentParser, add_precision_arguments, positive_int, precision_from_args, run
 from common.errors import InputError
 from common.precision import autocast
+from common.timing import take_turns
 from hifigan.model import ModelConfig
 from scripts.benchmarks.machine import machine
 from scripts.benchmarks.random_models import N_FRAMES
@@ -87,16 +87,10 @@ def _same_conv(n_channels: int, kernel_size: int, dilation: int) -> nn.Conv1d:
     return nn.Conv1d(n_channels, n_channels, kernel_size, dilation=dilation, padding=padding)
 
 
-def take_turns(ways: dict[str, Callable[[], Tensor]], repeats: int) -> dict[str, list[float]]:
+def seconds_of(ways: dict[str, Callable[[], Tensor]], repeats: int) -> dict[str, list[float]]:
     """Seconds of each way in each of ``repeats`` turns; every one of them ends with its samples on the CPU."""
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for turn in range(_WARMUP + repeats):
-        for name, synthesize in ways.items():
-            start = time.perf_counter()
-            synthesize().cpu()
-            if turn >= _WARMUP:
-                seconds[name].append(time.perf_counter() - start)
-    return seconds
+    turns = take_turns([lambda own=own: own().cpu() for own in ways.values()], _WARMUP + repeats)
+    return {name: list(column) for name, column in zip(ways, zip(*turns[_WARMUP:]))}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -128,7 +122,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         differences = [float((wave - waves[0]).abs().max()) for wave in waves]
         if not differences[1] < TOLERANCE:
             raise InputError(f"{args.checkpoint}: samples differ by {differences[1]:.1e} from {BASELINE}'s")
-        seconds = take_turns(ways, args.repeats)
+        seconds = seconds_of(ways, args.repeats)
     duration = N_FRAMES * audio.hop_length / audio.sampling_rate
     print(f"{args.checkpoint.stem}, batch 1, {duration:.2f} s of sound; {machine(cuda=args.cuda)}")
     first = next(iter(seconds.values()))
