@@ -20,6 +20,7 @@ from torch import Tensor
 from common.errors import FailedElsewhereError, InputError, OptionError
 from common.precision import check_cuda
 from common.progress import progress
+from common.signals import TerminatedError
 
 _TIMEOUT = timedelta(minutes=30)
 _SECONDS_TO_END = 5.0  # that a process may take between closing its connections and its end
@@ -121,12 +122,18 @@ def processes(*, cuda: bool) -> Iterator[Ranks]:
     try:
         others = ranks.gather((socket.gethostname(), os.getpid())) if dist.is_initialized() else []
         yield ranks
-    except RuntimeError as error:
-        if ranks.world_size == 1 or not (isinstance(error, dist.DistError) or "gloo" in str(error)):
+    except (RuntimeError, TerminatedError) as error:  # torchrun ends all when one is lost, maybe amid our clean-up
+        if not (_is_of_connection(error) or _is_of_connection(error.__context__)):
             raise
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # this process ends in any case
         raise _lost(ranks, others) from error
     finally:
         stop()
+
+
+def _is_of_connection(error: BaseException | None) -> bool:
+    """Whether an error is that another process does not answer; gloo's are known by the files they name."""
+    return isinstance(error, dist.DistError) or (isinstance(error, RuntimeError) and "gloo" in str(error))
 
 
 def _lost(ranks: Ranks, processes: Sequence[tuple[str, int]]) -> Exception:
