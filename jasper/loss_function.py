@@ -71,7 +71,10 @@ class JasperObjective(Objective):
     def _forward(self, networks: Networks, batch: JasperBatch) -> tuple[Jasper, JasperFeatures, JasperOutput]:
         network = cast(Jasper, networks["jasper"])  # `Networks` are of any model
         inputs = self.features(network, batch)
-        return network, inputs, network(inputs.features, inputs.lengths)
+        counted = None
+        if network.training and batch.n_samples < batch.waves.size(1):
+            counted = torch.full((), network.features.n_frames(batch.n_samples), device=batch.waves.device)
+        return network, inputs, network(inputs.features, inputs.lengths, counted)
 
     def features(self, network: Jasper, batch: JasperBatch) -> JasperFeatures:
         """The network's input of a batch, augmented if the batch has draws."""
