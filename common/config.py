@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import Any
 
-from common.errors import InputError, check_choice
+from common.errors import InputError, check_choice, shown
 
 FRAMINGS = ("centered", "aligned")
 INPUT_TYPES = ("char", "phone", "pf")
@@ -138,14 +138,9 @@ def differences(first: Any, second: Any, *, names: tuple[str, str]) -> list[str]
             for index, (one, other) in enumerate(zip(left, right)):
                 lines += [f"{field.name}[{index}].{line}" for line in differences(one, other, names=names)]
         elif left != right:
-            lines.append(f"{field.name}: {_shown(left)} ({names[0]}), {_shown(right)} ({names[1]})")
+            first_shown, second_shown = (shown(value, longest=_LONGEST_SHOWN) for value in (left, right))
+            lines.append(f"{field.name}: {first_shown} ({names[0]}), {second_shown} ({names[1]})")
     return lines
-
-
-def _shown(value: Any) -> str:
-    """A value for a message; of a table no more than its beginning."""
-    text = str(value)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 def _is_row(value: Any) -> bool:
