@@ -239,7 +239,7 @@ ROOMS = (
     "data_report evaluation extraction serving recognition synthesis training checkpoints data text nn audio pages"
 ).split()
 FLAT = [
-    *"errors cli config files registry distributed precision logger progress signals timing plots".split(),
+    *"errors cli config yaml_loader files registry distributed precision logger progress signals timing plots".split(),
     "published_options",
 ]
 

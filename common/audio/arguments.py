@@ -7,7 +7,6 @@ from typing import Any
 
 from common.cli import non_negative_float, option_of, positive_float, positive_int
 from common.config import FRAMINGS, AudioConfig, audio_preset, differences, from_plain
-from common.errors import InputError
 from common.files import read_json
 
 SETTINGS = "audio.json"  # in a corpus's folder and beside features: what the mels are
@@ -70,8 +69,4 @@ def features_config(folder: Path) -> AudioConfig | None:
 
 def read_audio_config(path: Path) -> AudioConfig:
     """The AudioConfig in a JSON file; raises InputError where there is none."""
-    values = read_json(path)
-    try:
-        return from_plain(AudioConfig, values, where=str(path))
-    except TypeError as error:
-        raise InputError(f"{path}: does not describe mel-spectrograms ({error})") from error
+    return from_plain(AudioConfig, read_json(path), where=str(path))

@@ -8,9 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints.checkpoint import Checkpoint, PartialFileError, read_payload, read_published
+from common.checkpoints.checkpoint import Checkpoint, PartialFileError, read_payload
 from common.checkpoints.layout import is_state, traits, with_state_dict
 from common.checkpoints.loading import new_networks
+from common.checkpoints.reading import read_published
 from common.checkpoints.restricted_pickle import PickledNetworks
 from common.checkpoints.safetensors_file import is_own_safetensors
 from common.errors import CheckpointError, InputError, OptionError

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from common.checkpoints.checkpoint import SAFETENSORS_LAYOUT, Checkpoint, safetensors_header
 from common.checkpoints.exported import EXPORT_VERSION, METADATA_KEY, checkpoint_of
+from common.checkpoints.fields import read_description
 from common.errors import CheckpointError
 
 
@@ -40,14 +41,11 @@ def read_safetensors(path: Path) -> Checkpoint:
             state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118  (no mapping)
     except SafetensorError as error:
         raise CheckpointError(f"{path}: cannot be read, damaged or truncated ({error})") from error
-    try:
-        description = json.loads(stored or "{}")
-        if description.get("version") != EXPORT_VERSION:
-            raise CheckpointError(f"{path}: a safetensors file that scripts/export_model.sh did not write")
-        checkpoint = checkpoint_of(description, networks={description["network"]: state}, where=str(path))
-        return replace(checkpoint, layout=SAFETENSORS_LAYOUT)
-    except (ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{path}: damaged, its description cannot be read ({error!r})") from error
+    if stored is None:
+        raise CheckpointError(f"{path}: a safetensors file that scripts/export_model.sh did not write")
+    _, description = read_description(stored, version=EXPORT_VERSION, where=str(path))
+    checkpoint = checkpoint_of(description, networks={description.network: state}, where=str(path))
+    return replace(checkpoint, layout=SAFETENSORS_LAYOUT)
 
 
 def largest_difference_of_weights(path: Path, checkpoint: Checkpoint) -> float:

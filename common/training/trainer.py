@@ -25,7 +25,7 @@ from common.checkpoints import (
 )
 from common.data import Batch, Dataset, GlobalBatchSampler, ValidationSampler, build_loader, raise_errors
 from common.distributed import Ranks
-from common.errors import CheckpointError, InputError
+from common.errors import CheckpointError, InputError, reason
 from common.logger import Logger
 from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
@@ -106,8 +106,8 @@ class Trainer:
             random_states = state.get("random", [])
             if len(random_states) == self._ranks.world_size:
                 _set_random_state(random_states[self._ranks.rank], self._ranks.device)
-        except (KeyError, TypeError, RuntimeError) as error:
-            raise CheckpointError(f"{where}: its training state does not fit ({error!r})") from error
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError) as error:
+            raise CheckpointError(f"{where}: its training state does not fit ({reason(error)})") from error
 
     def _position_of(self, state: dict[str, Any]) -> Position:
         """Where a checkpoint's run stood, in updates of this run's global batch."""
