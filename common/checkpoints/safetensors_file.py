@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoints.checkpoint import SAFETENSORS_LAYOUT, Checkpoint, safetensors_header
+from common.checkpoints.checkpoint import SAFETENSORS_LAYOUT, Checkpoint, read_safetensors_weights, safetensors_header
 from common.checkpoints.exported import EXPORT_VERSION, METADATA_KEY, checkpoint_of
 from common.errors import CheckpointError
 
@@ -32,16 +32,9 @@ def read_safetensors(path: Path) -> Checkpoint:
     Raises:
         CheckpointError: it is damaged, of another version, or of another program.
     """
-    from safetensors import SafetensorError, safe_open
-
+    state, metadata = read_safetensors_weights(path)
     try:
-        with safe_open(path, framework="pt") as file:
-            stored = (file.metadata() or {}).get(METADATA_KEY)
-            state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118  (no mapping)
-    except SafetensorError as error:
-        raise CheckpointError(f"{path}: cannot be read, damaged or truncated ({error})") from error
-    try:
-        description = json.loads(stored or "{}")
+        description = json.loads(metadata.get(METADATA_KEY, "{}"))
         if description.get("version") != EXPORT_VERSION:
             raise CheckpointError(f"{path}: a safetensors file that scripts/export_model.sh did not write")
         checkpoint = checkpoint_of(description, networks={description["network"]: state}, where=str(path))
