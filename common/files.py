@@ -4,13 +4,10 @@ import hashlib
 import io
 import json
 import os
-import pickle
 import re
 import stat
-import sys
 import uuid
-import warnings
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +17,7 @@ import torch
 from torch import Tensor
 
 from common.errors import InputError, at, shown
+from common.torch_file import UnreadableError, read_torch_file
 
 _BLOCK = 1 << 20  # bytes
 # Far above any file of its kind: bytes, and levels of objects and lists.
@@ -29,21 +27,10 @@ _TOO_DEEP = f"nested too deeply, expected at most {_DEEPEST_JSON} levels"
 _NEWLINE = "\n"
 _JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\d{1000,}|NaN|-?Infinity)|\d+')  # [1]: what is refused
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # an escape of half a character
-STORAGES = {  # names in files of torch.save
-    "FloatStorage": torch.float32,
-    "HalfStorage": torch.float16,
-    "BFloat16Storage": torch.bfloat16,
-    "DoubleStorage": torch.float64,
-    "LongStorage": torch.int64,
-    "IntStorage": torch.int32,
-    "ShortStorage": torch.int16,
-    "CharStorage": torch.int8,
-    "ByteStorage": torch.uint8,
-    "BoolStorage": torch.bool,
-}
-_DTYPES = frozenset(STORAGES.values())
-# Of files that are no tensors' (`load_tensor`): the line that refuses them says enough.
-warnings.filterwarnings("ignore", message="Detected pickle protocol", category=UserWarning)
+_DTYPES = frozenset(
+    {torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.bool, torch.uint8}
+    | {torch.int8, torch.int16, torch.int32, torch.int64}
+)
 
 
 def write_atomically(
@@ -92,20 +79,7 @@ def save_tensor(path: Path, tensor: Tensor, *, durable: bool = True, shared: boo
 
 def load_tensor(path: Path, *, where: str = "") -> Tensor:
     """Read one tensor; ``where`` (``list.txt:7``) is named in the InputError for a missing or broken file."""
-    with suppress(Exception):  # whatever it is, torch's own reader below says it, or can read the file
-        return _TensorFile(path).read()
-    try:
-        value = torch.load(path, map_location="cpu", weights_only=True)
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file{at(where)}") from error
-    except IsADirectoryError as error:
-        raise InputError(f"{path}: a folder, expected a file of one tensor{at(where)}") from error
-    except Exception as error:  # bytes of another kind are read as a pickle, which then raises anything
-        wanted = "expected one tensor as torch.save writes it"
-        raise InputError(f"{path}: not a readable tensor file; is it truncated? {wanted}{at(where)}") from error
-    if not isinstance(value, Tensor):
-        raise InputError(f"{path}: holds a {type(value).__name__}, expected one tensor{at(where)}")
-    return value
+    return _read_tensor(path, where=where, values=True)
 
 
 def tensor_problem(tensor: Tensor) -> str | None:
@@ -122,51 +96,24 @@ def tensor_problem(tensor: Tensor) -> str | None:
 
 def tensor_shape(path: Path, *, where: str = "") -> tuple[int, ...]:
     """The shape of the tensor in a file, whose values are not read; raises as `load_tensor`."""
-    with suppress(Exception):  # as above
-        return tuple(_TensorFile(path, values=False).read().shape)
-    return tuple(load_tensor(path, where=where).shape)
+    return tuple(_read_tensor(path, where=where, values=False).shape)
 
 
-class _TensorFile(pickle.Unpickler):
-    """The one tensor in a file of torch.save, whose description may name what a tensor needs and nothing else.
-
-    Safe as ``torch.load(weights_only=True)``, which takes six times as long: its unpickler is written in Python.
-    """
-
-    def __init__(self, path: Path, *, values: bool = True) -> None:
-        self._records = torch._C.PyTorchFileReader(str(path))
-        self._values = values  # False: an empty tensor of the same shape
-        super().__init__(io.BytesIO(self._records.get_record("data.pkl")))
-
-    def read(self) -> Tensor:
-        """The tensor on the CPU; raises anything where the file holds something else."""
-        if self._records.get_record("byteorder") != sys.byteorder.encode():
-            raise pickle.UnpicklingError("the other byte order")
-        value = self.load()
-        if not isinstance(value, Tensor):
-            raise pickle.UnpicklingError("no tensor")
-        return value
-
-    def find_class(self, module: str, name: str) -> Any:
-        """What stands for a name in the file."""
-        if module == "torch" and name in STORAGES:
-            return STORAGES[name]
-        return _NAMES[f"{module}.{name}"]
-
-    def persistent_load(self, pid: tuple[str, torch.dtype, str, str, int]) -> Tensor:
-        """A storage as a flat tensor."""
-        _, dtype, key, _, size = pid
-        if not self._values:
-            return torch.empty(size, dtype=dtype, device="meta")
-        stored = self._records.get_storage_from_record(f"data/{key}", size, dtype).untyped_storage()
-        return torch.empty(0, dtype=dtype).set_(stored)
-
-
-def _rebuild_tensor(storage: Tensor, offset: int, size: tuple[int, ...], stride: tuple[int, ...], *_: Any) -> Tensor:
-    return storage.as_strided(size, stride, offset)
-
-
-_NAMES = {"torch._utils._rebuild_tensor_v2": _rebuild_tensor, "collections.OrderedDict": OrderedDict}
+def _read_tensor(path: Path, *, where: str, values: bool) -> Tensor:
+    wanted = "expected one tensor as torch.save writes it"
+    try:
+        value = read_torch_file(path, values=values)
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file{at(where)}") from error
+    except (OSError, UnreadableError) as error:
+        if path.is_dir():
+            raise InputError(f"{path}: a folder, expected a file of one tensor{at(where)}") from error
+        raise InputError(
+            f"{path}: not a readable tensor file ({error}); is it truncated? {wanted}{at(where)}"
+        ) from error
+    if not isinstance(value, Tensor):
+        raise InputError(f"{path}: holds a {type(value).__name__}, expected one tensor{at(where)}")
+    return value
 
 
 def write_text(path: Path, text: str) -> None:

@@ -241,6 +241,8 @@ ROOMS = (
 FLAT = [
     *"errors cli config yaml_loader files registry distributed precision logger progress signals timing plots".split(),
     "published_options",
+    "torch_file",
+    "unpickler",
 ]
 
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints.checkpoint import Checkpoint, Stripped, is_onnx
+from common.checkpoints.checkpoint import Checkpoint, Stripped, is_onnx, names_in_archive
 from common.checkpoints.fields import Description, check_checkpoint, read_description
 from common.config import to_plain
 from common.errors import CheckpointError, OptionError
@@ -168,10 +168,7 @@ def exported_format(path: Path) -> str | None:
         return None
     if is_onnx(path):
         return "onnx"
-    if not zipfile.is_zipfile(path):
-        return None
-    with zipfile.ZipFile(path) as archive:
-        is_script = any(name.endswith(f"/extra/{ARCHIVE_ENTRY}") for name in archive.namelist())
+    is_script = any(name.endswith(f"/extra/{ARCHIVE_ENTRY}") for name in names_in_archive(path))
     return "torchscript" if is_script else None
 
 
