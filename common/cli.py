@@ -1,25 +1,32 @@
 """What every command line shares: hyphens or underscores in options, device and precision, errors, exit statuses."""
 
 import argparse
+import io
 import math
 import os
 import platform
 import re
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import torch
 
-from common.errors import InputError, OptionError
-from common.files import read_text
+from common.errors import FailedElsewhereError, InputError, OptionError
+from common.files import OutputFile, read_text, unwritten
 from common.precision import Precision, check_cuda, has_bfloat16
+from common.signals import ended_by, raising
 
 _PROJECT_FILE = Path(__file__).resolve().parents[1] / "pyproject.toml"
 _AMP_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+_LOST_LOADER = (
+    "; is the memory full? Run the same command again, with fewer --num-workers if it happens again (a training with "
+    "--resume)"
+)
 Number = Callable[[str], float]  # reads one
 DefaultsReader = Callable[[Path], dict[str, Any]]
 
@@ -258,23 +265,66 @@ def _amp_dtype(args: argparse.Namespace) -> tuple[torch.dtype | None, str | None
 
 
 def run(main: Callable[[], int | None]) -> NoReturn:
-    """Run a command's ``main`` and exit: a user's mistake is one line and status 1 (2 for options), no traceback."""
-    try:
-        status = main() or 0
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        status = 2 if isinstance(error, OptionError) else 1
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        status = 130
-    except BrokenPipeError:  # the reader of our output went away, as with `| head`
-        sys.stderr.close()
-        status = 141
+    """Run a command's ``main`` and exit: what goes wrong is one line and status 1 (2 for options), no traceback.
+
+    A signal that ends it is one line and 128 + its number. What cannot be printed does not end it: its files are worth
+    more. The exit status is 1 then, with a line, or 141 where the reader of the output went away, as with ``| head``.
+    """
+    if sys.stderr is None:  # it was closed
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 (until the end)
+    if sys.stdout is None:
+        print("error: standard output is closed; add > /dev/null to do without it", file=sys.stderr)
+        sys.exit(1)
+    sys.stdout, sys.stderr = _unfailing(sys.stdout), _unfailing(sys.stderr)
+    with raising():
+        status = _status_of(main)
+        error = unwritten(sys.stdout)
+        if isinstance(error, BrokenPipeError):
+            status = 128 + signal.SIGPIPE
+        elif error is not None and status == 0:
+            print(f"error: standard output: cannot be written ({error.strerror})", file=sys.stderr)
+            status = 1
+        sys.stderr.flush()
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         # A thread of torch.distributed that wants the interpreter while it is being torn down aborts the process, and
         # torchrun calls a run failed that was not. Nothing is left to tear down: all files are closed.
-        for stream in (sys.stdout, sys.stderr):
-            if not stream.closed:
-                stream.flush()
         os._exit(status)
     sys.exit(status)
+
+
+def _unfailing(stream: TextIO) -> TextIO:
+    """This process's own ``stream`` as one that takes what it cannot write; another stream as it is."""
+    if stream not in (sys.__stdout__, sys.__stderr__):
+        return stream
+    stream.flush()
+    return io.TextIOWrapper(
+        io.BufferedWriter(OutputFile(stream.fileno(), "wb", closefd=False)),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=getattr(stream, "line_buffering", True) or getattr(stream, "write_through", True),
+    )
+
+
+def _status_of(main: Callable[[], int | None]) -> int:
+    """The exit status of ``main``, with a line on stderr for what ended it."""
+    try:
+        return main() or 0
+    except SystemExit as error:
+        return int(error.code or 0)
+    except FailedElsewhereError:
+        return 1
+    except KeyboardInterrupt as error:
+        line, status = ended_by(error)
+        print(line, file=sys.stderr)
+        return status
+    except InputError as error:
+        line, status = str(error), 2 if isinstance(error, OptionError) else 1
+    except OSError as error:
+        place = "" if error.filename is None else f"{error.filename}: "
+        line, status = f"{place}cannot be read or written ({error.strerror or error})", 1
+    except RuntimeError as error:
+        if not str(error).startswith("DataLoader worker"):
+            raise
+        line, status = f"{str(error).split('. ')[0]}{_LOST_LOADER}", 1
+    print(f"error: {line}", file=sys.stderr)
+    return status

@@ -6,17 +6,18 @@ import json
 import os
 import re
 import stat
+import tempfile
 import uuid
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 import torch
 from torch import Tensor
 
-from common.errors import InputError, at, shown
+from common.errors import InputError, OutputError, at, shown
 from common.torch_file import UnreadableError, read_torch_file
 
 _BLOCK = 1 << 20  # bytes
@@ -33,6 +34,44 @@ _DTYPES = frozenset(
 )
 
 
+@contextmanager
+def writing(path: Path, hint: str = "") -> Iterator[None]:
+    """Whatever keeps ``path`` from being written is one OutputError that names it, with a ``hint`` what to do."""
+    try:
+        yield
+    except OutputError as error:
+        raise OutputError(f"{error}{hint}") from error
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written ({why_not_written(path, error)}){hint}") from error
+
+
+def why_not_written(path: Path, error: OSError) -> str:
+    """What stands in the way of a file or folder, or the system's words for ``error``."""
+    if isinstance(error, NotADirectoryError | FileExistsError):
+        for parent in path.parents:
+            with suppress(OSError):
+                if parent.exists() and not parent.is_dir():
+                    return f"{parent} is no folder"
+    return error.strerror or str(error)
+
+
+def make_folder(path: Path, hint: str = "") -> None:
+    """Make a folder and those above it where they are missing; raises as `writing`."""
+    with writing(path, hint):
+        if path.exists() and not path.is_dir():
+            raise OutputError(f"{path}: is no folder, and files are to be written into it")
+        path.mkdir(parents=True, exist_ok=True)
+
+
+def check_output_file(path: Path) -> None:
+    """Make a file's folder, and refuse now what could not be written after the work; raises as `write_atomically`."""
+    with writing(path):
+        target = _target(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+
+
 def write_atomically(
     path: Path, write: Callable[[BinaryIO], object], *, durable: bool = True, shared: bool = False
 ) -> None:
@@ -42,22 +81,77 @@ def write_atomically(
     given path at a time. ``durable=False`` leaves out the flush to the disk (for thousands of small files that are
     checked when they are read again): a kill is still harmless, a power cut may lose the newest files. ``shared``
     lets several processes write the same path at once, the last of them wins; each kill may then leave a file behind.
+
+    Raises:
+        OutputError: the disk is full, the place is read-only, ``path`` is a folder or a device, or the like.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unique = f".{uuid.uuid4().hex}" if shared else ""
-    temporary = path.with_name(f".{path.name}{unique}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            write(file)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with writing(path):
+        target = _target(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        unique = f".{uuid.uuid4().hex}" if shared else ""
+        temporary = target.with_name(f".{target.name}{unique}.tmp")
+        try:
+            _fill(temporary, write, durable=durable)
+            temporary.replace(target)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
     if durable:
-        _flush_folder(path.parent)
+        _flush_folder(target.parent)
+
+
+def _target(path: Path) -> Path:
+    """The file that ``path`` names, through links; raises OSError for what a renamed file must not replace."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG
+    if not stat.S_ISREG(mode):
+        raise OSError("a folder is there" if stat.S_ISDIR(mode) else "it is a device or pipe, and no file")
+    return path.resolve() if path.is_symlink() else path
+
+
+def _fill(path: Path, write: Callable[[BinaryIO], object], *, durable: bool) -> None:
+    """Let ``write`` fill a file; raises OSError, whatever its library makes of that."""
+    with OutputFile(path, "wb") as raw, io.BufferedWriter(raw) as file:
+        try:
+            write(file)
+            file.flush()
+        except Exception as error:
+            if isinstance(error.__context__, KeyboardInterrupt):  # PyTorch's writer makes a RuntimeError of it
+                raise error.__context__ from None
+            if raw.error is None:
+                raise
+        if raw.error is not None:
+            raise raw.error
+        if durable:
+            os.fsync(raw.fileno())
+
+
+class OutputFile(io.FileIO):
+    """A file that takes what it cannot write, and remembers why.
+
+    Libraries that call ``write`` from C are confused by an exception: PyTorch raises a RuntimeError of its own, and
+    libsndfile prints a traceback.
+    """
+
+    error: OSError | None = None  # the first
+
+    def write(self, data: Any) -> int:
+        """Write bytes, unless an earlier write failed."""
+        if self.error is None:
+            try:
+                return super().write(data)
+            except OSError as error:
+                self.error = error
+        return memoryview(data).nbytes
+
+
+def unwritten(stream: TextIO) -> OSError | None:
+    """Why something that was printed to ``stream``, over an `OutputFile`, is not written; None if all of it is."""
+    stream.flush()
+    return getattr(getattr(getattr(stream, "buffer", None), "raw", None), "error", None)
 
 
 def _flush_folder(folder: Path) -> None:

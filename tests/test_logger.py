@@ -125,7 +125,7 @@ def test_ranks_that_are_not_enabled_write_nothing(tmp_path: Path, capsys: pytest
 
 def test_a_log_that_cannot_be_written_or_read_is_one_line(tmp_path: Path):
     (tmp_path / "file").write_text("x\n")
-    with pytest.raises(InputError, match=r"file/nvlog\.json: cannot write the log \(.*--log-file"):
+    with pytest.raises(InputError, match=r"file/nvlog\.json: cannot be written \(.*file is no folder\); .*--log-file"):
         Logger(tmp_path / "file" / "nvlog.json")
     with pytest.raises(InputError, match=r"absent\.json: no such file"):
         read_log(tmp_path / "absent.json")

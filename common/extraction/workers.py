@@ -71,10 +71,7 @@ class WorkerPool:
 
 
 def _run_chunk(function: Callable[[Any, ExtractionPlan], Any], chunk: Sequence[Any], plan: ExtractionPlan) -> list:
-    try:
-        return [function(item, plan) for item in chunk]
-    except OSError as error:  # no space left, no permission: the next utterance would fail too
-        raise InputError(f"{error.filename or plan.dataset_path}: {error.strerror or error}") from error
+    return [function(item, plan) for item in chunk]
 
 
 def _start_server() -> None:
