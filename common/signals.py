@@ -55,7 +55,7 @@ def end_at_once_while_importing() -> None:
     Other programs that import us keep their ways.
     """
     program = getattr(sys.modules["__main__"], "__file__", None)
-    folders = [] if program is None else Path(program).resolve().parents
+    folders = [] if program is None else list(Path(program).resolve().parents)
     is_ours = folders[:1] == [_ROOT] or _ROOT / "scripts" in folders or sys.argv[0] == "-m"  # -m scripts.name
     if is_ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end_at_once)

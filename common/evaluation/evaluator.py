@@ -30,7 +30,7 @@ from common.evaluation.results import (
     save_results,
     table_row,
 )
-from common.files import write_text
+from common.files import write_text, writing
 from common.pages.charts import to_svg
 from common.progress import print_line
 from common.recognition import ErrorCounts, Recognizer, error_counts
@@ -156,8 +156,9 @@ def run_evaluation(
             if item.name in kept:
                 results.append(kept[item.name])
             elif signals.received is None:
-                results.append(evaluator.evaluate(item))
-                journal.add(results[-1])
+                with writing(folder, "; what is finished is kept: make room, and start it again to resume"):
+                    results.append(evaluator.evaluate(item))
+                    journal.add(results[-1])
                 show(results[-1])
     extent = Extent(len(results), len(items))
     print_line(table_row(columns, str(extent), averages(results)))

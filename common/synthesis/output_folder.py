@@ -58,12 +58,13 @@ class OutputFolder:
         sound, mel = self._folder / output, self._folder / "mels" / output.with_suffix(".pt")
         beside = {suffix: self._folder / output.with_suffix(suffix) for suffix in self._companions}
         line = f"{mel if self._save_mels else next(iter(beside.values()), sound)}: {speech.mel.size(1)} frames"
-        if self._save_mels:
-            save_tensor(mel, speech.mel)
-        if speech.has_sound:
-            save_wav(sound, speech.wave, sampling_rate=self._audio.sampling_rate)
-            line = f"{sound}: {len(speech.wave) / self._audio.sampling_rate:.2f} s"
-        for suffix, path in beside.items():
-            self._companions[suffix](speech, path)
+        with writing(sound, f"; files of {self.n_written} phrases are complete: make room, and run again"):
+            if self._save_mels:
+                save_tensor(mel, speech.mel)
+            if speech.has_sound:
+                save_wav(sound, speech.wave, sampling_rate=self._audio.sampling_rate)
+                line = f"{sound}: {len(speech.wave) / self._audio.sampling_rate:.2f} s"
+            for suffix, path in beside.items():
+                self._companions[suffix](speech, path)
         self.n_written += 1
         return line

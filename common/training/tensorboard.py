@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from torch.utils.tensorboard import SummaryWriter
 
-_HINT = "; it is TensorBoard's"
+_HINT = "; it is for TensorBoard"
 FLUSH_SECONDS = 30  # what a kill can lose of the curves; the JSON stream loses nothing
 
 
