@@ -53,6 +53,10 @@ class AudioConfig:
         top = self.sampling_rate / 2 if self.mel_fmax is None else self.mel_fmax
         if not 0 <= self.mel_fmin < top:
             raise InputError(f"mel_fmin {self.mel_fmin} Hz: expected at least 0 and less than mel_fmax {top} Hz")
+        if top > self.sampling_rate / 2:
+            raise InputError(
+                f"mel_fmax {top} Hz: expected at most half the sampling rate, {self.sampling_rate / 2:g} Hz"
+            )
 
 
 def audio_preset(sampling_rate: int) -> AudioConfig:

@@ -243,7 +243,7 @@ BAD = {
     "unknown model": ({"input": "a", "model": "gpt-9"}, 404, "model 'gpt-9': expected voice"),
     "opus": ({"input": "a", "response_format": "opus"}, 400, "opus is not made here; choose wav"),
     "unknown format": ({"input": "a", "response_format": "8svx"}, 400, "response_format", "'8svx'"),
-    "too fast": ({"input": "a", "speed": 9}, 400, "speed: input should be less than or equal to 4, got 9"),
+    "too fast": ({"input": "a", "speed": 11}, 400, "speed: input should be less than or equal to 10, got 11"),
     "text as a number": ({"input": "a", "speed": "2"}, 400, "speed", "'2'"),
     "true as a number": ({"input": "a", "speed": True}, 400, "speed"),
     "a seed below zero": ({"input": "a", "seed": -1}, 400, "seed"),
