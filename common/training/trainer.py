@@ -141,6 +141,8 @@ class Trainer:
         total = last_epoch * self._sampler.steps_per_epoch
         shown = self._ranks.is_main and has_terminal()
         self._saved_at = time.monotonic()
+        for unfinished in options.output.glob(f".{self._template.model}_*.tmp") if self._ranks.is_main else ():
+            unfinished.unlink(missing_ok=True)  # a killed run was writing it
         try:
             bar: Progress[None] = progress(total=total, desc="training", unit="step", enabled=shown)
             self._check_metric()
