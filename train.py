@@ -126,9 +126,7 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
 def _check_recordable(args: argparse.Namespace, setup: TrainingSetup, ranks: Ranks) -> None:
     """Refuse ``--cuda-graphs`` where a graph cannot hold an update."""
     if args.cuda_graphs and not setup.recordable:
-        raise OptionError(
-            "--cuda-graphs: an update of this model waits for the GPU and cannot be recorded; leave it out"
-        )
+        raise OptionError("--cuda-graphs: updates of this model are not recorded; leave it out")
     if args.cuda_graphs and ranks.world_size > 1:
         raise OptionError(f"--cuda-graphs: for one process, got {ranks.world_size}; leave it out")
 

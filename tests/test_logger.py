@@ -137,6 +137,7 @@ def test_progress_without_a_terminal_prints_few_whole_lines(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(progress_module, "LINE_AT_MOST_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(progress_module.time, "monotonic", lambda: 7.0)
     assert list(progress(range(50), desc="mels", unit="utterances")) == list(range(50))
     captured = capsys.readouterr()
     lines = captured.err.splitlines()
@@ -145,7 +146,8 @@ def test_progress_without_a_terminal_prints_few_whole_lines(
     assert "\r" not in captured.err
 
 
-def test_a_quick_job_prints_one_line(capsys: pytest.CaptureFixture[str]):
+def test_a_quick_job_prints_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(progress_module.time, "monotonic", lambda: 7.0)
     with progress(total=20, desc="training", unit="step") as bar:
         for _ in range(20):
             bar.update()

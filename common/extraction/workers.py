@@ -72,8 +72,14 @@ class WorkerPool:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._executor is not None:
+        if self._executor is None:
+            return
+        try:
             self._executor.shutdown(wait=True, cancel_futures=True)
+        except KeyboardInterrupt:  # asked again: what they hold is not waited for, or Python would wait forever
+            for process in multiprocessing.active_children():
+                process.kill()
+            raise
 
 
 def _run_chunk(function: Callable[[Any, ExtractionPlan], Any], chunk: Sequence[Any], plan: ExtractionPlan) -> list:

@@ -25,7 +25,7 @@ from common.checkpoints import (
 )
 from common.data import Batch, Dataset, GlobalBatchSampler, ValidationSampler, build_loader, raise_errors
 from common.distributed import Ranks
-from common.errors import CheckpointError, InputError, OutputError
+from common.errors import CheckpointError, InputError, OutputError, reason
 from common.files import writing
 from common.logger import Logger
 from common.progress import Progress, print_line, progress
@@ -107,8 +107,8 @@ class Trainer:
             random_states = state.get("random", [])
             if len(random_states) == self._ranks.world_size:
                 _set_random_state(random_states[self._ranks.rank], self._ranks.device)
-        except (KeyError, TypeError, RuntimeError) as error:
-            raise CheckpointError(f"{where}: its training state does not fit ({error!r})") from error
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError) as error:
+            raise CheckpointError(f"{where}: its training state does not fit ({reason(error)})") from error
 
     def _position_of(self, state: dict[str, Any]) -> Position:
         """Where a checkpoint's run stood, in updates of this run's global batch."""
@@ -141,6 +141,8 @@ class Trainer:
         total = last_epoch * self._sampler.steps_per_epoch
         shown = self._ranks.is_main and has_terminal()
         self._saved_at = time.monotonic()
+        for unfinished in options.output.glob(f".{self._template.model}_*.tmp") if self._ranks.is_main else ():
+            unfinished.unlink(missing_ok=True)  # a killed run was writing it
         try:
             bar: Progress[None] = progress(total=total, desc="training", unit="step", enabled=shown)
             self._check_metric()
