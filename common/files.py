@@ -105,7 +105,9 @@ def load_tensor(path: Path, *, where: str = "") -> Tensor:
         raise InputError(f"{path}: not a readable tensor file; is it truncated? {wanted}{at(where)}") from error
     if not isinstance(value, Tensor):
         raise InputError(f"{path}: holds a {type(value).__name__}, expected one tensor{at(where)}")
-    return value
+    if problem := tensor_problem(value):
+        raise InputError(f"{path}: {problem}{at(where)}")
+    return value.detach()
 
 
 def tensor_problem(tensor: Tensor) -> str | None:
@@ -162,7 +164,9 @@ class _TensorFile(pickle.Unpickler):
         return torch.empty(0, dtype=dtype).set_(stored)
 
 
-def _rebuild_tensor(storage: Tensor, offset: int, size: tuple[int, ...], stride: tuple[int, ...], *_: Any) -> Tensor:
+def _rebuild_tensor(storage: Tensor, offset: int, size: tuple[int, ...], stride: tuple[int, ...], *more: Any) -> Tensor:
+    if any(more[2:]):  # after what gradients need: that values stand for their opposites, and the like
+        raise pickle.UnpicklingError("a tensor whose values are not those that are stored")
     return storage.as_strided(size, stride, offset)
 
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from common.audio.arguments import read_audio_config
+from common.data import frames_of_tokens, load_fractions
 from common.errors import InputError, OptionError, shown
 from common.files import read_json, read_yaml
 
@@ -172,3 +173,79 @@ def test_a_wrong_value_in_audio_json_is_one_line_that_names_file_and_field(tmp_p
     path.write_text(content)
     line = refused(lambda: read_audio_config(path))
     assert line.startswith(f"{path}:{message}")
+
+
+MEL = torch.arange(24.0).reshape(4, 6) / 10
+TENSORS = {  # what is no mel -> why
+    "sparse": (lambda: MEL.to_sparse(), "a tensor of layout sparse_coo, expected a dense one"),
+    "CSR": (lambda: MEL.to_sparse_csr(), "a tensor of layout sparse_csr, expected a dense one"),
+    "BSR": (lambda: MEL.to_sparse_bsr((2, 2)), "a tensor of layout sparse_bsr, expected a dense one"),
+    "nested": (
+        lambda: torch.nested.nested_tensor([MEL[0], MEL[1, :3]], layout=torch.jagged),
+        "a tensor of layout nested, expected a dense one",
+    ),
+    "meta": (lambda: MEL.to("meta"), "a tensor without values (on the device meta)"),
+    "quantized": (
+        lambda: torch.quantize_per_tensor(MEL, 0.1, 0, torch.quint8),
+        "of quint8, expected real numbers of a usual type",
+    ),
+    "float8": (lambda: MEL.to(torch.float8_e4m3fn), "of float8_e4m3fn, expected real numbers of a usual type"),
+    "complex": (lambda: MEL.to(torch.complex64), "of complex64, expected real numbers of a usual type"),
+    "uint64": (lambda: MEL.to(torch.uint64), "of uint64, expected real numbers of a usual type"),
+    "bool": (lambda: MEL > 1, "of bool, expected fractions, such as float32"),
+    "whole": (lambda: MEL.long(), "of int64, expected fractions, such as float32"),
+    "overflow": (lambda: MEL.double() * 1e300, "holds values that are not finite in float32"),
+    "NaN": (lambda: MEL / 0 * 0, "holds values that are not finite"),
+    "list": (lambda: [MEL], "holds a list, expected one tensor"),
+    "dict": (lambda: {"mel": MEL}, "holds a dict, expected one tensor"),
+}
+
+
+@pytest.mark.filterwarnings("ignore")  # PyTorch's, of layouts and types that it calls prototypes
+@pytest.mark.parametrize("case", TENSORS)
+def test_a_tensor_that_is_no_mel_is_one_line_that_names_file_and_place(tmp_path: Path, case: str):
+    make, message = TENSORS[case]
+    path = tmp_path / "a.pt"
+    torch.save(make(), path)
+    assert refused(lambda: load_fractions(path, where="list.txt:7")) == f"{path}: {message} (list.txt:7)"
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float64])
+def test_a_mel_of_any_usual_type_is_read_as_float32(tmp_path: Path, kind: torch.dtype):
+    torch.save(torch.nn.Parameter(MEL.to(kind)), tmp_path / "a.pt")
+    mel = load_fractions(tmp_path / "a.pt", where="list.txt:7")
+    assert mel.dtype == torch.float32 and not mel.requires_grad
+    torch.testing.assert_close(mel, MEL, atol=0.01, rtol=0.01)
+
+
+def test_a_tensor_that_is_stored_as_its_opposite_is_read_as_what_it_is(tmp_path: Path):
+    imaginary = torch.complex(MEL, MEL).conj().imag
+    torch.save(imaginary, tmp_path / "a.pt")
+    assert torch.equal(load_fractions(tmp_path / "a.pt", where=""), -MEL)
+
+
+@pytest.mark.parametrize(
+    ("durations", "message"),
+    [
+        (torch.tensor([True]), "expected a row of whole numbers of frames"),
+        (torch.tensor([2, 2.5]), "expected a row of whole numbers of frames"),
+        (torch.tensor([-1, 6]), "expected a row of whole numbers of frames"),
+        (torch.tensor([math.nan]), "expected a row of whole numbers of frames"),
+        (torch.tensor([[5]]), "expected a row of whole numbers of frames"),
+        (torch.tensor(5), "expected a row of whole numbers of frames"),
+        (torch.tensor([math.inf]), "inf frames in all, but mel.pt has 5"),
+        # in 64 bits their sum is 5
+        (torch.tensor([2**62] * 4 + [5]), "18446744073709551616 frames in all, but mel.pt has 5"),
+        (torch.zeros(0), "0 frames in all, but mel.pt has 5"),
+    ],
+    ids=range(9),
+)
+def test_durations_that_are_none_are_one_line(durations: torch.Tensor, message: str):
+    line = refused(lambda: frames_of_tokens(durations, 5, name="d.pt", frames_of="mel.pt", where="list.txt:7"))
+    assert line == f"d.pt: {message} (list.txt:7)"
+
+
+@pytest.mark.parametrize("kind", [torch.uint8, torch.int64, torch.float32, torch.bfloat16])
+def test_durations_of_any_usual_type_are_read_as_whole_numbers(kind: torch.dtype):
+    durations = frames_of_tokens(torch.tensor([2, 3], dtype=kind), 5, name="d.pt", frames_of="mel.pt")
+    assert durations.dtype == torch.int64 and durations.tolist() == [2, 3]
