@@ -191,7 +191,7 @@ def check_checkpoint(checkpoint: Checkpoint, *, where: str) -> Checkpoint:
             to compute with; names the field.
     """
     if checkpoint.model not in (known := available_models()):
-        raise CheckpointError(f"{where}: a checkpoint of {shown(checkpoint.model)}, expected one of {', '.join(known)}")
+        raise CheckpointError(f"{where}: of the model {shown(checkpoint.model)}, expected one of {', '.join(known)}")
     spec = get_model(checkpoint.model)
     read_fields(spec.config, checkpoint.config, where=f"{where}: config.model")
     if checkpoint.training is not None:
