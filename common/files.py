@@ -1,10 +1,12 @@
 """Atomic writes of files, and readers that name the file which cannot be read."""
 
+import codecs
 import hashlib
 import io
 import json
 import os
 import pickle
+import stat
 import sys
 import uuid
 import warnings
@@ -17,9 +19,12 @@ from typing import Any, BinaryIO
 import torch
 from torch import Tensor
 
-from common.errors import InputError, at
+from common.errors import InputError, at, shown
 
 _BLOCK = 1 << 20  # bytes
+_LARGEST_TEXT = 1 << 30  # bytes, far above any list
+_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+_KINDS |= {stat.S_IFSOCK: "a socket"}
 STORAGES = {  # names in files of torch.save
     "FloatStorage": torch.float32,
     "HalfStorage": torch.float16,
@@ -175,14 +180,50 @@ def read_yaml(path: Path) -> Any:
         raise InputError(f"{path}: not YAML ({' '.join(str(error).split())})") from error
 
 
-def read_text(path: Path) -> str:
-    """UTF-8 text; a file that cannot be read is an InputError that names it."""
+def check_file(path: Path, *, kind: str = "file", where: str = "", error: type[InputError] = InputError) -> int:
+    """The size in bytes of a file that can be opened: opening a pipe waits for its writer, and a device may never end.
+
+    Raises:
+        InputError: there is no such ``kind`` of file, or the path is of a folder, a pipe, a device or a socket; of
+            the type ``error``, with ``where`` (``list.txt:7``).
+    """
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from error
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError) as missing:
+        raise error(f"{path}: no such {kind}{at(where)}") from missing
+    except (OSError, ValueError) as unreadable:
+        reason = getattr(unreadable, "strerror", None) or unreadable
+        raise error(f"{shown(str(path))}: cannot be read ({reason}){at(where)}") from unreadable
+    if not stat.S_ISREG(status.st_mode):
+        found = _KINDS.get(stat.S_IFMT(status.st_mode), "of no known kind")
+        raise error(f"{path}: {found}, expected a {kind}{at(where)}")
+    return status.st_size
+
+
+def read_bytes(path: Path, *, largest: int = _LARGEST_TEXT, kind: str = "file") -> bytes:
+    """The bytes of a file of at most ``largest``; raises as `check_file`."""
+    if check_file(path, kind=kind) > largest:
+        raise InputError(f"{path}: larger than {largest} bytes, the most that such a file may have")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def read_text(path: Path, *, largest: int = _LARGEST_TEXT, kind: str = "file") -> str:
+    """UTF-8 text, without a byte order mark; a file that is none is an InputError that names it, and the line."""
+    data = read_bytes(path, largest=largest, kind=kind)
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise InputError(f"{path}: UTF-16 text; save it as UTF-8")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}:{line}: byte {error.start + 1} of it is not UTF-8; save it as UTF-8") from error
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise InputError(f"{path}:{line}: a zero byte; expected UTF-8 text (UTF-16 without a byte order mark has them)")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_lines(path: Path) -> list[str]:
