@@ -4,17 +4,31 @@ import pickle
 import resource
 import struct
 import zipfile
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
+from tiny import make_corpus, train_options
+from tiny_voice import save_voice
 
-from common.checkpoints import load_checkpoint
-from common.errors import CheckpointError, InputError
+import train
+from common.checkpoints import (
+    Checkpoint,
+    load_checkpoint,
+    load_networks,
+    load_weights,
+    save_checkpoint,
+    strip_checkpoint,
+)
+from common.config import AudioConfig, TextConfig
+from common.errors import CheckpointError, InputError, OptionError
 from common.files import load_tensor, tensor_shape
 from common.torch_file import read_torch_file
 
 ROOT = Path(__file__).resolve().parents[1]
+CPU = torch.device("cpu")
 HUGE = struct.pack("<I", 0x7FFFFFFF)
 TENSOR = b"ctorch._utils\n_rebuild_tensor_v2\n"
 STORAGE = b"(X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x01tQ"  # of 1 number
@@ -73,6 +87,7 @@ PROGRAMS = {
     "a tensor of 10,000 dimensions": tensor((1,) * 10_000, (1,) * 10_000),
     "more numbers than bytes": tensor((1 << 30,), (1,), storage=STORAGE.replace(b"K\x01tQ", integer(1 << 30) + b"tQ")),
     "a negative number of numbers": tensor((1,), (1,), storage=STORAGE.replace(b"K\x01tQ", integer(-1) + b"tQ")),
+    "an expanded tensor of halves": tensor((9, 9), (0, 0), storage=STORAGE.replace(b"Float", b"Half")),
     "a sparse tensor": b"ctorch._utils\n_rebuild_sparse_tensor\n)R",
 }
 
@@ -167,3 +182,49 @@ def test_what_real_files_hold_is_read_as_pytorch_reads_it(tmp_path: Path):
             assert torch.equal(found["parameter"], saved["parameter"].detach())
             assert found["network"]._metadata == saved["network"]._metadata
             assert all(torch.equal(found["network"][key], value) for key, value in saved["network"].items())
+
+
+SIZES = {
+    "layers": {"in_fft_n_layers": 10**7},
+    "predictors": {"dur_predictor_n_layers": 10**19},
+    "filters": {"out_fft_conv1d_filter_size": 10**10},
+    "a kernel": {"in_fft_conv1d_kernel_size": 10**10 + 1},
+    "more than can be counted": {"in_fft_conv1d_filter_size": 10**18, "in_fft_conv1d_kernel_size": 10**9 + 1},
+    "speakers": {"n_speakers": 10**9},
+    "a symbol that is none": {"padding_idx": 10**7},
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_a_configuration_of_more_than_the_weights_is_refused_before_it_is_built(tmp_path: Path, name: str):
+    path = save_voice(tmp_path / "a.pt")
+    checkpoint = load_checkpoint(path)
+    save_checkpoint(path, replace(checkpoint, config=checkpoint.config | SIZES[name]))
+    assert_refused(lambda one: load_networks(load_checkpoint(one), device=CPU, where=str(one)), path)
+
+
+def test_training_refuses_a_network_of_more_parameters_than_it_may_have(tmp_path: Path):
+    corpus = make_corpus(tmp_path / "data", count=2, val=1)
+    for extra, limit in (("--out-fft-conv1d-filter-size 10000000000", 5 * 10**8), ("--max-parameters 1000", 1000)):
+        with pytest.raises(OptionError, match=f"networks of more than {limit} parameters; .*raise --max-parameters"):
+            train.main(train_options(corpus, tmp_path / "out", *extra.split()))
+    assert not (tmp_path / "out").exists()
+
+
+def test_weights_that_a_file_only_repeats_are_not_copied(tmp_path: Path):
+    state = {"w": torch.zeros(1).expand(80, 200_000_000)}
+    path = tmp_path / "a.pt"
+    save_checkpoint(path, Checkpoint("FastPitch", {}, AudioConfig(), TextConfig(), {"fastpitch": state}))
+    assert_refused(load_checkpoint, path, match="tensors of many times the file's")
+    state["w"] = state["w"][:1]
+    save_checkpoint(path, Checkpoint("FastPitch", {}, AudioConfig(), TextConfig(), {"fastpitch": state}))
+    strip = partial(strip_checkpoint, dtype="float16", where=str(path))
+    assert_refused(lambda one: strip(load_checkpoint(one)), path, match="repeats values for 199999999 of its weights")
+    with pytest.raises(CheckpointError, match="repeats values"):
+        load_weights({"fastpitch": _Meta()}, {"fastpitch": state}, where="a.pt")
+
+
+class _Meta(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.empty(1, 200_000_000, device="meta"))
