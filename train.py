@@ -27,6 +27,7 @@ from common.distributed import Ranks
 from common.errors import CheckpointError, OptionError
 from common.logger import Logger
 from common.progress import print_line
+from common.text.arguments import with_given_files
 from common.training import EngineOptions, Networks, Trainer, TrainingSetup, build_engine
 from common.training.arguments import build_for_training, build_training_parser, run_options_from_args
 from common.training.mel_kinds import mel_lines
@@ -208,7 +209,7 @@ def _check_fits(
         (found.audio, replace(template.audio, **{name: getattr(found.audio, name) for name in adaptable})),
     ]
     if found.text is not None and template.text is not None:
-        text = found.text
+        text = with_given_files(found.text, template.text)
         if text.input_type == template.text.input_type == "pf" and not text.phone_features:  # as published
             text = replace(text, phone_features=template.text.phone_features)
         pairs.append((text, template.text))
