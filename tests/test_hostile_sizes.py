@@ -1,5 +1,6 @@
 """Files that announce more than they hold, or grow as they are read, end in one clear line and little memory."""
 
+import math
 import pickle
 import resource
 import struct
@@ -8,22 +9,27 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 import torch
 from tiny import make_corpus, train_options
 from tiny_voice import save_voice
 
 import train
+from common.audio import check_wav, load_wav
 from common.checkpoints import (
     Checkpoint,
     load_checkpoint,
     load_networks,
     load_weights,
+    open_checkpoint,
     save_checkpoint,
     strip_checkpoint,
 )
 from common.config import AudioConfig, TextConfig
 from common.errors import CheckpointError, InputError, OptionError
+from common.extraction.textgrid import read_alignment
 from common.files import load_tensor, tensor_shape
 from common.torch_file import read_torch_file
 
@@ -228,3 +234,103 @@ class _Meta(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.w = torch.nn.Parameter(torch.empty(1, 200_000_000, device="meta"))
+
+
+def wav(
+    path: Path, *, rate: int = 22050, channels: int = 1, size: int = 200, chunks: bytes = b"", head: bytes = b"RIFF"
+) -> Path:
+    """A WAV file of 100 samples whose header says something else."""
+    form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, channels, rate, rate * 2 % (1 << 32), channels * 2 % 65536, 16)
+    path.write_bytes(head + b"\0\1\0\0WAVE" + chunks + form + b"data" + struct.pack("<I", size) + bytes(200))
+    return path
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"size": 0xFFFFFFF0},
+        {"channels": 65535},
+        {"channels": 0},
+        {"rate": 0},
+        {"rate": 1},
+        {"rate": 4_000_000_000},
+        {"chunks": b"junk\0\0\0\0" * 200_000},
+        {"chunks": b"junk" + HUGE},
+        {"chunks": b"ds64" + HUGE, "head": b"RF64", "size": 0xFFFFFFFF},
+        {"chunks": b"ds64\x1c\0\0\0" + b"\xff" * 28, "head": b"RF64", "size": 0xFFFFFFFF},
+    ],
+    ids=str,
+)
+def test_a_header_of_more_sound_than_the_file_is_refused(tmp_path: Path, header: dict):
+    path = wav(tmp_path / "a.wav", **header)
+    assert_refused(lambda one: load_wav(one, sampling_rate=None), path)
+    assert_refused(lambda one: check_wav(one, sampling_rate=None), path)
+
+
+def test_hours_of_silence_in_a_small_flac_are_refused(tmp_path: Path):
+    with soundfile.SoundFile(tmp_path / "a.flac", "w", 1000, 1, "PCM_16", format="FLAC") as file:
+        for _ in range(20):
+            file.write(np.zeros(1 << 20, dtype=np.int16))
+    data = bytearray((tmp_path / "a.flac").read_bytes())
+    assert len(data) < 1 << 18
+    samples = int.from_bytes(data[18:26], "big")  # of the header: rate, channels, depth, and 36 bits of a length
+    for announced in (1 << 28, (1 << 36) - 1):
+        data[18:26] = ((samples >> 36 << 36) | announced).to_bytes(8, "big")
+        (tmp_path / "a.flac").write_bytes(data)
+        assert_refused(lambda one: load_wav(one, sampling_rate=None), tmp_path / "a.flac")
+
+
+GRID = ['File type = "ooTextFile"', 'Object class = "TextGrid"', "", 0, 1, "<exists>"]
+
+
+@pytest.mark.parametrize("times", [(0, 1000), (1e9, 1e12), ("inf", "inf"), ("nan", 1), (0, 10**400)], ids=str)
+def test_times_of_a_textgrid_without_end_are_refused(tmp_path: Path, times: tuple):
+    lines = [
+        'File type = "ooTextFile"',
+        'Object class = "TextGrid"',
+        "",
+        0,
+        1,
+        "<exists>",
+        1,
+        '"IntervalTier"',
+        '"phones"',
+    ]
+    path = tmp_path / "a.TextGrid"
+    path.write_text("\n".join(map(str, [*lines, 0, 1, 1, *times, '"a"'])))
+    if times == (0, 1000):
+        assert sum(read_alignment(path, AudioConfig()).durations) == math.ceil(1000 * 22050 / 256)
+    else:
+        assert_refused(lambda one: read_alignment(one, AudioConfig()), path)
+
+
+@pytest.mark.parametrize("count", [10**9, -2, 10**30])
+def test_a_textgrid_of_more_than_it_holds_is_refused(tmp_path: Path, count: int):
+    path = tmp_path / "a.TextGrid"
+    path.write_text("\n".join(map(str, [*GRID, 10**9, '"TextTier"', '"phones"', 0, 1, count, *[0] * 20])))
+    assert_refused(lambda one: read_alignment(one, AudioConfig()), path, match="not a readable TextGrid")
+    with path.open("wb") as file:
+        file.truncate(1 << 30)
+    assert_refused(lambda one: read_alignment(one, AudioConfig()), path, match="more than 16777216 bytes")
+
+
+def test_an_onnx_file_that_names_other_files_is_refused_without_opening_them(tmp_path: Path):
+    onnx = pytest.importorskip("onnx")
+    weights = onnx.helper.make_tensor("location", onnx.TensorProto.FLOAT, [1], [1.0])
+    output = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1])
+    node = onnx.helper.make_node("Identity", ["location"], ["y"])
+    graph = onnx.helper.make_graph([node], "g", [], [output], [weights])
+    model = onnx.helper.make_model(graph, ir_version=8, opset_imports=[onnx.helper.make_opsetid("", 17)])
+    path = tmp_path / "a.onnx"
+    path.write_bytes(model.SerializeToString())
+    assert_refused(load_model, path, match="scripts/export_model.sh did not write")
+    (tensor,) = model.graph.initializer
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="/dev/zero")
+    tensor.ClearField("float_data")
+    path.write_bytes(model.SerializeToString())
+    assert_refused(load_model, path, match="names other files for its weights, which are not opened")
+
+
+def load_model(path: Path) -> None:
+    open_checkpoint(path, role="vocoder")

@@ -14,6 +14,8 @@ from common.text import EDGE_SILENCE, PAUSE
 
 TIER = "phones"
 HEADERS = ('File type = "ooTextFile"', 'File type = "ooTextFile short"')
+_LARGEST = 1 << 24  # bytes; an hour of phones has 4 million
+_LATEST = 1e6  # s, of a time
 SILENCE_LABELS = ("sil", "sp", "spn", "")  # an empty label and a gap are silence; spn is an unknown word
 
 
@@ -42,6 +44,9 @@ def read_alignment(path: Path, config: AudioConfig) -> TextGridAlignment:
     durations: list[int] = []
     reached = 0  # frame
     for interval in tier:
+        if not 0 <= interval.start_time <= interval.end_time <= _LATEST:
+            times = f"{interval.start_time:g} to {interval.end_time:g} s"
+            raise InputError(f"{path}: an interval from {times}, expected seconds from 0 to {_LATEST:g} in order")
         start = math.ceil(interval.start_time * config.sampling_rate / config.hop_length)
         end = math.ceil(interval.end_time * config.sampling_rate / config.hop_length)
         if start > reached:
@@ -110,11 +115,14 @@ def _name_silences(labels: list[str]) -> list[str]:
 def _read_tier(path: Path) -> tgt.IntervalTier:
     """The phones tier, its intervals in order of time."""
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(_LARGEST + 1)
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such TextGrid") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    if len(data) > _LARGEST:
+        raise InputError(f"{path}: more than {_LARGEST} bytes, expected the TextGrid of one recording")
     # Praat writes UTF-16 with a byte order mark as soon as a label is not ASCII; others write UTF-8
     encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
     try:
@@ -151,7 +159,8 @@ def _check_counts(text: str) -> None:
         kind = lines[index + first].rpartition(" ")[2].strip('"')
         if kind not in object_lines:
             raise ValueError
-        n_objects = int(lines[index + tier_lines - 1].rpartition(" ")[2])
+        if (n_objects := int(lines[index + tier_lines - 1].rpartition(" ")[2])) < 0:
+            raise ValueError
         index += tier_lines + n_objects * object_lines[kind]
     if index != len(lines):
         raise ValueError
