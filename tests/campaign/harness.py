@@ -28,7 +28,7 @@ SHOUT = "payload-ran-" * 3  # what they try to print, of which their text holds 
 
 _ERROR = re.compile(r"([\w. -]+: )?error: .")
 _DOCUMENTED = re.compile(  # further lines of stderr; the last two are the MP3 decoder's, about damaged files
-    r"(warning|note): .|using the EMA weights of |no GPU: |FastPitch 1.1, with |(checking|extracting|measuring): |"
+    r"(warning|note): .|using the EMA weights of |no GPU: |FastPitch 1.1, with |\w+: \d+/\d+ |"
     r"Note: |\[src/libmpg123|\s*$"
 )
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")  # but tab, newline and carriage return
