@@ -406,7 +406,8 @@ def _status_of(main: Callable[[], int | None]) -> int:
         return 1
     except KeyboardInterrupt as error:
         line, status = ended_by(error)
-        print(line, file=sys.stderr)
+        if os.environ.get("RANK", "0") == "0":
+            print(line, file=sys.stderr)
         return status
     except InputError as error:
         line, status = str(error), 2 if isinstance(error, OptionError) else 1
