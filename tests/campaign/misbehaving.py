@@ -1,9 +1,9 @@
 """A command that breaks each promise by name, to show that the harness notices."""
 
 import os
+import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from common.errors import InputError, OptionError
@@ -45,7 +45,7 @@ def _warn(text: str) -> int:
 
 
 def _wait() -> int:
-    time.sleep(1000)
+    signal.pause()
     return 0
 
 
