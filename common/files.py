@@ -87,14 +87,11 @@ def save_tensor(path: Path, tensor: Tensor, *, durable: bool = True, shared: boo
 
 def load_tensor(path: Path, *, where: str = "") -> Tensor:
     """Read one tensor; ``where`` (``list.txt:7``) is named in the InputError for a missing or broken file."""
+    check_file(path, where=where)
     with suppress(Exception):  # whatever it is, torch's own reader below says it, or can read the file
         return _TensorFile(path).read()
     try:
         value = torch.load(path, map_location="cpu", weights_only=True)
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file{at(where)}") from error
-    except IsADirectoryError as error:
-        raise InputError(f"{path}: a folder, expected a file of one tensor{at(where)}") from error
     except Exception as error:  # bytes of another kind are read as a pickle, which then raises anything
         wanted = "expected one tensor as torch.save writes it"
         raise InputError(f"{path}: not a readable tensor file; is it truncated? {wanted}{at(where)}") from error
@@ -105,6 +102,7 @@ def load_tensor(path: Path, *, where: str = "") -> Tensor:
 
 def tensor_shape(path: Path, *, where: str = "") -> tuple[int, ...]:
     """The shape of the tensor in a file, whose values are not read; raises as `load_tensor`."""
+    check_file(path, where=where)
     with suppress(Exception):  # as above
         return tuple(_TensorFile(path, values=False).read().shape)
     return tuple(load_tensor(path, where=where).shape)
@@ -214,12 +212,13 @@ def read_text(path: Path, *, largest: int = _LARGEST_TEXT, kind: str = "file") -
     """UTF-8 text, without a byte order mark; a file that is none is an InputError that names it, and the line."""
     data = read_bytes(path, largest=largest, kind=kind)
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise InputError(f"{path}: UTF-16 text; save it as UTF-8")
+        raise InputError(f"{path}: UTF-16 text; save the {kind} as UTF-8")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}:{line}: byte {error.start + 1} of it is not UTF-8; save it as UTF-8") from error
+        byte = error.start - data.rfind(b"\n", 0, error.start)
+        raise InputError(f"{path}:{line}: byte {byte} is not UTF-8; save the {kind} as UTF-8") from error
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise InputError(f"{path}:{line}: a zero byte; expected UTF-8 text (UTF-16 without a byte order mark has them)")
@@ -228,7 +227,7 @@ def read_text(path: Path, *, largest: int = _LARGEST_TEXT, kind: str = "file") -
 
 def read_lines(path: Path) -> list[str]:
     """Lines of UTF-8 text; raises as `read_text`."""
-    return read_text(path).splitlines()
+    return read_text(path).removesuffix("\n").split("\n")  # splitlines() would split at characters of texts too
 
 
 def sha256(path: Path) -> str:

@@ -193,8 +193,6 @@ def test_options_describe_phonemes(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--p-arpabet 1.5", "--p-arpabet 1.5: expected a probability"),
-        ("--p-arpabet nan", "expected a probability"),
         ("--p-arpabet 1 --input-type phone --symbol-set ipa", "leave out --input-type phone"),
         ("--heteronyms-path x", "--heteronyms-path is only used by --p-arpabet"),
         ("--g2p-language de", "--g2p-language is only used by --g2p espeak"),
@@ -243,7 +241,6 @@ def test_a_voice_keeps_its_phonemes_unless_it_is_told_otherwise(folder: Path) ->
     path = str(folder / "cmudict_tiny.txt")
     assert _override(config, "--cmudict-path", path).cmudict_path == path
     for words, message in (
-        (("--p-arpabet", "2"), "expected a probability"),
         (("--g2p", "espeak"), "the voice reads english_basic"),
         (("--g2p-language", "de"), "only used by a voice that makes phones"),
     ):

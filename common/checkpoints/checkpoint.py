@@ -15,7 +15,7 @@ from common.checkpoints.layout import with_state_dict
 from common.checkpoints.restricted_pickle import read_pickled_networks
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import CheckpointError
-from common.files import write_atomically
+from common.files import check_file, write_atomically
 from common.registry import available_models, get_model
 
 FORMAT_VERSION = 1
@@ -112,8 +112,7 @@ def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
     Raises:
         CheckpointError: the file is missing, damaged, or holds anything but a dict of tensors and plain types.
     """
-    if not path.is_file():
-        raise CheckpointError(f"{path}: no such checkpoint file")
+    check_file(path, kind="checkpoint file", error=CheckpointError)
     if (kind := _graph_format(path)) is not None:
         raise CheckpointError(f"{path}: {kind}; give the checkpoint that it was made of, or its safetensors")
     try:

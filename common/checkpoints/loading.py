@@ -14,6 +14,7 @@ from common.checkpoints.exported import ExportedFile, exported_format, open_expo
 from common.checkpoints.reading import load_checkpoint
 from common.config import from_plain
 from common.errors import CheckpointError, OptionError
+from common.files import check_file
 from common.precision import Precision, precision_of_device
 from common.registry import ModelSpec, available_models, get_model
 
@@ -62,6 +63,7 @@ def read_model(path: Path) -> tuple[ExportedFile | None, Checkpoint]:
     Raises:
         CheckpointError: it is none, damaged, or not ours.
     """
+    check_file(path, kind="checkpoint file", error=CheckpointError)
     if kind := exported_format(path):
         return open_exported(path, kind)
     return None, load_checkpoint(path, training=False)

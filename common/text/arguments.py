@@ -209,7 +209,6 @@ def _cleaned_kind(config: TextConfig) -> tuple[str | None, bool]:
 
 def _check_phoneme_options(args: argparse.Namespace) -> None:
     """Refuse options of phonemes that have no effect or name what does not exist."""
-    _check_probability(args.p_arpabet)
     phones = args.input_type != "char" or args.g2p is not None
     if phones and args.p_arpabet:
         raise OptionError("--p-arpabet makes phones of characters; leave out --input-type phone and --g2p, or it")
@@ -229,11 +228,6 @@ def _check_phoneme_options(args: argparse.Namespace) -> None:
         load_heteronyms(paths.get("heteronyms_path"))
     if args.g2p is not None:
         _check_language(args.g2p_language)
-
-
-def _check_probability(p: float | None) -> None:
-    if p is not None and not 0 <= p <= 1:
-        raise OptionError(f"--p-arpabet {p}: expected a probability, from 0 to 1")
 
 
 def _check_language(language: str) -> None:
@@ -257,7 +251,6 @@ def override_phonemes(args: argparse.Namespace, config: TextConfig) -> TextConfi
 
     Raises ``OptionError`` for an option that has no effect on the voice.
     """
-    _check_probability(args.p_arpabet)
     if args.g2p in G2P and config.symbol_set not in G2P_SETS:
         sets = " and ".join(G2P_SETS)
         raise OptionError(f"--g2p {args.g2p} makes phones of the sets {sets}, but the voice reads {config.symbol_set}")

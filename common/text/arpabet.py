@@ -13,6 +13,7 @@ from pathlib import Path
 
 from common.config import TextConfig
 from common.errors import InputError, check_choice
+from common.files import read_bytes
 from common.text.symbols import ARPABET
 
 RandomNumbers = Callable[[], float]  # gives numbers from 0 up to, not including, 1
@@ -90,9 +91,9 @@ def load_heteronyms(path: str | None = None) -> frozenset[str]:
 
 def _read(path: str, what: str, option: str) -> str:
     try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: the {what} cannot be read ({error.strerror}); give another with {option}") from error
+        data = read_bytes(Path(path), kind=what)
+    except InputError as error:
+        raise InputError(f"{error}; give another with {option}") from error
     try:
         return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
     except UnicodeDecodeError:

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from common import files
 from common.cli import ArgumentParser, run
 from common.errors import InputError
+from common.files import check_file
 from common.progress import progress
 
 BLOCK = 1 << 20  # bytes
@@ -34,10 +35,9 @@ def fetch(source: str, target: Path, *, sha256: str | None = None) -> None:
     part = target.with_name(target.name + ".part")
     if "://" in source:
         _download(source, part)
-    elif Path(source).is_file():
-        shutil.copyfile(source, part)
     else:
-        raise InputError(f"{source}: no such file")
+        check_file(Path(source))
+        shutil.copyfile(source, part)
     try:
         _verify(part, sha256)
     except InputError:
