@@ -29,6 +29,14 @@ class AudioError(InputError):
     """An audio file that cannot be used: missing, truncated, of another rate, not mono, not finite."""
 
 
+class OutputError(InputError):
+    """A file or folder that cannot be written. Commands end with exit status 1."""
+
+
+class FailedElsewhereError(Exception):
+    """Another process of several has failed and says why; this one only has to end, with exit status 1."""
+
+
 def check_choice(name: str, value: str | None, choices: Collection[str]) -> None:
     """Raise InputError unless ``value`` is one of ``choices``; ``name`` says what it is."""
     if value not in choices:
@@ -84,16 +92,22 @@ def _container(value: Any, room: int, *, depth: int) -> str:
     return f"{{{joined}}}" if value or isinstance(value, dict) else "set()"
 
 
+def reason(error: Exception) -> str:
+    """What another library's error says, in one printable line: its kind, and a message of several shortened."""
+    return f"{type(error).__name__}: {shown(str(error), longest=2 * _LONGEST_SHOWN)[1:-1]}"
+
+
 def at(where: str) -> str:
     """The place of an error, such as ``list.txt:7``, in brackets at the end of its message; "" for an unknown one."""
     return f" ({where})" if where else ""
 
 
-def check_minimum(config: Any, minimum: int, *names: str) -> None:
-    """Raise InputError if one of the fields is below ``minimum``."""
+def check_minimum(config: Any, minimum: int, *names: str, maximum: float = math.inf) -> None:
+    """Raise InputError if one of the fields is below ``minimum`` or above ``maximum``."""
     for name in names:
-        if getattr(config, name) < minimum:
-            raise InputError(f"{name} {getattr(config, name)}: expected at least {minimum}")
+        if not minimum <= (value := getattr(config, name)) <= maximum:
+            wanted = f"at most {maximum}" if value > maximum else f"at least {minimum}"
+            raise InputError(f"{name} {value}: expected {wanted}")
 
 
 def check_ranges(config: Any, *, above: float = -math.inf) -> None:

@@ -5,40 +5,74 @@ import hashlib
 import io
 import json
 import os
-import pickle
+import re
 import stat
-import sys
+import tempfile
 import uuid
-import warnings
-from collections import OrderedDict
-from collections.abc import Callable
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 import torch
 from torch import Tensor
 
-from common.errors import InputError, at, shown
+from common.errors import InputError, OutputError, at, shown
+from common.torch_file import UnreadableError, read_torch_file
 
 _BLOCK = 1 << 20  # bytes
-_LARGEST_TEXT = 1 << 30  # bytes, far above any list
+# Far above any file of its kind: bytes, and levels of objects and lists.
+_LARGEST_TEXT, _LARGEST_JSON, _LARGEST_YAML = 1 << 30, 16 << 20, 64 << 10
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 _KINDS |= {stat.S_IFSOCK: "a socket"}
-STORAGES = {  # names in files of torch.save
-    "FloatStorage": torch.float32,
-    "HalfStorage": torch.float16,
-    "BFloat16Storage": torch.bfloat16,
-    "DoubleStorage": torch.float64,
-    "LongStorage": torch.int64,
-    "IntStorage": torch.int32,
-    "ShortStorage": torch.int16,
-    "CharStorage": torch.int8,
-    "ByteStorage": torch.uint8,
-    "BoolStorage": torch.bool,
-}
-# Of files that are no tensors' (`load_tensor`): the line that refuses them says enough.
-warnings.filterwarnings("ignore", message="Detected pickle protocol", category=UserWarning)
+_DEEPEST_JSON = 50
+_TOO_DEEP = f"nested too deeply, expected at most {_DEEPEST_JSON} levels"
+_NEWLINE = "\n"
+_JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\d{1000,}|NaN|-?Infinity)|\d+')  # [1]: what is refused
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # an escape of half a character
+_DTYPES = frozenset(
+    {torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.bool, torch.uint8}
+    | {torch.int8, torch.int16, torch.int32, torch.int64}
+)
+
+
+@contextmanager
+def writing(path: Path, hint: str = "") -> Iterator[None]:
+    """Whatever keeps ``path`` from being written is one OutputError that names it, with a ``hint`` what to do."""
+    try:
+        yield
+    except OutputError as error:
+        raise OutputError(f"{error}{hint}") from error
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written ({why_not_written(path, error)}){hint}") from error
+
+
+def why_not_written(path: Path, error: OSError) -> str:
+    """What stands in the way of a file or folder, or the system's words for ``error``."""
+    if isinstance(error, NotADirectoryError | FileExistsError):
+        for parent in path.parents:
+            with suppress(OSError):
+                if parent.exists() and not parent.is_dir():
+                    return f"{parent} is no folder"
+    return error.strerror or str(error)
+
+
+def make_folder(path: Path, hint: str = "") -> None:
+    """Make a folder and those above it where they are missing; raises as `writing`."""
+    with writing(path, hint):
+        if path.exists() and not path.is_dir():
+            raise OutputError(f"{path}: is no folder, and files are to be written into it")
+        path.mkdir(parents=True, exist_ok=True)
+
+
+def check_output_file(path: Path) -> None:
+    """Make a file's folder, and refuse now what could not be written after the work; raises as `write_atomically`."""
+    with writing(path):
+        target = _target(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
 
 
 def write_atomically(
@@ -50,22 +84,77 @@ def write_atomically(
     given path at a time. ``durable=False`` leaves out the flush to the disk (for thousands of small files that are
     checked when they are read again): a kill is still harmless, a power cut may lose the newest files. ``shared``
     lets several processes write the same path at once, the last of them wins; each kill may then leave a file behind.
+
+    Raises:
+        OutputError: the disk is full, the place is read-only, ``path`` is a folder or a device, or the like.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unique = f".{uuid.uuid4().hex}" if shared else ""
-    temporary = path.with_name(f".{path.name}{unique}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            write(file)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with writing(path):
+        target = _target(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        unique = f".{uuid.uuid4().hex}" if shared else ""
+        temporary = target.with_name(f".{target.name}{unique}.tmp")
+        try:
+            _fill(temporary, write, durable=durable)
+            temporary.replace(target)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
     if durable:
-        _flush_folder(path.parent)
+        _flush_folder(target.parent)
+
+
+def _target(path: Path) -> Path:
+    """The file that ``path`` names, through links; raises OSError for what a renamed file must not replace."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG
+    if not stat.S_ISREG(mode):
+        raise OSError("a folder is there" if stat.S_ISDIR(mode) else "it is a device or pipe, and no file")
+    return path.resolve() if path.is_symlink() else path
+
+
+def _fill(path: Path, write: Callable[[BinaryIO], object], *, durable: bool) -> None:
+    """Let ``write`` fill a file; raises OSError, whatever its library makes of that."""
+    with OutputFile(path, "wb") as raw, io.BufferedWriter(raw) as file:
+        try:
+            write(file)
+            file.flush()
+        except Exception as error:
+            if isinstance(error.__context__, KeyboardInterrupt):  # PyTorch's writer makes a RuntimeError of it
+                raise error.__context__ from None
+            if raw.error is None:
+                raise
+        if raw.error is not None:
+            raise raw.error
+        if durable:
+            os.fsync(raw.fileno())
+
+
+class OutputFile(io.FileIO):
+    """A file that takes what it cannot write, and remembers why.
+
+    Libraries that call ``write`` from C are confused by an exception: PyTorch raises a RuntimeError of its own, and
+    libsndfile prints a traceback.
+    """
+
+    error: OSError | None = None  # the first
+
+    def write(self, data: Any) -> int:
+        """Write bytes, unless an earlier write failed."""
+        if self.error is None:
+            try:
+                return super().write(data)
+            except OSError as error:
+                self.error = error
+        return memoryview(data).nbytes
+
+
+def unwritten(stream: TextIO) -> OSError | None:
+    """Why something that was printed to ``stream``, over an `OutputFile`, is not written; None if all of it is."""
+    stream.flush()
+    return getattr(getattr(getattr(stream, "buffer", None), "raw", None), "error", None)
 
 
 def _flush_folder(folder: Path) -> None:
@@ -87,67 +176,38 @@ def save_tensor(path: Path, tensor: Tensor, *, durable: bool = True, shared: boo
 
 def load_tensor(path: Path, *, where: str = "") -> Tensor:
     """Read one tensor; ``where`` (``list.txt:7``) is named in the InputError for a missing or broken file."""
-    check_file(path, where=where)
-    with suppress(Exception):  # whatever it is, torch's own reader below says it, or can read the file
-        return _TensorFile(path).read()
-    try:
-        value = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # bytes of another kind are read as a pickle, which then raises anything
-        wanted = "expected one tensor as torch.save writes it"
-        raise InputError(f"{path}: not a readable tensor file; is it truncated? {wanted}{at(where)}") from error
-    if not isinstance(value, Tensor):
-        raise InputError(f"{path}: holds a {type(value).__name__}, expected one tensor{at(where)}")
-    return value
+    return _read_tensor(path, where=where, values=True)
+
+
+def tensor_problem(tensor: Tensor) -> str | None:
+    """Why a file's tensor cannot be computed with, if it cannot: without dense values, or not of usual numbers."""
+    if tensor.layout is not torch.strided or tensor.is_nested:
+        layout = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.")
+        return f"a tensor of layout {layout}, expected a dense one"
+    if tensor.is_meta:
+        return "a tensor without values (on the device meta)"
+    if tensor.dtype not in _DTYPES:
+        return f"of {str(tensor.dtype).removeprefix('torch.')}, expected real numbers of a usual type"
+    return None
 
 
 def tensor_shape(path: Path, *, where: str = "") -> tuple[int, ...]:
     """The shape of the tensor in a file, whose values are not read; raises as `load_tensor`."""
+    return tuple(_read_tensor(path, where=where, values=False).shape)
+
+
+def _read_tensor(path: Path, *, where: str, values: bool) -> Tensor:
     check_file(path, where=where)
-    with suppress(Exception):  # as above
-        return tuple(_TensorFile(path, values=False).read().shape)
-    return tuple(load_tensor(path, where=where).shape)
-
-
-class _TensorFile(pickle.Unpickler):
-    """The one tensor in a file of torch.save, whose description may name what a tensor needs and nothing else.
-
-    Safe as ``torch.load(weights_only=True)``, which takes six times as long: its unpickler is written in Python.
-    """
-
-    def __init__(self, path: Path, *, values: bool = True) -> None:
-        self._records = torch._C.PyTorchFileReader(str(path))
-        self._values = values  # False: an empty tensor of the same shape
-        super().__init__(io.BytesIO(self._records.get_record("data.pkl")))
-
-    def read(self) -> Tensor:
-        """The tensor on the CPU; raises anything where the file holds something else."""
-        if self._records.get_record("byteorder") != sys.byteorder.encode():
-            raise pickle.UnpicklingError("the other byte order")
-        value = self.load()
-        if not isinstance(value, Tensor):
-            raise pickle.UnpicklingError("no tensor")
-        return value
-
-    def find_class(self, module: str, name: str) -> Any:
-        """What stands for a name in the file."""
-        if module == "torch" and name in STORAGES:
-            return STORAGES[name]
-        return _NAMES[f"{module}.{name}"]
-
-    def persistent_load(self, pid: tuple[str, torch.dtype, str, str, int]) -> Tensor:
-        """A storage as a flat tensor."""
-        _, dtype, key, _, size = pid
-        if not self._values:
-            return torch.empty(size, dtype=dtype, device="meta")
-        stored = self._records.get_storage_from_record(f"data/{key}", size, dtype).untyped_storage()
-        return torch.empty(0, dtype=dtype).set_(stored)
-
-
-def _rebuild_tensor(storage: Tensor, offset: int, size: tuple[int, ...], stride: tuple[int, ...], *_: Any) -> Tensor:
-    return storage.as_strided(size, stride, offset)
-
-
-_NAMES = {"torch._utils._rebuild_tensor_v2": _rebuild_tensor, "collections.OrderedDict": OrderedDict}
+    wanted = "expected one tensor as torch.save writes it"
+    try:
+        value = read_torch_file(path, values=values)
+    except (OSError, UnreadableError) as error:
+        raise InputError(
+            f"{path}: not a readable tensor file ({error}); is it truncated? {wanted}{at(where)}"
+        ) from error
+    if not isinstance(value, Tensor):
+        raise InputError(f"{path}: holds a {type(value).__name__}, expected one tensor{at(where)}")
+    return value
 
 
 def write_text(path: Path, text: str) -> None:
@@ -160,22 +220,61 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
-def read_json(path: Path) -> Any:
-    """Read JSON; a missing or malformed file is an InputError that names it (and the line)."""
+def read_json(path: Path, *, largest: int = _LARGEST_JSON) -> Any:
+    """Read JSON of at most ``largest`` bytes; a file that is missing, too large, nested too deeply or not JSON is an
+    InputError that names it (and the line)."""
+    return parse_json(read_text(path, largest=largest), where=str(path))
+
+
+def parse_json(text: str, *, where: str) -> Any:
+    """The values of a text that ``where`` names; InputError where it is not JSON (RFC 8259, each key once) or too
+    deep."""
     try:
-        return json.loads(read_text(path))
+        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
     except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from error
+        raise InputError(f"{where}:{error.lineno}: not JSON ({error.msg})") from error
+    except RecursionError as error:
+        raise InputError(f"{where}: {_TOO_DEEP}") from error
+    except InputError as error:
+        raise InputError(f"{where}: not JSON ({error})") from error
+    except ValueError as error:
+        found = next((found for found in _JSON_TOKEN.finditer(text) if found[1]), None)
+        line = f":{text.count(_NEWLINE, 0, found.start()) + 1}" if found else ""
+        reason = f"a number of {len(found[1])} digits" if found and found[1][-1].isdigit() else error
+        raise InputError(f"{where}{line}: not JSON ({reason})") from error
+    level = [value]
+    for _ in range(_DEEPEST_JSON):
+        rows = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        level = [item for row in rows for item in row if isinstance(item, dict | list)]
+    if level:
+        raise InputError(f"{where}: {_TOO_DEEP}")
+    if _SURROGATE.search(text):
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = shown(error.object[error.start])
+            raise InputError(f"{where}: not JSON ({half} is half a character, expected both halves)") from error
+    return value
+
+
+def _refuse_constant(word: str) -> None:
+    raise ValueError(f"{word} is not a number in JSON")
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        most_frequent = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise InputError(f"key {shown(most_frequent)} twice in one object")
+    return values
 
 
 def read_yaml(path: Path) -> Any:
-    """Read YAML; a missing or malformed file is an InputError that names it (and the place)."""
-    import yaml  # here, as few commands need it
+    """Read YAML as `common.yaml_loader.parse_yaml`; a missing or malformed file is an InputError that names it and the
+    line."""
+    from common.yaml_loader import parse_yaml  # here, as few commands need it
 
-    try:
-        return yaml.safe_load(read_text(path))
-    except yaml.YAMLError as error:
-        raise InputError(f"{path}: not YAML ({' '.join(str(error).split())})") from error
+    return parse_yaml(read_text(path, largest=_LARGEST_YAML), where=str(path))
 
 
 def check_file(path: Path, *, kind: str = "file", where: str = "", error: type[InputError] = InputError) -> int:

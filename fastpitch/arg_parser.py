@@ -187,8 +187,7 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
         **given,
     )
     schedule = inverse_sqrt_schedule(args.learning_rate, warmup_steps=args.warmup_steps)
-    recordable = not args.learned_alignment  # whose CTC loss waits for the device
-    return TrainingSetup(options, audio, text, Optimization(schedule), recordable=recordable, notes=notes)
+    return TrainingSetup(options, audio, text, Optimization(schedule), recordable=True, notes=notes)
 
 
 def _check_options(args: argparse.Namespace) -> None:

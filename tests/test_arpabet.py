@@ -207,7 +207,7 @@ def test_options_without_effect_are_refused(words: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, r"d\.txt: the dictionary cannot be read.*--cmudict-path"),
+        (None, r"d\.txt: no such dictionary.*--cmudict-path"),
         ("", "holds no pronunciations"),
         ("CAT  K AE1 T\nDOG\n", r"d\.txt:2: 'DOG' has no phones"),
         (";;; nothing\nCAT  QQ\n", "holds no pronunciations"),

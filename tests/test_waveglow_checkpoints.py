@@ -18,7 +18,7 @@ from tiny_waveglow import golden_config, golden_network, group
 from torch import Tensor
 
 from common.checkpoints import Checkpoint, load_checkpoint, load_networks, read_payload
-from common.checkpoints.restricted_pickle import read_pickled_networks
+from common.checkpoints.pickled import read_pickled
 from common.errors import CheckpointError
 from common.training.optim import build_optimizer, load_state_by_name
 from waveglow.model import ModelConfig, build_networks
@@ -256,7 +256,7 @@ def test_what_a_file_names_cannot_be_changed_by_it(tmp_path: Path, name: str, st
     with zipfile.ZipFile(tmp_path / "a.pt", "w") as archive:
         archive.writestr("a/data.pkl", program)
     with pytest.raises(CheckpointError, match="damaged"):
-        read_pickled_networks(tmp_path / "a.pt")
+        read_pickled(tmp_path / "a.pt")
 
 
 @pytest.mark.parametrize("zipped", [True, False], ids=["zip", "legacy"])

@@ -1,9 +1,7 @@
 """Checkpoints: ``.pt`` files of plain types and tensors, written atomically, and read without running code."""
 
 import math
-import pickle
 import re
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,15 +9,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.checkpoints.layout import with_state_dict
-from common.checkpoints.restricted_pickle import read_pickled_networks
+from common.checkpoints.pickled import read_pickled
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import CheckpointError
 from common.files import check_file, write_atomically
-from common.registry import available_models, get_model
+from common.torch_file import UnreadableError, archive_records, is_archive
 
 FORMAT_VERSION = 1
 OWN_LAYOUT = "ours"
+_LARGEST_HEADER = 100_000_000  # bytes, as safetensors has it
 SAFETENSORS_LAYOUT = "safetensors"  # ours too
 _NAME = re.compile(r"_checkpoint_(\d+)(?:_iter(\d+))?\.pt$")
 
@@ -85,25 +83,6 @@ class PartialFileError(CheckpointError):
         self.main = main
 
 
-def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint:
-    """A checkpoint of another implementation; each model's package recognizes its own by their keys.
-
-    Raises:
-        CheckpointError: it is of none, damaged, or a part of one (`PartialFileError`).
-    """
-    payload = with_state_dict(payload)
-    for name in available_models():
-        read = get_model(name).read_published
-        try:
-            checkpoint = read and read(payload, path=path, training=training)
-        except (LookupError, TypeError, AttributeError, ValueError, RuntimeError) as error:
-            raise CheckpointError(f"{path}: a damaged checkpoint of {name} ({error!r})") from error
-        if checkpoint is not None:
-            return checkpoint
-    keys = ", ".join(str(key) for key in list(payload)[:6])
-    raise CheckpointError(f"{path}: a checkpoint of no known layout (its keys: {keys})")
-
-
 def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
     """The dict of plain types and tensors that a checkpoint file holds, whatever its layout.
 
@@ -115,18 +94,9 @@ def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
     check_file(path, kind="checkpoint file", error=CheckpointError)
     if (kind := _graph_format(path)) is not None:
         raise CheckpointError(f"{path}: {kind}; give the checkpoint that it was made of, or its safetensors")
-    try:
-        mapped = on_demand and zipfile.is_zipfile(path)
-        payload = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
-    except pickle.UnpicklingError:
-        # Some published files hold a pickled network; it is read, or the file refused, without running code.
-        return read_pickled_networks(path)
-    except (RuntimeError, EOFError, OSError, ValueError, KeyError, AttributeError, IndexError, TypeError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise CheckpointError(f"{path}: cannot be read, damaged or truncated ({reason})") from error
-    if not isinstance(payload, dict):
-        raise CheckpointError(f"{path}: holds a {type(payload).__name__}, expected a checkpoint's dict")
-    return payload
+    if safetensors_header(path) is not None:
+        return read_safetensors_weights(path)[0]
+    return read_pickled(path, on_demand=on_demand)
 
 
 def safetensors_header(path: Path) -> bytes | None:
@@ -135,7 +105,23 @@ def safetensors_header(path: Path) -> bytes | None:
         return None
     with path.open("rb") as file:
         size, start = int.from_bytes(file.read(8), "little"), file.read(1)
-        return start + file.read(size - 1) if start == b"{" and size < path.stat().st_size else None
+        is_header = start == b"{" and size < min(path.stat().st_size, _LARGEST_HEADER)
+        return start + file.read(size - 1) if is_header else None
+
+
+def read_safetensors_weights(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors of a file in safetensors by name, and its metadata.
+
+    Raises:
+        CheckpointError: it is damaged.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {key: file.get_tensor(key) for key in file.keys()}, file.metadata() or {}  # noqa: SIM118  (no mapping)
+    except SafetensorError as error:
+        raise CheckpointError(f"{path}: cannot be read, damaged or truncated ({error})") from error
 
 
 def is_onnx(path: Path) -> bool:
@@ -148,12 +134,16 @@ def _graph_format(path: Path) -> str | None:
     """What a file is that holds a network's operations, which are code, with its weights."""
     if is_onnx(path):
         return "an ONNX file, which is for inference alone"
-    try:
-        with zipfile.ZipFile(path) as archive:
-            is_script = any(name.endswith("/constants.pkl") for name in archive.namelist())
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        return None
+    is_script = any(name.endswith("/constants.pkl") for name in names_in_archive(path))
     return "a TorchScript archive, which holds code" if is_script else None
+
+
+def names_in_archive(path: Path) -> list[str]:
+    """Names of the files in an archive; none of a file that is no archive, or a damaged one."""
+    try:
+        return list(archive_records(path)) if is_archive(path) else []
+    except (UnreadableError, OSError):
+        return []
 
 
 def checkpoint_path(folder: Path, model: str, *, epoch: int, iteration: int | None = None) -> Path:

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from common.checkpoints.checkpoint import Checkpoint
 from common.checkpoints.exported import ExportedFile, exported_format, open_exported
 from common.checkpoints.reading import load_checkpoint
-from common.config import from_plain
-from common.errors import CheckpointError, OptionError
+from common.config import from_plain, naming_fields
+from common.errors import CheckpointError, OptionError, reason
 from common.files import check_file
 from common.precision import Precision, precision_of_device
 from common.registry import ModelSpec, available_models, get_model
@@ -82,7 +82,8 @@ def load_networks(
     """
     spec = get_model(checkpoint.model)
     config = from_plain(spec.config, checkpoint.config, where=where)
-    networks = spec.build_networks(config, checkpoint.audio, checkpoint.text, inference=True)
+    with naming_fields(where, error=CheckpointError):
+        networks = spec.build_networks(config, checkpoint.audio, checkpoint.text, inference=True)
     weights = checkpoint.networks
     if ema:
         if not checkpoint.has_ema:
@@ -97,7 +98,7 @@ def new_networks(checkpoint: Checkpoint, *, where: str, device: str = "meta") ->
     spec = get_model(checkpoint.model)
     config = from_plain(spec.config, checkpoint.config, where=where)
     alone = len(checkpoint.networks) == 1
-    with torch.device(device):
+    with torch.device(device), naming_fields(where, error=CheckpointError):
         networks: dict[str, nn.Module] = spec.build_networks(config, checkpoint.audio, checkpoint.text, inference=alone)
     return networks
 
@@ -135,14 +136,17 @@ def _from_exported(loaded: LoadedCheckpoint, exported: ExportedFile, *, device: 
         raise OptionError(f"{loaded.path}: an exported file of {spec.name}, for other programs; give the checkpoint")
     config = from_plain(spec.config, loaded.checkpoint.config, where=str(loaded.path))
     runners = {name: part.runner(device) for name, part in exported.parts().items()}
-    return spec.from_exported(runners.get("", runners), config, description, device), config
+    try:
+        return spec.from_exported(runners.get("", runners), config, description, device), config
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(f"{loaded.path}: its description lacks what runs it ({reason(error)})") from error
 
 
 def load_weights(networks: dict[str, nn.Module], weights: dict[str, dict[str, Tensor]], *, where: str) -> None:
-    """Load each network's state dict; every key and shape must be as expected.
+    """Load each network's state dict; every key, shape and kind of number must be as expected, and every value finite.
 
     Raises:
-        CheckpointError: lists what is missing, unexpected or of another shape.
+        CheckpointError: lists what is missing, unexpected, of another shape or kind, or not finite.
     """
     lines = [f"no network {name}" for name in networks if name not in weights]
     for name, network in networks.items():
@@ -160,4 +164,10 @@ def _differences(own: dict[str, Tensor], given: dict[str, Tensor]) -> list[str]:
     lines = [f"missing {key}" for key in own if key not in given]
     lines += [f"unexpected {key}" for key in given if key not in own]
     shapes = [(key, tuple(given[key].shape), tuple(own[key].shape)) for key in own if key in given]
-    return lines + [f"{key} is {found}, expected {wanted}" for key, found, wanted in shapes if found != wanted]
+    lines += [f"{key} is {found}, expected {wanted}" for key, found, wanted in shapes if found != wanted]
+    kinds = [(key, str(given[key].dtype)[6:], str(own[key].dtype)[6:]) for key in own if key in given]
+    return lines + [
+        f"{key} is of {found}, expected {wanted}"
+        for key, found, wanted in kinds
+        if given[key].is_floating_point() != own[key].is_floating_point()
+    ]

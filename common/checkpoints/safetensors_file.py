@@ -7,8 +7,9 @@ from typing import Any
 
 from torch import Tensor
 
-from common.checkpoints.checkpoint import SAFETENSORS_LAYOUT, Checkpoint, safetensors_header
+from common.checkpoints.checkpoint import SAFETENSORS_LAYOUT, Checkpoint, read_safetensors_weights, safetensors_header
 from common.checkpoints.exported import EXPORT_VERSION, METADATA_KEY, checkpoint_of
+from common.checkpoints.fields import read_description
 from common.errors import CheckpointError
 
 
@@ -32,22 +33,12 @@ def read_safetensors(path: Path) -> Checkpoint:
     Raises:
         CheckpointError: it is damaged, of another version, or of another program.
     """
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="pt") as file:
-            stored = (file.metadata() or {}).get(METADATA_KEY)
-            state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118  (no mapping)
-    except SafetensorError as error:
-        raise CheckpointError(f"{path}: cannot be read, damaged or truncated ({error})") from error
-    try:
-        description = json.loads(stored or "{}")
-        if description.get("version") != EXPORT_VERSION:
-            raise CheckpointError(f"{path}: a safetensors file that scripts/export_model.sh did not write")
-        checkpoint = checkpoint_of(description, networks={description["network"]: state}, where=str(path))
-        return replace(checkpoint, layout=SAFETENSORS_LAYOUT)
-    except (ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{path}: damaged, its description cannot be read ({error!r})") from error
+    state, metadata = read_safetensors_weights(path)
+    if METADATA_KEY not in metadata:
+        raise CheckpointError(f"{path}: a safetensors file that scripts/export_model.sh did not write")
+    _, description = read_description(metadata[METADATA_KEY], version=EXPORT_VERSION, where=str(path))
+    checkpoint = checkpoint_of(description, networks={description.network: state}, where=str(path))
+    return replace(checkpoint, layout=SAFETENSORS_LAYOUT)
 
 
 def largest_difference_of_weights(path: Path, checkpoint: Checkpoint) -> float:

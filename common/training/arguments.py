@@ -42,7 +42,7 @@ def build_training_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] 
     computing.add_argument(
         "--cuda-graphs",
         action="store_true",
-        help="record a whole update on the GPU for each shape of its batches (FastPitch with durations, HiFi-GAN); "
+        help="record a whole update on the GPU for each shape of its batches (FastPitch, HiFi-GAN); "
         "elsewhere the same code runs without being recorded",
     )
     computing.add_argument("--num-workers", type=n_loaders, help="loader processes (default: 4 with --cuda, else 0)")

@@ -97,8 +97,6 @@ def convert(job: Job) -> dict[str, Any] | str:
         return _entry(job)
     except InputError as error:
         return str(error)
-    except OSError as error:
-        return f"{job.target}: cannot be written ({error.strerror})"
 
 
 def _entry(job: Job) -> dict[str, Any]:

@@ -248,7 +248,11 @@ def speak_to_file(
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    write_wav(args.output, samples, sampling_rate=speaker.audio["sampling_rate"])
+    try:
+        write_wav(args.output, samples, sampling_rate=speaker.audio["sampling_rate"])
+    except OSError as error:
+        print(f"error: {args.output}: cannot be written ({error.strerror})", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -1,0 +1,169 @@
+"""Files that announce more than they hold, or grow as they are read, end in one clear line and little memory."""
+
+import pickle
+import resource
+import struct
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+
+from common.checkpoints import load_checkpoint
+from common.errors import CheckpointError, InputError
+from common.files import load_tensor, tensor_shape
+from common.torch_file import read_torch_file
+
+ROOT = Path(__file__).resolve().parents[1]
+HUGE = struct.pack("<I", 0x7FFFFFFF)
+TENSOR = b"ctorch._utils\n_rebuild_tensor_v2\n"
+STORAGE = b"(X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x01tQ"  # of 1 number
+
+
+def integer(number: int) -> bytes:
+    data = number.to_bytes(9, "little", signed=True)
+    return b"\x8a\x09" + data
+
+
+def tensor(size: tuple[int, ...], stride: tuple[int, ...], *, offset: int = 0, storage: bytes = STORAGE) -> bytes:
+    """A pickle's piece that makes a tensor."""
+    shape = b"".join(b"(" + b"".join(map(integer, numbers)) + b"t" for numbers in (size, stride))
+    return TENSOR + b"(" + storage + integer(offset) + shape + b"\x89)tR"
+
+
+def archive(path: Path, program: bytes, *, compression: int = zipfile.ZIP_STORED, storage: bytes = b"\0" * 4) -> Path:
+    with zipfile.ZipFile(path, "w", compression) as file:
+        file.writestr("a/data.pkl", program)
+        file.writestr("a/data/0", storage)
+        file.writestr("a/version", "3\n")
+    return path
+
+
+def legacy(path: Path, program: bytes, *, keys: bytes = b"](X\x01\x00\x00\x000e.", data: bytes = b"") -> Path:
+    start = b"".join(pickle.dumps(part, 2) for part in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}))
+    path.write_bytes(start + program + b"\x80\x02" + keys + data)
+    return path
+
+
+DOUBLED = b"](K\x01K\x02eq\x00" + b"".join(b"](h%ch%ceq%c" % (n, n, n + 1) for n in range(60))
+PROGRAMS = {
+    "bytearray": b"cbuiltins\nbytearray\n" + integer(8 << 30) + b"\x85R",
+    "bytearray of an operation": b"\x96" + struct.pack("<Q", 8 << 30),
+    "text": b"X" + HUGE + b"a",
+    "long text": b"\x8d" + struct.pack("<Q", 8 << 30),
+    "bytes": b"B" + HUGE,
+    "a place of the memo": b"K\x01r" + HUGE,
+    "an integer": b"\x8b" + HUGE + b"1",
+    "a frame": b"\x95" + struct.pack("<Q", 8 << 30),
+    "lists that double": DOUBLED,
+    "tuples that double, as a key": b"}" + b")q\x00" + b"h\x00h\x00\x86q\x00" * 60 + b"K\x01s",
+    "tuples in tuples, as a key": b"}" + b")" + b"\x85" * 200_000 + b"K\x01s",
+    "a list in itself": b"]q\x00h\x00a",
+    "lists in lists": b"]" * 100_000 + b"a" * 99_999,
+    "dicts in dicts": b"}" + b"K\x01}" * 1000 + b"s" * 1000,
+    "many lists": b"](" + b"]" * 1_000_000 + b"e",
+    "copies of a list": b"](" + b"N" * 100_000 + b"eq\x00(" + b"ctorch\nSize\nh\x00\x85R" * 5000 + b"l",
+    "a duplicate": b"]22222",
+    "a device of lists": DOUBLED + b"ctorch\ndevice\nh<\x85R",
+    "an expanded tensor": tensor((80, 200_000_000), (0, 0)),
+    "a tensor beyond its storage": tensor((2,), (1,)),
+    "a tensor before its storage": tensor((1,), (1,), offset=-1),
+    "negative strides": tensor((1,), (-1,)),
+    "a shape of negative sizes": tensor((-1, -1), (1, 1)),
+    "a tensor of 10,000 dimensions": tensor((1,) * 10_000, (1,) * 10_000),
+    "more numbers than bytes": tensor((1 << 30,), (1,), storage=STORAGE.replace(b"K\x01tQ", integer(1 << 30) + b"tQ")),
+    "a negative number of numbers": tensor((1,), (1,), storage=STORAGE.replace(b"K\x01tQ", integer(-1) + b"tQ")),
+    "a sparse tensor": b"ctorch._utils\n_rebuild_sparse_tensor\n)R",
+}
+
+
+CASES = [(archive, load_tensor, InputError), (legacy, load_checkpoint, CheckpointError)]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(("make", "read", "kind"), CASES, ids=["tensor", "checkpoint"])
+def test_a_pickle_that_grows_is_one_clear_line(tmp_path: Path, make, read, kind: type, name: str):
+    path = make(tmp_path / "a.pt", b"\x80\x02" + PROGRAMS[name] + b".")
+    assert_refused(read, path, kind=kind)
+
+
+def assert_refused(read, path: Path, *, match: str | None = None, kind: type = InputError) -> None:
+    """``read(path)`` raises one line that names the file, in little memory."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(kind, match=match) as caught:
+        read(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ") and "\n" not in message and len(message) < 600, message
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # kB
+
+
+def test_numbers_that_are_compressed_are_refused(tmp_path: Path):
+    program = (
+        b"\x80\x02" + tensor((1 << 24,), (1,), storage=STORAGE.replace(b"K\x01tQ", integer(1 << 24) + b"tQ")) + b"."
+    )
+    path = archive(tmp_path / "a.pt", program, storage=bytes(1 << 26), compression=zipfile.ZIP_DEFLATED)
+    for read in (load_tensor, tensor_shape, load_checkpoint):
+        assert_refused(read, path, match="is compressed, which torch.save does not; save it again")
+
+
+def test_storages_that_lie_over_each_other_are_refused(tmp_path: Path):
+    torch.save([torch.full((1000,), float(n)) for n in range(9)], tmp_path / "a.pt")
+    data = bytearray((tmp_path / "a.pt").read_bytes())
+    first = data.index(b"PK\x03\x04", data.index(b"a/data/0") - 40)
+    storages = (
+        data.index(b"PK\x03\x04", data.index(b"a/data/1") - 40),
+        data.index(b"PK\x03\x04", data.index(b"a/version") - 40),
+    )
+    directory = data.rindex(b"a/data.pkl") - 46
+    end, place = data.index(b"PK\x06\x06"), directory
+    while place < end:
+        (offset,) = struct.unpack_from("<I", data, place + 42)
+        n_name, n_extra = struct.unpack_from("<2H", data, place + 28)
+        later = offset >= storages[1]
+        moved = first if storages[0] <= offset < storages[1] else offset - later * (storages[1] - storages[0])
+        struct.pack_into("<I", data, place + 42, moved)
+        place += 46 + n_name + n_extra
+    cut = storages[1] - storages[0]
+    struct.pack_into("<I", data, len(data) - 6, directory - cut)
+    (tmp_path / "a.pt").write_bytes(data[: storages[0]] + data[storages[1] :])
+    assert_refused(load_checkpoint, tmp_path / "a.pt", match="lie over each other")
+
+
+def test_what_real_files_hold_is_read_as_pytorch_reads_it(tmp_path: Path):
+    base = torch.arange(24.0)
+    dtypes = [torch.float16, torch.bfloat16, torch.float64, torch.int64, torch.bool, torch.uint8, torch.complex64]
+    saved = {
+        "dtypes": [torch.ones(3, dtype=dtype) for dtype in (*dtypes, torch.float8_e4m3fn, torch.uint16)],
+        "shared": (base, base[3:15].view(3, 4).t(), base[::2]),
+        "empty": [torch.empty(0), torch.empty(2, 0, 3), torch.tensor(3.5)],
+        "plain": [
+            None,
+            True,
+            -1,
+            1 << 40,
+            2.5,
+            "text\u00e4\U0001f600",
+            b"bytes",
+            {1: (1, 2), "a": set("ab")},
+            (),
+            (1,) * 7,
+        ],
+        "network": torch.nn.Sequential(torch.nn.BatchNorm1d(2), torch.nn.Linear(2, 3)).state_dict(),
+        "parameter": torch.nn.Parameter(torch.ones(2)),
+        "others": [torch.float32, torch.Size([1, 2])],
+    }
+    for protocol, zipped in ((2, True), (2, False), (4, True)):
+        torch.save(saved, tmp_path / "a.pt", _use_new_zipfile_serialization=zipped, pickle_protocol=protocol)
+        for mapped in (True, False):
+            found = read_torch_file(tmp_path / "a.pt", mapped=mapped)
+            torch.testing.assert_close(found["shared"], saved["shared"], rtol=0, atol=0)
+            assert found["shared"][0].untyped_storage().data_ptr() == found["shared"][2].untyped_storage().data_ptr()
+            assert all(
+                map(torch.equal, map(torch.Tensor.double, found["empty"]), map(torch.Tensor.double, saved["empty"]))
+            )
+            assert [one.dtype for one in found["dtypes"]] == [one.dtype for one in saved["dtypes"]]
+            assert all((one.to(torch.complex64) == 1).all() for one in found["dtypes"])
+            assert found["plain"] == saved["plain"] and found["others"] == saved["others"]
+            assert torch.equal(found["parameter"], saved["parameter"].detach())
+            assert found["network"]._metadata == saved["network"]._metadata
+            assert all(torch.equal(found["network"][key], value) for key, value in saved["network"].items())
