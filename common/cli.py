@@ -31,7 +31,6 @@ Number = Callable[[str], Any]  # reads one
 LARGEST_INT = 2**31 - 1  # that libraries written in C take
 _SMALLEST, _LARGEST = 1e-12, 1e12  # positive numbers beyond are slips, and overflow in float32 when they are squared
 _LONGEST_PART, _LONGEST_NAME, _LONGEST_PATH = 100, 255, 4095  # bytes: of a part of a name, and of Linux
-_LONGEST_MESSAGE = 1000  # characters
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # what Python makes of bytes that are not UTF-8
 _NAME = re.compile(r"[^-/|\x00-\x1f\x7f-\x9f][^/|\x00-\x1f\x7f-\x9f]*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -136,8 +135,11 @@ class ArgumentParser(argparse.ArgumentParser):
         return super().parse_known_args(words, namespace)
 
     def error(self, message: str) -> NoReturn:
-        message = "".join(one if one.isprintable() else repr(one)[1:-1] for one in message[:_LONGEST_MESSAGE])
-        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+        self.exit(2, f"{self.prog}: error: {_printable(message[:1000])} (see {self.prog} --help)\n")
+
+
+def _printable(line: str) -> str:  # in one line, without what terminals obey
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in line)
 
 
 def _hyphenate(word: str) -> str:
@@ -251,8 +253,6 @@ positive_float = _number_type(float, "a number above 0", lambda value: 0 < value
 non_negative_float = _number_type(float, "a number of at least 0", lambda value: 0 <= value < math.inf)
 positive_or_inf = _number_type(float, "a number above 0, or inf", lambda value: value > 0)  # inf: no limit
 fraction = _number_type(float, "a number of at least 0 and below 1", lambda value: 0 <= value < 1)
-probability = real_number(0.0, 1.0)
-finite_float = real_number(-_LARGEST, _LARGEST)
 
 
 def text_argument(text: str) -> str:
@@ -396,5 +396,5 @@ def _status_of(main: Callable[[], int | None]) -> int:
         if not str(error).startswith("DataLoader worker"):
             raise
         line, status = f"{str(error).split('. ')[0]}{_LOST_LOADER}", 1
-    print(f"error: {line}", file=sys.stderr)
+    print(f"error: {_printable(line)}", file=sys.stderr)
     return status
