@@ -73,7 +73,7 @@ def refused(call: Callable[[], object], kind: type[InputError] = InputError) -> 
         (r'["\ud800"]', r": not JSON ('\ud800' is half a character, expected both halves)"),
         ('{\n"a": }', ":2: not JSON (Expecting value)"),
         ("", ":1: not JSON (Expecting value)"),
-        ("\x00", ":1: a zero byte; expected UTF-8 text"),
+        ("\x00", ":1: a zero byte; expected UTF-8 text (UTF-16 without a byte order mark has them)"),
         ('"' + "x" * 2**24 + '"', ": larger than 16777216 bytes, the most that such a file may have"),
     ],
     ids=range(12),
