@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +26,9 @@ from common.errors import CheckpointError, OptionError
 from common.files import make_folder
 from common.logger import Logger
 from common.progress import print_line
+from common.text.arguments import with_given_files
 from common.training import EngineOptions, Networks, Trainer, TrainingSetup, build_engine
-from common.training.arguments import build_training_parser, run_options_from_args
+from common.training.arguments import build_for_training, build_training_parser, run_options_from_args
 from common.training.mel_kinds import mel_lines
 from models import ModelSpec, available_models, get_model
 
@@ -73,7 +75,7 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
     config = training.model_config(options, audio, text, base=base)
     _check_length_buckets(args, setup, training.sees_padding(config))
     template = Checkpoint(model=spec.name, config=to_plain(config), audio=audio, text=text, networks={})
-    networks = spec.build_networks(config, audio, text)
+    networks = build_for_training(partial(spec.build_networks, config, audio, text), most=args.max_parameters)
     datasets = {
         f"{subset}_set": training.build_dataset(options, paths, audio=audio, text=text, training=subset == "training")
         for subset, paths in (("training", args.training_files), ("validation", args.validation_files))
@@ -203,7 +205,7 @@ def _check_fits(
         (found.audio, replace(template.audio, **{name: getattr(found.audio, name) for name in adaptable})),
     ]
     if found.text is not None and template.text is not None:
-        text = found.text
+        text = with_given_files(found.text, template.text)
         if text.input_type == template.text.input_type == "pf" and not text.phone_features:  # as published
             text = replace(text, phone_features=template.text.phone_features)
         pairs.append((text, template.text))

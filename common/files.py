@@ -22,6 +22,8 @@ from common.errors import InputError, OutputError, at, shown
 from common.torch_file import UnreadableError, read_torch_file
 
 _BLOCK = 1 << 20  # bytes
+_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+_KINDS |= {stat.S_IFSOCK: "a socket"}
 # Far above any file of its kind: bytes, and levels of objects and lists.
 _LARGEST_TEXT, _LARGEST_JSON, _LARGEST_YAML = 1 << 30, 16 << 20, 64 << 10
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
@@ -176,7 +178,10 @@ def save_tensor(path: Path, tensor: Tensor, *, durable: bool = True, shared: boo
 
 def load_tensor(path: Path, *, where: str = "") -> Tensor:
     """Read one tensor; ``where`` (``list.txt:7``) is named in the InputError for a missing or broken file."""
-    return _read_tensor(path, where=where, values=True)
+    tensor = _read_tensor(path, where=where, values=True)
+    if problem := tensor_problem(tensor):
+        raise InputError(f"{path}: {problem}{at(where)}")
+    return tensor
 
 
 def tensor_problem(tensor: Tensor) -> str | None:

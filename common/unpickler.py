@@ -71,7 +71,7 @@ class Unpickler:
     """Reads a pickle from a place of ``data`` on.
 
     ``load_storage`` makes a flat tensor of what the pickle says of a storage, ``networks`` lets it hold objects of
-    networks' classes, ``expanded`` tensors with more elements than their storage.
+    networks' classes, ``expanded`` float32 tensors and integers with more elements than their storage.
     """
 
     def __init__(
@@ -240,8 +240,12 @@ class Unpickler:
             raise UnreadableError(f"more than {_MOST_STEPS} values copied")
         return values
 
-    def tensor(self, storage: Tensor, offset: int, size: tuple[int, ...], stride: tuple[int, ...], *_: Any) -> Tensor:
+    def tensor(
+        self, storage: Tensor, offset: int, size: tuple[int, ...], stride: tuple[int, ...], *more: Any
+    ) -> Tensor:
         """A tensor that lies within its storage."""
+        if any(more[2:]):  # after what gradients need: that values stand for their opposites, and the like
+            raise UnreadableError("a tensor whose values are not those that are stored")
         if not isinstance(storage, Tensor) or len(size) != len(stride) or len(size) > _LONGEST_SHAPE:
             raise UnreadableError("a tensor without storage or shape")
         numbers = (offset, *size, *stride)
@@ -250,7 +254,8 @@ class Unpickler:
         held, count = storage.numel(), math.prod(size)
         if count and offset + sum((n - 1) * step for n, step in zip(size, stride)) >= held:
             raise UnreadableError(f"a tensor of shape {size} reaches beyond its storage of {held} elements")
-        if count > held and not self._expanded:
+        copied = storage.is_floating_point() and storage.dtype != torch.float32  # by those who read weights
+        if count > held and (copied or not self._expanded):
             raise UnreadableError(f"a tensor of shape {size} in a storage of {held} elements; save its .contiguous()")
         return storage.as_strided(size, stride, offset)
 

@@ -117,7 +117,8 @@ def table(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for name, values in (("architecture", facts["config"]), ("audio", facts["audio"]), ("text", facts["text"])):
         assumed = facts.get("assumed_config" if name == "architecture" else f"assumed_{name}", ())
         for field, value in (values or {}).items():
-            yield name, f"{field} {value}{' (assumed: the file does not record it)' if field in assumed else ''}"
+            shown = f"{value.count(chr(10))} lines" if isinstance(value, str) and "\n" in value else value
+            yield name, f"{field} {shown}{' (assumed: the file does not record it)' if field in assumed else ''}"
     if facts["text"] is None and facts["role"] == "generator":
         yield "text", "not recorded"
     partner = _PARTNER.get(facts["role"])

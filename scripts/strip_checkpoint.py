@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     target = args.target or default_target(args.source)
     if target.exists():
         raise OptionError(f"{target}: exists already; name another TARGET, or remove it")
-    stripped = strip_checkpoint(load_checkpoint(args.source, training=False), dtype=args.dtype)
+    stripped = strip_checkpoint(load_checkpoint(args.source, training=False), dtype=args.dtype, where=str(args.source))
     save_checkpoint(target, stripped)
     assert stripped.stripped is not None
     weights = f"{'EMA ' if stripped.stripped.ema else ''}weights in {args.dtype}"

@@ -8,20 +8,31 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tiny_voice import save_voice
 
 from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.cli import ArgumentParser
-from common.config import AudioConfig, TextConfig, from_plain, to_plain
+from common.config import AudioConfig, TextConfig, differences, from_plain, to_plain
 from common.errors import InputError, OptionError
 from common.text import TextFrontEnd
 from common.text.arguments import (
     add_phoneme_overrides,
     add_text_arguments,
+    options_of_text,
     override_phonemes,
     text_config_from_args,
+    with_given_files,
     written_options,
 )
-from common.text.arpabet import Pronouncer, load_dictionary, load_heteronyms, read_dictionary, utterance_draws
+from common.text.arpabet import (
+    Pronouncer,
+    dictionary_of_file,
+    heteronyms_of_file,
+    load_dictionary,
+    load_heteronyms,
+    read_dictionary,
+    utterance_draws,
+)
 from fastpitch import published_checkpoints
 
 KINDS = {
@@ -48,8 +59,8 @@ def tiny(folder: Path) -> TextConfig:
     return TextConfig(
         cleaners=("english_cleaners_v2",),
         p_arpabet=1.0,
-        cmudict_path=str(folder / "cmudict_tiny.txt"),
-        heteronyms_path=str(folder / "heteronyms.txt"),
+        cmudict=dictionary_of_file(folder / "cmudict_tiny.txt"),
+        heteronyms=heteronyms_of_file(folder / "heteronyms.txt"),
     )
 
 
@@ -67,16 +78,15 @@ def test_sentences_are_encoded_as_published(expected: dict, tiny: TextConfig, ki
     assert compared == 20
 
 
-def test_single_words_are_pronounced_as_published(expected: dict, folder: Path) -> None:
-    paths = {"cmudict_path": str(folder / "cmudict_tiny.txt"), "heteronyms_path": str(folder / "heteronyms.txt")}
-    pronouncer = Pronouncer(TextConfig(p_arpabet=1.0, arpabet_ambiguous="ignore", **paths))
+def test_single_words_are_pronounced_as_published(expected: dict, tiny: TextConfig) -> None:
+    pronouncer = Pronouncer(replace(tiny, arpabet_ambiguous="ignore"))
     for word, pronounced in expected["get_arpabet_single_words_ambiguous_ignore"].items():
         phones = pronouncer.phones_of(word)
         assert (word if phones is None else f"{{{phones}}}") == pronounced
 
 
 def test_the_dictionary_skips_what_is_no_arpabet(expected: dict, folder: Path) -> None:
-    words = load_dictionary(str(folder / "cmudict_tiny.txt"))
+    words = load_dictionary(dictionary_of_file(folder / "cmudict_tiny.txt"))
     assert len(words) == expected["n_dictionary_words"]
     assert sum(len(ways) == 1 for ways in words.values()) == expected["n_words_keep_ambiguous_false"]
     assert "bad-entry" not in words
@@ -181,13 +191,26 @@ def _parse(*words: str) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
+def add_defaults(options: dict[str, object]) -> argparse.Namespace:
+    """Parsed options where these are the defaults and none is given."""
+    parser = ArgumentParser()
+    add_text_arguments(parser)
+    parser.set_defaults(**options)
+    return parser.parse_args([])
+
+
 def test_options_describe_phonemes(folder: Path) -> None:
     path = str(folder / "cmudict_tiny.txt")
     args = _parse("--p-arpabet", "0.5", "--handle-arpabet-ambiguous", "first", "--cmudict-path", path)
     config = text_config_from_args(args)
     assert config == TextConfig(
-        cleaners=("english_cleaners_v3",), p_arpabet=0.5, arpabet_ambiguous="first", cmudict_path=path
+        cleaners=("english_cleaners_v3",),
+        p_arpabet=0.5,
+        arpabet_ambiguous="first",
+        cmudict=dictionary_of_file(Path(path)),
     )
+    again = add_defaults(options_of_text(config))
+    assert text_config_from_args(again) == config and str(again.cmudict_path) == "the voice's own"
 
 
 @pytest.mark.parametrize(
@@ -225,7 +248,7 @@ def test_a_line_of_heteronyms_is_one_word(tmp_path: Path) -> None:
     path = tmp_path / "h.txt"
     path.write_text("# remark\nLead\nto read\n")
     with pytest.raises(InputError, match=r"h\.txt:3: 'to read', expected one word a line"):
-        load_heteronyms(str(path))
+        heteronyms_of_file(path)
 
 
 def _override(config: TextConfig, *words: str) -> TextConfig:
@@ -235,11 +258,11 @@ def _override(config: TextConfig, *words: str) -> TextConfig:
 
 
 def test_a_voice_keeps_its_phonemes_unless_it_is_told_otherwise(folder: Path) -> None:
-    config = TextConfig(p_arpabet=0.5, cmudict_path="moved.txt")
+    config = TextConfig(p_arpabet=0.5, cmudict="voice  V OY1 S\n")
     assert _override(config) == config
     assert _override(config, "--p-arpabet", "0").p_arpabet == 0
     path = str(folder / "cmudict_tiny.txt")
-    assert _override(config, "--cmudict-path", path).cmudict_path == path
+    assert _override(config, "--cmudict-path", path).cmudict == dictionary_of_file(Path(path))
     for words, message in (
         (("--g2p", "espeak"), "the voice reads english_basic"),
         (("--g2p-language", "de"), "only used by a voice that makes phones"),
@@ -250,6 +273,39 @@ def test_a_voice_keeps_its_phonemes_unless_it_is_told_otherwise(folder: Path) ->
         _override(TextConfig(), "--heteronyms-path", path)
     with pytest.raises(OptionError, match="the voice reads phones"):
         _override(TextConfig(input_type="phone", symbol_set="ipa", cleaners=()), "--p-arpabet", "1")
+
+
+def test_a_file_that_a_checkpoint_names_is_never_opened_and_can_be_given_again(folder: Path, tmp_path: Path) -> None:
+    named = tmp_path / "words\n.txt"
+    named.write_text("cat  K AE1 T\n")
+    for kind, given in (("cmudict", folder / "cmudict_tiny.txt"), ("heteronyms", folder / "heteronyms.txt")):
+        path = save_voice(
+            tmp_path / "v.pt", text=TextConfig(speakers=("ann", "bob"), p_arpabet=1.0, **{f"{kind}_path": str(named)})
+        )
+        older = load_checkpoint(path).text
+        message = rf"names the file '.*words\\n\.txt' and does not hold it, .* give it again by --{kind}-path"
+        with pytest.raises(InputError, match=message):
+            TextFrontEnd(older).encode("A cat.")
+        with pytest.raises(InputError, match=message):
+            text_config_from_args(add_defaults(options_of_text(older)))
+        with pytest.raises(InputError, match=message):
+            with_given_files(older, TextConfig(p_arpabet=1.0))
+        ours = _override(older, f"--{kind}-path", str(given))
+        TextFrontEnd(ours).encode("A cat.")
+        assert with_given_files(older, ours) == ours and getattr(ours, f"{kind}_path") is None
+
+
+def test_dictionaries_that_differ_are_told_by_their_lines() -> None:
+    first, second = (TextConfig(cmudict=text) for text in ("a  AH0\nb  B\n", "a  AH0\nc  K\nd  D\n"))
+    (line,) = differences(first, second, names=("a.pt", "options"))
+    assert line == "cmudict: 2 lines (a.pt), 3 lines (options); line 2 is 'b  B', 'c  K'"
+    (line,) = differences(first, TextConfig(), names=("a.pt", "options"))
+    assert line == "cmudict: 2 lines (a.pt), 0 lines (options); line 1 is 'a  AH0', ''"
+
+
+def test_a_dictionary_without_end_is_refused() -> None:
+    with pytest.raises(InputError, match="/dev/zero: the dictionary has more than 16777216 bytes"):
+        dictionary_of_file(Path("/dev/zero"))
 
 
 def test_a_checkpoint_keeps_phonemes_and_an_older_one_has_none(tmp_path: Path) -> None:

@@ -1,20 +1,40 @@
 """Files that announce more than they hold, or grow as they are read, end in one clear line and little memory."""
 
+import math
 import pickle
 import resource
 import struct
 import zipfile
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 import torch
+from tiny import make_corpus, train_options
+from tiny_voice import save_voice
 
-from common.checkpoints import load_checkpoint
-from common.errors import CheckpointError, InputError
+import train
+from common.audio import check_wav, load_wav
+from common.checkpoints import (
+    Checkpoint,
+    load_checkpoint,
+    load_networks,
+    load_weights,
+    open_checkpoint,
+    save_checkpoint,
+    strip_checkpoint,
+)
+from common.config import AudioConfig, TextConfig
+from common.errors import CheckpointError, InputError, OptionError
+from common.extraction.textgrid import read_alignment
 from common.files import load_tensor, tensor_shape
 from common.torch_file import read_torch_file
 
 ROOT = Path(__file__).resolve().parents[1]
+CPU = torch.device("cpu")
 HUGE = struct.pack("<I", 0x7FFFFFFF)
 TENSOR = b"ctorch._utils\n_rebuild_tensor_v2\n"
 STORAGE = b"(X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x01tQ"  # of 1 number
@@ -73,6 +93,7 @@ PROGRAMS = {
     "a tensor of 10,000 dimensions": tensor((1,) * 10_000, (1,) * 10_000),
     "more numbers than bytes": tensor((1 << 30,), (1,), storage=STORAGE.replace(b"K\x01tQ", integer(1 << 30) + b"tQ")),
     "a negative number of numbers": tensor((1,), (1,), storage=STORAGE.replace(b"K\x01tQ", integer(-1) + b"tQ")),
+    "an expanded tensor of halves": tensor((9, 9), (0, 0), storage=STORAGE.replace(b"Float", b"Half")),
     "a sparse tensor": b"ctorch._utils\n_rebuild_sparse_tensor\n)R",
 }
 
@@ -167,3 +188,149 @@ def test_what_real_files_hold_is_read_as_pytorch_reads_it(tmp_path: Path):
             assert torch.equal(found["parameter"], saved["parameter"].detach())
             assert found["network"]._metadata == saved["network"]._metadata
             assert all(torch.equal(found["network"][key], value) for key, value in saved["network"].items())
+
+
+SIZES = {
+    "layers": {"in_fft_n_layers": 10**7},
+    "predictors": {"dur_predictor_n_layers": 10**19},
+    "filters": {"out_fft_conv1d_filter_size": 10**10},
+    "a kernel": {"in_fft_conv1d_kernel_size": 10**10 + 1},
+    "more than can be counted": {"in_fft_conv1d_filter_size": 10**18, "in_fft_conv1d_kernel_size": 10**9 + 1},
+    "speakers": {"n_speakers": 10**9},
+    "a symbol that is none": {"padding_idx": 10**7},
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_a_configuration_of_more_than_the_weights_is_refused_before_it_is_built(tmp_path: Path, name: str):
+    path = save_voice(tmp_path / "a.pt")
+    checkpoint = load_checkpoint(path)
+    save_checkpoint(path, replace(checkpoint, config=checkpoint.config | SIZES[name]))
+    assert_refused(lambda one: load_networks(load_checkpoint(one), device=CPU, where=str(one)), path)
+
+
+def test_training_refuses_a_network_of_more_parameters_than_it_may_have(tmp_path: Path):
+    corpus = make_corpus(tmp_path / "data", count=2, val=1)
+    for extra, limit in (("--out-fft-conv1d-filter-size 10000000000", 5 * 10**8), ("--max-parameters 1000", 1000)):
+        with pytest.raises(OptionError, match=f"networks of more than {limit} parameters; .*raise --max-parameters"):
+            train.main(train_options(corpus, tmp_path / "out", *extra.split()))
+    assert not (tmp_path / "out").exists()
+
+
+def test_weights_that_a_file_only_repeats_are_not_copied(tmp_path: Path):
+    state = {"w": torch.zeros(1).expand(80, 200_000_000)}
+    path = tmp_path / "a.pt"
+    save_checkpoint(path, Checkpoint("FastPitch", {}, AudioConfig(), TextConfig(), {"fastpitch": state}))
+    assert_refused(load_checkpoint, path, match="tensors of many times the file's")
+    state["w"] = state["w"][:1]
+    save_checkpoint(path, Checkpoint("FastPitch", {}, AudioConfig(), TextConfig(), {"fastpitch": state}))
+    strip = partial(strip_checkpoint, dtype="float16", where=str(path))
+    assert_refused(lambda one: strip(load_checkpoint(one)), path, match="repeats values for 199999999 of its weights")
+    with pytest.raises(CheckpointError, match="repeats values"):
+        load_weights({"fastpitch": _Meta()}, {"fastpitch": state}, where="a.pt")
+
+
+class _Meta(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.empty(1, 200_000_000, device="meta"))
+
+
+def wav(
+    path: Path, *, rate: int = 22050, channels: int = 1, size: int = 200, chunks: bytes = b"", head: bytes = b"RIFF"
+) -> Path:
+    """A WAV file of 100 samples whose header says something else."""
+    form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, channels, rate, rate * 2 % (1 << 32), channels * 2 % 65536, 16)
+    path.write_bytes(head + b"\0\1\0\0WAVE" + chunks + form + b"data" + struct.pack("<I", size) + bytes(200))
+    return path
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"size": 0xFFFFFFF0},
+        {"channels": 65535},
+        {"channels": 0},
+        {"rate": 0},
+        {"rate": 1},
+        {"rate": 4_000_000_000},
+        {"chunks": b"junk\0\0\0\0" * 200_000},
+        {"chunks": b"junk" + HUGE},
+        {"chunks": b"ds64" + HUGE, "head": b"RF64", "size": 0xFFFFFFFF},
+        {"chunks": b"ds64\x1c\0\0\0" + b"\xff" * 28, "head": b"RF64", "size": 0xFFFFFFFF},
+    ],
+    ids=str,
+)
+def test_a_header_of_more_sound_than_the_file_is_refused(tmp_path: Path, header: dict):
+    path = wav(tmp_path / "a.wav", **header)
+    assert_refused(lambda one: load_wav(one, sampling_rate=None), path)
+    assert_refused(lambda one: check_wav(one, sampling_rate=None), path)
+
+
+def test_hours_of_silence_in_a_small_flac_are_refused(tmp_path: Path):
+    with soundfile.SoundFile(tmp_path / "a.flac", "w", 1000, 1, "PCM_16", format="FLAC") as file:
+        for _ in range(20):
+            file.write(np.zeros(1 << 20, dtype=np.int16))
+    data = bytearray((tmp_path / "a.flac").read_bytes())
+    assert len(data) < 1 << 18
+    samples = int.from_bytes(data[18:26], "big")  # of the header: rate, channels, depth, and 36 bits of a length
+    for announced in (1 << 28, (1 << 36) - 1):
+        data[18:26] = ((samples >> 36 << 36) | announced).to_bytes(8, "big")
+        (tmp_path / "a.flac").write_bytes(data)
+        assert_refused(lambda one: load_wav(one, sampling_rate=None), tmp_path / "a.flac")
+
+
+GRID = ['File type = "ooTextFile"', 'Object class = "TextGrid"', "", 0, 1, "<exists>"]
+
+
+@pytest.mark.parametrize("times", [(0, 1000), (1e9, 1e12), ("inf", "inf"), ("nan", 1), (0, 10**400)], ids=str)
+def test_times_of_a_textgrid_without_end_are_refused(tmp_path: Path, times: tuple):
+    lines = [
+        'File type = "ooTextFile"',
+        'Object class = "TextGrid"',
+        "",
+        0,
+        1,
+        "<exists>",
+        1,
+        '"IntervalTier"',
+        '"phones"',
+    ]
+    path = tmp_path / "a.TextGrid"
+    path.write_text("\n".join(map(str, [*lines, 0, 1, 1, *times, '"a"'])))
+    if times == (0, 1000):
+        assert sum(read_alignment(path, AudioConfig()).durations) == math.ceil(1000 * 22050 / 256)
+    else:
+        assert_refused(lambda one: read_alignment(one, AudioConfig()), path)
+
+
+@pytest.mark.parametrize("count", [10**9, -2, 10**30])
+def test_a_textgrid_of_more_than_it_holds_is_refused(tmp_path: Path, count: int):
+    path = tmp_path / "a.TextGrid"
+    path.write_text("\n".join(map(str, [*GRID, 10**9, '"TextTier"', '"phones"', 0, 1, count, *[0] * 20])))
+    assert_refused(lambda one: read_alignment(one, AudioConfig()), path, match="not a readable TextGrid")
+    with path.open("wb") as file:
+        file.truncate(1 << 30)
+    assert_refused(lambda one: read_alignment(one, AudioConfig()), path, match="more than 16777216 bytes")
+
+
+def test_an_onnx_file_that_names_other_files_is_refused_without_opening_them(tmp_path: Path):
+    onnx = pytest.importorskip("onnx")
+    weights = onnx.helper.make_tensor("location", onnx.TensorProto.FLOAT, [1], [1.0])
+    output = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1])
+    node = onnx.helper.make_node("Identity", ["location"], ["y"])
+    graph = onnx.helper.make_graph([node], "g", [], [output], [weights])
+    model = onnx.helper.make_model(graph, ir_version=8, opset_imports=[onnx.helper.make_opsetid("", 17)])
+    path = tmp_path / "a.onnx"
+    path.write_bytes(model.SerializeToString())
+    assert_refused(load_model, path, match="scripts/export_model.sh did not write")
+    (tensor,) = model.graph.initializer
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="/dev/zero")
+    tensor.ClearField("float_data")
+    path.write_bytes(model.SerializeToString())
+    assert_refused(load_model, path, match="names other files for its weights, which are not opened")
+
+
+def load_model(path: Path) -> None:
+    open_checkpoint(path, role="vocoder")

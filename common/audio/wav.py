@@ -31,6 +31,11 @@ FULL_SCALE = {
     "FLOAT": 1.0,
     "DOUBLE": 1.0,
 }
+RATES = range(1000, 768_001)  # Hz; others are no sound, and would multiply its length when it is resampled
+_MOST_CHANNELS = 64
+_MOST_SAMPLES = 1 << 31  # of all channels of a file
+_MOST_IN_MEMORY = 1 << 27  # samples read at once: an hour and a half at 22050 Hz
+_MOST_CHUNKS = 10_000  # of a WAV file before its samples
 UNKNOWN_LENGTH = 0xFFFFFFFF  # what a WAV written to a pipe announces; such a file ends where it ends
 _BLOCK = 1 << 16  # samples written at once: libsndfile crashes where Ogg Vorbis gets minutes of sound in one piece
 
@@ -89,6 +94,8 @@ def load_wav(
     with open_wav(path, where=where) as file:
         info = _check(file, path, sampling_rate=sampling_rate, where=where, max_wav_value=max_wav_value)
         wanted = info.n_samples - start if n_samples is None else n_samples
+        if wanted > _MOST_IN_MEMORY:
+            raise AudioError(f"{path}: {wanted} samples, expected at most {_MOST_IN_MEMORY}{at(where)}; cut it")
         try:
             file.seek(start)
             samples = file.read(wanted, dtype="float32")
@@ -118,6 +125,7 @@ def open_wav(path: Path, *, where: str = "") -> soundfile.SoundFile:
         reason = getattr(error, "error_string", str(error)).rstrip(".")
         raise AudioError(f"{path}: not a readable WAV or FLAC file ({reason}){at(where)}") from error
     try:
+        _check_header(file, path, where)
         if file.format == "FLAC":
             _check_flac_end(file, path, where)
         elif file.format in CONTAINERS:
@@ -213,6 +221,16 @@ def _check(
     return WavInfo(n_samples=file.frames, sampling_rate=file.samplerate)
 
 
+def _check_header(file: soundfile.SoundFile, path: Path, where: str) -> None:
+    """Refuse numbers by which the sound would take much more memory or time than its file."""
+    if file.samplerate not in RATES:
+        raise AudioError(f"{path}: {file.samplerate} Hz, expected {RATES[0]} to {RATES[-1]}{at(where)}")
+    if file.channels > _MOST_CHANNELS:
+        raise AudioError(f"{path}: {file.channels} channels, expected 1{at(where)}; mix it down to mono")
+    if file.frames * file.channels > _MOST_SAMPLES:
+        raise AudioError(f"{path}: {file.frames} samples, expected at most {_MOST_SAMPLES}{at(where)}; cut it")
+
+
 def _check_flac_end(file: soundfile.SoundFile, path: Path, where: str) -> None:
     """The last announced sample must be there; seeking finds it without decoding the rest."""
     if file.frames == 0:
@@ -236,10 +254,13 @@ def check_wav_size(file: BinaryIO, *, size: int, name: str, where: str = "") -> 
     head = file.read(12)
     order = ">" if head[:4] == b"RIFX" else "<"
     long_length = None
-    while len(chunk := file.read(8)) == 8:
+    for _ in range(_MOST_CHUNKS):
+        if len(chunk := file.read(8)) < 8:
+            break
         length = struct.unpack(order + "I", chunk[4:])[0]
         if chunk[:4] == b"ds64":
-            long_length = int.from_bytes(file.read(length)[8:16], "little")  # of a damaged one: 0
+            long_length = int.from_bytes(file.read(min(length, 16))[8:], "little")  # of a damaged one: 0
+            file.seek(max(length - 16, 0), 1)
             continue
         if chunk[:4] == b"data":
             if length == UNKNOWN_LENGTH:

@@ -2,8 +2,9 @@
 
 import hashlib
 import json
+import mmap
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,10 +17,14 @@ from common.checkpoints.fields import Description, check_checkpoint, read_descri
 from common.config import to_plain
 from common.errors import CheckpointError, OptionError
 from common.text import TextFrontEnd
+from common.torch_file import UnreadableError, archive_records
 
 EXPORT_VERSION = 1
 METADATA_KEY = "speech_toolkit"  # of the description in every format
 ARCHIVE_ENTRY = f"{METADATA_KEY}.json"  # in a TorchScript archive's folder "extra"
+
+_MOST_INFLATED = 1 << 26  # bytes that compression saves; TorchScript compresses its code
+_LOCATION = b"location"
 
 Examples = Callable[[int, int, torch.Generator], tuple[Tensor, ...]]
 
@@ -80,6 +85,7 @@ class OnnxRunner:
     def __init__(self, path: Path) -> None:
         import onnxruntime  # takes long to import
 
+        check_no_other_files(path)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = torch.get_num_threads()
         options.log_severity_level = 3  # errors alone
@@ -240,13 +246,53 @@ def open_exported(path: Path, format: str) -> tuple[ExportedFile, Checkpoint]:
         onnx = OnnxRunner(path)
         stored = onnx.metadata.get(METADATA_KEY)
     else:
-        with zipfile.ZipFile(path) as archive:
-            name = next(name for name in archive.namelist() if name.endswith(f"/extra/{ARCHIVE_ENTRY}"))
-            stored = archive.read(name)
+        stored = _description_in_archive(path)
     if stored is None:
         raise CheckpointError(f"{path}: an ONNX file that scripts/export_model.sh did not write")
     description, known = read_description(stored, version=EXPORT_VERSION, where=str(path))
     return ExportedFile(path, format, description, onnx), checkpoint_of(known, networks={}, where=str(path))
+
+
+def check_no_other_files(path: Path) -> None:
+    """Raise CheckpointError for an ONNX file whose weights are in files that it names, which are never opened."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        if data.find(_LOCATION) < 0:  # the key of each such name
+            return
+    import onnx  # takes long to import, and few files need it
+    from google.protobuf.message import DecodeError
+
+    try:
+        found = any(map(_is_elsewhere, _messages(onnx.load(path, load_external_data=False))))
+    except DecodeError as error:
+        raise CheckpointError(f"{path}: damaged, it cannot be read as ONNX") from error
+    if found:
+        raise CheckpointError(f"{path}: names other files for its weights, which are not opened; export it whole")
+
+
+def _messages(message: Any) -> Iterator[Any]:
+    """A message of protobuf and all that are in it."""
+    yield message
+    for kind, value in message.ListFields():
+        if kind.message_type is not None:
+            for one in value if hasattr(value, "__len__") else [value]:
+                yield from _messages(one)
+
+
+def _is_elsewhere(message: Any) -> bool:
+    return message.DESCRIPTOR.name == "TensorProto" and bool(message.external_data or message.data_location)
+
+
+def _description_in_archive(path: Path) -> bytes:
+    """The description in a TorchScript archive, none of whose files is much larger than it."""
+    try:
+        records = archive_records(path)
+    except UnreadableError as error:
+        raise CheckpointError(f"{path}: damaged, {error}") from error
+    if sum(record.size for record in records.values()) > path.stat().st_size + _MOST_INFLATED:
+        raise CheckpointError(f"{path}: damaged, its files are compressed to much less than they are")
+    name = next(name for name in records if name.endswith(f"/extra/{ARCHIVE_ENTRY}"))
+    with zipfile.ZipFile(path) as archive:
+        return archive.read(name)
 
 
 def checkpoint_of(description: Description, *, networks: dict[str, dict[str, Tensor]], where: str) -> Checkpoint:

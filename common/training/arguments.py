@@ -1,7 +1,7 @@
 """Command-line options of training that all models share, and the RunOptions they describe."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,11 @@ from common.cli import (
     seed_number,
     values_of,
 )
+from common.errors import OptionError
+from common.nn import TooLargeError, build_limited
 from common.published_options import TRAINING
 from common.registry import ModelSpec
+from common.training.objective import Networks
 from common.training.optim import OPTIMIZERS
 from common.training.selection import selection_metric
 from common.training.settings import Recipe, RunOptions
@@ -46,6 +49,13 @@ def build_training_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] 
         "elsewhere the same code runs without being recorded",
     )
     computing.add_argument("--num-workers", type=n_loaders, help="loader processes (default: 4 with --cuda, else 0)")
+    computing.add_argument(
+        "--max-parameters",
+        type=positive_int,
+        default=500_000_000,
+        metavar="N",
+        help="refuse networks with more parameters and buffers, before memory is taken for them",
+    )
     add_length_buckets(computing, "quantiles of the training list's utterances")
     saving = parser.add_argument_group("checkpoints, validation and logs")
     _add_checkpoint_arguments(saving, spec.training.recipe)
@@ -156,3 +166,11 @@ def run_options_from_args(args: argparse.Namespace) -> RunOptions:
         values["num_workers"] = 4 * args.cuda
     milestones = tuple(args.keep_milestones or ())
     return RunOptions(**values, accumulation=args.gradient_accumulation_steps, milestones=milestones)
+
+
+def build_for_training(build: Callable[[], Networks], *, most: int) -> Networks:
+    """The networks that ``build`` makes; OptionError where they would have more than ``most`` parameters."""
+    try:
+        return build_limited(build, most=most)
+    except TooLargeError as error:
+        raise OptionError(f"networks of {error}; make them smaller, or raise --max-parameters {most}") from error
