@@ -13,13 +13,7 @@ from common.cli import ArgumentParser, precision_from_args, run
 from common.config import AudioConfig
 from common.data_report.arguments import add_report_arguments, check_report_options, limits_from_args, text_from_args
 from common.distributed import Ranks
-from common.extraction import (
-    FailedElsewhereError,
-    TeacherModel,
-    earlier_statistics,
-    extract_corpus,
-    make_teacher_forced_mels,
-)
+from common.extraction import TeacherModel, earlier_statistics, extract_corpus, make_teacher_forced_mels
 from common.extraction.arguments import (
     audio_from_args,
     check_dataset,
@@ -33,10 +27,9 @@ from common.extraction.arguments import (
 )
 from common.extraction.summary import table, teacher_forced_table
 from common.registry import GeneratorSpec
+from common.signals import ended_by
 from common.synthesis import check_ema
 from common.synthesis.arguments import with_text_options
-
-INTERRUPTED = 130  # exit status, as a shell gives it to a command ended by Ctrl-C
 
 
 def build_parser() -> ArgumentParser:
@@ -97,26 +90,24 @@ def extract(args: argparse.Namespace) -> int:
             for kind, path in files.items()
         ]
     given = {kind: read_pitch_statistics(path) for kind, path in files.items()}
-    ranks = distributed.start(cuda=args.cuda)
-    for note in notes if ranks.is_main else ():
-        print(note)
-    try:
-        report = extract_corpus(
-            plan,
-            lists=args.wav_text_filelist,
-            meta_files=args.output_meta_file,
-            given=given,
-            teacher=None if teacher is None else load_teacher(teacher, ranks),
-            ranks=ranks,
-            n_workers=args.num_workers or distributed.own_cores(),
-        )
-    except FailedElsewhereError:
-        return 1
-    except KeyboardInterrupt:
-        print("interrupted; complete files stay, --resume continues from there", file=sys.stderr)
-        return INTERRUPTED
-    finally:
-        distributed.stop()
+    with distributed.processes(cuda=args.cuda) as ranks:
+        for note in notes if ranks.is_main else ():
+            print(note)
+        try:
+            report = extract_corpus(
+                plan,
+                lists=args.wav_text_filelist,
+                meta_files=args.output_meta_file,
+                given=given,
+                teacher=None if teacher is None else load_teacher(teacher, ranks),
+                ranks=ranks,
+                n_workers=args.num_workers or distributed.own_cores(),
+            )
+        except KeyboardInterrupt as error:
+            line, status = ended_by(error)
+            if ranks.is_main:
+                print(f"{line}; complete files stay, --resume continues from there", file=sys.stderr)
+            return status
     if ranks.is_main:
         print(table(report, plan))
     return 1 if report.refused else 0

@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from common import distributed
 from common.audio.arguments import corpus_config
@@ -25,6 +23,7 @@ from common.config import differences, from_plain, to_plain
 from common.data import bucketed
 from common.distributed import Ranks
 from common.errors import CheckpointError, OptionError
+from common.files import make_folder
 from common.logger import Logger
 from common.progress import print_line
 from common.text.arguments import with_given_files
@@ -32,6 +31,9 @@ from common.training import EngineOptions, Networks, Trainer, TrainingSetup, bui
 from common.training.arguments import build_for_training, build_training_parser, run_options_from_args
 from common.training.mel_kinds import mel_lines
 from models import ModelSpec, available_models, get_model
+
+if TYPE_CHECKING:
+    import torch  # the entry points import common/ first, which lets Ctrl-C end their imports quietly
 
 
 def parse_args(argv: Sequence[str] | None = None) -> tuple[argparse.Namespace, ModelSpec]:
@@ -54,17 +56,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Train; exit status 0 at the end, 128 + the signal's number if one stopped the run early."""
     args, spec = parse_args(argv)
     precision = precision_from_args(args)
-    ranks = distributed.start(cuda=precision.cuda)
-    try:
-        # Processes draw different dropout masks; the data's order comes from --seed alone.
-        torch.manual_seed(args.seed + ranks.rank)
+    with distributed.processes(cuda=precision.cuda) as ranks:
+        ranks.seed(args.seed)
         precision.prepare_process()
         return train(args, spec, ranks, amp_dtype=precision.amp_dtype)
-    finally:
-        distributed.stop()
 
 
-def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype: torch.dtype | None) -> int:
+def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype: "torch.dtype | None") -> int:
     """Set up networks, data and engine as ``args`` say, and run."""
     training, setup = spec.training, spec.training.parse(args)
     options, audio, text = setup.options, setup.audio, setup.text
@@ -85,6 +83,7 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
     if found is not None:
         _check_fits(template, found[1], spec, where=found[0], adaptable=(*setup.adaptable, *found[1].assumed))
         _load_weights(networks, found[1], where=found[0], ranks=ranks)
+    make_folder(args.output, "; choose another --output")
     if training.set_up_networks is not None:
         for line in training.set_up_networks(networks, options, text=text, new=found is None):
             _print_once(line, ranks)
@@ -107,7 +106,6 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
         same_shapes=setup.same_shapes,
         length_buckets=args.length_buckets,
     )
-    args.output.mkdir(parents=True, exist_ok=True)
     logger = Logger(args.log_file or args.output / "nvlog.json", enabled=ranks.is_main)
     logger.parameter(**vars(args))
     run_options = run_options_from_args(args)
@@ -130,9 +128,7 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
 def _check_recordable(args: argparse.Namespace, setup: TrainingSetup, ranks: Ranks) -> None:
     """Refuse ``--cuda-graphs`` where a graph cannot hold an update."""
     if args.cuda_graphs and not setup.recordable:
-        raise OptionError(
-            "--cuda-graphs: an update of this model waits for the GPU and cannot be recorded; leave it out"
-        )
+        raise OptionError("--cuda-graphs: updates of this model are not recorded; leave it out")
     if args.cuda_graphs and ranks.world_size > 1:
         raise OptionError(f"--cuda-graphs: for one process, got {ranks.world_size}; leave it out")
 

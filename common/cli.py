@@ -1,26 +1,40 @@
 """What every command line shares: hyphens or underscores in options, device and precision, errors, exit statuses."""
 
 import argparse
+import io
 import math
 import os
 import platform
 import re
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import torch
 
-from common.errors import InputError, OptionError
-from common.files import read_text
+from common.errors import FailedElsewhereError, InputError, OptionError, shown
+from common.files import OutputFile, read_text, unwritten
 from common.precision import Precision, check_cuda, has_bfloat16
+from common.signals import ended_by, raising
 
 _PROJECT_FILE = Path(__file__).resolve().parents[1] / "pyproject.toml"
 _AMP_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
-Number = Callable[[str], float]  # reads one
+_LOST_LOADER = (
+    "; is the memory full? Run the same command again, with fewer --num-workers if it happens again (a training with "
+    "--resume)"
+)
+Number = Callable[[str], Any]  # reads one
+LARGEST_INT = 2**31 - 1  # that libraries written in C take
+_SMALLEST, _LARGEST = 1e-12, 1e12  # positive numbers beyond are slips, and overflow in float32 when they are squared
+_LONGEST_NAME, _LONGEST_PATH = 255, 4095  # bytes, of Linux
+_LONGEST_PART = 100  # bytes of what is part of a name
+_LONGEST_MESSAGE = 1000  # characters
+_SURROGATE = re.compile(r"[\ud800-\udfff]")  # what Python makes of bytes that are not UTF-8
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 DefaultsReader = Callable[[Path], dict[str, Any]]
 
 
@@ -71,6 +85,8 @@ class ArgumentParser(argparse.ArgumentParser):
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("formatter_class", _HelpFormatter)
         super().__init__(allow_abbrev=False, **kwargs)
+        self.register("type", Path, path_argument)
+        self.register("type", None, text_argument)
         if self.add_help:
             version = (
                 f"speech-toolkit {toolkit_version()}, PyTorch {torch.__version__}, Python {platform.python_version()}"
@@ -110,12 +126,17 @@ class ArgumentParser(argparse.ArgumentParser):
             finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
             actions = self._option_string_actions
             names = [name for name, action in actions.items() if action is actions[option]]
-            finder.add_argument(*names, dest="file", type=Path)
+            finder.add_argument(*names, dest="file")
             if "-h" not in words and "--help" not in words and (found := finder.parse_known_args(words)[0].file):
-                self.set_defaults(**read(found))
+                try:
+                    path = path_argument(found)
+                except argparse.ArgumentTypeError as error:
+                    self.error(f"argument {option}: {error}")
+                self.set_defaults(**read(path))
         return super().parse_known_args(words, namespace)
 
     def error(self, message: str) -> NoReturn:
+        message = "".join(one if one.isprintable() else repr(one)[1:-1] for one in message[:_LONGEST_MESSAGE])
         self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 
@@ -137,16 +158,23 @@ def option_of(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
+# By the end of a field's name; far above any network, and small enough to be built and refused by its parameters.
+_MOST = {"n_layers": 500, "n_convolutions": 500, "kernel_size": 1001, "": 1_000_000}
+
+
 def check_architecture(config: Any) -> None:
-    """Refuse by OptionError a size below 1 (but ``padding_idx``), an even kernel, or ``p_*`` that is no probability."""
+    """Refuse by OptionError a size that no network has, an even kernel, or ``p_*`` that is no probability."""
     for name, value in vars(config).items():
         problem = None
+        most = next((most for end, most in _MOST.items() if name.endswith(end)), 0)
         if name.endswith("kernel_size") and (value < 1 or value % 2 == 0):
             problem = "an odd number, which keeps lengths as they are"
         elif name.startswith("p_"):
             problem = None if 0 <= value < 1 else "a probability of at least 0 and less than 1"
         elif type(value) is int and value < (0 if name == "padding_idx" else 1):
             problem = "a whole number of at least 1"
+        elif type(value) is int and value > most:
+            problem = f"at most {most}"
         if problem is not None:
             raise OptionError(f"{option_of(name)} {value}: expected {problem}")
 
@@ -154,11 +182,18 @@ def check_architecture(config: Any) -> None:
 def add_fields(
     group: argparse._ArgumentGroup, defaults: Any, table: Mapping[str, str], *, whole: Number, real: Number
 ) -> None:
-    """Options of fields of ``defaults``, field -> help: a switch, or read by ``whole`` (of an int) or ``real``."""
+    """Options of fields of ``defaults``, field -> help: a switch, or read by ``whole`` (of an int) or ``real``.
+
+    Of a field ``p_*`` a probability below 1, and of one that is named after a kernel's size an odd number.
+    """
     for name, words in table.items():
         default = getattr(defaults, name)
         kind: dict[str, Any] = {"type": whole if isinstance(default, int) else real}
-        if isinstance(default, bool):
+        if name.startswith("p_"):
+            kind = {"type": fraction}
+        elif name.endswith("kernel_size"):
+            kind = {"type": odd_number}
+        elif isinstance(default, bool):
             kind = {"action": argparse.BooleanOptionalAction}
         group.add_argument(option_of(name), **kind, default=default, help=words)
 
@@ -174,8 +209,13 @@ def given_options(args: argparse.Namespace, parser: argparse.ArgumentParser) -> 
     return [name for name, default in defaults.items() if default not in (argparse.SUPPRESS, getattr(args, name))]
 
 
-def _number_type(kind: type, accept: Callable[[Any], bool], wanted: str) -> Callable[[str], Any]:
-    """An ``argparse`` type: a number of ``kind`` that ``accept`` accepts; ``wanted`` describes it in the error."""
+def _given(text: str) -> str:
+    """An option's value for a message: as given, where that can be read."""
+    return text if text and text.isprintable() and len(text) <= _LONGEST_NAME else shown(text)
+
+
+def _number_type(kind: type, wanted: str, least: float, most: float, *, accept: Callable[[Any], bool]) -> Number:
+    """An ``argparse`` type: a number that ``accept`` accepts, which ``wanted`` describes, or 0, in a range."""
 
     def read(text: str) -> Any:
         try:
@@ -183,17 +223,84 @@ def _number_type(kind: type, accept: Callable[[Any], bool], wanted: str) -> Call
         except ValueError:
             value = None
         if value is None or not accept(value):
-            raise argparse.ArgumentTypeError(f"{text}: expected {wanted}")
+            raise argparse.ArgumentTypeError(f"{_given(text)}: expected {wanted}")
+        if value not in (0, math.inf) and not least <= value <= most:  # as far as these are accepted
+            raise argparse.ArgumentTypeError(f"{_given(text)}: expected a number from {least} to {most}")
         return value
 
     return read
 
 
-positive_int = _number_type(int, lambda value: value >= 1, "a whole number of at least 1")
-non_negative_int = _number_type(int, lambda value: value >= 0, "a whole number of at least 0")
-positive_float = _number_type(float, lambda value: 0 < value < math.inf, "a number above 0")
-positive_or_inf = _number_type(float, lambda value: value > 0, "a number above 0, or inf")  # inf: no limit
-non_negative_float = _number_type(float, lambda value: 0 <= value < math.inf, "a number of at least 0")
+def whole_number(least: int, most: int = LARGEST_INT) -> Number:
+    """An ``argparse`` type: a whole number of that range."""
+    wanted = f"a whole number of at least {least}" if most == LARGEST_INT else f"a whole number from {least} to {most}"
+    accept = (lambda value: least <= value) if most == LARGEST_INT else (lambda value: least <= value <= most)
+    return _number_type(int, wanted, least, most, accept=accept)
+
+
+def real_number(least: float, most: float) -> Number:
+    """An ``argparse`` type: a number of that range."""
+    return _number_type(
+        float, f"a number from {least:g} to {most:g}", least, most, accept=lambda value: least <= value <= most
+    )
+
+
+positive_int = whole_number(1)
+non_negative_int = whole_number(0)
+n_processes = whole_number(1, 1024)
+n_loaders = whole_number(0, 1024)
+seed_number = whole_number(0, 2**63 - 1)  # of PyTorch's generators
+positive_float = _number_type(float, "a number above 0", _SMALLEST, _LARGEST, accept=lambda value: 0 < value < math.inf)
+non_negative_float = _number_type(
+    float, "a number of at least 0", _SMALLEST, _LARGEST, accept=lambda value: 0 <= value < math.inf
+)
+positive_or_inf = _number_type(float, "a number above 0, or inf", _SMALLEST, _LARGEST, accept=lambda value: value > 0)
+fraction = _number_type(
+    float, "a number of at least 0 and below 1", _SMALLEST, 1.0, accept=lambda value: 0 <= value < 1
+)
+probability = real_number(0.0, 1.0)
+finite_float = real_number(-_LARGEST, _LARGEST)
+
+
+def odd_number(text: str) -> int:
+    """An ``argparse`` type: the size of a kernel that keeps lengths as they are."""
+    value = positive_int(text)
+    if value % 2 == 0:
+        raise argparse.ArgumentTypeError(f"{text}: expected an odd number, which keeps lengths as they are")
+    return value
+
+
+def text_argument(text: str) -> str:
+    """An ``argparse`` type, that of options without one: a text without zero bytes, in UTF-8, that is not empty."""
+    if not text:
+        raise argparse.ArgumentTypeError("'': expected a text that is not empty")
+    if "\0" in text or _SURROGATE.search(text):
+        raise argparse.ArgumentTypeError(f"{shown(text)}: expected text in UTF-8, without zero bytes")
+    return text
+
+
+def name_argument(text: str) -> str:
+    """An ``argparse`` type: what can be part of a file's name and a column of a list; as is_name of the scripts."""
+    is_name = text not in (".", "..") and text == text.strip() and not re.search(r"[/|]", text)
+    if not is_name or _CONTROL.search(text_argument(text)) or len(text.encode()) > _LONGEST_PART or text[:1] == "-":
+        raise argparse.ArgumentTypeError(
+            f"{_given(text)}: expected a name without / and |, of at most {_LONGEST_PART} bytes"
+        )
+    return text
+
+
+def path_argument(text: str) -> Path:
+    """An ``argparse`` type, which `ArgumentParser` takes in place of ``Path``: a path that a system can have."""
+    problem = None
+    if not text:
+        problem = "an empty path, expected a file or folder"
+    elif _CONTROL.search(text_argument(text)):
+        problem = "a path with control characters"
+    elif any(len(part.encode()) > _LONGEST_NAME for part in text.split("/")) or len(text.encode()) > _LONGEST_PATH:
+        problem = f"longer than the {_LONGEST_NAME} bytes of a name, or the {_LONGEST_PATH} of a path"
+    if problem is not None:
+        raise argparse.ArgumentTypeError(f"{_given(text)}: {problem}")
+    return Path(text)
 
 
 def add_precision_arguments(parser: argparse._ActionsContainer) -> None:
@@ -218,7 +325,7 @@ def add_length_buckets(parser: argparse._ActionsContainer, lengths: str) -> None
         f"pad batches up to the next of N lengths, {lengths}, so that --compile and CUDA graphs meet few shapes; "
         "0: up to their longest utterance"
     )
-    parser.add_argument("--length-buckets", type=non_negative_int, default=0, metavar="N", help=text)
+    parser.add_argument("--length-buckets", type=whole_number(0, 4096), default=0, metavar="N", help=text)
 
 
 def precision_from_args(args: argparse.Namespace) -> Precision:
@@ -251,23 +358,66 @@ def _amp_dtype(args: argparse.Namespace) -> tuple[torch.dtype | None, str | None
 
 
 def run(main: Callable[[], int | None]) -> NoReturn:
-    """Run a command's ``main`` and exit: a user's mistake is one line and status 1 (2 for options), no traceback."""
-    try:
-        status = main() or 0
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        status = 2 if isinstance(error, OptionError) else 1
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        status = 130
-    except BrokenPipeError:  # the reader of our output went away, as with `| head`
-        sys.stderr.close()
-        status = 141
+    """Run a command's ``main`` and exit: what goes wrong is one line and status 1 (2 for options), no traceback.
+
+    A signal that ends it is one line and 128 + its number. What cannot be printed does not end it: its files are worth
+    more. The exit status is 1 then, with a line, or 141 where the reader of the output went away, as with ``| head``.
+    """
+    if sys.stderr is None:  # it was closed
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 (until the end)
+    if sys.stdout is None:
+        print("error: standard output is closed; add > /dev/null to do without it", file=sys.stderr)
+        sys.exit(1)
+    sys.stdout, sys.stderr = _unfailing(sys.stdout), _unfailing(sys.stderr)
+    with raising():
+        status = _status_of(main)
+        error = unwritten(sys.stdout)
+        if isinstance(error, BrokenPipeError):
+            status = 128 + signal.SIGPIPE
+        elif error is not None and status == 0:
+            print(f"error: standard output: cannot be written ({error.strerror})", file=sys.stderr)
+            status = 1
+        sys.stderr.flush()
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         # A thread of torch.distributed that wants the interpreter while it is being torn down aborts the process, and
         # torchrun calls a run failed that was not. Nothing is left to tear down: all files are closed.
-        for stream in (sys.stdout, sys.stderr):
-            if not stream.closed:
-                stream.flush()
         os._exit(status)
     sys.exit(status)
+
+
+def _unfailing(stream: TextIO) -> TextIO:
+    """This process's own ``stream`` as one that takes what it cannot write; another stream as it is."""
+    if stream not in (sys.__stdout__, sys.__stderr__):
+        return stream
+    stream.flush()
+    return io.TextIOWrapper(
+        io.BufferedWriter(OutputFile(stream.fileno(), "wb", closefd=False)),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=getattr(stream, "line_buffering", True) or getattr(stream, "write_through", True),
+    )
+
+
+def _status_of(main: Callable[[], int | None]) -> int:
+    """The exit status of ``main``, with a line on stderr for what ended it."""
+    try:
+        return main() or 0
+    except SystemExit as error:
+        return int(error.code or 0)
+    except FailedElsewhereError:
+        return 1
+    except KeyboardInterrupt as error:
+        line, status = ended_by(error)
+        print(line, file=sys.stderr)
+        return status
+    except InputError as error:
+        line, status = str(error), 2 if isinstance(error, OptionError) else 1
+    except OSError as error:
+        place = "" if error.filename is None else f"{error.filename}: "
+        line, status = f"{place}cannot be read or written ({error.strerror or error})", 1
+    except RuntimeError as error:
+        if not str(error).startswith("DataLoader worker"):
+            raise
+        line, status = f"{str(error).split('. ')[0]}{_LOST_LOADER}", 1
+    print(f"error: {line}", file=sys.stderr)
+    return status

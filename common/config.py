@@ -1,16 +1,26 @@
 """The two descriptions stored in every checkpoint: how audio became mels, and how text became ids."""
 
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass, replace
 from itertools import zip_longest
-from typing import Any
+from math import inf
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
 
-from common.errors import InputError, check_choice
+from common.errors import InputError, check_choice, check_minimum, shown
 
 FRAMINGS = ("centered", "aligned")
 INPUT_TYPES = ("char", "phone", "pf")
 G2P = ("espeak",)
 TRANSCRIPT_TYPES = ("text", "phones")
 _LONGEST_SHOWN = 500  # characters of a value in a message
+_MOST_LISTED = 20  # keys in a message
+_OPTION = re.compile(r"(?<!\S)--([a-z][a-z0-9-]*)")
+# Of any field of a file, so that what is computed of several is a number still.
+_LARGEST_WHOLE, _LARGEST_FRACTION = 2**53, 1e15
+_WANTED = {bool: "true or false", int: "a whole number", float: "a number", str: "a word", NoneType: "null"}
 
 
 @dataclass(frozen=True)
@@ -34,14 +44,20 @@ class AudioConfig:
 
     def __post_init__(self) -> None:
         check_choice("audio framing", self.framing, FRAMINGS)
-        for name in ("sampling_rate", "filter_length", "hop_length", "win_length", "n_mels"):
-            if getattr(self, name) < 1:
-                raise InputError(f"audio {name} {getattr(self, name)}: expected a positive number")
+        check_minimum(self, 1, "sampling_rate", maximum=1_000_000)
+        check_minimum(self, 1, "filter_length", "hop_length", "win_length", maximum=2**16)
+        check_minimum(self, 1, "n_mels", maximum=1024)
+        if self.peak is not None and not 0 < self.peak <= 1:
+            raise InputError(f"peak {self.peak}: expected a number above 0 and at most 1")
         if self.win_length > self.filter_length:
             raise InputError(f"win_length {self.win_length} is longer than filter_length {self.filter_length}")
         top = self.sampling_rate / 2 if self.mel_fmax is None else self.mel_fmax
         if not 0 <= self.mel_fmin < top:
             raise InputError(f"mel_fmin {self.mel_fmin} Hz: expected at least 0 and less than mel_fmax {top} Hz")
+        if top > self.sampling_rate / 2:
+            raise InputError(
+                f"mel_fmax {top} Hz: expected at most half the sampling rate, {self.sampling_rate / 2:g} Hz"
+            )
 
 
 def audio_preset(sampling_rate: int) -> AudioConfig:
@@ -109,23 +125,85 @@ class TextConfig:
 
 def to_plain(config: Any) -> dict[str, Any]:
     """A frozen config as a dict of plain types with lists instead of tuples, as in checkpoints and JSON files."""
-    return {key: _with_rows(value, list) for key, value in asdict(config).items()}
+    return {key: _with_lists(value) for key, value in asdict(config).items()}
 
 
-def from_plain(kind: type, values: dict[str, Any], *, where: str) -> Any:
-    """Rebuild a config of class ``kind`` from plain types; unknown or missing fields are an error.
+def _with_lists(value: Any) -> Any:
+    return [_with_lists(item) for item in value] if isinstance(value, list | tuple) else value
 
-    ``where`` names the source in the error, for example a checkpoint's path.
+
+def from_plain(kind: type, values: Any, *, where: str) -> Any:
+    """A dataclass of class ``kind`` from plain types, as a file holds them: lists for tuples, dicts for dataclasses.
+
+    Fields have the values of their types alone: a bool is no number, a whole number is also a fraction, and fractions
+    are finite where their defaults are. Absent fields have their defaults.
+
+    Raises:
+        InputError: a field is unknown, missing, of another type or a value that the class refuses; one line that
+            begins with ``where``, a file, and names the field and not the option that some command has for it.
     """
-    unknown = sorted(set(values) - {field.name for field in fields(kind)})
-    if unknown:
-        raise InputError(f"{where}: {kind.__name__} has no field {', '.join(unknown)}; is it of a newer version?")
-    return kind(**{key: _with_rows(value, tuple) for key, value in values.items()})
+    return _dataclass(kind, values, f"{where}: " if where else "", "")
 
 
-def _with_rows(value: Any, kind: type) -> Any:
-    """``value`` with its lists and tuples of any depth as ``kind``."""
-    return kind(_with_rows(item, kind) for item in value) if isinstance(value, list | tuple) else value
+@contextmanager
+def naming_fields(where: str, *, error: type[InputError] = InputError) -> Iterator[None]:
+    """Make errors in what ``where`` holds, a file, ones that begin with it and name fields where they name options."""
+    try:
+        yield
+    except InputError as found:
+        message = _OPTION.sub(lambda option: option[1].replace("-", "_"), str(found))
+        raise error(f"{where}: {message}" if where else message) from found
+
+
+def _dataclass(kind: type, given: Any, where: str, path: str) -> Any:
+    """``given`` as ``kind``; ``path`` is that of its field in the file, "" for all of it."""
+    if not isinstance(given, dict):
+        got = f"{path} is missing" if given is None and path else f"{path} {shown(given)}".strip()
+        raise InputError(f"{where}{got}: expected keys with values")
+    hints = get_type_hints(kind)
+    known = {field.name: field for field in fields(kind)}
+    names = {key: f"{path}.{key}" if path else key for key in known}
+    for key in given:
+        if key not in known:
+            name = shown(key) if not isinstance(key, str) or not key.isidentifier() else f"{path}.{key}".lstrip(".")
+            listed = f"one of {', '.join(sorted(known))}" if len(known) < _MOST_LISTED else f"those of {kind.__name__}"
+            raise InputError(f"{where}unknown key {name}; expected {listed}; is the file of a newer version?")
+    values = {}
+    for key, field in known.items():
+        if key in given:
+            values[key] = _value(hints[key], given[key], where, names[key], may_be_infinite=field.default == inf)
+        elif field.default is MISSING and field.default_factory is MISSING:
+            raise InputError(f"{where}{names[key]} is missing")
+    with naming_fields(f"{where}{path}".removesuffix(": ")):
+        return kind(**values)
+
+
+def _value(hint: Any, value: Any, where: str, path: str, *, may_be_infinite: bool = False) -> Any:
+    """``value`` as the type of a field."""
+    if is_dataclass(hint):
+        return _dataclass(hint, value, where, path)  # type: ignore[arg-type]  # a class, as hints are
+    choices = get_args(hint)
+    if NoneType in choices:
+        return None if value is None else _value(choices[0], value, where, path)
+    if choices:  # a tuple of any length, or a dict by names
+        container = list | tuple if get_origin(hint) is tuple else dict
+        if not isinstance(value, container):
+            wanted = "a list" if get_origin(hint) is tuple else "keys with values"
+            raise InputError(f"{where}{path} {shown(value)}: expected {wanted}")
+        if isinstance(value, dict):
+            names = {_value(str, key, where, f"{path}: key"): f"{path}.{key}" for key in value}
+            return {key: _value(choices[1], value[key], where, name) for key, name in names.items()}
+        return tuple(_value(choices[0], item, where, f"{path}[{index}]") for index, item in enumerate(value))
+    if hint is Any:
+        return value
+    fits = isinstance(value, int | float if hint is float else hint) and isinstance(value, bool) == (hint is bool)
+    if fits and hint is float:
+        fits = value == inf if may_be_infinite and value == inf else abs(value) <= _LARGEST_FRACTION
+    if not fits:
+        raise InputError(f"{where}{path} {shown(value)}: expected {_WANTED.get(hint) or f'a {hint.__name__}'}")
+    if hint is int and abs(value) > _LARGEST_WHOLE:
+        raise InputError(f"{where}{path} {shown(value)}: expected a whole number of at most {_LARGEST_WHOLE}")
+    return value
 
 
 def differences(first: Any, second: Any, *, names: tuple[str, str]) -> list[str]:
@@ -144,24 +222,18 @@ def differences(first: Any, second: Any, *, names: tuple[str, str]) -> list[str]
         elif left != right and any(isinstance(one, str) and "\n" in one for one in (left, right)):
             lines.append(f"{field.name}: {_difference_of_lines(str(left or ''), str(right or ''), names=names)}")
         elif left != right:
-            lines.append(f"{field.name}: {_shown(left)} ({names[0]}), {_shown(right)} ({names[1]})")
+            first_shown, second_shown = (shown(value, longest=_LONGEST_SHOWN) for value in (left, right))
+            lines.append(f"{field.name}: {first_shown} ({names[0]}), {second_shown} ({names[1]})")
     return lines
-
-
-def _shown(value: Any) -> str:
-    """A value for a message; of a table no more than its beginning."""
-    text = str(value)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 def _difference_of_lines(left: str, right: str, *, names: tuple[str, str]) -> str:
     """How many lines two texts have, and the first that differs."""
     lines = left.splitlines(), right.splitlines()
-    number, (one, other) = next(
-        (number, pair) for number, pair in enumerate(zip_longest(*lines, fillvalue=""), 1) if pair[0] != pair[1]
-    )
+    pairs = enumerate(zip_longest(*lines, fillvalue=""), 1)
+    number, (one, other) = next((number, pair) for number, pair in pairs if pair[0] != pair[1])
     counts = f"{len(lines[0])} lines ({names[0]}), {len(lines[1])} lines ({names[1]})"
-    return f"{counts}; line {number} is {_shown(repr(one))}, {_shown(repr(other))}"
+    return f"{counts}; line {number} is {shown(one)}, {shown(other)}"
 
 
 def _is_row(value: Any) -> bool:

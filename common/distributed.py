@@ -1,21 +1,29 @@
 """Processes that work together: who they are, and what they exchange."""
 
+import ctypes
 import os
+import signal
+import socket
+import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from common.errors import OptionError
+from common.errors import FailedElsewhereError, InputError, OptionError
 from common.precision import check_cuda
 from common.progress import progress
 
 _TIMEOUT = timedelta(minutes=30)
-
+_SECONDS_TO_END = 5.0  # that a process may take between closing its connections and its end
+_PR_SET_PDEATHSIG = 1  # of Linux, sys/prctl.h
 
 Result = TypeVar("Result")
 
@@ -42,6 +50,10 @@ class Ranks:
     def is_main(self) -> bool:
         """Whether this is the one process that logs and saves."""
         return self.rank == 0
+
+    def seed(self, seed: int) -> None:
+        """Seed the random numbers of this process: each draws other dropout masks; the data's order needs none."""
+        torch.manual_seed(seed + self.rank)
 
     def sum(self, tensor: Tensor) -> Tensor:
         """Sum of a tensor over all processes, in place; every process receives it."""
@@ -72,10 +84,74 @@ class Ranks:
             for tensor in tensors:
                 dist.broadcast(tensor.detach(), src=0)
 
+    def together(self, work: Callable[[], Result]) -> list[Result]:
+        """Every process's result of its ``work``, once all are done.
+
+        Raises:
+            InputError, OSError: of this process's work.
+            FailedElsewhereError: another process's work has raised it.
+        """
+        result, error = None, None
+        try:
+            result = work()
+        except (InputError, OSError) as own_error:
+            error = own_error
+        parts = self.gather((result, error is not None))
+        if error is not None:
+            raise error
+        if any(failed for _, failed in parts):
+            raise FailedElsewhereError
+        return [result for result, _ in parts]
+
     def barrier(self) -> None:
         """Wait until every process is here."""
         if self.world_size > 1:
             dist.barrier()
+
+
+@contextmanager
+def processes(*, cuda: bool) -> Iterator[Ranks]:
+    """`start`, and `stop` at the end.
+
+    Raises:
+        InputError: another process has ended in the middle of the work; names it.
+        FailedElsewhereError: so it has, and another one says it.
+    """
+    ranks = start(cuda=cuda)
+    try:
+        others = ranks.gather((socket.gethostname(), os.getpid())) if dist.is_initialized() else []
+        yield ranks
+    except RuntimeError as error:
+        if ranks.world_size == 1 or not (isinstance(error, dist.DistError) or "gloo" in str(error)):
+            raise
+        raise _lost(ranks, others) from error
+    finally:
+        stop()
+
+
+def _lost(ranks: Ranks, processes: Sequence[tuple[str, int]]) -> Exception:
+    """The error of a process that the others do not answer any more; ``processes`` are all hosts and process ids."""
+    end = time.monotonic() + _SECONDS_TO_END
+    ended: list[int] = []
+    while not ended and time.monotonic() < end:
+        here = [rank for rank, (host, _) in enumerate(processes) if host == socket.gethostname()]
+        ended = [rank for rank in here if not _is_alive(processes[rank][1])]
+        time.sleep(0 if ended else 0.01)
+    if ranks.rank != min(set(range(ranks.world_size)) - set(ended)):
+        return FailedElsewhereError()
+    lost = ", ".join(f"{rank} (process id {processes[rank][1]})" for rank in ended) or "on another machine"
+    return InputError(
+        f"process {lost} of {ranks.world_size} has ended; where it does not say why, it was killed, as for lack of "
+        "memory: start all again, a training or an extraction with --resume"
+    )
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether a process of this machine runs."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return not Path("/proc/self").exists()  # of another system, which does not say
 
 
 def start(*, cuda: bool) -> Ranks:
@@ -83,6 +159,7 @@ def start(*, cuda: bool) -> Ranks:
 
     Raises:
         OptionError: ``--cuda`` without a usable GPU, or more processes than GPUs on this machine.
+        InputError: the processes do not find each other.
     """
     rank, local_rank = int(os.environ.get("RANK", 0)), int(os.environ.get("LOCAL_RANK", 0))
     world_size = int(os.environ.get("WORLD_SIZE", 1))
@@ -94,8 +171,20 @@ def start(*, cuda: bool) -> Ranks:
     if cuda:
         torch.cuda.set_device(device)
     if world_size > 1:
-        dist.init_process_group("nccl" if cuda else "gloo", timeout=_TIMEOUT)
+        _end_with_parent()
+        try:
+            dist.init_process_group("nccl" if cuda else "gloo", timeout=_TIMEOUT)
+        except dist.DistError as error:
+            raise InputError(
+                f"the {world_size} processes do not find each other: {str(error).splitlines()[0]}"
+            ) from error
     return Ranks(rank=rank, world_size=world_size, local_rank=local_rank, device=device)
+
+
+def _end_with_parent() -> None:
+    """Let the system end this process, as SIGTERM does, with torchrun, which could not if it is killed itself."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def stop() -> None:

@@ -2,8 +2,15 @@
 
 import math
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import fields
+from pathlib import PurePath
 from typing import Any
+
+_LONGEST_SHOWN = 100  # characters of a value in a message
+_LEAST_ROOM = 20  # characters of the value of a key that takes all the room
+_DEEPEST_SHOWN = 3  # containers within containers
+_MOST_BITS_SHOWN = 200  # of a whole number, about 60 digits
 
 
 class InputError(Exception):
@@ -22,10 +29,72 @@ class AudioError(InputError):
     """An audio file that cannot be used: missing, truncated, of another rate, not mono, not finite."""
 
 
+class OutputError(InputError):
+    """A file or folder that cannot be written. Commands end with exit status 1."""
+
+
+class FailedElsewhereError(Exception):
+    """Another process of several has failed and says why; this one only has to end, with exit status 1."""
+
+
 def check_choice(name: str, value: str | None, choices: Collection[str]) -> None:
     """Raise InputError unless ``value`` is one of ``choices``; ``name`` says what it is."""
     if value not in choices:
         raise InputError(f"{name} {value!r}: expected one of {', '.join(choices)}")
+
+
+def shown(value: Any, *, longest: int = _LONGEST_SHOWN) -> str:
+    """A value of someone else's for a message: as `repr`, with control characters escaped, and shortened.
+
+    About ``longest`` characters of a text, a number or a container; more nesting than messages need, tensors and other
+    objects are described by type and size. Takes no longer for a huge value than for a small one.
+    """
+    return _representation(value, longest, depth=_DEEPEST_SHOWN)
+
+
+def _representation(value: Any, room: int, *, depth: int) -> str:
+    if isinstance(value, str | bytes):
+        text = repr(value[: room + 1])
+        return text if len(text) <= room + len("''") else f"{text[:room]}..."
+    if isinstance(value, list | tuple | dict | set | frozenset):
+        return _container(value, room, depth=depth)
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS_SHOWN:
+        return f"a whole number of {value.bit_length()} bits"
+    if value is None or isinstance(value, bool | int | float | complex):
+        return repr(value)
+    if isinstance(value, PurePath):
+        return _representation(str(value), room, depth=depth)
+    name = type(value).__name__
+    described = f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+    with suppress(Exception):  # not every tensor has a shape
+        size, kind = tuple(value.shape), str(value.dtype).removeprefix("torch.")
+        described += f" {_representation(size, room, depth=1)} of {kind}"
+    return described
+
+
+def _container(value: Any, room: int, *, depth: int) -> str:
+    """The first items of a container, as many as there is room for."""
+    if depth == 0 and value:
+        return f"a {type(value).__name__} of {len(value)}"
+    items: list[str] = []
+    for item in value:
+        if room <= 0:
+            items.append("...")
+            break
+        text = _representation(item, room, depth=depth - 1)
+        if isinstance(value, dict):
+            text += f": {_representation(value[item], max(room - len(text), _LEAST_ROOM), depth=depth - 1)}"
+        items.append(text)
+        room -= len(text) + 2
+    joined = ", ".join(items)
+    if isinstance(value, list | tuple):
+        return f"[{joined}]" if isinstance(value, list) else f"({joined}{',' * (len(value) == 1)})"
+    return f"{{{joined}}}" if value or isinstance(value, dict) else "set()"
+
+
+def reason(error: Exception) -> str:
+    """What another library's error says, in one printable line: its kind, and a message of several shortened."""
+    return f"{type(error).__name__}: {shown(str(error), longest=2 * _LONGEST_SHOWN)[1:-1]}"
 
 
 def at(where: str) -> str:
@@ -33,11 +102,12 @@ def at(where: str) -> str:
     return f" ({where})" if where else ""
 
 
-def check_minimum(config: Any, minimum: int, *names: str) -> None:
-    """Raise InputError if one of the fields is below ``minimum``."""
+def check_minimum(config: Any, minimum: int, *names: str, maximum: float = math.inf) -> None:
+    """Raise InputError if one of the fields is below ``minimum`` or above ``maximum``."""
     for name in names:
-        if getattr(config, name) < minimum:
-            raise InputError(f"{name} {getattr(config, name)}: expected at least {minimum}")
+        if not minimum <= (value := getattr(config, name)) <= maximum:
+            wanted = f"at most {maximum}" if value > maximum else f"at least {minimum}"
+            raise InputError(f"{name} {value}: expected {wanted}")
 
 
 def check_ranges(config: Any, *, above: float = -math.inf) -> None:

@@ -1,21 +1,75 @@
 """Atomic writes of files, and readers that name the file which cannot be read."""
 
 import hashlib
+import io
 import json
 import os
+import re
+import stat
+import tempfile
 import uuid
-from collections.abc import Callable
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 import torch
 from torch import Tensor
 
-from common.errors import InputError, at
+from common.errors import InputError, OutputError, at, shown
 from common.torch_file import UnreadableError, read_torch_file
 
 _BLOCK = 1 << 20  # bytes
+# Far above any file of its kind: bytes, and levels of objects and lists.
+_LARGEST_TEXT, _LARGEST_JSON, _LARGEST_YAML = 1 << 30, 16 << 20, 64 << 10
+_DEEPEST_JSON = 50
+_TOO_DEEP = f"nested too deeply, expected at most {_DEEPEST_JSON} levels"
+_NEWLINE = "\n"
+_JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\d{1000,}|NaN|-?Infinity)|\d+')  # [1]: what is refused
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # an escape of half a character
+_DTYPES = frozenset(
+    {torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.bool, torch.uint8}
+    | {torch.int8, torch.int16, torch.int32, torch.int64}
+)
+
+
+@contextmanager
+def writing(path: Path, hint: str = "") -> Iterator[None]:
+    """Whatever keeps ``path`` from being written is one OutputError that names it, with a ``hint`` what to do."""
+    try:
+        yield
+    except OutputError as error:
+        raise OutputError(f"{error}{hint}") from error
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written ({why_not_written(path, error)}){hint}") from error
+
+
+def why_not_written(path: Path, error: OSError) -> str:
+    """What stands in the way of a file or folder, or the system's words for ``error``."""
+    if isinstance(error, NotADirectoryError | FileExistsError):
+        for parent in path.parents:
+            with suppress(OSError):
+                if parent.exists() and not parent.is_dir():
+                    return f"{parent} is no folder"
+    return error.strerror or str(error)
+
+
+def make_folder(path: Path, hint: str = "") -> None:
+    """Make a folder and those above it where they are missing; raises as `writing`."""
+    with writing(path, hint):
+        if path.exists() and not path.is_dir():
+            raise OutputError(f"{path}: is no folder, and files are to be written into it")
+        path.mkdir(parents=True, exist_ok=True)
+
+
+def check_output_file(path: Path) -> None:
+    """Make a file's folder, and refuse now what could not be written after the work; raises as `write_atomically`."""
+    with writing(path):
+        target = _target(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
 
 
 def write_atomically(
@@ -27,22 +81,77 @@ def write_atomically(
     given path at a time. ``durable=False`` leaves out the flush to the disk (for thousands of small files that are
     checked when they are read again): a kill is still harmless, a power cut may lose the newest files. ``shared``
     lets several processes write the same path at once, the last of them wins; each kill may then leave a file behind.
+
+    Raises:
+        OutputError: the disk is full, the place is read-only, ``path`` is a folder or a device, or the like.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unique = f".{uuid.uuid4().hex}" if shared else ""
-    temporary = path.with_name(f".{path.name}{unique}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            write(file)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with writing(path):
+        target = _target(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        unique = f".{uuid.uuid4().hex}" if shared else ""
+        temporary = target.with_name(f".{target.name}{unique}.tmp")
+        try:
+            _fill(temporary, write, durable=durable)
+            temporary.replace(target)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
     if durable:
-        _flush_folder(path.parent)
+        _flush_folder(target.parent)
+
+
+def _target(path: Path) -> Path:
+    """The file that ``path`` names, through links; raises OSError for what a renamed file must not replace."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG
+    if not stat.S_ISREG(mode):
+        raise OSError("a folder is there" if stat.S_ISDIR(mode) else "it is a device or pipe, and no file")
+    return path.resolve() if path.is_symlink() else path
+
+
+def _fill(path: Path, write: Callable[[BinaryIO], object], *, durable: bool) -> None:
+    """Let ``write`` fill a file; raises OSError, whatever its library makes of that."""
+    with OutputFile(path, "wb") as raw, io.BufferedWriter(raw) as file:
+        try:
+            write(file)
+            file.flush()
+        except Exception as error:
+            if isinstance(error.__context__, KeyboardInterrupt):  # PyTorch's writer makes a RuntimeError of it
+                raise error.__context__ from None
+            if raw.error is None:
+                raise
+        if raw.error is not None:
+            raise raw.error
+        if durable:
+            os.fsync(raw.fileno())
+
+
+class OutputFile(io.FileIO):
+    """A file that takes what it cannot write, and remembers why.
+
+    Libraries that call ``write`` from C are confused by an exception: PyTorch raises a RuntimeError of its own, and
+    libsndfile prints a traceback.
+    """
+
+    error: OSError | None = None  # the first
+
+    def write(self, data: Any) -> int:
+        """Write bytes, unless an earlier write failed."""
+        if self.error is None:
+            try:
+                return super().write(data)
+            except OSError as error:
+                self.error = error
+        return memoryview(data).nbytes
+
+
+def unwritten(stream: TextIO) -> OSError | None:
+    """Why something that was printed to ``stream``, over an `OutputFile`, is not written; None if all of it is."""
+    stream.flush()
+    return getattr(getattr(getattr(stream, "buffer", None), "raw", None), "error", None)
 
 
 def _flush_folder(folder: Path) -> None:
@@ -67,6 +176,18 @@ def load_tensor(path: Path, *, where: str = "") -> Tensor:
     return _read_tensor(path, where=where, values=True)
 
 
+def tensor_problem(tensor: Tensor) -> str | None:
+    """Why a file's tensor cannot be computed with, if it cannot: without dense values, or not of usual numbers."""
+    if tensor.layout is not torch.strided or tensor.is_nested:
+        layout = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.")
+        return f"a tensor of layout {layout}, expected a dense one"
+    if tensor.is_meta:
+        return "a tensor without values (on the device meta)"
+    if tensor.dtype not in _DTYPES:
+        return f"of {str(tensor.dtype).removeprefix('torch.')}, expected real numbers of a usual type"
+    return None
+
+
 def tensor_shape(path: Path, *, where: str = "") -> tuple[int, ...]:
     """The shape of the tensor in a file, whose values are not read; raises as `load_tensor`."""
     return tuple(_read_tensor(path, where=where, values=False).shape)
@@ -86,6 +207,8 @@ def _read_tensor(path: Path, *, where: str, values: bool) -> Tensor:
         ) from error
     if not isinstance(value, Tensor):
         raise InputError(f"{path}: holds a {type(value).__name__}, expected one tensor{at(where)}")
+    if values and (problem := tensor_problem(value)):
+        raise InputError(f"{path}: {problem}{at(where)}")
     return value
 
 
@@ -99,31 +222,75 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
-def read_json(path: Path) -> Any:
-    """Read JSON; a missing or malformed file is an InputError that names it (and the line)."""
+def read_json(path: Path, *, largest: int = _LARGEST_JSON) -> Any:
+    """Read JSON of at most ``largest`` bytes; a file that is missing, too large, nested too deeply or not JSON is an
+    InputError that names it (and the line)."""
+    return parse_json(read_text(path, largest=largest), where=str(path))
+
+
+def parse_json(text: str, *, where: str) -> Any:
+    """The values of a text that ``where`` names; InputError where it is not JSON (RFC 8259, each key once) or too
+    deep."""
     try:
-        return json.loads(read_text(path))
+        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
     except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}: not JSON ({error.msg})") from error
+        raise InputError(f"{where}:{error.lineno}: not JSON ({error.msg})") from error
+    except RecursionError as error:
+        raise InputError(f"{where}: {_TOO_DEEP}") from error
+    except InputError as error:
+        raise InputError(f"{where}: not JSON ({error})") from error
+    except ValueError as error:
+        found = next((found for found in _JSON_TOKEN.finditer(text) if found[1]), None)
+        line = f":{text.count(_NEWLINE, 0, found.start()) + 1}" if found else ""
+        reason = f"a number of {len(found[1])} digits" if found and found[1][-1].isdigit() else error
+        raise InputError(f"{where}{line}: not JSON ({reason})") from error
+    level = [value]
+    for _ in range(_DEEPEST_JSON):
+        rows = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        level = [item for row in rows for item in row if isinstance(item, dict | list)]
+    if level:
+        raise InputError(f"{where}: {_TOO_DEEP}")
+    if _SURROGATE.search(text):
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = shown(error.object[error.start])
+            raise InputError(f"{where}: not JSON ({half} is half a character, expected both halves)") from error
+    return value
+
+
+def _refuse_constant(word: str) -> None:
+    raise ValueError(f"{word} is not a number in JSON")
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        most_frequent = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise InputError(f"key {shown(most_frequent)} twice in one object")
+    return values
 
 
 def read_yaml(path: Path) -> Any:
-    """Read YAML; a missing or malformed file is an InputError that names it (and the place)."""
-    import yaml  # here, as few commands need it
+    """Read YAML as `common.yaml_loader.parse_yaml`; a missing or malformed file is an InputError that names it and the
+    line."""
+    from common.yaml_loader import parse_yaml  # here, as few commands need it
 
+    return parse_yaml(read_text(path, largest=_LARGEST_YAML), where=str(path))
+
+
+def read_text(path: Path, *, largest: int = _LARGEST_TEXT) -> str:
+    """UTF-8 text of at most ``largest`` bytes; a file that cannot be read is an InputError that names it."""
     try:
-        return yaml.safe_load(read_text(path))
-    except yaml.YAMLError as error:
-        raise InputError(f"{path}: not YAML ({' '.join(str(error).split())})") from error
-
-
-def read_text(path: Path) -> str:
-    """UTF-8 text; a file that cannot be read is an InputError that names it."""
-    try:
-        return path.read_text(encoding="utf-8-sig")
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            data = file.read(min(largest, status.st_size if stat.S_ISREG(status.st_mode) else largest) + 1)
+        if len(data) > largest:
+            raise InputError(f"{path}: larger than {largest} bytes, the most that such a file may have")
+        return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig").read()
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file") from error
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from error
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from common.errors import InputError
-from common.files import read_text
+from common.files import read_text, writing
 from common.progress import print_line
 
 PREFIX = "DLLL "  # opens every line of the JSON stream
+_HINT = "; choose another --log-file"
 Step = tuple[int, ...]  # (epoch, iteration, iterations an epoch), (epoch,) for its summary, () for the run's
 
 
@@ -44,10 +45,11 @@ class Logger:
     """
 
     def __init__(self, json_path: Path | None, *, stdout: bool = True, enabled: bool = True) -> None:
-        """``json_path`` is the stream's file (None: no file); raises InputError if it cannot be written."""
+        """``json_path`` is the stream's file (None: no file). What cannot be written to it raises OutputError."""
         self.stdout = stdout and enabled
         self.metrics: dict[str, Metric] = {}
         self.started = time.time()
+        self._path = json_path or Path()
         self._file = _open_for_append(json_path) if json_path is not None and enabled else None
 
     def metadata(self, metric: str, *, name: str, format: str = "{:>5.2f}", unit: str = "", shown: bool = True) -> None:
@@ -81,7 +83,8 @@ class Logger:
     def close(self) -> None:
         """Close the file; further figures go to stdout only."""
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # of what an earlier write could not write
+                self._file.close()
             self._file = None
 
     def _write(self, kind: str, content: dict[str, Any]) -> None:
@@ -90,8 +93,13 @@ class Logger:
         now = time.time()
         times = {"timestamp": f"{now:.6f}", "datetime": _now(now), "elapsedtime": f"{now - self.started:.6f}"}
         record = {**times, "type": kind, **content}
-        self._file.write(PREFIX + json.dumps(record, allow_nan=False) + "\n")
-        self._file.flush()
+        with writing(self._path, _HINT):
+            try:
+                self._file.write(PREFIX + json.dumps(record, allow_nan=False) + "\n")
+                self._file.flush()
+            except OSError:
+                self.close()
+                raise
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
@@ -122,7 +130,7 @@ def read_last_run(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _open_for_append(path: Path) -> TextIO:
     """The stream's file, positioned after a complete line: one that a kill left half written is ended first."""
-    try:
+    with writing(path, _HINT):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+b") as file:
             if file.tell() > 0:
@@ -130,8 +138,6 @@ def _open_for_append(path: Path) -> TextIO:
                 if file.read(1) != b"\n":
                     file.write(b"\n")
         return path.open("a", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot write the log ({error.strerror}); choose another --log-file") from error
 
 
 def _now(seconds: float | None = None) -> str:

@@ -20,7 +20,6 @@ from matplotlib.textpath import text_to_path
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.errors import InputError
 from common.files import write_atomically
 
 DPI = 100  # dots an inch
@@ -114,14 +113,8 @@ def plot_utterance(
 
 
 def save_png(figure: Figure, path: Path) -> None:
-    """Write ``figure`` as a PNG; a file that is there already is replaced completely or not at all.
-
-    Raises InputError if the file cannot be written.
-    """
-    try:
-        write_atomically(path, lambda file: figure.savefig(file, format="png"), durable=False)
-    except OSError as error:
-        raise InputError(f"{path}: cannot write the picture ({error.strerror})") from error
+    """Write ``figure`` as a PNG; raises as `common.files.write_atomically`."""
+    write_atomically(path, lambda file: figure.savefig(file, format="png"), durable=False)
 
 
 def to_image(figure: Figure) -> np.ndarray:

@@ -1,8 +1,27 @@
-"""Asking a long job to finish what it is doing, save, and stop."""
+"""Asking a command to end: one that imports does at once, a long job finishes what it is doing and saves."""
 
+import os
 import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
+
+_ROOT = Path(__file__).resolve().parents[1]
+
+
+class TerminatedError(KeyboardInterrupt):
+    """SIGTERM, which ends a command as Ctrl-C does."""
+
+
+def ended_by(error: KeyboardInterrupt) -> tuple[str, int]:
+    """What to say of a command that a signal has ended, and its exit status."""
+    if isinstance(error, TerminatedError):
+        return "stopped by SIGTERM", 128 + signal.SIGTERM
+    return "interrupted", 128 + signal.SIGINT
 
 
 class StopSignals:
@@ -28,3 +47,43 @@ class StopSignals:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
         self._previous = {}
+
+
+def end_at_once_while_importing() -> None:
+    """Until `raising` takes over, let Ctrl-C end one of our commands without a traceback of half-done imports.
+
+    Other programs that import us keep their ways.
+    """
+    program = getattr(sys.modules["__main__"], "__file__", None)
+    folders = [] if program is None else list(Path(program).resolve().parents)
+    is_ours = folders[:1] == [_ROOT] or _ROOT / "scripts" in folders or sys.argv[0] == "-m"  # -m scripts.name
+    if is_ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end_at_once)
+
+
+def _end_at_once(number: int, frame: FrameType | None) -> NoReturn:
+    with suppress(OSError):
+        os.write(2, b"interrupted\n")
+    os._exit(128 + number)
+
+
+@contextmanager
+def raising() -> Iterator[None]:
+    """Within the block, Ctrl-C raises KeyboardInterrupt and SIGTERM raises TerminatedError, unless they are ignored."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    if before[signal.SIGINT] is _end_at_once:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if before[signal.SIGTERM] is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _raise_terminated)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _raise_terminated(number: int, frame: FrameType | None) -> NoReturn:
+    raise TerminatedError

@@ -12,18 +12,19 @@ from common.checkpoints.arguments import MelSource, stored_mels, training_audio_
 from common.cli import (
     ArgumentParser,
     add_fields,
+    finite_float,
     non_negative_float,
     non_negative_int,
     option_of,
-    positive_float,
     positive_int,
+    real_number,
     values_of,
 )
 from common.config import AudioConfig, TextConfig
 from common.data import FilelistEntry
 from common.errors import InputError, OptionError
-from common.synthesis import Controls
-from common.text import TextFrontEnd
+from common.synthesis import MAX_FRAMES, Controls
+from common.text import LIMITS, TextFrontEnd
 from common.text.arguments import (
     add_text_arguments,
     options_of_text,
@@ -49,6 +50,8 @@ RECIPE = Recipe(
     epochs_per_checkpoint=50,
 )
 _RECORDING_OPTIONS = {"pitch_method": "praat", "pitch_cache": None}  # and their defaults
+_AMPLIFICATIONS = (-10.0, 10.0)
+_ENERGY_SHIFTS = (-100.0, 100.0)
 _LOSSES = {  # field of LossScales -> help
     "pitch_predictor_loss_scale": "weight of the pitch loss",
     "energy_predictor_loss_scale": "weight of the energy loss",
@@ -90,7 +93,7 @@ def add_training_arguments(parser: ArgumentParser) -> None:
         "energy_embedding_kernel_size": "kernel size of the energy embedding",
         "speaker_emb_weight": "scale of the speaker embedding",
     }
-    add_fields(group, ModelConfig(), architecture, whole=positive_int, real=float)
+    add_fields(group, ModelConfig(), architecture, whole=positive_int, real=finite_float)
     group.add_argument(
         "--n-speakers",
         type=positive_int,
@@ -184,8 +187,7 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
         **given,
     )
     schedule = inverse_sqrt_schedule(args.learning_rate, warmup_steps=args.warmup_steps)
-    recordable = not args.learned_alignment  # whose CTC loss waits for the device
-    return TrainingSetup(options, audio, text, Optimization(schedule), recordable=recordable, notes=notes)
+    return TrainingSetup(options, audio, text, Optimization(schedule), recordable=True, notes=notes)
 
 
 def _check_options(args: argparse.Namespace) -> None:
@@ -248,22 +250,24 @@ def model_config(
 def add_inference_arguments(parser: argparse.ArgumentParser) -> None:
     """Add pace, longest duration, and the changes of pitch and energy."""
     group = parser.add_argument_group("speaking with FastPitch")
-    group.add_argument("--pace", type=positive_float, default=1.0, help="2 speaks twice as fast")
-    group.add_argument("--max-duration", type=positive_float, default=75.0, help="longest symbol, in frames at pace 1")
+    group.add_argument("--pace", type=real_number(*LIMITS["rate"]), default=1.0, help="2 speaks twice as fast")
+    group.add_argument(
+        "--max-duration", type=real_number(1, MAX_FRAMES), default=75.0, help="longest symbol, in frames at pace 1"
+    )
     group.add_argument(
         "--pitch-mean-std-file", type=Path, help="pitch statistics (JSON, Hz) of a voice whose checkpoint has none"
     )
     energy_shift = "add to the energy, log(1 + norm of a log-mel frame): less is louder"
-    for name, mean, unit, shift in (
-        ("pitch", "its mean", "HZ", "raise or lower the pitch"),
-        ("energy", "each phrase's mean", "NUMBER", energy_shift),
+    for name, mean, unit, shift, shifts in (
+        ("pitch", "its mean", "HZ", "raise or lower the pitch", LIMITS["pitch_shift"]),
+        ("energy", "each phrase's mean", "NUMBER", energy_shift, _ENERGY_SHIFTS),
     ):
         option = f"--{name}-transform"
         group.add_argument(f"{option}-flatten", action="store_true", help=f"flatten the {name} to {mean}")
         group.add_argument(f"{option}-invert", action="store_true", help=f"mirror the {name} at {mean}")
         amplify = f"scale the {name}'s distance from {mean}"
-        group.add_argument(f"{option}-amplify", type=float, metavar="FACTOR", help=amplify)
-        group.add_argument(f"{option}-shift", type=float, metavar=unit, help=shift)
+        group.add_argument(f"{option}-amplify", type=real_number(*_AMPLIFICATIONS), metavar="FACTOR", help=amplify)
+        group.add_argument(f"{option}-shift", type=real_number(*shifts), metavar=unit, help=shift)
         custom = (
             f"apply {name}_transform_custom of your Python FILE, which is run; without FILE that of {EXAMPLES.name}"
         )

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from common.checkpoints.arguments import add_voice_argument, stored_mels, training_audio_from_args
-from common.cli import ArgumentParser, option_of, positive_float, positive_int, values_of
+from common.cli import ArgumentParser, fraction, option_of, positive_float, positive_int, values_of, whole_number
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.training import Optimization, Recipe, TrainingSetup, exponential_schedule
 from hifigan.config import PRESETS, PUBLISHED_MELS, ModelConfig, value_text
-from hifigan.json_config import ADAM_BETAS, fraction, read_json_config
+from hifigan.json_config import ADAM_BETAS, read_json_config
 
 SEGMENT_SIZE = 8192  # samples of a training segment, where that is a multiple of the hop length
 _LARGEST_RATE = 8  # of one upsampling, where the rates are chosen to fit a hop length
@@ -104,7 +104,7 @@ def _add_architecture(parser: ArgumentParser) -> None:
     add("mpd_channels", "channels of its convolutions")
     add("msd_channels", "channels of the multi-scale discriminator's convolutions")
     add("msd_groups", "groups of these convolutions")
-    add("msd_pooling_padding", "samples added around each pooling; NVIDIA's checkpoints: 1", type=int)
+    add("msd_pooling_padding", "samples added around each pooling; NVIDIA's checkpoints: 1", type=whole_number(0, 1024))
 
 
 def parse_training(args: argparse.Namespace) -> TrainingSetup:
@@ -129,6 +129,11 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     segment_size = args.segment_size or SEGMENT_SIZE // hop * hop
     if segment_size % hop:
         raise OptionError(f"--segment-size {segment_size}: expected a multiple of the hop length, {hop} samples")
+    if args.mel_fmax_loss is not None and args.mel_fmax_loss > audio.sampling_rate / 2:
+        raise OptionError(
+            f"--mel-fmax-loss {args.mel_fmax_loss:g}: expected at most half the sampling rate, "
+            f"{audio.sampling_rate / 2:g} Hz"
+        )
     shape = values_of(args, ModelConfig)
     given = {
         "segment_size": segment_size,

@@ -10,6 +10,7 @@ from common.errors import OptionError
 SCALE_KERNEL_SIZES = (15, 41, 41, 41, 41, 41, 5)  # of the multi-scale discriminator, one a convolution
 # The mels of the published vocoders before fine-tuning, of recordings scaled to one peak; no published voice has such.
 PUBLISHED_MELS: dict[str, Any] = {"framing": "aligned", "peak": 0.95}
+_LARGEST, _MOST = 2**16, 16  # of any number and of the numbers of a list; far above any network's
 _SAME_COUNTS = (
     ("upsample_rates", "upsample_kernel_sizes"),
     ("resblock_kernel_sizes", "resblock_dilation_sizes"),
@@ -46,8 +47,8 @@ class ModelConfig:
         """Fields whose value is wrong, with the rest of the message; each check relies on those before it."""
         for name, value in vars(self).items():
             least = 0 if name == "msd_pooling_padding" else 1
-            if name != "resblock" and not _all_at_least(least, value):
-                yield name, f": expected whole numbers of at least {least}"
+            if name != "resblock" and not _all_within(least, value):
+                yield name, f": expected whole numbers from {least} to {_LARGEST}, at most {_MOST} of them"
         if self.resblock not in ("1", "2"):
             yield "resblock", ": expected 1 or 2"
         if self.msd_pooling_padding > 2:
@@ -78,11 +79,11 @@ class ModelConfig:
                 yield "msd_groups", f": {wrong} of {channels}"
 
 
-def _all_at_least(least: int, value: object) -> bool:
-    """Whether ``value`` is an integer of at least ``least``, or a non-empty tuple of such values."""
+def _all_within(least: int, value: object) -> bool:
+    """Whether ``value`` is an integer of at least ``least``, or a tuple of such values, neither too large."""
     if isinstance(value, tuple):
-        return len(value) > 0 and all(_all_at_least(least, item) for item in value)
-    return isinstance(value, int) and value >= least
+        return 0 < len(value) <= _MOST and all(_all_within(least, item) for item in value)
+    return isinstance(value, int) and least <= value <= _LARGEST
 
 
 def value_text(value: object) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common.cli import non_negative_float, non_negative_int, positive_float, positive_int
+from common.cli import fraction, non_negative_float, non_negative_int, positive_float, positive_int
 from common.errors import InputError
 from common.files import read_json
 
@@ -25,14 +25,6 @@ AUDIO_KEYS = {
 _DESTINATIONS = {key: field for field, key in AUDIO_KEYS.items()}
 _DESTINATIONS |= {"fmax_for_loss": "mel_fmax_loss", "fmax_loss": "mel_fmax_loss"}
 _IGNORED = ("num_gpus", "num_workers", "num_freq", "dist_config")
-
-
-def fraction(text: str) -> float:
-    """An ``argparse`` type: a number of at least 0 and below 1."""
-    value = float(text)
-    if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"{text}: expected a number of at least 0 and below 1")
-    return value
 
 
 def _list_of(kind: Callable[[str], Any]) -> Callable[[str], tuple]:

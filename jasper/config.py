@@ -3,11 +3,12 @@
 import math
 from dataclasses import dataclass, field
 
-from common.config import AudioConfig, from_plain
-from common.errors import InputError, check_choice, check_minimum, check_ranges
+from common.config import AudioConfig
+from common.errors import InputError, check_choice, check_minimum, check_ranges, shown
 from jasper.augmentation import Augmentation
 
 INITIALIZATIONS = ("xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal")
+_MOST_BLOCKS = 100  # published networks have 54 at most
 LABELS = (" ", *"abcdefghijklmnopqrstuvwxyz", "'")
 
 
@@ -36,8 +37,13 @@ class FeatureConfig:
     def __post_init__(self) -> None:
         check_choice("window", self.window, ("hann", "hamming", "blackman", "bartlett", "none"))
         check_choice("normalize", self.normalize, ("per_feature", "all_features", "none"))
-        check_minimum(self, 1, "sample_rate", "n_filt", "frame_splicing")
-        check_minimum(self, 0, "pad_align")
+        check_minimum(self, 1, "sample_rate", maximum=1_000_000)
+        check_minimum(self, 1, "n_filt", maximum=1024)
+        check_minimum(self, 1, "frame_splicing", maximum=100)
+        check_minimum(self, 0, "pad_align", maximum=10_000)
+        check_minimum(self, 0, "window_size", "window_stride", maximum=1)
+        if self.n_fft is not None:
+            check_minimum(self, 1, "n_fft", maximum=2**16)
         if self.win_length < 2 or self.hop_length < 1:
             raise InputError(
                 f"window_size {self.window_size} s and window_stride {self.window_stride} s: expected at least two "
@@ -100,7 +106,9 @@ class BlockConfig:
     residual_dense: bool = False  # and one from the input of every earlier dense block
 
     def __post_init__(self) -> None:
-        check_minimum(self, 1, "filters", "repeat", "kernel_size", "stride", "dilation")
+        check_minimum(self, 1, "filters", maximum=2**16)
+        check_minimum(self, 1, "repeat", maximum=100)
+        check_minimum(self, 1, "kernel_size", "stride", "dilation", maximum=1001)
         if self.stride > 1 and self.dilation > 1:
             raise InputError(f"stride {self.stride} and dilation {self.dilation}: expected one of them to be 1")
         if not 0 <= self.dropout < 1:
@@ -136,18 +144,13 @@ class ModelConfig:
     features: FeatureConfig = field(default_factory=FeatureConfig)
 
     def __post_init__(self) -> None:
-        # A checkpoint gives plain types.
-        if isinstance(self.features, dict):
-            object.__setattr__(self, "features", from_plain(FeatureConfig, self.features, where="features"))
-        blocks = (from_plain(BlockConfig, one, where="blocks") if isinstance(one, dict) else one for one in self.blocks)
-        object.__setattr__(self, "blocks", tuple(blocks))
         check_choice("activation", self.activation, ("hardtanh", "relu", "selu"))
         check_choice("init", self.init, INITIALIZATIONS)
         check_choice("decoder.init", self.decoder_init, INITIALIZATIONS)
-        if not self.blocks:
-            raise InputError("blocks: expected at least one")
+        if not 1 <= len(self.blocks) <= _MOST_BLOCKS:
+            raise InputError(f"{len(self.blocks)} blocks: expected from 1 to {_MOST_BLOCKS}")
         if not self.labels or any(len(label) != 1 for label in self.labels) or len(set(self.labels)) < len(self.labels):
-            raise InputError(f"labels {list(self.labels)}: expected single characters, each once")
+            raise InputError(f"labels {shown(list(self.labels))}: expected single characters, each once")
 
     @property
     def n_classes(self) -> int:

@@ -35,6 +35,7 @@ class JasperBatch(Batch):
     tokens: Tensor  # (B, L) int64 label ids, 0 past the ends
     token_lengths: Tensor  # (B,) int64
     hop_length: int  # samples between frames of features
+    n_samples: int  # of the longest recording; in length buckets T is more, which batch statistics do not count
     draws: Tensor | None = None  # (B, n_draws) float32, random numbers of the augmentation; None: no augmentation
 
     @property
@@ -128,6 +129,7 @@ class JasperDataset:
             tokens=pad_rows([item.tokens for item in items]),
             token_lengths=torch.tensor([len(item.tokens) for item in items]),
             hop_length=self._model.features.hop_length,
+            n_samples=waves.size(1),
             draws=torch.stack(draws) if draws else None,
         )
 

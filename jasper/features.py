@@ -71,6 +71,12 @@ class FeatureExtractor(nn.Module):
             features = F.pad(features, (0, -features.size(2) % config.pad_align))
         return JasperFeatures(features, n_frames)
 
+    def n_frames(self, n_samples: int) -> int:
+        """F of the features of so many samples, with the padding at their end."""
+        config = self.config
+        n_frames = -(-(1 + n_samples // config.hop_length) // config.frame_splicing)
+        return n_frames + (-n_frames % config.pad_align if config.pad_align > 0 else 0)
+
     def _emphasized(self, waves: Tensor) -> Tensor:
         """waves (B, T) -> (B, T), with a share of the previous sample subtracted."""
         if not self.config.preemph:

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.config import AudioConfig
+from common.nn import ctc_losses
 from common.recognition import error_counts
 from common.training import Example, LogStyle, Networks, Objective, Phase, Term
 from jasper.arg_parser import TrainingOptions
@@ -41,11 +42,11 @@ class JasperObjective(Objective):
 
     def numerators(self, phase: str, networks: Networks, batch: JasperBatch) -> dict[str, Tensor]:
         network, _, out = self._forward(networks, batch)
-        return {"ctc_loss": ctc_losses(out, batch, blank=network.labels.blank).sum()}
+        return {"ctc_loss": transcript_losses(out, batch, blank=network.labels.blank).sum()}
 
     def evaluate(self, networks: Networks, batch: JasperBatch) -> dict[str, Term]:
         network, _, out = self._forward(networks, batch)
-        loss = ctc_losses(out, batch, blank=network.labels.blank).sum()
+        loss = transcript_losses(out, batch, blank=network.labels.blank).sum()
         errors = error_counts(_references(network, batch), network.decode(out))
         return {
             "ctc_loss": Term(loss, self.counts("jasper", batch)["ctc_loss"]),
@@ -70,7 +71,10 @@ class JasperObjective(Objective):
     def _forward(self, networks: Networks, batch: JasperBatch) -> tuple[Jasper, JasperFeatures, JasperOutput]:
         network = cast(Jasper, networks["jasper"])  # `Networks` are of any model
         inputs = self.features(network, batch)
-        return network, inputs, network(inputs.features, inputs.lengths)
+        counted = None
+        if network.training and batch.n_samples < batch.waves.size(1):
+            counted = torch.full((), network.features.n_frames(batch.n_samples), device=batch.waves.device)
+        return network, inputs, network(inputs.features, inputs.lengths, counted)
 
     def features(self, network: Jasper, batch: JasperBatch) -> JasperFeatures:
         """The network's input of a batch, augmented if the batch has draws."""
@@ -81,13 +85,15 @@ class JasperObjective(Objective):
         return JasperFeatures(masked, inputs.lengths)
 
 
-def ctc_losses(out: JasperOutput, batch: JasperBatch, *, blank: int) -> Tensor:
+def transcript_losses(out: JasperOutput, batch: JasperBatch, *, blank: int) -> Tensor:
     """Negative log-likelihood (B,) float32 of each transcript; infinite for one that is too long for its frames.
 
     Source: Graves et al., Connectionist temporal classification (2006), section 4.1.
     """
-    log_probs = out.log_probs.transpose(0, 1)
-    return F.ctc_loss(log_probs, batch.tokens, out.lengths, batch.token_lengths, blank=blank, reduction="none")
+    tokens = batch.tokens.unsqueeze(1).expand(-1, out.log_probs.size(1), -1)
+    repeated = F.pad(batch.tokens[:, 1:] == batch.tokens[:, :-1], (1, 0))
+    of_tokens, of_blanks = out.log_probs.gather(2, tokens), out.log_probs[:, :, blank]
+    return ctc_losses(of_tokens, of_blanks, batch.token_lengths, out.lengths, repeated=repeated).to(of_blanks.dtype)
 
 
 def build_objective(options: TrainingOptions, audio: AudioConfig) -> JasperObjective:

@@ -1,21 +1,19 @@
 """Jasper's YAML files in the published format: network, labels, features and augmentation, checked key by key."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from copy import copy
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from types import NoneType
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
-import yaml
-
-from common.errors import InputError
+from common.config import from_plain
+from common.errors import InputError, shown
 from common.files import read_yaml
+from common.yaml_loader import parse_yaml
 from jasper.config import BlockConfig, FeatureConfig, InputSettings, JasperSettings, ModelConfig
 
 CONFIGS = Path(__file__).parent / "configs"
-_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a word", NoneType: "null"}
 _IN_LISTS = ("kernel_size", "stride", "dilation")  # of a block; published files have them as lists of one
 
 
@@ -77,7 +75,9 @@ def settings_of(sections: dict[str, Any]) -> JasperSettings:
     Raises:
         InputError: a key is unknown, missing or has a wrong value; names it.
     """
-    file: _File = _section(_File, sections, "")
+    file: _File = from_plain(_File, _with_numbers(sections), where="")
+    if not file.jasper.encoder.blocks:
+        raise InputError("jasper.encoder.blocks: expected at least one")
     encoder = file.jasper.encoder
     features = {one.name: getattr(file.input_train.filterbank_features, one.name) for one in fields(FeatureConfig)}
     with _named("jasper.encoder"):
@@ -94,6 +94,16 @@ def settings_of(sections: dict[str, Any]) -> JasperSettings:
         if got != wanted:
             raise InputError(f"{key} {got}: expected {wanted}, {reason}")
     return JasperSettings(model=model, train=file.input_train, val=file.input_val)
+
+
+def _with_numbers(sections: Any) -> Any:
+    """The same sections with numbers for lists of one number, as published files have them of blocks."""
+    if isinstance(sections, dict):
+        return {
+            key: value[0] if key in _IN_LISTS and isinstance(value, list) and len(value) == 1 else _with_numbers(value)
+            for key, value in sections.items()
+        }
+    return [_with_numbers(item) for item in sections] if isinstance(sections, list) else sections
 
 
 def _duplicates(file: _File) -> Iterator[tuple[str, Any, Any, str]]:
@@ -139,54 +149,11 @@ def _override(sections: dict[str, Any], override: str) -> None:
     *parents, last = [int(part) if part.isdecimal() else part for part in key.split(".")]
     place: Any = sections
     try:
-        value = yaml.safe_load(text)
+        value = parse_yaml(text, where=shown(text))
         for part in parents:
             section = place.get(part) if isinstance(place, dict) else place[part]
             place[part] = {} if section is None else copy(section)  # YAML's anchors share one section between keys
             place = place[part]
         place[last] = value
-    except yaml.YAMLError as error:
-        raise InputError(f"{text!r} is not a YAML value") from error
     except (IndexError, TypeError) as error:
         raise InputError("the configuration has no such key") from error
-
-
-def _section(kind: type, given: Any, where: str) -> Any:
-    """A section as the dataclass ``kind``: known keys, values of the fields' types, defaults for absent keys."""
-    if not isinstance(given, dict):
-        got = "is missing" if given is None else f"{given!r}"
-        raise InputError(f"{where} {got}: expected keys with values")
-    hints = get_type_hints(kind)
-    names = {key: f"{where}.{key}" if where else key for key in (*given, *hints)}
-    for key in given:
-        if key not in hints:
-            raise InputError(f"unknown key {names[key]}; expected one of {', '.join(sorted(hints))}")
-    values = {}
-    for field in fields(kind):
-        if field.name in given or is_dataclass(hints[field.name]):
-            values[field.name] = _value(hints[field.name], given.get(field.name), names[field.name])
-        elif field.default is MISSING:
-            raise InputError(f"{names[field.name]} is missing")
-    with _named(where):
-        return kind(**values)
-
-
-def _value(hint: Any, value: Any, name: str) -> Any:
-    """``value`` as the type of a field; whole numbers serve as fractions."""
-    if is_dataclass(hint):
-        return _section(hint, value, name)  # type: ignore[arg-type]  # a class, as hints are
-    if NoneType in (choices := get_args(hint)):
-        return None if value is None else _value(choices[0], value, name)
-    if choices:  # a tuple of any length
-        if not isinstance(value, list):
-            raise InputError(f"{name} {value!r}: expected a list")
-        return tuple(_value(choices[0], item, f"{name}[{index}]") for index, item in enumerate(value))
-    if name.rpartition(".")[2] in _IN_LISTS and isinstance(value, list) and len(value) == 1:
-        value = value[0]
-    if hint is float and isinstance(value, str):  # YAML reads 1e-5, which has no point, as a word
-        with suppress(ValueError):
-            value = float(value)
-    fits = isinstance(value, int | float if hint is float else hint) and isinstance(value, bool) == (hint is bool)
-    if not fits or value != value:  # NaN
-        raise InputError(f"{name} {value!r}: expected {_KINDS[hint]}")
-    return value

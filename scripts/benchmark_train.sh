@@ -11,6 +11,7 @@ use_python
 : "${BS:=16}" # utterances in a micro-batch of one process
 : "${GRAD_ACCUMULATION:=4}" # micro-batches in an update
 
+need_whole_numbers 1 99999 BS GRAD_ACCUMULATION
 resolve_gpus
 require_gpus "$NUM_GPUS"
 command=("$PYTHON")

@@ -18,12 +18,14 @@ declare -A checksums=( # SHA-256
     [train-clean-360]=146a56496217e96c14334a160df97fffedd6e0a04e66b9c5af0d40be3c792ecf
     [train-other-500]=ddb22f27f96ec163645d53215559df6aa36515f26e01dd70798188350adcb6d2
 )
-for subset in $SUBSETS; do
-    [ -n "${checksums[$subset]:-}" ] || wrong_option "SUBSETS: $subset is none of ${!checksums[*]}"
+need_switches VERIFY
+read_words SUBSETS
+for subset in "${words[@]}"; do
+    [[ " ${!checksums[*]} " = *" $subset "* ]] || wrong_option "SUBSETS: $(shown "$subset") is none of ${!checksums[*]}"
 done
 
 use_python
-for subset in $SUBSETS; do
+for subset in "${words[@]}"; do
     if [ -d "$DATASET_PATH/$subset" ]; then
         echo "$DATASET_PATH/$subset exists already"
         continue

@@ -23,6 +23,7 @@ from pathlib import Path
 from common.checkpoints import Checkpoint, load_checkpoint
 from common.cli import ArgumentParser, run
 from common.errors import CheckpointError, InputError, OptionError
+from common.files import make_folder, writing
 from common.registry import get_model
 from scripts.datasets.download import TIMEOUT, fetch, is_archive, unpack
 
@@ -116,9 +117,9 @@ def download(
 
     Raises InputError for a source that cannot be read or is not what its checksum says, and as `describe` does.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(folder.parent)
     parts = folder.with_name(f".{folder.name}.download")  # what an interrupted download resumes from
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as name:
+    with writing(folder), tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as name:
         fresh = Path(name)
         for number, source in enumerate(sources):
             first = number == 0

@@ -30,7 +30,7 @@ fi
 refuse_variables "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow" FASTPITCH TACOTRON2 HIFIGAN WAVEGLOW PHRASES RECORDINGS TRANSCRIPTS
 : "${DATASET_PATH:=LibriSpeech}" # folder of the corpus
 : "${DATASETS:=dev-clean dev-other test-clean test-other}" # subsets of LibriSpeech to evaluate
-: "${MANIFESTS:=$(printf "$DATASET_PATH/librispeech-%s-wav.json " $DATASETS)}" # lists or manifests, instead of DATASETS
+: "${MANIFESTS:=}" # lists or manifests, instead of DATASETS
 : "${BATCH_SIZE:=16}" # batch size
 : "${AMP:=false}" # `true`: mixed precision
 : "${EMA:=}" # `true`: use the EMA weights; `false`: the raw ones; empty: EMA weights where there are any
@@ -38,7 +38,17 @@ refuse_variables "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow" FASTPITCH TACO
 : "${OUTPUT_DIR:=output/evaluation}" # folder for the results
 
 find_newest JASPER Jasper scripts/train_jasper.sh
-for manifest in $MANIFESTS; do
+need_switches AMP EMA
+read_words MANIFESTS
+manifests=("${words[@]}")
+if [ "${#manifests[@]}" -eq 0 ]; then
+    read_words DATASETS
+    for subset in "${words[@]}"; do
+        is_name "$subset" || wrong_option "DATASETS=$(shown "$DATASETS"): $(shown "$subset") is no name of a subset"
+        manifests+=("$DATASET_PATH/librispeech-$subset-wav.json")
+    done
+fi
+for manifest in "${manifests[@]}"; do
     [ -e "$manifest" ] || [ "${DRY_RUN:-0}" = 1 ] || die "$manifest: no such manifest; scripts/preprocess_librispeech.sh makes LibriSpeech's"
     name=$(basename "$manifest")
     command=("$PYTHON" inference.py --jasper "$JASPER" --input "$manifest" --dataset-path "$DATASET_PATH")

@@ -19,6 +19,7 @@ from common.checkpoints.quantization import MEL_TOLERANCE, write_quantized
 from common.checkpoints.safetensors_file import largest_difference_of_weights, write_safetensors
 from common.cli import ArgumentParser, positive_float, run
 from common.errors import InputError, OptionError
+from common.files import check_output_file
 from common.registry import VocoderSpec
 from common.synthesis import contract_of, load_mels_or_recordings, read_phrases
 
@@ -153,7 +154,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     for path in write:
         if path.exists():
             raise OptionError(f"{path}: exists already; name another FILE with -o, or remove it")
-        path.parent.mkdir(parents=True, exist_ok=True)
+        check_output_file(path)
     try:
         for path, write_part in write.items():
             print(check(path, write_part(path), args))

@@ -23,6 +23,8 @@ set -- "${arguments[@]}"
 : "${EMA:=}" # `true`: use the EMA weights; `false`: the raw ones; empty: EMA weights where there are any
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 
+need_names NAME
+need_switches AMP EMA
 [ -z "$VAL_FILELIST" ] || [ -n "$TRAIN_FILELIST" ] || wrong_option "VAL_FILELIST=$VAL_FILELIST: set TRAIN_FILELIST as well"
 find_newest FASTPITCH FastPitch scripts/train.sh
 command=("$PYTHON" extract_mels.py --checkpoint "$FASTPITCH" --dataset-path "$DATASET_PATH")

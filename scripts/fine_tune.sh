@@ -18,6 +18,7 @@ set -- "${arguments[@]}"
 : "${OUTPUT_DIR:=./output/fine_tune}" # folder for the results
 : "${EPOCHS:=10000}" # 3500 more than the vocoder was trained for
 export OUTPUT_DIR EPOCHS NAME FILELISTS
+need_names NAME
 
 [ -d "$INPUT_MELS_DIR" ] || [ "${DRY_RUN:-0}" = 1 ] ||
     die "$INPUT_MELS_DIR: no such folder; scripts/extract_fine_tune_mels.sh makes it, or set INPUT_MELS_DIR"

@@ -16,7 +16,7 @@ checkpoint=$1 dataset=${2%/}
 shift 2
 use_python
 
-: "${SPEAKER:=$(basename "$dataset")}" # the new voice's name; by default that of the folder
+: "${SPEAKER:=$(basename -- "$dataset")}" # the new voice's name; by default that of the folder
 : "${TRAIN_FILELIST:=}" # empty: made of metadata.csv
 : "${VAL_FILELIST:=}" # list to validate on
 : "${N_VAL:=5}" # clips set aside for validation then
@@ -27,7 +27,9 @@ use_python
 
 [ -f "$checkpoint" ] || [ "${DRY_RUN:-0}" = 1 ] || die "$checkpoint: no such checkpoint"
 [ -d "$dataset" ] || [ "${DRY_RUN:-0}" = 1 ] || die "$dataset: no such folder"
-need_whole_numbers BS GRAD_ACCUMULATION N_VAL
+need_whole_numbers 1 99999 BS GRAD_ACCUMULATION
+need_whole_numbers 0 999999 N_VAL
+need_names SPEAKER
 
 if [ -z "$TRAIN_FILELIST" ]; then
     [ -z "$VAL_FILELIST" ] || wrong_option "VAL_FILELIST needs TRAIN_FILELIST too"

@@ -58,13 +58,19 @@ case "$MODEL" in
         : "${OUTPUT_DIR:=output/benchmark_inference}" # folder for the results
         ;;
 esac
+need_switches AMP=both AUDIO TORCHSCRIPT PAD_TO_MAX_DURATION CUDNN_BENCHMARK
 case "$AMP" in
     true) precisions=(amp) ;;
     false) precisions=(fp32) ;;
     both) precisions=(fp32 amp) ;;
-    *) wrong_option "AMP=$AMP: expected true, false or both" ;;
 esac
-need_whole_numbers REPEATS ITERATIONS WARMUP
+need_whole_numbers 1 99999 REPEATS ITERATIONS
+need_whole_numbers 0 99999 WARMUP
+need_several_numbers 1 99999 BS_SEQUENCE BATCH_SIZE_SEQ
+for duration in ${MAX_DURATION_SEQ:-}; do # part of names of folders
+    [[ "$duration" =~ ^[0-9]{1,6}(\.[0-9]{1,6})?$ ]] ||
+        wrong_option "MAX_DURATION_SEQ=$(shown "$MAX_DURATION_SEQ"): expected seconds, such as 2 7 16.7"
+done
 resolve_gpu
 : "${WARMUP:=$(uses_gpu && echo 16 || echo 2)}" # batches before measuring
 

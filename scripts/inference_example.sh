@@ -20,6 +20,7 @@ take_published inference_example "$@"
 set -- "${arguments[@]}"
 
 : "${BATCH_SIZE:=32}" # batch size
+need_switches AMP EMA
 if [ "$MODEL" = Jasper ]; then
     refuse_variables "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow" \
         FASTPITCH TACOTRON2 HIFIGAN WAVEGLOW SIGMA DENOISING PHRASES SPEAKER
@@ -27,6 +28,7 @@ if [ "$MODEL" = Jasper ]; then
     : "${DATASET_PATH:=LibriSpeech}" # folder of the corpus, or that a list's recordings and mels start from
     refuse_both DATASET MANIFEST
     : "${DATASET:=test-other}" # subset of LibriSpeech to transcribe
+    need_names DATASET
     : "${MANIFEST:=$DATASET_PATH/librispeech-$DATASET-wav.json}" # manifest or list to transcribe, instead of DATASET
     : "${OUTPUT_DIR:=output/transcripts}" # folder for the results
     find_newest JASPER Jasper scripts/train_jasper.sh

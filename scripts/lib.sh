@@ -17,15 +17,24 @@ for argument in "$@"; do
 done
 
 die() {
-    echo "error: $*" >&2
+    local message="$*"
+    echo "error: ${message//[[:cntrl:]]/?}" >&2
     exit 1
 }
 
 # The same for arguments and variables that cannot be.
 wrong_option() {
-    echo "error: $*" >&2
+    local message="$*"
+    echo "error: ${message//[[:cntrl:]]/?}" >&2
     exit 2
 }
+
+source scripts/lib/variables.sh
+need_plain_values
+need_switches DRY_RUN USE_SYSTEM_PYTHON
+# The scripts ask for 1; a script that another one starts gets the same.
+[ "${DRY_RUN:-}" != true ] || export DRY_RUN=1
+[ "${USE_SYSTEM_PYTHON:-}" != true ] || USE_SYSTEM_PYTHON=1
 
 # True if $1 runs and is a Python that this project supports.
 is_supported_python() {
@@ -153,7 +162,8 @@ count_gpus() {
     if [ -n "${CUDA_VISIBLE_DEVICES:-}" ]; then
         IFS=, read -r -a devices <<<"$CUDA_VISIBLE_DEVICES"
         for device in "${devices[@]}"; do # CUDA ignores what follows one that is not there
-            [[ "$number" -gt 0 && "$device" =~ ^(GPU|MIG)- || "$device" =~ ^[0-9]+$ && "$device" -lt "$number" ]] || break
+            if [[ "$device" =~ ^(GPU|MIG)- ]]; then device=0; fi # one that is named
+            [[ "$device" =~ ^[0-9]{1,9}$ ]] && [ "$device" -lt "$number" ] || break
             visible=$((visible + 1))
         done
         number=$visible
@@ -164,6 +174,7 @@ count_gpus() {
 # resolve_gpus [MOST]: makes NUM_GPUS a number. `auto` is all GPUs, or MOST of them, and 0, the CPU, where there is none.
 # CPU=true and CUDA=false are older names of NUM_GPUS=0, and CUDA=true of NUM_GPUS=1.
 resolve_gpus() {
+    need_switches CPU CUDA
     if [ "${NUM_GPUS:=auto}" = auto ]; then
         case "${CPU:-}-${CUDA:-}" in
             true-* | *-false) NUM_GPUS=0 ;;
@@ -172,7 +183,8 @@ resolve_gpus() {
         esac
         [ "$NUM_GPUS" -le "${1:-$NUM_GPUS}" ] || NUM_GPUS=$1
     fi
-    [[ "$NUM_GPUS" =~ ^[0-9]+$ ]] || wrong_option "NUM_GPUS=$NUM_GPUS: expected auto or a whole number"
+    is_whole_number "$NUM_GPUS" 0 999 ||
+        wrong_option "NUM_GPUS=$(shown "$NUM_GPUS"): expected auto or a whole number from 0 to 999"
     [ "$NUM_GPUS" = 0 ] || case "${CPU:-}-${CUDA:-}" in
         true-* | *-false) wrong_option "CPU=${CPU:-} CUDA=${CUDA:-}: NUM_GPUS=$NUM_GPUS is set too; leave one out" ;;
     esac
@@ -270,22 +282,18 @@ list_path() {
 
 # Ends with one line unless MODEL is one of the names given.
 require_model() {
-    [[ " $* " = *" $MODEL "* ]] || wrong_option "MODEL=$MODEL: expected one of $*"
+    local name
+    for name in "$@"; do
+        [ "$name" != "$MODEL" ] || return 0
+    done
+    wrong_option "MODEL=$(shown "$MODEL"): expected one of $*"
 }
 
 # Ends with one line if a variable named after $1, which says whose they are, is set.
 refuse_variables() {
     local owner=$1 name
     for name in "${@:2}"; do
-        [ -z "${!name:-}" ] || wrong_option "$name=${!name}: not a variable of MODEL=$MODEL, but of $owner; leave it out"
-    done
-}
-
-# Ends with one line unless each variable named is empty or holds a whole number.
-need_whole_numbers() {
-    local name
-    for name in "$@"; do
-        [[ "${!name:-0}" =~ ^[0-9]+$ ]] || wrong_option "$name=${!name}: expected a whole number"
+        [ -z "${!name:-}" ] || wrong_option "$name=$(shown "${!name}"): not a variable of MODEL=$MODEL, but of $owner; leave it out"
     done
 }
 
@@ -367,6 +375,7 @@ add_given() {
 # false.
 add_flags() {
     local -n array=$1
+    need_switches AMP EMA
     ! uses_gpu || array+=(--cuda)
     [ "${AMP:-}" != true ] || array+=(--amp)
     case "${EMA:-}" in true) array+=(--ema) ;; false) array+=(--no-ema) ;; esac

@@ -17,6 +17,7 @@ from common.checkpoints import LoadedCheckpoint, open_checkpoint, read_onnx_grap
 from common.checkpoints.exported import METADATA_KEY
 from common.cli import ArgumentParser, non_negative_int, positive_int, run
 from common.errors import OptionError
+from common.files import writing
 from common.registry import ModelSpec, available_models, get_model
 from common.synthesis import ACCEPTABLE_DIFFERENCES, contract_of
 from scripts import export_model
@@ -231,12 +232,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     temporary = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)  # of a run that was killed
-    temporary.mkdir(parents=True)
     try:
-        write_repository(temporary, voice, vocoder, serving)
-        temporary.rename(folder)
+        with writing(folder):
+            temporary.mkdir(parents=True)
+            write_repository(temporary, voice, vocoder, serving)
+            temporary.rename(folder)
     except BaseException:
-        shutil.rmtree(temporary)
+        shutil.rmtree(temporary, ignore_errors=True)
         raise
     print(f"wrote {folder}: {voice.spec.option}, {vocoder.spec.option} and {ENSEMBLE}, which speaks with both")
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.cli import ArgumentParser, run
+from common.files import write_text
 from common.published_options import EXTRACTION, INFERENCE, RECOGNITION, TEACHER_FORCING, TRAINING
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -159,7 +160,7 @@ def page() -> str:
 def main() -> int:
     """Write the page; tests/test_published_options.py fails where it is stale."""
     ArgumentParser(description="Write docs/MIGRATING.md from the table", prog="migration_page").parse_args()
-    PAGE.write_text(page(), encoding="utf-8")
+    write_text(PAGE, page())
     return 0
 
 

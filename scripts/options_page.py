@@ -17,6 +17,7 @@ from unittest.mock import patch
 
 from common.cli import ArgumentParser, run
 from common.errors import InputError
+from common.files import write_text
 from common.registry import available_models
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -201,7 +202,7 @@ def page() -> str:
 def main() -> int:
     """Write the page; tests/test_documents.py fails where it is stale."""
     ArgumentParser(description="Write docs/OPTIONS.md from the parsers", prog="options_page").parse_args()
-    PAGE.write_text(page(), encoding="utf-8")
+    write_text(PAGE, page())
     return 0
 
 

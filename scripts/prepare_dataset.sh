@@ -28,6 +28,9 @@ set -- "${arguments[@]}"
 : "${AUDIO_CONFIG:=}" # file of the mel settings; by default audio.json in DATASET_PATH, else in FILELISTS
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 
+need_names NAME
+need_whole_numbers 0 9999999 N_VAL N_TEST
+need_switches FEATURES=mels,auto
 [ -d "$DATASET_PATH" ] || [ "${DRY_RUN:-0}" = 1 ] || die "$DATASET_PATH: no such folder; run scripts/download_dataset.sh, or set DATASET_PATH"
 
 options=(--extract-mels --extract-pitch-char)
@@ -64,7 +67,6 @@ case "$FEATURES" in
         fi
         ;;
     false) [ $# = 0 ] || wrong_option "$*: for extract_mels.py, which FEATURES=false does not run; leave the arguments out" ;;
-    *) wrong_option "FEATURES=$FEATURES: expected true, mels, false or auto" ;;
 esac
 
 if [ "${DRY_RUN:-0}" = 1 ]; then use_python; else ensure_venv; fi

@@ -13,9 +13,11 @@ use_python
 : "${SPEEDS:=}"  # of copies of the training subsets
 : "${N_WORKERS:=$(nproc)}" # processes, by default one for each core
 
-need_whole_numbers N_WORKERS
-read -r -a subsets <<<"$SUBSETS"
-read -r -a speeds <<<"$SPEEDS"
+need_whole_numbers 1 9999 N_WORKERS
+read_words SUBSETS
+subsets=("${words[@]}")
+read_words SPEEDS
+speeds=("${words[@]}")
 command=("$PYTHON" -m scripts.datasets.preprocess_librispeech "$DATASET_PATH" --n-workers "$N_WORKERS")
 [ "${#subsets[@]}" -eq 0 ] || command+=(--subsets "${subsets[@]}")
 [ "${#speeds[@]}" -eq 0 ] || command+=(--speeds "${speeds[@]}")

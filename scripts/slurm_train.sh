@@ -33,6 +33,8 @@ source scripts/lib.sh
 : "${TRAIN_SCRIPT:=scripts/train.sh}" # the training script whose MODEL is trained, instead of MODEL
 
 [ "$NUM_GPUS" != auto ] || NUM_GPUS=${SLURM_GPUS_ON_NODE:-auto}
+need_whole_numbers 1 99999 GRAD_ACCUMULATION BS BATCH_SIZE
+need_whole_numbers 1 9999 SLURM_JOB_NUM_NODES
 resolve_gpus
 export MODEL NUM_GPUS GRAD_ACCUMULATION
 tasks_per_node=$((NUM_GPUS > 0 ? NUM_GPUS : 1))
@@ -42,7 +44,7 @@ case "$TRAIN_SCRIPT" in
     scripts/train_tacotron2.sh) MODEL=Tacotron2 ;;
     scripts/train_waveglow.sh) MODEL=WaveGlow ;;
     scripts/train_jasper.sh) MODEL=Jasper ;;
-    *) die "TRAIN_SCRIPT=$TRAIN_SCRIPT: expected a training script, such as scripts/train_lj22khz.sh" ;;
+    *) die "TRAIN_SCRIPT=$(shown "$TRAIN_SCRIPT"): expected a training script, such as scripts/train_lj22khz.sh" ;;
 esac
 require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
 n_tasks=$((SLURM_JOB_NUM_NODES * tasks_per_node))

@@ -19,7 +19,8 @@ refuse_both BS BATCH_SIZE # before the defaults
 [ -n "${MODEL:-}" ] || [ -z "${BATCH_SIZE:-}" ] ||
     wrong_option "BATCH_SIZE=$BATCH_SIZE: not a variable of MODEL=FastPitch, but of FastPitch 1.1, HiFi-GAN and others; set MODEL, or write BS=$BATCH_SIZE to train FastPitch"
 defaults=()
-while [[ "${1:-}" =~ ^[A-Z_]+= ]]; do
+while [[ "${1:-}" =~ ^[A-Z][A-Z_0-9]*= ]]; do
+    has_variable "${1%%=*}" || wrong_option "$(shown "$1"): scripts/train.sh has no variable ${1%%=*}; its --help lists them"
     defaults+=("$1")
     shift
 done
@@ -31,6 +32,7 @@ set -- "${arguments[@]}"
 for word in "${defaults[@]}"; do
     name=${word%%=*}
     [ -n "${!name:-}" ] || printf -v "$name" %s "${word#*=}"
+    need_plain_value "$name"
 done
 : "${NUM_GPUS:=auto}" # GPUs of each machine; `auto`: all there are; 0: the CPU
 : "${NNODES:=1}" # machines
@@ -39,6 +41,12 @@ done
 : "${BS:=}" # utterances, or a vocoder's segments, in a micro-batch of one process; or BATCH_SIZE
 : "${GRAD_ACCUMULATION:=}" # micro-batches in an update
 
+need_switches AMP ENERGY LEARNED_ALIGNMENT=auto LOAD_MEL_FROM_DISK CUDNN_BENCHMARK
+need_whole_numbers 1 99999 BS BATCH_SIZE GRAD_ACCUMULATION
+need_whole_numbers 1 9999 NNODES
+need_whole_numbers 1 999999 WORLD_SIZE
+need_whole_numbers 0 9999 NODE_RANK
+need_whole_numbers 1 65535 PORT
 # What the scripts of the original set besides the recipe; BS is what 16 GB hold.
 case "$MODEL-$AMP" in
     FastPitch-*) : "${LEARNED_ALIGNMENT:=auto}" ;;
@@ -47,14 +55,13 @@ case "$MODEL-$AMP" in
     WaveGlow-true) : "${BS:=10}" "${GRAD_CLIP:=65504}" ;;
     Jasper-*) : "${SEED:=0}" ;;
 esac
-need_whole_numbers BS BATCH_SIZE GRAD_ACCUMULATION NNODES
-[[ "${CUDNN_BENCHMARK:-true}" =~ ^(true|false)$ ]] || wrong_option "CUDNN_BENCHMARK=$CUDNN_BENCHMARK: expected true or false"
 
 if [ "$MODEL" = Jasper ]; then # NAME is not refused: some systems set it to that of the machine
     refuse_variables "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow" FILELISTS
 else
     : "${NAME:=ljs}" # first part of the lists' names, as of scripts/prepare_dataset.sh; not for Jasper
     : "${FILELISTS:=filelists}" # folder of the lists; not for Jasper
+    need_names NAME
 fi
 
 # True if a list has FastPitch's columns of mel, duration and pitch; of a list that is not there its name says so.
@@ -82,18 +89,18 @@ version=""
 [ "${LEARNED_ALIGNMENT:-}" != auto ] || [ "$MODEL" != FastPitch ] || choose_version "$@"
 
 options=()
-# Variable, option of train.py (-: set below), models that have it (none: all), and after # what it means. Of a value true
-# the option stays alone.
+# Variable, option of train.py (-: set below), models that have it (none: all), and after # what it means.
 while read -r name option models; do
     models=${models%%#*} models=${models% }
     [ -n "${!name:-}" ] || continue
     [[ -z "$models" || " $models " = *" $MODEL "* ]] || refuse_variables "MODEL=${models// /, }" "$name"
     [ "$option" != - ] || continue
-    case "${!name}" in
-        true) options+=("$option") ;;
-        false | auto) ;;
-        none) options+=("$option") && [ "$name" = ANNEAL_STEPS ] || options+=(inf) ;;
-        *) read -r -a words <<<"${!name}" && options+=("$option" "${words[@]}") ;;
+    case "$name=${!name}" in
+        ENERGY=true | LEARNED_ALIGNMENT=true | ANNEAL_STEPS=none) options+=("$option") ;; # alone
+        ENERGY=false | LEARNED_ALIGNMENT=false) ;;
+        GRAD_CLIP=none) options+=("$option" inf) ;;
+        TEXT_CLEANERS=* | ANNEAL_STEPS=* | KEEP_MILESTONES=*) read_words "$name" && options+=("$option" "${words[@]}") ;;
+        *) options+=("$option" "${!name}") ;;
     esac
 done <<'END'
 EPOCHS --epochs # epochs in total
@@ -156,9 +163,12 @@ read -r -a published <<<"${PROCESS_BATCH[$MODEL]}"
 
 if [ "$MODEL" = Jasper ]; then
     : "${DATASET_PATH:=LibriSpeech}" # folder of the corpus, LibriSpeech of Jasper
-    : "${TRAIN_MANIFESTS:=$(printf "$DATASET_PATH/librispeech-%s-wav.json " train-clean-100 train-clean-360 train-other-500)}"
-    read -r -a training_files <<<"$TRAIN_MANIFESTS"
-    read -r -a validation_files <<<"${VAL_MANIFEST:-$DATASET_PATH/librispeech-dev-clean-wav.json}"
+    read_words TRAIN_MANIFESTS
+    training_files=("${words[@]}")
+    [ "${#words[@]}" -gt 0 ] || training_files=("$DATASET_PATH"/librispeech-{train-clean-100,train-clean-360,train-other-500}-wav.json)
+    read_words VAL_MANIFEST
+    validation_files=("${words[@]}")
+    [ "${#words[@]}" -gt 0 ] || validation_files=("$DATASET_PATH/librispeech-dev-clean-wav.json")
     add_given options --model-config "${MODEL_CONFIG:-}"
     [ -n "${KEEP_MILESTONES-unset}" ] || options+=(--keep-milestones) # empty: no milestones
 else

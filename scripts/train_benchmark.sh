@@ -23,6 +23,7 @@ take_published train_benchmark "$@"
 set -- "${arguments[@]}"
 : "${LARGEST_BATCH:=false}" # `true`: search for the largest batch instead of training
 
+need_switches LARGEST_BATCH LEARNED_ALIGNMENT=auto LOAD_MEL_FROM_DISK CUDNN_BENCHMARK
 if [ "$LARGEST_BATCH" = true ]; then
     : "${NUM_GPUS:=auto}" # `auto`: all there are; 0: the CPU
     : "${WN_CHANNELS:=512}"          # of WaveGlow
@@ -30,11 +31,12 @@ if [ "$LARGEST_BATCH" = true ]; then
     : "${MAX_BATCH_SIZE:=}"          # to stop at; empty: where memory ends, on the CPU 8
     : "${PRECISIONS:=}"              # of fp32, tf32, float16, bfloat16; empty: those that the machine has
     : "${STEPS:=5}"                  # updates that are timed
-    need_whole_numbers BATCH_SIZE STEPS WN_CHANNELS
+    need_whole_numbers 1 99999 BATCH_SIZE MAX_BATCH_SIZE STEPS WN_CHANNELS
     resolve_gpu # another GPU would hold as much
     require_gpus "$NUM_GPUS"
     [ "$NUM_GPUS" -gt 0 ] || : "${MAX_BATCH_SIZE:=8}"
-    read -r -a precisions <<<"$PRECISIONS"
+    read_words PRECISIONS
+    precisions=("${words[@]}")
     command=("$PYTHON" -m scripts.benchmarks.largest_batch --model "$MODEL" --smallest "$BATCH_SIZE" --steps "$STEPS")
     [ "$MODEL" != WaveGlow ] || command+=(--wn-channels "$WN_CHANNELS")
     add_given command --largest "$MAX_BATCH_SIZE"
@@ -78,8 +80,14 @@ else
     : "${OUTPUT_DIR:=output/train_benchmark}" # folder for the results
     table=training
 fi
-for value in $BS $NUM_GPUS $EPOCHS ${SEQUENCES:-} ${CLIPS:-}; do
-    [[ "$value" =~ ^[0-9]+$ ]] || wrong_option "$value: expected whole numbers of GPUs, batch sizes, EPOCHS, CLIPS, SEQUENCES"
+need_several_numbers 1 99999 BS
+need_several_numbers 0 999 NUM_GPUS
+need_whole_numbers 1 99999 EPOCHS GRAD_ACCUMULATION CLIPS SEQUENCES
+read_words AMP
+switches=()
+for AMP in "${words[@]}"; do # part of names of folders
+    need_switches AMP
+    switches+=("$AMP")
 done
 
 make_noise() {
@@ -142,7 +150,7 @@ for batch_size in $BS; do
         [ "$accumulation" -gt 0 ] || accumulation=1
         own=("${options[@]}")
         [ "$MODEL" != Jasper ] || [ "$gpus" -eq 0 ] || [ -n "${CUDNN_BENCHMARK:-}" ] || own+=(--cudnn-benchmark) # all batches have one shape
-        for amp in $AMP; do
+        for amp in "${switches[@]}"; do
             folder="$OUTPUT_DIR/gpus${gpus}_bs${batch_size}_acc${accumulation}_amp_$amp"
             [ "${DRY_RUN:-0}" = 1 ] || rm -rf "$folder" # figures of an earlier run
             NUM_GPUS=$gpus BATCH_SIZE="" BS=$batch_size GRAD_ACCUMULATION=$accumulation AMP=$amp OUTPUT_DIR=$folder \

@@ -18,7 +18,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 : "${SEED:=0}" # seed of everything random
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 
-need_whole_numbers EPOCHS WARMUP_EPOCHS HOLD_EPOCHS BATCH_SIZE GRAD_ACCUMULATION SEED
+need_whole_numbers 1 999999 EPOCHS BATCH_SIZE GRAD_ACCUMULATION
+need_whole_numbers 0 999999 WARMUP_EPOCHS HOLD_EPOCHS
 [ -d "$DATASET/recordings" ] || [ "${DRY_RUN:-0}" = 1 ] ||
     die "$DATASET/recordings: no such folder; run scripts/download_fsdd.sh, or set DATASET to the Free Spoken Digit Dataset's"
 use_python

@@ -20,9 +20,13 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 : "${VOICE_EPOCHS:=200}" # epochs of its fine-tuning
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 
-need_whole_numbers MEL_EPOCHS VOCODER_EPOCHS BASE_EPOCHS VOICE_EPOCHS
-for stage in $STAGES; do
-    [[ " data vocoder voice " = *" $stage "* ]] || wrong_option "STAGES=$STAGES: expected of data, vocoder and voice"
+need_whole_numbers 1 999999 MEL_EPOCHS VOCODER_EPOCHS BASE_EPOCHS VOICE_EPOCHS
+read_words HELD_BACK
+held_back=("${words[@]}")
+read_words STAGES
+stages=("${words[@]}")
+for stage in "${stages[@]}"; do
+    [[ " data vocoder voice " = *" $stage "* ]] || wrong_option "STAGES=$(shown "$STAGES"): expected of data, vocoder and voice"
 done
 ensure_venv
 MODEL=HiFi-GAN BS=8 resolve_training_gpus 1
@@ -57,9 +61,8 @@ make_data() {
         --speakers p60=60 p75=75 p90=90 p99=99
     run_once "$OUTPUT_DIR/embedded_gb/metadata.csv" "${corpus[@]}" -o "$OUTPUT_DIR/embedded_gb" --voice en-gb \
         --speakers gb65=65 gb90=90
-    # shellcheck disable=SC2086 - HELD_BACK is words
     run_once "$data/vocoder_train.txt" "$PYTHON" -m scripts.datasets.voice_lists -o "$data" --recordings "$DATASET_PATH" \
-        --embedded us="$OUTPUT_DIR/embedded" gb="$OUTPUT_DIR/embedded_gb" --held-back $HELD_BACK
+        --embedded us="$OUTPUT_DIR/embedded" gb="$OUTPUT_DIR/embedded_gb" --held-back "${held_back[@]}"
 }
 
 train_vocoder() {
@@ -96,7 +99,7 @@ train_voice() {
     strip "$voice" "$VOICES/lj-small.pt"
 }
 
-for stage in $STAGES; do
+for stage in "${stages[@]}"; do
     case "$stage" in
         data) make_data ;;
         vocoder) train_vocoder ;;

@@ -17,10 +17,10 @@ from common.cli import (
     non_negative_int,
     positive_float,
     positive_int,
+    real_number,
     values_of,
 )
 from common.config import AudioConfig, TextConfig
-from common.errors import OptionError
 from common.synthesis import Controls
 from common.text import TextFrontEnd
 from common.text.arguments import add_text_arguments, options_of_text, text_config_from_args
@@ -50,6 +50,7 @@ _ARCHITECTURE = {  # field of ModelConfig -> what its option says
     "postnet_kernel_size": "kernel size of the postnet's convolutions",
     "postnet_n_convolutions": "convolutions of the postnet",
 }
+_THRESHOLD = real_number(1e-6, 1 - 1e-6)  # a probability that can be above and below it
 _MASKING = {  # field of ModelConfig -> what its option says
     "mask_padding": "leave padding out of the loss; published models were trained with --no-mask-padding",
     "mask_convolutions": "hide padding from convolutions and batch norm, so that an utterance does not depend on its "
@@ -86,7 +87,7 @@ def add_training_arguments(parser: ArgumentParser) -> None:
         f"(default: {_FACTOR}, with --amp {_AMP_FACTOR})"
     )
     add("--anneal-factor", type=positive_float, help=factor)
-    add_fields(group, ModelConfig(), _MASKING, whole=positive_int, real=float)
+    add_fields(group, ModelConfig(), _MASKING, whole=positive_int, real=_THRESHOLD)
     formed = "warn once if attention has not formed after so many epochs; 0: never"
     add("--attention-warning-epochs", type=non_negative_int, default=50, help=formed)
     guide = "weight of a loss that pulls attention to the diagonal, for little data or time; 0: none, as published"
@@ -96,7 +97,7 @@ def add_training_arguments(parser: ArgumentParser) -> None:
     ones = "start batch norm's weights at 1 instead of random numbers between 0 and 1"
     add("--disable-uniform-initialize-bn-weight", action="store_true", help=ones)
     group = parser.add_argument_group("architecture of Tacotron 2")
-    add_fields(group, ModelConfig(), _ARCHITECTURE, whole=positive_int, real=float)
+    add_fields(group, ModelConfig(), _ARCHITECTURE, whole=positive_int, real=_THRESHOLD)
     early = "always decode --max-decoder-steps frames"
     group.add_argument("--decoder-no-early-stopping", action="store_true", help=early)
     parser.set_defaults_reader("--from-checkpoint", _options_of_checkpoint)
@@ -173,17 +174,11 @@ def add_inference_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("speaking with Tacotron 2", "the defaults are those of the checkpoint")
     longest = "frames after which a phrase is cut that the model has not ended; a warning names it"
     group.add_argument("--max-decoder-steps", type=positive_int, help=longest)
-    group.add_argument("--gate-threshold", type=positive_float, help="probability, below 1, at which a phrase ends")
+    group.add_argument("--gate-threshold", type=_THRESHOLD, help="probability, below 1, at which a phrase ends")
 
 
 def parse_inference(args: argparse.Namespace) -> Controls:
-    """How to decode; None: as the checkpoint.
-
-    Raises:
-        OptionError: the threshold is not a probability.
-    """
-    if args.gate_threshold is not None and args.gate_threshold >= 1:
-        raise OptionError(f"--gate-threshold {args.gate_threshold}: expected a probability between 0 and 1")
+    """How to decode; None: as the checkpoint."""
     return Controls(max_decoder_steps=args.max_decoder_steps, gate_threshold=args.gate_threshold)
 
 

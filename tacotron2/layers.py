@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from common.nn import Dropout, mask_from_lengths
+from common.nn import Dropout, mask_from_lengths, normalize_masked
 from tacotron2.config import ModelConfig
 
 _DROPOUT = 0.5  # after each convolution of encoder and postnet
@@ -84,27 +84,6 @@ def normalize_rows(norm: nn.BatchNorm1d, x: Tensor, mask: Tensor) -> Tensor:
             valid, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps
         )
     return torch.zeros_like(rows).index_put((mask,), valid.to(rows.dtype)).transpose(1, 2)
-
-
-def normalize_masked(norm: nn.BatchNorm1d, x: Tensor, mask: Tensor) -> Tensor:
-    """As `normalize_rows`, by sums over all positions, of which padding is zero: no shape depends on the lengths."""
-    padding = ~mask.unsqueeze(1)
-    if not norm.training:
-        return norm(x).masked_fill(padding, 0.0)
-    assert norm.running_mean is not None and norm.running_var is not None and norm.num_batches_tracked is not None
-    count, values = mask.sum(), x.float()
-    mean = values.masked_fill(padding, 0.0).sum((0, 2)) / count
-    variance = (values - mean.unsqueeze(1)).masked_fill(padding, 0.0).square().sum((0, 2)) / count
-    several = count > 1  # on the device, as the count is
-    used_mean = torch.where(several, mean, norm.running_mean)
-    scale = norm.weight * torch.rsqrt(torch.where(several, variance, norm.running_var) + norm.eps)
-    with torch.no_grad():
-        momentum = (norm.momentum or 0.0) * several.float()
-        norm.running_mean.lerp_(mean, momentum)
-        norm.running_var.lerp_(variance * count / (count - 1).clamp(min=1), momentum)
-        norm.num_batches_tracked.add_(several)
-    normed = (values - used_mean.unsqueeze(1)) * scale.unsqueeze(1) + norm.bias.unsqueeze(1)
-    return normed.masked_fill(padding, 0.0).to(x.dtype)
 
 
 class LocationLayer(nn.Module):

@@ -25,7 +25,6 @@ from common.data import Batch
 
 _ROOT = f"{Path(__file__).resolve().parents[1]}/"
 DEVICE = torch.device("cuda", 0)
-CTC = "PyTorch's CTC loss"  # a wait of its own
 _CUDA, _META, _N_DEVICE_TYPES = 1, 14, 22  # c10/core/DeviceType.h
 aten = torch.ops.aten
 _PRODUCTS = {aten.mm, aten.addmm, aten.bmm, aten.baddbmm, aten.mv, aten.addmv, aten.dot, aten.convolution}
@@ -155,7 +154,6 @@ class FakeGpu:
 
     def __init__(self) -> None:
         self._fakes = FakeTensorMode()
-        self._seen: Watch | None = None
 
     def on_device(self, value: Any) -> Any:
         """A tensor, a batch, or a module in place, on the device."""
@@ -179,19 +177,8 @@ class FakeGpu:
     def watch(self, *answers: Any) -> Iterator[Watch]:
         """Run code on the device; ``answers`` are what it reads from there. Whatever is not read is an error."""
         with self._fakes, Watch(self._fakes, answers) as seen:
-            self._seen = seen
             yield seen
         assert not seen.answers, f"not read: {seen.answers}"
-
-    def ctc_loss(self, log_probs: Tensor, tokens: Tensor, *lengths: Tensor, **_: Any) -> Tensor:
-        """In place of `torch.nn.functional.ctc_loss`, which has no fake form, as its kernel reads the lengths on the
-        host: losses (B,) with a gradient. It waits for the device, several times; that counts as one wait.
-        """
-        assert log_probs.dtype == torch.float32
-        assert {tensor.device.type for tensor in (log_probs, tokens, *lengths)} == {"cuda"}
-        assert self._seen is not None, "used within `watch`"
-        self._seen.waits.append(CTC)
-        return log_probs.sum((0, 2))
 
 
 def backward(loss: Tensor) -> dict[Tensor, Tensor]:
@@ -263,7 +250,6 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeGpu]:
     monkeypatch.setattr("torch.backends.cudnn.is_acceptable", lambda _: False)  # it warns where there is none
     monkeypatch.setattr(FakeTensor, "tolist", lambda tensor: tensor.cpu().tolist())  # one wait, not one a value
     fake_gpu = FakeGpu()
-    monkeypatch.setattr("torch.nn.functional.ctc_loss", fake_gpu.ctc_loss)
     with device_guard():
         yield fake_gpu
 

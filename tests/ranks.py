@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from limits import HANG_LIMIT
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -34,7 +36,7 @@ sys.exit(max(os.waitpid(child, 0)[1] for child in children) != 0)
 """
 
 
-def run_ranks(program: str, folder: Path, *, world_size: int = 2, timeout: int = 240) -> None:
+def run_ranks(program: str, folder: Path, *, world_size: int = 2) -> None:
     """Run a Python program, which gets ``folder`` as its argument, in gloo processes of this machine."""
     settings = {
         "MASTER_ADDR": "127.0.0.1",
@@ -44,4 +46,4 @@ def run_ranks(program: str, folder: Path, *, world_size: int = 2, timeout: int =
         "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}",
     }
     command = [sys.executable, "-c", _LAUNCHER, program, str(folder)]
-    subprocess.run(command, env=os.environ | settings, stdout=subprocess.DEVNULL, timeout=timeout, check=True)
+    subprocess.run(command, env=os.environ | settings, stdout=subprocess.DEVNULL, timeout=HANG_LIMIT, check=True)

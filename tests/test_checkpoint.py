@@ -4,11 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from limits import wait_until
 
 from common.checkpoints import (
     Checkpoint,
@@ -25,15 +26,26 @@ from common.errors import CheckpointError
 ROOT = Path(__file__).resolve().parents[1]
 
 
+def training_state(**changes) -> dict[str, Any]:
+    state = {
+        "epoch": 4,
+        "iteration": 17,
+        "optimizers": {"fastpitch": {"settings": {"lr": 0.1}, "states": {}}},
+        "sums": {"loss": 0.5},
+        "random": [{"cpu": torch.get_rng_state()}],
+    }
+    return state | changes
+
+
 def make_checkpoint(value: float = 1.0, **changes) -> Checkpoint:
     parts = {
         "model": "FastPitch",
-        "config": {"width": 3, "names": ["a", "b"]},
+        "config": {"n_symbols": 40, "symbol_type": "phone"},
         "audio": AudioConfig(hop_length=300, mel_fmax=None),
         "text": TextConfig(input_type="phone", symbol_set="ipa", cleaners=(), speakers=("ada", "bob")),
         "networks": {"fastpitch": {"w": torch.full((2, 3), value), "n": torch.tensor([3])}},
         "ema": {"fastpitch": {"w": torch.zeros(2, 3), "n": torch.tensor([3])}},
-        "training": {"epoch": 4, "iteration": 17, "sums": {"loss": 0.5}, "random": [{"cpu": torch.get_rng_state()}]},
+        "training": training_state(),
     }
     return Checkpoint(**parts | changes)
 
@@ -101,6 +113,7 @@ def test_a_file_of_format_1_as_it_was_first_written_is_read(tmp_path: Path):
         "seconds": 1.5,
         "skipped": 0,
         "random": [{"cpu": torch.get_rng_state()}],
+        "optimizers": {"fastpitch": {"settings": {"lr": 0.1}, "states": {}}},
     }
     weights = {"fastpitch": {"w": torch.ones(2)}}
     payload = {
@@ -186,7 +199,7 @@ def _truncate(path: Path) -> None:
         (lambda path: torch.save([1, 2], path), "holds a list"),
         (lambda path: torch.save({"weights": torch.ones(2)}, path), "no known layout"),
         (lambda path: torch.save({"format": 99}, path), "checkpoint format 99, expected 1"),
-        (lambda path: torch.save({"format": 1, "model": "FastPitch"}, path), "damaged checkpoint"),
+        (lambda path: torch.save({"format": 1, "model": "FastPitch"}, path), "config is missing"),
         (lambda path: torch.save({"format": 1, "x": _Harmful()}, path), "refused, since loading them could run code"),
     ],
 )
@@ -206,7 +219,9 @@ def test_an_unknown_field_of_a_newer_config_is_named(tmp_path: Path):
     payload = torch.load(tmp_path / "a.pt", weights_only=True)
     payload["config"]["audio"]["loudness"] = -23.0
     torch.save(payload, tmp_path / "a.pt")
-    with pytest.raises(Exception, match="AudioConfig has no field loudness"):
+    with pytest.raises(
+        Exception, match=r"unknown key config\.audio\.loudness; expected one of .*; is the file of a newer version"
+    ):
         load_checkpoint(tmp_path / "a.pt")
 
 
@@ -221,25 +236,25 @@ n = 0
 while True:
     n += 1
     weights = {"net": {"w": torch.full((300, 1000), float(n))}}
-    save_checkpoint(path, Checkpoint("FastPitch", {}, AudioConfig(), None, weights, training={"n": n}))
+    save_checkpoint(path, Checkpoint("FastPitch", {}, AudioConfig(), None, weights, assumed=(str(n),)))
     print(n, flush=True)
 """
 
 
 def test_a_kill_at_any_moment_leaves_a_whole_checkpoint(tmp_path: Path):
     path = tmp_path / "a.pt"
-    for delay in (0.0, 0.007):
+    for _ in range(2):
         process = subprocess.Popen(
             [sys.executable, "-c", _SAVE_FOREVER, str(path)], stdout=subprocess.PIPE, cwd=ROOT, text=True
         )
         for _ in range(2):
             process.stdout.readline()
-        time.sleep(delay)
+        wait_until(lambda: list(tmp_path.glob(".*.tmp")))  # the next one is being written
         process.send_signal(signal.SIGKILL)
         process.communicate()
         loaded = load_checkpoint(path)
-        assert loaded.training["n"] >= 2
-        assert (loaded.networks["net"]["w"] == loaded.training["n"]).all()
+        assert int(loaded.assumed[0]) >= 2
+        assert (loaded.networks["net"]["w"] == int(loaded.assumed[0])).all()
 
 
 def test_a_failed_save_keeps_the_previous_file_and_leaves_nothing_behind(tmp_path: Path):

@@ -296,7 +296,6 @@ def test_waveglow_speaks_given_mels_and_recordings(speak: Speak, networks: dict[
         ("FastPitch --max-decoder-steps 9", "--max-decoder-steps is for Tacotron2 and not supported by FastPitch"),
         ("FastPitch --gate-threshold 0.9", "--gate-threshold is for Tacotron2 and not supported by FastPitch"),
         ("WaveGlow --gate-threshold 0.9", "--gate-threshold is for Tacotron2; give a checkpoint of it"),
-        ("Tacotron2 --gate-threshold 1", "--gate-threshold 1.0: expected a probability between 0 and 1"),
         ("FastPitch --wn-channels 8", "--wn-channels is for WaveGlow; give a checkpoint of it"),
         ("FastPitch HiFi-GAN --sigma-infer 0.7", "--sigma-infer is for WaveGlow and not supported by HiFi-GAN"),
         ("FastPitch HiFi-GAN --chunk-frames 9", "--chunk-frames is for WaveGlow and not supported by HiFi-GAN"),

@@ -226,7 +226,7 @@ def test_a_part_of_ljspeech_without_its_validation_clips_validates_on_training_c
         ("corpus", [], {"FEATURES": "true"}, 1, "no durations: put TextGrids"),
         ("corpus", ["--resume"], {}, 1, "no durations: put TextGrids"),
         ("corpus", ["--resume"], {"FEATURES": "false"}, 2, "--resume: for extract_mels.py, which FEATURES=false"),
-        ("corpus", [], {"FEATURES": "maybe"}, 2, "FEATURES=maybe: expected true, mels, false or auto"),
+        ("corpus", [], {"FEATURES": "maybe"}, 2, "FEATURES=maybe: expected mels, auto, true or false (or 1,"),
     ],
 )
 def test_prepare_dataset_says_what_is_missing(

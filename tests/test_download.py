@@ -16,6 +16,7 @@ from typing import ClassVar
 import pytest
 import torch
 from conftest import SHARED
+from limits import HANG_LIMIT
 from shell import ROOT, run_bash
 
 from common.checkpoints import Checkpoint, save_checkpoint
@@ -51,7 +52,8 @@ class RangeServer(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server() -> Iterator[tuple[str, type[RangeServer]]]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, type[RangeServer]]]:
+    monkeypatch.setattr("scripts.datasets.download.TIMEOUT", HANG_LIMIT)
     handler = type("Handler", (RangeServer,), {"requests": []})
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
         thread = threading.Thread(target=running.serve_forever, args=(0.02,))

@@ -421,7 +421,7 @@ def test_checkpoints_in_the_wrong_place_are_named(evaluate, tiny):
 
 def test_an_output_that_cannot_be_written_to_is_one_line(evaluate, tmp_path):
     (tmp_path / "out").write_text("a file")
-    with pytest.raises(InputError, match=r"out.*cannot write there"):
+    with pytest.raises(InputError, match=r"out is no folder.*--output"):
         evaluate()
 
 

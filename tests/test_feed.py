@@ -1,7 +1,11 @@
 """Feeding training: tensors are read quickly and safely, and loader processes give what one process gives."""
 
+import itertools
 import json
+import multiprocessing
+import os
 import pickle
+import signal
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -99,7 +103,12 @@ def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path:
     batches = {}
     for n_workers in (0, 2):
         loader = build_loader(data, sampler, n_workers=n_workers, pin_memory=False, seed=0)
-        batches[n_workers] = [batch for _ in range(2) for batch in raise_errors(loader)]  # of two epochs
+        batches[n_workers] = []
+        for batch in itertools.chain(raise_errors(loader), raise_errors(loader)):  # two epochs
+            batches[n_workers].append(batch)
+            for process in multiprocessing.active_children():  # as for a whole group, which the job itself answers
+                os.kill(process.pid, signal.SIGINT)
+                os.kill(process.pid, signal.SIGTERM)
     assert len(batches[2]) == 8
     for ours, theirs in zip(batches[2], batches[0], strict=True):
         assert ours.names == theirs.names

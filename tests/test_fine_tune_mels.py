@@ -4,8 +4,6 @@ import os
 import shlex
 import signal
 import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +22,7 @@ import train
 from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, from_plain, to_plain
 from common.errors import CheckpointError, InputError, OptionError
+from common.extraction import teacher_forcing
 from common.files import load_tensor, read_json, write_json
 from common.logger import read_log
 from common.registry import get_model
@@ -230,34 +229,21 @@ def test_a_vocoders_checkpoint_is_refused(voice: tuple[Path, Path], tmp_path: Pa
         extract((voice[0], tmp_path / "v.pt"), tmp_path / "out")
 
 
-def test_a_signal_stops_between_batches_and_leaves_whole_mels(voice: tuple[Path, Path], tmp_path: Path):
-    corpus, checkpoint = voice
-    lines = (corpus / "train.txt").read_text()
-    names = []
-    for copy in range(40):  # enough clips for the signal to arrive among them
-        name = corpus.parent / f"copies{copy}.txt"
-        (corpus / f"mels/{copy}").mkdir(exist_ok=True)
-        (corpus / f"wavs/{copy}").mkdir(exist_ok=True)
-        for i in range(4, 12):
-            for kind, suffix in (("mels", "pt"), ("wavs", "wav")):
-                link = corpus / kind / str(copy) / f"u{i}.{suffix}"
-                link.symlink_to(corpus / kind / f"u{i}.{suffix}") if not link.exists() else None
-        name.write_text(lines.replace("mels/u", f"mels/{copy}/u"))
-        names.append(name)
-    command = [sys.executable, "extract_mels.py", "--checkpoint", checkpoint, "-d", corpus]
-    command += ["-o", tmp_path / "out", "-bs", "1", "--filelist", *names]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen(list(map(str, command)), cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as run:
-        deadline = time.monotonic() + 60
-        while not list((tmp_path / "out").glob("*/*.pt")) and time.monotonic() < deadline:
-            time.sleep(0.005)
-        run.send_signal(signal.SIGTERM)
-        out, _ = run.communicate(timeout=60)
-    assert run.returncode == 128 + signal.SIGTERM
-    assert "stopped by SIGTERM; add --resume to continue" in out
-    made = list((tmp_path / "out").glob("*/*.pt"))
-    assert 0 < len(made) < 320
-    assert all(load_tensor(path).size(0) == 80 for path in made)
+def test_a_signal_stops_between_batches_and_leaves_whole_mels(voice, tmp_path: Path, monkeypatch, capsys):
+    write = teacher_forcing.write_feature
+
+    def write_and_be_stopped(path: Path, mel: torch.Tensor) -> None:
+        write(path, mel)
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(teacher_forcing, "write_feature", write_and_be_stopped)
+    assert extract(voice, tmp_path / "out", "-bs", "1") == 128 + signal.SIGTERM
+    assert "stopped by SIGTERM; add --resume to continue" in capsys.readouterr().out
+    (made,) = (tmp_path / "out").glob("*.pt")
+    assert load_tensor(made).size(0) == 80
+    monkeypatch.undo()
+    assert extract(voice, tmp_path / "out", "--resume") == 0
+    assert len(list((tmp_path / "out").glob("*.pt"))) > 2
 
 
 def script_options(script: str, **variables: str | Path) -> list[str]:

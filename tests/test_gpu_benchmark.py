@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from limits import HANG_LIMIT
 from shell import ROOT, run_bash
 
 from common.errors import InputError
@@ -21,7 +22,7 @@ def run_on_cpu(folder: Path, *words: str) -> subprocess.CompletedProcess:
 
 @pytest.mark.parametrize("groups", [("decoder", "recognition", "extraction"), pytest.param((), marks=pytest.mark.slow)])
 def test_it_runs_to_its_end_on_a_cpu(groups: tuple[str, ...], tmp_path: Path):
-    done = run_on_cpu(tmp_path / "out", "--seconds", "3600", *(("--only", *groups) if groups else ()))
+    done = run_on_cpu(tmp_path / "out", "--seconds", str(10 * HANG_LIMIT), *(("--only", *groups) if groups else ()))
     assert done.returncode == 0, done.stdout + done.stderr
     written = json.loads((tmp_path / "out/gpu.json").read_text())
     expected = [step.name for step in gpu.steps_of(tmp_path, cuda=False) if not groups or step.group in groups]
@@ -47,7 +48,9 @@ def test_every_line_that_waits_for_a_gpu_is_a_step(tmp_path: Path):
 
 
 def test_a_step_that_fails_or_hangs_is_said(tmp_path: Path):
-    failed = gpu.take(gpu.Step("a", ("scripts.benchmarks.table", "training", "1=none.json"), 60), tmp_path, seconds=600)
+    failed = gpu.take(
+        gpu.Step("a", ("scripts.benchmarks.table", "training", "1=none.json"), 60), tmp_path, seconds=HANG_LIMIT
+    )
     assert failed.status == gpu.FAILED and "none.json" in failed.output
     endless = ("scripts.benchmarks.decoder", "--batch-sizes", "1", "--steps", "1000000000", "--symbols", "1")
     hung = gpu.take(gpu.Step("b", endless, 1), tmp_path, seconds=1)

@@ -202,7 +202,7 @@ def test_exported_files_of_other_programs_are_one_line(exported: Path, tmp_path:
     for name, match in (
         ("a.onnx", r"an ONNX file that scripts/export_model\.sh did not write$"),
         ("a.ts", "a TorchScript archive, which holds code; give the checkpoint that it was made of"),
-        ("a.safetensors", r"a checkpoint of no known layout \(its keys: state_dict\)$"),
+        ("a.safetensors", r"a checkpoint of no known layout \(its keys: .state_dict.\)$"),
     ):
         with pytest.raises(CheckpointError, match=rf"{name}: {match}"):
             inspect([str(tmp_path / name)])

@@ -133,7 +133,7 @@ def test_a_wrong_key_or_value_is_one_line_that_names_file_and_key(override: str,
         ("input_train", "expected key=value"),
         ("jasper.encoder.blocks.99.filters=1", "has no such key"),
         ("name.x=1", "has no such key"),
-        ("labels=[", "not a YAML value"),
+        ("labels=[", "not YAML"),
     ],
 )
 def test_an_override_that_makes_no_sense_is_named(override: str, message: str):
@@ -143,7 +143,7 @@ def test_an_override_that_makes_no_sense_is_named(override: str, message: str):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [("a: [", "not YAML"), ("- 1", "expected a mapping"), (None, "no such")]
+    ("content", "message"), [("a: [", "1: not YAML"), ("- 1", "expected a mapping"), (None, "no such")]
 )
 def test_a_file_that_is_no_configuration_is_one_clear_line(tmp_path: Path, content: str | None, message: str):
     path = tmp_path / "x.yaml"
@@ -151,7 +151,7 @@ def test_a_file_that_is_no_configuration_is_one_clear_line(tmp_path: Path, conte
         path.write_text(content)
     with pytest.raises(InputError, match=message) as caught:
         load_config(path)
-    assert str(caught.value).startswith(f"{path}: ") and "\n" not in str(caught.value)
+    assert str(caught.value).startswith(f"{path}:") and "\n" not in str(caught.value)
 
 
 def test_a_name_in_the_folder_of_configurations_is_enough_and_an_unknown_one_is_told_them():

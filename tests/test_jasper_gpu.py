@@ -1,17 +1,12 @@
 """What only shows on a GPU of Jasper: run with `bash scripts/test.sh -m gpu`."""
 
-import time
-
 import pytest
 import torch
 from tiny_jasper import small_network, tiny_engine, utterances
 
 from common.distributed import Ranks
 from jasper.augmentation import Augmentation, SpecAugment
-from jasper.features import FeatureExtractor
 from jasper.loss_function import JasperObjective
-from jasper.model import Jasper
-from jasper.yaml_config import CONFIGS, load_config
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no CUDA device")]
 VARIED = Augmentation(dither=1e-3, spec_augment=SpecAugment(freq_masks=2, max_freq=4, time_masks=2, max_time=6))
@@ -36,28 +31,3 @@ def test_updates_on_a_gpu_learn_what_those_on_a_cpu_learn():
         batch = utterances(LENGTHS, augmentation=VARIED).to(device)
         found[device.type] = [engine.step([batch], epoch=1).terms["ctc_loss"] for _ in range(4)]
     assert found["cuda"] == pytest.approx(found["cpu"], rel=2e-3)
-
-
-def test_features_cost_less_than_a_twentieth_of_a_full_size_step():
-    device = torch.device("cuda")
-    config = load_config(CONFIGS / "jasper10x5dr_speca.yaml").model
-    with device:
-        network = Jasper(config).train()
-        waves, lengths = 0.1 * torch.randn(8, 160_000), torch.full((8,), 160_000)
-    extractor = FeatureExtractor(config.features).to(device)
-
-    def seconds(work) -> float:
-        work()
-        torch.cuda.synchronize()
-        started = time.perf_counter()
-        for _ in range(3):
-            work()
-        torch.cuda.synchronize()
-        return (time.perf_counter() - started) / 3
-
-    def step() -> None:
-        heard = extractor(waves, lengths)
-        with torch.autocast("cuda", dtype=torch.bfloat16):
-            network(heard.features, heard.lengths).log_probs.sum().backward()
-
-    assert seconds(lambda: extractor(waves, lengths)) < 0.05 * seconds(step)

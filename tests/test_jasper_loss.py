@@ -13,7 +13,7 @@ from common.recognition import error_counts
 from common.training import Networks
 from jasper.augmentation import Augmentation, CutoutAugment, SpecAugment
 from jasper.data_function import JasperBatch
-from jasper.loss_function import JasperObjective, ctc_losses
+from jasper.loss_function import JasperObjective, transcript_losses
 from jasper.model import JasperOutput
 
 LENGTHS = [4000, 3200, 2411, 1701, 3900, 3000]
@@ -36,7 +36,7 @@ def test_the_losses_of_utterances_equal_the_published_ones(folder: Path, form: s
     case = json.loads((folder / f"model_{form}.json").read_text())["cases"][index]
     out = golden_network(folder, form)(tensors[f"input.x{index}"], tensors[f"input.lens{index}"])
     batch = targets(tensors[f"input.targets{index}"], tensors[f"input.target_lens{index}"])
-    losses = ctc_losses(out, batch, blank=28)
+    losses = transcript_losses(out, batch, blank=28)
     assert losses.tolist() == pytest.approx(case["ctc_per_sample"], rel=1e-5)
     assert float(losses.detach().mean()) == pytest.approx(case["ctc_loss"], rel=1e-5)
 
@@ -47,7 +47,9 @@ def test_the_gradients_have_the_published_norms(folder: Path, form: str):
     published = json.loads((folder / f"model_{form}.json").read_text())["grad_norms_eval_case0"]
     network = golden_network(folder, form)
     out = network(tensors["input.x0"], tensors["input.lens0"])
-    ctc_losses(out, targets(tensors["input.targets0"], tensors["input.target_lens0"]), blank=28).mean().backward()
+    transcript_losses(
+        out, targets(tensors["input.targets0"], tensors["input.target_lens0"]), blank=28
+    ).mean().backward()
     norms = {name: float(parameter.grad.norm()) for name, parameter in network.named_parameters()}
     assert norms == pytest.approx(published, rel=1e-3)
 
@@ -56,7 +58,7 @@ def test_a_transcript_too_long_for_its_frames_has_the_published_infinite_loss(fo
     tensors = load_file(folder / "ctc_edge.safetensors")
     published = json.loads((folder / "ctc_edge.json").read_text())["per_sample"]
     out = JasperOutput(tensors["input.log_probs"], tensors["input.input_lens"])
-    losses = ctc_losses(out, targets(tensors["input.targets"], tensors["input.target_lens"]), blank=28)
+    losses = transcript_losses(out, targets(tensors["input.targets"], tensors["input.target_lens"]), blank=28)
     assert losses.tolist() == pytest.approx([float(value) for value in published], rel=1e-5)
 
 

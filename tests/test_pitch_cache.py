@@ -1,7 +1,8 @@
 """Pitch by pYIN as published, and the cache that estimates each recording's pitch once for all runs and processes."""
 
+import itertools
 import json
-import time
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import parselmouth
 import pytest
 import soundfile
 import torch
+from limits import HANG_LIMIT
 from safetensors.numpy import load_file
 
 import common.audio.pitch_cache
@@ -99,8 +101,11 @@ def test_a_file_that_a_power_cut_has_broken_is_made_again(tmp_path: Path, estima
 
 
 def test_many_writers_of_one_recording_leave_one_whole_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    calls, together = itertools.count(), threading.Barrier(8)
+
     def slow(method: str, wave: np.ndarray, *args, n_frames: int, **kwargs) -> np.ndarray:
-        time.sleep(0.02)  # so that all of them find the folder empty
+        if next(calls) < 8:  # all threads find the folder empty
+            together.wait(HANG_LIMIT)
         return np.full(n_frames, 150.0)
 
     monkeypatch.setattr(common.audio.pitch_cache, "pitch_by", slow)

@@ -255,5 +255,5 @@ def test_a_picture_is_written_whole_and_replaces_an_older_one(tmp_path: Path):
     assert np.array_equal(saved, to_image(figure))
     assert [file.name for file in path.parent.iterdir()] == ["a.png"]
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match=r"b\.png: cannot write the picture"):
+    with pytest.raises(InputError, match=r"b\.png: cannot be written"):
         save_png(figure, tmp_path / "file" / "b.png")

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import tiny_served
+from limits import HANG_LIMIT
 from shell import dry_run
 
 from common.audio import pcm16
@@ -27,7 +28,7 @@ LOAD = Load(clients=3, rounds=2, texts=("go on", "a longer sentence, of several 
 @pytest.fixture(scope="module")
 def served(make_once) -> Iterator[SimpleNamespace]:
     folder = make_once("served_for_load", tiny_served.make_checkpoints)
-    service = Service(tiny_served.served_models(folder), limits=Limits(max_queue=LOAD.clients))
+    service = Service(tiny_served.served_models(folder), limits=Limits(max_queue=LOAD.clients, deadline=HANG_LIMIT))
     with tiny_served.serving(service) as address:
         yield SimpleNamespace(target=Target(address), voice=service._models.voice)
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+from limits import HANG_LIMIT
 from tiny_voice import save_vocoder, save_voice
 
 import inference
@@ -43,7 +44,7 @@ def stdin(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], None]:
 
 def speak_to_stdout(models: list[str], *words: str, text: bytes = b"") -> subprocess.CompletedProcess:
     command = [sys.executable, "inference.py", *models, "-o", "-", *words]
-    return subprocess.run(command, cwd=ROOT, input=text, capture_output=True, timeout=120)
+    return subprocess.run(command, cwd=ROOT, input=text, capture_output=True, timeout=HANG_LIMIT)
 
 
 def test_a_text_becomes_the_file_that_is_named(models, wave, tmp_path, capsys):
@@ -78,7 +79,9 @@ def test_standard_output_gets_the_sound_alone_and_messages_go_elsewhere(models, 
 
 def test_a_reader_that_goes_away_ends_it_quietly(models):
     voice = " ".join([sys.executable, "inference.py", *models, "-o", "-", "--text", f"'{TEXT * 20}'"])
-    done = subprocess.run(["bash", "-c", f"{voice} | head -c 100 | wc -c"], cwd=ROOT, capture_output=True, timeout=120)
+    done = subprocess.run(
+        ["bash", "-c", f"{voice} | head -c 100 | wc -c"], cwd=ROOT, capture_output=True, timeout=HANG_LIMIT
+    )
     assert done.stdout.strip() == b"100"
     assert b"Traceback" not in done.stderr
     assert b"Broken" not in done.stderr
@@ -146,7 +149,7 @@ def test_what_cannot_be_done_is_one_line(models, tmp_path, words, status, reason
     command = [sys.executable, str(ROOT / "inference.py"), *models, *words.split()]
     if "-o" not in words:
         command += ["-o", "out"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=HANG_LIMIT)
     line = done.stderr.strip().splitlines()[-1]
     assert (done.returncode, reason in line) == (status, True), done.stderr
     assert "Traceback" not in done.stderr

@@ -1,10 +1,13 @@
 """Updates run as recorded work from tensors of their own, on the CPU without a graph, against the plain ones."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 import torch
+from corpus import make_corpus
 from test_engine import weights
+from tiny import train_options
 from tiny_models import MODELS, TinyModel, assert_same_state, logged, without_samples
 from toy import ToyBatch, toy_collate, toy_engine, toy_networks, toy_utterances
 
@@ -12,6 +15,7 @@ from common.checkpoints import load_checkpoint
 from common.distributed import Ranks
 from common.errors import OptionError
 from common.training import step_graphs
+from train import main
 
 RECORDABLE = pytest.mark.parametrize("model", MODELS[:2], ids=lambda model: model.name)
 # The whole corpus is a batch of FastPitch's, so that its shape recurs; HiFi-GAN's segments all have one.
@@ -54,6 +58,20 @@ def test_recorded_updates_learn_and_log_what_plain_ones_do_and_resume_bit_for_bi
     train(model, corpora, tmp_path / "parts", "--cuda-graphs", "--epochs-this-job", str(epoch - 1))
     train(model, corpora, tmp_path / "parts", "--cuda-graphs", "--resume")
     assert_same_state(model.checkpoint(tmp_path / "graphs", epoch), model.checkpoint(tmp_path / "parts", epoch))
+
+
+def test_updates_with_a_learned_alignment_are_recorded(tmp_path: Path, recorded: list):
+    corpus, words = make_corpus(tmp_path / "corpus", 4), "--learned-alignment --p-arpabet 0 --epochs 5 -bs 4".split()
+    shutil.copy(corpus / "train.txt", corpus / "val.txt")
+    for name in ("plain", "graphs"):
+        options = train_options(corpus, tmp_path / name, *words, *(["--cuda-graphs"] if name == "graphs" else []))
+        with without_samples():
+            assert main(options) == 0
+        assert len(recorded) == (name == "graphs")
+    for term in ("attn_loss", "kl_loss", "mel_loss"):
+        plain = logged(tmp_path / "plain", f"train_{term}")
+        assert len(plain) == 5
+        assert logged(tmp_path / "graphs", f"train_{term}") == pytest.approx(plain, rel=1e-4), term
 
 
 def model_network(checkpoint) -> str:
@@ -117,17 +135,10 @@ def test_shapes_beyond_the_limit_run_as_they_are_with_one_warning(
     assert capsys.readouterr().err == "warning: --cuda-graphs: 1 shapes are recorded; others run without graphs\n"
 
 
-@pytest.mark.parametrize("model", [MODELS[0], *MODELS[2:]], ids=lambda model: model.name)
-def test_updates_that_wait_for_the_device_are_refused(model: TinyModel, corpora: Path, tmp_path: Path):
-    extra = []
-    if model.name == "FastPitch":
-        lines = (corpora / model.corpus / "train.txt").read_text().splitlines()
-        (tmp_path / "aligned.txt").write_text(
-            "".join(line.split("|", 2)[0] + "|" + line.split("|", 2)[2] + "\n" for line in lines)
-        )
-        extra = ["--learned-alignment", "--training-files", str(tmp_path / "aligned.txt")]
-    with pytest.raises(OptionError, match="--cuda-graphs: an update of this model waits for the GPU"):
-        model.train(corpora, tmp_path, "--epochs", "1", "--cuda-graphs", *extra)
+@pytest.mark.parametrize("model", MODELS[2:], ids=lambda model: model.name)
+def test_models_whose_updates_are_not_recorded_refuse(model: TinyModel, corpora: Path, tmp_path: Path):
+    with pytest.raises(OptionError, match="--cuda-graphs: updates of this model are not recorded; leave it out"):
+        model.train(corpora, tmp_path, "--epochs", "1", "--cuda-graphs")
 
 
 def test_several_processes_are_refused(corpora: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

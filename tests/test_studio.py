@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+from limits import HANG_LIMIT
 from shell import ROOT, run_bash
 from singing_voice import singing_voice
 from tiny_served import serving
@@ -24,7 +25,8 @@ from common.text.ssml import has_markup, read_markup
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = playwright.expect
-expect.set_options(timeout=30_000)  # ms
+LIMIT = 1000 * HANG_LIMIT  # ms
+expect.set_options(timeout=LIMIT)
 CHROMIUM = shutil.which("chromium")
 TEXT = "Hello there. This is fine."
 LONG = "Hello there. One two three four five six seven eight nine ten eleven twelve. " + 3 * "This is not over yet. "
@@ -33,7 +35,7 @@ FRAME = 256 / 22050  # s
 
 def served(voice: Voice, *, api_key: str | None = None) -> AbstractContextManager[str]:
     """The address of a server that speaks with the voice."""
-    return serving(Service(ServedModels(voice, "singer"), limits=Limits(), api_key=api_key))
+    return serving(Service(ServedModels(voice, "singer"), limits=Limits(deadline=HANG_LIMIT), api_key=api_key))
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +43,16 @@ def browser():
     if CHROMIUM is None:
         pytest.skip("chromium is not installed (on Debian: apt-get install chromium)")
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        options = {"executable_path": CHROMIUM, "args": ["--no-sandbox"], "timeout": LIMIT}
+        browser = driver.chromium.launch(**options)
         yield browser
         browser.close()
+
+
+def new_context(browser, **options):
+    context = browser.new_context(**options)
+    context.set_default_timeout(LIMIT)
+    return context
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +128,7 @@ class Studio:
 
 @pytest.fixture
 def studio(browser, address: str) -> Iterator[Studio]:
-    context = browser.new_context(viewport={"width": 1200, "height": 1000})
+    context = new_context(browser, viewport={"width": 1200, "height": 1000})
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     studio = Studio(context.new_page(), address)
     yield studio
@@ -445,7 +454,7 @@ def test_the_servers_line_is_shown_as_it_is(studio: Studio):
 
 def test_a_voice_without_prosody_has_words_and_no_handles(browser):
     with served(singing_voice(model="Tacotron2")) as address:
-        context = browser.new_context()
+        context = new_context(browser)
         studio = Studio(context.new_page(), address)
         answer = studio.speak()
         assert answer["prosody"] is None
@@ -459,7 +468,7 @@ def test_a_voice_without_prosody_has_words_and_no_handles(browser):
 
 def test_a_key_is_asked_for_when_the_server_wants_one(browser):
     with served(singing_voice(), api_key="secret") as address:
-        context = browser.new_context()
+        context = new_context(browser)
         page = context.new_page()
         page.goto(address)
         page.get_by_label("API key of this server").fill("secret")
@@ -486,7 +495,7 @@ COLORS = """(name) => {
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_can_be_read_in_light_and_dark_and_a_choice_lasts(browser, address: str, scheme: str):
-    context = browser.new_context(color_scheme=scheme)
+    context = new_context(browser, color_scheme=scheme)
     studio = Studio(context.new_page(), address)
     studio.speak()
     paper = luminance(studio.page.evaluate(COLORS, "body")[1])
@@ -507,7 +516,7 @@ def test_text_can_be_read_in_light_and_dark_and_a_choice_lasts(browser, address:
 def test_a_phone_of_360_pixels_has_room_and_targets_for_fingers(browser):
     long_name = "a speaker whose name is wider than the screen of a phone"
     with served(singing_voice(speakers=("ann", long_name))) as address:
-        context = browser.new_context(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
+        context = new_context(browser, viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
         studio = Studio(context.new_page(), address)
         width = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
         assert studio.page.evaluate(width) == [360, 360]

@@ -27,6 +27,7 @@ REGISTRIES = (
     .replace("!", ".")
     .split()
 )
+CLOCKS = ("time.sleep", "time.time", "time.monotonic", "time.perf_counter")
 TEXT_LIMIT = 1_000_000  # bytes; larger files are data
 
 Findings = Iterator[tuple[int, str]]  # line, message
@@ -95,6 +96,11 @@ def python_findings(tree: ast.Module, path: Path, name: str, *, n_lines: int) ->
             yield node.lineno, "sys.path is not to be touched; run from the project's root"
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and function_lines(node) > FUNCTION_LINES:
             yield node.lineno, f"function {node.name} has {function_lines(node)} lines, the limit is {FUNCTION_LINES}"
+        if name.startswith("tests/") and name != "tests/limits.py" and is_of_machines_speed(node):
+            yield (
+                node.lineno,
+                "no test depends on a machine's speed; wait by wait_until or HANG_LIMIT of tests/limits.py",
+            )
         if "/" not in name and isinstance(node, ast.Import | ast.ImportFrom):
             yield from top_level_import_findings(node, path)
 
@@ -106,6 +112,18 @@ def function_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
         docstring = node.body[0]
         n_lines -= (docstring.end_lineno or docstring.lineno) - docstring.lineno + 1
     return n_lines
+
+
+def is_of_machines_speed(node: ast.AST) -> bool:
+    """Whether a test sleeps, reads a clock, or waits no longer than a number of its own."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = ast.unparse(node.func)
+    own = [keyword.value for keyword in node.keywords if keyword.arg == "timeout"]
+    own += node.args if name.endswith((".wait", ".join", ".result", ".communicate")) else []
+    if name in CLOCKS:
+        return True
+    return any(isinstance(limit, ast.Constant) and isinstance(limit.value, int | float) for limit in own)
 
 
 def top_level_import_findings(node: ast.Import | ast.ImportFrom, path: Path) -> Findings:
@@ -152,6 +170,10 @@ BREACHES = {
     "a nested import": ("train.py", DOC + "def f():\n    import fastpitch\n", 3, "must not import fastpitch"),
     "a cuda call": ("common/a.py", DOC + "def f(x):\n    return x.cuda()\n", 3, ".cuda()"),
     "sys.path": ("scripts/a.py", DOC + "import sys\nsys.path.insert(0, '.')\n", 3, "sys.path"),
+    "a test that sleeps": ("tests/a.py", DOC + "import time\ntime.sleep(1)\n", 3, "no test depends on"),
+    "a test that reads a clock": ("tests/a.py", DOC + "import time\nx = time.monotonic()\n", 3, "no test depends on"),
+    "a test with a time-out": ("tests/a.py", DOC + "run('a', timeout=60)\n", 2, "no test depends on"),
+    "a test that waits for seconds": ("tests/a.py", DOC + "x.wait(5)\n", 2, "no test depends on"),
     "a long function": ("common/a.py", long_function(61), 2, "function f has 61 lines, the limit is 60"),
     "a long file": ("common/a.py", DOC + "x = 1\n" * 400, 400, "the file has 401 lines, the limit is 400"),
     "a long entry point": ("train.py", DOC + "x = 1\n" * 250, 250, "the file has 251 lines, the limit is 250"),
@@ -199,6 +221,8 @@ def test_what_the_rules_allow_is_not_reported(tmp_path: Path):
         "models.py": DOC + "import importlib\nimport common\ndef f(name):\n    return importlib.import_module(name)\n",
         "train.py": DOC + "import platform\nimport torch\nimport models\nimport common.cli\n",
         "tests/test_a.py": DOC + "import train\nimport fastpitch\n" + "x = 1\n" * 600,
+        "tests/limits.py": DOC + "import time\ntime.sleep(0.1)\n",
+        "tests/test_b.py": DOC + "x.wait(HANG_LIMIT)\nx.run(timeout=None)\n','.join('ab')\n",
         "scripts/a.sh": "#!/usr/bin/env bash\n# Does a thing.\ntrue\n",
     }
     write_tree(tmp_path, {**HOUSE, **files})
@@ -239,7 +263,7 @@ ROOMS = (
     "data_report evaluation extraction serving recognition synthesis training checkpoints data text nn audio pages"
 ).split()
 FLAT = [
-    *"errors cli config files registry distributed precision logger progress signals timing plots".split(),
+    *"errors cli config yaml_loader files registry distributed precision logger progress signals timing plots".split(),
     "published_options",
     "torch_file",
     "unpickler",

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from corpus import add_clip, make_corpus
+from limits import HANG_LIMIT
 from safetensors.torch import load_file
 from tiny import train_options
 from tiny_tacotron2 import TINY, group, published, tiny_network
@@ -366,7 +367,7 @@ def test_two_ranks_of_torchrun_write_what_one_process_writes(corpus: Path, extra
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=HANG_LIMIT,
         check=False,
     )
     assert result.returncode == 0, result.stderr

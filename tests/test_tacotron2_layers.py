@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from common.nn import mask_from_lengths
+from common.nn import mask_from_lengths, normalize_masked
 from tacotron2.config import ModelConfig
-from tacotron2.layers import Encoder, normalize_masked, normalize_rows
+from tacotron2.layers import Encoder, normalize_rows
 
 Normalize = Callable[[nn.BatchNorm1d, Tensor, Tensor], Tensor]
 

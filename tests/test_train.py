@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from limits import HANG_LIMIT
 from tiny import make_corpus, train_options
 from tiny_models import MODELS, RUN, Runs, TinyModel, logged, of_every_model, start, without_samples
 
@@ -239,7 +240,7 @@ def test_bad_data_met_by_a_loader_process_is_one_line_without_traceback(tmp_path
     corpus = make_corpus(tmp_path / "data")
     torch.save(torch.ones(3), corpus / "durations" / "u9.pt")
     process = start(*train_options(corpus, tmp_path / "out", "--epochs", "1", "--num-workers", "2"))
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=HANG_LIMIT)
     assert process.returncode == 1
     assert len(err.strip().splitlines()) == 1
     assert "durations/u9.pt" in err and "train.txt:6" in err

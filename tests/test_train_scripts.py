@@ -239,7 +239,7 @@ def test_train_sh_refuses_more_gpus_than_there_are():
 @pytest.mark.parametrize(
     ("variables", "message"),
     [
-        ({"BS": "many"}, "BS=many: expected a whole number"),
+        ({"BS": "many"}, "BS=many: expected a whole number from 1 to 99999"),
         ({"NNODES": "2", "NUM_GPUS": "0"}, "NNODES=2 needs MASTER_ADDR, the host name of the first machine"),
         ({"MODEL": "Bark"}, "MODEL=Bark: expected one of FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper"),
         ({"BATCH_SIZE": "8", "BS": "4"}, "BS=4: BATCH_SIZE=8 is set too; leave one out"),
@@ -248,7 +248,7 @@ def test_train_sh_refuses_more_gpus_than_there_are():
             {"MODEL": "Jasper", "BATCH_SIZE": "64", "GRAD_ACCUMULATION": "3"},
             "BATCH_SIZE=64: expected a multiple of GRAD_ACCUMULATION=3, which divides it",
         ),
-        ({"CUDNN_BENCHMARK": "yes"}, "CUDNN_BENCHMARK=yes: expected true or false"),
+        ({"CUDNN_BENCHMARK": "many"}, "CUDNN_BENCHMARK=many: expected true or false (or 1, yes, on, or 0, no, off)"),
         (
             {"MODEL": "HiFi-GAN", "LR_POLICY": "legacy"},
             "LR_POLICY=legacy: not a variable of MODEL=HiFi-GAN, but of MODEL=Jasper; leave it out",

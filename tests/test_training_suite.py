@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from kills import at_write, finish, started
 from ranks import free_port, run_ranks
 from tiny_models import (
     DECAY,
@@ -20,8 +21,6 @@ from tiny_models import (
     at_iteration,
     logged,
     of_every_model,
-    start,
-    wait_for_line,
     without_dropout,
     without_samples,
     words_of_cut,
@@ -114,17 +113,16 @@ def test_a_run_that_is_killed_stopped_and_split_into_jobs_is_the_uninterrupted_o
 def test_a_process_killed_at_any_moment_leaves_checkpoints_to_resume_from(
     model: TinyModel, runs: Runs, corpora: Path, tmp_path: Path
 ):
-    """Writing a checkpoint takes longer than an update here, so that the kill often falls into it."""
-    words = "--minutes-per-checkpoint 1e-6 --epochs-per-checkpoint 50"  # in every update, by the clock alone
-    process = start(*model.words(corpora, tmp_path, *RUN, *words.split()))
-    wait_for_line(process, "epoch    2 | iter   2")
-    process.kill()
-    process.communicate()
-    saved = [load_checkpoint(path) for path in saved_checkpoints(tmp_path, model.name)]
-    n_steps = len(logged(runs.plain, model.followed_loss)) // EPOCHS
-    assert len(saved) in (2, 3) and saved[-1].training["iteration"] > n_steps, "an update that was reported is kept"
+    words = "--minutes-per-checkpoint 1e-6 --epochs-per-checkpoint 50 --num-workers 2"  # in every update, by the clock
+    kill = at_write(signal.SIGKILL, tmp_path, count=6)
+    run = started("train.py", *model.words(corpora, tmp_path, *RUN, *words.split()), signal_at=kill)
+    assert finish(run)[0] == -signal.SIGKILL, "and no loader process outlives it"
+    saved = [load_checkpoint(path).training["iteration"] for path in saved_checkpoints(tmp_path, model.name)]
+    assert saved == [4, 5]
+    assert len(list(tmp_path.glob(".*.tmp"))) == 1, "the one that was being written"
     with without_samples():
         assert model.train(corpora, tmp_path, *RUN, "--resume") == 0
+    assert not list(tmp_path.glob(".*.tmp"))
     assert_same_state(model.checkpoint(runs.plain, EPOCHS), model.checkpoint(tmp_path, EPOCHS))
 
 
@@ -132,11 +130,12 @@ def test_a_process_killed_at_any_moment_leaves_checkpoints_to_resume_from(
 def test_a_process_that_is_interrupted_says_how_to_resume_and_exits_by_the_signal(
     model: TinyModel, corpora: Path, tmp_path: Path
 ):
-    process = start(*model.words(corpora, tmp_path, *RUN, "--epochs", "100"))
-    wait_for_line(process, "epoch    1 | iter   2")
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (128 + signal.SIGINT, "")
+    """A terminal sends Ctrl-C to the loader processes too."""
+    words = "--epochs 100000 --epochs-per-checkpoint 100000 --steps-per-checkpoint 2 --num-workers 2".split()
+    interrupt = at_write(signal.SIGINT, tmp_path, count=2, group=True)
+    run = started("train.py", *model.words(corpora, tmp_path, *RUN, *words), signal_at=interrupt)
+    status, out, err = finish(run)
+    assert (status, err) == (128 + signal.SIGINT, "")
     assert "stopped by SIGINT; add --resume to " in out
     assert list(tmp_path.glob("*.pt"))
 

@@ -275,7 +275,7 @@ def test_differences_in_framing_and_peak_alone_can_be_accepted(tmp_path, mels):
     write_json(tmp_path / "given" / "audio.json", to_plain(dataclasses.replace(AUDIO, **OTHERS)))
     with pytest.raises(InputError) as caught:
         spoken(tmp_path, "--hifigan", vocoder)
-    assert "framing: centered (" in str(caught.value) and "peak: None (" in str(caught.value)
+    assert "framing: 'centered' (" in str(caught.value) and "peak: None (" in str(caught.value)
     assert "scripts/fine_tune.sh" in str(caught.value)
     assert "--accept-audio-differences framing peak" in str(caught.value)
     with pytest.raises(InputError, match=r"peak: None .*--accept-audio-differences framing peak$"):

@@ -9,6 +9,7 @@ from typing import Any
 
 import tiny_vocoder
 import torch
+from limits import HANG_LIMIT
 
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import TextConfig, to_plain
@@ -65,7 +66,7 @@ def ask_to_stop(service: Service) -> None:
 
 
 @contextmanager
-def serving(service: Service, *, deadline: float = 5.0) -> Iterator[str]:
+def serving(service: Service, *, deadline: float = HANG_LIMIT) -> Iterator[str]:
     """The address of a service while it serves, on a free port."""
     bound = bind("127.0.0.1", 0)
     started = threading.Event()
@@ -77,12 +78,12 @@ def serving(service: Service, *, deadline: float = 5.0) -> Iterator[str]:
     thread.start()
     _STOPS[service] = lambda: loop.call_soon_threadsafe(server.ask_to_stop)
     try:
-        assert started.wait(60)
+        assert started.wait(HANG_LIMIT)
         yield address_of(bound)
     finally:
         if thread.is_alive() and not service.gate.draining:
             loop.call_soon_threadsafe(server.ask_to_stop)
-        thread.join(20)
+        thread.join(HANG_LIMIT)
         assert not thread.is_alive()
         loop.close()
         bound.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from common.audio import MelExtractor
 from common.checkpoints.arguments import add_voice_argument, training_audio_from_args
-from common.cli import ArgumentParser, non_negative_float, positive_float, positive_int, values_of
+from common.cli import ArgumentParser, positive_int, real_number, values_of
 from common.config import AudioConfig
 from common.errors import OptionError
 from common.synthesis import VocoderSettings
@@ -52,7 +52,7 @@ def add_training_arguments(parser: ArgumentParser) -> None:
     add = parser.add_argument_group("WaveGlow").add_argument
     # Every published script trains with it; the original's default is 4000.
     add("--segment-length", type=positive_int, default=8000, help="samples of a training segment")
-    add("--sigma", type=positive_float, default=1.0, help="standard deviation of the noise that sound becomes")
+    add("--sigma", type=real_number(1e-3, 1e3), default=1.0, help="standard deviation of the noise that sound becomes")
     add_voice_argument(add)
     group = parser.add_argument_group(
         "architecture of WaveGlow",
@@ -98,7 +98,7 @@ def add_inference_arguments(parser: argparse.ArgumentParser) -> None:
     width = "channels of its networks; a checkpoint of other widths is refused"
     add("--wn-channels", type=positive_int, help=width)
     noise = "standard deviation of the noise that becomes sound"
-    add("--sigma-infer", type=non_negative_float, default=SIGMA_INFER, help=noise)
+    add("--sigma-infer", type=real_number(0, 100), default=SIGMA_INFER, help=noise)
     chunk = "compute so many mel frames at a time, in memory that hardly grows with the length; the sound is the same"
     add("--chunk-frames", type=positive_int, help=chunk)
 

@@ -23,8 +23,9 @@ OPTIONS = {
     "wn_kernel_size": ("--wn-kernel-size", "size of their convolutions"),
     "wn_layers": ("--wn-layers", "their layers, whose dilations double"),
 }
-
-
+# Far above any network, and small enough to be built and refused by its parameters.
+_LARGEST = 2**16
+_MOST = {"n_flows": 100, "n_group": 1024, "wn_layers": 16, "wn_kernel_size": 1001}
 BLOCK = 2048  # positions drawn at once; random numbers depend on the sizes of the calls
 _KEPT_SEEDS = 2
 
@@ -75,9 +76,11 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not isinstance(value, int) or value < 1:
+            most = _MOST.get(name, _LARGEST)
+            if not isinstance(value, int) or not 1 <= value <= most:
                 option = OPTIONS[name][0] if name in OPTIONS else "--n-mel-channels"
-                raise OptionError(f"{option} {value}: expected a whole number of at least 1")
+                wanted = "of at least 1" if isinstance(value, int) and value < 1 else f"from 1 to {most}"
+                raise OptionError(f"{option} {value}: expected a whole number {wanted}")
         for option, value in (("--groups", self.n_group), ("--early-size", self.n_early_size)):
             if value % 2:
                 raise OptionError(f"{option} {value}: expected an even number, as every flow halves its channels")

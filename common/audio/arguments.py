@@ -5,11 +5,13 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from common.cli import non_negative_float, option_of, positive_float, positive_int
+from common.cli import non_negative_float, option_of, positive_float, whole_number
 from common.config import FRAMINGS, AudioConfig, audio_preset, differences, from_plain
-from common.errors import InputError
+from common.errors import InputError, OptionError
 from common.files import read_json
 
+_LARGEST_SIZE = 1 << 20  # Hz, samples
+_MOST_MELS = 1 << 14
 SETTINGS = "audio.json"  # in a corpus's folder and beside features: what the mels are
 
 
@@ -25,11 +27,12 @@ def add_audio_arguments(parser: argparse.ArgumentParser) -> None:
         text = f"{meaning} [{getattr(AudioConfig(), field)}]"
         group.add_argument(*options or [option_of(field)], dest=field, default=argparse.SUPPRESS, help=text, **kwargs)
 
-    add("sampling_rate", "Hz", "--sampling-rate", "-sr", type=positive_int)
-    add("filter_length", "size of the FFT, samples", type=positive_int)
-    add("hop_length", "samples", type=positive_int)
-    add("win_length", "samples", type=positive_int)
-    add("n_mels", "mel channels", "--n-mel-channels", "--n-mels", type=positive_int)
+    size = whole_number(1, _LARGEST_SIZE)
+    add("sampling_rate", "Hz", "--sampling-rate", "-sr", type=size)
+    add("filter_length", "size of the FFT, samples", type=size)
+    add("hop_length", "samples", type=size)
+    add("win_length", "samples", type=size)
+    add("n_mels", "mel channels", "--n-mel-channels", "--n-mels", type=whole_number(1, _MOST_MELS))
     add("mel_fmin", "Hz", type=non_negative_float)
     add("mel_fmax", "Hz", type=positive_float)
     add("framing", "where frames start: centered as Tacotron 2's, aligned as HiFi-GAN's", choices=FRAMINGS)
@@ -44,7 +47,10 @@ def audio_config_from_args(args: argparse.Namespace, *, base: AudioConfig | None
     given = {name: getattr(args, name) for name in names if hasattr(args, name)}
     if base is None and (corpus := corpus_config(args)) is not None:
         base = corpus[1]
-    return replace(base or audio_preset(given.get("sampling_rate", AudioConfig().sampling_rate)), **given)
+    try:
+        return replace(base or audio_preset(given.get("sampling_rate", AudioConfig().sampling_rate)), **given)
+    except InputError as error:
+        raise OptionError(str(error)) from error
 
 
 def corpus_config(args: argparse.Namespace) -> tuple[Path, AudioConfig] | None:
@@ -70,8 +76,4 @@ def features_config(folder: Path) -> AudioConfig | None:
 
 def read_audio_config(path: Path) -> AudioConfig:
     """The AudioConfig in a JSON file; raises InputError where there is none."""
-    values = read_json(path)
-    try:
-        return from_plain(AudioConfig, values, where=str(path))
-    except TypeError as error:
-        raise InputError(f"{path}: does not describe mel-spectrograms ({error})") from error
+    return from_plain(AudioConfig, read_json(path), where=str(path))

@@ -39,7 +39,7 @@ def griffin_lim(mel: Tensor, config: AudioConfig, *, n_iter: int = 60, seed: int
         center=False,  # both framings are then one: frame i starts at sample i * hop of the padded sound
         momentum=MOMENTUM,
         init="random",
-        random_state=np.random.RandomState(seed),
+        random_state=np.random.RandomState(seed % 2**32),
         dtype=np.float32,
     )
     sound = torch.zeros(n_samples)

@@ -12,7 +12,7 @@ from torch import Tensor
 from common.audio.pitch import METHODS, PITCH_CEILING, PITCH_FLOOR, PYIN_CEILING, PYIN_FLOOR, pitch_by
 from common.config import AudioConfig
 from common.errors import InputError, check_choice
-from common.files import load_tensor, save_tensor
+from common.files import load_tensor, save_tensor, writing
 
 
 class PitchCache:
@@ -40,7 +40,7 @@ class PitchCache:
 
         Raises:
             AudioError: the clip is too short for pitch; names ``where``.
-            InputError: the folder cannot be written.
+            OutputError: the folder cannot be written.
         """
         samples = wave.numpy()
         name = hashlib.sha256(samples.tobytes()).hexdigest()
@@ -50,12 +50,8 @@ class PitchCache:
             return kept
         values = pitch_by(self._method, samples, self._audio, n_frames=n_frames, where=where)
         pitch = torch.from_numpy(values).float()
-        try:
+        with writing(path, "; choose another --pitch-cache"):
             save_tensor(path, pitch, durable=False, shared=True)
-        except OSError as error:
-            raise InputError(
-                f"{self._folder}: pitch cannot be kept there ({error.strerror}); choose another --pitch-cache"
-            ) from error
         return pitch
 
 

@@ -9,12 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.checkpoints.layout import with_state_dict
 from common.checkpoints.pickled import read_pickled
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import CheckpointError
 from common.files import write_atomically
-from common.registry import available_models, get_model
 from common.torch_file import UnreadableError, archive_records, is_archive
 
 FORMAT_VERSION = 1
@@ -83,25 +81,6 @@ class PartialFileError(CheckpointError):
     def __init__(self, message: str, *, main: Path | None) -> None:
         super().__init__(message)
         self.main = main
-
-
-def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint:
-    """A checkpoint of another implementation; each model's package recognizes its own by their keys.
-
-    Raises:
-        CheckpointError: it is of none, damaged, or a part of one (`PartialFileError`).
-    """
-    payload = with_state_dict(payload)
-    for name in available_models():
-        read = get_model(name).read_published
-        try:
-            checkpoint = read and read(payload, path=path, training=training)
-        except (LookupError, TypeError, AttributeError, ValueError, RuntimeError) as error:
-            raise CheckpointError(f"{path}: a damaged checkpoint of {name} ({error!r})") from error
-        if checkpoint is not None:
-            return checkpoint
-    keys = ", ".join(str(key) for key in list(payload)[:6])
-    raise CheckpointError(f"{path}: a checkpoint of no known layout (its keys: {keys})")
 
 
 def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:

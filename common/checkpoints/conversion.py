@@ -8,10 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints.checkpoint import Checkpoint, PartialFileError, read_payload, read_published
+from common.checkpoints.checkpoint import Checkpoint, PartialFileError, read_payload
 from common.checkpoints.layout import is_state, traits, with_state_dict
 from common.checkpoints.loading import new_networks
 from common.checkpoints.pickled import PickledNetworks
+from common.checkpoints.reading import read_published
 from common.checkpoints.safetensors_file import is_own_safetensors
 from common.errors import CheckpointError, InputError, OptionError
 from common.files import read_json, read_yaml

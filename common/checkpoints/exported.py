@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from common.checkpoints.checkpoint import Checkpoint, Stripped, is_onnx, names_in_archive
-from common.config import AudioConfig, TextConfig, from_plain, to_plain
+from common.checkpoints.fields import Description, check_checkpoint, read_description
+from common.config import to_plain
 from common.errors import CheckpointError, OptionError
 from common.text import TextFrontEnd
 from common.torch_file import UnreadableError, archive_records
@@ -240,6 +241,7 @@ def open_exported(path: Path, format: str) -> tuple[ExportedFile, Checkpoint]:
         CheckpointError: it is damaged, of a newer version, or not written by `scripts/export_model.sh`.
     """
     onnx = None
+    stored: str | bytes | None
     if format == "onnx":
         onnx = OnnxRunner(path)
         stored = onnx.metadata.get(METADATA_KEY)
@@ -247,16 +249,8 @@ def open_exported(path: Path, format: str) -> tuple[ExportedFile, Checkpoint]:
         stored = _description_in_archive(path)
     if stored is None:
         raise CheckpointError(f"{path}: an ONNX file that scripts/export_model.sh did not write")
-    try:
-        description = json.loads(stored)
-        if description["version"] != EXPORT_VERSION:
-            raise CheckpointError(
-                f"{path}: an exported file of version {description['version']}, expected {EXPORT_VERSION}; "
-                "a newer toolkit may read it"
-            )
-        return ExportedFile(path, format, description, onnx), checkpoint_of(description, networks={}, where=str(path))
-    except (ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{path}: damaged, its description cannot be read ({error!r})") from error
+    description, known = read_description(stored, version=EXPORT_VERSION, where=str(path))
+    return ExportedFile(path, format, description, onnx), checkpoint_of(known, networks={}, where=str(path))
 
 
 def check_no_other_files(path: Path) -> None:
@@ -301,19 +295,20 @@ def _description_in_archive(path: Path) -> str:
         return archive.read(name).decode()
 
 
-def checkpoint_of(description: dict[str, Any], *, networks: dict[str, dict[str, Tensor]], where: str) -> Checkpoint:
+def checkpoint_of(description: Description, *, networks: dict[str, dict[str, Tensor]], where: str) -> Checkpoint:
     """The checkpoint that a description is of."""
-    config, text = description["config"], description["config"]["text"]
-    return Checkpoint(
-        model=description["model"],
-        config=config["model"],
-        audio=from_plain(AudioConfig, config["audio"], where=where),
-        text=None if text is None else from_plain(TextConfig, text, where=where),
+    config = description.config
+    checkpoint = Checkpoint(
+        model=description.model,
+        config=config.model,
+        audio=config.audio,
+        text=config.text,
         networks=networks,
-        assumed=tuple(description["assumed"]),
-        assumed_config=tuple(description["assumed_config"]),
-        stripped=Stripped(dtype="float32", ema=description["ema"]),
+        assumed=description.assumed,
+        assumed_config=description.assumed_config,
+        stripped=Stripped(dtype="float32", ema=description.ema),
     )
+    return check_checkpoint(checkpoint, where=where)
 
 
 def _first_line(error: Exception) -> str:

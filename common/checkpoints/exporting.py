@@ -11,6 +11,7 @@ from torch import Tensor
 
 from common.checkpoints.exported import ARCHIVE_ENTRY, METADATA_KEY, OnnxForm, Part, Runner
 from common.errors import InputError
+from common.files import write_atomically, writing
 
 OPSET = 17  # of ONNX: onnxruntime reads it since 1.12
 # Batch sizes and lengths (tokens, or frames) that a file is run with; the example it is made of is another.
@@ -39,7 +40,7 @@ def write_onnx(
         name: {index: size for index, size in enumerate(shape) if isinstance(size, str)}
         for name, shape in (*part.inputs.items(), *part.outputs.items())
     }
-    with warnings.catch_warnings():
+    with writing(path), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the exporter, about itself
         torch.onnx.export(
             form.module,
@@ -52,17 +53,19 @@ def write_onnx(
             dynamo=False,  # the newer exporter takes twenty times as long for the same graph
         )
     if quantize is not None:
-        quantize(path)
+        with writing(path):
+            quantize(path)
     model = form.complete(onnx.load(path))
     entry = model.metadata_props.add()
     entry.key, entry.value = METADATA_KEY, json.dumps(description)
-    onnx.save(model, path)
+    write_atomically(path, lambda file: file.write(model.SerializeToString()))
 
 
 def write_torchscript(path: Path, part: Part, description: dict[str, Any]) -> None:
     """Compile a part, and write it as TorchScript with its description."""
     script = torch.jit.script(part.module)
-    torch.jit.save(script, path, _extra_files={ARCHIVE_ENTRY: json.dumps(description)})
+    extra = {ARCHIVE_ENTRY: json.dumps(description)}
+    write_atomically(path, lambda file: torch.jit.save(script, file, _extra_files=extra))
 
 
 def largest_difference(run: Runner, part: Part) -> float:

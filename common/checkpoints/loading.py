@@ -14,8 +14,8 @@ from common.checkpoints.checkpoint import Checkpoint
 from common.checkpoints.exported import ExportedFile, exported_format, open_exported
 from common.checkpoints.layout import check_held
 from common.checkpoints.reading import load_checkpoint
-from common.config import from_plain
-from common.errors import CheckpointError, OptionError
+from common.config import from_plain, naming_fields
+from common.errors import CheckpointError, OptionError, reason
 from common.nn import TooLargeError, build_limited
 from common.precision import Precision, precision_of_device
 from common.registry import ModelSpec, available_models, get_model
@@ -23,7 +23,6 @@ from common.registry import ModelSpec, available_models, get_model
 _LONGEST_LIST = 6  # differing keys named in an error
 _MOST_PARAMETERS = 3_000_000_000  # of a network whose weights are elsewhere; it is not built
 _MISSING_WEIGHTS = 100_000_000  # of a network, which a file may lack
-_LONGEST_REASON = 300  # characters
 Networks = dict[str, nn.Module]
 NO_EMA = "no EMA weights; leave out --ema"
 
@@ -116,14 +115,14 @@ def _built(build: Callable[[], Networks], checkpoint: Checkpoint, *, where: str)
     n_weights = sum(value.numel() for value in tensors)
     limits = {"most": 2 * n_weights + _MISSING_WEIGHTS, "most_modules": 500 + 5 * len(tensors)}
     try:
-        return build_limited(build, **limits) if tensors else build_limited(build, most=_MOST_PARAMETERS)
+        with naming_fields(where, error=CheckpointError):
+            return build_limited(build, **limits) if tensors else build_limited(build, most=_MOST_PARAMETERS)
     except TooLargeError as error:
         raise CheckpointError(
             f"{where}: damaged, its configuration is of a network of {error}, and its weights are {n_weights} numbers"
         ) from error
     except (AssertionError, RuntimeError, ValueError, TypeError, ArithmeticError, LookupError) as error:
-        reason = str(error).strip().partition("\n")[0][:_LONGEST_REASON]
-        raise CheckpointError(f"{where}: damaged, its configuration is of no network ({reason})") from error
+        raise CheckpointError(f"{where}: damaged, its configuration is of no network ({reason(error)})") from error
 
 
 def load_for_inference(loaded: LoadedCheckpoint, *, device: torch.device) -> tuple[Any, Any]:
@@ -159,14 +158,17 @@ def _from_exported(loaded: LoadedCheckpoint, exported: ExportedFile, *, device: 
         raise OptionError(f"{loaded.path}: an exported file of {spec.name}, for other programs; give the checkpoint")
     config = from_plain(spec.config, loaded.checkpoint.config, where=str(loaded.path))
     runners = {name: part.runner(device) for name, part in exported.parts().items()}
-    return spec.from_exported(runners.get("", runners), config, description, device), config
+    try:
+        return spec.from_exported(runners.get("", runners), config, description, device), config
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(f"{loaded.path}: its description lacks what runs it ({reason(error)})") from error
 
 
 def load_weights(networks: Networks, weights: dict[str, dict[str, Tensor]], *, where: str) -> None:
-    """Load each network's state dict; every key and shape must be as expected.
+    """Load each network's state dict; every key, shape and kind of number must be as expected, and every value finite.
 
     Raises:
-        CheckpointError: lists what is missing, unexpected or of another shape.
+        CheckpointError: lists what is missing, unexpected, of another shape or kind, or not finite.
     """
     lines = [f"no network {name}" for name in networks if name not in weights]
     for name, network in networks.items():
@@ -185,4 +187,10 @@ def _differences(own: dict[str, Tensor], given: dict[str, Tensor]) -> list[str]:
     lines = [f"missing {key}" for key in own if key not in given]
     lines += [f"unexpected {key}" for key in given if key not in own]
     shapes = [(key, tuple(given[key].shape), tuple(own[key].shape)) for key in own if key in given]
-    return lines + [f"{key} is {found}, expected {wanted}" for key, found, wanted in shapes if found != wanted]
+    lines += [f"{key} is {found}, expected {wanted}" for key, found, wanted in shapes if found != wanted]
+    kinds = [(key, str(given[key].dtype)[6:], str(own[key].dtype)[6:]) for key in own if key in given]
+    return lines + [
+        f"{key} is of {found}, expected {wanted}"
+        for key, found, wanted in kinds
+        if given[key].is_floating_point() != own[key].is_floating_point()
+    ]

@@ -1,20 +1,16 @@
 """Checkpoints of every kind that training and inference take, recognized by content."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from common.checkpoints.checkpoint import (
-    FORMAT_VERSION,
-    Checkpoint,
-    Stripped,
-    read_payload,
-    read_published,
-    saved_checkpoints,
-)
-from common.checkpoints.layout import as_float32
+from common.checkpoints.checkpoint import FORMAT_VERSION, Checkpoint, read_payload, saved_checkpoints
+from common.checkpoints.fields import OwnFields, check_checkpoint, read_fields
+from common.checkpoints.layout import as_float32, with_state_dict
 from common.checkpoints.safetensors_file import is_own_safetensors, read_safetensors
-from common.config import AudioConfig, TextConfig, from_plain
-from common.errors import CheckpointError
+from common.errors import CheckpointError, reason, shown
+from common.registry import available_models, get_model
 
 
 def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
@@ -32,29 +28,46 @@ def load_checkpoint(path: Path, *, training: bool = True) -> Checkpoint:
     payload = read_payload(path, on_demand=not training)
     if "format" not in payload:
         return read_published(payload, path=path, training=training)
-    if payload["format"] != FORMAT_VERSION:
-        raise CheckpointError(
-            f"{path}: checkpoint format {payload['format']}, expected {FORMAT_VERSION}; a newer toolkit may read it"
-        )
-    try:
-        config = payload["config"]
-        text, stripped, networks = config["text"], payload.get("stripped"), payload["networks"]
-        if stripped is not None:
-            networks = {name: as_float32(state) for name, state in networks.items()}
-        return Checkpoint(
-            model=payload["model"],
-            config=config["model"],
-            audio=from_plain(AudioConfig, config["audio"], where=str(path)),
-            text=None if text is None else from_plain(TextConfig, text, where=str(path)),
-            networks=networks,
-            ema=payload["ema"],
-            training=payload["training"] if training else None,
-            assumed=tuple(payload.get("assumed", ())),
-            assumed_config=tuple(payload.get("assumed_config", ())),
-            stripped=None if stripped is None else from_plain(Stripped, stripped, where=str(path)),
-        )
-    except (KeyError, TypeError) as error:
-        raise CheckpointError(f"{path}: damaged checkpoint, {error!r}") from error
+    if type(version := payload["format"]) is not int or version != FORMAT_VERSION:
+        newer = "; a newer toolkit may read it" if isinstance(version, int) else ""
+        raise CheckpointError(f"{path}: checkpoint format {shown(version)}, expected {FORMAT_VERSION}{newer}")
+    given = payload if training else payload | {"training": None}
+    fields: OwnFields = read_fields(OwnFields, given, where=str(path))
+    checkpoint = Checkpoint(
+        model=fields.model,
+        config=fields.config.model,
+        audio=fields.config.audio,
+        text=fields.config.text,
+        networks=fields.networks,
+        ema=fields.ema,
+        training=fields.training,
+        assumed=fields.assumed,
+        assumed_config=fields.assumed_config,
+        stripped=fields.stripped,
+    )
+    check_checkpoint(checkpoint, where=str(path))
+    if checkpoint.stripped is not None:
+        networks = {name: as_float32(state) for name, state in checkpoint.networks.items()}
+        return replace(checkpoint, networks=networks)
+    return checkpoint
+
+
+def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Checkpoint:
+    """A checkpoint of another implementation; each model's package recognizes its own by their keys.
+
+    Raises:
+        CheckpointError: it is of none, damaged, or a part of one (`PartialFileError`).
+    """
+    payload = with_state_dict(payload)
+    for name in available_models():
+        read = get_model(name).read_published
+        try:
+            checkpoint = read and read(payload, path=path, training=training)
+        except (LookupError, TypeError, AttributeError, ValueError, RuntimeError) as error:
+            raise CheckpointError(f"{path}: a damaged checkpoint of {name} ({reason(error)})") from error
+        if checkpoint is not None:
+            return check_checkpoint(checkpoint, where=str(path))
+    raise CheckpointError(f"{path}: a checkpoint of no known layout (its keys: {shown(list(payload))[1:-1]})")
 
 
 def load_last_checkpoint(folder: Path, model: str, *, warn: Callable[[str], None]) -> tuple[Path, Checkpoint] | None:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from common.checkpoints.checkpoint import SAFETENSORS_LAYOUT, Checkpoint, read_safetensors_weights, safetensors_header
 from common.checkpoints.exported import EXPORT_VERSION, METADATA_KEY, checkpoint_of
+from common.checkpoints.fields import read_description
 from common.errors import CheckpointError
 
 
@@ -33,14 +34,11 @@ def read_safetensors(path: Path) -> Checkpoint:
         CheckpointError: it is damaged, of another version, or of another program.
     """
     state, metadata = read_safetensors_weights(path)
-    try:
-        description = json.loads(metadata.get(METADATA_KEY, "{}"))
-        if description.get("version") != EXPORT_VERSION:
-            raise CheckpointError(f"{path}: a safetensors file that scripts/export_model.sh did not write")
-        checkpoint = checkpoint_of(description, networks={description["network"]: state}, where=str(path))
-        return replace(checkpoint, layout=SAFETENSORS_LAYOUT)
-    except (ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{path}: damaged, its description cannot be read ({error!r})") from error
+    if METADATA_KEY not in metadata:
+        raise CheckpointError(f"{path}: a safetensors file that scripts/export_model.sh did not write")
+    _, description = read_description(metadata[METADATA_KEY], version=EXPORT_VERSION, where=str(path))
+    checkpoint = checkpoint_of(description, networks={description.network: state}, where=str(path))
+    return replace(checkpoint, layout=SAFETENSORS_LAYOUT)
 
 
 def largest_difference_of_weights(path: Path, checkpoint: Checkpoint) -> float:

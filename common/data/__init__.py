@@ -4,7 +4,7 @@ from common.data.batch import Batch, Dataset, ErrorsAsItems, pad_rows
 from common.data.buckets import BucketedDataset, bucketed
 from common.data.features import check_made_with, check_stored, feature_name, load_feature, shape_error
 from common.data.filelist import FilelistEntry, Filelists, check_path, first_fields, paths_of, read_filelist
-from common.data.loader import build_loader, raise_errors
+from common.data.loader import build_loader, leave_signals_to_the_parent, raise_errors
 from common.data.recordings import RecordingDataset, input_mel_extractor
 from common.data.sampler import GlobalBatchSampler, ValidationSampler
 from common.data.text_mel import TextMelBatch, TextMelDataset, TextMelUtterance, collated

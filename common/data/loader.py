@@ -1,5 +1,6 @@
 """The data loader of training: utterances are read, collated and pinned ahead, by processes of its own."""
 
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,9 +25,19 @@ def build_loader(dataset: Dataset, sampler: Any, *, n_workers: int, pin_memory: 
         collate_fn=safe.collate,
         pin_memory=pin_memory,
         persistent_workers=n_workers > 0,
+        worker_init_fn=leave_signals_to_the_parent,
         # Its own generator: starting a loader must not advance the networks' random numbers.
         generator=torch.Generator().manual_seed(seed),
     )
+
+
+def leave_signals_to_the_parent(worker: int) -> None:
+    """Of the signals that stop a job, those sent to its whole group: it still needs batches to finish its update.
+
+    A loader process ends when the job says so or, as PyTorch looks every few seconds, when the job is gone.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def raise_errors(batches: Any) -> Iterator[Batch]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from common.cli import given_options, non_negative_float, option_of, positive_float
+from common.cli import given_options, non_negative_float, option_of, positive_float, real_number
 from common.config import TextConfig
 from common.errors import OptionError
 from common.text import PHONE_SETS
@@ -36,7 +36,7 @@ class Limits:
     max_pause: float = _limit(2.0, "seconds of silence between words")
     max_clipping: float = _limit(0.0001, "share of samples in flat tops", non_negative_float)
     max_dc: float = _limit(0.01, "mean of the samples, as a part of full scale")
-    min_level: float = _limit(-45.0, "dBFS: a clip whose speech is quieter is near-silent", float)
+    min_level: float = _limit(-45.0, "dBFS: a clip whose speech is quieter is near-silent", real_number(-1000, 1000))
 
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:

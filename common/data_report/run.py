@@ -12,12 +12,12 @@ from common.data_report.clip import measure, measured
 from common.data_report.findings import find_issues
 from common.data_report.page import page
 from common.data_report.summary import DataReport, to_json
-from common.errors import InputError
 from common.extraction import ExtractionPlan, WorkerPool, read_lists
-from common.files import write_json, write_text
+from common.files import make_folder, write_json, write_text, writing
 from common.progress import progress
 
 UNUSABLE = ("missing", "unreadable")  # kinds that end with exit status 1
+_HINT = "; choose another --report-output"
 
 
 def analyze_corpus(
@@ -49,25 +49,16 @@ def analyze_corpus(
 
 def open_output(folder: Path) -> None:
     """Make the report's folder before an hour of measuring, not after it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _unwritable(folder, error) from error
+    make_folder(folder, _HINT)
 
 
 def write(report: DataReport, folder: Path) -> list[Path]:
     """Write report.html and report.json."""
     paths = [folder / "report.html", folder / "report.json"]
-    try:
+    with writing(folder, _HINT):
         write_text(paths[0], page(report, draw(report)))
         write_json(paths[1], to_json(report))
-    except OSError as error:
-        raise _unwritable(folder, error) from error
     return paths
-
-
-def _unwritable(folder: Path, error: OSError) -> InputError:
-    return InputError(f"{folder}: cannot write the report ({error.strerror}); choose another --report-output")
 
 
 def exit_status(report: DataReport, *, strict: bool) -> int:

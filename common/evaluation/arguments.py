@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from common.checkpoints import LoadedCheckpoint, open_checkpoint
-from common.cli import ArgumentParser, add_precision_arguments, given_options, precision_from_args
+from common.cli import ArgumentParser, add_precision_arguments, given_options, precision_from_args, seed_number
 from common.errors import OptionError
 from common.evaluation.items import READERS
 from common.files import sha256
@@ -35,7 +35,9 @@ def build_parser() -> ArgumentParser:
     parser.add_argument("list", type=Path, help=text)
     parser.add_argument("-o", "--output", type=Path, default=Path("output/evaluation"), help="folder for everything")
     parser.add_argument("--fresh", action="store_true", help="begin anew instead of resuming an earlier run")
-    parser.add_argument("--seed", type=int, default=1234, help="of everything random, the same for every phrase")
+    parser.add_argument(
+        "--seed", type=seed_number, default=1234, help="of everything random, the same for every phrase"
+    )
     group = parser.add_argument_group("comparison")
     for spec in specs_of("recognizer"):
         group.add_argument(f"--{spec.option}", type=Path, help="checkpoint of the recognizer, for WER and CER")

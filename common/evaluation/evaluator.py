@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from common.audio import check_wav, load_wav, resample, save_wav
-from common.errors import InputError
+from common.errors import InputError, OutputError
 from common.evaluation.items import EvaluationItem
 from common.evaluation.metrics import compare_speech_frames, speech_frames
 from common.evaluation.page import save_page
@@ -29,9 +29,8 @@ from common.evaluation.results import (
     files_of,
     save_results,
     table_row,
-    writing,
 )
-from common.files import write_text
+from common.files import write_text, writing
 from common.pages.charts import to_svg
 from common.progress import print_line
 from common.recognition import ErrorCounts, Recognizer, error_counts
@@ -73,6 +72,8 @@ class Evaluator:
             text, errors = self._transcribe(wave, self._rate, result.reference)
             result = replace(result, heard=text, errors=errors)
             return self._compare(item, result, wave)
+        except OutputError:  # the next one would fail too
+            raise
         except InputError as error:
             return replace(result, error=str(error))
 
@@ -92,8 +93,7 @@ class Evaluator:
         result = replace(result, recording=str(item.recording))
         rate = check_wav(item.recording, sampling_rate=None, where=item.where).sampling_rate
         recorded = load_wav(item.recording, sampling_rate=rate, where=item.where)
-        with writing(files["recorded"]):
-            save_wav(files["recorded"], recorded, sampling_rate=rate)
+        save_wav(files["recorded"], recorded, sampling_rate=rate)
         text, errors = self._transcribe(recorded, rate, result.reference)
         result = replace(result, heard_recording=text, recording_errors=errors)
         seconds = max(len(recorded) / rate, len(wave) / self._rate)
@@ -112,8 +112,7 @@ class Evaluator:
 
 
 def _save_plot(figure: Figure, path: Path) -> None:
-    with writing(path):
-        write_text(path, to_svg(figure))
+    write_text(path, to_svg(figure))
 
 
 def run_evaluation(
@@ -157,8 +156,9 @@ def run_evaluation(
             if item.name in kept:
                 results.append(kept[item.name])
             elif signals.received is None:
-                results.append(evaluator.evaluate(item))
-                journal.add(results[-1])
+                with writing(folder, "; what is finished is kept: make room, and start it again to resume"):
+                    results.append(evaluator.evaluate(item))
+                    journal.add(results[-1])
                 show(results[-1])
     extent = Extent(len(results), len(items))
     print_line(table_row(columns, str(extent), averages(results)))

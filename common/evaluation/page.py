@@ -14,17 +14,7 @@ from urllib.parse import quote
 import soundfile
 
 from common.errors import InputError
-from common.evaluation.results import (
-    PAGE,
-    Column,
-    Extent,
-    Result,
-    averages,
-    columns_with_values,
-    figures_of,
-    files_of,
-    writing,
-)
+from common.evaluation.results import PAGE, Column, Extent, Result, averages, columns_with_values, figures_of, files_of
 from common.files import write_text
 from common.pages import Cell, Link, Number, Row, Section, Term, glossary, render_cell, render_page, render_table
 from common.pages.charts import data_url
@@ -59,8 +49,7 @@ def save_page(folder: Path, results: Sequence[Result], *, extent: Extent, title:
         Section("settings", "Settings", render_table(("setting", "value"), settings, words=(1,))),
     ]
     html = render_page(kind="Evaluation", title=title, headline=_headline(extent), sections=sections, linked=linked)
-    with writing(path := folder / PAGE):
-        write_text(path, html)
+    write_text(folder / PAGE, html)
 
 
 def _headline(extent: Extent) -> str:

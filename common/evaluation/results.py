@@ -2,32 +2,21 @@
 
 import json
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from common.errors import InputError
 from common.evaluation.metrics import SpeechDistance
-from common.files import write_json, write_text
+from common.files import write_json, write_text, writing
 from common.pages import Term
 from common.recognition import ErrorCounts
 
 JOURNAL, RESULTS, PAGE = "utterances.jsonl", "evaluation.json", "index.html"  # files of an evaluation
 WAVES = "synthesised"  # its folder of sounds, as in folders of earlier versions, which are resumed
 _NAME_WIDTH = 24  # characters of an utterance's name in a table on the terminal
-
-
-@contextmanager
-def writing(path: Path, hint: str = "") -> Iterator[None]:
-    """Name the file that cannot be written, in one InputError."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}){hint}") from error
 
 
 def files_of(folder: Path, name: str) -> dict[str, Path]:

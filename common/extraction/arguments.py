@@ -12,9 +12,10 @@ from common.checkpoints import LoadedCheckpoint, add_ema_argument, open_checkpoi
 from common.cli import (
     ArgumentParser,
     add_precision_arguments,
+    n_loaders,
+    n_processes,
     names_given,
     non_negative_float,
-    non_negative_int,
     option_of,
     positive_float,
     positive_int,
@@ -63,7 +64,7 @@ def extraction_parser() -> ArgumentParser:
     _add_teacher_arguments(parser)
     work = parser.add_argument_group("work")
     work.add_argument("--cuda", action="store_true", help="make the mel-spectrograms and run the teacher on the GPU")
-    work.add_argument("--num-workers", type=positive_int, help="processes (default: one for each core)")
+    work.add_argument("--num-workers", type=n_processes, help="processes (default: one for each core)")
     work.add_argument("--resume", action="store_true", help="keep the complete files of an earlier run")
     add_audio_arguments(parser)
     parser.add_argument("--peak-norm", action="store_true", help=f"the same as --peak {PEAK_NORM:.6f}")
@@ -296,7 +297,7 @@ def teacher_forcing_parser() -> ArgumentParser:
     add_ema_argument(parser)
     add("--resume", action="store_true", help="keep the complete mels of an earlier run")
     add("-bs", "--batch-size", type=positive_int, default=32, help="clips at once")
-    add("--num-workers", type=non_negative_int, help="loader processes (default: 4 with --cuda, else 0)")
+    add("--num-workers", type=n_loaders, help="loader processes (default: 4 with --cuda, else 0)")
     add_precision_arguments(parser)
     add_text_arguments(parser)
     parser.answer_published(_architecture_of_generators() | TEACHER_FORCING)

@@ -28,17 +28,13 @@ from common.extraction.folders import prepare_output_folders
 from common.extraction.summary import Report
 from common.extraction.teacher import TeacherModel, run_teacher, teacher_of, warn_dropped
 from common.extraction.workers import WorkerPool
-from common.files import write_json, write_text
+from common.files import check_output_file, write_json, write_text
 from common.progress import progress
 
 T = TypeVar("T")
 
 # a training list has one column of pitch: the first of these that was extracted
 PITCH_COLUMN = ("pitch_char", "pitch_trichar", "pitch_mel", FRAME_PITCH)
-
-
-class FailedElsewhereError(Exception):
-    """Another rank has failed and reports why; this one only has to end."""
 
 
 def read_lists(paths: Sequence[Path]) -> list[Utterance]:
@@ -110,19 +106,19 @@ def extract_corpus(
     InputError on one rank is a FailedElsewhereError on the others.
     """
     plan = replace(plan, mels_by_workers=ranks.device.type == "cpu")
-    utterances = _together(ranks, lambda: _open_corpus(plan, lists) if ranks.is_main else [])[0]
+    utterances = ranks.together(lambda: _open_corpus(plan, lists, meta_files) if ranks.is_main else [])[0]
     duplicates = refuse_duplicates(utterances)
     own = [item for item in utterances[ranks.rank :: ranks.world_size] if item.index not in duplicates]
     with WorkerPool(plan, n_workers=max(1, min(n_workers, len(own)))) as pool:
         started = time.monotonic()
         work = _Work(plan, pool, teacher, ranks)
-        parts = _together(ranks, lambda: work.extract(own))
+        parts = ranks.together(lambda: work.extract(own))
         items = [Extraction(utterances[index], refusal=reason) for index, reason in duplicates.items()]
         items = sorted(itertools.chain(items, *parts), key=lambda item: item.utterance.index)
         good = [item for item in items if item.refusal is None]
         own_statistics = _statistics(good, kinds=[kind for kind in plan.pitch if kind not in given])
         own_good = [item.utterance.name for item in parts[ranks.rank] if item.refusal is None]
-        _together(ranks, lambda: work.normalize(own_good, by={**own_statistics, **given}))
+        ranks.together(lambda: work.normalize(own_good, by={**own_statistics, **given}))
     report = Report(
         n_utterances=len(utterances), speech_seconds=sum(item.n_samples for item in good) / plan.audio.sampling_rate
     )
@@ -137,23 +133,10 @@ def extract_corpus(
     return report
 
 
-def _together(ranks: Ranks, work: Callable[[], T]) -> list[T]:
-    """Every rank's result of its ``work``, once all are done."""
-    result, error = None, None
-    try:
-        result = work()
-    except InputError as own_error:
-        error = own_error
-    parts = ranks.gather((result, error is not None))
-    if error is not None:
-        raise error
-    if any(failed for _, failed in parts):
-        raise FailedElsewhereError
-    return [result for result, _ in parts]
-
-
-def _open_corpus(plan: ExtractionPlan, lists: Sequence[Path]) -> list[Utterance]:
+def _open_corpus(plan: ExtractionPlan, lists: Sequence[Path], meta_files: Sequence[Path]) -> list[Utterance]:
     utterances = read_lists(lists)
+    for path in (*meta_files, *(_statistics_file(plan, kind, lists[0].stem) for kind in plan.pitch)):
+        check_output_file(path)
     prepare_output_folders(plan, utterances)
     return utterances
 

@@ -13,9 +13,9 @@ from common.audio import MelExtractor, PitchStatistics, check_wav, load_wav
 from common.audio.pitch import SHORTEST, TRICHAR_PARTS, PitchMoments, moments, normalize, pitch_by, pitch_of_kind
 from common.config import AudioConfig, TextConfig
 from common.data import feature_name
-from common.errors import AudioError, InputError
+from common.errors import AudioError, InputError, OutputError
 from common.extraction.textgrid import fit, read_alignment, trim_silence
-from common.files import load_tensor, save_tensor
+from common.files import load_tensor, save_tensor, writing
 from common.nn.alignment_prior import interpolated_prior
 from common.text import TextFrontEnd
 
@@ -220,6 +220,8 @@ def extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
     try:
         with torch.inference_mode():
             return _extract(item, plan)
+    except OutputError:  # the next one would fail too
+        raise
     except InputError as error:
         return replace(item, refusal=reason(error, plan))
 
@@ -243,7 +245,7 @@ def _extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
         if missing - {"durations", PRIORS, "mels"}:
             new |= _pitch(item, plan, wave, missing)
     for folder, tensor in new.items():
-        save_tensor(plan.path(folder, item.utterance.name), tensor, durable=False)
+        write_feature(plan.path(folder, item.utterance.name), tensor)
     values = new | kept
     return replace(
         item,
@@ -321,18 +323,16 @@ def read_complete(path: Path, shape: tuple[int, ...]) -> Tensor | None:
 
 
 def write_feature(path: Path, tensor: Tensor) -> None:
-    """Write a tensor; raises InputError where that is impossible."""
-    try:
+    """Write a tensor, where a power cut may lose the newest files; raises OutputError with a hint."""
+    with writing(path, "; run the same command again with --resume, which keeps complete files"):
         save_tensor(path, tensor, durable=False)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
 
 
 def normalize_pitch(name: str, plan: ExtractionPlan, *, by: dict[str, PitchStatistics]) -> None:
     """Write the normalized pitch of one utterance, from its pitch in Hz."""
     for kind in plan.pitch:
         values = load_tensor(plan.path(kind + HERTZ, name)).numpy()
-        save_tensor(plan.path(kind, name), torch.from_numpy(normalize(values, by[kind])), durable=False)
+        write_feature(plan.path(kind, name), torch.from_numpy(normalize(values, by[kind])))
 
 
 def reason(error: InputError, plan: ExtractionPlan) -> str:

@@ -21,11 +21,11 @@ from common.audio import MelExtractor, check_wav
 from common.audio.arguments import SETTINGS
 from common.checkpoints import LoadedCheckpoint, load_networks
 from common.config import AudioConfig, to_plain
-from common.data import Dataset, ErrorsAsItems
+from common.data import Dataset, ErrorsAsItems, leave_signals_to_the_parent
 from common.errors import InputError
 from common.extraction.features import read_complete, write_feature
 from common.extraction.summary import Report
-from common.files import read_json, sha256, write_json
+from common.files import read_json, sha256, write_json, writing
 from common.precision import Precision
 from common.progress import Progress, progress
 from common.registry import GeneratorSpec
@@ -103,10 +103,8 @@ def _prepare_output(folder: Path, loaded: LoadedCheckpoint) -> None:
     is_new = not folder.is_dir() or next(folder.rglob("*.pt"), None) is None
     for name, value in stored.items():
         if is_new:
-            try:
+            with writing(folder, "; choose another --output"):
                 write_json(folder / name, value)
-            except OSError as error:
-                raise InputError(f"{folder}: cannot write there ({error.strerror}); choose another --output") from error
         elif not (folder / name).is_file() or read_json(folder / name) != value:
             raise InputError(
                 f"{folder}: holds mels of another generator or of other weights ({name}); move the folder away, "
@@ -175,6 +173,7 @@ def _make_mels(
         batch_sampler=[[clip.index for clip in batch] for batch in batches],
         collate_fn=list,
         num_workers=options.num_workers,
+        worker_init_fn=leave_signals_to_the_parent,
     )
     for batch, items in zip(batches, loader):
         report.refused += [(clip.where, str(item)) for clip, item in zip(batch, items) if isinstance(item, InputError)]

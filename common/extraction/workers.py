@@ -19,6 +19,7 @@ from common.errors import InputError
 from common.extraction.features import ExtractionPlan
 
 CHUNK = 16  # utterances a task at most: a task takes most of a second, a kill loses no more than that
+_SECONDS_TO_SIGNAL = 0.2  # what has ended the workers may be a signal to all, which is about to reach this process
 CHUNKS_PER_WORKER = 4  # at least, so that no worker waits long for the last
 
 
@@ -38,8 +39,10 @@ class WorkerPool:
         if context.get_start_method() == "forkserver":
             context.set_forkserver_preload([__name__, "librosa.filters", "parselmouth"])  # which the workers then share
             _start_server()
+        others = multiprocessing.active_children()
         self._executor = ProcessPoolExecutor(n_workers, mp_context=context, initializer=_start_worker)
         wait([self._executor.submit(time.sleep, 0.01) for _ in range(n_workers)])  # until they have started
+        self._workers = [process for process in multiprocessing.active_children() if process not in others]
 
     def map(self, function: Callable[[Any, ExtractionPlan], Any], items: Sequence[Any]) -> Iterator[Any]:
         """``function(item, plan)`` of every item, in the order in which they are finished.
@@ -57,8 +60,11 @@ class WorkerPool:
             for done in as_completed(tasks):
                 yield from done.result()
         except BrokenProcessPool as error:
+            time.sleep(_SECONDS_TO_SIGNAL)
+            ends = {worker.pid: worker.exitcode for worker in self._workers}  # of the others, the pool's SIGTERM
+            died = [f"{pid} (exit code {code})" for pid, code in ends.items() if code not in (None, 0, -signal.SIGTERM)]
             raise InputError(
-                "a worker process died, killed from outside or out of memory; "
+                f"worker process {', '.join(died) or 'of several'} died, killed from outside or out of memory; "
                 "run the same command again (an extraction with --resume), with fewer --num-workers if it happens again"
             ) from error
 
@@ -66,15 +72,18 @@ class WorkerPool:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._executor is not None:
+        if self._executor is None:
+            return
+        try:
             self._executor.shutdown(wait=True, cancel_futures=True)
+        except KeyboardInterrupt:  # asked again: what they hold is not waited for, or Python would wait forever
+            for process in multiprocessing.active_children():
+                process.kill()
+            raise
 
 
 def _run_chunk(function: Callable[[Any, ExtractionPlan], Any], chunk: Sequence[Any], plan: ExtractionPlan) -> list:
-    try:
-        return [function(item, plan) for item in chunk]
-    except OSError as error:  # no space left, no permission: the next utterance would fail too
-        raise InputError(f"{error.filename or plan.dataset_path}: {error.strerror or error}") from error
+    return [function(item, plan) for item in chunk]
 
 
 def _start_server() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from common.files import write_atomically, write_json, write_text
+from common.files import check_output_file, write_atomically, write_json, write_text
 from common.logger import Logger
 from common.progress import print_line
 from common.recognition.error_rates import error_counts
@@ -39,10 +39,13 @@ def transcribe_all(
     Raises:
         InputError: a recording cannot be read.
     """
+    for path in filter(None, (output, save_logits)):
+        check_output_file(path)
     transcripts: list[Transcription] = []
     times: list[float] = []
 
     def show(one: Transcription) -> None:
+        transcripts.append(one)
         if not quiet:
             print_line(f"{one.wav}|{one.text}")
 
@@ -54,10 +57,15 @@ def transcribe_all(
         if iterations:
             times, items = recognizer.measure(items, iterations=iterations, warmup_steps=warmup_steps)
         else:
-            transcripts = recognizer.transcribe(items, on_result=show, on_batch=times.append, on_log_probs=keep)
+            recognizer.transcribe(items, on_result=show, on_batch=times.append, on_log_probs=keep)
         rates = error_rates(transcripts)
         figures = time_figures(times, n_utterances=len(items), duration=sum(item.duration for item in items))
         logger.log((), rates | figures)
+    except KeyboardInterrupt:
+        if output is not None and transcripts:
+            save_transcripts(output, transcripts, error_rates(transcripts))
+            print_line(f"{len(transcripts)} of {len(items)} transcripts are in {output}")
+        raise
     finally:
         logger.close()
     if save_logits is not None:

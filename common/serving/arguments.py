@@ -14,7 +14,9 @@ from common.cli import (
     positive_float,
     positive_int,
     precision_from_args,
+    seed_number,
     values_of,
+    whole_number,
 )
 from common.errors import OptionError
 from common.recognition import load_recognizer
@@ -56,10 +58,12 @@ def build_parser() -> ArgumentParser:
     parser.add_argument(
         "--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 is every one of this machine"
     )
-    parser.add_argument("--port", type=non_negative_int, default=8080, help="to listen on; 0: any that is free")
+    parser.add_argument("--port", type=whole_number(0, 65535), default=8080, help="to listen on; 0: any that is free")
     text = f"environment variable that holds the key which clients must send (default: {KEY_VARIABLE}, if it is set)"
     parser.add_argument("--api-key-env", metavar="NAME", help=text)
-    parser.add_argument("--seed", type=int, default=SEED, help="of everything random, the same for every request")
+    parser.add_argument(
+        "--seed", type=seed_number, default=SEED, help="of everything random, the same for every request"
+    )
     group = parser.add_argument_group("models")
     purposes = {"generator": "to speak with", "vocoder": "without one: Griffin-Lim", "recognizer": "to transcribe with"}
     for spec in specs_of(*purposes):

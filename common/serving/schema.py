@@ -5,12 +5,16 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from common.serving.sound import FORMATS
+from common.text import LIMITS
 
 # Fields that such clients send and that mean nothing here: an answer that ignored them would not be what was asked for.
 UNSUPPORTED = {
     "instructions": "not supported: no voice here reads instructions; set speed, pitch and volume, or write SSML, and "
     "leave it out"
 }
+
+
+_RATE, _PITCH, _VOLUME = (LIMITS[control] for control in ("rate", "pitch", "volume"))  # as of SSML and options
 
 
 class SpeechRequest(BaseModel):
@@ -22,12 +26,12 @@ class SpeechRequest(BaseModel):
     input: str | None = Field(None, description="plain text, or SSML")
     voice: str | None = Field(None, description="a speaker or an id from /v1/voices; OpenAI's names: the first speaker")
     response_format: Literal["wav", "pcm", "flac", "ogg", "mp3"] | None = Field(None, description="wav if not given")
-    speed: float | None = Field(None, ge=0.25, le=4.0, description="2 is twice as fast")
+    speed: float | None = Field(None, ge=_RATE[0], le=_RATE[1], description="2 is twice as fast")
     stream_format: Literal["audio", "sse"] | None = Field(None, description="sse: server-sent events in base64")
     ssml: bool | None = Field(None, description="true: input must be SSML; false: it must hold none")
     prosody: dict[str, Any] | None = Field(None, description="a prosody table, instead of input")
-    pitch: float | None = Field(None, ge=0.25, le=4.0, description="factor of the pitch in Hz")
-    volume: float | None = Field(None, ge=0.0, le=4.0, description="factor of the amplitude")
+    pitch: float | None = Field(None, ge=_PITCH[0], le=_PITCH[1], description="factor of the pitch in Hz")
+    volume: float | None = Field(None, ge=_VOLUME[0], le=_VOLUME[1], description="factor of the amplitude")
     seed: int | None = Field(None, ge=0, lt=2**63, description="of everything random")
     timings: bool | None = Field(None, description="true: answer with JSON that has sound, words, prosody and mel")
 

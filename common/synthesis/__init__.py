@@ -4,7 +4,7 @@ from common.synthesis.captions import SUBTITLES, subtitles
 from common.synthesis.command import speak_into_folder, write_stream
 from common.synthesis.companions import companions_of
 from common.synthesis.compile import accelerated
-from common.synthesis.controls import Controls, MelOutput
+from common.synthesis.controls import MAX_FRAMES, Controls, MelOutput
 from common.synthesis.copy_synthesis import load_mels_or_recordings
 from common.synthesis.cuda_graphs import CudaGraphRecorder
 from common.synthesis.loading import check_ema, contract_of, load_vocoder, load_voice

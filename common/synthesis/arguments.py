@@ -15,10 +15,11 @@ from common.cli import (
     add_length_buckets,
     add_precision_arguments,
     given_options,
-    non_negative_float,
     non_negative_int,
     option_of,
     positive_int,
+    real_number,
+    seed_number,
     values_of,
 )
 from common.config import INPUT_TYPES, AudioConfig, TextConfig
@@ -91,7 +92,9 @@ def add_inference_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--dataset-path", type=Path, default=Path(), help="folder that mel, wav, pitch and duration start from"
     )
-    parser.add_argument("--seed", type=int, default=SEED, help="of everything random, the same for every phrase")
+    parser.add_argument(
+        "--seed", type=seed_number, default=SEED, help="of everything random, the same for every phrase"
+    )
     group = parser.add_argument_group("models")
     for spec in specs_of("generator", "vocoder"):
         purpose = ", to speak from text; without it the list's mel or wav column becomes sound"
@@ -117,7 +120,7 @@ def add_speaking_arguments(parser: ArgumentParser, group: argparse._ActionsConta
     group.add_argument("--griffin-lim-iters", type=positive_int, default=GRIFFIN_LIM_ITERATIONS, help=text)
     group.add_argument(
         "--denoising-strength",
-        type=non_negative_float,
+        type=real_number(0, 100),
         default=0.0,
         help="how much of a vocoder's own noise is subtracted; 0.005 is a little",
     )

@@ -1,9 +1,9 @@
 """Speaking as a command: a list into a folder with a line a file and the figures, or one text to standard output."""
 
 import os
+import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from common.audio import pcm16, wav_header
 from common.config import AudioConfig
+from common.errors import OutputError
 from common.logger import Logger
 from common.progress import print_line
 from common.synthesis.measurements import MANY_BATCHES, BatchTimes, Measurements
@@ -101,16 +102,22 @@ def _first_sound(item: SynthesisInput, synthesizer: Synthesizer) -> FirstSound:
 def write_stream(pieces: Iterator[Tensor], output: TextIO | None, *, sampling_rate: int, kind: str) -> None:
     """Write sound to standard output as it is made, as one of `STREAM_FORMATS`.
 
-    A reader that goes away ends it quietly. The header of a WAV says that its length is unknown, as players
-    expect of a pipe.
+    A reader that goes away ends it. The header of a WAV says that its length is unknown, as players expect of a pipe.
+
+    Raises:
+        SystemExit: nobody reads on, as the status of a command that is ended by it.
+        OutputError: the output cannot be written.
     """
     assert output is not None, "a command has standard output"
     file = output.buffer
-    with suppress(BrokenPipeError):
+    try:
         if kind == "wav":
             file.write(wav_header(sampling_rate))
         for piece in pieces:
             file.write(pcm16(piece))
             file.flush()
-        return
-    os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())  # or Python complains when it closes the file
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())  # or Python complains when it closes the file
+        if isinstance(error, BrokenPipeError):
+            raise SystemExit(128 + signal.SIGPIPE) from error
+        raise OutputError(f"standard output: cannot be written ({error.strerror})") from error

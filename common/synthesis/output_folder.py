@@ -6,11 +6,11 @@ from pathlib import Path, PurePosixPath
 
 from common.audio import save_wav
 from common.config import AudioConfig, to_plain
-from common.errors import InputError
-from common.files import save_tensor, write_json
+from common.files import make_folder, save_tensor, write_json, writing
 from common.synthesis.speech import Speech
 from common.synthesis.utterances import SynthesisResult
 
+_HINT = "; choose another --output"
 Companions = dict[str, Callable[[Speech, Path], None]]  # by suffix: files beside the sound, "a.srt" of "a.wav"
 
 
@@ -34,12 +34,10 @@ class OutputFolder:
         self._save_mels = save_mels
         self._companions = companions or {}
         self._parts: defaultdict[PurePosixPath, list[SynthesisResult]] = defaultdict(list)  # of unfinished phrases
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            if save_mels:
+        make_folder(folder, _HINT)
+        if save_mels:
+            with writing(folder, _HINT):
                 write_json(folder / "mels" / "audio.json", to_plain(audio))
-        except OSError as error:
-            raise InputError(f"{folder}: cannot write there ({error.strerror}); choose another --output") from error
 
     def summary(self, n_phrases: int) -> str:
         """How many of the phrases are there."""
@@ -60,16 +58,13 @@ class OutputFolder:
         sound, mel = self._folder / output, self._folder / "mels" / output.with_suffix(".pt")
         beside = {suffix: self._folder / output.with_suffix(suffix) for suffix in self._companions}
         line = f"{mel if self._save_mels else next(iter(beside.values()), sound)}: {speech.mel.size(1)} frames"
-        try:
+        with writing(sound, f"; files of {self.n_written} phrases are complete: make room, and run again"):
             if self._save_mels:
                 save_tensor(mel, speech.mel)
             if speech.has_sound:
                 save_wav(sound, speech.wave, sampling_rate=self._audio.sampling_rate)
                 line = f"{sound}: {len(speech.wave) / self._audio.sampling_rate:.2f} s"
             for suffix, path in beside.items():
-                path.parent.mkdir(parents=True, exist_ok=True)
                 self._companions[suffix](speech, path)
-        except OSError as error:
-            raise InputError(f"{sound}: cannot be written ({error.strerror})") from error
         self.n_written += 1
         return line

@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from common.errors import InputError
 from common.files import write_text
+from common.synthesis.controls import MAX_FRAMES
 
 MAX_BYTES = 64 * 2**20  # of a table that is read: some ten hours of speech
 MAX_SYMBOLS = 2000  # of an utterance
-MAX_FRAMES = 2000  # of a symbol; some 20 s
 
 _Factor = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 

@@ -15,7 +15,7 @@ from common.errors import InputError
 from common.files import load_tensor
 from common.precision import Precision
 from common.registry import GeneratorSpec, ModelSpec
-from common.synthesis.controls import Controls
+from common.synthesis.controls import MAX_FRAMES, Controls
 from common.synthesis.padding import PaddedShapes
 from common.synthesis.phrases import Phrase
 from common.synthesis.prosody_inputs import inputs_of_prosody
@@ -25,6 +25,7 @@ from common.synthesis.synthesizer import FADE_OUT, Generator, Synthesizer
 from common.synthesis.utterances import SymbolMark, SynthesisInput, SynthesisResult
 from common.synthesis.vocoder import Vocoder
 from common.text import (
+    LIMITS,
     NEUTRAL,
     RandomNumbers,
     Span,
@@ -302,10 +303,11 @@ def _styles_of_symbols(of_spans: Sequence[Style], words: Sequence, n_symbols: in
 
 
 def _check_style(style: Style, *, where: str) -> None:
-    limits = (("pace", style.rate, 0.01), ("pitch", style.pitch, 0.01), ("volume", style.volume, 0.0))
-    for name, value, lowest in limits:
-        if not lowest <= value <= 100:
-            raise InputError(f"{where}: {name} {value}: expected a factor from {lowest:g} to 100")
+    for name, value in (("rate", style.rate), ("pitch", style.pitch), ("volume", style.volume)):
+        low, high = LIMITS[name]
+        if not low <= value <= high:
+            word = {"rate": "pace"}.get(name, name)
+            raise InputError(f"{where}: {word} {value}: expected a factor from {low:g} to {high:g}")
 
 
 def _with_given(items: Sequence[SynthesisInput], phrase: Phrase, dataset_path: Path) -> SynthesisInput:
@@ -317,8 +319,10 @@ def _with_given(items: Sequence[SynthesisInput], phrase: Phrase, dataset_path: P
         return None if path is None else _load_per_token(dataset_path / path, items[0].length, where=phrase.where)
 
     pitch, durations = load(phrase.pitch), load(phrase.duration)
-    if durations is not None and durations.min() < 0:
-        raise InputError(f"{dataset_path / str(phrase.duration)}: negative durations ({phrase.where})")
+    if durations is not None and not 0 <= durations.min() <= durations.max() <= MAX_FRAMES:
+        wrong = "negative durations" if durations.min() < 0 else f"a symbol of {durations.max():g} frames"
+        message = f"{dataset_path / str(phrase.duration)}: {wrong}, expected 0 to {MAX_FRAMES} ({phrase.where})"
+        raise InputError(message)
     return replace(items[0], pitch=pitch, durations=durations)
 
 

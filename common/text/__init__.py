@@ -6,7 +6,7 @@ from common.text.espeak import EspeakSpeech, Interval, Speaker
 from common.text.front_end import UNKNOWN_SYMBOLS, TextFrontEnd, check_model
 from common.text.input_checks import check_markup, quote
 from common.text.lexicon import Lexicon, read_lexicon
-from common.text.prosody import NEUTRAL, Style, combined
+from common.text.prosody import LIMITS, NEUTRAL, Style, combined
 from common.text.sentences import TextUtterance, split_utterances
 from common.text.ssml import Boundary, Mark, Pause, Span, has_markup, plain_text, read_markup
 from common.text.symbols import (

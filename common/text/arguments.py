@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common.cli import option_of
+from common.cli import option_of, probability
 from common.config import G2P, INPUT_TYPES, TRANSCRIPT_TYPES, TextConfig, from_plain
 from common.errors import InputError, OptionError
 from common.files import read_json
@@ -40,7 +40,7 @@ _TEXT_OPTIONS: dict[str, dict[str, Any]] = {
     "append_space_to_text": {"action": "store_true"},
 }
 _PHONEME_OPTIONS: dict[str, dict[str, Any]] = {
-    "p_arpabet": {"type": float, "default": 0.0, "metavar": "P"},
+    "p_arpabet": {"type": probability, "default": 0.0, "metavar": "P"},
     "handle_arpabet": {"choices": ARPABET_BY, "default": "word"},
     "handle_arpabet_ambiguous": {"choices": ARPABET_AMBIGUOUS, "default": "ignore"},
     "cmudict_path": {"type": Path},

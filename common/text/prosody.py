@@ -38,7 +38,7 @@ EMPHASES = {
     "none": NEUTRAL,
     "reduced": Style(rate=1.1, pitch=0.97, pitch_range=0.8, volume=0.85),
 }
-# What all elements around a text may come to.
+# What all elements around a text may come to, and what may be asked for in other ways.
 LIMITS = {
     "rate": (0.1, 10.0),
     "pitch": (0.25, 4.0),

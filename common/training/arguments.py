@@ -11,11 +11,14 @@ from common.cli import (
     ArgumentParser,
     add_length_buckets,
     add_precision_arguments,
+    fraction,
+    n_loaders,
     non_negative_float,
     non_negative_int,
     positive_float,
     positive_int,
     positive_or_inf,
+    seed_number,
     values_of,
 )
 from common.errors import OptionError
@@ -42,12 +45,10 @@ def build_training_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] 
     computing.add_argument(
         "--cuda-graphs",
         action="store_true",
-        help="record a whole update on the GPU for each shape of its batches (FastPitch with durations, HiFi-GAN); "
+        help="record a whole update on the GPU for each shape of its batches (FastPitch, HiFi-GAN); "
         "elsewhere the same code runs without being recorded",
     )
-    computing.add_argument(
-        "--num-workers", type=non_negative_int, help="loader processes (default: 4 with --cuda, else 0)"
-    )
+    computing.add_argument("--num-workers", type=n_loaders, help="loader processes (default: 4 with --cuda, else 0)")
     computing.add_argument(
         "--max-parameters",
         type=positive_int,
@@ -86,7 +87,7 @@ def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
         help="micro-batches of an update; what it learns depends on processes x batch size x this number alone",
     )
     parser.add_argument("-lr", "--learning-rate", type=positive_float, help="where the schedule starts")
-    parser.add_argument("--seed", type=non_negative_int, default=1234, help="of weights, dropout and the data's order")
+    parser.add_argument("--seed", type=seed_number, default=1234, help="of weights, dropout and the data's order")
 
 
 def _add_checkpoint_arguments(group: argparse._ArgumentGroup, recipe: Recipe) -> None:
@@ -144,9 +145,10 @@ def _count_or_all(text: str) -> int | None:
     """A number of at least 1, or None for the word ``all``."""
     if text == "all":
         return None
-    if text.isdecimal() and int(text) >= 1:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text}: expected a whole number of at least 1, or all")
+    try:
+        return positive_int(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}, or all") from error
 
 
 def _add_optimization_arguments(group: argparse._ArgumentGroup) -> None:
@@ -154,7 +156,7 @@ def _add_optimization_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--optimizer", choices=tuple(OPTIMIZERS), help="algorithm")
     group.add_argument("--weight-decay", type=non_negative_float, help="of all parameters")
     group.add_argument("--grad-clip-thresh", type=positive_or_inf, help="largest norm of the gradient; inf: any")
-    group.add_argument("--ema-decay", type=non_negative_float, help="of the EMA weights; 0: none are kept")
+    group.add_argument("--ema-decay", type=fraction, help="of the EMA weights; 0: none are kept")
 
 
 def run_options_from_args(args: argparse.Namespace) -> RunOptions:

@@ -317,8 +317,7 @@ class Engine:
         if self._recorded is not None:
             self._recorded.clear()
         for phase, optimizer in self.optimizers.items():
-            if phase in state["optimizers"]:
-                load_state_by_name(optimizer, state["optimizers"][phase], self._parameters[phase], where=where)
+            load_state_by_name(optimizer, state["optimizers"][phase], self._parameters[phase], where=where)
 
 
 def build_engine(

@@ -1,5 +1,6 @@
 """Optimizers and learning-rate schedules, and their state by parameter name."""
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -8,7 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from common.errors import CheckpointError
+from common.errors import CheckpointError, shown
 from common.training.conditional import choose, zero_unless
 
 Schedule = Callable[[int, int], float]  # iteration and epoch, both from 1 -> learning rate
@@ -288,15 +289,25 @@ def load_state_by_name(
         problem = f"{_ADAMW} is {settings[_ADAMW]}"
     if problem is not None:
         raise CheckpointError(f"{where}: its optimizer's state does not fit, {problem}; {_ANOTHER_OPTIMIZER}")
+    for key, value in settings.items():
+        if key not in _OPTIONS and not _is_like(value, own[key]):
+            raise CheckpointError(f"{where}: its optimizer's {key} {shown(value)}: expected a value such as {own[key]}")
     own.update({key: value for key, value in settings.items() if key not in _OPTIONS})
     scalars = ("step", *getattr(optimizer, "scalar_state", ()))
+    wanted = {"step", "exp_avg", "exp_avg_sq"} | ({"max_exp_avg_sq"} if own.get("amsgrad") else set())
     for name, state in saved["states"].items():
         parameter = named[name]
+        if state.keys() != wanted:
+            raise CheckpointError(
+                f"{where}: optimizer state of {name} has {', '.join(sorted(map(str, state)))}, expected "
+                f"{', '.join(sorted(wanted))}; {_ANOTHER_OPTIMIZER}"
+            )
         for key, value in state.items():
             expected = () if key in scalars else tuple(parameter.shape)
-            if isinstance(value, Tensor) and tuple(value.shape) != expected:
+            if key != "step" and (not isinstance(value, Tensor) or tuple(value.shape) != expected):
+                found = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else shown(value)
                 raise CheckpointError(
-                    f"{where}: optimizer state {key} of {name} has shape {tuple(value.shape)}, expected {expected}; "
+                    f"{where}: optimizer state {key} of {name} has {found}, expected shape {expected}; "
                     f"{_ANOTHER_OPTIMIZER}"
                 )
         # Copies: optimizers update their state in place, and the checkpoint's tensors are not theirs.
@@ -304,6 +315,13 @@ def load_state_by_name(
             key: value.to(parameter.device, copy=True) if isinstance(value, Tensor) else value
             for key, value in (state | {"step": _as_step(state["step"])}).items()
         }
+
+
+def _is_like(value: Any, own: Any) -> bool:
+    """Whether a stored setting can take the place of one's own: also a flag, or also a finite number."""
+    if own is None or isinstance(own, bool):
+        return value is None or isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
 def _as_step(step: float | Tensor) -> Tensor:

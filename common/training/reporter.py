@@ -1,12 +1,15 @@
 """What a training run reports: figures on stdout and in the JSON log, curves, plots and sound in TensorBoard."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 
 from common.audio.griffin_lim import griffin_lim
 from common.config import AudioConfig, TextConfig
+from common.errors import OutputError
+from common.files import unwritten
 from common.logger import Logger
 from common.progress import print_line
 from common.text import TextFrontEnd
@@ -34,7 +37,23 @@ class Reporter:
         self._symbols = [] if text is None or text.input_type == "pf" else TextFrontEnd(text).symbols
         self._plot_executor = ThreadPoolExecutor(max_workers=1)
         self._pending_plots: list[Future] = []
+        self._failure: OutputError | None = None
         self._describe_metrics()
+
+    @property
+    def failure(self) -> OutputError | None:
+        """Why a log, or standard output, cannot be written: training stops then, with all that it has learned."""
+        if self._failure is None and (error := unwritten(sys.stdout)) is not None:
+            self._failure = OutputError(f"standard output: cannot be written ({error.strerror})")
+        return self._failure
+
+    @contextmanager
+    def _logging(self) -> Iterator[None]:
+        """Keep the first failure of a log, for the trainer to stop at the next update with a checkpoint."""
+        try:
+            yield
+        except OutputError as error:
+            self._failure = self._failure or error
 
     def phase_figures(self, name: str, values: dict[str, float]) -> dict[str, float]:
         """Values by phase as figures: ``{"generator": 1e-3}`` -> ``{"lrate_generator": 1e-3}``."""
@@ -54,19 +73,20 @@ class Reporter:
         Figures without a description go to the JSON stream only.
         """
         named = {f"{subset}_{name}": value for name, value in figures.items()}
-        for name in named:
-            if name not in self._logger.metrics:
-                self._logger.metadata(name, name=name, shown=False)
-        self._logger.log(step, named, stdout=stdout)
+        with self._logging():
+            for name in named:
+                if name not in self._logger.metrics:
+                    self._logger.metadata(name, name=name, shown=False)
+            self._logger.log(step, named, stdout=stdout)
         if iteration is not None:
-            self._board.scalars(subset, iteration, figures)
+            self._add_scalars(subset, iteration, figures)
 
     def update(
         self, step: tuple[int, ...], figures: dict[str, float], grad_norms: dict[str, float], *, iteration: int
     ) -> None:
         """Log one update; a terminal has a progress bar instead of its line."""
         self.log(step, "train", figures, stdout=not has_terminal())
-        self._board.scalars("train", iteration, figures | self.phase_figures("grad_norm", grad_norms))
+        self._add_scalars("train", iteration, figures | self.phase_figures("grad_norm", grad_norms))
 
     def examples(self, subset: str, examples: Sequence[Example], *, iteration: int) -> None:
         """Print the examples' texts and add their plots and sound to TensorBoard, while training continues."""
@@ -77,14 +97,20 @@ class Reporter:
         self._pending_plots.append(self._plot_executor.submit(self._plot, subset, iteration, list(examples)))
 
     def wait_for_plots(self) -> None:
-        """Wait for the plots and sound of the last examples; re-raises their errors."""
+        """Wait for the plots and sound of the last examples; re-raises their errors but those of writing."""
         while self._pending_plots:
-            self._pending_plots.pop().result()
+            with self._logging():
+                self._pending_plots.pop().result()
 
     def close(self) -> None:
         """Finish plots and close the TensorBoard files."""
         self._plot_executor.shutdown()
-        self._board.close()
+        with self._logging():
+            self._board.close()
+
+    def _add_scalars(self, subset: str, iteration: int, figures: dict[str, float]) -> None:
+        with self._logging():
+            self._board.scalars(subset, iteration, figures)
 
     def _plot(self, subset: str, iteration: int, examples: list[Example]) -> None:
         sounding = [_with_sound(example, self._audio) for example in examples]

@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -38,6 +39,6 @@ class SelectionMetric:
 def selection_metric(text: str) -> SelectionMetric:
     """An ``argparse`` type: ``wer``, or ``attention_focus:max`` where larger is better."""
     name, _, direction = text.partition(":")
-    if not name or direction not in ("", "min", "max"):
-        raise argparse.ArgumentTypeError(f"{text}: expected a figure of validation such as loss, or NAME:max")
+    if not re.fullmatch(r"[\w./ %-]{1,100}", name) or direction not in ("", "min", "max"):
+        raise argparse.ArgumentTypeError(f"{text[:100]}: expected a figure of validation such as loss, or NAME:max")
     return SelectionMetric(name, direction == "max")

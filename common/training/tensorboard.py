@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from common.config import AudioConfig
-from common.errors import InputError
+from common.errors import OutputError
+from common.files import writing
 from common.training.objective import Example
 
 if TYPE_CHECKING:
     import numpy as np
     from torch.utils.tensorboard import SummaryWriter
 
+_HINT = "; it is for TensorBoard"
 FLUSH_SECONDS = 30  # what a kill can lose of the curves; the JSON stream loses nothing
 
 
 class TensorBoardLogs:
     """Writes one run's events into ``folder/<subset>``; those that are not ``enabled`` write nothing.
 
-    A subset's folder is made with its first event. Raises InputError where a folder cannot be made, and
+    A subset's folder is made with its first event. Raises OutputError where it cannot be written, and
     ValueError for a subset that was not announced.
     """
 
@@ -32,14 +36,16 @@ class TensorBoardLogs:
         self.subsets = subsets
         self.enabled = enabled
         self._writers: dict[str, SummaryWriter] = {}
+        self._excepthook = threading.excepthook
 
     def scalars(self, subset: str, iteration: int, values: dict[str, float]) -> None:
         """Add one point to each named curve of ``subset``, at ``iteration`` (updates since the start)."""
         if not self.enabled:
             return
-        writer = self._writer(subset)
-        for name, value in values.items():
-            writer.add_scalar(name, value, iteration)
+        with self._writing(subset):
+            writer = self._writer(subset)
+            for name, value in values.items():
+                writer.add_scalar(name, value, iteration)
 
     def examples(
         self,
@@ -53,22 +59,34 @@ class TensorBoardLogs:
         """Add each utterance's picture and sound; ``audio`` is the run's, ``symbols`` are those of its ids."""
         if not self.enabled or not examples:
             return
-        writer = self._writer(subset)
-        for example in examples:
-            picture = _picture(example, audio, symbols)
-            writer.add_image(f"utterance/{_tag(example.name)}", picture, iteration, dataformats="HWC")
-            for title, wave in example.audio.items():
-                tag = f"audio_{title}/{_tag(example.name)}"
-                writer.add_audio(tag, _playable(wave), iteration, sample_rate=audio.sampling_rate)
-            for title, text in example.texts.items():
-                writer.add_text(f"text_{title}/{_tag(example.name)}", text, iteration)
-        writer.flush()
+        with self._writing(subset):
+            writer = self._writer(subset)
+            for example in examples:
+                picture = _picture(example, audio, symbols)
+                writer.add_image(f"utterance/{_tag(example.name)}", picture, iteration, dataformats="HWC")
+                for title, wave in example.audio.items():
+                    tag = f"audio_{title}/{_tag(example.name)}"
+                    writer.add_audio(tag, _playable(wave), iteration, sample_rate=audio.sampling_rate)
+                for title, text in example.texts.items():
+                    writer.add_text(f"text_{title}/{_tag(example.name)}", text, iteration)
+            writer.flush()
 
     def close(self) -> None:
-        """Write out what is pending and close the files."""
-        for writer in self._writers.values():
-            writer.close()
-        self._writers = {}
+        """Write out what is pending and close the files; raises OutputError for the first that cannot be written."""
+        failures = []
+        while self._writers:
+            subset, writer = self._writers.popitem()
+            try:
+                with self._writing(subset):
+                    writer.close()
+            except OutputError as error:
+                failures.append(error)
+            threading.excepthook = self._excepthook
+        if failures:
+            raise failures[-1]
+
+    def _writing(self, subset: str) -> AbstractContextManager:
+        return writing(self.folder / subset, _HINT)
 
     def _writer(self, subset: str) -> SummaryWriter:
         if subset not in self.subsets:
@@ -76,11 +94,14 @@ class TensorBoardLogs:
         if subset not in self._writers:
             from torch.utils.tensorboard import SummaryWriter  # slow to import, and needed on one rank only
 
-            try:
-                self._writers[subset] = SummaryWriter(str(self.folder / subset), flush_secs=FLUSH_SECONDS)
-            except OSError as error:
-                raise InputError(f"{self.folder / subset}: cannot write TensorBoard logs ({error.strerror})") from error
+            threading.excepthook = self._on_thread_error
+            self._writers[subset] = SummaryWriter(str(self.folder / subset), flush_secs=FLUSH_SECONDS)
         return self._writers[subset]
+
+    def _on_thread_error(self, args: threading.ExceptHookArgs) -> None:
+        """A writer's thread dies of what cannot be written, and hands it to us at the next write: no traceback."""
+        if not isinstance(args.exc_value, OSError):
+            self._excepthook(args)
 
 
 def _picture(example: Example, audio: AudioConfig, symbols: Sequence[str]) -> np.ndarray:

@@ -25,7 +25,8 @@ from common.checkpoints import (
 )
 from common.data import Batch, Dataset, GlobalBatchSampler, ValidationSampler, build_loader, raise_errors
 from common.distributed import Ranks
-from common.errors import CheckpointError, InputError
+from common.errors import CheckpointError, InputError, OutputError, reason
+from common.files import writing
 from common.logger import Logger
 from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
@@ -106,8 +107,8 @@ class Trainer:
             random_states = state.get("random", [])
             if len(random_states) == self._ranks.world_size:
                 _set_random_state(random_states[self._ranks.rank], self._ranks.device)
-        except (KeyError, TypeError, RuntimeError) as error:
-            raise CheckpointError(f"{where}: its training state does not fit ({error!r})") from error
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError) as error:
+            raise CheckpointError(f"{where}: its training state does not fit ({reason(error)})") from error
 
     def _position_of(self, state: dict[str, Any]) -> Position:
         """Where a checkpoint's run stood, in updates of this run's global batch."""
@@ -140,6 +141,8 @@ class Trainer:
         total = last_epoch * self._sampler.steps_per_epoch
         shown = self._ranks.is_main and has_terminal()
         self._saved_at = time.monotonic()
+        for unfinished in options.output.glob(f".{self._template.model}_*.tmp") if self._ranks.is_main else ():
+            unfinished.unlink(missing_ok=True)  # a killed run was writing it
         try:
             bar: Progress[None] = progress(total=total, desc="training", unit="step", enabled=shown)
             self._check_metric()
@@ -153,15 +156,29 @@ class Trainer:
                         raise
                     if position.steps_done < self._sampler.steps_per_epoch:
                         self._save(rolling=True)
+                        self._check_logs()
                         return signals.received or signal.SIGTERM
                     self._finish_epoch(is_last=position.epoch == last_epoch)
                     if self._stopping and position.epoch < last_epoch:
+                        self._check_logs()
                         return signals.received or signal.SIGTERM
                     self._position = position = Position(epoch=position.epoch + 1)
             self._reporter.wait_for_plots()
         finally:
             self._reporter.close()
+        self._check_logs()
         return None
+
+    def _check_logs(self) -> None:
+        """Raise OutputError if it is a log that has stopped the training."""
+        if self._reporter.failure is not None:
+            raise OutputError(f"{self._reporter.failure}; {self._how_to_resume()}")
+
+    def _how_to_resume(self) -> str:
+        """What is saved, for whoever cannot write something."""
+        for path in saved_checkpoints(self._options.output, self._template.model)[-1:]:
+            return f"the last checkpoint is {path}: make room, and add --resume to continue from it"
+        return "no checkpoint is saved so far"
 
     def _check_metric(self) -> None:
         """Refuse a figure that validation does not give now, not after an epoch; random numbers stay as they are."""
@@ -178,7 +195,8 @@ class Trainer:
         self._reported_at = time.perf_counter()
         for micro_batches in _micro_batches(self._training_loader, options.accumulation):
             moved = [batch.to(self._ranks.device) for batch in micro_batches]
-            asked = {"stop": signals.received is not None, "save": self._ranks.is_main and self._clock_asks()}
+            stops = signals.received is not None or self._reporter.failure is not None
+            asked = {"stop": stops, "save": self._ranks.is_main and self._clock_asks()}
             self._unreported.append(self._engine.step(moved, epoch=position.epoch, **asked))
             position.steps_done += 1
             is_last = position.steps_done == self._sampler.steps_per_epoch
@@ -304,7 +322,8 @@ class Trainer:
         if is_best:
             self._best = {"epoch": position.epoch, str(metric): value}
         random_states = self._ranks.gather(_random_state(self._ranks.device))
-        if self._ranks.is_main:
+
+        def write() -> None:
             training = engine.state() | asdict(position)
             training |= {"global_batch": self._sampler.global_batch, "random": random_states, "best": self._best}
             checkpoint = replace(
@@ -313,22 +332,32 @@ class Trainer:
                 ema=None if engine.ema is None else engine.ema.averages,
                 training=training,
             )
-            iteration = engine.iteration if rolling else None
-            path = checkpoint_path(options.output, checkpoint.model, epoch=position.epoch, iteration=iteration)
-            older = [old for old in saved_checkpoints(options.output, checkpoint.model) if is_rolling(old)]
-            save_checkpoint(path, checkpoint)
-            best = ", the best validation so far" if is_best else ""
-            print_line(f"saved {path} (epoch {position.epoch}, iteration {engine.iteration}{best})")
-            # The newest stays, to fall back to if this one is damaged.
-            for old in older[: -1 if rolling else None]:
-                if old != path:
-                    old.unlink(missing_ok=True)
-            if not rolling:
-                self._save_for_inference(checkpoint, is_best=is_best)
-                self._remove_old()
+            with writing(options.output):
+                self._write(checkpoint, rolling=rolling, is_best=is_best)
+
+        try:
+            self._ranks.together(write if self._ranks.is_main else lambda: None)
+        except OutputError as error:
+            raise OutputError(f"{error}; {self._how_to_resume()}") from error
         self._saved_at = time.monotonic()
         self._is_due = False
-        self._ranks.barrier()
+
+    def _write(self, checkpoint: Checkpoint, *, rolling: bool, is_best: bool) -> None:
+        """Write a checkpoint, and remove those that it replaces."""
+        position, engine, options = self._position, self._engine, self._options
+        iteration = engine.iteration if rolling else None
+        path = checkpoint_path(options.output, checkpoint.model, epoch=position.epoch, iteration=iteration)
+        older = [old for old in saved_checkpoints(options.output, checkpoint.model) if is_rolling(old)]
+        save_checkpoint(path, checkpoint)
+        best = ", the best validation so far" if is_best else ""
+        print_line(f"saved {path} (epoch {position.epoch}, iteration {engine.iteration}{best})")
+        # The newest stays, to fall back to if this one is damaged.
+        for old in older[: -1 if rolling else None]:
+            if old != path:
+                old.unlink(missing_ok=True)
+        if not rolling:
+            self._save_for_inference(checkpoint, is_best=is_best)
+            self._remove_old()
 
     def _save_for_inference(self, checkpoint: Checkpoint, *, is_best: bool) -> None:
         """Write what inference needs of the last checkpoint and of the best, where that is asked for."""

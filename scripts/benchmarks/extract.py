@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.audio import MelExtractor, compress, estimate_pitch, load_wav
-from common.cli import ArgumentParser, positive_int, run
+from common.cli import ArgumentParser, n_processes, positive_int, run
 from common.config import AudioConfig
 from common.distributed import Ranks
 from common.errors import InputError
@@ -102,7 +102,7 @@ def main() -> None:
     parser.add_argument("-d", "--dataset-path", type=Path, default=SAMPLE, help="folder with wavs/")
     parser.add_argument("--sampling-rate", type=positive_int, default=22050, help="Hz")
     parser.add_argument("--repeat", type=positive_int, default=4, help="times that the corpus is taken")
-    parser.add_argument("--num-workers", type=positive_int, default=os.cpu_count(), help="processes")
+    parser.add_argument("--num-workers", type=n_processes, default=os.cpu_count(), help="processes")
     args = parser.parse_args()
     config = AudioConfig(sampling_rate=args.sampling_rate)
     wavs = sorted(path for path in (args.dataset_path / "wavs").glob("*") if path.suffix in (".wav", ".flac"))

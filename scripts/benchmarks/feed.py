@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from common.cli import ArgumentParser, non_negative_int, positive_int, run
+from common.cli import ArgumentParser, n_processes, non_negative_int, positive_int, run, seed_number
 from common.config import AudioConfig, TextConfig
 from common.data import Batch, GlobalBatchSampler, bucketed, build_loader, raise_errors
 from common.distributed import Ranks
@@ -59,7 +59,7 @@ class Figures:
 def main(argv: Sequence[str] | None = None) -> None:
     """Make the features, feed them, and print where the time goes."""
     parser = ArgumentParser(prog="benchmarks.feed", description=__doc__.splitlines()[0])
-    parser.add_argument("--num-workers", type=positive_int, default=8, help="loader processes")
+    parser.add_argument("--num-workers", type=n_processes, default=8, help="loader processes")
     parser.add_argument("--utterances", type=positive_int, default=2000)
     parser.add_argument("-bs", "--batch-size", type=positive_int, default=32)
     parser.add_argument("--accumulation", type=positive_int, default=8, help="micro-batches an update")
@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--length-buckets", type=non_negative_int, default=0, metavar="N", help="as of train.py")
     parser.add_argument("--cuda", action="store_true", help="copy batches to the GPU")
     parser.add_argument("--json", type=Path, help="file for the figures")
-    parser.add_argument("--seed", type=int, default=1234)
+    parser.add_argument("--seed", type=seed_number, default=1234)
     args = parser.parse_args(argv)
     device = choose_device(cuda=args.cuda)
     torch.set_num_threads(1)

@@ -19,10 +19,10 @@ from common.checkpoints import load_for_inference, open_checkpoint
 from common.cli import (
     ArgumentParser,
     add_precision_arguments,
-    non_negative_float,
     positive_float,
     positive_int,
     precision_from_args,
+    real_number,
     run,
 )
 from common.config import AudioConfig
@@ -60,7 +60,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("vocoder", type=Path, help="checkpoint; random weights take the same time")
     parser.add_argument("--voice", type=Path, help=f"checkpoint of {VOICE}; random weights if not given")
     parser.add_argument("--seconds", type=positive_float, default=20.0, help="length of the sentence")
-    parser.add_argument("--denoising-strength", type=non_negative_float, default=0.0, help="of the vocoder's own noise")
+    parser.add_argument(
+        "--denoising-strength", type=real_number(0, 100), default=0.0, help="of the vocoder's own noise"
+    )
     parser.add_argument("--repeats", type=positive_int, default=5, help="turns that count")
     add_precision_arguments(parser)
     args = parser.parse_args(argv)

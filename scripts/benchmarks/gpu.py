@@ -81,7 +81,7 @@ class Step:
 
     name: str
     command: tuple[str, ...]
-    seconds: float  # at most
+    seconds: float  # at most, on a GPU
     figures: Path | None = None  # JSON that the command writes
 
     @property
@@ -190,11 +190,13 @@ def take(step: Step, folder: Path, *, seconds: float) -> Outcome:
     """Run a step in a fork, for so many seconds at most."""
     path = folder / "output.txt"
     start = time.monotonic()
+    path.touch()
     process = multiprocessing.get_context("fork").Process(target=_run_here, args=(step, path))
     process.start()
+    assert process.pid is not None
+    os.setpgid(process.pid, process.pid)  # as it does itself, whichever comes first
     process.join(seconds)
     if process.exitcode is None:
-        assert process.pid is not None
         os.killpg(process.pid, signal.SIGKILL)  # what it has started too
         process.join()
         status = TOO_LONG
@@ -207,7 +209,7 @@ def take(step: Step, folder: Path, *, seconds: float) -> Outcome:
 
 def _run_here(step: Step, output: Path) -> None:
     """Run a step in this process, with what it prints in a file."""
-    os.setsid()
+    os.setpgid(0, 0)
     descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (sys.stdout, sys.stderr):
         os.dup2(descriptor, stream.fileno())
@@ -287,7 +289,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if left < 5:
             outcomes.append(Outcome(step, LEFT_OUT, 0.0, ""))
         else:
-            outcomes.append(take(step, work, seconds=min(left, step.seconds)))
+            outcomes.append(take(step, work, seconds=min(left, step.seconds) if cuda else left))
         outcome = outcomes[-1]
         print(f"{step.name}: {outcome.status}, {outcome.seconds:.0f} s", flush=True)
         write_results(args.folder, about, outcomes)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from common.audio import save_wav
-from common.cli import positive_int
+from common.cli import positive_float, positive_int
 from common.config import AudioConfig
 from common.distributed import Ranks
 from common.files import save_tensor, write_json, write_text
@@ -82,8 +82,12 @@ def subject_of(model: str) -> Subject:
 def add_arguments(parser: argparse.ArgumentParser, *, model: str, steps: int) -> None:
     """Add what is measured, by default ``model`` in so many steps, and how."""
     parser.add_argument("-m", "--model", choices=available_models(), default=model, help="what to train")
-    parser.add_argument("--segment-length", type=int, help="samples of a vocoder's segment; as published if not given")
-    parser.add_argument("--max-duration", type=float, default=16.7, help="of a recognizer's longest utterance, s")
+    parser.add_argument(
+        "--segment-length", type=positive_int, help="samples of a vocoder's segment; as published if not given"
+    )
+    parser.add_argument(
+        "--max-duration", type=positive_float, default=16.7, help="of a recognizer's longest utterance, s"
+    )
     parser.add_argument("--cuda", action="store_true", help="measure the GPU")
     parser.add_argument("--settings", nargs="+", help="lines of the table, such as fp32; all if not given")
     parser.add_argument("--steps", type=positive_int, default=steps, help="updates that are timed, for each line")

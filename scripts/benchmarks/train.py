@@ -27,7 +27,7 @@ from typing import Any
 import torch
 
 from common import distributed
-from common.cli import ArgumentParser, positive_int, run
+from common.cli import ArgumentParser, positive_int, run, seed_number
 from common.data import Batch, GlobalBatchSampler
 from common.distributed import Ranks
 from common.errors import OptionError
@@ -66,7 +66,7 @@ def parse_args(argv: Sequence[str] | None = None) -> tuple[argparse.Namespace, l
     parser.add_argument("-bs", "--batch-size", type=positive_int, default=16)
     parser.add_argument("--accumulation", type=positive_int, default=4, help="micro-batches an update")
     parser.add_argument("--json", type=Path, help="file for the figures, by setting")
-    parser.add_argument("--seed", type=int, default=1234)
+    parser.add_argument("--seed", type=seed_number, default=1234)
     return parser.parse_known_args(argv)
 
 

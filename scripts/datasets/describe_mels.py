@@ -18,7 +18,7 @@ from common.cli import ArgumentParser, run
 from common.config import audio_preset, to_plain
 from common.errors import AudioError, InputError
 from common.extraction.arguments import PEAK_NORM
-from common.files import write_json
+from common.files import write_json, writing
 from scripts.datasets.make_filelists import find_recordings, recording
 
 
@@ -68,12 +68,8 @@ def main() -> int:
     if args.peak_norm:
         audio = replace(audio, peak=PEAK_NORM)
     MelExtractor(audio)  # refuses what cannot be computed
-    try:
+    with writing(args.output, "; set AUDIO_CONFIG to another file"):
         write_json(args.output, to_plain(audio))
-    except OSError as error:
-        raise InputError(
-            f"{args.output}: cannot be written ({error.strerror}); set AUDIO_CONFIG to another file"
-        ) from error
     print(
         f"{args.output}: mel-spectrograms of {audio.sampling_rate} Hz, {audio.n_mels} channels, hop {audio.hop_length}"
     )

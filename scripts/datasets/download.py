@@ -14,7 +14,8 @@ from pathlib import Path, PurePosixPath
 
 from common import files
 from common.cli import ArgumentParser, run
-from common.errors import InputError
+from common.errors import InputError, OutputError
+from common.files import check_output_file, writing
 from common.progress import progress
 
 BLOCK = 1 << 20  # bytes
@@ -30,12 +31,13 @@ def fetch(source: str, target: Path, *, sha256: str | None = None) -> None:
     if target.is_file():
         _verify(target, sha256)
         return
-    target.parent.mkdir(parents=True, exist_ok=True)
+    check_output_file(target)
     part = target.with_name(target.name + ".part")
     if "://" in source:
         _download(source, part)
     elif Path(source).is_file():
-        shutil.copyfile(source, part)
+        with writing(part):
+            shutil.copyfile(source, part)
     else:
         raise InputError(f"{source}: no such file")
     try:
@@ -59,7 +61,9 @@ def _download(url: str, part: Path) -> None:
             with part.open("ab" if done else "wb") as file, progress(total=blocks, desc=part.stem, unit="MiB") as bar:
                 bar.update(done // BLOCK)
                 while block := response.read(BLOCK):
-                    file.write(block)
+                    with writing(part, "; make room and run again to resume"):
+                        file.write(block)
+                        file.flush()
                     bar.update()
     except urllib.error.HTTPError as error:
         if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE and done:
@@ -101,6 +105,8 @@ def unpack(archive: Path, folder: Path) -> None:
                     raise InputError(f"{archive}: cannot be unpacked ({path} leads out of the folder)")
                 file.extract(member, folder, **options)  # a zip's link becomes a file that holds its target's name
     except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # not of what is in the archive
+            raise OutputError(f"{folder}: {archive} cannot be unpacked there ({error.strerror})") from error
         raise InputError(f"{archive}: cannot be unpacked ({error}); delete it and try again") from error
 
 

@@ -13,6 +13,7 @@ import soundfile
 
 from common.cli import ArgumentParser, run
 from common.errors import InputError
+from common.files import writing
 from scripts.datasets.download import fetch, unpack
 from scripts.datasets.make_digits_lists import NAME, WORDS
 
@@ -59,13 +60,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     unpacking = args.output.with_name(f"{args.output.name}.unpacking")
     shutil.rmtree(unpacking, ignore_errors=True)
     fetch(source, archive, sha256=args.sha256)
-    unpack(archive, unpacking)
     try:
+        unpack(archive, unpacking)
         found = [path for path in (*unpacking.glob("recordings"), *unpacking.glob("*/recordings")) if path.is_dir()]
         if len(found) != 1:
             raise InputError(f"{args.source}: no archive of the dataset; expected one folder recordings in it")
         speakers = check(found[0])
-        found[0].parent.replace(args.output)
+        with writing(args.output):
+            found[0].parent.replace(args.output)
     finally:
         shutil.rmtree(unpacking, ignore_errors=True)
         archive.unlink(missing_ok=True)

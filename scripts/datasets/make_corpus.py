@@ -15,7 +15,7 @@ from pathlib import Path
 import soundfile
 import tgt
 
-from common.cli import ArgumentParser, non_negative_int, positive_int, run
+from common.cli import ArgumentParser, name_argument, positive_int, run, whole_number
 from common.errors import InputError
 from common.files import read_lines, write_atomically, write_text
 from common.progress import progress
@@ -120,6 +120,7 @@ def write_clip(folder: Path, name: str, speech: EspeakSpeech) -> None:
 
 def _named_pitch(text: str) -> tuple[str, int]:
     name, _, pitch = text.partition("=")
+    name_argument(name)
     if not name.isidentifier() or not pitch.isdecimal() or int(pitch) > 99:
         raise argparse.ArgumentTypeError(f"{text}: expected a name and a pitch from 0 to 99, as low=20")
     return name, int(pitch)
@@ -133,7 +134,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--n-validation", type=positive_int, default=10, help="sentences kept for validation")
     parser.add_argument("--voice", default=READER.voice, help="language tag of eSpeak NG")
     parser.add_argument("--words-per-minute", type=positive_int, default=READER.words_per_minute, help="pace")
-    parser.add_argument("--pitch", type=non_negative_int, default=READER.pitch, help="0 to 99; 50: as the voice is")
+    parser.add_argument("--pitch", type=whole_number(0, 99), default=READER.pitch, help="0 to 99; 50: as the voice is")
     parser.add_argument(
         "--speakers",
         type=_named_pitch,
@@ -143,6 +144,8 @@ def main(argv: list[str] | None = None) -> None:
     )
     args = parser.parse_args(argv)
     speaker = Speaker(voice=args.voice, words_per_minute=args.words_per_minute, pitch=args.pitch)
+    if args.speakers is not None and len(dict(args.speakers)) < len(args.speakers):
+        parser.error("argument --speakers: two of them have the same name")
     if args.speakers is not None:
         speaker = {name: replace(speaker, pitch=pitch) for name, pitch in args.speakers}
     sentences = read_sentences(args.sentences)

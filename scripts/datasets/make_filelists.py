@@ -12,7 +12,7 @@ import random
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from common.cli import ArgumentParser, non_negative_int, run
+from common.cli import ArgumentParser, name_argument, non_negative_int, run, seed_number
 from common.errors import InputError
 from common.files import read_lines, write_text
 
@@ -143,16 +143,18 @@ def main() -> int:
     parser = ArgumentParser(description="split a corpus in LJSpeech's layout into filelists")
     parser.add_argument("-d", "--dataset-path", type=Path, required=True, help="folder of wavs/, and of metadata.csv")
     parser.add_argument("-o", "--output", type=Path, default=Path("filelists"), help="folder of the lists")
-    parser.add_argument("--name", default="ljs", help="first part of the lists' names")
+    parser.add_argument("--name", type=name_argument, default="ljs", help="first part of the lists' names")
     parser.add_argument("--n-val", type=non_negative_int, default=100, help="clips to validate on")
     parser.add_argument("--n-test", type=non_negative_int, default=500, help="clips to test on")
-    parser.add_argument("--seed", type=int, default=1234, help="of the draw")
+    parser.add_argument("--seed", type=seed_number, default=1234, help="of the draw")
     for split in SPLITS:
         parser.add_argument(f"--{split}-ids", type=Path, help=f"file with the {split} clips, one a line")
     parser.add_argument(
         "--skip-missing", action="store_true", help="leave out clips of these files that the corpus does not have"
     )
-    parser.add_argument("--speaker", help="name of the voice, for a last column of the lists of texts")
+    parser.add_argument(
+        "--speaker", type=name_argument, help="name of the voice, for a last column of the lists of texts"
+    )
     args = parser.parse_args()
     folder = args.dataset_path
     metadata = folder / "metadata.csv"

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from common.audio import check_wav, load_wav, save_wav
-from common.cli import ArgumentParser, positive_float, positive_int, run
+from common.cli import ArgumentParser, n_processes, positive_float, positive_int, run
 from common.errors import InputError
 from common.files import write_atomically
 from common.progress import progress
@@ -97,8 +97,6 @@ def convert(job: Job) -> dict[str, Any] | str:
         return _entry(job)
     except InputError as error:
         return str(error)
-    except OSError as error:
-        return f"{job.target}: cannot be written ({error.strerror})"
 
 
 def _entry(job: Job) -> dict[str, Any]:
@@ -122,7 +120,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--speeds", type=positive_float, nargs="*", default=[], metavar="RATE", help="of copies: 1.1 is faster"
     )
     parser.add_argument("--sampling-rate", type=positive_int, default=16000, help="of the wav files, Hz")
-    parser.add_argument("--n-workers", type=positive_int, default=os.cpu_count(), help="processes")
+    parser.add_argument("--n-workers", type=n_processes, default=os.cpu_count(), help="processes")
     args = parser.parse_args(argv)
     subsets = args.subsets or [name for name in SUBSETS if (args.folder / name).is_dir()]
     if not subsets:

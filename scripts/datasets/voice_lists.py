@@ -14,7 +14,7 @@ from pathlib import Path
 
 from common.cli import ArgumentParser, run
 from common.errors import InputError
-from common.files import read_lines, write_text
+from common.files import read_lines, write_text, writing
 from scripts.datasets.make_corpus import TRAIN, VALIDATION
 
 HELD_BACK = tuple(f"LJ001-{number:04d}" for number in range(73, 81))
@@ -45,9 +45,10 @@ def vocoder_list(recordings: Sequence[str], embedded: Sequence[str]) -> list[str
 
 
 def _link(path: Path, target: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.unlink(missing_ok=True)
-    path.symlink_to(target.resolve())
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        path.symlink_to(target.resolve())
 
 
 def _named_folder(text: str) -> tuple[str, Path]:

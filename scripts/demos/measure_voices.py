@@ -24,7 +24,7 @@ import torch
 
 from common.audio import MelExtractor, load_wav, resample, save_wav
 from common.checkpoints import open_checkpoint
-from common.cli import ArgumentParser, positive_int, run
+from common.cli import ArgumentParser, n_processes, run
 from common.config import AudioConfig
 from common.errors import InputError
 from common.evaluation.metrics import frame_f0
@@ -174,7 +174,7 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--vocoder", type=Path, required=True, help="checkpoint of the vocoder")
     parser.add_argument("--voice", type=Path, help="checkpoint of the voice; without it: copy synthesis alone")
     parser.add_argument("--clips", nargs="+", default=HELD_BACK, help="clips that no training saw (LJ001-0073 to 0080)")
-    parser.add_argument("--threads", type=positive_int, default=2, help="of the processor")
+    parser.add_argument("--threads", type=n_processes, default=2, help="of the processor")
     parser.add_argument("-o", "--output", type=Path, help="folder for the sound and figures.json")
     return parser.parse_args(argv)
 

@@ -205,14 +205,29 @@ def write_wav(path: str | Path, samples: np.ndarray, *, sampling_rate: int) -> N
         file.writeframes(integers.tobytes())
 
 
+def number(low: float, high: float, kind: type = float) -> Callable[[str], Any]:
+    """An ``argparse`` type: a number of that range."""
+
+    def read(text: str) -> Any:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        if value is None or not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"{text[:80]!r}: expected a number from {low:g} to {high:g}")
+        return value
+
+    return read
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `speak_to_file`."""
     parser.add_argument("text", help="characters with ARPAbet phones in braces, or phones")
     parser.add_argument("-o", "--output", default="speech.wav", help="WAV file")
-    parser.add_argument("--pace", type=float, default=1.0, help="2 speaks twice as fast")
-    parser.add_argument("--pitch-factor", type=float, default=1.0, help="multiply the pitch")
-    parser.add_argument("--pitch-shift", type=float, default=0.0, help="add so many Hz to the pitch")
-    parser.add_argument("--energy-shift", type=float, default=0.0, help="add to the energy; less is louder")
+    parser.add_argument("--pace", type=number(0.1, 10), default=1.0, help="2 speaks twice as fast")
+    parser.add_argument("--pitch-factor", type=number(0.25, 4), default=1.0, help="multiply the pitch")
+    parser.add_argument("--pitch-shift", type=number(-500, 500), default=0.0, help="add so many Hz to the pitch")
+    parser.add_argument("--energy-shift", type=number(-100, 100), default=0.0, help="add to the energy; less is louder")
     parser.add_argument("--speaker", help="name or number of the speaker")
 
 
@@ -220,8 +235,6 @@ def speak_to_file(
     parser: argparse.ArgumentParser, args: argparse.Namespace, make_speaker: Callable[[], Speaker]
 ) -> int:
     """Speak as the options say; returns the exit status: 1, with a line on stderr, for what cannot be spoken."""
-    if not args.pace > 0:
-        parser.error(f"--pace {args.pace}: expected a number above 0")
     try:
         speaker = make_speaker()
         samples = speaker.speak(
@@ -235,7 +248,11 @@ def speak_to_file(
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    write_wav(args.output, samples, sampling_rate=speaker.audio["sampling_rate"])
+    try:
+        write_wav(args.output, samples, sampling_rate=speaker.audio["sampling_rate"])
+    except OSError as error:
+        print(f"error: {args.output}: cannot be written ({error.strerror})", file=sys.stderr)
+        return 1
     return 0
 
 
@@ -245,7 +262,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("voice", help="FastPitch in ONNX")
     parser.add_argument("vocoder", help="HiFi-GAN in ONNX")
     add_arguments(parser)
-    parser.add_argument("--threads", type=int, default=0, help="of onnxruntime; 0: as it sees fit")
+    parser.add_argument("--threads", type=number(0, 1024, int), default=0, help="of onnxruntime; 0: as it sees fit")
     args = parser.parse_args(argv)
     return speak_to_file(parser, args, lambda: OnnxSpeaker(args.voice, args.vocoder, threads=args.threads))
 

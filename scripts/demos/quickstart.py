@@ -22,7 +22,7 @@ import torch
 
 from common.audio import load_wav, save_wav
 from common.checkpoints import checkpoint_path, open_checkpoint
-from common.cli import ArgumentParser, non_negative_int, positive_float, positive_int, run
+from common.cli import ArgumentParser, positive_float, positive_int, run, seed_number
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
 from common.evaluation.metrics import SpeechDistance, compare_speech
@@ -81,7 +81,7 @@ def demo_parser(name: str, description: str, *, epochs: int) -> ArgumentParser:
     where = {"type": lambda path: Path(path).resolve(), "default": f"output/{name}", "help": "folder for everything"}
     parser.add_argument("-o", "--output", **where)
     parser.add_argument("--epochs", type=positive_int, default=epochs, help="rounds of the corpus to train for")
-    parser.add_argument("--seed", type=non_negative_int, default=1234, help="of the weights and of the data's order")
+    parser.add_argument("--seed", type=seed_number, default=1234, help="of the weights and of the data's order")
     return parser
 
 

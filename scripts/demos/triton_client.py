@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from scripts.demos.onnx_speaker import METADATA_KEY, Speaker, add_arguments, speak_to_file
+from scripts.demos.onnx_speaker import METADATA_KEY, Speaker, add_arguments, number, speak_to_file
 
 TYPES = {"INT64": np.dtype("<i8"), "FP32": np.dtype("<f4")}  # KServe's -> numpy's
 PADDED_TO = 16  # tokens
@@ -143,13 +143,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--url", default="http://localhost:8000", help="of Triton's HTTP service")
     parser.add_argument("--model", default="speech", help="name of the ensemble")
     text = "pad the tokens to a multiple of it: requests of equal numbers are run together (default: 16, and 1 for "
-    parser.add_argument("--pad-tokens", type=int, metavar="N", help=f"{text}a voice whose sound depends on padding)")
-    parser.add_argument("--timeout", type=float, default=60.0, help="seconds to wait for an answer")
+    parser.add_argument(
+        "--pad-tokens", type=number(1, 10000, int), metavar="N", help=f"{text}a voice whose sound depends on padding)"
+    )
+    parser.add_argument("--timeout", type=number(0.001, 1e6), default=60.0, help="seconds to wait for an answer")
     args = parser.parse_args(argv)
-    for name in ("pad_tokens", "timeout"):
-        value = getattr(args, name)
-        if value is not None and not value > 0:
-            parser.error(f"--{name.replace('_', '-')} {value}: expected a number above 0")
     options = {"model": args.model, "padded_to": args.pad_tokens, "timeout": args.timeout}
     return speak_to_file(parser, args, lambda: TritonSpeaker(args.url, **options))
 

@@ -8,7 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 : "${NUM_GPUS:=auto}" # `auto`: all there are; 0: none
 
 require_docker
-need_whole_numbers PORT
+need_whole_numbers 1 65535 PORT
 resolve_gpus
 command=(docker run --rm --ipc host -v "$ROOT:/workspace/speech-toolkit" -p "$PORT:$PORT")
 [ "$NUM_GPUS" -eq 0 ] || command+=(--gpus "$([ "$NUM_GPUS" -eq "$(count_gpus)" ] && echo all || echo "$NUM_GPUS")")

@@ -66,7 +66,7 @@ DISTRIBUTED|||NUM_GPUS, and NNODES of several machines, say how many processes a
 
 # Ends with one line if both variables are set.
 refuse_both() {
-    [ -z "${!1:-}" ] || [ -z "${!2:-}" ] || wrong_option "$1=${!1}: $2=${!2} is set too; leave one out"
+    [ -z "${!1:-}" ] || [ -z "${!2:-}" ] || wrong_option "$1=$(shown "${!1}"): $2=$(shown "${!2}") is set too; leave one out"
 }
 
 # take_published SCRIPT ARGUMENTS...: gives the originals' variables that are set to what replaces them, with a note, and sets
@@ -117,11 +117,13 @@ take_positions() {
 
 # take_variable NAME REPLACEMENT: the same for one variable, which is then unset, so that no other script takes it again.
 take_variable() {
-    local name=$1 value=${!1} word
+    local name=$1 value word REPLY
+    need_plain_value "$name"
+    [[ "$2" != --* || "$2" =~ VALUE|COUNT ]] || need_switches "$name"
+    value=${!name}
     unset "$name"
     case "$2" in
         --*)
-            [[ "$2" =~ VALUE|COUNT || "$value" =~ ^(true|false)$ ]] || wrong_option "$name=$value: expected true or false"
             [[ "$2" = *COUNT && "$value" = 0 ]] || [[ ! "$2" =~ VALUE|COUNT|SWITCH && "$value" = false ]] && return
             for word in $2; do
                 case "$word" in
@@ -131,9 +133,9 @@ take_variable() {
                 arguments+=("$word")
             done
             ;;
-        *" "*) [[ "$value" =~ ^(false|0)$ ]] || wrong_option "$name=$value: of the original script; $2" ;;
+        *" "*) { read_switch "$value" && [ "$REPLY" = false ]; } || wrong_option "$name=$(shown "$value"): of the original script; $2" ;;
         *)
-            [[ -z "${!2:-}" || "${!2}" = "$value" ]] || wrong_option "$name=$value: of the original script; it is called $2 here, and $2=${!2} is set too"
+            [[ -z "${!2:-}" || "${!2}" = "$value" ]] || wrong_option "$name=$(shown "$value"): of the original script; it is called $2 here, and $2=$(shown "${!2}") is set too"
             [ "${RANK:-0}" != 0 ] || echo "note: $name, of the original script, is $2 here" >&2
             export "$2=$value"
             ;;

@@ -1,0 +1,27 @@
+"""One HTTP request to a server of tiny models in this process; an answer 4xx is a refusal, as a command's status 1."""
+
+import sys
+from pathlib import Path
+
+from starlette.testclient import TestClient
+
+from common.serving import Limits, Service
+from common.serving.arguments import build_parser, limits_from_args, load_models
+
+
+def main() -> int:
+    """Send ``path content-type body-file voice vocoder recognizer`` of the command line."""
+    path, kind, body, voice, vocoder, recognizer = sys.argv[1:]
+    parser = build_parser()
+    args = parser.parse_args(["--fastpitch", voice, "--hifigan", vocoder, "--jasper", recognizer])
+    limits: Limits = limits_from_args(args)
+    service = Service(load_models(args, parser), limits=limits)
+    service.start()
+    answer = TestClient(service.gate, raise_server_exceptions=True).post(
+        path, content=Path(body).read_bytes(), headers={"Content-Type": kind}
+    )
+    service.stop()
+    if answer.status_code >= 400:
+        error = answer.json()["error"]
+        print(f"error: {error['message']}", file=sys.stderr)
+    return {2: 0, 4: 1}.get(answer.status_code // 100, answer.status_code)

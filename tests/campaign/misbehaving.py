@@ -1,0 +1,86 @@
+"""A command that breaks each promise by name, to show that the harness notices."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from common.errors import InputError, OptionError
+
+
+def _two_lines() -> int:
+    print("error: one\nerror: two", file=sys.stderr)
+    return 1
+
+
+def _with_status(status: int) -> int:
+    print("error: a line", file=sys.stderr)
+    return status
+
+
+def _refuse(message: str, *, kind: type[InputError] = InputError) -> int:
+    raise kind(message)
+
+
+def _memory(size: int) -> int:
+    data = bytearray(size)
+    return _refuse(f"{len(data)} bytes")
+
+
+def _write(path: str) -> int:
+    Path(path).write_text("x")
+    return _refuse("a file")
+
+
+def _print(text: str) -> int:
+    print(text)
+    return _refuse("text")
+
+
+def _warn(text: str) -> int:
+    print(text, file=sys.stderr)
+    return _refuse("text")
+
+
+def _wait() -> int:
+    time.sleep(1000)
+    return 0
+
+
+def _spin() -> int:
+    while True:
+        pass
+
+
+def _leave_behind() -> int:
+    subprocess.Popen(["sleep", "1000"])
+    return _refuse("a process")
+
+
+BREACHES = {  # what `harness.problems` says -> what does it
+    "traceback: ValueError": lambda: int("x"),
+    "status -9": lambda: os.kill(os.getpid(), 9),
+    "status 3": lambda: _with_status(3),
+    "0 lines of error": lambda: 1,
+    "2 lines of error": _two_lines,
+    "status 2 instead of 1": lambda: _refuse("an option", kind=OptionError),
+    "accepted without a word": lambda: 0,
+    "undocumented line: chatter": lambda: _warn("chatter"),
+    "memory": lambda: _memory(2200 << 20),
+    "memory, beyond the limit": lambda: _memory(8 << 30),
+    "an error of 5007 characters": lambda: _refuse("x" * 5000),
+    "prints the raw byte": lambda: _refuse("\x1b[31m"),
+    "a payload ran": lambda: _print("payload-ran-" * 3),
+    "a payload ran, with a file": lambda: _write("canary"),
+    "writes outside its output: stray": lambda: _write("stray"),
+    "processes left behind": _leave_behind,
+    "waits for ever": _wait,
+    "status -24": _spin,
+}
+
+
+def main() -> int | None:
+    """Do what the command line names."""
+    breach = BREACHES.get(sys.argv[1], lambda: _refuse("a clear line"))
+    return breach()

@@ -1,0 +1,328 @@
+"""Malformed texts to speak, options, HTTP bodies, and variables of scripts."""
+
+import argparse
+import json
+from pathlib import Path
+
+from harness import ROOT, Case
+from hypothesis import strategies as st
+from values import PLAIN, deep_json, mutations, places_of, text_mutations
+from world import World
+
+from scripts.options_page import parser_of
+
+# ---- SSML
+
+_ELEMENTS = "speak p s break prosody say-as phoneme sub emphasis voice lang mark audio x desc w token".split()
+_ATTRIBUTES = {
+    "rate": ("fast", "150%", "-1", "nan", "inf", "1e-300", "0%", "x", "9" * 400 + "%"),
+    "pitch": ("high", "+5st", "-9999Hz", "0Hz", "nan%", "inf", "+1e999st"),
+    "volume": ("loud", "+6dB", "-1e999dB", "nan"),
+    "range": ("x-low", "-100%", "nan"),
+    "contour": ("(0%,+20Hz)(10%,nan)", "(", "(200%,x)"),
+    "time": ("500ms", "1e9s", "-1s", "nans", "99999999999999h", "\u0665s"),
+    "strength": ("strong", "x"),
+    "interpret-as": ("date", "cardinal", "characters", "telephone", "time", "unit", "x"),
+    "format": ("mdy", "x" * 500),
+    "alphabet": ("ipa", "x-arpabet", "x"),
+    "ph": ("t\u0259", "", "XX9", "\0", "AH0 " * 5000),
+    "alias": ("a", "", "<b>"),
+    "name": ("ann", "bob", "x", "", "99999999999999999999", "-1"),
+    "src": ("/dev/zero", "file:///etc/passwd", "http://localhost/"),
+    "xml:lang": ("en-us", "xx", ""),
+}
+_TEXTS = (
+    "Go on.",
+    "",
+    "12:99",
+    "&amp;",
+    "&#0;",
+    "&#x1b;",
+    "&x;",
+    "1e999",
+    "]]>",
+    "<![CDATA[a]]>",
+    "<!-- -->",
+    "caf\u00e9",
+)
+XML = {
+    "entities": '<!DOCTYPE s [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]><speak>&b;</speak>',
+    "billion laughs": "<!DOCTYPE s ["
+    + '<!ENTITY l0 "ha">'
+    + "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10}">' for i in range(1, 12))
+    + "]><speak>&l11;</speak>",
+    "external entity": '<!DOCTYPE s [<!ENTITY a SYSTEM "file:///etc/passwd">]><speak>&a;</speak>',
+    "deep": "<speak>" + "<p>" * 20_000 + "a" + "</p>" * 20_000 + "</speak>",
+    "deep prosody": "<speak>" + "<prosody rate='90%'>" * 500 + "a" + "</prosody>" * 500 + "</speak>",
+    "many attributes": "<speak " + " ".join(f"a{i}='1'" for i in range(20_000)) + ">a</speak>",
+    "not closed": "<speak>a",
+    "crossed": "<speak><p><s>a</p></s></speak>",
+    "two roots": "<speak>a</speak><speak>b</speak>",
+    "instruction": "<?xml version='1.0' encoding='UTF-16'?><speak>a</speak>",
+    "long break": "<speak>a<break time='86400s'/></speak>",
+    "many breaks": "<speak>" + "a<break time='10s'/>" * 2000 + "</speak>",
+    "slow": "<speak><prosody rate='1e-9'>a</prosody></speak>",
+    "namespace": "<s:speak xmlns:s='x'>a</s:speak>",
+}
+
+
+@st.composite
+def _ssml(draw: st.DrawFn, depth: int = 3) -> str:
+    name = draw(st.sampled_from(_ELEMENTS))
+    attributes = draw(
+        st.lists(st.sampled_from([(key, one) for key, many in _ATTRIBUTES.items() for one in many]), max_size=2)
+    )
+    text = draw(st.sampled_from(_TEXTS))
+    inner = draw(_ssml(depth - 1)) if depth and draw(st.booleans()) else ""
+    words = "".join(f' {key}="{value}"' for key, value in attributes)
+    return f"<{name}{words}>{text}{inner}</{name}>"
+
+
+def ssml(world: World) -> st.SearchStrategy[Case]:
+    """Texts with markup, on the command line."""
+
+    @st.composite
+    def cases(draw: st.DrawFn) -> Case:
+        if draw(st.integers(0, 3)) == 0:
+            label = draw(st.sampled_from(list(XML)))
+            text = XML[label]
+        else:
+            text = label = f"<speak>{draw(_ssml())}</speak>"
+        wrong = label in ("not closed", "crossed", "two roots", "billion laughs", "external entity")
+
+        def write(folder: Path) -> list[str]:
+            (folder / "text.tsv").write_text("output\ttext\na.wav\t" + text.replace("\n", " ") + "\n")
+            return ["--fastpitch", str(world.voice), "-i", "text.tsv", "-o", "out", "--no-audio", "--save-mels"]
+
+        return Case(label if len(label) < 300 else label[:300], "inference", write, wrong=wrong)
+
+    return cases()
+
+
+# ---- options
+
+_NUMBERS = (
+    "nan",
+    "inf",
+    "-inf",
+    "-1",
+    "0",
+    "1e-30",
+    "1e400",
+    "-1e400",
+    "",
+    " ",
+    "x",
+    "\u0663",
+    "0x10",
+    "1_0",
+    "1,5",
+    "9" * 5000,
+)
+_NUMBERS += ("2147483648", "9223372036854775808", "-5", "0.5", "1e30", "08", "\x1b[31m", "a\0b"[:1])
+PROGRAMS = ("inference", "inference --jasper x", "extract_mels", "train -m FastPitch", "train -m HiFi-GAN")
+PROGRAMS += ("train -m Jasper", "train -m Tacotron2", "train -m WaveGlow")
+
+
+def options(world: World) -> st.SearchStrategy[Case]:
+    """Options with values that they cannot have."""
+    numeric = {command: _numeric_options(command) for command in PROGRAMS}
+
+    @st.composite
+    def cases(draw: st.DrawFn) -> Case:
+        command = draw(st.sampled_from(PROGRAMS))
+        action = draw(st.sampled_from(numeric[command]))
+        option, value = action.option_strings[-1], draw(st.sampled_from(_NUMBERS))
+        program, *words = command.split()
+        if program == "inference":
+            value = "7" if value.isdecimal() and len(value) > 9 else value  # so many repeats would be right, and long
+        # The rest is right, but for a list of training that does not exist, so that nothing long begins.
+        wrong = value in ("nan", "x", "", " ", "0x10", "1,5", "\x1b[31m", "a")
+
+        def write(folder: Path) -> list[str]:
+            values = [f"{option}={value}"]
+            if isinstance(action.nargs, int):
+                values = [option, *[value] * action.nargs]
+            if program == "inference":
+                voice = world.speak(world.voice) if not words else world.speak(world.folder / "jasper.pt", "--jasper")
+                return [*voice, *values]
+            if program == "extract_mels":
+                return ["-d", str(world.folder), "--wav-text-filelist", "absent.txt", "--extract-mels", *values]
+            lists = "--training-files absent.txt --validation-files absent.txt -o out -d .".split()
+            config = ["--model-config", str(world.folder / "sung" / "config.yaml")] if "Jasper" in command else []
+            return [*words, *lists, *config, *values]
+
+        return Case(f"{command} {option}={value[:20]!r}", program, write, wrong=wrong, status=2 if wrong else None)
+
+    return cases()
+
+
+def _numeric_options(command: str) -> list[argparse.Action]:
+    actions = parser_of(command)._actions
+    return [one for one in actions if one.option_strings and one.help != argparse.SUPPRESS and _is_number(one)]
+
+
+def _is_number(action: argparse.Action) -> bool:
+    if action.nargs == 0 or action.type in (None, Path) or not callable(action.type):
+        return False
+    try:
+        return isinstance(action.type("1"), int | float)
+    except (argparse.ArgumentTypeError, ValueError, TypeError):
+        return False
+
+
+# ---- variables of scripts
+
+_VALUES = (
+    "08",
+    "-1",
+    "1.5",
+    "x",
+    "9" * 400,
+    "1e3",
+    " ",
+    "a b",
+    "a;touch canary",
+    "$(touch canary)",
+    "a[$(touch canary)]",
+)
+_VALUES += (
+    "`touch canary`",
+    "../../evil",
+    "*",
+    "-rf",
+    "--help",
+    "\x1b[31m",
+    "a\nb",
+    "TRUE",
+    "yes",
+    "1",
+    "0",
+    "off",
+    "maybe",
+)
+_VALUES += ("n" * 300, "'", '"', "\\", "x|y", "caf\u00e9", "/dev/zero", "~")
+NUMBERS = ("BS", "GRAD_ACCUMULATION", "NUM_GPUS", "NNODES", "EPOCHS")
+SWITCHES = ("AMP", "LEARNED_ALIGNMENT", "ENERGY", "LOAD_MEL_FROM_DISK", "CUDNN_BENCHMARK")
+SCRIPTS = {
+    "train.sh": (
+        *NUMBERS,
+        *SWITCHES,
+        "MODEL",
+        "NAME",
+        "OUTPUT_DIR",
+        "DATASET_PATH",
+        "FILELISTS",
+        "LEARNING_RATE",
+        "SEED",
+    ),
+    "prepare_dataset.sh": ("NAME", "DATASET_PATH", "N_VAL", "N_TEST", "FILELISTS", "TRAIN_IDS", "TEXTGRIDS"),
+    "inference_example.sh": (
+        "FASTPITCH",
+        "HIFIGAN",
+        "PHRASES",
+        "SPEAKER",
+        "AMP",
+        "NUM_GPUS",
+        "OUTPUT_DIR",
+        "BATCH_SIZE",
+    ),
+    "serve.sh": ("FASTPITCH", "HIFIGAN", "JASPER", "PORT", "HOST", "EMA"),
+    "fine_tune.sh": ("NAME", "OUTPUT_DIR", "HIFIGAN", "NUM_GPUS", "BATCH_SIZE", "EPOCHS"),
+    "extract_fine_tune_mels.sh": ("NAME", "OUTPUT_DIR", "FASTPITCH", "NUM_GPUS", "AMP"),
+    "finetune_voice.sh": ("SPEAKER", "EPOCHS", "OUTPUT_DIR", "FASTPITCH", "NUM_GPUS"),
+    "train_jasper.sh": (*NUMBERS, "AMP", "MODEL_CONFIG", "DATASET_PATH", "SEED", "LEARNING_RATE", "WARMUP_EPOCHS"),
+    "slurm_train.sh": ("MODEL", "NUM_GPUS", "TRAIN_SCRIPT", "AMP"),
+    "evaluation.sh": ("JASPER", "DATASET_PATH", "OUTPUT_DIR", "NUM_GPUS", "EMA", "BATCH_SIZE"),
+    "evaluate_voice.sh": ("FASTPITCH", "HIFIGAN", "JASPER", "OUTPUT_DIR"),
+    "benchmark_train.sh": ("MODEL", "NUM_GPUS", "BS", "AMP", "LARGEST_BATCH"),
+}
+
+
+def variables(world: World) -> st.SearchStrategy[Case]:
+    """Scripts with variables that they cannot have; they print the commands that they would run."""
+
+    @st.composite
+    def cases(draw: st.DrawFn) -> Case:
+        script = draw(st.sampled_from(list(SCRIPTS)))
+        name, value = draw(st.sampled_from(SCRIPTS[script])), draw(st.sampled_from(_VALUES))
+        junk = (
+            "x",
+            "maybe",
+            "1.5",
+            "a b",
+            "a;touch canary",
+            "$(touch canary)",
+            "a[$(touch canary)]",
+            "\x1b[31m",
+            "08",
+            "-1",
+        )
+        wrong = (name in NUMBERS and value in junk) or (name in SWITCHES and value in ("maybe", "x", "1.5", "a b"))
+        wrong &= script == "train.sh"
+        environment = {"DRY_RUN": "1", "PYTHON": "py", name: value}
+        words = [str(ROOT / "scripts" / script)]
+        label = f"{name}={value[:30]!r} {script}"
+        return Case(label, "bash", lambda folder: words, wrong=wrong, status=None, environment=environment)
+
+    return cases()
+
+
+# ---- HTTP
+
+SPEECH = {
+    "model": "tts-1",
+    "input": "Go on.",
+    "voice": "ann",
+    "response_format": "wav",
+    "speed": 1.0,
+    "seed": 1,
+    "ssml": False,
+    "timings": False,
+    "pitch": 1.0,
+    "volume": 1.0,
+}
+
+
+def http(world: World) -> st.SearchStrategy[Case]:
+    """Bodies that a client may send to the server, which answers 4xx and never 5xx."""
+    places = list(places_of(SPEECH))
+    wave = (world.folder / "sung" / "0.wav").read_bytes()
+
+    @st.composite
+    def cases(draw: st.DrawFn) -> Case:
+        how = draw(st.sampled_from(["value", "value", "deep", "bytes", "ssml", "form"]))
+        path, kind, wrong = "/v1/audio/speech", "application/json", False
+        body: bytes
+        if how == "value":
+            mutation = draw(mutations(places, PLAIN))
+            body, label = json.dumps(mutation.applied(SPEECH)).encode(), mutation.label
+            wrong = mutation.is_wrong(SPEECH) and mutation.name not in ("a dict",)
+        elif how == "deep":
+            place, what = draw(st.sampled_from(places)), draw(st.sampled_from(["deep", "number of 5,000 digits"]))
+            body, label, wrong = deep_json(SPEECH, place, what).encode(), f"{place} {what}", True
+        elif how == "bytes":
+            change = draw(text_mutations)
+            body, label = change.applied(json.dumps(SPEECH).encode()), change.label
+        elif how == "ssml":
+            text = draw(
+                st.one_of(st.sampled_from(list(XML.values())), _ssml().map(lambda one: f"<speak>{one}</speak>"))
+            )
+            body, label = json.dumps({"input": text}).encode(), text[:200]
+        else:
+            change = draw(text_mutations)
+            part = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n'
+            whole = draw(st.booleans())
+            content = wave if whole else change.applied(wave)
+            body = part + content + b"\r\n--b--\r\n"
+            body, label = (change.applied(body) if whole else body), f"{'form' if whole else 'file'} {change.label}"
+            path, kind = "/v1/audio/transcriptions", "multipart/form-data; boundary=b"
+
+        def write(folder: Path) -> list[str]:
+            (folder / "body").write_bytes(body)
+            models = [str(world.voice), str(world.vocoder), str(world.folder / "jasper.pt")]
+            return [path, kind, "body", *models]
+
+        return Case(f"{how}: {label}", "http_bodies", write, wrong=wrong)
+
+    return cases()

@@ -1,0 +1,157 @@
+"""Malformed JSON and YAML: audio.json, config.json, manifests, statistics, prosody, Jasper's configuration."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import foreign
+import yaml
+from harness import Case
+from hypothesis import strategies as st
+from sung_words import CONFIG
+from values import BIG, DEEP, PLAIN, deep_json, mutations, places_of, text_mutations, write_file
+from world import World
+
+Place = Callable[[World, Path, bytes], list[str]]  # writes the file, and returns the words of the command
+
+
+def _audio(world: World, folder: Path, data: bytes) -> list[str]:
+    write_file(folder / "mels" / "audio.json", data)
+    shutil.copy(world.folder / "mel.pt", folder / "mels" / "a.pt")
+    write_file(folder / "one.tsv", "output\tmel\na.wav\tmels/a.pt\n")
+    return ["-i", str(folder / "one.tsv"), "--dataset-path", str(folder), "-o", "out", "--hifigan", str(world.vocoder)]
+
+
+def _authors(world: World, folder: Path, data: bytes) -> list[str]:
+    shutil.copy(world.folder / "authors" / "g_00000005", folder / "g_00000005")
+    write_file(folder / "config.json", data)
+    return world.speak(folder / "g_00000005", "--hifigan")
+
+
+def _prosody(world: World, folder: Path, data: bytes) -> list[str]:
+    write_file(folder / "a.json", data)
+    return ["--fastpitch", str(world.voice), "--prosody", "a.json", "-o", "out", "--no-audio", "--save-mels"]
+
+
+def _statistics(world: World, folder: Path, data: bytes) -> list[str]:
+    write_file(folder / "pitch.json", data)
+    return [*world.speak(world.folder / "without_pitch.pt"), "--pitch-mean-std-file", "pitch.json"]
+
+
+def _manifest(world: World, folder: Path, data: bytes) -> list[str]:
+    write_file(folder / "list.json", data)
+    return ["--jasper", str(world.folder / "jasper.pt"), "-i", "list.json", "-d", str(world.folder / "sung")]
+
+
+def _yaml(world: World, folder: Path, data: bytes) -> list[str]:
+    write_file(folder / "config.yaml", data)
+    words = world.train_recognizer(world.folder / "sung", folder / "config.yaml")
+    return [*words, "--training-files", str(world.folder / "sung" / "absent.txt")]  # found out after the configuration
+
+
+def _prosody_table() -> Any:
+    symbols = [{"symbol": letter, "frames": 5, "pitch": 200.0, "energy": 0.5, "volume": 1.0} for letter in "go"]
+    words = [{"text": "go", "symbols": symbols}]
+    one = {"text": "go", "speaker": "ann", "lead": 0.0, "pause": 0.0, "words": words}
+    head = {"format": 1, "sampling_rate": 22050, "hop_length": 256, "symbol_set": "english_basic"}
+    return {**head, "utterances": [one]}
+
+
+MANIFEST = [{"transcript": "do", "files": [{"fname": "0.wav", "speed": 1}], "original_duration": 0.4}] * 2
+AUDIO_FIELDS = "sampling_rate filter_length hop_length win_length n_mels mel_fmin framing".split()
+
+
+def _targets(world: World) -> dict[str, tuple[str, Any, Place]]:
+    audio = json.loads((world.folder / "audio.json").read_text())
+    return {
+        "audio.json": ("inference", audio, _audio),
+        "config.json": ("inference", foreign.authors_config(), _authors),
+        "prosody.json": ("inference", _prosody_table(), _prosody),
+        "pitch.json": ("inference", {"mean": 200.0, "std": 40.0}, _statistics),
+        "manifest.json": ("inference", MANIFEST, _manifest),
+    }
+
+
+def json_files(world: World) -> st.SearchStrategy[Case]:
+    """JSON files with a wrong value in one place, or wrong bytes."""
+    targets = _targets(world)
+    places = {name: list(places_of(tree)) for name, (_, tree, _) in targets.items()}
+
+    @st.composite
+    def cases(draw: st.DrawFn) -> Case:
+        name = draw(st.sampled_from(list(targets)))
+        program, tree, write_into = targets[name]
+        how = draw(st.sampled_from(["value", "value", "value", "deep", "bytes"]))
+        if how == "value":
+            mutation = draw(mutations(places[name], PLAIN))
+            data = json.dumps(mutation.applied(tree)).encode()
+            unread = {"original_duration", "speed", "speaker"} & set(mutation.place)
+            label, wrong = mutation.label, mutation.is_wrong(tree) and not unread and name != "pitch.json"
+        elif how == "deep":
+            place, what = draw(st.sampled_from(places[name])), draw(st.sampled_from([DEEP, BIG]))
+            data = deep_json(tree, place, what).encode()
+            label, wrong = f"{'.'.join(map(str, place)) or 'the root'}: {what}", what == DEEP
+        else:
+            change = draw(text_mutations)
+            data = change.applied(json.dumps(tree).encode())
+            label = change.label
+            wrong = label in ("empty file", "twice", "zero bytes", "only spaces", "PNG") or change.name == "truncated"
+        return Case(
+            f"{name} {label}", program, lambda folder: write_into(world, folder, data), wrong=wrong, status=None
+        )
+
+    return cases()
+
+
+BOMBS = {
+    "billion laughs": "\n".join(
+        ["a0: &a0 [x, x]", *(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 30))]
+    ),
+    "recursive alias": "jasper: &a [*a]",
+    "recursive mapping": "jasper: &a {encoder: *a}",
+    "merge of itself": "jasper: &a\n  <<: *a\n",
+    "python tag": "jasper: !!python/object/apply:os.system ['touch canary']",
+    "python name": "jasper: !!python/name:os.system",
+    "unknown tag": "jasper: !x 1",
+    "unhashable key": "? [a, b]\n: 1\n",
+    "deep list": "jasper: " + "[" * 50_000 + "]" * 50_000,
+    "deep mapping": "\n".join(" " * i + "a:" for i in range(3000)),
+    "big number": "jasper: " + "9" * 5000,
+    "sexagesimal": "jasper: " + "1:" * 20_000 + "1",
+    "date": "jasper: 2020-99-99",
+    "two documents": "a: 1\n---\nb: 2\n",
+    "tab": "jasper:\n\tencoder: 1\n",
+    "duplicate key": CONFIG + "jasper: {}\n",
+    "control": "jasper: \x07",
+    "set": "jasper: !!set {a, b}",
+    "binary": "jasper: !!binary aGVsbG8=",
+    "labels without quotes": CONFIG.replace("d, e, i, m, o, r", "d, e, n, y, o, r"),
+    "null key": "null: 1\n" + CONFIG,
+    "number key": "3: 1\n" + CONFIG,
+}
+
+
+def yaml_files(world: World) -> st.SearchStrategy[Case]:
+    """Jasper's configuration with a wrong value in one place, wrong bytes, or what YAML alone has."""
+    tree = yaml.safe_load(CONFIG)
+    places = list(places_of(tree))
+
+    @st.composite
+    def cases(draw: st.DrawFn) -> Case:
+        how = draw(st.sampled_from(["value", "value", "bomb", "bytes"]))
+        if how == "value":
+            mutation = draw(mutations(places, PLAIN))
+            data = yaml.safe_dump(mutation.applied(tree), allow_unicode=True).encode("utf-8", "surrogatepass")
+            label = mutation.label
+        elif how == "bomb":
+            label = draw(st.sampled_from(list(BOMBS)))
+            data = BOMBS[label].encode()
+        else:
+            change = draw(text_mutations)
+            data, label = change.applied(CONFIG.encode()), change.label
+        # The list that the command names does not exist, so that a good configuration is refused too, by another line.
+        return Case(f"{how}: {label}", "train", lambda folder: _yaml(world, folder, data), status=None)
+
+    return cases()

@@ -1,0 +1,120 @@
+"""What malformed inputs are made of: small valid models, corpora and lists, and commands that accept them."""
+
+import contextlib
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import corpus
+import foreign
+import tiny
+import tiny_jasper
+import tiny_tacotron2
+import tiny_vocoder
+import tiny_voice
+import torch
+from sung_words import make_sung_corpus
+
+import train
+from common.checkpoints import Checkpoint, save_checkpoint
+from common.config import AudioConfig, TextConfig, to_plain
+from common.registry import get_model
+from common.training import Networks
+from scripts import export_model
+
+MELS = AudioConfig(n_mels=foreign.N_MELS)
+VOCODER_OPTIONS = tiny_vocoder.TINY_OPTIONS
+RUN = "--epochs 1 --validation-interval 99 --samples-interval 99 -bs 2".split()
+
+
+@dataclass(frozen=True)
+class World:
+    """A folder of valid inputs, and the commands that take them; a command writes into ``out``."""
+
+    folder: Path
+
+    @property
+    def voice(self) -> Path:
+        return self.folder / "voice.pt"
+
+    @property
+    def vocoder(self) -> Path:
+        return self.folder / "vocoder.pt"
+
+    def speak(self, checkpoint: Path, option: str = "--fastpitch") -> list[str]:
+        """Words after inference.py that speak with a voice, or turn a recording into sound or text."""
+        if option == "--jasper":
+            return ["--jasper", str(checkpoint), "-i", str(self.folder / "sung" / "0.wav")]
+        if option in ("--hifigan", "--waveglow"):
+            rows = ["-i", str(self.folder / "mels.tsv"), "--dataset-path", str(self.folder)]
+            return [option, str(checkpoint), "-o", "out", *rows]
+        return [option, str(checkpoint), "--text", "Go on.", "-o", "out", "--no-audio", "--save-mels"]
+
+    def train_voice(self, dataset: Path, *words: str) -> list[str]:
+        """Words after train.py that train FastPitch on a folder with train.txt."""
+        lists = ["--training-files", str(dataset / "train.txt"), "--validation-files", str(dataset / "val.txt")]
+        return ["-o", "out", "-d", str(dataset), *lists, *tiny.TINY_OPTIONS, *RUN, "--cpu", *words]
+
+    def train_vocoder(self, dataset: Path, *words: str) -> list[str]:
+        """Words after train.py that train HiFi-GAN."""
+        lists = ["--training-files", str(dataset / "list.txt"), "--validation-files", str(dataset / "list.txt")]
+        return ["-o", "out", "-d", str(dataset), *lists, *VOCODER_OPTIONS, *RUN, *words]
+
+    def train_recognizer(self, dataset: Path, config: Path, *words: str, training: str = "train.txt") -> list[str]:
+        """Words after train.py that train Jasper."""
+        lists = ["--training-files", str(dataset / training), "--validation-files", str(dataset / "val.txt")]
+        own = (
+            "-m Jasper --gradient-accumulation-steps 1 --lr-policy polynomial --warmup-epochs 0 --hold-epochs 0".split()
+        )
+        return [*own, "-o", "out", "-d", str(dataset), "--model-config", str(config), *lists, *RUN, *words]
+
+    def extract(self, dataset: Path, *words: str) -> list[str]:
+        """Words after extract_mels.py."""
+        own = ["-d", str(dataset), "--wav-text-filelist", str(dataset / "list.txt"), "--num-workers", "1"]
+        return [*own, *(words or ("--extract-mels",))]
+
+
+def make_world(folder: Path) -> None:
+    """Fill ``folder``."""
+    tiny_voice.save_voice(folder / "voice.pt")
+    tiny_voice.save_vocoder(folder / "vocoder.pt")
+    network = tiny_tacotron2.tiny_network(n_symbols=148, n_mel_channels=foreign.N_MELS, max_decoder_steps=2000)
+    save_own(folder / "tacotron2.pt", "Tacotron2", network.config, MELS, {"tacotron2": network}, text=TextConfig())
+    networks = {"jasper": tiny_jasper.small_network()}
+    save_own(folder / "jasper.pt", "Jasper", tiny_jasper.SMALL, tiny_jasper.SMALL.features.audio, networks)
+    torch.manual_seed(1)
+    networks = get_model("WaveGlow").build_networks(foreign.WAVEGLOW, MELS, None)
+    save_own(folder / "waveglow.pt", "WaveGlow", foreign.WAVEGLOW, MELS, networks)
+    for name, made in {
+        "fastpitch_1_0": foreign.fastpitch_1_0(),
+        "fastpitch_1_1": foreign.fastpitch_1_1(),
+        "published_tacotron2": foreign.tacotron2(),
+        "published_waveglow": foreign.waveglow(),
+        "published_jasper": foreign.jasper(),
+    }.items():
+        torch.save(made, folder / f"{name}.pt")
+    foreign.save_authors_hifigan(folder / "authors")
+    payload = torch.load(folder / "voice.pt", weights_only=True)
+    payload["networks"]["fastpitch"]["pitch_std"].zero_()
+    torch.save(payload, folder / "without_pitch.pt")
+    export_model.main([str(folder / "vocoder.pt"), "--format", "safetensors"])
+    tiny.make_corpus(folder / "features", count=6, val=2)
+    corpus.make_corpus(folder / "wavs", 2, seconds=0.5)
+    (folder / "wavs" / "train.txt").rename(folder / "wavs" / "list.txt")
+    make_sung_corpus(folder / "sung")
+    with contextlib.redirect_stdout(io.StringIO()):
+        words = World(folder).train_vocoder(folder / "wavs")
+        assert train.main([str(folder / "run") if word == "out" else word for word in words]) == 0
+    torch.save(torch.randn(16, 20), folder / "mel.pt")
+    (folder / "audio.json").write_text(json.dumps(to_plain(tiny_voice.AUDIO)))
+    (folder / "mels.tsv").write_text("output\tmel\na.wav\tmel.pt\n")
+
+
+def save_own(
+    path: Path, model: str, config: Any, audio: AudioConfig, networks: Networks, *, text: TextConfig | None = None
+) -> None:
+    """A checkpoint of ours."""
+    weights = {name: network.state_dict() for name, network in networks.items()}
+    save_checkpoint(path, Checkpoint(model, to_plain(config), audio, text, weights))

@@ -1,0 +1,64 @@
+"""Commands that are signaled at a moment of their own, and the processes that they leave behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from limits import HANG_LIMIT, wait_until
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def at_write(
+    number: signal.Signals, folder: Path, *, count: int, event: str = "os.rename", group: bool = False, times: int = 1
+) -> str:
+    """For `started`: a signal when a process renames its ``count``-th file of ``folder`` or, "open", opens it to write.
+
+    It is sent to the process that was started, or to its whole ``group``, ``times`` times if so many processes do so.
+    """
+    tokens = [tempfile.mkstemp()[1] for _ in range(times)]
+    return json.dumps([number, event, count, str(folder), group, tokens])
+
+
+def started(*words: object, signal_at: str | None = None, output: int | None = subprocess.PIPE) -> subprocess.Popen:
+    """Start a Python program of this project as the leader of a session; what it prints goes to ``output``."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    if signal_at is not None:
+        environment |= {"SIGNAL_AT": signal_at, "PYTHONPATH": str(ROOT / "tests" / "signal_at")}
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # children of background jobs ignore it
+    try:
+        return subprocess.Popen(
+            [sys.executable, *map(str, words)],
+            cwd=ROOT,
+            env=environment,
+            stdout=output,
+            stderr=output,
+            text=True,
+            start_new_session=True,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def finish(process: subprocess.Popen) -> tuple[int, str, str]:
+    """Exit status, stdout and stderr of a program, whose processes have all ended."""
+    out, err = process.communicate(timeout=HANG_LIMIT)
+    wait_until(lambda: not session_of(process))
+    return process.returncode, out, err
+
+
+def session_of(process: subprocess.Popen) -> list[int]:
+    """The live processes of a session."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, session = path.read_text().rpartition(")")[2].split()[:4]
+        except OSError:  # it has ended
+            continue
+        if int(session) == process.pid and state != "Z":
+            found.append(int(path.parent.name))
+    return found

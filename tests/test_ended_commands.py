@@ -1,0 +1,82 @@
+"""Commands ended from outside: while they import, by a process that is killed, or without anywhere to print."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ranks import ROOT, run_ranks
+from test_failing_writes import ended
+from tiny_models import MODELS, at_iteration, without_samples
+
+import train
+
+# Stands for PyTorch, which takes seconds to import.
+_SLOW = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(600)\n"
+COMMANDS = (
+    *("train.py", "inference.py", "extract_mels.py", "serve.py"),
+    *("-m scripts.export_model", "-m scripts.benchmarks.gpu", "-m scripts.datasets.make_corpus"),
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_ctrl_c_during_imports_is_one_line(command: str, tmp_path: Path):
+    for module in ("torch", "numpy", "soundfile"):  # whichever comes first
+        (tmp_path / f"{module}.py").write_text(_SLOW)
+    words = [sys.executable, *command.split(), "--help"]
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # children of background jobs ignore it
+    done = subprocess.run(
+        words, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
+    signal.signal(signal.SIGINT, before)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
+def test_importing_the_toolkit_leaves_the_signals_of_another_program_alone(tmp_path: Path):
+    program = tmp_path / "program.py"
+    program.write_text("import signal, common\nprint(signal.getsignal(signal.SIGINT) is signal.default_int_handler)\n")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, program], env=environment, capture_output=True, text=True, check=True)
+    signal.signal(signal.SIGINT, before)
+    assert done.stdout == "True\n"
+
+
+LOSE_ONE = """
+import os, signal, sys, torch
+from pathlib import Path
+from common import distributed
+from common.cli import run
+folder = Path(sys.argv[1])
+def main():
+    with distributed.processes(cuda=False) as ranks:
+        sys.stderr = (folder / f"{ranks.rank}.txt").open("w", buffering=1)
+        if ranks.rank == 1:
+            (folder / "pid").write_text(str(os.getpid()))
+            os.kill(os.getpid(), signal.SIGKILL)
+        while True:
+            ranks.sum(torch.zeros(1))
+run(main)
+"""
+
+
+def test_a_process_of_several_that_is_killed_is_named_in_one_line(tmp_path: Path):
+    with pytest.raises(subprocess.CalledProcessError):
+        run_ranks(LOSE_ONE, tmp_path, world_size=2)
+    (line,) = (tmp_path / "0.txt").read_text().splitlines()
+    lost = (tmp_path / "pid").read_text()
+    assert line.startswith(f"error: process 1 (process id {lost}) of 2 has ended; ") and "--resume" in line
+
+
+def test_a_loader_process_that_is_killed_is_one_line(corpora: Path, tmp_path: Path, capsys):
+    def kill_a_loader() -> None:
+        (loader,) = multiprocessing.active_children()
+        os.kill(loader.pid, signal.SIGKILL)
+
+    with at_iteration(2, kill_a_loader), without_samples():
+        assert ended(train.main, *MODELS[0].words(corpora, tmp_path, "--epochs", "2", "--num-workers", "1")) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: DataLoader worker (pid") and "--resume" in line

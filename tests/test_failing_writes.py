@@ -1,0 +1,319 @@
+"""What cannot be written: one line that names the file, nothing lost that was there, and no temporary file left."""
+
+import contextlib
+import io
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+import torch
+from corpus import make_corpus
+from matplotlib.figure import Figure
+from test_inference_errors import make_checkpoint
+from tiny_models import MODELS, Runs, at_iteration, without_samples
+
+import extract_mels
+import inference
+import train
+from common.audio import SOUND_FORMATS, save_wav
+from common.cli import run
+from common.errors import OutputError
+from common.extraction import features
+from common.files import OutputFile, check_output_file, make_folder, save_tensor, write_atomically, write_text
+from common.logger import read_log
+from common.plots import save_png
+from common.synthesis import OutputFolder
+
+FASTPITCH = MODELS[0]
+
+
+@contextlib.contextmanager
+def full_disk(size: int) -> Iterator[None]:
+    """No file can grow beyond ``size`` bytes, as on a disk with so much room."""
+    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+def ended(main: Callable[[Sequence[str]], int], *words: str | Path) -> int:
+    """The exit status of a command."""
+    with pytest.raises(SystemExit) as caught:
+        run(lambda: main([str(word) for word in words]))
+    return caught.value.code
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+NOISE = torch.rand(60_000, generator=torch.Generator().manual_seed(0)) - 0.5
+WRITERS: dict[str, Callable[[Path], None]] = {
+    "small.pt": lambda path: save_tensor(path, torch.zeros(3)),
+    "large.pt": lambda path: save_tensor(path, torch.zeros(100_000)),
+    "text.txt": lambda path: write_text(path, "words" * 2000),
+    "a.png": lambda path: save_png(Figure(), path),
+    **{f"a{suffix}": lambda path: save_wav(path, NOISE, sampling_rate=16000) for suffix in SOUND_FORMATS},
+}
+
+
+@pytest.mark.parametrize("size", [0, 700])
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_full_disk_is_one_line_and_keeps_the_old_file(name: str, size: int, tmp_path: Path, capfd):
+    path = tmp_path / "sub" / name
+    write_text(path, "old")
+    with full_disk(size), pytest.raises(OutputError, match=rf"{name}: cannot be written \(File too large\)$"):
+        WRITERS[name](path)
+    assert path.read_text() == "old" and files(tmp_path) == [f"sub/{name}"]
+    assert capfd.readouterr() == ("", "")  # libraries print what they meet in a callback
+
+
+def test_places_where_nothing_can_be_written_are_refused_and_stay_as_they_are(tmp_path: Path):
+    (tmp_path / "file").write_text("old")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "pipe").symlink_to("/dev/null")
+    for place, reason in {
+        tmp_path / "folder": "a folder is there",
+        tmp_path / "file/a/b.txt": f"{tmp_path}/file is no folder",
+        tmp_path / "pipe": "it is a device or pipe",
+        Path("/proc/none/a.txt"): "No such file",
+        tmp_path / ("a" * 260): "File name too long",
+    }.items():
+        for write in (lambda path: write_text(path, "new"), check_output_file):
+            with pytest.raises(OutputError) as caught:
+                write(place)
+            assert str(caught.value).startswith(f"{place}: cannot be written ({reason}")
+    for place in (tmp_path / "file", tmp_path / "file/a", Path("/proc/none")):
+        with pytest.raises(OutputError, match=r"file: is no folder, and|file is no folder|No such file.*; elsewhere$"):
+            make_folder(place, "; elsewhere")
+    assert files(tmp_path) == ["file"] and Path("/dev/null").is_char_device()
+
+
+def test_a_link_is_written_through_and_stays_a_link(tmp_path: Path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link.txt").symlink_to(tmp_path / "real" / "a.txt")
+    for text in ("new", "newer"):
+        write_text(tmp_path / "link.txt", text)
+        assert (tmp_path / "link.txt").is_symlink() and (tmp_path / "real" / "a.txt").read_text() == text
+    check_output_file(tmp_path / "link.txt")
+    assert files(tmp_path) == ["link.txt", "real/a.txt"]
+
+
+def test_ctrl_c_in_the_middle_of_a_write_stays_ctrl_c(tmp_path: Path):
+    def interrupted(file) -> None:
+        def write(data: bytes) -> int:
+            raise KeyboardInterrupt
+
+        file.raw.write = write
+        torch.save(torch.zeros(100_000), file)
+
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(tmp_path / "a.pt", interrupted)
+    assert files(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (PermissionError(13, "Permission denied", "a/b"), "error: a/b: cannot be read or written (Permission denied)"),
+        (OSError(28, "No space left on device"), "error: cannot be read or written (No space left on device)"),
+        (RuntimeError("DataLoader worker (pid 7) is killed by signal: Killed. "), "error: DataLoader worker (pid 7)"),
+        (KeyboardInterrupt(), "interrupted"),
+    ],
+)
+def test_what_escapes_a_command_is_one_line(error: BaseException, line: str, capsys):
+    def main(_: Sequence[str]) -> int:
+        raise error
+
+    assert ended(main) == (130 if isinstance(error, KeyboardInterrupt) else 1)
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith(line)
+
+
+def test_sigterm_ends_any_command_as_ctrl_c_does(capsys):
+    before = signal.getsignal(signal.SIGTERM)
+    assert ended(lambda _: signal.raise_signal(signal.SIGTERM)) == 128 + signal.SIGTERM
+    assert capsys.readouterr().err == "stopped by SIGTERM\n"
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def printed_to(file: str | int) -> io.TextIOWrapper:
+    """Standard output as `run` makes it, of a path or a descriptor."""
+    return io.TextIOWrapper(io.BufferedWriter(OutputFile(file, "wb")), line_buffering=True)
+
+
+def test_output_that_cannot_be_printed_is_one_line_and_does_not_end_the_work(monkeypatch, capsys):
+    done = []
+
+    def main(_: Sequence[str]) -> int:
+        for part in range(3):
+            print("x" * 20_000)
+            done.append(part)
+        return 0
+
+    monkeypatch.setattr(sys, "stdout", printed_to("/dev/full"))
+    assert ended(main) == 1 and done == [0, 1, 2]
+    assert capsys.readouterr().err == "error: standard output: cannot be written (No space left on device)\n"
+    reader, writer = os.pipe()
+    os.close(reader)
+    monkeypatch.setattr(sys, "stdout", printed_to(writer))
+    assert ended(main) == 128 + signal.SIGPIPE
+    assert capsys.readouterr().err == ""
+
+
+@pytest.fixture
+def trained(make_once, corpora: Path, tmp_path: Path) -> Path:
+    """A folder with the checkpoint of the first epoch of FastPitch."""
+    first = Runs(make_once, corpora, FASTPITCH).plain / "FastPitch_checkpoint_1.pt"
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / first.name).write_bytes(first.read_bytes())
+    return tmp_path / "out"
+
+
+def train_on(corpora: Path, output: Path, *words: str) -> int:
+    """The exit status of two epochs of FastPitch."""
+    with without_samples():
+        return ended(train.main, *FASTPITCH.words(corpora, output, "--epochs", "2", "--ema-decay", "0.9", *words))
+
+
+def test_a_checkpoint_on_a_full_disk_leaves_the_one_before_and_says_how_to_go_on(trained, corpora, capsys):
+    old = trained / "FastPitch_checkpoint_1.pt"
+    before = old.read_bytes()
+    with full_disk(30_000):  # the logs have room
+        assert train_on(corpora, trained, "--resume") == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: {trained}/FastPitch_checkpoint_2.pt: cannot be written (File too large); ")
+    assert f"the last checkpoint is {old}: make room, and add --resume" in line
+    assert old.read_bytes() == before and not list(trained.rglob("*.tmp"))
+    assert train_on(corpora, trained, "--resume") == 0
+
+
+def test_a_log_that_cannot_be_written_any_more_stops_training_with_a_checkpoint(trained, corpora, capsys):
+    def fill() -> None:
+        for link in Path("/proc/self/fd").iterdir():
+            with contextlib.suppress(OSError):
+                if link.readlink().name == "nvlog.json":
+                    os.dup2(os.open("/dev/full", os.O_WRONLY), int(link.name))
+
+    with at_iteration(4, fill):
+        assert train_on(corpora, trained, "--resume") == 1
+    captured = capsys.readouterr()
+    (line,) = captured.err.splitlines()
+    (saved,) = trained.glob("*_2_it*.pt")
+    assert line.startswith(f"error: {trained}/nvlog.json: cannot be written (No space left on device); ")
+    assert f"the last checkpoint is {saved}: make room, and add --resume" in line
+    assert train_on(corpora, trained, "--resume") == 0
+    assert f"resuming from {saved}" in capsys.readouterr().out
+    assert read_log(trained / "nvlog.json")
+
+
+@pytest.mark.parametrize("failing", ["train", "val"])
+def test_tensorboard_that_cannot_be_written_stops_training_with_a_checkpoint(failing, trained, corpora, capsys):
+    (trained / failing).touch()
+    assert train_on(corpora, trained, "--resume", "--validation-interval", "2") == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: {trained / failing}: cannot be written (")
+    assert f"the last checkpoint is {trained}/FastPitch_checkpoint_2" in line
+
+
+def test_training_stops_with_a_checkpoint_when_nothing_can_be_printed(trained, corpora, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdout", printed_to("/dev/full"))
+    assert train_on(corpora, trained, "--resume") == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(
+        "error: standard output: cannot be written (No space left on device); the last checkpoint is"
+    )
+
+
+def test_training_is_refused_at_once_where_it_could_not_write(corpora, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    for words, reason in {
+        (): f"{tmp_path}/file: is no folder, and files are to be written into it; choose another --output",
+        ("-o", f"{tmp_path}/file/out"): f"{tmp_path}/file/out: cannot be written ({tmp_path}/file is no folder)",
+        ("-o", "/proc/out"): "/proc/out: cannot be written (No such file or directory); choose another --output",
+        ("-o", f"{tmp_path}/out", "--log-file", "/dev/full"): "/dev/full: cannot be written (No space left on device)",
+        ("-o", f"{tmp_path}/out", "--log-file", f"{tmp_path}"): f"{tmp_path}: cannot be written (Is a directory)",
+    }.items():
+        assert train_on(corpora, tmp_path / "file", *words) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"error: {reason}")
+    assert not list(tmp_path.rglob("*.pt"))
+
+
+def test_inference_that_cannot_write_is_one_line_and_keeps_what_is_finished(tmp_path, monkeypatch, capsys):
+    voice = make_checkpoint(tmp_path / "voice.pt")
+    (tmp_path / "phrases.txt").write_text("Hm?\n" * 3)
+    (tmp_path / "out").mkdir()
+    words = ["-i", tmp_path / "phrases.txt", "--fastpitch", voice, "--griffin-lim-iters", "1", "-o"]
+    for place, reason in {
+        voice: f"{voice}: is no folder, and files are to be written into it; choose another --output",
+        voice / "out": f"{voice}/out: cannot be written ({voice} is no folder); choose another --output",
+        Path("/proc/out"): "/proc/out: cannot be written (No such file or directory); choose another --output",
+    }.items():
+        assert ended(inference.main, *words, place) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"error: {reason}")
+    add = OutputFolder.add
+
+    def add_on_a_full_disk(self, result):
+        with full_disk(4000 if result.phrase.output.name == "audio_0002.wav" else resource.RLIM_INFINITY):
+            return add(self, result)
+
+    monkeypatch.setattr(OutputFolder, "add", add_on_a_full_disk)
+    assert ended(inference.main, *words, tmp_path / "out") == 1
+    out, err = capsys.readouterr()
+    (line,) = err.splitlines()
+    assert line.startswith(
+        f"error: {tmp_path}/out/audio_0002.wav: cannot be written (File too large); files of 1 phrase"
+    )
+    assert f"1 of 3 phrases are in {tmp_path}/out" in out
+    assert files(tmp_path / "out") == ["audio_0001.wav", "nvlog_infer.json"]
+
+
+def extract_from(folder: Path, *words: str) -> int:
+    options = ["-d", folder, "--wav-text-filelist", folder / "train.txt", "--extract-mels", "--num-workers", "1"]
+    return ended(extract_mels.main, *options, *words)
+
+
+def test_an_output_list_that_cannot_be_written_is_refused_before_the_work(tmp_path, capsys):
+    make_corpus(tmp_path, 2)
+    for name, reason in {"wavs": "a folder is there", "train.txt/a": f"{tmp_path}/train.txt is no folder"}.items():
+        assert extract_from(tmp_path, "--output-meta-file", f"{tmp_path}/{name}") == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line == f"error: {tmp_path}/{name}: cannot be written ({reason})"
+    assert not (tmp_path / "mels").exists()
+
+
+def test_extraction_on_a_full_disk_says_how_to_go_on(tmp_path, capsys):
+    make_corpus(tmp_path, 2)
+    with full_disk(4000):
+        assert extract_from(tmp_path) == 1
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert (
+        line.startswith(f"error: {tmp_path}/mels/c000.pt: cannot be written (File too large); ") and "--resume" in line
+    )
+    assert not list((tmp_path / "mels").glob("*.pt")) and not list(tmp_path.rglob("*.tmp"))
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_extraction_and_finished_files_stay(stop, tmp_path, monkeypatch, capsys):
+    make_corpus(tmp_path, 3)
+    write = features.write_feature
+
+    def write_and_be_stopped(path: Path, tensor: torch.Tensor) -> None:
+        write(path, tensor)
+        if path.name == "c001.pt":
+            signal.raise_signal(stop)
+
+    monkeypatch.setattr(features, "write_feature", write_and_be_stopped)
+    assert extract_from(tmp_path) == 128 + stop
+    said = {signal.SIGINT: "interrupted", signal.SIGTERM: "stopped by SIGTERM"}[stop]
+    assert capsys.readouterr().err.splitlines()[-1] == f"{said}; complete files stay, --resume continues from there"
+    assert files(tmp_path / "mels") == ["audio.json", "c000.pt", "c001.pt", "trim_silence.json"]
