@@ -209,7 +209,7 @@ def test_a_configuration_of_more_than_the_weights_is_refused_before_it_is_built(
 
 def test_training_refuses_a_network_of_more_parameters_than_it_may_have(tmp_path: Path):
     corpus = make_corpus(tmp_path / "data", count=2, val=1)
-    for extra, limit in (("--out-fft-conv1d-filter-size 1000000", 5 * 10**8), ("--max-parameters 1000", 1000)):
+    for extra, limit in (("--out-fft-conv1d-filter-size 1000000 --out-fft-conv1d-kernel-size 99", 5 * 10**8), ("--max-parameters 1000", 1000)):
         with pytest.raises(OptionError, match=f"networks of more than {limit} parameters; .*raise --max-parameters"):
             train.main(train_options(corpus, tmp_path / "out", *extra.split()))
     assert not (tmp_path / "out").exists()
