@@ -125,6 +125,19 @@ def test_numbers_that_are_compressed_are_refused(tmp_path: Path):
         assert_refused(read, path, match="is compressed, which torch.save does not; save it again")
 
 
+def test_archives_with_numbers_of_64_bits_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    torch.save({"a": torch.arange(100.0), "b": torch.arange(9)}, tmp_path / "a.pt")
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 50)  # as if these were gigabytes
+    with zipfile.ZipFile(tmp_path / "a.pt") as source, zipfile.ZipFile(tmp_path / "b.pt", "w") as target:
+        for name in source.namelist():
+            target.writestr(name, source.read(name))
+    data = (tmp_path / "b.pt").read_bytes()
+    (tmp_path / "b.pt").write_bytes(data[:-10] + b"\xff" * 8 + data[-2:])  # size and place of the directory
+    for mapped in (True, False):
+        found = read_torch_file(tmp_path / "b.pt", mapped=mapped)
+        assert torch.equal(found["a"], torch.arange(100.0)) and torch.equal(found["b"], torch.arange(9))
+
+
 def test_storages_that_lie_over_each_other_are_refused(tmp_path: Path):
     torch.save([torch.full((1000,), float(n)) for n in range(9)], tmp_path / "a.pt")
     data = bytearray((tmp_path / "a.pt").read_bytes())
@@ -209,7 +222,10 @@ def test_a_configuration_of_more_than_the_weights_is_refused_before_it_is_built(
 
 def test_training_refuses_a_network_of_more_parameters_than_it_may_have(tmp_path: Path):
     corpus = make_corpus(tmp_path / "data", count=2, val=1)
-    for extra, limit in (("--out-fft-conv1d-filter-size 1000000 --out-fft-conv1d-kernel-size 99", 5 * 10**8), ("--max-parameters 1000", 1000)):
+    for extra, limit in (
+        ("--out-fft-conv1d-filter-size 1000000 --out-fft-conv1d-kernel-size 99", 5 * 10**8),
+        ("--max-parameters 1000", 1000),
+    ):
         with pytest.raises(OptionError, match=f"networks of more than {limit} parameters; .*raise --max-parameters"):
             train.main(train_options(corpus, tmp_path / "out", *extra.split()))
     assert not (tmp_path / "out").exists()
