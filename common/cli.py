@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TextIO
 
 import torch
 
-from common.errors import FailedElsewhereError, InputError, OptionError, shown
+from common.errors import FailedElsewhereError, InputError, OptionError, one_line, shown
 from common.files import OutputFile, read_text, unwritten
 from common.precision import Precision, check_cuda, has_bfloat16
 from common.signals import ended_by, raising
@@ -32,7 +32,6 @@ LARGEST_INT = 2**31 - 1  # that libraries written in C take
 _SMALLEST, _LARGEST = 1e-12, 1e12  # positive numbers beyond are slips, and overflow in float32 when they are squared
 _LONGEST_NAME, _LONGEST_PATH = 255, 4095  # bytes, of Linux
 _LONGEST_PART = 100  # bytes of what is part of a name
-_LONGEST_MESSAGE = 1000  # characters
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # what Python makes of bytes that are not UTF-8
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 DefaultsReader = Callable[[Path], dict[str, Any]]
@@ -136,8 +135,7 @@ class ArgumentParser(argparse.ArgumentParser):
         return super().parse_known_args(words, namespace)
 
     def error(self, message: str) -> NoReturn:
-        message = "".join(one if one.isprintable() else repr(one)[1:-1] for one in message[:_LONGEST_MESSAGE])
-        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+        self.exit(2, f"{self.prog}: error: {one_line(message)} (see {self.prog} --help)\n")
 
 
 def _hyphenate(word: str) -> str:
@@ -408,7 +406,8 @@ def _status_of(main: Callable[[], int | None]) -> int:
         return 1
     except KeyboardInterrupt as error:
         line, status = ended_by(error)
-        print(line, file=sys.stderr)
+        if os.environ.get("RANK", "0") == "0":
+            print(line, file=sys.stderr)
         return status
     except InputError as error:
         line, status = str(error), 2 if isinstance(error, OptionError) else 1
@@ -419,5 +418,5 @@ def _status_of(main: Callable[[], int | None]) -> int:
         if not str(error).startswith("DataLoader worker"):
             raise
         line, status = f"{str(error).split('. ')[0]}{_LOST_LOADER}", 1
-    print(f"error: {line}", file=sys.stderr)
+    print(f"error: {one_line(line)}", file=sys.stderr)
     return status

@@ -125,10 +125,13 @@ class TextConfig:
 
 def to_plain(config: Any) -> dict[str, Any]:
     """A frozen config as a dict of plain types with lists instead of tuples, as in checkpoints and JSON files."""
-    return {key: _with_lists(value) for key, value in asdict(config).items()}
+    plain: dict[str, Any] = _with_lists(asdict(config))
+    return plain
 
 
 def _with_lists(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _with_lists(item) for key, item in value.items()}
     return [_with_lists(item) for item in value] if isinstance(value, list | tuple) else value
 
 

@@ -1,10 +1,9 @@
 """Processes that work together: who they are, and what they exchange."""
 
-import ctypes
 import os
 import signal
 import socket
-import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,10 +19,11 @@ from torch import Tensor
 from common.errors import FailedElsewhereError, InputError, OptionError
 from common.precision import check_cuda
 from common.progress import progress
+from common.signals import TerminatedError
 
 _TIMEOUT = timedelta(minutes=30)
 _SECONDS_TO_END = 5.0  # that a process may take between closing its connections and its end
-_PR_SET_PDEATHSIG = 1  # of Linux, sys/prctl.h
+_SECONDS_TO_LOOK = 1.0  # between looks for torchrun
 
 Result = TypeVar("Result")
 
@@ -121,12 +121,18 @@ def processes(*, cuda: bool) -> Iterator[Ranks]:
     try:
         others = ranks.gather((socket.gethostname(), os.getpid())) if dist.is_initialized() else []
         yield ranks
-    except RuntimeError as error:
-        if ranks.world_size == 1 or not (isinstance(error, dist.DistError) or "gloo" in str(error)):
+    except (RuntimeError, TerminatedError) as error:  # torchrun ends all when one is lost, maybe amid our clean-up
+        if not (_is_of_connection(error) or _is_of_connection(error.__context__)):
             raise
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # this process ends in any case
         raise _lost(ranks, others) from error
     finally:
         stop()
+
+
+def _is_of_connection(error: BaseException | None) -> bool:
+    """Whether an error is that another process does not answer; gloo's are known by the files they name."""
+    return isinstance(error, dist.DistError) or (isinstance(error, RuntimeError) and "gloo" in str(error))
 
 
 def _lost(ranks: Ranks, processes: Sequence[tuple[str, int]]) -> Exception:
@@ -171,7 +177,7 @@ def start(*, cuda: bool) -> Ranks:
     if cuda:
         torch.cuda.set_device(device)
     if world_size > 1:
-        _end_with_parent()
+        threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
         try:
             dist.init_process_group("nccl" if cuda else "gloo", timeout=_TIMEOUT)
         except dist.DistError as error:
@@ -181,10 +187,11 @@ def start(*, cuda: bool) -> Ranks:
     return Ranks(rank=rank, world_size=world_size, local_rank=local_rank, device=device)
 
 
-def _end_with_parent() -> None:
-    """Let the system end this process, as SIGTERM does, with torchrun, which could not if it is killed itself."""
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+def _end_with_parent(parent: int) -> None:
+    """End this process by SIGTERM when torchrun, the process ``parent``, is killed, which ends its processes else."""
+    while os.getppid() == parent:
+        time.sleep(_SECONDS_TO_LOOK)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def stop() -> None:

@@ -8,6 +8,8 @@ from pathlib import PurePath
 from typing import Any
 
 _LONGEST_SHOWN = 100  # characters of a value in a message
+_LONGEST_MESSAGE = 2000  # characters of a message, of which
+_ENDING = 500  # are at its end, which says what to do
 _LEAST_ROOM = 20  # characters of the value of a key that takes all the room
 _DEEPEST_SHOWN = 3  # containers within containers
 _MOST_BITS_SHOWN = 200  # of a whole number, about 60 digits
@@ -90,6 +92,13 @@ def _container(value: Any, room: int, *, depth: int) -> str:
     if isinstance(value, list | tuple):
         return f"[{joined}]" if isinstance(value, list) else f"({joined}{',' * (len(value) == 1)})"
     return f"{{{joined}}}" if value or isinstance(value, dict) else "set()"
+
+
+def one_line(message: str) -> str:
+    """A message as a terminal may show it: line breaks and control characters escaped, a very long middle left out."""
+    if len(message) > _LONGEST_MESSAGE:
+        message = f"{message[: -_ENDING - 5 + _LONGEST_MESSAGE]} ... {message[-_ENDING:]}"
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in message)
 
 
 def reason(error: Exception) -> str:

@@ -1,5 +1,6 @@
 """Atomic writes of files, and readers that name the file which cannot be read."""
 
+import codecs
 import hashlib
 import io
 import json
@@ -21,6 +22,8 @@ from common.errors import InputError, OutputError, at, shown
 from common.torch_file import UnreadableError, read_torch_file
 
 _BLOCK = 1 << 20  # bytes
+_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+_KINDS |= {stat.S_IFSOCK: "a socket"}
 # Far above any file of its kind: bytes, and levels of objects and lists.
 _LARGEST_TEXT, _LARGEST_JSON, _LARGEST_YAML = 1 << 30, 16 << 20, 64 << 10
 _DEEPEST_JSON = 50
@@ -173,7 +176,10 @@ def save_tensor(path: Path, tensor: Tensor, *, durable: bool = True, shared: boo
 
 def load_tensor(path: Path, *, where: str = "") -> Tensor:
     """Read one tensor; ``where`` (``list.txt:7``) is named in the InputError for a missing or broken file."""
-    return _read_tensor(path, where=where, values=True)
+    tensor = _read_tensor(path, where=where, values=True)
+    if problem := tensor_problem(tensor):
+        raise InputError(f"{path}: {problem}{at(where)}")
+    return tensor
 
 
 def tensor_problem(tensor: Tensor) -> str | None:
@@ -279,19 +285,50 @@ def read_yaml(path: Path) -> Any:
     return parse_yaml(read_text(path, largest=_LARGEST_YAML), where=str(path))
 
 
-def read_text(path: Path, *, largest: int = _LARGEST_TEXT) -> str:
-    """UTF-8 text of at most ``largest`` bytes; a file that cannot be read is an InputError that names it."""
+def check_file(path: Path, *, kind: str = "file", where: str = "", error: type[InputError] = InputError) -> int:
+    """The size in bytes of a file that can be opened: opening a pipe waits for its writer, and a device may never end.
+
+    Raises:
+        InputError: there is no such ``kind`` of file, or the path is of a folder, a pipe, a device or a socket; of
+            the type ``error``, with ``where`` (``list.txt:7``).
+    """
     try:
-        with path.open("rb") as file:
-            status = os.fstat(file.fileno())
-            data = file.read(min(largest, status.st_size if stat.S_ISREG(status.st_mode) else largest) + 1)
-        if len(data) > largest:
-            raise InputError(f"{path}: larger than {largest} bytes, the most that such a file may have")
-        return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig").read()
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file") from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read as UTF-8 text ({error})") from error
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError) as missing:
+        raise error(f"{path}: no such {kind}{at(where)}") from missing
+    except (OSError, ValueError) as unreadable:
+        reason = getattr(unreadable, "strerror", None) or unreadable
+        raise error(f"{shown(str(path))}: cannot be read ({reason}){at(where)}") from unreadable
+    if not stat.S_ISREG(status.st_mode):
+        found = _KINDS.get(stat.S_IFMT(status.st_mode), "of no known kind")
+        raise error(f"{path}: {found}, expected a {kind}{at(where)}")
+    return status.st_size
+
+
+def read_bytes(path: Path, *, largest: int = _LARGEST_TEXT, kind: str = "file") -> bytes:
+    """The bytes of a file of at most ``largest``; raises as `check_file`."""
+    if check_file(path, kind=kind) > largest:
+        raise InputError(f"{path}: larger than {largest} bytes, the most that such a file may have")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def read_text(path: Path, *, largest: int = _LARGEST_TEXT, kind: str = "file") -> str:
+    """UTF-8 text, without a byte order mark; a file that is none is an InputError that names it, and the line."""
+    data = read_bytes(path, largest=largest, kind=kind)
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise InputError(f"{path}: UTF-16 text; save it as UTF-8")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}:{line}: byte {error.start + 1} of it is not UTF-8; save it as UTF-8") from error
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise InputError(f"{path}:{line}: a zero byte; expected UTF-8 text (UTF-16 without a byte order mark has them)")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_lines(path: Path) -> list[str]:

@@ -241,8 +241,12 @@ class Unpickler:
             raise UnreadableError(f"more than {_MOST_STEPS} values copied")
         return values
 
-    def tensor(self, storage: Tensor, offset: int, size: tuple[int, ...], stride: tuple[int, ...], *_: Any) -> Tensor:
+    def tensor(
+        self, storage: Tensor, offset: int, size: tuple[int, ...], stride: tuple[int, ...], *more: Any
+    ) -> Tensor:
         """A tensor that lies within its storage."""
+        if any(more[2:]):  # after what gradients need: that values stand for their opposites, and the like
+            raise UnreadableError("a tensor whose values are not those that are stored")
         if not isinstance(storage, Tensor) or len(size) != len(stride) or len(size) > _LONGEST_SHAPE:
             raise UnreadableError("a tensor without storage or shape")
         numbers = (offset, *size, *stride)

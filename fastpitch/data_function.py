@@ -20,7 +20,9 @@ from common.data import (
     check_stored,
     collated,
     feature_name,
+    frames_of_tokens,
     load_feature,
+    load_fractions,
     pad_rows,
     shape_error,
 )
@@ -115,10 +117,10 @@ class FastPitchDataset(TextMelDataset):
         assert self._priors is not None
         entry = self.entries[index]
         path = self._priors / f"{feature_name(entry.fields['wav' if self.recorded else 'mel'])}.pt"
-        prior = load_tensor(path, where=entry.where).float()
-        if prior.shape != size or not torch.isfinite(prior).all():
+        prior = load_fractions(path, where=entry.where)
+        if prior.shape != size:
             raise InputError(
-                f"{path}: shape {tuple(prior.shape)}, expected finite values of {size}, frames and symbols of this "
+                f"{path}: shape {tuple(prior.shape)}, expected {size}, frames and symbols of this "
                 f"utterance ({entry.where}); make it anew by extract_mels.py --save-alignment-priors, or leave out "
                 "--alignment-priors"
             )
@@ -133,7 +135,7 @@ class FastPitchDataset(TextMelDataset):
             wave = self.load_wave(index)
             mel = self.load_mel(index, wave)
             return mel, self._cache.pitch(wave, n_frames=mel.size(1), where=f"{entry.fields['wav']}, {entry.where}")
-        mel, pitch = self.load_mel(index), load_feature(self.folder, entry, "pitch").float()
+        mel, pitch = self.load_mel(index), load_feature(self.folder, entry, "pitch")
         if self.has_durations:
             return mel, pitch
         pitch = pitch.squeeze()  # the original's are (1, F)
@@ -148,16 +150,9 @@ class FastPitchDataset(TextMelDataset):
         return mel, pitch
 
     def _durations(self, entry: FilelistEntry, *, n_frames: int) -> Tensor:
-        durations = load_feature(self.folder, entry, "durations")
         name = entry.fields["durations"]
-        if not torch.equal(durations, durations.round()) or (durations < 0).any():
-            raise InputError(f"{name}: expected whole numbers of frames ({entry.where})")
-        if durations.sum() != n_frames:
-            raise InputError(
-                f"{name}: {int(durations.sum())} frames in all, but {entry.fields['mel']} has {n_frames} "
-                f"({entry.where})"
-            )
-        return durations.long()
+        values = load_tensor(self.folder / name, where=entry.where)
+        return frames_of_tokens(values, n_frames, name=name, frames_of=entry.fields["mel"], where=entry.where)
 
     def collate(self, items: list[FastPitchUtterance]) -> FastPitchBatch:
         """Pad utterances, in the order they come, into one batch."""

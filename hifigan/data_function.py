@@ -9,9 +9,8 @@ from torch import Tensor
 
 from common.audio import MAGNITUDE_FLOOR, MelExtractor, compress
 from common.config import AudioConfig
-from common.data import Batch, FilelistEntry, Filelists, RecordingDataset, check_made_with, pad_rows
+from common.data import Batch, FilelistEntry, Filelists, RecordingDataset, check_made_with, load_fractions, pad_rows
 from common.errors import InputError
-from common.files import load_tensor
 from hifigan.arg_parser import TrainingOptions
 
 SILENCE = float(compress(torch.tensor(MAGNITUDE_FLOOR)))  # log-mel of silence
@@ -114,15 +113,13 @@ class HifiganDataset(RecordingDataset):
             return None
         entry = self.entries[index]
         path = _mel_path(self._mels_folder, entry)
-        mel = load_tensor(path, where=entry.where).float()
+        mel = load_fractions(path, where=entry.where)
         wanted = (self.audio.n_mels, self._extractor.n_frames(self.lengths[index]))
         if mel.shape != wanted:
             raise InputError(
                 f"{path}: shape {tuple(mel.shape)}, expected {wanted} for the {self.lengths[index]} samples of "
                 f"{entry.fields['wav']} ({entry.where}); extract the mels again from these recordings"
             )
-        if not torch.isfinite(mel).all():
-            raise InputError(f"{path}: holds values that are not finite ({entry.where})")
         return mel
 
     def _check_mels(self, folder: Path) -> None:

@@ -14,3 +14,23 @@ def wait_until(condition: Callable[[], object]) -> None:
     while not condition():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(_TICK)
+
+
+def wait_at_most(seconds: float, condition: Callable[[], object]) -> None:
+    """Return after a while, or when ``condition()`` holds: for moments that are drawn, whatever may come of them."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(_TICK)
+
+
+class Stopwatch:
+    """The seconds that a block took."""
+
+    seconds = 0.0
+
+    def __enter__(self) -> "Stopwatch":
+        self._start = time.monotonic()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.seconds = time.monotonic() - self._start

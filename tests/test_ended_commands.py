@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -55,8 +56,9 @@ def main():
     with distributed.processes(cuda=False) as ranks:
         sys.stderr = (folder / f"{ranks.rank}.txt").open("w", buffering=1)
         if ranks.rank == 1:
-            (folder / "pid").write_text(str(os.getpid()))
-            os.kill(os.getpid(), signal.SIGKILL)
+            pid = os.getpid() if folder.name == "itself" else os.getppid()
+            (folder / "pid").write_text(str(pid))
+            os.kill(pid, signal.SIGKILL)
         while True:
             ranks.sum(torch.zeros(1))
 run(main)
@@ -64,11 +66,25 @@ run(main)
 
 
 def test_a_process_of_several_that_is_killed_is_named_in_one_line(tmp_path: Path):
+    folder = tmp_path / "itself"
+    folder.mkdir()
     with pytest.raises(subprocess.CalledProcessError):
-        run_ranks(LOSE_ONE, tmp_path, world_size=2)
-    (line,) = (tmp_path / "0.txt").read_text().splitlines()
-    lost = (tmp_path / "pid").read_text()
+        run_ranks(LOSE_ONE, folder, world_size=2)
+    (line,) = (folder / "0.txt").read_text().splitlines()
+    lost = (folder / "pid").read_text()
     assert line.startswith(f"error: process 1 (process id {lost}) of 2 has ended; ") and "--resume" in line
+
+
+@pytest.mark.slow
+def test_processes_whose_torchrun_is_killed_end_with_it(tmp_path: Path):
+    folder = tmp_path / "parent"
+    folder.mkdir()
+    with pytest.raises(subprocess.CalledProcessError):
+        run_ranks(LOSE_ONE, folder, world_size=2)
+    while not (folder / "0.txt").read_text():  # which no time-out decides: they end, or this test does not
+        time.sleep(0.1)
+    (line,) = (folder / "0.txt").read_text().splitlines()
+    assert line == "stopped by SIGTERM" or line.startswith("error: process 1 (process id ")
 
 
 def test_a_loader_process_that_is_killed_is_one_line(corpora: Path, tmp_path: Path, capsys):

@@ -9,8 +9,13 @@ import pytest
 import torch
 
 from common.audio.arguments import read_audio_config
-from common.errors import InputError, OptionError, shown
+from common.checkpoints import Checkpoint, load_checkpoint, load_last_checkpoint, load_networks, save_checkpoint
+from common.config import AudioConfig, TextConfig, to_plain
+from common.data import frames_of_tokens, load_fractions
+from common.errors import CheckpointError, InputError, OptionError, shown
 from common.files import read_json, read_yaml
+from fastpitch.model import ModelConfig as FastPitchConfig
+from fastpitch.model import build_networks
 
 
 @pytest.mark.parametrize(
@@ -172,3 +177,210 @@ def test_a_wrong_value_in_audio_json_is_one_line_that_names_file_and_field(tmp_p
     path.write_text(content)
     line = refused(lambda: read_audio_config(path))
     assert line.startswith(f"{path}:{message}")
+
+
+MEL = torch.arange(24.0).reshape(4, 6) / 10
+TENSORS = {  # what is no mel -> why
+    "sparse": (lambda: MEL.to_sparse(), "a tensor of layout sparse_coo, expected a dense one"),
+    "CSR": (lambda: MEL.to_sparse_csr(), "a tensor of layout sparse_csr, expected a dense one"),
+    "BSR": (lambda: MEL.to_sparse_bsr((2, 2)), "a tensor of layout sparse_bsr, expected a dense one"),
+    "nested": (
+        lambda: torch.nested.nested_tensor([MEL[0], MEL[1, :3]]),
+        "a tensor of layout nested, expected a dense one",
+    ),
+    "meta": (lambda: MEL.to("meta"), "a tensor without values (on the device meta)"),
+    "quantized": (
+        lambda: torch.quantize_per_tensor(MEL, 0.1, 0, torch.quint8),
+        "of quint8, expected real numbers of a usual type",
+    ),
+    "float8": (lambda: MEL.to(torch.float8_e4m3fn), "of float8_e4m3fn, expected real numbers of a usual type"),
+    "complex": (lambda: MEL.to(torch.complex64), "of complex64, expected real numbers of a usual type"),
+    "uint64": (lambda: MEL.to(torch.uint64), "of uint64, expected real numbers of a usual type"),
+    "bool": (lambda: MEL > 1, "of bool, expected fractions, such as float32"),
+    "whole": (lambda: MEL.long(), "of int64, expected fractions, such as float32"),
+    "overflow": (lambda: MEL.double() * 1e300, "holds values that are not finite in float32"),
+    "NaN": (lambda: MEL / 0 * 0, "holds values that are not finite"),
+    "list": (lambda: [MEL], "holds a list, expected one tensor"),
+    "dict": (lambda: {"mel": MEL}, "holds a dict, expected one tensor"),
+}
+
+
+@pytest.mark.filterwarnings("ignore")  # PyTorch's, of layouts and types that it calls prototypes
+@pytest.mark.parametrize("case", TENSORS)
+def test_a_tensor_that_is_no_mel_is_one_line_that_names_file_and_place(tmp_path: Path, case: str):
+    make, message = TENSORS[case]
+    path = tmp_path / "a.pt"
+    torch.save(make(), path)
+    assert refused(lambda: load_fractions(path, where="list.txt:7")) == f"{path}: {message} (list.txt:7)"
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float64])
+def test_a_mel_of_any_usual_type_is_read_as_float32(tmp_path: Path, kind: torch.dtype):
+    torch.save(torch.nn.Parameter(MEL.to(kind)), tmp_path / "a.pt")
+    mel = load_fractions(tmp_path / "a.pt", where="list.txt:7")
+    assert mel.dtype == torch.float32 and not mel.requires_grad
+    torch.testing.assert_close(mel, MEL, atol=0.01, rtol=0.01)
+
+
+def test_a_tensor_that_is_stored_as_its_opposite_is_read_as_what_it_is(tmp_path: Path):
+    imaginary = torch.complex(MEL, MEL).conj().imag
+    torch.save(imaginary, tmp_path / "a.pt")
+    assert torch.equal(load_fractions(tmp_path / "a.pt", where=""), -MEL)
+
+
+@pytest.mark.parametrize(
+    ("durations", "message"),
+    [
+        (torch.tensor([True]), "expected a row of whole numbers of frames"),
+        (torch.tensor([2, 2.5]), "expected a row of whole numbers of frames"),
+        (torch.tensor([-1, 6]), "expected a row of whole numbers of frames"),
+        (torch.tensor([math.nan]), "expected a row of whole numbers of frames"),
+        (torch.tensor([[5]]), "expected a row of whole numbers of frames"),
+        (torch.tensor(5), "expected a row of whole numbers of frames"),
+        (torch.tensor([math.inf]), "inf frames in all, but mel.pt has 5"),
+        # in 64 bits their sum is 5
+        (torch.tensor([2**62] * 4 + [5]), "18446744073709551616 frames in all, but mel.pt has 5"),
+        (torch.zeros(0), "0 frames in all, but mel.pt has 5"),
+    ],
+    ids=range(9),
+)
+def test_durations_that_are_none_are_one_line(durations: torch.Tensor, message: str):
+    line = refused(lambda: frames_of_tokens(durations, 5, name="d.pt", frames_of="mel.pt", where="list.txt:7"))
+    assert line == f"d.pt: {message} (list.txt:7)"
+
+
+@pytest.mark.parametrize("kind", [torch.uint8, torch.int64, torch.float32, torch.bfloat16])
+def test_durations_of_any_usual_type_are_read_as_whole_numbers(kind: torch.dtype):
+    durations = frames_of_tokens(torch.tensor([2, 3], dtype=kind), 5, name="d.pt", frames_of="mel.pt")
+    assert durations.dtype == torch.int64 and durations.tolist() == [2, 3]
+
+
+SMALL = FastPitchConfig(
+    n_mel_channels=4,
+    n_symbols=148,
+    **{f"{side}_fft_{name}": 8 for side in ("in", "out") for name in ("conv1d_filter_size", "output_size")},
+    **{f"{side}_fft_{name}": 1 for side in ("in", "out") for name in ("n_layers", "d_head")},
+    symbols_embedding_dim=8,
+    dur_predictor_filter_size=8,
+    pitch_predictor_filter_size=8,
+)
+BIAS = "proj.bias"
+
+
+@pytest.fixture(scope="module")
+def payload(tmp_path_factory: pytest.TempPathFactory) -> dict:
+    """All that a small checkpoint of training holds."""
+    networks = build_networks(SMALL, AudioConfig(n_mels=4), TextConfig())
+    weights = {name: network.state_dict() for name, network in networks.items()}
+    moments = {"step": torch.tensor(3.0), "exp_avg": torch.zeros(4), "exp_avg_sq": torch.zeros(4)}
+    training = {
+        "epoch": 1,
+        "iteration": 3,
+        "optimizers": {"fastpitch": {"settings": {"lr": 0.1}, "states": {f"fastpitch.{BIAS}": moments}}},
+        "scaler": {"scales": {"fastpitch": 1024.0}, "finite_since": {"fastpitch": 2}},
+        "skipped_in_a_row": 0,
+        "steps_done": 3,
+        "sums": {"loss": 1.5},
+        "frames": 10,
+        "seconds": 0.5,
+        "skipped": 0,
+        "global_batch": 4,
+        "random": [{"cpu": torch.get_rng_state()}],
+        "best": {"epoch": 1, "loss": 0.5},
+    }
+    path = tmp_path_factory.mktemp("checkpoint") / "a.pt"
+    audio = AudioConfig(n_mels=4)
+    save_checkpoint(
+        path, Checkpoint("FastPitch", to_plain(SMALL), audio, TextConfig(), weights, ema=weights, training=training)
+    )
+    return torch.load(path, weights_only=True)
+
+
+def with_value(payload: dict, place: str, value: object) -> dict:
+    """A copy with another value at a place such as ``config/audio/n_mels``."""
+    key, _, rest = place.partition("/")
+    return payload | {key: with_value(payload[key], rest, value) if rest else value}
+
+
+FIELDS = {  # place -> what its values may be, and values that it must not have
+    "format": ("expected 1", None, [], "1", 1.0, True, torch.tensor(1), 2),
+    "model": ("expected", None, [], 3, torch.zeros(2), "Tacotron9000", "\x1b[31m"),
+    "config": ("expected keys with values", [], "x", 3, torch.zeros(2)),
+    "config/model": ("expected keys with values", [], "x", 3, torch.zeros(2)),
+    "config/audio": ("expected keys with values", [], "x", 3, torch.zeros(2)),
+    "config/text": ("expected keys with values", [], "x", 3, torch.zeros(2)),
+    "config/audio/n_mels": ("expected", None, "4", 4.0, True, 0, 10**30, [4], torch.tensor(4)),
+    "config/text/speakers": ("expected a", None, "ann", {"ann": 0}, [1], torch.zeros(2)),
+    "config/model/n_symbols": ("expected", None, "20", 20.0, True, 0, 10**7, [20], torch.tensor(20)),
+    "config/model/in_fft_n_layers": ("expected", -1, 10**7, 1e7),
+    "config/model/in_fft_conv1d_filter_size": ("expected", 10**10),
+    "config/model/in_fft_conv1d_kernel_size": ("expected", 2, 10**6 + 1),
+    "config/model/p_in_fft_dropout": ("expected", None, "0", math.nan, math.inf, -0.1, 1, [0.1]),
+    "config/model/width": ("unknown key width", 1),
+    "networks": ("expected", None, [], {}, "x", 3, torch.zeros(2), {3: {}}),
+    "networks/fastpitch": ("expected keys with values", [], "x", torch.zeros(2)),
+    f"networks/fastpitch/{BIAS}": (
+        "",
+        *(None, [0.0] * 4, "x", 0.0, torch.zeros(5), torch.zeros(4, dtype=torch.complex64), torch.zeros(4).to_sparse()),
+        *(torch.zeros(4, device="meta"), torch.zeros(4, dtype=torch.int64), torch.zeros(4) > 0),
+        *(torch.full((4,), math.nan), torch.full((4,), math.inf)),
+    ),
+    "ema": ("expected keys with values", [], "x", 3, torch.zeros(2)),
+    f"ema/fastpitch/{BIAS}": ("", None, "x", torch.zeros(4).to_sparse()),
+    "assumed": ("expected a", None, "n_mels", 3, [3], torch.zeros(2)),
+    "stripped": ("expected", [], "float32", True, {"dtype": 3, "ema": True}, {"dtype": "float16", "ema": 1}),
+    "training": ("expected", [], "x", 3, torch.zeros(2)),
+    "training/epoch": ("expected", None, -1, 1.5, "1", [1], torch.tensor(1)),
+    "training/iteration": ("expected", None, -1, 1.5, "x", [1], torch.tensor(1)),
+    "training/steps_done": ("expected", -3, 1.5, "x", [1], torch.tensor(1)),
+    "training/global_batch": ("expected", None, 0, -4, 4.0, "x"),
+    "training/seconds": ("expected", None, -1.0, math.nan, "x"),
+    "training/sums": ("expected", None, [], {"loss": "x"}, {"loss": None}, 3),
+    "training/best": ("expected", [], 3, {"loss": 1.0}, {"epoch": "x"}, {"epoch": 1, "loss": "x"}),
+    "training/scaler": ("expected", None, [], {"scales": {"fastpitch": -1.0}}, {"finite_since": {"fastpitch": "x"}}),
+    "training/optimizers": ("expected", None, [], {}, {"fastpitch": None}, {"fastpitch": []}),
+    "training/optimizers/fastpitch/states": ("", None, [], {"proj.bias": None}, {"proj.bias": {}}),
+    f"training/optimizers/fastpitch/states/fastpitch.{BIAS}/step": ("", None, "x", -1.0, math.nan, torch.zeros(2)),
+    f"training/optimizers/fastpitch/states/fastpitch.{BIAS}/exp_avg": (
+        "",
+        *(None, "x", torch.full((4,), math.nan), torch.zeros(4).to_sparse(), torch.zeros(4, dtype=torch.complex64)),
+    ),
+    "training/random": ("", None, {}, [None], [{}], [{"cpu": None}], [{"cpu": torch.zeros(3)}], [{"cpu": "x"}]),
+}
+
+
+@pytest.mark.parametrize("place", FIELDS)
+def test_a_wrong_field_of_a_checkpoint_is_one_line_that_names_file_and_field(payload: dict, place: str, tmp_path: Path):
+    message, *values = FIELDS[place]
+    path = tmp_path / "a.pt"
+    for value in values:
+        torch.save(with_value(payload, place, value), path)
+
+        def load() -> None:
+            checkpoint = load_checkpoint(path)
+            for ema in (False, True):
+                load_networks(checkpoint, ema=ema, device=torch.device("cpu"), where=str(path))
+
+        line = refused(load, CheckpointError)
+        assert line.startswith(f"{path}: ") and message in line
+        assert place.rpartition("/")[2].rpartition(".")[2] in line, "names the field"
+
+
+def test_a_checkpoint_as_it_is_saved_is_read_whole(payload: dict, tmp_path: Path):
+    torch.save(payload, tmp_path / "a.pt")
+    checkpoint = load_checkpoint(tmp_path / "a.pt")
+    assert checkpoint.training["sums"] == {"loss": 1.5} and checkpoint.audio == AudioConfig(n_mels=4)
+    load_networks(checkpoint, ema=True, device=torch.device("cpu"))
+
+
+def test_resuming_falls_back_to_the_checkpoint_before_one_whose_training_state_is_wrong(payload: dict, tmp_path: Path):
+    torch.save(payload, tmp_path / "FastPitch_checkpoint_1.pt")
+    wrong = {"steps_done": -3, "iteration": "x", "epoch": 1.5, "optimizers": {}, "random": [{"cpu": torch.zeros(3)}]}
+    for epoch, (name, value) in enumerate(wrong.items(), 2):
+        torch.save(with_value(payload, f"training/{name}", value), tmp_path / f"FastPitch_checkpoint_{epoch}.pt")
+    warnings: list[str] = []
+    found = load_last_checkpoint(tmp_path, "FastPitch", warn=warnings.append)
+    assert found is not None and found[0].name == "FastPitch_checkpoint_1.pt"
+    assert len(warnings) == len(wrong)
+    for name, line in zip(wrong, reversed(warnings)):
+        assert f"training: {name}" in line and line.endswith("; trying the one before it")

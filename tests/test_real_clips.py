@@ -1,17 +1,15 @@
 """From real recordings to a voice that speaks, by the commands a user gives: on LJSpeech clips, evenly aligned."""
 
-import os
-import re
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import soundfile
 import torch
 from tiny import TINY_OPTIONS
+from tiny_models import KilledError, at_iteration, without_samples
 
+import extract_mels
+import inference
 import train
 from common.audio import load_wav
 from common.checkpoints import load_checkpoint
@@ -20,18 +18,6 @@ from common.text import get_cleaner
 from models import available_models
 
 ROOT = Path(__file__).resolve().parents[1]
-
-
-def run_command(*words: object, check: bool = True) -> subprocess.CompletedProcess:
-    result = subprocess.run(
-        [sys.executable, *map(str, words)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-    assert not check or result.returncode == 0, result.stderr[-2000:]
-    return result
 
 
 def prepare(source: Path, folder: Path, *, count: int) -> None:
@@ -59,13 +45,14 @@ def extract(folder: Path) -> None:
     lists = [folder / "train_wav.txt", folder / "val_wav.txt"]
     metas = [folder / "train.txt", folder / "val.txt"]
     what = ("--extract-mels", "--extract-durs-from-textgrids", "--extract-pitch-char", "--input-type", "char")
-    run_command("extract_mels.py", "-d", folder, "--wav-text-filelist", *lists, "--output-meta-file", *metas, *what)
+    words = ("-d", folder, "--wav-text-filelist", *lists, "--output-meta-file", *metas, *what, "--num-workers", 1)
+    assert extract_mels.main([str(word) for word in words]) == 0
 
 
-def training_command(folder: Path, output: Path, *extra: object) -> list[str]:
+def run_training(folder: Path, output: Path, *extra: object) -> None:
     lists = ("--training-files", folder / "train.txt", "--validation-files", folder / "val.txt")
-    words = ("train.py", "-o", output, "-d", folder, *lists, *TINY_OPTIONS, "--validation-interval", 100, *extra)
-    return [str(word) for word in words]
+    words = ("-o", output, "-d", folder, *lists, *TINY_OPTIONS, "--validation-interval", 100, *extra)
+    assert train.main([str(word) for word in words]) == 0
 
 
 def mel_losses(output: Path) -> dict[int, float]:
@@ -79,7 +66,7 @@ def mel_losses(output: Path) -> dict[int, float]:
 
 @pytest.mark.parametrize(("count", "epochs", "batch"), [(8, 30, 3), pytest.param(80, 60, 16, marks=pytest.mark.slow)])
 def test_real_clips_become_a_voice_that_overfits_resumes_exactly_and_speaks(
-    count: int, epochs: int, batch: int, shared_data: Path, tmp_path: Path
+    count: int, epochs: int, batch: int, shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ):
     prepare(shared_data / "LJSpeech-sample", tmp_path / "lj", count=count)
     extract(tmp_path / "lj")
@@ -88,31 +75,28 @@ def test_real_clips_become_a_voice_that_overfits_resumes_exactly_and_speaks(
     options = ("--epochs", epochs, "-bs", batch, "--warmup-steps", 40, "--steps-per-checkpoint", 7)
     options += ("--optimizer", "adam", "-lr", 0.05)
     whole = tmp_path / "whole"
-    run_command(*training_command(tmp_path / "lj", whole, *options))
+    run_training(tmp_path / "lj", whole, *options)
     losses = mel_losses(whole)
     assert losses[epochs] < 0.15 * losses[1]
 
+    def die() -> None:
+        raise KilledError
+
     killed = tmp_path / "killed"
-    command = [sys.executable, *training_command(tmp_path / "lj", killed, *options)]
-    process = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}
-    )
-    for line in process.stdout:
-        if re.search(rf"epoch +{epochs // 2} \| iter", line):
-            break
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    run_command(*training_command(tmp_path / "lj", killed, *options, "--resume"))
+    n_steps = (count - 2) // batch
+    with without_samples():
+        with at_iteration(epochs // 2 * n_steps, die), pytest.raises(KilledError):
+            run_training(tmp_path / "lj", killed, *options)
+        run_training(tmp_path / "lj", killed, *options, "--resume")
     name = f"FastPitch_checkpoint_{epochs}.pt"
     first, second = (load_checkpoint(output / name).networks["fastpitch"] for output in (whole, killed))
     assert all(torch.equal(value, second[key]) for key, value in first.items())
 
     phrases = tmp_path / "phrases.tsv"
     phrases.write_text("one.wav|printing, in the only sense\ntwo.wav|The year 1455 was no. 7.\n")
-    spoken = run_command(
-        "inference.py", "-i", phrases, "-o", tmp_path / "spoken", "--fastpitch", whole / name, "--save-mels"
-    )
-    assert "Griffin-Lim" in spoken.stdout
+    words = ("-i", phrases, "-o", tmp_path / "spoken", "--fastpitch", whole / name, "--save-mels")
+    assert inference.main([str(word) for word in words]) == 0
+    assert "Griffin-Lim" in capsys.readouterr().out
     for output in ("one", "two"):
         wave = load_wav(tmp_path / "spoken" / f"{output}.wav", sampling_rate=22050)
         mel = torch.load(tmp_path / "spoken" / "mels" / f"{output}.pt", weights_only=True)

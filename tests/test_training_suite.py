@@ -279,7 +279,7 @@ def test_a_checkpoint_of_another_architecture_is_refused_with_what_differs(
 def test_a_checkpoint_of_another_model_is_refused(model: TinyModel, runs: Runs, corpora: Path, tmp_path: Path):
     path = tmp_path / "other.pt"
     save_checkpoint(path, replace(load_checkpoint(model.checkpoint(runs.plain, 1)), model="WaveFlow"))
-    with pytest.raises(CheckpointError, match=rf"other\.pt: a checkpoint of WaveFlow, expected one of {model.name}"):
+    with pytest.raises(CheckpointError, match=rf"other\.pt: of the model 'WaveFlow', expected .*{model.name}"):
         train.main(model.words(corpora, tmp_path, "--checkpoint-path", str(path), "--epochs", "1"))
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from common.config import from_plain
 from common.errors import InputError
 from common.files import read_json
 
@@ -21,11 +22,7 @@ def read_pitch_statistics(path: Path) -> PitchStatistics:
     Raises:
         InputError: the file is missing or malformed, or the numbers are no statistics of a voice.
     """
-    values = read_json(path)
-    try:
-        mean, std = float(values["mean"]), float(values["std"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f'{path}: expected {{"mean": <Hz>, "std": <Hz>}}') from error
-    if not (0 < mean < float("inf") and 0 < std < float("inf")):
-        raise InputError(f"{path}: mean {mean} Hz, std {std} Hz: expected two numbers above 0")
-    return PitchStatistics(mean=mean, std=std)
+    statistics: PitchStatistics = from_plain(PitchStatistics, read_json(path), where=str(path))
+    if statistics.mean <= 0 or statistics.std <= 0:
+        raise InputError(f"{path}: mean {statistics.mean} Hz, std {statistics.std} Hz: expected two numbers above 0")
+    return statistics

@@ -282,7 +282,7 @@ def _is_elsewhere(message: Any) -> bool:
     return message.DESCRIPTOR.name == "TensorProto" and bool(message.external_data or message.data_location)
 
 
-def _description_in_archive(path: Path) -> str:
+def _description_in_archive(path: Path) -> bytes:
     """The description in a TorchScript archive, none of whose files is much larger than it."""
     try:
         records = archive_records(path)
@@ -292,7 +292,7 @@ def _description_in_archive(path: Path) -> str:
         raise CheckpointError(f"{path}: damaged, its files are compressed to much less than they are")
     name = next(name for name in records if name.endswith(f"/extra/{ARCHIVE_ENTRY}"))
     with zipfile.ZipFile(path) as archive:
-        return archive.read(name).decode()
+        return archive.read(name)
 
 
 def checkpoint_of(description: Description, *, networks: dict[str, dict[str, Tensor]], where: str) -> Checkpoint:

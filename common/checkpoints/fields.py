@@ -11,7 +11,7 @@ from common.checkpoints.checkpoint import Checkpoint, Stripped
 from common.config import AudioConfig, TextConfig, from_plain, naming_fields
 from common.errors import CheckpointError, InputError, check_minimum, shown
 from common.files import parse_json, tensor_problem
-from common.registry import get_model
+from common.registry import available_models, get_model
 
 Weights = dict[str, dict[str, Tensor]]
 
@@ -190,8 +190,9 @@ def check_checkpoint(checkpoint: Checkpoint, *, where: str) -> Checkpoint:
         CheckpointError: the model is unknown, its configuration or training state is wrong, or a weight is no tensor
             to compute with; names the field.
     """
-    with naming_fields(where, error=CheckpointError):
-        spec = get_model(checkpoint.model)
+    if checkpoint.model not in (known := available_models()):
+        raise CheckpointError(f"{where}: of the model {shown(checkpoint.model)}, expected one of {', '.join(known)}")
+    spec = get_model(checkpoint.model)
     read_fields(spec.config, checkpoint.config, where=f"{where}: config.model")
     if checkpoint.training is not None:
         read_fields(TrainingState, checkpoint.training, where=f"{where}: training")

@@ -174,6 +174,8 @@ def load_weights(networks: Networks, weights: dict[str, dict[str, Tensor]], *, w
     for name, network in networks.items():
         if name in weights:
             lines += _differences(network.state_dict(), weights[name])
+    if not lines:
+        lines = [f"{key} is not finite" for name in networks for key, value in weights[name].items() if _is_wild(value)]
     if lines:
         shown = "; ".join(lines[:_LONGEST_LIST])
         rest = f"; and {len(lines) - _LONGEST_LIST} more" if len(lines) > _LONGEST_LIST else ""
@@ -181,6 +183,11 @@ def load_weights(networks: Networks, weights: dict[str, dict[str, Tensor]], *, w
     check_held({name: weights[name] for name in networks}, where=where)
     for name, network in networks.items():
         network.load_state_dict(weights[name])
+
+
+def _is_wild(value: Tensor) -> bool:
+    # A sum is quick and finite only of finite values; where it is not, it may have overflown.
+    return not bool(value.sum().isfinite()) and not bool(value.isfinite().all())
 
 
 def _differences(own: dict[str, Tensor], given: dict[str, Tensor]) -> list[str]:

@@ -2,7 +2,15 @@
 
 from common.data.batch import Batch, Dataset, ErrorsAsItems, pad_rows
 from common.data.buckets import BucketedDataset, bucketed
-from common.data.features import check_made_with, check_stored, feature_name, load_feature, shape_error
+from common.data.features import (
+    check_made_with,
+    check_stored,
+    feature_name,
+    frames_of_tokens,
+    load_feature,
+    load_fractions,
+    shape_error,
+)
 from common.data.filelist import FilelistEntry, Filelists, check_path, first_fields, paths_of, read_filelist
 from common.data.loader import build_loader, leave_signals_to_the_parent, raise_errors
 from common.data.recordings import RecordingDataset, input_mel_extractor

@@ -10,7 +10,7 @@ from common.audio import MelExtractor, check_wav
 from common.audio.arguments import features_config
 from common.config import AudioConfig, differences
 from common.data.filelist import FilelistEntry
-from common.errors import InputError
+from common.errors import InputError, at
 from common.files import load_tensor, tensor_shape
 
 
@@ -20,22 +20,48 @@ def feature_name(path: str) -> str:
     return PurePosixPath(*(parts.parts[1:] or parts.parts)).with_suffix("").as_posix()
 
 
-def load_feature(folder: Path, entry: FilelistEntry, column: str) -> Tensor:
-    """The tensor that a column names.
+def load_fractions(path: Path, *, where: str, name: str = "") -> Tensor:
+    """The tensor in a file as float32; ``name`` is the file's in messages.
 
     Raises:
-        InputError: it is missing, broken or not finite.
+        InputError: it is missing or broken, of whole numbers, or not finite in float32.
     """
-    tensor = load_tensor(folder / entry.fields[column], where=entry.where)
+    stored = load_tensor(path, where=where)
+    if not stored.is_floating_point():
+        kind = str(stored.dtype).removeprefix("torch.")
+        raise InputError(f"{name or path}: of {kind}, expected fractions, such as float32 ({where})")
+    tensor = stored.float()
     # A sum is quick and finite only of finite values; where it is not, it may have overflown.
     if not torch.isfinite(tensor.sum()) and not torch.isfinite(tensor).all():
-        raise InputError(f"{entry.fields[column]}: holds values that are not finite ({entry.where})")
+        kind = " in float32" if stored.dtype is torch.float64 else ""
+        raise InputError(f"{name or path}: holds values that are not finite{kind} ({where})")
     return tensor
+
+
+def load_feature(folder: Path, entry: FilelistEntry, column: str) -> Tensor:
+    """The tensor that a column names, float32; raises InputError as `load_fractions`."""
+    name = entry.fields[column]
+    return load_fractions(folder / name, where=entry.where, name=name)
+
+
+def frames_of_tokens(values: Tensor, n_frames: int, *, name: str, frames_of: str, where: str = "") -> Tensor:
+    """Durations in whole frames, int64, as a file called ``name`` has them.
+
+    Raises:
+        InputError: they are no row of whole numbers of frames, or are not as many frames in all as ``frames_of`` has.
+    """
+    whole = values.dim() == 1 and values.dtype is not torch.bool and torch.equal(values, values.round())
+    if not whole or (values < 0).any():
+        raise InputError(f"{name}: expected a row of whole numbers of frames{at(where)}")
+    total = sum(values.tolist())  # of Python's numbers, which do not overflow
+    if total != n_frames:
+        raise InputError(f"{name}: {total:.0f} frames in all, but {frames_of} has {n_frames}{at(where)}")
+    return values.long()
 
 
 def load_mel(folder: Path, entry: FilelistEntry, *, n_mels: int) -> Tensor:
     """The mel-spectrogram that a line names, (n_mels, F) float32; raises InputError."""
-    mel = load_feature(folder, entry, "mel").float()
+    mel = load_feature(folder, entry, "mel")
     if mel.dim() != 2 or mel.size(0) != n_mels or mel.size(1) == 0:
         raise shape_error(entry, "mel", mel, wanted=f"({n_mels}, frames)")
     return mel

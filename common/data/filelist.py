@@ -99,6 +99,8 @@ def check_path(value: str, *, where: str, anywhere: bool) -> None:
     if "\0" in value:
         raise InputError(f"{where}: {value!r} holds a zero byte, expected a path")
     parts = PurePosixPath(value)
+    if not parts.name:
+        raise InputError(f"{where}: {value!r} names no file, expected a path")
     if not anywhere and (parts.is_absolute() or ".." in parts.parts):
         raise InputError(f"{where}: {value} leads out of the dataset; expected a path relative to its folder")
 

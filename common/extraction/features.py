@@ -12,7 +12,7 @@ from torch import Tensor
 from common.audio import MelExtractor, PitchStatistics, check_wav, load_wav
 from common.audio.pitch import SHORTEST, TRICHAR_PARTS, PitchMoments, moments, normalize, pitch_by, pitch_of_kind
 from common.config import AudioConfig, TextConfig
-from common.data import feature_name
+from common.data import feature_name, frames_of_tokens
 from common.errors import AudioError, InputError, OutputError
 from common.extraction.textgrid import fit, read_alignment, trim_silence
 from common.files import load_tensor, save_tensor, writing
@@ -205,14 +205,8 @@ def _read_durations(path: Path, n_frames: int) -> np.ndarray:
         raise InputError(
             f"{path}: no such file; durations come from --extract-durs-from-textgrids or --extract-durations"
         )
-    durations = load_tensor(path)
-    if durations.ndim != 1 or not torch.equal(durations, durations.round()) or bool((durations < 0).any()):
-        raise InputError(f"{path}: expected a row of whole numbers of frames")
-    if int(durations.sum()) != n_frames:
-        raise InputError(
-            f"{path}: {int(durations.sum())} frames, the recording has {n_frames}; was its silence trimmed?"
-        )
-    return durations.long().numpy()
+    source = "the recording (was its silence trimmed?)"
+    return frames_of_tokens(load_tensor(path), n_frames, name=str(path), frames_of=source).numpy()
 
 
 def extract(item: Extraction, plan: ExtractionPlan) -> Extraction:
@@ -331,7 +325,7 @@ def write_feature(path: Path, tensor: Tensor) -> None:
 def normalize_pitch(name: str, plan: ExtractionPlan, *, by: dict[str, PitchStatistics]) -> None:
     """Write the normalized pitch of one utterance, from its pitch in Hz."""
     for kind in plan.pitch:
-        values = load_tensor(plan.path(kind + HERTZ, name)).numpy()
+        values = load_tensor(plan.path(kind + HERTZ, name)).float().numpy()
         write_feature(plan.path(kind, name), torch.from_numpy(normalize(values, by[kind])))
 
 

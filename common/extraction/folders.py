@@ -1,6 +1,7 @@
 """What is stored with features: the settings they were made with, and the model that made them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -10,10 +11,18 @@ from common.config import AudioConfig, differences, from_plain, to_plain
 from common.errors import InputError
 from common.extraction.features import FRAME_PITCH, FROM_FILES, HERTZ, ExtractionPlan, Utterance
 from common.files import read_json, write_json
-from common.text.arguments import TEACHER
+from common.text.arguments import TEACHER, StoredTeacher, read_teacher
 
 TRIMMING = "trim_silence.json"  # {"trim_silence": seconds or null}
 METHOD = "pitch_method.json"  # {"pitch_method": how pitch was estimated}; without this file: the first of METHODS
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """What the two files beside audio.json say, each of one."""
+
+    trim_silence: float | None = None
+    pitch_method: str = METHODS[0]
 
 
 def prepare_output_folders(plan: ExtractionPlan, utterances: Sequence[Utterance]) -> None:
@@ -44,10 +53,10 @@ def _check(folder: Path, name: str, plan: ExtractionPlan) -> None:
     """Refuse a folder that holds features of other settings or of another teacher."""
     holds_features = next(folder.glob("*.pt"), None) is not None
     if (folder / SETTINGS).is_file():
-        seconds = _stored(folder / TRIMMING).get("trim_silence")
+        seconds = _stored(_Settings, folder / TRIMMING).trim_silence
         same = seconds == plan.trim_silence
         _check_audio(folder, plan, *[] if same else [f"trim_silence: {seconds} (there), {plan.trim_silence} (options)"])
-        method = _stored(folder / METHOD).get("pitch_method", METHODS[0])
+        method = _stored(_Settings, folder / METHOD).pitch_method
         if _holds_pitch(name) and method != plan.pitch_method:
             raise InputError(
                 f"{folder}: was made with --pitch-method {method}, not {plan.pitch_method}; give the same one or move "
@@ -55,7 +64,8 @@ def _check(folder: Path, name: str, plan: ExtractionPlan) -> None:
             )
     elif holds_features:
         raise InputError(f"{folder}: holds features of unknown settings (no {SETTINGS}); move the folder away")
-    stored, teacher = _stored(folder / TEACHER), _teacher(name, plan)
+    teacher = _teacher(name, plan)
+    stored = to_plain(read_teacher(folder / TEACHER)) if (folder / TEACHER).is_file() else {}
     if holds_features and _identity(stored) != _identity(teacher):
         models = [one.get("model", "no model") for one in (stored, teacher)]
         other = " with other weights or another text front end" if models[0] == models[1] else ""
@@ -73,22 +83,16 @@ def _check_audio(folder: Path, plan: ExtractionPlan, *others: str) -> None:
         )
 
 
-def _stored(path: Path) -> dict[str, Any]:
-    return read_json(path) if path.is_file() else {}
+def _stored(kind: type, path: Path) -> Any:
+    return from_plain(kind, read_json(path) if path.is_file() else {}, where=str(path))
 
 
 def _teacher(name: str, plan: ExtractionPlan) -> dict[str, Any]:
     """The teacher that makes the files of the feature ``name``, as it is stored; {} for none."""
     if plan.teacher is None or name not in plan.taught:
         return {}
-    stored: dict[str, Any] = {
-        "model": plan.teacher.model,
-        "sha256": plan.teacher.sha256,
-        "text": to_plain(plan.teacher.text),
-    }
-    # Folders from before there was a choice hold what the raw weights made.
-    stored |= {"ema": True} if plan.teacher.ema else {}
-    return stored | ({"unknown_symbols": "drop"} if plan.teacher.unknown_symbols == "drop" else {})
+    named = {field.name: getattr(plan.teacher, field.name) for field in fields(StoredTeacher)}
+    return to_plain(StoredTeacher(**named))
 
 
 def _identity(teacher: dict[str, Any]) -> dict[str, Any]:

@@ -1,21 +1,15 @@
 """Praat TextGrids to phones and durations in mel frames, with uniform names of pauses and edge silences."""
 
-import codecs
-import io
 import math
 from dataclasses import dataclass
 from pathlib import Path
 
-import tgt
-
 from common.config import AudioConfig
-from common.errors import InputError
+from common.errors import InputError, shown
+from common.extraction.praat import Tier, read_tiers
 from common.text import EDGE_SILENCE, PAUSE
 
 TIER = "phones"
-HEADERS = ('File type = "ooTextFile"', 'File type = "ooTextFile short"')
-_LARGEST = 1 << 24  # bytes; an hour of phones has 4 million
-_LATEST = 1e6  # s, of a time
 SILENCE_LABELS = ("sil", "sp", "spn", "")  # an empty label and a gap are silence; spn is an unknown word
 
 
@@ -36,34 +30,33 @@ def read_alignment(path: Path, config: AudioConfig) -> TextGridAlignment:
 
     A boundary at ``t`` seconds is at frame ceil(t * sampling_rate / hop_length). Intervals labelled ``sil``,
     ``sp``, ``spn`` or nothing, and gaps of a frame or more, are ``sil`` at either end and ``sp`` between phones.
-    An unreadable file, a missing tier and overlapping or truncated intervals are InputErrors.
+    An unreadable file, a missing tier, and intervals that overlap, are truncated or have no label are InputErrors.
     """
     tier = _read_tier(path)
+    if tier.intervals is None:
+        raise InputError(f"{path}: the {TIER} tier holds points, expected intervals")
     frames_per_second = config.sampling_rate / config.hop_length
     labels: list[str] = []
     durations: list[int] = []
     reached = 0  # frame
-    for interval in tier:
-        if not 0 <= interval.start_time <= interval.end_time <= _LATEST:
-            times = f"{interval.start_time:g} to {interval.end_time:g} s"
-            raise InputError(f"{path}: an interval from {times}, expected seconds from 0 to {_LATEST:g} in order")
-        start = math.ceil(interval.start_time * config.sampling_rate / config.hop_length)
-        end = math.ceil(interval.end_time * config.sampling_rate / config.hop_length)
+    for interval in tier.intervals:
+        start = math.ceil(interval.start * config.sampling_rate / config.hop_length)
+        end = math.ceil(interval.end * config.sampling_rate / config.hop_length)
         if start > reached:
             labels.append("")
             durations.append(start - reached)
-        label = interval.text.strip()
-        if "|" in label or len(label.split()) > 1:  # a list could not hold it
-            raise InputError(f"{path}: the phone {label!r} at {interval.start_time:g} s is not one word")
+        label = interval.label.strip()
+        if "|" in label or len(label.split()) > 1 or not label.isprintable():  # a list could not hold it
+            raise InputError(f"{interval.where}: the phone {shown(label)} at {interval.start:g} s is not one word")
         labels.append(label)
         durations.append(end - start)
         reached = end
     if not labels:
         raise InputError(f"{path}: the {TIER} tier is empty")
     # times are rounded in the file, so the tier may seem to end after its last interval
-    if math.ceil(round(tier.end_time * frames_per_second, 3)) > reached + 1:
+    if math.ceil(round(tier.end * frames_per_second, 3)) > reached + 1:
         labels.append("")
-        durations.append(math.ceil(tier.end_time * frames_per_second) - reached)
+        durations.append(math.ceil(tier.end * frames_per_second) - reached)
     return TextGridAlignment(phones=tuple(_name_silences(labels)), durations=tuple(durations))
 
 
@@ -112,55 +105,13 @@ def _name_silences(labels: list[str]) -> list[str]:
     ]
 
 
-def _read_tier(path: Path) -> tgt.IntervalTier:
-    """The phones tier, its intervals in order of time."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such TextGrid") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    if len(data) > _LARGEST:
-        raise InputError(f"{path}: more than {_LARGEST} bytes, expected the TextGrid of one recording")
-    # Praat writes UTF-16 with a byte order mark as soon as a label is not ASCII; others write UTF-8
-    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
-    try:
-        text = data.decode(encoding)
-        _check_counts(text)
-        grid = tgt.read_textgrid(io.StringIO(text, newline=None), include_empty_intervals=True)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: neither UTF-8 nor UTF-16 text") from error
-    except (ValueError, IndexError) as error:
-        # tgt's message on a broken interval is useful, that of a failed conversion is not
-        reason = str(error) if "Could not" in str(error) else "truncated or malformed"
-        raise InputError(f"{path}: not a readable TextGrid: {reason.rstrip('.')}") from error
-    names = [tier.name for tier in grid]
-    if TIER not in names:
-        raise InputError(f"{path}: no tier named {TIER}, only {', '.join(names) or 'none'}")
-    tier = grid.get_tier_by_name(TIER)
-    if not isinstance(tier, tgt.IntervalTier):
-        raise InputError(f"{path}: the {TIER} tier holds points, expected intervals")
-    return tier
-
-
-def _check_counts(text: str) -> None:
-    """Raise ValueError or IndexError unless the file holds as many tiers and intervals as it announces.
-
-    tgt reads a file that ends between two intervals as if it were complete. The lines are counted as tgt counts them.
-    """
-    lines = [line.strip() for line in text.splitlines() if line.strip() not in ("", '"')]
-    if not lines or lines[0] not in HEADERS or "<exists>" not in lines[4]:
-        raise ValueError
-    is_long = lines[2].startswith("xmin")
-    index, tier_lines, first = (7, 6, 1) if is_long else (6, 5, 0)
-    object_lines = {"IntervalTier": 4 if is_long else 3, "TextTier": 3 if is_long else 2}
-    for _ in range(int(lines[5].rpartition(" ")[2])):
-        kind = lines[index + first].rpartition(" ")[2].strip('"')
-        if kind not in object_lines:
-            raise ValueError
-        if (n_objects := int(lines[index + tier_lines - 1].rpartition(" ")[2])) < 0:
-            raise ValueError
-        index += tier_lines + n_objects * object_lines[kind]
-    if index != len(lines):
-        raise ValueError
+def _read_tier(path: Path) -> Tier:
+    """The phones tier."""
+    tiers = read_tiers(path)
+    found = [tier for tier in tiers if tier.name == TIER]
+    if not found:
+        names = ", ".join(shown(tier.name) for tier in tiers)
+        raise InputError(f"{path}: no tier named {TIER}, only {names or 'none'}")
+    if len(found) > 1:
+        raise InputError(f"{path}: {len(found)} tiers named {TIER}, expected one")
+    return found[0]

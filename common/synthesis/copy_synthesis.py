@@ -8,8 +8,8 @@ import torch
 from common.audio import MelExtractor, check_wav, load_wav
 from common.audio.arguments import features_config
 from common.config import AudioConfig, audio_preset, differences
+from common.data import load_fractions
 from common.errors import InputError
-from common.files import load_tensor
 from common.registry import available_models, get_model
 from common.synthesis.phrases import Phrase
 from common.synthesis.utterances import SynthesisInput
@@ -47,11 +47,9 @@ def _load_mels(
     audio = _described(paths, contract) or (contract.audio if contract else AudioConfig())
     utterances = []
     for phrase, path in zip(phrases, paths):
-        mel = load_tensor(path, where=phrase.where).float()
+        mel = load_fractions(path, where=phrase.where)
         if mel.dim() != 2 or mel.size(0) != audio.n_mels or mel.size(1) == 0:
             raise InputError(f"{path}: shape {tuple(mel.shape)}, expected ({audio.n_mels}, frames) ({phrase.where})")
-        if not torch.isfinite(mel).all():
-            raise InputError(f"{path}: holds values that are not finite ({phrase.where})")
         utterances.append(SynthesisInput(phrase, mel=mel))
     return utterances, audio
 

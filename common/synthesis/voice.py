@@ -330,6 +330,7 @@ def _load_per_token(path: Path, n_tokens: int, *, where: str) -> Tensor:
     values = load_tensor(path, where=where)
     if values.shape != (n_tokens,):
         raise InputError(f"{path}: shape {tuple(values.shape)}, expected ({n_tokens},), one value a symbol ({where})")
+    values = values.float()
     if not torch.isfinite(values).all():
         raise InputError(f"{path}: holds values that are not finite ({where})")
-    return values.float()
+    return values

@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +203,23 @@ def written_options(text: TextConfig) -> str:
     return " ".join(words)
 
 
+@dataclass(frozen=True)
+class StoredTeacher:
+    """What a folder of durations or of mels says of the model that made them, in the file `TEACHER`."""
+
+    model: str
+    sha256: str  # of its checkpoint
+    text: TextConfig
+    ema: bool = False  # folders from before there was a choice hold what the raw weights made
+    unknown_symbols: str = "error"
+
+
+def read_teacher(path: Path) -> StoredTeacher:
+    """The teacher that such a file is of; raises InputError."""
+    teacher: StoredTeacher = from_plain(StoredTeacher, read_json(path), where=str(path))
+    return teacher
+
+
 def text_of_teacher(text: TextConfig, durations: Path) -> tuple[TextConfig, str] | None:
     """The text front end of the teacher whose attention gave a folder of ``durations``, which fit its symbols alone,
     and what it did with unknown symbols.
@@ -212,10 +229,10 @@ def text_of_teacher(text: TextConfig, durations: Path) -> tuple[TextConfig, str]
     path = durations / TEACHER
     if text != TextConfig(cleaners=(ENGLISH_V3,), speakers=text.speakers) or not path.is_file():
         return None
-    stored = read_json(path)
-    taught = from_plain(TextConfig, stored["text"], where=str(path))
+    stored = read_teacher(path)
+    taught: TextConfig = stored.text
     p_arpabet = 1.0 if taught.p_arpabet else 0.0  # a teacher reads every word as phones
-    return replace(taught, p_arpabet=p_arpabet, speakers=text.speakers), stored.get("unknown_symbols", "error")
+    return replace(taught, p_arpabet=p_arpabet, speakers=text.speakers), stored.unknown_symbols
 
 
 def _g2p_config(args: argparse.Namespace, *, speakers: tuple[str, ...]) -> TextConfig:

@@ -303,7 +303,16 @@ def recordings(world: World) -> st.SearchStrategy[Case]:
                 path.write_bytes(data if text is None else text.applied(data))
             if program == "inference":
                 write_file(dataset / "one.tsv", "output\twav\na.wav\twavs/c000.wav\n")
-                return ["-i", str(dataset / "one.tsv"), "--dataset-path", str(dataset), "-o", "out", "--no-audio"]
+                return [
+                    "-i",
+                    str(dataset / "one.tsv"),
+                    "--dataset-path",
+                    str(dataset),
+                    "-o",
+                    "out",
+                    "--no-audio",
+                    "--save-mels",
+                ]
             return world.extract(dataset)
 
         return Case(f"{program} {form} {how}: {label}", program, write, wrong=wrong, writes=("corpus", "out"))
@@ -328,7 +337,7 @@ def _samples(kind: str, wave: np.ndarray) -> np.ndarray:
 # ---- features
 
 _GOOD = ("float16", "requires gradient", "transposed", "negative numbers", "parameter", "three dimensions", "float64")
-_GOOD += ("bool", "uint8", "int64", "one dimension")  # right for durations or pitch, or in some shape
+_GOOD += ("negative view", "bool", "uint8", "int64", "one dimension")  # right for durations or pitch, or in some shape
 
 
 def features(world: World) -> st.SearchStrategy[Case]:

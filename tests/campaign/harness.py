@@ -27,12 +27,13 @@ CANARY = "canary"  # the file that hostile payloads try to make in the case's fo
 SHOUT = "payload-ran-" * 3  # what they try to print, of which their text holds a third
 
 _ERROR = re.compile(r"([\w. -]+: )?error: .")
-_DOCUMENTED = re.compile(
-    r"(warning|note): .|using the EMA weights of |no GPU: |(checking|extracting|measuring): "
-)  # further lines
+_DOCUMENTED = re.compile(  # further lines of stderr; the last two are the MP3 decoder's, about damaged files
+    r"(warning|note): .|using the EMA weights of |no GPU: |FastPitch 1.1, with |(checking|extracting|measuring): |"
+    r"Note: |\[src/libmpg123|\s*$"
+)
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")  # but tab, newline and carriage return
 _REFUSED = re.compile(rb"^refused: \d+ of \d+ utterances", re.MULTILINE)
-_OURS = {"stdout", "stderr"}
+_OURS = {"stdout", "stderr", ".ses"}  # the last is onnxruntime's, in the folder for temporary files
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import pickle
 import pickletools
 import struct
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,7 @@ def _zipped(records: dict[str, bytes], *, method: int = zipfile.ZIP_STORED) -> b
 
 # ---- archives that are larger inside, and tensors that claim more than there is
 
+_BLOCK = 1 << 24  # bytes
 SIZES = (2**31, 3 * 2**30 - 2**28, 8 * 2**30, 2**40, 2**62, -1, 0)
 
 
@@ -194,17 +196,18 @@ def archives(world: World) -> st.SearchStrategy[Case]:
     return cases()
 
 
-def _bomb(records: dict[str, bytes], storage: str, size: int) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        for name, data in records.items():
-            if name == storage:
-                with archive.open(name, "w", force_zip64=True) as record:
-                    for _ in range(size >> 24):
-                        record.write(bytes(1 << 24))
-            else:
-                archive.writestr(name, data)
-    return file.getvalue()
+def _bomb(records: dict[str, bytes], name: str, size: int) -> bytes:
+    """An archive whose record ``name`` inflates to ``size`` zero bytes, of which the checksum is wrong."""
+    block = zlib.compressobj(wbits=-15)
+    part = block.compress(bytes(_BLOCK)) + block.flush(zlib.Z_FULL_FLUSH)
+    data = bytearray(_zipped({**records, name: part * (size // _BLOCK) + b"\x03\0"}))
+    for mark, method in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):  # headers of the record and of the directory
+        start = data.find(mark)
+        while data[start + (30 if method == 8 else 46) :][: len(name)] != name.encode():
+            start = data.index(mark, start + 1)
+        data[start + method : start + method + 2] = struct.pack("<H", zipfile.ZIP_DEFLATED)
+        data[start + method + 14 : start + method + 18] = struct.pack("<I", size)
+    return bytes(data)
 
 
 def _misnamed(records: dict[str, bytes], pickled: str, storage: str, what: str) -> bytes:

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,41 +12,41 @@ import yaml
 from harness import Case
 from hypothesis import strategies as st
 from sung_words import CONFIG
-from values import BIG, DEEP, PLAIN, deep_json, mutations, places_of, text_mutations, write_file
+from values import BIG, DEEP, PLAIN, Mutation, deep_json, mutations, places_of, text_mutations, write_file
 from world import World
 
-Place = Callable[[World, Path, bytes], list[str]]  # writes the file, and returns the words of the command
+Writer = Callable[[World, Path, str | bytes], list[str]]  # writes the file, and returns the words of the command
 
 
-def _audio(world: World, folder: Path, data: bytes) -> list[str]:
+def _audio(world: World, folder: Path, data: str | bytes) -> list[str]:
     write_file(folder / "mels" / "audio.json", data)
     shutil.copy(world.folder / "mel.pt", folder / "mels" / "a.pt")
     write_file(folder / "one.tsv", "output\tmel\na.wav\tmels/a.pt\n")
     return ["-i", str(folder / "one.tsv"), "--dataset-path", str(folder), "-o", "out", "--hifigan", str(world.vocoder)]
 
 
-def _authors(world: World, folder: Path, data: bytes) -> list[str]:
+def _authors(world: World, folder: Path, data: str | bytes) -> list[str]:
     shutil.copy(world.folder / "authors" / "g_00000005", folder / "g_00000005")
     write_file(folder / "config.json", data)
     return world.speak(folder / "g_00000005", "--hifigan")
 
 
-def _prosody(world: World, folder: Path, data: bytes) -> list[str]:
+def _prosody(world: World, folder: Path, data: str | bytes) -> list[str]:
     write_file(folder / "a.json", data)
     return ["--fastpitch", str(world.voice), "--prosody", "a.json", "-o", "out", "--no-audio", "--save-mels"]
 
 
-def _statistics(world: World, folder: Path, data: bytes) -> list[str]:
+def _statistics(world: World, folder: Path, data: str | bytes) -> list[str]:
     write_file(folder / "pitch.json", data)
     return [*world.speak(world.folder / "without_pitch.pt"), "--pitch-mean-std-file", "pitch.json"]
 
 
-def _manifest(world: World, folder: Path, data: bytes) -> list[str]:
+def _manifest(world: World, folder: Path, data: str | bytes) -> list[str]:
     write_file(folder / "list.json", data)
     return ["--jasper", str(world.folder / "jasper.pt"), "-i", "list.json", "-d", str(world.folder / "sung")]
 
 
-def _yaml(world: World, folder: Path, data: bytes) -> list[str]:
+def _yaml(world: World, folder: Path, data: str | bytes) -> list[str]:
     write_file(folder / "config.yaml", data)
     words = world.train_recognizer(world.folder / "sung", folder / "config.yaml")
     return [*words, "--training-files", str(world.folder / "sung" / "absent.txt")]  # found out after the configuration
@@ -63,7 +64,7 @@ MANIFEST = [{"transcript": "do", "files": [{"fname": "0.wav", "speed": 1}], "ori
 AUDIO_FIELDS = "sampling_rate filter_length hop_length win_length n_mels mel_fmin framing".split()
 
 
-def _targets(world: World) -> dict[str, tuple[str, Any, Place]]:
+def _targets(world: World) -> dict[str, tuple[str, Any, Writer]]:
     audio = json.loads((world.folder / "audio.json").read_text())
     return {
         "audio.json": ("inference", audio, _audio),
@@ -84,25 +85,30 @@ def json_files(world: World) -> st.SearchStrategy[Case]:
         name = draw(st.sampled_from(list(targets)))
         program, tree, write_into = targets[name]
         how = draw(st.sampled_from(["value", "value", "value", "deep", "bytes"]))
+        make: Callable[[], str | bytes]
         if how == "value":
             mutation = draw(mutations(places[name], PLAIN))
-            data = json.dumps(mutation.applied(tree)).encode()
             unread = {"original_duration", "speed", "speaker"} & set(mutation.place)
             label, wrong = mutation.label, mutation.is_wrong(tree) and not unread and name != "pitch.json"
+            make = partial(_json_of, mutation, tree)
         elif how == "deep":
             place, what = draw(st.sampled_from(places[name])), draw(st.sampled_from([DEEP, BIG]))
-            data = deep_json(tree, place, what).encode()
             label, wrong = f"{'.'.join(map(str, place)) or 'the root'}: {what}", what == DEEP
+            make = partial(deep_json, tree, place, what)
         else:
             change = draw(text_mutations)
-            data = change.applied(json.dumps(tree).encode())
             label = change.label
             wrong = label in ("empty file", "twice", "zero bytes", "only spaces", "PNG") or change.name == "truncated"
+            make = partial(change.applied, json.dumps(tree).encode())
         return Case(
-            f"{name} {label}", program, lambda folder: write_into(world, folder, data), wrong=wrong, status=None
+            f"{name} {label}", program, lambda folder: write_into(world, folder, make()), wrong=wrong, status=None
         )
 
     return cases()
+
+
+def _json_of(mutation: Mutation, tree: Any) -> str:
+    return json.dumps(mutation.applied(tree))
 
 
 BOMBS = {
@@ -141,17 +147,21 @@ def yaml_files(world: World) -> st.SearchStrategy[Case]:
     @st.composite
     def cases(draw: st.DrawFn) -> Case:
         how = draw(st.sampled_from(["value", "value", "bomb", "bytes"]))
+        make: Callable[[], str | bytes]
         if how == "value":
             mutation = draw(mutations(places, PLAIN))
-            data = yaml.safe_dump(mutation.applied(tree), allow_unicode=True).encode("utf-8", "surrogatepass")
-            label = mutation.label
+            label, make = mutation.label, partial(_yaml_of, mutation, tree)
         elif how == "bomb":
             label = draw(st.sampled_from(list(BOMBS)))
-            data = BOMBS[label].encode()
+            make = partial(BOMBS.__getitem__, label)
         else:
             change = draw(text_mutations)
-            data, label = change.applied(CONFIG.encode()), change.label
+            label, make = change.label, partial(change.applied, CONFIG.encode())
         # The list that the command names does not exist, so that a good configuration is refused too, by another line.
-        return Case(f"{how}: {label}", "train", lambda folder: _yaml(world, folder, data), status=None)
+        return Case(f"{how}: {label}", "train", lambda folder: _yaml(world, folder, make()), status=None)
 
     return cases()
+
+
+def _yaml_of(mutation: Mutation, tree: Any) -> str:
+    return yaml.safe_dump(mutation.applied(tree), allow_unicode=True)
