@@ -29,7 +29,7 @@ from common.config import AudioConfig
 from common.errors import CheckpointError, InputError, OptionError
 from common.extraction.textgrid import read_alignment
 from common.files import load_tensor, tensor_shape
-from common.torch_file import read_torch_file
+from common.formats.torch_file import read_torch_file
 
 ROOT = Path(__file__).resolve().parents[1]
 CPU = torch.device("cpu")
