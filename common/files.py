@@ -6,6 +6,7 @@ import io
 import json
 import os
 import stat
+import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
@@ -145,6 +146,19 @@ class OutputFile(io.FileIO):
             except OSError as error:
                 self.error = error
         return memoryview(data).nbytes
+
+
+def unfailing(stream: TextIO) -> TextIO:
+    """This process's own ``stream`` as one that takes what it cannot write; another stream as it is."""
+    if stream not in (sys.__stdout__, sys.__stderr__):
+        return stream
+    stream.flush()
+    return io.TextIOWrapper(
+        io.BufferedWriter(OutputFile(stream.fileno(), "wb", closefd=False)),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=getattr(stream, "line_buffering", True) or getattr(stream, "write_through", True),
+    )
 
 
 def unwritten(stream: TextIO) -> OSError | None:

@@ -342,17 +342,15 @@ class Trainer:
 
     def _write(self, checkpoint: Checkpoint, *, rolling: bool, is_best: bool) -> None:
         """Write a checkpoint, and remove those that it replaces."""
-        position, engine, output = self._position, self._engine, self._options.output
-        iteration = engine.iteration if rolling else None
-        path = checkpoint_path(output, checkpoint.model, epoch=position.epoch, iteration=iteration)
-        older = [old for old in saved_checkpoints(output, checkpoint.model) if is_rolling(old)]
+        epoch, iteration, folder = self._position.epoch, self._engine.iteration, self._options.output
+        path = checkpoint_path(folder, checkpoint.model, epoch=epoch, iteration=iteration if rolling else None)
+        older = [old for old in saved_checkpoints(folder, checkpoint.model) if is_rolling(old)]
         save_checkpoint(path, checkpoint)
-        best = ", the best validation so far" * is_best
-        print_line(f"saved {path} (epoch {position.epoch}, iteration {engine.iteration}{best})")
+        best = ", the best validation so far" if is_best else ""
+        print_line(f"saved {path} (epoch {epoch}, iteration {iteration}{best})")
         # The newest stays, to fall back to if this one is damaged.
-        for old in older[: -1 if rolling else None]:
-            if old != path:
-                old.unlink(missing_ok=True)
+        for old in {*older[: -1 if rolling else None]} - {path}:
+            old.unlink(missing_ok=True)
         if not rolling:
             self._save_for_inference(checkpoint, is_best=is_best)
             self._remove_old()
