@@ -203,13 +203,12 @@ def tensor_shape(path: Path, *, where: str = "") -> tuple[int, ...]:
 
 def _read_tensor(path: Path, *, where: str, values: bool) -> Tensor:
     check_file(path, where=where)
-    wanted = "expected one tensor as torch.save writes it"
     try:
         value = read_torch_file(path, values=values)
     except (OSError, UnreadableError) as error:
-        raise InputError(
-            f"{path}: not a readable tensor file ({error}); is it truncated? {wanted}{at(where)}"
-        ) from error
+        reason = getattr(error, "strerror", None) or error
+        wanted = "expected one tensor as torch.save writes it"
+        raise InputError(f"{path}: not a readable tensor file ({reason}); {wanted}{at(where)}") from error
     if not isinstance(value, Tensor):
         raise InputError(f"{path}: holds a {type(value).__name__}, expected one tensor{at(where)}")
     return value

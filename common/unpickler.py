@@ -40,6 +40,13 @@ _STORAGES = {
 }
 _DTYPES = {name: value for name, value in vars(torch).items() if isinstance(value, torch.dtype)}
 
+_OTHER_TENSORS = {  # functions of torch._utils
+    "_rebuild_sparse_tensor": "sparse",
+    "_rebuild_nested_tensor": "nested",
+    "_rebuild_meta_tensor_no_storage": "without values",
+    "_rebuild_qtensor": "quantized",
+}
+
 
 class UnreadableError(Exception):
     """A file that is none of torch.save's, damaged, or larger in memory than it is; says what, without its name."""
@@ -147,7 +154,7 @@ class Unpickler:
 
     def _integer(self, size: int) -> None:
         if size > _LARGEST_INTEGER:
-            raise UnreadableError(f"an integer of {size} bytes")
+            raise UnreadableError(f"an integer of {size} bytes, expected at most {_LARGEST_INTEGER}")
         self._stack.append(int.from_bytes(self._take(size), "little", signed=True))
 
     def _tuple(self, size: int) -> None:
@@ -193,6 +200,8 @@ class Unpickler:
         if found is None and self._networks:
             is_network = module.startswith("torch.nn.") or module.partition(".")[0] in _NETWORK_PACKAGES
             found = _STORED_CLASS if is_network else None
+        if found is None and module == "torch._utils" and name in _OTHER_TENSORS:
+            raise UnreadableError(f"a tensor that is {_OTHER_TENSORS[name]}, expected dense ones of usual numbers")
         if found is None:
             raise RefusedNameError(ascii(f"{module}.{name}")[1:-1])
         self._push(found)

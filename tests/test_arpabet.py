@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from tiny_voice import save_voice
 
 from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
@@ -303,14 +304,19 @@ def test_dictionaries_that_differ_are_told_by_their_lines() -> None:
     assert line == "cmudict: 2 lines (a.pt), 0 lines (options); line 1 is 'a  AH0', ''"
 
 
-def test_a_dictionary_without_end_is_refused() -> None:
-    with pytest.raises(InputError, match="/dev/zero: the dictionary has more than 16777216 bytes"):
+def test_a_dictionary_without_end_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="/dev/zero: a device, expected a dictionary; .*--cmudict-path"):
         dictionary_of_file(Path("/dev/zero"))
+    with (tmp_path / "a.txt").open("wb") as file:
+        file.truncate(2**24 + 1)
+    with pytest.raises(InputError, match=r"a\.txt: larger than 16777216 bytes, .*--cmudict-path"):
+        dictionary_of_file(tmp_path / "a.txt")
 
 
 def test_a_checkpoint_keeps_phonemes_and_an_older_one_has_none(tmp_path: Path) -> None:
     text = TextConfig(p_arpabet=0.5, arpabet_by="sentence", append_space=True)
-    save_checkpoint(tmp_path / "c.pt", Checkpoint("FastPitch", {}, AudioConfig(), text, {}))
+    networks = {"fastpitch": {"weight": torch.zeros(1)}}
+    save_checkpoint(tmp_path / "c.pt", Checkpoint("FastPitch", {}, AudioConfig(), text, networks))
     assert load_checkpoint(tmp_path / "c.pt").text == text
     older = {name: to_plain(TextConfig())[name] for name in ("input_type", "symbol_set", "cleaners", "speakers")}
     assert from_plain(TextConfig, older, where="old.pt") == TextConfig()

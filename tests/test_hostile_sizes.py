@@ -114,7 +114,7 @@ def assert_refused(read, path: Path, *, match: str | None = None, kind: type = I
     with pytest.raises(kind, match=match) as caught:
         read(path)
     message = str(caught.value)
-    assert message.startswith(f"{path}: ") and "\n" not in message and len(message) < 600, message
+    assert message.startswith(f"{path}:") and "\n" not in message and len(message) < 600, message
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # kB
 
 
@@ -211,7 +211,7 @@ def test_a_configuration_of_more_than_the_weights_is_refused_before_it_is_built(
 
 def test_training_refuses_a_network_of_more_parameters_than_it_may_have(tmp_path: Path):
     corpus = make_corpus(tmp_path / "data", count=2, val=1)
-    for extra, limit in (("--out-fft-conv1d-filter-size 10000000000", 5 * 10**8), ("--max-parameters 1000", 1000)):
+    for extra, limit in ((large, 5 * 10**8), ("--max-parameters 1000", 1000)):
         with pytest.raises(OptionError, match=f"networks of more than {limit} parameters; .*raise --max-parameters"):
             train.main(train_options(corpus, tmp_path / "out", *extra.split()))
     assert not (tmp_path / "out").exists()
@@ -297,7 +297,7 @@ def test_times_of_a_textgrid_without_end_are_refused(tmp_path: Path, times: tupl
         '"phones"',
     ]
     path = tmp_path / "a.TextGrid"
-    path.write_text("\n".join(map(str, [*lines, 0, 1, 1, *times, '"a"'])))
+    path.write_text("\n".join(map(str, [*lines, 0, times[1], 1, *times, '"a"'])))
     if times == (0, 1000):
         assert sum(read_alignment(path, AudioConfig()).durations) == math.ceil(1000 * 22050 / 256)
     else:
@@ -311,7 +311,7 @@ def test_a_textgrid_of_more_than_it_holds_is_refused(tmp_path: Path, count: int)
     assert_refused(lambda one: read_alignment(one, AudioConfig()), path, match="not a readable TextGrid")
     with path.open("wb") as file:
         file.truncate(1 << 30)
-    assert_refused(lambda one: read_alignment(one, AudioConfig()), path, match="more than 16777216 bytes")
+    assert_refused(lambda one: read_alignment(one, AudioConfig()), path, match="larger than 67108864 bytes")
 
 
 def test_an_onnx_file_that_names_other_files_is_refused_without_opening_them(tmp_path: Path):
