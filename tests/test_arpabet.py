@@ -305,7 +305,7 @@ def test_dictionaries_that_differ_are_told_by_their_lines() -> None:
 
 
 def test_a_dictionary_without_end_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="/dev/zero: a device, expected a dictionary; .*--cmudict-path"):
+    with pytest.raises(InputError, match=r"/dev/zero: a device, expected a dictionary; .*--cmudict-path"):
         dictionary_of_file(Path("/dev/zero"))
     with (tmp_path / "a.txt").open("wb") as file:
         file.truncate(2**24 + 1)
