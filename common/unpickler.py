@@ -18,6 +18,7 @@ _MOST_STEPS = 1_000_000  # of an unpickler; a tensor takes 36
 LARGEST_PICKLE = 1 << 25  # bytes
 _LARGEST_INTEGER = 9  # bytes
 _LONGEST_SHAPE = 64  # dimensions
+_MOST_EXPANDED = 1 << 25  # elements of a tensor in a storage of fewer: published test files have some
 _MOST_GIVEN = 10  # values for a function; a tensor is made of 6
 _LONGEST_NAME = 300  # bytes of a module's and a class's
 _NETWORK_PACKAGES = ("glow", "glow_old", "waveglow", "tacotron2", "tacotron2_common", "common", "model", "layers")
@@ -39,6 +40,13 @@ _STORAGES = {
     "UntypedStorage": torch.uint8,
 }
 _DTYPES = {name: value for name, value in vars(torch).items() if isinstance(value, torch.dtype)}
+
+_OTHER_TENSORS = {  # functions of torch._utils
+    "_rebuild_sparse_tensor": "sparse",
+    "_rebuild_nested_tensor": "nested",
+    "_rebuild_meta_tensor_no_storage": "without values",
+    "_rebuild_qtensor": "quantized",
+}
 
 
 class UnreadableError(Exception):
@@ -147,7 +155,7 @@ class Unpickler:
 
     def _integer(self, size: int) -> None:
         if size > _LARGEST_INTEGER:
-            raise UnreadableError(f"an integer of {size} bytes")
+            raise UnreadableError(f"an integer of {size} bytes, expected at most {_LARGEST_INTEGER}")
         self._stack.append(int.from_bytes(self._take(size), "little", signed=True))
 
     def _tuple(self, size: int) -> None:
@@ -193,6 +201,8 @@ class Unpickler:
         if found is None and self._networks:
             is_network = module.startswith("torch.nn.") or module.partition(".")[0] in _NETWORK_PACKAGES
             found = _STORED_CLASS if is_network else None
+        if found is None and module == "torch._utils" and name in _OTHER_TENSORS:
+            raise UnreadableError(f"a tensor that is {_OTHER_TENSORS[name]}, expected dense ones of usual numbers")
         if found is None:
             raise RefusedNameError(ascii(f"{module}.{name}")[1:-1])
         self._push(found)
@@ -255,7 +265,7 @@ class Unpickler:
         if count and offset + sum((n - 1) * step for n, step in zip(size, stride)) >= held:
             raise UnreadableError(f"a tensor of shape {size} reaches beyond its storage of {held} elements")
         copied = storage.is_floating_point() and storage.dtype != torch.float32  # by those who read weights
-        if count > held and (copied or not self._expanded):
+        if count > held and (copied or not self._expanded or count > _MOST_EXPANDED):
             raise UnreadableError(f"a tensor of shape {size} in a storage of {held} elements; save its .contiguous()")
         return storage.as_strided(size, stride, offset)
 

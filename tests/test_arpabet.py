@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from tiny_voice import save_voice
 
-from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints import load_checkpoint
 from common.cli import ArgumentParser
-from common.config import AudioConfig, TextConfig, differences, from_plain, to_plain
+from common.config import TextConfig, differences, from_plain, to_plain
 from common.errors import InputError, OptionError
 from common.text import TextFrontEnd
 from common.text.arguments import (
@@ -216,8 +216,6 @@ def test_options_describe_phonemes(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--p-arpabet 1.5", "--p-arpabet 1.5: expected a probability"),
-        ("--p-arpabet nan", "expected a probability"),
         ("--p-arpabet 1 --input-type phone --symbol-set ipa", "leave out --input-type phone"),
         ("--heteronyms-path x", "--heteronyms-path is only used by --p-arpabet"),
         ("--g2p-language de", "--g2p-language is only used by --g2p espeak"),
@@ -229,10 +227,17 @@ def test_options_without_effect_are_refused(words: str, message: str) -> None:
         text_config_from_args(_parse(*words.split()))
 
 
+@pytest.mark.parametrize("chance", ["1.5", "nan", "-0.1"])
+def test_a_probability_is_from_0_to_1(chance: str, capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit):
+        _parse(f"--p-arpabet={chance}")
+    assert f"--p-arpabet: {chance}: expected a number from 0 to 1" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, r"d\.txt: the dictionary cannot be read.*--cmudict-path"),
+        (None, r"d\.txt: no such dictionary.*--cmudict-path"),
         ("", "holds no pronunciations"),
         ("CAT  K AE1 T\nDOG\n", r"d\.txt:2: 'DOG' has no phones"),
         (";;; nothing\nCAT  QQ\n", "holds no pronunciations"),
@@ -266,7 +271,6 @@ def test_a_voice_keeps_its_phonemes_unless_it_is_told_otherwise(folder: Path) ->
     path = str(folder / "cmudict_tiny.txt")
     assert _override(config, "--cmudict-path", path).cmudict == dictionary_of_file(Path(path))
     for words, message in (
-        (("--p-arpabet", "2"), "expected a probability"),
         (("--g2p", "espeak"), "the voice reads english_basic"),
         (("--g2p-language", "de"), "only used by a voice that makes phones"),
     ):
@@ -312,9 +316,8 @@ def test_a_dictionary_without_end_is_refused() -> None:
 
 
 def test_a_checkpoint_keeps_phonemes_and_an_older_one_has_none(tmp_path: Path) -> None:
-    text = TextConfig(p_arpabet=0.5, arpabet_by="sentence", append_space=True)
-    save_checkpoint(tmp_path / "c.pt", Checkpoint("FastPitch", {}, AudioConfig(), text, {}))
-    assert load_checkpoint(tmp_path / "c.pt").text == text
+    text = TextConfig(speakers=("ann", "bob"), p_arpabet=0.5, arpabet_by="sentence", append_space=True)
+    assert load_checkpoint(save_voice(tmp_path / "c.pt", text=text)).text == text
     older = {name: to_plain(TextConfig())[name] for name in ("input_type", "symbol_set", "cleaners", "speakers")}
     assert from_plain(TextConfig, older, where="old.pt") == TextConfig()
 
