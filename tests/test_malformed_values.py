@@ -5,6 +5,7 @@ import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
+import foreign
 import pytest
 import torch
 
@@ -13,9 +14,10 @@ from common.checkpoints import Checkpoint, load_checkpoint, load_last_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.data import frames_of_tokens, load_fractions
 from common.errors import CheckpointError, InputError, OptionError, shown
-from common.files import read_json, read_yaml
+from common.files import read_json, read_yaml, write_json
 from fastpitch.model import ModelConfig as FastPitchConfig
 from fastpitch.model import build_networks
+from hifigan.json_config import read_json_config
 
 
 @pytest.mark.parametrize(
@@ -384,3 +386,32 @@ def test_resuming_falls_back_to_the_checkpoint_before_one_whose_training_state_i
     assert len(warnings) == len(wrong)
     for name, line in zip(wrong, reversed(warnings)):
         assert f"training: {name}" in line and line.endswith("; trying the one before it")
+
+
+PUBLISHED = {
+    "FastPitch": (foreign.fastpitch_1_1, ("config/n_symbols", "config/p_in_fft_dropout", "train_setup/p_arpabet")),
+    "Tacotron 2": (foreign.tacotron2, ("config/n_symbols", "config/gate_threshold", "config/decoder_rnn_dim")),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_wrong_field_of_a_published_checkpoint_is_one_line_that_names_file_and_field(name: str, tmp_path: Path):
+    make, places = PUBLISHED[name]
+    published, path = make(), tmp_path / "a.pt"
+    for place in places:
+        for value in (None, "x", -1, True, 10**30):
+            torch.save(with_value(published, place, value), path)
+            line = refused(lambda: load_checkpoint(path), CheckpointError)
+            assert line.startswith(f"{path}: ") and place.rpartition("/")[2] in line
+
+
+@pytest.mark.parametrize("key", ["n_fft", "upsample_rates", "resblock_dilation_sizes", "fmin", "resblock"])
+def test_a_wrong_value_in_the_configuration_of_the_authors_hifigan_is_one_line(key: str, tmp_path: Path):
+    path = foreign.save_authors_hifigan(tmp_path)
+    for value in ([], ["a"], {"a": 1}, -1, 10**30, "\x1b[31m"):
+        write_json(tmp_path / "config.json", foreign.authors_config() | {key: value})
+        line = refused(lambda: load_checkpoint(path), CheckpointError)
+        assert "config.json" in line and "--" not in line
+        write_json(tmp_path / "options.json", {key: value})
+        if key != "fmin":
+            assert f"options.json: {key}" in refused(lambda: read_json_config(tmp_path / "options.json"))
