@@ -42,7 +42,7 @@ class FailedElsewhereError(Exception):
 def check_choice(name: str, value: str | None, choices: Collection[str]) -> None:
     """Raise InputError unless ``value`` is one of ``choices``; ``name`` says what it is."""
     if value not in choices:
-        raise InputError(f"{name} {value!r}: expected one of {', '.join(choices)}")
+        raise InputError(f"{name} {shown(value)}: expected one of {', '.join(choices)}")
 
 
 def shown(value: Any, *, longest: int = _LONGEST_SHOWN) -> str:
