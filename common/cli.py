@@ -30,9 +30,9 @@ _LOST_LOADER = (
 Number = Callable[[str], Any]  # reads one
 LARGEST_INT = 2**31 - 1  # that libraries written in C take
 _SMALLEST, _LARGEST = 1e-12, 1e12  # positive numbers beyond are slips, and overflow in float32 when they are squared
-_LONGEST_NAME, _LONGEST_PATH = 255, 4095  # bytes, of Linux
-_LONGEST_PART = 100  # bytes of what is part of a name
+_LONGEST_PART, _LONGEST_NAME, _LONGEST_PATH = 100, 255, 4095  # bytes: of a part of a name, and of Linux
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # what Python makes of bytes that are not UTF-8
+_NAME = re.compile(r"[^-/|\x00-\x1f\x7f-\x9f][^/|\x00-\x1f\x7f-\x9f]*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 DefaultsReader = Callable[[Path], dict[str, Any]]
 
@@ -207,13 +207,12 @@ def given_options(args: argparse.Namespace, parser: argparse.ArgumentParser) -> 
     return [name for name, default in defaults.items() if default not in (argparse.SUPPRESS, getattr(args, name))]
 
 
-def _given(text: str) -> str:
-    """An option's value for a message: as given, where that can be read."""
+def _given(text: str) -> str:  # for messages
     return text if text and text.isprintable() and len(text) <= _LONGEST_NAME else shown(text)
 
 
-def _number_type(kind: type, wanted: str, least: float, most: float, *, accept: Callable[[Any], bool]) -> Number:
-    """An ``argparse`` type: a number that ``accept`` accepts, which ``wanted`` describes, or 0, in a range."""
+def _number_type(kind: type, wanted: str, accept: Callable[[Any], bool], most: float = _LARGEST) -> Number:
+    """An ``argparse`` type: a number that ``accept`` accepts, which ``wanted`` describes; neither tiny nor huge."""
 
     def read(text: str) -> Any:
         try:
@@ -222,8 +221,9 @@ def _number_type(kind: type, wanted: str, least: float, most: float, *, accept: 
             value = None
         if value is None or not accept(value):
             raise argparse.ArgumentTypeError(f"{_given(text)}: expected {wanted}")
-        if value not in (0, math.inf) and not least <= value <= most:  # as far as these are accepted
-            raise argparse.ArgumentTypeError(f"{_given(text)}: expected a number from {least} to {most}")
+        if value not in (0, math.inf) and not _SMALLEST <= abs(value) <= most:  # as far as these are accepted
+            bound = f"at most {most}" if abs(value) > most else f"at least {_SMALLEST:g}"
+            raise argparse.ArgumentTypeError(f"{_given(text)}: expected {bound}")
         return value
 
     return read
@@ -231,16 +231,12 @@ def _number_type(kind: type, wanted: str, least: float, most: float, *, accept: 
 
 def whole_number(least: int, most: int = LARGEST_INT) -> Number:
     """An ``argparse`` type: a whole number of that range."""
-    wanted = f"a whole number of at least {least}" if most == LARGEST_INT else f"a whole number from {least} to {most}"
-    accept = (lambda value: least <= value) if most == LARGEST_INT else (lambda value: least <= value <= most)
-    return _number_type(int, wanted, least, most, accept=accept)
+    return _number_type(int, f"a whole number of at least {least}", lambda value: value >= least, most)
 
 
 def real_number(least: float, most: float) -> Number:
     """An ``argparse`` type: a number of that range."""
-    return _number_type(
-        float, f"a number from {least:g} to {most:g}", least, most, accept=lambda value: least <= value <= most
-    )
+    return _number_type(float, f"a number from {least:g} to {most:g}", lambda value: least <= value <= most)
 
 
 positive_int = whole_number(1)
@@ -248,56 +244,35 @@ non_negative_int = whole_number(0)
 n_processes = whole_number(1, 1024)
 n_loaders = whole_number(0, 1024)
 seed_number = whole_number(0, 2**63 - 1)  # of PyTorch's generators
-positive_float = _number_type(float, "a number above 0", _SMALLEST, _LARGEST, accept=lambda value: 0 < value < math.inf)
-non_negative_float = _number_type(
-    float, "a number of at least 0", _SMALLEST, _LARGEST, accept=lambda value: 0 <= value < math.inf
-)
-positive_or_inf = _number_type(float, "a number above 0, or inf", _SMALLEST, _LARGEST, accept=lambda value: value > 0)
-fraction = _number_type(
-    float, "a number of at least 0 and below 1", _SMALLEST, 1.0, accept=lambda value: 0 <= value < 1
-)
-probability = real_number(0.0, 1.0)
-finite_float = real_number(-_LARGEST, _LARGEST)
-
-
-def odd_number(text: str) -> int:
-    """An ``argparse`` type: the size of a kernel that keeps lengths as they are."""
-    value = positive_int(text)
-    if value % 2 == 0:
-        raise argparse.ArgumentTypeError(f"{text}: expected an odd number, which keeps lengths as they are")
-    return value
+odd_number = _number_type(int, "an odd number, which keeps lengths as they are", lambda value: value > 0 and value % 2)
+positive_float = _number_type(float, "a number above 0", lambda value: 0 < value < math.inf)
+non_negative_float = _number_type(float, "a number of at least 0", lambda value: 0 <= value < math.inf)
+positive_or_inf = _number_type(float, "a number above 0, or inf", lambda value: value > 0)  # inf: no limit
+fraction = _number_type(float, "a number of at least 0 and below 1", lambda value: 0 <= value < 1)
 
 
 def text_argument(text: str) -> str:
-    """An ``argparse`` type, that of options without one: a text without zero bytes, in UTF-8, that is not empty."""
-    if not text:
-        raise argparse.ArgumentTypeError("'': expected a text that is not empty")
-    if "\0" in text or _SURROGATE.search(text):
-        raise argparse.ArgumentTypeError(f"{shown(text)}: expected text in UTF-8, without zero bytes")
+    """An ``argparse`` type, that of options without one: a text in UTF-8 without zero bytes, and not empty."""
+    if not text or "\0" in text or _SURROGATE.search(text):
+        raise argparse.ArgumentTypeError(f"{shown(text)}: expected text in UTF-8, without zero bytes and not empty")
     return text
 
 
 def name_argument(text: str) -> str:
     """An ``argparse`` type: what can be part of a file's name and a column of a list; as is_name of the scripts."""
-    is_name = text not in (".", "..") and text == text.strip() and not re.search(r"[/|]", text)
-    if not is_name or _CONTROL.search(text_argument(text)) or len(text.encode()) > _LONGEST_PART or text[:1] == "-":
-        raise argparse.ArgumentTypeError(
-            f"{_given(text)}: expected a name without / and |, of at most {_LONGEST_PART} bytes"
-        )
+    is_name = _NAME.fullmatch(text_argument(text)) and text == text.strip() and text not in (".", "..")
+    if not is_name or len(text.encode()) > _LONGEST_PART:
+        raise argparse.ArgumentTypeError(f"{_given(text)}: expected a name of at most 100 bytes without / and |")
     return text
 
 
 def path_argument(text: str) -> Path:
     """An ``argparse`` type, which `ArgumentParser` takes in place of ``Path``: a path that a system can have."""
-    problem = None
-    if not text:
-        problem = "an empty path, expected a file or folder"
-    elif _CONTROL.search(text_argument(text)):
-        problem = "a path with control characters"
-    elif any(len(part.encode()) > _LONGEST_NAME for part in text.split("/")) or len(text.encode()) > _LONGEST_PATH:
-        problem = f"longer than the {_LONGEST_NAME} bytes of a name, or the {_LONGEST_PATH} of a path"
-    if problem is not None:
-        raise argparse.ArgumentTypeError(f"{_given(text)}: {problem}")
+    if _CONTROL.search(text_argument(text)):
+        raise argparse.ArgumentTypeError(f"{_given(text)}: a path with control characters")
+    if any(len(part.encode()) > _LONGEST_NAME for part in text.split("/")) or len(text.encode()) > _LONGEST_PATH:
+        longest = f"the {_LONGEST_NAME} bytes of a name, or the {_LONGEST_PATH} of a path"
+        raise argparse.ArgumentTypeError(f"{_given(text)}: longer than {longest}")
     return Path(text)
 
 

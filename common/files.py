@@ -26,6 +26,8 @@ _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFCHR: 
 _KINDS |= {stat.S_IFSOCK: "a socket"}
 # Far above any file of its kind: bytes, and levels of objects and lists.
 _LARGEST_TEXT, _LARGEST_JSON, _LARGEST_YAML = 1 << 30, 16 << 20, 64 << 10
+_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+_KINDS |= {stat.S_IFSOCK: "a socket"}
 _DEEPEST_JSON = 50
 _TOO_DEEP = f"nested too deeply, expected at most {_DEEPEST_JSON} levels"
 _NEWLINE = "\n"
@@ -200,17 +202,13 @@ def tensor_shape(path: Path, *, where: str = "") -> tuple[int, ...]:
 
 
 def _read_tensor(path: Path, *, where: str, values: bool) -> Tensor:
-    wanted = "expected one tensor as torch.save writes it"
+    check_file(path, where=where)
     try:
         value = read_torch_file(path, values=values)
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file{at(where)}") from error
     except (OSError, UnreadableError) as error:
-        if path.is_dir():
-            raise InputError(f"{path}: a folder, expected a file of one tensor{at(where)}") from error
-        raise InputError(
-            f"{path}: not a readable tensor file ({error}); is it truncated? {wanted}{at(where)}"
-        ) from error
+        reason = getattr(error, "strerror", None) or error
+        wanted = "expected one tensor as torch.save writes it"
+        raise InputError(f"{path}: not a readable tensor file ({reason}); {wanted}{at(where)}") from error
     if not isinstance(value, Tensor):
         raise InputError(f"{path}: holds a {type(value).__name__}, expected one tensor{at(where)}")
     if values and (problem := tensor_problem(value)):
@@ -319,12 +317,13 @@ def read_text(path: Path, *, largest: int = _LARGEST_TEXT, kind: str = "file") -
     """UTF-8 text, without a byte order mark; a file that is none is an InputError that names it, and the line."""
     data = read_bytes(path, largest=largest, kind=kind)
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise InputError(f"{path}: UTF-16 text; save it as UTF-8")
+        raise InputError(f"{path}: UTF-16 text; save the {kind} as UTF-8")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}:{line}: byte {error.start + 1} of it is not UTF-8; save it as UTF-8") from error
+        byte = error.start - data.rfind(b"\n", 0, error.start)
+        raise InputError(f"{path}:{line}: byte {byte} is not UTF-8; save the {kind} as UTF-8") from error
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise InputError(f"{path}:{line}: a zero byte; expected UTF-8 text (UTF-16 without a byte order mark has them)")
@@ -333,7 +332,7 @@ def read_text(path: Path, *, largest: int = _LARGEST_TEXT, kind: str = "file") -
 
 def read_lines(path: Path) -> list[str]:
     """Lines of UTF-8 text; raises as `read_text`."""
-    return read_text(path).splitlines()
+    return read_text(path).removesuffix("\n").split("\n")  # splitlines() would split at characters of texts too
 
 
 def sha256(path: Path) -> str:

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from common.errors import shown
+
 _MOST_STEPS = 1_000_000  # of an unpickler; a tensor takes 36
 LARGEST_PICKLE = 1 << 25  # bytes
 _LARGEST_INTEGER = 9  # bytes
@@ -40,6 +42,13 @@ _STORAGES = {
     "UntypedStorage": torch.uint8,
 }
 _DTYPES = {name: value for name, value in vars(torch).items() if isinstance(value, torch.dtype)}
+
+_OTHER_TENSORS = {  # functions of torch._utils
+    "_rebuild_sparse_tensor": "sparse",
+    "_rebuild_nested_tensor": "nested",
+    "_rebuild_meta_tensor_no_storage": "without values",
+    "_rebuild_qtensor": "quantized",
+}
 
 
 class UnreadableError(Exception):
@@ -148,7 +157,7 @@ class Unpickler:
 
     def _integer(self, size: int) -> None:
         if size > _LARGEST_INTEGER:
-            raise UnreadableError(f"an integer of {size} bytes")
+            raise UnreadableError(f"an integer of {size} bytes, expected at most {_LARGEST_INTEGER}")
         self._stack.append(int.from_bytes(self._take(size), "little", signed=True))
 
     def _tuple(self, size: int) -> None:
@@ -194,6 +203,8 @@ class Unpickler:
         if found is None and self._networks:
             is_network = module.startswith("torch.nn.") or module.partition(".")[0] in _NETWORK_PACKAGES
             found = _STORED_CLASS if is_network else None
+        if found is None and module == "torch._utils" and name in _OTHER_TENSORS:
+            raise UnreadableError(f"a tensor that is {_OTHER_TENSORS[name]}, expected dense ones of usual numbers")
         if found is None:
             raise RefusedNameError(ascii(f"{module}.{name}")[1:-1])
         self._push(found)
@@ -251,13 +262,15 @@ class Unpickler:
             raise UnreadableError("a tensor without storage or shape")
         numbers = (offset, *size, *stride)
         if any(type(number) is not int or number < 0 for number in numbers):
-            raise UnreadableError(f"a tensor of shape {size}, strides {stride} and offset {offset}")
+            raise UnreadableError(f"a tensor of shape {shown(size)}, strides {shown(stride)} and offset {offset}")
         held, count = storage.numel(), math.prod(size)
         if count and offset + sum((n - 1) * step for n, step in zip(size, stride)) >= held:
-            raise UnreadableError(f"a tensor of shape {size} reaches beyond its storage of {held} elements")
+            raise UnreadableError(f"a tensor of shape {shown(size)} reaches beyond its storage of {held} elements")
         copied = storage.is_floating_point() and storage.dtype != torch.float32  # by those who read weights
         if count > held and (copied or not self._expanded or count > _MOST_EXPANDED):
-            raise UnreadableError(f"a tensor of shape {size} in a storage of {held} elements; save its .contiguous()")
+            raise UnreadableError(
+                f"a tensor of shape {shown(size)} in a storage of {held} elements; save its .contiguous()"
+            )
         return storage.as_strided(size, stride, offset)
 
     def tensor_of_bytes(

@@ -12,7 +12,6 @@ from common.checkpoints.arguments import MelSource, stored_mels, training_audio_
 from common.cli import (
     ArgumentParser,
     add_fields,
-    finite_float,
     non_negative_float,
     non_negative_int,
     option_of,
@@ -93,7 +92,7 @@ def add_training_arguments(parser: ArgumentParser) -> None:
         "energy_embedding_kernel_size": "kernel size of the energy embedding",
         "speaker_emb_weight": "scale of the speaker embedding",
     }
-    add_fields(group, ModelConfig(), architecture, whole=positive_int, real=finite_float)
+    add_fields(group, ModelConfig(), architecture, whole=positive_int, real=real_number(-1e6, 1e6))
     group.add_argument(
         "--n-speakers",
         type=positive_int,

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from common.errors import InputError, OptionError
+from common.files import check_file
 from common.nn import mask_from_lengths
 from fastpitch import custom_transforms
 
@@ -53,8 +54,10 @@ def load_custom_transform(path: Path, quantity: str) -> CustomTransform:
         InputError: the file cannot be read or run, or has no such function.
     """
     name = f"{quantity}_transform_custom"
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; --{quantity}-transform-custom takes a Python file with {name}")
+    try:
+        check_file(path)
+    except InputError as error:
+        raise InputError(f"{error}; --{quantity}-transform-custom takes a Python file with {name}") from error
     loader = SourceFileLoader(path.stem, str(path))
     spec = spec_from_file_location(path.stem, path, loader=loader)
     assert spec is not None, "a loader is given"

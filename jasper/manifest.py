@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from common.audio import check_wav
 from common.data import check_path, read_filelist
 from common.errors import AudioError, InputError
-from common.files import read_json
+from common.files import check_file, read_json
 from common.progress import print_line
 from jasper.config import DatasetSettings
 from jasper.text import normalize_transcript
@@ -84,11 +85,10 @@ def read_entries(source: Path, *, folder: Path = Path()) -> list[Entry]:
     Raises:
         InputError: it is missing, empty or broken; names the entry.
     """
-    if source.is_dir():
+    if os.path.isdir(source):  # noqa: PTH112  (takes any name, where Path.is_dir raises)
         return _read_folder(source)
     if source.suffix.lower() in RECORDINGS:
-        if not source.is_file():
-            raise InputError(f"{source}: no such recording")
+        check_file(source, kind="recording")
         return [Entry((source,), None, "the only recording")]
     if source.suffix.lower() == ".json":
         return _read_manifest(source, folder)

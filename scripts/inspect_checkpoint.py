@@ -13,6 +13,7 @@ from typing import Any
 from common.checkpoints import Checkpoint, inspect_checkpoint, read_model, saved_checkpoints
 from common.cli import ArgumentParser, run
 from common.errors import InputError, OptionError
+from common.files import check_file
 from common.registry import available_models, get_model
 from common.synthesis import AudioContract
 
@@ -56,10 +57,11 @@ def checkpoints_in(folders: Sequence[Path], *, role: str) -> Iterator[tuple[Path
 
 def _may_be_checkpoint(path: Path) -> bool:
     try:
+        check_file(path)
         with path.open("rb") as file:
             head = file.read(9)
         return head.startswith(_FIRST_BYTES) or head[8:] == b"{"  # safetensors: a size, and JSON
-    except OSError:
+    except (OSError, InputError):
         return False
 
 

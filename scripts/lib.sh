@@ -222,7 +222,7 @@ require_gpus() {
 
 # True if the list of phrases $1 names a column of mel-spectrograms or recordings.
 gives_sound() {
-    head -n 1 "$1" 2>/dev/null | tr '|\t' '\n\n' | grep -qxE '(mel|wav)[[:space:]]*'
+    [ -f "$1" ] && head -n 1 "$1" 2>/dev/null | tr '|\t' '\n\n' | grep -qxE '(mel|wav)[[:space:]]*'
 }
 
 # Sets TACOTRON2 or FASTPITCH to the newest checkpoint where no voice is given, unless the list in PHRASES needs none, and

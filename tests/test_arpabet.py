@@ -237,7 +237,7 @@ def test_a_probability_is_from_0_to_1(chance: str, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, r"d\.txt: the dictionary cannot be read.*--cmudict-path"),
+        (None, r"d\.txt: no such dictionary.*--cmudict-path"),
         ("", "holds no pronunciations"),
         ("CAT  K AE1 T\nDOG\n", r"d\.txt:2: 'DOG' has no phones"),
         (";;; nothing\nCAT  QQ\n", "holds no pronunciations"),

@@ -1,14 +1,21 @@
 """Wrong values of options are refused in one line, by every parser of the project."""
 
 import argparse
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 from shell import ROOT
 
-from common.cli import ArgumentParser, path_argument
+import train
+from common.cli import ArgumentParser, path_argument, run
+from common.errors import InputError, OptionError
 from common.registry import available_models
+from common.serving.schema import SpeechRequest
+from common.text import LIMITS, read_markup
+from jasper.yaml_config import load_config
 from scripts.options_page import parser_of
 
 COMMANDS = [
@@ -119,3 +126,78 @@ def test_no_parser_takes_a_text_or_a_path_that_cannot_be(capsys: pytest.CaptureF
     }
     assert taken == set()
     assert path_argument("ein Ordner/é.wav") == Path("ein Ordner/é.wav")
+
+
+@pytest.mark.parametrize(
+    ("model", "words", "message"),
+    [
+        ("FastPitch", "--mel-fmax 12000", "mel_fmax 12000.0 Hz: expected at most half the sampling rate, 11025 Hz"),
+        ("HiFi-GAN", "--mel-fmax-loss 11026", "--mel-fmax-loss 11026: expected at most half the sampling rate, 11025"),
+        ("HiFi-GAN", "-sr 16000 --mel-fmax-loss 8001", "at most half the sampling rate, 8000 Hz"),
+        ("WaveGlow", "-sr 8000 --mel-fmax 4001", "mel_fmax 4001.0 Hz: expected at most half the sampling rate"),
+    ],
+)
+def test_no_band_ends_above_half_the_sampling_rate(tmp_path: Path, model: str, words: str, message: str):
+    (tmp_path / "list.txt").write_text("wavs/a.wav|a\n")
+    lists = ["--training-files", f"{tmp_path}/list.txt", "--validation-files", f"{tmp_path}/list.txt"]
+    learned = ["--learned-alignment"] if model == "FastPitch" else []
+    argv = ["--model", model, "-o", str(tmp_path), "-d", str(tmp_path), *lists, *learned, *words.split()]
+    args, spec = train.parse_args(argv)
+    with pytest.raises(OptionError, match=re.escape(message)):
+        spec.training.parse(args)
+
+
+@pytest.mark.parametrize(
+    ("model", "option"),
+    [
+        ("FastPitch", "--in-fft-conv1d-kernel-size"),
+        ("FastPitch", "--pitch-embedding-kernel-size"),
+        ("Tacotron2", "--encoder-kernel-size"),
+        ("Tacotron2", "--attention-location-kernel-size"),
+        ("Tacotron2", "--postnet-embedding-dim --postnet-kernel-size"),
+    ],
+)
+def test_an_even_kernel_is_refused_by_the_parser(model: str, option: str, capsys: pytest.CaptureFixture[str]):
+    option = option.split()[-1]
+    with pytest.raises(SystemExit):
+        parser_of(f"train -m {model}").parse_args([option, "4"])
+    assert f"argument {option}: 4: expected an odd number" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["rate", "pitch", "volume"])
+def test_a_control_has_one_range_in_options_requests_and_ssml(name: str, capsys: pytest.CaptureFixture[str]):
+    field = {"rate": "speed"}.get(name, name)
+    for value, factor in zip(LIMITS[name], (0.99, 1.01)):
+        beyond = value * factor if value else -0.01
+        assert getattr(SpeechRequest(**{"input": "a", field: value}), field) == value
+        with pytest.raises(ValidationError, match=field):
+            SpeechRequest(**{"input": "a", field: beyond})
+        if name == "rate":
+            parser_of("inference").parse_known_args(["--pace", str(value)])
+            with pytest.raises(SystemExit):
+                parser_of("inference").parse_known_args(["--pace", str(beyond)])
+        if value:
+            read_markup(f"<speak><prosody {name}='{100 * value:g}%'>a</prosody></speak>", where="a")
+            with pytest.raises(InputError, match=f"factor of {name} from"):
+                read_markup(f"<speak><prosody {name}='{100 * beyond:g}%'>a</prosody></speak>", where="a")
+
+
+@pytest.mark.parametrize("labels", ["on, off", "1, 2", "~, a", "yes, b"])
+def test_labels_that_yaml_reads_as_other_values_are_named(tmp_path: Path, labels: str):
+    published = (ROOT / "jasper/configs/jasper_digits.yaml").read_text()
+    kept = re.sub(r"^labels: .*(\n  .*)*", f"labels: [{labels}]", published, flags=re.MULTILINE)
+    (tmp_path / "a.yaml").write_text(kept)
+    with pytest.raises(InputError, match=r"a\.yaml: .*labels"):
+        load_config(tmp_path / "a.yaml")
+    (tmp_path / "a.yaml").write_text(kept.replace(labels, "' ', n, y, N, Y"))
+    assert load_config(tmp_path / "a.yaml").model.labels == (" ", "n", "y", "N", "Y")
+
+
+def test_an_error_is_one_printable_line_whatever_is_in_it(capsys: pytest.CaptureFixture[str]):
+    def fail() -> None:
+        raise InputError("a.txt:1: \x1b[31mred\nand a second line\x07")
+
+    with pytest.raises(SystemExit) as stop:
+        run(fail)
+    assert stop.value.code == 1
+    assert capsys.readouterr().err == "error: a.txt:1: \\x1b[31mred\\nand a second line\\x07\n"

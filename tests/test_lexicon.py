@@ -117,8 +117,8 @@ def test_a_front_end_takes_its_lexicon_to_other_processes(words: Path) -> None:
         ("two words\tT UW1\n", "words.tsv:1: 'two words' is not one word"),
         ("cat\tK AE1 T\txsampa\n", "words.tsv:1: alphabet 'xsampa': expected one of ipa, arpabet"),
         ("cat\tK AE1 T\tarpabet\tnoun\n", "words.tsv:1: 4 columns, expected"),
-        (b"dog\tD AO1 G\ncaf\xe9\tK AE1\n", "words.tsv:2: is not UTF-8"),
-        (None, "words.tsv: the lexicon cannot be read"),
+        (b"dog\tD AO1 G\ncaf\xe9\tK AE1\n", "words.tsv:2: byte 4 is not UTF-8"),
+        (None, "words.tsv: no such lexicon"),
     ],
 )
 def test_what_is_wrong_is_named_by_its_line(tmp_path: Path, content: str | bytes | None, message: str) -> None:

@@ -135,5 +135,5 @@ def test_a_missing_list_and_one_of_another_encoding_are_refused(tmp_path):
     with pytest.raises(InputError, match="no such list"):
         read_phrases(tmp_path / "absent.tsv")
     (tmp_path / "latin.txt").write_bytes("caf\xe9".encode("latin-1"))
-    with pytest.raises(InputError, match=r"not UTF-8 text \(byte 3\)"):
+    with pytest.raises(InputError, match=r"latin\.txt:1: byte 4 is not UTF-8"):
         read_phrases(tmp_path / "latin.txt")

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from common.errors import AudioError, at
-from common.files import write_atomically
+from common.files import check_file, write_atomically
 
 CONTAINERS = ("WAV", "WAVEX", "RF64", "FLAC")
 # sample formats that keep what was recorded, and the value their integers are divided by (floats: 1)
@@ -117,9 +117,7 @@ def open_wav(path: Path, *, where: str = "") -> soundfile.SoundFile:
 
     One that is missing, damaged or shorter than it announces is an AudioError that names the file and ``where``.
     """
-    if not path.is_file():
-        raise AudioError(f"{path}: no such file{at(where)}")
-    if path.stat().st_size == 0:
+    if check_file(path, where=where, error=AudioError) == 0:
         raise AudioError(f"{path}: an empty file{at(where)}")
     try:
         file = soundfile.SoundFile(path)

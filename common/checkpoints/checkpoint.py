@@ -12,7 +12,7 @@ from torch import Tensor
 from common.checkpoints.pickled import read_pickled
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import CheckpointError
-from common.files import write_atomically
+from common.files import check_file, write_atomically
 from common.torch_file import UnreadableError, archive_records, is_archive
 
 FORMAT_VERSION = 1
@@ -91,8 +91,7 @@ def read_payload(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
     Raises:
         CheckpointError: the file is missing, damaged, or holds anything but a dict of tensors and plain types.
     """
-    if not path.is_file():
-        raise CheckpointError(f"{path}: no such checkpoint file")
+    check_file(path, kind="checkpoint file", error=CheckpointError)
     if (kind := _graph_format(path)) is not None:
         raise CheckpointError(f"{path}: {kind}; give the checkpoint that it was made of, or its safetensors")
     if safetensors_header(path) is not None:

@@ -16,6 +16,7 @@ from common.checkpoints.layout import check_held
 from common.checkpoints.reading import load_checkpoint
 from common.config import from_plain, naming_fields
 from common.errors import CheckpointError, OptionError, reason
+from common.files import check_file
 from common.nn import TooLargeError, build_limited
 from common.precision import Precision, precision_of_device
 from common.registry import ModelSpec, available_models, get_model
@@ -68,6 +69,7 @@ def read_model(path: Path) -> tuple[ExportedFile | None, Checkpoint]:
     Raises:
         CheckpointError: it is none, damaged, or not ours.
     """
+    check_file(path, kind="checkpoint file", error=CheckpointError)
     if kind := exported_format(path):
         return open_exported(path, kind)
     return None, load_checkpoint(path, training=False)

@@ -1,11 +1,15 @@
 """Filelists: one utterance a line, fields between vertical bars, every problem named by file and line."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from common.errors import InputError
+from common.errors import InputError, shown
+from common.files import check_file, read_text
 
+CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")  # but tabs, which are space in texts
+_LONGEST_NAME = 240  # bytes; systems take 255
 WORD_COLUMNS = ("text", "speaker")  # every other column is a path, relative to the dataset's folder
 Filelists = Path | Sequence[Path]  # a list, or several that are read one after the other
 
@@ -38,7 +42,7 @@ def read_filelist(
     """
     wanted = "|".join(columns) + "".join(f"[|{name}]" for name in optional)
     entries: list[FilelistEntry] = []
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in enumerate(read_text(path, kind="filelist").split("\n"), start=1):
         if not line.strip():
             continue
         where = f"{path}:{number}"
@@ -53,6 +57,8 @@ def read_filelist(
         for name, value in fields.items():
             if not value and name not in may_be_empty:
                 raise InputError(f"{where}: the {name} column is empty; expected {wanted}")
+            if (control := CONTROL.search(value)) is not None:
+                raise InputError(f"{where}: a control character ({control[0]!r}) in the {name} column")
             if name not in WORD_COLUMNS:
                 check_path(value, where=where, anywhere=anywhere)
         entries.append(FilelistEntry(fields=fields, where=where))
@@ -83,9 +89,10 @@ def first_fields(path: Path) -> list[str]:
     One empty field where the list is empty or cannot be read, which `read_filelist` explains.
     """
     try:
+        check_file(path)
         with path.open(encoding="utf-8-sig", errors="replace") as file:
             first = next((line for line in file if line.strip()), "")
-    except OSError:
+    except (OSError, InputError):
         return [""]
     return [field.strip() for field in first.split("|")]
 
@@ -96,27 +103,13 @@ def check_path(value: str, *, where: str, anywhere: bool) -> None:
     Raises:
         InputError: it is; names ``where``.
     """
-    if "\0" in value:
-        raise InputError(f"{where}: {value!r} holds a zero byte, expected a path")
+    if (control := CONTROL.search(value)) is not None:
+        raise InputError(f"{where}: {shown(value)} holds a control character ({control[0]!r}), expected a path")
     parts = PurePosixPath(value)
     if not parts.name:
         raise InputError(f"{where}: {value!r} names no file, expected a path")
+    if (longest := max(len(part.encode()) for part in parts.parts)) > _LONGEST_NAME:
+        wanted = f"at most {_LONGEST_NAME}, as suffixes are added to it"
+        raise InputError(f"{where}: {shown(value)} has a name of {longest} bytes, expected {wanted}")
     if not anywhere and (parts.is_absolute() or ".." in parts.parts):
         raise InputError(f"{where}: {value} leads out of the dataset; expected a path relative to its folder")
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such filelist") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    texts = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            texts.append(line.decode("utf-8").rstrip("\r"))
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path}:{number}: byte {error.start + 1} is not UTF-8; save the list as UTF-8") from error
-    return texts

@@ -25,7 +25,7 @@ from common.data import Dataset, ErrorsAsItems, leave_signals_to_the_parent
 from common.errors import InputError
 from common.extraction.features import read_complete, write_feature
 from common.extraction.summary import Report
-from common.files import read_json, sha256, write_json, writing
+from common.files import read_json, read_text, sha256, write_json, writing
 from common.precision import Precision
 from common.progress import Progress, progress
 from common.registry import GeneratorSpec
@@ -144,7 +144,7 @@ def _plan(options: TeacherForcing, audio: AudioConfig, report: Report) -> list[F
 def _first_columns(filelists: Sequence[Path]) -> Iterator[tuple[Path, int, int, str]]:
     """(list, entry's index, line's number, first field) of all entries; datasets have read and checked the lists."""
     for filelist in filelists:
-        lines = enumerate(filelist.read_text(encoding="utf-8-sig").split("\n"), start=1)
+        lines = enumerate(read_text(filelist).split("\n"), start=1)
         entries = [(number, line.split("|")[0].strip()) for number, line in lines if line.strip()]
         yield from ((filelist, index, *entry) for index, entry in enumerate(entries))
 

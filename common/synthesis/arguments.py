@@ -92,9 +92,8 @@ def add_inference_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--dataset-path", type=Path, default=Path(), help="folder that mel, wav, pitch and duration start from"
     )
-    parser.add_argument(
-        "--seed", type=seed_number, default=SEED, help="of everything random, the same for every phrase"
-    )
+    text = "of everything random, the same for every phrase"
+    parser.add_argument("--seed", type=seed_number, default=SEED, help=text)
     group = parser.add_argument_group("models")
     for spec in specs_of("generator", "vocoder"):
         purpose = ", to speak from text; without it the list's mel or wav column becomes sound"
@@ -118,12 +117,8 @@ def add_speaking_arguments(parser: ArgumentParser, group: argparse._ActionsConta
     group.add_argument("--speaker", help=text)
     text = "iterations of Griffin-Lim"
     group.add_argument("--griffin-lim-iters", type=positive_int, default=GRIFFIN_LIM_ITERATIONS, help=text)
-    group.add_argument(
-        "--denoising-strength",
-        type=real_number(0, 100),
-        default=0.0,
-        help="how much of a vocoder's own noise is subtracted; 0.005 is a little",
-    )
+    text = "how much of a vocoder's own noise is subtracted; 0.005 is a little"
+    group.add_argument("--denoising-strength", type=real_number(0, 100), default=0.0, help=text)
     group.add_argument(
         "--accept-audio-differences",
         nargs="+",

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from common.audio import SOUND_FORMATS, SOUND_SUFFIXES
-from common.errors import InputError
+from common.data import check_path
+from common.errors import InputError, shown
+from common.files import read_text
 
 COLUMNS = ("output", "text", "mel", "wav", "pitch", "duration", "speaker")
 SOURCES = ("text", "mel", "wav")  # what sound can be made of; a header names at least one of them
@@ -105,15 +107,8 @@ def _form(path: Path, lines: list[tuple[int, str]]) -> _Form:
 
 def _read_lines(path: Path) -> list[tuple[int, str]]:
     """The lines that are not empty, with their numbers; leading tabs matter, as they separate empty columns."""
-    if not path.is_file():
-        raise InputError(f"{path}: no such list of phrases")
-    try:
-        content = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text (byte {error.start}); convert it to UTF-8") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    lines = [(number, line.rstrip("\r")) for number, line in enumerate(content.split("\n"), 1) if line.strip()]
+    content = read_text(path, kind="list of phrases")
+    lines = [(number, line) for number, line in enumerate(content.split("\n"), 1) if line.strip()]
     if not lines:
         raise InputError(f"{path}: holds no phrases")
     return lines
@@ -139,8 +134,9 @@ def _phrase(values: dict[str, str], *, place: int, where: str, optional: Collect
 def _output_path(name: str, *, where: str) -> PurePosixPath:
     """The sound's path below the output folder; ``.wav`` is added to a name without suffix."""
     path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or name.endswith("/") or not path.name or "\0" in name:
-        raise InputError(f"{where}: output {name!r}: expected a file name inside the output folder")
+    if path.is_absolute() or ".." in path.parts or name.endswith("/") or not path.name:
+        raise InputError(f"{where}: output {shown(name)}: expected a file name inside the output folder")
+    check_path(name, where=where, anywhere=False)
     if path.suffix and path.suffix.lower() not in SOUND_FORMATS:
         raise InputError(f"{where}: output {name!r}: expected a name that ends in {SOUND_SUFFIXES}, or has no suffix")
     return path if path.suffix else path.with_name(path.name + ".wav")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from common.errors import InputError
-from common.files import write_text
+from common.files import read_bytes, write_text
 from common.synthesis.controls import MAX_FRAMES
 
 MAX_BYTES = 64 * 2**20  # of a table that is read: some ten hours of speech
@@ -90,12 +90,7 @@ def load_prosody(path: Path) -> Prosody:
     Raises:
         InputError: the file is missing, or not of this form; names the value.
     """
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise InputError(f"{path}: larger than {MAX_BYTES >> 20} MiB, the limit of a prosody table")
-        return parse_prosody(path.read_bytes(), where=str(path))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    return parse_prosody(read_bytes(path, largest=MAX_BYTES, kind="prosody table"), where=str(path))
 
 
 def parse_prosody(content: bytes | dict[str, Any], *, where: str) -> Prosody:

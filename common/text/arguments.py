@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from common.cli import option_of, probability
+from common.cli import option_of, real_number
 from common.config import G2P, INPUT_TYPES, TRANSCRIPT_TYPES, TextConfig, from_plain
 from common.errors import InputError, OptionError
 from common.files import read_json
@@ -40,7 +40,7 @@ _TEXT_OPTIONS: dict[str, dict[str, Any]] = {
     "append_space_to_text": {"action": "store_true"},
 }
 _PHONEME_OPTIONS: dict[str, dict[str, Any]] = {
-    "p_arpabet": {"type": probability, "default": 0.0, "metavar": "P"},
+    "p_arpabet": {"type": real_number(0, 1), "default": 0.0, "metavar": "P"},
     "handle_arpabet": {"choices": ARPABET_BY, "default": "word"},
     "handle_arpabet_ambiguous": {"choices": ARPABET_AMBIGUOUS, "default": "ignore"},
     "cmudict_path": {"type": Path},
@@ -263,7 +263,6 @@ def _cleaned_kind(config: TextConfig) -> tuple[str | None, bool]:
 
 def _check_phoneme_options(args: argparse.Namespace) -> None:
     """Refuse options of phonemes that have no effect or name what does not exist."""
-    _check_probability(args.p_arpabet)
     phones = args.input_type != "char" or args.g2p is not None
     if phones and args.p_arpabet:
         raise OptionError("--p-arpabet makes phones of characters; leave out --input-type phone and --g2p, or it")
@@ -281,11 +280,6 @@ def _check_phoneme_options(args: argparse.Namespace) -> None:
         load_dictionary()
     if args.g2p is not None:
         _check_language(args.g2p_language)
-
-
-def _check_probability(p: float | None) -> None:
-    if p is not None and not 0 <= p <= 1:
-        raise OptionError(f"--p-arpabet {p}: expected a probability, from 0 to 1")
 
 
 def _check_language(language: str) -> None:
@@ -309,7 +303,6 @@ def override_phonemes(args: argparse.Namespace, config: TextConfig) -> TextConfi
 
     Raises ``OptionError`` for an option that has no effect on the voice.
     """
-    _check_probability(args.p_arpabet)
     if args.g2p in G2P and config.symbol_set not in G2P_SETS:
         sets = " and ".join(G2P_SETS)
         raise OptionError(f"--g2p {args.g2p} makes phones of the sets {sets}, but the voice reads {config.symbol_set}")

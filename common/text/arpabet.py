@@ -13,6 +13,7 @@ from pathlib import Path
 
 from common.config import TextConfig
 from common.errors import InputError, check_choice
+from common.files import read_bytes
 from common.text.symbols import ARPABET
 
 RandomNumbers = Callable[[], float]  # gives numbers from 0 up to, not including, 1
@@ -110,12 +111,9 @@ def _words(text: str, *, where: str) -> frozenset[str]:
 
 def _read(path: Path, what: str, option: str) -> str:
     try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
-    except OSError as error:
-        raise InputError(f"{path}: the {what} cannot be read ({error.strerror}); give another with {option}") from error
-    if len(data) > _LARGEST:
-        raise InputError(f"{path}: the {what} has more than {_LARGEST} bytes; give another with {option}")
+        data = read_bytes(path, largest=_LARGEST, kind=what)
+    except InputError as error:
+        raise InputError(f"{error}; give another with {option}") from error
     try:
         return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
     except UnicodeDecodeError:

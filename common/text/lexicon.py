@@ -8,6 +8,7 @@ from pathlib import Path
 
 from common.config import TextConfig
 from common.errors import InputError, check_choice
+from common.files import read_text
 from common.text.phone_alphabets import ALPHABETS, alphabet_of, phones_for_voice
 from common.text.symbols import ARPABET
 from common.text.words import PUNCTUATION
@@ -114,13 +115,7 @@ def read_lexicon(path: Path, config: TextConfig) -> Lexicon:
 
 
 def _read(path: Path) -> str:
-    try:
-        return path.read_bytes().removeprefix(b"\xef\xbb\xbf").decode("utf-8").replace("\r\n", "\n")
-    except OSError as error:
-        raise InputError(f"{path}: the lexicon cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        number = error.object[: error.start].count(b"\n") + 1
-        raise InputError(f"{path}:{number}: is not UTF-8; save it as UTF-8") from error
+    return read_text(path, kind="lexicon")
 
 
 def _entry(line: str, config: TextConfig, *, where: str) -> tuple[str, tuple[str, ...]]:

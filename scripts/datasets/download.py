@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from common import files
 from common.cli import ArgumentParser, run
 from common.errors import InputError, OutputError
-from common.files import check_output_file, writing
+from common.files import check_file, check_output_file, writing
 from common.progress import progress
 
 BLOCK = 1 << 20  # bytes
@@ -35,11 +35,10 @@ def fetch(source: str, target: Path, *, sha256: str | None = None) -> None:
     part = target.with_name(target.name + ".part")
     if "://" in source:
         _download(source, part)
-    elif Path(source).is_file():
+    else:
+        check_file(Path(source))
         with writing(part):
             shutil.copyfile(source, part)
-    else:
-        raise InputError(f"{source}: no such file")
     try:
         _verify(part, sha256)
     except InputError:

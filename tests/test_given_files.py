@@ -1,0 +1,136 @@
+"""What is given as a file is looked at before it is opened, and what stands in lists is refused by its line."""
+
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from common.audio import load_wav
+from common.checkpoints import open_checkpoint
+from common.config import AudioConfig, TextConfig
+from common.data import read_filelist
+from common.data.filelist import first_fields
+from common.errors import InputError
+from common.extraction.textgrid import read_alignment
+from common.files import load_tensor, read_json, read_text, read_yaml, tensor_shape
+from common.synthesis import read_phrases
+from common.synthesis.prosody_table import load_prosody
+from common.text import read_lexicon
+from common.text.arpabet import load_dictionary
+from fastpitch.prosody_transforms import load_custom_transform
+from jasper.manifest import read_entries
+from scripts.datasets.download import fetch
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "text": read_text,
+    "JSON": read_json,
+    "YAML": read_yaml,
+    "tensor": load_tensor,
+    "shape": tensor_shape,
+    "recording": lambda path: load_wav(path, sampling_rate=None),
+    "checkpoint": open_checkpoint,
+    "filelist": lambda path: read_filelist(path, columns=("wav",)),
+    "phrases": read_phrases,
+    "TextGrid": lambda path: read_alignment(path, AudioConfig()),
+    "prosody": load_prosody,
+    "lexicon": lambda path: read_lexicon(path, TextConfig(p_arpabet=1.0)),
+    "dictionary": lambda path: load_dictionary(str(path)),
+    "transform": lambda path: load_custom_transform(path, "pitch"),
+    "manifest": read_entries,
+}
+
+
+@pytest.fixture
+def never_blocks() -> Iterator[None]:
+    """Opening a pipe would wait for ever; a generous limit ends it, and decides nothing else."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(120)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_pipes_devices_sockets_and_folders_are_named_and_never_opened(tmp_path: Path, reader: str, never_blocks: None):
+    pipe, folder = tmp_path / "pipe.json", tmp_path / "folder.json"
+    os.mkfifo(pipe)
+    folder.mkdir()
+    kinds = {pipe: "a named pipe, expected", Path("/dev/zero"): "a device, expected", folder: "a folder, expected"}
+    with socket.socket(socket.AF_UNIX) as listening:
+        before = Path.cwd()
+        os.chdir(tmp_path)  # a socket's path is of at most 108 bytes
+        listening.bind("socket.json")
+        os.chdir(before)
+        for path, kind in (kinds | {tmp_path / "socket.json": "a socket, expected"}).items():
+            if (reader, path) == ("manifest", folder):
+                continue  # a folder of recordings
+            with pytest.raises(InputError, match=kind) as caught:
+                READERS[reader](path)
+            assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+    with pytest.raises(InputError):
+        READERS[reader](tmp_path / ("x" * 300))
+
+
+def test_peeking_at_a_list_opens_no_pipe(tmp_path: Path, never_blocks: None):
+    os.mkfifo(tmp_path / "pipe")
+    assert first_fields(tmp_path / "pipe") == [""]
+
+
+LISTS = {
+    "a zero byte": (b"wavs/a.wav|a\nwavs/\0b.wav|b\n", r"list\.txt:2: a zero byte"),
+    "UTF-16": ("wavs/a.wav|ä\n".encode("utf-16"), r"list\.txt: UTF-16 text; save the filelist as UTF-8"),
+    "UTF-16 without a mark": ("wavs/a.wav|a\n".encode("utf-16-le"), r"list\.txt:1: a zero byte.*UTF-16"),
+    "a control character in a path": (b"wavs/\x1b[31ma.wav|a\n", r"list\.txt:1: a control character \('\\x1b'\)"),
+    "a control character in a text": (b"wavs/a.wav|a\x07\n", r"a control character \('\\x07'\) in the text column"),
+    "outside": (b"../../x.wav|a\n", r"list\.txt:1: \.\./\.\./x\.wav leads out of the dataset"),
+    "absolute": (b"/etc/passwd|a\n", r"/etc/passwd leads out of the dataset"),
+    "hidden in the middle": (b"wavs/../../x.wav|a\n", "leads out of the dataset"),
+    "a long name": (
+        b"wavs/" + b"x" * 250 + b".wav|a\n",
+        r"list\.txt:1: .* has a name of 254 bytes, expected at most 240",
+    ),
+    "a long name of two bytes a character": (("é" * 121 + "|a\n").encode(), "has a name of 246 bytes"),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_what_cannot_stand_in_a_list_is_refused_by_its_line(tmp_path: Path, name: str):
+    content, message = LISTS[name]
+    path = tmp_path / "list.txt"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message) as caught:
+        read_filelist(path, columns=("wav", "text"))
+    assert str(caught.value).isprintable() and len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_byte_order_marks_newlines_and_spaces_change_nothing(tmp_path: Path, newline: str):
+    path = tmp_path / "list.txt"
+    path.write_bytes(("\ufeff" + "wavs/a.wav | a\tb \n\nwavs/b.wav|c\u2028d\n").replace("\n", newline).encode())
+    entries = read_filelist(path, columns=("wav", "text"))
+    assert [entry.fields for entry in entries] == [
+        {"wav": "wavs/a.wav", "text": "a\tb"},
+        {"wav": "wavs/b.wav", "text": "c\u2028d"},
+    ]
+
+
+@pytest.mark.parametrize("name", ["\x1b[31ma.wav", "x" * 250 + ".wav", "a\x00.wav", "../a.wav", "/tmp/a.wav"])
+def test_an_output_that_cannot_be_is_refused_and_not_echoed(tmp_path: Path, name: str):
+    path = tmp_path / "list.txt"
+    path.write_text(f"{name}|Some text.\n")
+    with pytest.raises(InputError, match=r"list\.txt:1") as caught:
+        read_phrases(path)
+    assert str(caught.value).isprintable()
+
+
+def test_a_pipe_as_a_source_of_a_download_is_named(tmp_path: Path, never_blocks: None):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="a named pipe"):
+        fetch(str(tmp_path / "pipe"), tmp_path / "target", sha256=None)
