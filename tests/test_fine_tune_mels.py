@@ -223,7 +223,7 @@ def test_a_list_given_twice_and_a_clip_in_two_lists_are_refused(voice: tuple[Pat
 
 
 def test_a_vocoders_checkpoint_is_refused(voice: tuple[Path, Path], tmp_path: Path):
-    checkpoint = replace(load_checkpoint(voice[1]), model="HiFi-GAN")
+    checkpoint = replace(load_checkpoint(voice[1]), model="HiFi-GAN", config={})
     save_checkpoint(tmp_path / "v.pt", checkpoint)
     with pytest.raises(CheckpointError, match="a checkpoint of HiFi-GAN, expected one of FastPitch or Tacotron2"):
         extract((voice[0], tmp_path / "v.pt"), tmp_path / "out")
@@ -268,7 +268,7 @@ def test_a_vocoder_is_fine_tuned_on_a_voices_mels_and_then_speaks_for_it(voice: 
     assert train.main([*options, *TINY_VOCODER, "--mel", "published"]) == 0
     vocoder = base / "HiFi-GAN_checkpoint_1.pt"
     speaking = ["-i", str(ROOT / "phrases/devset10.tsv"), "-o", str(tmp_path / "out"), "--fastpitch", str(checkpoint)]
-    with pytest.raises(InputError, match=r"framing: centered .*aligned.*fine-tune the vocoder on these mels"):
+    with pytest.raises(InputError, match=r"framing: 'centered' .*aligned.*fine-tune the vocoder on these mels"):
         inference.main([*speaking, "--hifigan", str(vocoder)])
 
     assert extract(voice, mels) == 0

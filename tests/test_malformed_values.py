@@ -4,6 +4,7 @@ import json
 import math
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import foreign
@@ -19,6 +20,7 @@ from common.data import frames_of_tokens, load_fractions
 from common.errors import CheckpointError, InputError, OptionError, shown
 from common.files import read_json, read_yaml, write_json
 from common.logger import read_log
+from common.training.optim import build_optimizer, load_state_by_name, state_by_name
 from fastpitch.model import ModelConfig as FastPitchConfig
 from fastpitch.model import build_networks
 from hifigan.json_config import read_json_config
@@ -319,6 +321,8 @@ FIELDS = {  # place -> what its values may be, and values that it must not have
     "config/text": ("expected keys with values", [], "x", 3, torch.zeros(2)),
     "config/audio/n_mels": ("expected", None, "4", 4.0, True, 0, 10**30, [4], torch.tensor(4)),
     "config/text/speakers": ("expected a", None, "ann", {"ann": 0}, [1], torch.zeros(2)),
+    "config/text/symbol_set": ("expected one of", "x", "", "\x1b"),
+    "config/text/cleaners": ("expected one of", ["x"], ["english_cleaners", "\x1b"]),
     "config/model/n_symbols": ("expected", None, "20", 20.0, True, 0, 10**7, [20], torch.tensor(20)),
     "config/model/in_fft_n_layers": ("expected", -1, 10**7, 1e7),
     "config/model/in_fft_conv1d_filter_size": ("expected", 10**10),
@@ -371,8 +375,9 @@ def test_a_wrong_field_of_a_checkpoint_is_one_line_that_names_file_and_field(pay
 
         line = refused(load, CheckpointError)
         assert line.startswith(f"{path}: ") and message in line
+        field = place.rpartition("/")[2].rpartition(".")[2].removesuffix("s").replace("_set", "")
         if "cannot be read" not in line:  # which the reader of the file refuses, where values have no names
-            assert place.rpartition("/")[2].rpartition(".")[2] in line, "names the field"
+            assert field in line, "names the field"
 
 
 def test_a_checkpoint_as_it_is_saved_is_read_whole(payload: dict, tmp_path: Path):
@@ -472,3 +477,22 @@ def test_a_log_whose_lines_are_of_another_kind_is_one_line(tmp_path: Path):
     for record in ("[]", "3", "null", '{"type": "LOG"}', '{"type": "LOG", "data": []}', '{"step": 1}', deep, digits):
         path.write_text(f'DLLL {{"type": "METADATA"}}\nDLLL {record}\n')
         assert refused(lambda: read_log(path)).startswith(f"{path}:2: ")
+
+
+def test_an_optimizers_state_that_would_break_its_next_step_is_refused():
+    weight = torch.nn.Parameter(torch.zeros(2))
+    weight.grad = torch.ones(2)
+    optimizer = build_optimizer("adam", [weight], learning_rate=0.1, weight_decay=0.0)
+    optimizer.step()
+    saved = state_by_name(optimizer, {"w": weight})
+    state, settings = saved["states"]["w"], saved["settings"]
+    wrong = [{"settings": settings | change} for change in ({"eps": "x"}, {"eps": math.nan}, {"amsgrad": 3})]
+    moments = ("x", None, torch.zeros(3), torch.zeros(2, dtype=torch.int64), torch.zeros(2, dtype=torch.complex64))
+    wrong += [{"states": {"w": state | {"exp_avg": value}}} for value in moments]
+    wrong += [{"states": {"w": {"step": 1.0}}}, {"states": {"w": state | {"x": torch.zeros(2)}}}]
+    for change in wrong:
+        load = partial(load_state_by_name, optimizer, saved | change, {"w": weight}, where="a.pt")
+        line = refused(load, CheckpointError)
+        assert line.startswith("a.pt: ") and "optimizer" in line
+    load_state_by_name(optimizer, saved, {"w": weight}, where="a.pt")
+    optimizer.step()

@@ -13,6 +13,7 @@ from common.errors import CheckpointError, InputError, check_minimum, shown
 from common.files import tensor_problem
 from common.formats.json_text import parse_json
 from common.registry import available_models, get_model
+from common.text import get_cleaner, get_symbol_table
 
 Weights = dict[str, dict[str, Tensor]]
 
@@ -195,6 +196,12 @@ def check_checkpoint(checkpoint: Checkpoint, *, where: str) -> Checkpoint:
         raise CheckpointError(f"{where}: of the model {shown(checkpoint.model)}, expected one of {', '.join(known)}")
     spec = get_model(checkpoint.model)
     read_fields(spec.config, checkpoint.config, where=f"{where}: config.model")
+    if (text := checkpoint.text) is not None:
+        with naming_fields(f"{where}: config.text", error=CheckpointError):
+            for name in text.cleaners:
+                get_cleaner(name)
+            if text.input_type != "pf":
+                get_symbol_table(text.symbol_set)
     if checkpoint.training is not None:
         read_fields(TrainingState, checkpoint.training, where=f"{where}: training")
     for name, key, value in _weights(checkpoint):

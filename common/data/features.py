@@ -20,14 +20,14 @@ def feature_name(path: str) -> str:
     return PurePosixPath(*(parts.parts[1:] or parts.parts)).with_suffix("").as_posix()
 
 
-def load_fractions(path: Path, *, where: str, name: str = "") -> Tensor:
-    """The tensor in a file as float32; ``name`` is the file's in messages.
+def load_fractions(path: Path, *, where: str, name: str = "", may_be_whole: bool = False) -> Tensor:
+    """The tensor in a file as float32; ``name`` is the file's in messages. Hz, say, ``may_be_whole`` numbers.
 
     Raises:
         InputError: it is missing or broken, of whole numbers, or not finite in float32.
     """
     stored = load_tensor(path, where=where)
-    if not stored.is_floating_point():
+    if not stored.is_floating_point() and (stored.dtype is torch.bool or not may_be_whole):
         kind = str(stored.dtype).removeprefix("torch.")
         raise InputError(f"{name or path}: of {kind}, expected fractions, such as float32 ({where})")
     tensor = stored.float()
@@ -41,7 +41,7 @@ def load_fractions(path: Path, *, where: str, name: str = "") -> Tensor:
 def load_feature(folder: Path, entry: FilelistEntry, column: str) -> Tensor:
     """The tensor that a column names, float32; raises InputError as `load_fractions`."""
     name = entry.fields[column]
-    return load_fractions(folder / name, where=entry.where, name=name)
+    return load_fractions(folder / name, where=entry.where, name=name, may_be_whole=column == "pitch")
 
 
 def frames_of_tokens(values: Tensor, n_frames: int, *, name: str, frames_of: str, where: str = "") -> Tensor:

@@ -304,8 +304,9 @@ def load_state_by_name(
             )
         for key, value in state.items():
             expected = () if key in scalars else tuple(parameter.shape)
-            if key != "step" and (not isinstance(value, Tensor) or tuple(value.shape) != expected):
-                found = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else shown(value)
+            is_usable = isinstance(value, Tensor) and value.is_floating_point()
+            if key != "step" and not (is_usable and tuple(value.shape) == expected):
+                found = f"shape {tuple(value.shape)}" if is_usable else shown(value)
                 raise CheckpointError(
                     f"{where}: optimizer state {key} of {name} has {found}, expected {expected}; {_ANOTHER_OPTIMIZER}"
                 )
