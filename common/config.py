@@ -233,9 +233,8 @@ def differences(first: Any, second: Any, *, names: tuple[str, str]) -> list[str]
 def _difference_of_lines(left: str, right: str, *, names: tuple[str, str]) -> str:
     """How many lines two texts have, and the first that differs."""
     lines = left.splitlines(), right.splitlines()
-    number, (one, other) = next(
-        (number, pair) for number, pair in enumerate(zip_longest(*lines, fillvalue=""), 1) if pair[0] != pair[1]
-    )
+    pairs = enumerate(zip_longest(*lines, fillvalue=""), 1)
+    number, (one, other) = next((number, pair) for number, pair in pairs if pair[0] != pair[1])
     counts = f"{len(lines[0])} lines ({names[0]}), {len(lines[1])} lines ({names[1]})"
     return f"{counts}; line {number} is {shown(one)}, {shown(other)}"
 

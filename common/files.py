@@ -211,6 +211,8 @@ def _read_tensor(path: Path, *, where: str, values: bool) -> Tensor:
         raise InputError(f"{path}: not a readable tensor file ({reason}); {wanted}{at(where)}") from error
     if not isinstance(value, Tensor):
         raise InputError(f"{path}: holds a {type(value).__name__}, expected one tensor{at(where)}")
+    if values and (problem := tensor_problem(value)):
+        raise InputError(f"{path}: {problem}{at(where)}")
     return value
 
 

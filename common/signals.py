@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
+_SECONDS_TO_TRY_AGAIN = 0.02
 _ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -78,9 +79,23 @@ def raising() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if before[signal.SIGTERM] is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _raise_terminated)
+    report_unraisable = sys.unraisablehook
+
+    def try_again(unraisable: Any) -> None:
+        """In a callback from C, or where an object is deleted, Python would print the exception and go on."""
+        if not isinstance(unraisable.exc_value, KeyboardInterrupt):
+            report_unraisable(unraisable)
+            return
+        number = signal.SIGTERM if isinstance(unraisable.exc_value, TerminatedError) else signal.SIGINT
+        again = threading.Timer(_SECONDS_TO_TRY_AGAIN, os.kill, (os.getpid(), number))
+        again.daemon = True
+        again.start()
+
+    sys.unraisablehook = try_again
     try:
         yield
     finally:
+        sys.unraisablehook = report_unraisable
         for number, handler in before.items():
             signal.signal(number, handler)
 

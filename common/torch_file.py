@@ -21,7 +21,7 @@ _ARCHIVE = b"PK\x03\x04"  # opens the others
 _LARGEST_DIRECTORY = 1 << 24  # bytes, of an archive; a storage takes 80
 _DEEPEST = 200  # containers within each other; of pickled networks 40
 _MOST_NODES = 2_000_000  # of what a file holds, where what is referred to twice counts twice
-_MOST_EXPANDED = 1 << 34  # bytes of tensors with strides of 0, which nothing reads: published test files have some
+_MOST_EXPANDED = 1 << 33  # bytes of tensors that no storage holds
 _LONGEST_REASON = 100  # characters
 # What bytes raise that are no pickle, or describe no tensor.
 _DAMAGED = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError, struct.error)

@@ -18,6 +18,7 @@ _MOST_STEPS = 1_000_000  # of an unpickler; a tensor takes 36
 LARGEST_PICKLE = 1 << 25  # bytes
 _LARGEST_INTEGER = 9  # bytes
 _LONGEST_SHAPE = 64  # dimensions
+_MOST_EXPANDED = 1 << 25  # elements of a tensor in a storage of fewer: published test files have some
 _MOST_GIVEN = 10  # values for a function; a tensor is made of 6
 _LONGEST_NAME = 300  # bytes of a module's and a class's
 _NETWORK_PACKAGES = ("glow", "glow_old", "waveglow", "tacotron2", "tacotron2_common", "common", "model", "layers")
@@ -264,7 +265,7 @@ class Unpickler:
         if count and offset + sum((n - 1) * step for n, step in zip(size, stride)) >= held:
             raise UnreadableError(f"a tensor of shape {size} reaches beyond its storage of {held} elements")
         copied = storage.is_floating_point() and storage.dtype != torch.float32  # by those who read weights
-        if count > held and (copied or not self._expanded):
+        if count > held and (copied or not self._expanded or count > _MOST_EXPANDED):
             raise UnreadableError(f"a tensor of shape {size} in a storage of {held} elements; save its .contiguous()")
         return storage.as_strided(size, stride, offset)
 

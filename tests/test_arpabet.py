@@ -8,12 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from tiny_voice import save_voice
 
-from common.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from common.checkpoints import load_checkpoint
 from common.cli import ArgumentParser
-from common.config import AudioConfig, TextConfig, differences, from_plain, to_plain
+from common.config import TextConfig, differences, from_plain, to_plain
 from common.errors import InputError, OptionError
 from common.text import TextFrontEnd
 from common.text.arguments import (
@@ -228,6 +227,13 @@ def test_options_without_effect_are_refused(words: str, message: str) -> None:
         text_config_from_args(_parse(*words.split()))
 
 
+@pytest.mark.parametrize("chance", ["1.5", "nan", "-0.1"])
+def test_a_probability_is_from_0_to_1(chance: str, capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit):
+        _parse(f"--p-arpabet={chance}")
+    assert f"--p-arpabet: {chance}: expected a number from 0 to 1" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -314,10 +320,8 @@ def test_a_dictionary_without_end_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_keeps_phonemes_and_an_older_one_has_none(tmp_path: Path) -> None:
-    text = TextConfig(p_arpabet=0.5, arpabet_by="sentence", append_space=True)
-    networks = {"fastpitch": {"weight": torch.zeros(1)}}
-    save_checkpoint(tmp_path / "c.pt", Checkpoint("FastPitch", {}, AudioConfig(), text, networks))
-    assert load_checkpoint(tmp_path / "c.pt").text == text
+    text = TextConfig(speakers=("ann", "bob"), p_arpabet=0.5, arpabet_by="sentence", append_space=True)
+    assert load_checkpoint(save_voice(tmp_path / "c.pt", text=text)).text == text
     older = {name: to_plain(TextConfig())[name] for name in ("input_type", "symbol_set", "cleaners", "speakers")}
     assert from_plain(TextConfig, older, where="old.pt") == TextConfig()
 

@@ -1,11 +1,13 @@
 """Commands ended from outside: while they import, by a process that is killed, or without anywhere to print."""
 
+import ctypes
 import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,27 @@ def test_importing_the_toolkit_leaves_the_signals_of_another_program_alone(tmp_p
     done = subprocess.run([sys.executable, program], env=environment, capture_output=True, text=True, check=True)
     signal.signal(signal.SIGINT, before)
     assert done.stdout == "True\n"
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_amid_a_callback_from_c_ends_the_command_too(stop: signal.Signals, capsys):
+    """Python prints an exception that a callback raises, and goes on."""
+    compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+
+    def stopped(*_: int) -> int:
+        if not times:
+            times.append(1)
+            signal.raise_signal(stop)
+        return 0
+
+    def main(_: Sequence[str]) -> int:
+        ctypes.CDLL(None).qsort(ctypes.create_string_buffer(2), 2, 1, compare(stopped))
+        while True:
+            time.sleep(0.01)
+
+    times: list[int] = []
+    assert ended(main) == 128 + stop and times
+    assert capsys.readouterr().err in ("interrupted\n", "stopped by SIGTERM\n")
 
 
 LOSE_ONE = """

@@ -27,6 +27,7 @@ from common.files import OutputFile, check_output_file, make_folder, save_tensor
 from common.logger import read_log
 from common.plots import save_png
 from common.synthesis import OutputFolder
+from scripts import export_model
 
 FASTPITCH = MODELS[0]
 
@@ -275,6 +276,17 @@ def test_inference_that_cannot_write_is_one_line_and_keeps_what_is_finished(tmp_
     )
     assert f"1 of 3 phrases are in {tmp_path}/out" in out
     assert files(tmp_path / "out") == ["audio_0001.wav", "nvlog_infer.json"]
+
+
+@pytest.mark.parametrize("format", ["safetensors", "torchscript"])
+def test_an_export_on_a_full_disk_leaves_nothing(format, tmp_path, capsys):
+    voice = make_checkpoint(tmp_path / "voice.pt")
+    words = [voice, "--format", format, "-o", tmp_path / "out" / "a"]
+    with full_disk(2000):
+        assert ended(export_model.main, *words) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == f"error: {tmp_path}/out/a: cannot be written (File too large)"
+    assert files(tmp_path) == ["voice.pt"]
 
 
 def extract_from(folder: Path, *words: str) -> int:

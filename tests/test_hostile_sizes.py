@@ -6,7 +6,6 @@ import resource
 import struct
 import zipfile
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,6 @@ from tiny_voice import save_voice
 import train
 from common.audio import check_wav, load_wav
 from common.checkpoints import (
-    Checkpoint,
     load_checkpoint,
     load_networks,
     load_weights,
@@ -27,7 +25,7 @@ from common.checkpoints import (
     save_checkpoint,
     strip_checkpoint,
 )
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig
 from common.errors import CheckpointError, InputError, OptionError
 from common.extraction.textgrid import read_alignment
 from common.files import load_tensor, tensor_shape
@@ -127,6 +125,19 @@ def test_numbers_that_are_compressed_are_refused(tmp_path: Path):
         assert_refused(read, path, match="is compressed, which torch.save does not; save it again")
 
 
+def test_archives_with_numbers_of_64_bits_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    torch.save({"a": torch.arange(100.0), "b": torch.arange(9)}, tmp_path / "a.pt")
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 50)  # as if these were gigabytes
+    with zipfile.ZipFile(tmp_path / "a.pt") as source, zipfile.ZipFile(tmp_path / "b.pt", "w") as target:
+        for name in source.namelist():
+            target.writestr(name, source.read(name))
+    data = (tmp_path / "b.pt").read_bytes()
+    (tmp_path / "b.pt").write_bytes(data[:-10] + b"\xff" * 8 + data[-2:])  # size and place of the directory
+    for mapped in (True, False):
+        found = read_torch_file(tmp_path / "b.pt", mapped=mapped)
+        assert torch.equal(found["a"], torch.arange(100.0)) and torch.equal(found["b"], torch.arange(9))
+
+
 def test_storages_that_lie_over_each_other_are_refused(tmp_path: Path):
     torch.save([torch.full((1000,), float(n)) for n in range(9)], tmp_path / "a.pt")
     data = bytearray((tmp_path / "a.pt").read_bytes())
@@ -211,29 +222,34 @@ def test_a_configuration_of_more_than_the_weights_is_refused_before_it_is_built(
 
 def test_training_refuses_a_network_of_more_parameters_than_it_may_have(tmp_path: Path):
     corpus = make_corpus(tmp_path / "data", count=2, val=1)
-    for extra, limit in ((large, 5 * 10**8), ("--max-parameters 1000", 1000)):
+    for extra, limit in (
+        ("--out-fft-conv1d-filter-size 1000000 --out-fft-conv1d-kernel-size 99", 5 * 10**8),
+        ("--max-parameters 1000", 1000),
+    ):
         with pytest.raises(OptionError, match=f"networks of more than {limit} parameters; .*raise --max-parameters"):
             train.main(train_options(corpus, tmp_path / "out", *extra.split()))
     assert not (tmp_path / "out").exists()
 
 
+def strip_to_halves(path: Path) -> None:
+    strip_checkpoint(load_checkpoint(path), dtype="float16", where=str(path))
+
+
 def test_weights_that_a_file_only_repeats_are_not_copied(tmp_path: Path):
-    state = {"w": torch.zeros(1).expand(80, 200_000_000)}
-    path = tmp_path / "a.pt"
-    save_checkpoint(path, Checkpoint("FastPitch", {}, AudioConfig(), TextConfig(), {"fastpitch": state}))
-    assert_refused(load_checkpoint, path, match="tensors of many times the file's")
-    state["w"] = state["w"][:1]
-    save_checkpoint(path, Checkpoint("FastPitch", {}, AudioConfig(), TextConfig(), {"fastpitch": state}))
-    strip = partial(strip_checkpoint, dtype="float16", where=str(path))
-    assert_refused(lambda one: strip(load_checkpoint(one)), path, match="repeats values for 199999999 of its weights")
+    path = save_voice(tmp_path / "a.pt")
+    checkpoint = load_checkpoint(path)
+    for shape, count, match in (
+        ((80, 200_000_000), 1, "in a storage of 1 elements"),
+        ((1 << 25,), 70, "tensors of many times the file's"),
+        ((1 << 25,), 4, "repeats values for 134217724 of its weights"),
+    ):
+        state = {str(n): torch.zeros(1).expand(shape) for n in range(count)}
+        save_checkpoint(path, replace(checkpoint, networks={"fastpitch": state}))
+        assert_refused(strip_to_halves, path, match=match)
+    network = torch.nn.Module()
+    network.w = torch.nn.Parameter(torch.empty(1, 200_000_000, device="meta"))
     with pytest.raises(CheckpointError, match="repeats values"):
-        load_weights({"fastpitch": _Meta()}, {"fastpitch": state}, where="a.pt")
-
-
-class _Meta(torch.nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.w = torch.nn.Parameter(torch.empty(1, 200_000_000, device="meta"))
+        load_weights({"a": network}, {"a": {"w": torch.zeros(1).expand(1, 200_000_000)}}, where="a.pt")
 
 
 def wav(

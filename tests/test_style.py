@@ -27,7 +27,7 @@ REGISTRIES = (
     .replace("!", ".")
     .split()
 )
-CLOCKS = ("time.sleep", "time.time", "time.monotonic", "time.perf_counter")
+CLOCKS = ("sleep", "time", "monotonic", "perf_counter")
 TEXT_LIMIT = 1_000_000  # bytes; larger files are data
 
 Findings = Iterator[tuple[int, str]]  # line, message
@@ -92,7 +92,7 @@ def python_findings(tree: ast.Module, path: Path, name: str, *, n_lines: int) ->
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cuda":
             yield node.lineno, ".cuda() fixes the device; choose it once and pass it (.to(device))"
-        if isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.path":
+        if isinstance(node, ast.Attribute) and node.attr == "path" and ast.unparse(node) == "sys.path":
             yield node.lineno, "sys.path is not to be touched; run from the project's root"
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and function_lines(node) > FUNCTION_LINES:
             yield node.lineno, f"function {node.name} has {function_lines(node)} lines, the limit is {FUNCTION_LINES}"
@@ -118,11 +118,11 @@ def is_of_machines_speed(node: ast.AST) -> bool:
     """Whether a test sleeps, reads a clock, or waits no longer than a number of its own."""
     if not isinstance(node, ast.Call):
         return False
-    name = ast.unparse(node.func)
-    own = [keyword.value for keyword in node.keywords if keyword.arg == "timeout"]
-    own += node.args if name.endswith((".wait", ".join", ".result", ".communicate")) else []
-    if name in CLOCKS:
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    if name in CLOCKS and ast.unparse(node.func) == f"time.{name}":
         return True
+    own = [keyword.value for keyword in node.keywords if keyword.arg == "timeout"]
+    own += node.args if name in ("wait", "join", "result", "communicate") else []
     return any(isinstance(limit, ast.Constant) and isinstance(limit.value, int | float) for limit in own)
 
 

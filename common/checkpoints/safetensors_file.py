@@ -11,14 +11,16 @@ from common.checkpoints.checkpoint import SAFETENSORS_LAYOUT, Checkpoint, read_s
 from common.checkpoints.exported import EXPORT_VERSION, METADATA_KEY, checkpoint_of
 from common.checkpoints.fields import read_description
 from common.errors import CheckpointError
+from common.files import write_atomically
 
 
 def write_safetensors(path: Path, checkpoint: Checkpoint, description: dict[str, Any]) -> None:
     """Write the one network of a stripped checkpoint, with the names that its parameters have in checkpoints."""
-    from safetensors.torch import save_file
+    from safetensors.torch import save
 
     state = {key: value.contiguous() for key, value in weights_of(checkpoint).items()}
-    save_file(state, path, metadata={METADATA_KEY: json.dumps(description)})
+    content = save(state, metadata={METADATA_KEY: json.dumps(description)})
+    write_atomically(path, lambda file: file.write(content))
 
 
 def weights_of(checkpoint: Checkpoint) -> dict[str, Tensor]:

@@ -62,9 +62,11 @@ class WorkerPool:
         except BrokenProcessPool as error:
             time.sleep(_SECONDS_TO_SIGNAL)
             ends = {worker.pid: worker.exitcode for worker in self._workers}  # of the others, the pool's SIGTERM
-            died = [f"{pid} (exit code {code})" for pid, code in ends.items() if code not in (None, 0, -signal.SIGTERM)]
+            died = [
+                f" {pid} (exit code {code})" for pid, code in ends.items() if code not in (None, 0, -signal.SIGTERM)
+            ]
             raise InputError(
-                f"worker process {', '.join(died) or 'of several'} died, killed from outside or out of memory; "
+                f"a worker process{','.join(died)} died, killed from outside or out of memory; "
                 "run the same command again (an extraction with --resume), with fewer --num-workers if it happens again"
             ) from error
 

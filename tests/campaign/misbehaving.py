@@ -1,16 +1,17 @@
 """A command that breaks each promise by name, to show that the harness notices."""
 
 import os
+import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from common.errors import InputError, OptionError
 
 
-def _two_lines() -> int:
-    print("error: one\nerror: two", file=sys.stderr)
+def _say(text: str) -> int:
+    """Around what makes every message printable."""
+    print(f"error: {text}", file=sys.stderr)
     return 1
 
 
@@ -44,7 +45,7 @@ def _warn(text: str) -> int:
 
 
 def _wait() -> int:
-    time.sleep(1000)
+    signal.pause()
     return 0
 
 
@@ -63,14 +64,14 @@ BREACHES = {  # what `harness.problems` says -> what does it
     "status -9": lambda: os.kill(os.getpid(), 9),
     "status 3": lambda: _with_status(3),
     "0 lines of error": lambda: 1,
-    "2 lines of error": _two_lines,
+    "2 lines of error": lambda: _say("one\nerror: two"),
     "status 2 instead of 1": lambda: _refuse("an option", kind=OptionError),
     "accepted without a word": lambda: 0,
     "undocumented line: chatter": lambda: _warn("chatter"),
     "memory": lambda: _memory(2200 << 20),
     "memory, beyond the limit": lambda: _memory(8 << 30),
-    "an error of 5007 characters": lambda: _refuse("x" * 5000),
-    "prints the raw byte": lambda: _refuse("\x1b[31m"),
+    "an error of 5007 characters": lambda: _say("x" * 5000),
+    "prints the raw byte": lambda: _say("\x1b[31m"),
     "a payload ran": lambda: _print("payload-ran-" * 3),
     "a payload ran, with a file": lambda: _write("canary"),
     "writes outside its output: stray": lambda: _write("stray"),

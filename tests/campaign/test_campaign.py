@@ -1,12 +1,14 @@
 """Malformed input of every kind is refused in one line, with bounded memory and time; see docs/RELIABILITY.md."""
 
+import importlib
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from campaigns import GENERATORS
-from harness import Campaign, Case, ForkServer, known_and_open, run_case
+from harness import DOCUMENT, Campaign, Case, ForkServer, known_and_open, run_case
 from misbehaving import BREACHES
 from world import World, make_world
 
@@ -53,6 +55,14 @@ def test_thousands_of_malformed_inputs_keep_the_promises(name: str, server: Fork
     campaign.run(name, GENERATORS[name](world), count=MORE_CASES, seconds=SECONDS / len(GENERATORS))
     print(f"{name}: {len(campaign.seen)} cases")
     campaign.check()
+
+
+def test_the_limits_in_the_document_are_those_of_the_code():
+    rows = re.findall(r"^\| [^|]+ \| ([\d,]+) \| `(\w+)` of `([\w/]+)\.py` \|$", DOCUMENT.read_text(), re.MULTILINE)
+    assert len(rows) > 15
+    for number, name, module in rows:
+        value = getattr(importlib.import_module(module.replace("/", ".")), name)
+        assert (name, int(number.replace(",", ""))) == (name, value)
 
 
 def test_what_is_known_and_open_has_a_reason():
