@@ -1,7 +1,6 @@
 """What every command line shares: hyphens or underscores in options, device and precision, errors, exit statuses."""
 
 import argparse
-import io
 import math
 import os
 import platform
@@ -12,21 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn
 
 import torch
 
-from common.errors import FailedElsewhereError, InputError, OptionError, one_line, shown
-from common.files import OutputFile, read_text, unwritten
+from common.errors import FailedElsewhereError, OptionError, line_and_status, one_line, shown
+from common.files import read_text, unfailing, unwritten
 from common.precision import Precision, check_cuda, has_bfloat16
 from common.signals import ended_by, raising
 
 _PROJECT_FILE = Path(__file__).resolve().parents[1] / "pyproject.toml"
 _AMP_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
-_LOST_LOADER = (
-    "; is the memory full? Run the same command again, with fewer --num-workers if it happens again (a training with "
-    "--resume)"
-)
 Number = Callable[[str], Any]  # reads one
 LARGEST_INT = 2**31 - 1  # that libraries written in C take
 _SMALLEST, _LARGEST = 1e-12, 1e12  # positive numbers beyond are slips, and overflow in float32 when they are squared
@@ -341,7 +336,7 @@ def run(main: Callable[[], int | None]) -> NoReturn:
     if sys.stdout is None:
         print("error: standard output is closed; add > /dev/null to do without it", file=sys.stderr)
         sys.exit(1)
-    sys.stdout, sys.stderr = _unfailing(sys.stdout), _unfailing(sys.stderr)
+    sys.stdout, sys.stderr = unfailing(sys.stdout), unfailing(sys.stderr)
     with raising():
         status = _status_of(main)
         error = unwritten(sys.stdout)
@@ -358,19 +353,6 @@ def run(main: Callable[[], int | None]) -> NoReturn:
     sys.exit(status)
 
 
-def _unfailing(stream: TextIO) -> TextIO:
-    """This process's own ``stream`` as one that takes what it cannot write; another stream as it is."""
-    if stream not in (sys.__stdout__, sys.__stderr__):
-        return stream
-    stream.flush()
-    return io.TextIOWrapper(
-        io.BufferedWriter(OutputFile(stream.fileno(), "wb", closefd=False)),
-        encoding=stream.encoding,
-        errors=stream.errors,
-        line_buffering=getattr(stream, "line_buffering", True) or getattr(stream, "write_through", True),
-    )
-
-
 def _status_of(main: Callable[[], int | None]) -> int:
     """The exit status of ``main``, with a line on stderr for what ended it."""
     try:
@@ -384,14 +366,7 @@ def _status_of(main: Callable[[], int | None]) -> int:
         if os.environ.get("RANK", "0") == "0":
             print(line, file=sys.stderr)
         return status
-    except InputError as error:
-        line, status = str(error), 2 if isinstance(error, OptionError) else 1
-    except OSError as error:
-        place = "" if error.filename is None else f"{error.filename}: "
-        line, status = f"{place}cannot be read or written ({error.strerror or error})", 1
-    except RuntimeError as error:
-        if not str(error).startswith("DataLoader worker"):
-            raise
-        line, status = f"{str(error).split('. ')[0]}{_LOST_LOADER}", 1
-    print(f"error: {one_line(line)}", file=sys.stderr)
+    except Exception as error:
+        line, status = line_and_status(error)
+    print(f"error: {line}", file=sys.stderr)
     return status

@@ -42,7 +42,7 @@ class FailedElsewhereError(Exception):
 def check_choice(name: str, value: str | None, choices: Collection[str]) -> None:
     """Raise InputError unless ``value`` is one of ``choices``; ``name`` says what it is."""
     if value not in choices:
-        raise InputError(f"{name} {value!r}: expected one of {', '.join(choices)}")
+        raise InputError(f"{name} {shown(value)}: expected one of {', '.join(choices)}")
 
 
 def shown(value: Any, *, longest: int = _LONGEST_SHOWN) -> str:
@@ -104,6 +104,22 @@ def one_line(message: str) -> str:
 def reason(error: Exception) -> str:
     """What another library's error says, in one printable line: its kind, and a message of several shortened."""
     return f"{type(error).__name__}: {shown(str(error), longest=2 * _LONGEST_SHOWN)[1:-1]}"
+
+
+def line_and_status(error: Exception) -> tuple[str, int]:
+    """What a command says of ``error`` in one line, and its exit status; raises what is a fault of ours."""
+    status = 2 if isinstance(error, OptionError) else 1
+    if isinstance(error, InputError):
+        return one_line(str(error)), status
+    if isinstance(error, OSError):
+        place = "" if error.filename is None else f"{error.filename}: "
+        return one_line(f"{place}cannot be read or written ({error.strerror or error})"), status
+    if isinstance(error, RuntimeError) and str(error).startswith("DataLoader worker"):
+        what_to_do = (
+            "run the same command again, with fewer --num-workers if it happens again (a training with --resume)"
+        )
+        return f"{str(error).split('. ')[0]}; is the memory full? {what_to_do}", status
+    raise error
 
 
 def at(where: str) -> str:

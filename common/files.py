@@ -5,11 +5,10 @@ import hashlib
 import io
 import json
 import os
-import re
 import stat
+import sys
 import tempfile
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,7 +18,8 @@ import torch
 from torch import Tensor
 
 from common.errors import InputError, OutputError, at, shown
-from common.torch_file import UnreadableError, read_torch_file
+from common.formats.json_text import parse_json
+from common.formats.torch_file import UnreadableError, read_torch_file
 
 _BLOCK = 1 << 20  # bytes
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
@@ -28,11 +28,6 @@ _KINDS |= {stat.S_IFSOCK: "a socket"}
 _LARGEST_TEXT, _LARGEST_JSON, _LARGEST_YAML = 1 << 30, 16 << 20, 64 << 10
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 _KINDS |= {stat.S_IFSOCK: "a socket"}
-_DEEPEST_JSON = 50
-_TOO_DEEP = f"nested too deeply, expected at most {_DEEPEST_JSON} levels"
-_NEWLINE = "\n"
-_JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\d{1000,}|NaN|-?Infinity)|\d+')  # [1]: what is refused
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # an escape of half a character
 _DTYPES = frozenset(
     {torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.bool, torch.uint8}
     | {torch.int8, torch.int16, torch.int32, torch.int64}
@@ -153,6 +148,19 @@ class OutputFile(io.FileIO):
         return memoryview(data).nbytes
 
 
+def unfailing(stream: TextIO) -> TextIO:
+    """This process's own ``stream`` as one that takes what it cannot write; another stream as it is."""
+    if stream not in (sys.__stdout__, sys.__stderr__):
+        return stream
+    stream.flush()
+    return io.TextIOWrapper(
+        io.BufferedWriter(OutputFile(stream.fileno(), "wb", closefd=False)),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=getattr(stream, "line_buffering", True) or getattr(stream, "write_through", True),
+    )
+
+
 def unwritten(stream: TextIO) -> OSError | None:
     """Why something that was printed to ``stream``, over an `OutputFile`, is not written; None if all of it is."""
     stream.flush()
@@ -232,53 +240,10 @@ def read_json(path: Path, *, largest: int = _LARGEST_JSON) -> Any:
     return parse_json(read_text(path, largest=largest), where=str(path))
 
 
-def parse_json(text: str, *, where: str) -> Any:
-    """The values of a text that ``where`` names; InputError where it is not JSON (RFC 8259, each key once) or too
-    deep."""
-    try:
-        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{where}:{error.lineno}: not JSON ({error.msg})") from error
-    except RecursionError as error:
-        raise InputError(f"{where}: {_TOO_DEEP}") from error
-    except InputError as error:
-        raise InputError(f"{where}: not JSON ({error})") from error
-    except ValueError as error:
-        found = next((found for found in _JSON_TOKEN.finditer(text) if found[1]), None)
-        line = f":{text.count(_NEWLINE, 0, found.start()) + 1}" if found else ""
-        reason = f"a number of {len(found[1])} digits" if found and found[1][-1].isdigit() else error
-        raise InputError(f"{where}{line}: not JSON ({reason})") from error
-    level = [value]
-    for _ in range(_DEEPEST_JSON):
-        rows = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
-        level = [item for row in rows for item in row if isinstance(item, dict | list)]
-    if level:
-        raise InputError(f"{where}: {_TOO_DEEP}")
-    if _SURROGATE.search(text):
-        try:
-            json.dumps(value, ensure_ascii=False).encode()
-        except UnicodeEncodeError as error:
-            half = shown(error.object[error.start])
-            raise InputError(f"{where}: not JSON ({half} is half a character, expected both halves)") from error
-    return value
-
-
-def _refuse_constant(word: str) -> None:
-    raise ValueError(f"{word} is not a number in JSON")
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        most_frequent = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise InputError(f"key {shown(most_frequent)} twice in one object")
-    return values
-
-
 def read_yaml(path: Path) -> Any:
-    """Read YAML as `common.yaml_loader.parse_yaml`; a missing or malformed file is an InputError that names it and the
-    line."""
-    from common.yaml_loader import parse_yaml  # here, as few commands need it
+    """Read YAML as `common.formats.yaml_text.parse_yaml`; a missing or malformed file is an InputError that names it
+    and the line."""
+    from common.formats.yaml_text import parse_yaml  # here, as few commands need it
 
     return parse_yaml(read_text(path, largest=_LARGEST_YAML), where=str(path))
 

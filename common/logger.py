@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
 
-from common.errors import InputError
+from common.errors import InputError, reason, shown
 from common.files import read_text, writing
 from common.progress import print_line
 
@@ -111,8 +111,16 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if not PREFIX.startswith(line[: len(PREFIX)]):
             raise InputError(f"{path}:{number}: expected a line that begins with {PREFIX.strip()}, got {line[:40]!r}")
-        with suppress(json.JSONDecodeError):  # the process was killed while it wrote this line
-            records.append(json.loads(line[len(PREFIX) :]))
+        try:
+            record = json.loads(line[len(PREFIX) :])
+        except json.JSONDecodeError:  # the process was killed while it wrote this line
+            continue
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path}:{number}: no line of a run's log ({reason(error)})") from error
+        kind = record.get("type") if isinstance(record, dict) else None
+        if kind != "METADATA" and not (kind == "LOG" and isinstance(record.get("data"), dict)):
+            raise InputError(f"{path}:{number}: {shown(record)}, expected type LOG with data, or METADATA")
+        records.append(record)
     return records
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.cli import option_of
-from common.errors import OptionError
+from common.errors import OptionError, shown
 
 SCALE_KERNEL_SIZES = (15, 41, 41, 41, 41, 41, 5)  # of the multi-scale discriminator, one a convolution
 # The mels of the published vocoders before fine-tuning, of recordings scaled to one peak; no published voice has such.
@@ -89,7 +89,7 @@ def _all_within(least: int, value: object) -> bool:
 def value_text(value: object) -> str:
     """A field's value as it is given on the command line: ``3 7 11``, or ``1,3,5 1,3,5``."""
     if not isinstance(value, tuple):
-        return str(value)
+        return shown(value).strip("'")
     return " ".join(",".join(map(str, item)) if isinstance(item, tuple) else str(item) for item in value)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common.cli import fraction, non_negative_float, non_negative_int, positive_float, positive_int
-from common.errors import InputError
+from common.cli import LARGEST_INT, fraction, non_negative_float, non_negative_int, positive_float, positive_int
+from common.errors import InputError, shown
 from common.files import read_json
 
 ADAM_BETAS = (0.8, 0.99)  # as published
@@ -28,11 +28,17 @@ _IGNORED = ("num_gpus", "num_workers", "num_freq", "dist_config")
 
 
 def _list_of(kind: Callable[[str], Any]) -> Callable[[str], tuple]:
-    return lambda text: tuple(kind(json.dumps(item)) for item in json.loads(text))
+    def read(text: str) -> tuple:
+        items = json.loads(text)
+        if not isinstance(items, list) or not items:
+            raise ValueError
+        return tuple(kind(json.dumps(item)) for item in items)
+
+    return read
 
 
 _NUMBERS = _list_of(positive_int)
-_INTEGER = (positive_int, "a whole number of at least 1")
+_INTEGER = (positive_int, f"a whole number of at least 1 and at most {LARGEST_INT}")
 _BAND_END = (lambda text: None if text == "null" else positive_float(text), "a number above 0, or null")
 # Key -> what reads the value's JSON text or raises, and what values it accepts.
 _KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
@@ -62,13 +68,13 @@ def read_json_config(path: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise InputError(f"{path}: expected a JSON object in the form of HiFi-GAN's config.json")
     if unknown := sorted(values.keys() - _KINDS.keys() - set(_IGNORED)):
-        raise InputError(f"{path}: unknown keys {', '.join(unknown)}; expected those of HiFi-GAN's config.json")
+        raise InputError(f"{path}: unknown keys {shown(unknown)}; expected those of HiFi-GAN's config.json")
     defaults = {}
     for key in (key for key in _KINDS if key in values):
         text, (read, wanted) = json.dumps(values[key]), _KINDS[key]
         try:
             defaults[_DESTINATIONS.get(key, key)] = read(text)
         except (ValueError, KeyError, TypeError, argparse.ArgumentTypeError) as error:
-            raise InputError(f"{path}: {key} {text}: expected {wanted}") from error
+            raise InputError(f"{path}: {key} {shown(values[key])}: expected {wanted}") from error
     betas = tuple(defaults.pop(key, beta) for key, beta in zip(("adam_b1", "adam_b2"), ADAM_BETAS))
     return defaults | {"adam_betas": betas}

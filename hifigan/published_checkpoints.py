@@ -9,11 +9,11 @@ from typing import Any
 from torch import Tensor
 
 from common.checkpoints import Checkpoint, PartialFileError, optimizer_by_name, published_state, read_payload
-from common.config import AudioConfig
-from common.errors import CheckpointError, InputError
+from common.config import AudioConfig, from_plain, naming_fields
+from common.errors import CheckpointError, InputError, reason, shown
 from common.files import read_json
 from common.nn import split_weights
-from hifigan.config import PUBLISHED_MELS
+from hifigan.config import PUBLISHED_MELS, ModelConfig
 from hifigan.json_config import AUDIO_KEYS
 
 State = dict[str, Tensor]
@@ -67,7 +67,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool) -> Ch
             config |= _discriminator_config(networks["mpd"], networks["msd"])
             state = _training_state(discriminators, networks)
         except (LookupError, TypeError, AttributeError, ValueError, RuntimeError) as error:
-            raise CheckpointError(f"{source}: damaged discriminators of HiFi-GAN ({error!r})") from error
+            raise CheckpointError(f"{source}: damaged discriminators of HiFi-GAN ({reason(error)})") from error
     return Checkpoint(
         model="HiFi-GAN",
         config=config,
@@ -117,17 +117,16 @@ def _description(
             raise CheckpointError(f"{path}: its configuration lacks {', '.join(missing)}")
         config = _network_config(values, weights, source=path, path=path) | {"msd_pooling_padding": 1}
         setup = payload.get("train_setup") or {}
+        if not isinstance(setup, dict):
+            raise CheckpointError(f"{path}: train_setup {shown(setup)}: expected keys with values")
         recorded = {field: setup[key] for field, key in _NVIDIA_KEYS.items() if key in setup}
         known = {"n_mels": config["n_mel_channels"], "hop_length": prod(config["upsample_rates"])} | recorded
     else:
         source, values = _authors_config(path) if values is None else (path, values)
         config = _network_config(values, weights, source=source, path=path) | {"msd_pooling_padding": 2}
         known = {field: values[key] for field, key in AUDIO_KEYS.items()}
-    try:
-        floats = {key: float(known[key]) for key in ("mel_fmin", "mel_fmax") if known.get(key) is not None}
-        audio = AudioConfig(**known | floats | PUBLISHED_MELS)
-    except (TypeError, ValueError, InputError) as error:
-        raise CheckpointError(f"{source}: its audio cannot be read ({error})") from error
+    with naming_fields(f"{source}: its audio", error=CheckpointError):
+        audio = from_plain(AudioConfig, known | PUBLISHED_MELS, where="")
     return owner, config, audio, (*(field for field in _NVIDIA_KEYS if field not in known), *PUBLISHED_MELS)
 
 
@@ -163,18 +162,17 @@ def _missing_keys(values: Any) -> list[str]:
 def _network_config(values: dict[str, Any], weights: State, *, source: Path, path: Path) -> dict[str, Any]:
     """The generator's fields of ModelConfig, compared with the weights where these show them."""
     network = {key: values[key] for key in _NETWORK} | {"resblock": str(values["resblock"])}
-    for key in _LISTS:
-        if not isinstance(network[key], list):
-            raise CheckpointError(f"{source}: {key} is {network[key]!r}, expected a list")
+    with naming_fields("", error=CheckpointError):
+        from_plain(ModelConfig, network, where=str(source))
     shapes = {key.removesuffix("_v"): value.shape for key, value in weights.items()}
     n_ups = sum(re.fullmatch(r"ups\.\d+\.bias", key) is not None for key in weights)
-    shown = {
+    in_weights = {
         "resblock": "1" if any(".convs1." in key for key in weights) else "2",
         "upsample_initial_channel": shapes["conv_pre.weight"][0],
         "upsample_kernel_sizes": [shapes[f"ups.{index}.weight"][2] for index in range(n_ups)],
     }
     differing = [
-        f"{key} is {network[key]}, in the weights {value}" for key, value in shown.items() if network[key] != value
+        f"{key} is {network[key]}, in the weights {value}" for key, value in in_weights.items() if network[key] != value
     ]
     if differing:
         name = "its configuration" if source == path else str(source)

@@ -10,12 +10,13 @@ from typing import Any
 
 from common.audio import check_wav
 from common.data import check_path, read_filelist
-from common.errors import AudioError, InputError
+from common.errors import AudioError, InputError, shown
 from common.files import check_file, read_json
 from common.progress import print_line
 from jasper.config import DatasetSettings
 from jasper.text import normalize_transcript
 
+_LARGEST = 1 << 30  # bytes; the largest published list has a tenth of it
 RECORDINGS = (".wav", ".flac")
 _WANTED = 'expected {"transcript": "...", "files": [{"fname": "...", "speed": 1}, ...]}'
 
@@ -117,29 +118,26 @@ def _existing(recording: Path) -> Path:
 
 
 def _read_manifest(path: Path, folder: Path) -> list[Entry]:
-    try:
-        items = read_json(path)
-    except RecursionError as error:
-        raise InputError(f"{path}: nested too deeply; expected a list of utterances") from error
+    items = read_json(path, largest=_LARGEST)
     if not isinstance(items, list) or not items:
-        held = "an empty list" if items == [] else f"a {type(items).__name__}"
+        held = "an empty list" if items == [] else shown(items)
         raise InputError(f"{path}: holds {held}, expected a list of utterances")
     return [_entry(item, folder, where=f"{path}: entry {number}") for number, item in enumerate(items, 1)]
 
 
 def _entry(item: Any, folder: Path, *, where: str) -> Entry:
     if not isinstance(item, dict):
-        raise InputError(f"{where}: {_short(item)}, {_WANTED}")
+        raise InputError(f"{where}: {shown(item)}, {_WANTED}")
     files, transcript = item.get("files"), item.get("transcript")
     if transcript is not None and not isinstance(transcript, str):
-        raise InputError(f"{where}: its transcript is {_short(transcript)}, expected a string")
+        raise InputError(f"{where}: its transcript is {shown(transcript)}, expected a string")
     if not isinstance(files, list) or not files:
-        raise InputError(f"{where}: its files are {_short(files)}, {_WANTED}")
+        raise InputError(f"{where}: its files are {shown(files)}, {_WANTED}")
     found: list[tuple[Path, float]] = []
     for file in files:
         name = file.get("fname") if isinstance(file, dict) else None
         if not isinstance(name, str) or not name:
-            raise InputError(f"{where}: {_short(file)} among its files, {_WANTED}")
+            raise InputError(f"{where}: {shown(file)} among its files, {_WANTED}")
         check_path(name, where=where, anywhere=True)
         found.append((folder / name, _positive(file, "speed", default=1.0, where=where)))
     found.sort(key=lambda one: one[1] != 1)  # the original first, others in their order
@@ -153,13 +151,8 @@ def _positive(values: dict[str, Any], name: str, *, default: float, where: str) 
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise InputError(f"{where}: {name} is {_short(value)}, expected a number above 0")
+        raise InputError(f"{where}: {name} is {shown(value)}, expected a number above 0")
     return float(value)
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 def manifest_bytes(items: Sequence[dict[str, Any]]) -> bytes:

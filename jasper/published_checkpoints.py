@@ -8,8 +8,8 @@ from typing import Any
 from torch import Tensor
 
 from common.checkpoints import Checkpoint, published_state, training_state
-from common.config import from_plain, to_plain
-from common.errors import CheckpointError
+from common.config import from_plain, naming_fields, to_plain
+from common.errors import CheckpointError, InputError, reason, shown
 from jasper.config import LABELS, FeatureConfig
 from jasper.yaml_config import settings_of
 
@@ -39,14 +39,17 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool = True
     if not isinstance(state, dict) or published_state(state).keys().isdisjoint(_FIRST_WEIGHTS):
         return None
     try:
-        return _read(payload, training=training)
+        with naming_fields(str(path), error=CheckpointError):
+            return _read(payload, training=training)
     except (LookupError, TypeError, AttributeError, ValueError, RuntimeError) as error:
-        raise CheckpointError(f"{path}: a damaged checkpoint of Jasper ({error!r})") from error
+        raise CheckpointError(f"{path}: a damaged checkpoint of Jasper ({reason(error)})") from error
 
 
 def _read(payload: dict[str, Any], *, training: bool) -> Checkpoint:
     state = _renamed(payload["state_dict"])
     ema, given = payload.get("ema_state_dict"), payload.get("config") or {}  # no published file has one
+    if not isinstance(given, dict):
+        raise InputError(f"config {shown(given)}: expected keys with values")
     if "jasper" in given:  # a section of the YAML files
         given = to_plain(settings_of(given).model)
     is_complete = given.keys() >= set(_UNRECORDED_CONFIG)

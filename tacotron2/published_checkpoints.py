@@ -8,7 +8,9 @@ from typing import Any
 from torch import Tensor
 
 from common.checkpoints import Checkpoint, published_state, training_state
-from common.config import AudioConfig, TextConfig
+from common.config import AudioConfig, TextConfig, from_plain, naming_fields
+from common.errors import CheckpointError
+from tacotron2.config import ModelConfig
 
 _N_SYMBOLS = 148  # of the original's only symbol set
 _KEY = "decoder.attention_rnn.weight_ih"  # that no other model has
@@ -24,7 +26,9 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool = True
     state = published_state(state) if isinstance(state, dict) else {}
     if _KEY not in state:
         return None
-    config = dict(payload.get("config") or _config_of_weights(state))
+    config = payload.get("config") or _config_of_weights(state)
+    with naming_fields("", error=CheckpointError):
+        from_plain(ModelConfig, config, where=f"{path}: config")
     english = config["n_symbols"] == _N_SYMBOLS
     return Checkpoint(
         model="Tacotron2",

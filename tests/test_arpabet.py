@@ -310,9 +310,13 @@ def test_dictionaries_that_differ_are_told_by_their_lines() -> None:
     assert line == "cmudict: 2 lines (a.pt), 0 lines (options); line 1 is 'a  AH0', ''"
 
 
-def test_a_dictionary_without_end_is_refused() -> None:
-    with pytest.raises(InputError, match="/dev/zero: the dictionary has more than 16777216 bytes"):
+def test_a_dictionary_without_end_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"/dev/zero: a device, expected a dictionary; .*--cmudict-path"):
         dictionary_of_file(Path("/dev/zero"))
+    with (tmp_path / "a.txt").open("wb") as file:
+        file.truncate(2**24 + 1)
+    with pytest.raises(InputError, match=r"a\.txt: larger than 16777216 bytes, .*--cmudict-path"):
+        dictionary_of_file(tmp_path / "a.txt")
 
 
 def test_a_checkpoint_keeps_phonemes_and_an_older_one_has_none(tmp_path: Path) -> None:

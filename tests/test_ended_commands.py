@@ -6,11 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from limits import wait_until
 from ranks import ROOT, run_ranks
 from test_failing_writes import ended
 from tiny_models import MODELS, at_iteration, without_samples
@@ -61,8 +61,7 @@ def test_a_signal_amid_a_callback_from_c_ends_the_command_too(stop: signal.Signa
 
     def main(_: Sequence[str]) -> int:
         ctypes.CDLL(None).qsort(ctypes.create_string_buffer(2), 2, 1, compare(stopped))
-        while True:
-            time.sleep(0.01)
+        wait_until(lambda: False)
 
     times: list[int] = []
     assert ended(main) == 128 + stop and times
@@ -104,8 +103,7 @@ def test_processes_whose_torchrun_is_killed_end_with_it(tmp_path: Path):
     folder.mkdir()
     with pytest.raises(subprocess.CalledProcessError):
         run_ranks(LOSE_ONE, folder, world_size=2)
-    while not (folder / "0.txt").read_text():  # which no time-out decides: they end, or this test does not
-        time.sleep(0.1)
+    wait_until((folder / "0.txt").read_text)
     (line,) = (folder / "0.txt").read_text().splitlines()
     assert line == "stopped by SIGTERM" or line.startswith("error: process 1 (process id ")
 

@@ -119,6 +119,6 @@ def test_a_damaged_published_checkpoint_is_one_clear_line(folder: Path):
     payload = torch.load(folder / f"{WITH_EMA}.pt", weights_only=True)
     del payload["config"]["n_symbols"]
     with pytest.raises(
-        CheckpointError, match=r"^voice.pt: a damaged checkpoint of FastPitch \(KeyError\('n_symbols'\)\)$"
+        CheckpointError, match=r"^voice.pt: a damaged checkpoint of FastPitch \(KeyError: 'n_symbols'\)$"
     ):
         read_published(payload, path=Path("voice.pt"), training=True)

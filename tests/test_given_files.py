@@ -19,7 +19,7 @@ from common.files import load_tensor, read_json, read_text, read_yaml, tensor_sh
 from common.synthesis import read_phrases
 from common.synthesis.prosody_table import load_prosody
 from common.text import read_lexicon
-from common.text.arpabet import load_dictionary
+from common.text.arpabet import dictionary_of_file, heteronyms_of_file
 from fastpitch.prosody_transforms import load_custom_transform
 from jasper.manifest import read_entries
 from scripts.datasets.download import fetch
@@ -37,7 +37,8 @@ READERS: dict[str, Callable[[Path], object]] = {
     "TextGrid": lambda path: read_alignment(path, AudioConfig()),
     "prosody": load_prosody,
     "lexicon": lambda path: read_lexicon(path, TextConfig(p_arpabet=1.0)),
-    "dictionary": lambda path: load_dictionary(str(path)),
+    "dictionary": dictionary_of_file,
+    "heteronyms": heteronyms_of_file,
     "transform": lambda path: load_custom_transform(path, "pitch"),
     "manifest": read_entries,
 }

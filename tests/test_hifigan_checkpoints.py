@@ -360,11 +360,11 @@ def test_the_only_fitting_json_in_a_generators_folder_describes_it(folder: Path,
         (None, r"without its configuration; copy the config\.json it was trained with to \S+json$"),
         ("{", r"config\.json:1: not JSON .*; it describes g_00005000"),
         ("[1]", r"config\.json: no configuration of HiFi-GAN, it lacks resblock, upsample_initial_channel"),
-        ({"hop_size": None}, r"config\.json: its audio cannot be read"),
-        ({"sampling_rate": "fast"}, r"config\.json: its audio cannot be read"),
-        ({"fmin": 9000}, r"config\.json: its audio cannot be read \(mel_fmin 9000"),
-        ({"fmax": "high"}, r"config\.json: its audio cannot be read"),
-        ({"resblock_kernel_sizes": 3}, r"config\.json: resblock_kernel_sizes is 3, expected a list$"),
+        ({"hop_size": None}, r"config\.json: its audio: "),
+        ({"sampling_rate": "fast"}, r"config\.json: its audio: "),
+        ({"fmin": 9000}, r"config\.json: its audio: mel_fmin 9000"),
+        ({"fmax": "high"}, r"config\.json: its audio: "),
+        ({"resblock_kernel_sizes": 3}, r"config\.json: resblock_kernel_sizes 3: expected a list$"),
         (
             {"upsample_initial_channel": 512, "resblock": "2"},
             r"g_00005000: does not fit \S+config\.json: resblock is 2, in the weights 1; "
@@ -446,8 +446,8 @@ def test_discriminators_that_cannot_be_read_do_not_keep_a_vocoder_from_speaking(
 @pytest.mark.parametrize(
     ("part", "message"),
     [
-        ("optim_d", r"hifigan_discrim_checkpoint_20\.pt: damaged discriminators of HiFi-GAN \(KeyError\('optim_d'\)\)"),
-        ("msd", r"hifigan_discrim_checkpoint_20\.pt: damaged discriminators of HiFi-GAN \(KeyError\('msd'\)\)"),
+        ("optim_d", r"hifigan_discrim_checkpoint_20\.pt: damaged discriminators of HiFi-GAN \(KeyError: 'optim_d'\)"),
+        ("msd", r"hifigan_discrim_checkpoint_20\.pt: damaged discriminators of HiFi-GAN \(KeyError: 'msd'\)"),
     ],
 )
 def test_discriminators_that_lack_a_part_are_named(folder: Path, tmp_path: Path, part: str, message: str):

@@ -1,6 +1,5 @@
 """Files that announce more than they hold, or grow as they are read, end in one clear line and little memory."""
 
-import math
 import pickle
 import resource
 import struct
@@ -29,7 +28,7 @@ from common.config import AudioConfig
 from common.errors import CheckpointError, InputError, OptionError
 from common.extraction.textgrid import read_alignment
 from common.files import load_tensor, tensor_shape
-from common.torch_file import read_torch_file
+from common.formats.torch_file import read_torch_file
 
 ROOT = Path(__file__).resolve().parents[1]
 CPU = torch.device("cpu")
@@ -222,10 +221,8 @@ def test_a_configuration_of_more_than_the_weights_is_refused_before_it_is_built(
 
 def test_training_refuses_a_network_of_more_parameters_than_it_may_have(tmp_path: Path):
     corpus = make_corpus(tmp_path / "data", count=2, val=1)
-    for extra, limit in (
-        ("--out-fft-conv1d-filter-size 1000000 --out-fft-conv1d-kernel-size 99", 5 * 10**8),
-        ("--max-parameters 1000", 1000),
-    ):
+    huge = "--out-fft-conv1d-filter-size 1000000 --out-fft-conv1d-kernel-size 99"
+    for extra, limit in ((huge, 5 * 10**8), ("--max-parameters 1000", 1000)):
         with pytest.raises(OptionError, match=f"networks of more than {limit} parameters; .*raise --max-parameters"):
             train.main(train_options(corpus, tmp_path / "out", *extra.split()))
     assert not (tmp_path / "out").exists()
@@ -296,35 +293,22 @@ def test_hours_of_silence_in_a_small_flac_are_refused(tmp_path: Path):
         assert_refused(lambda one: load_wav(one, sampling_rate=None), tmp_path / "a.flac")
 
 
-GRID = ['File type = "ooTextFile"', 'Object class = "TextGrid"', "", 0, 1, "<exists>"]
+GRID = ['File type = "ooTextFile"', 'Object class = "TextGrid"', 0, 1, "<exists>"]
 
 
-@pytest.mark.parametrize("times", [(0, 1000), (1e9, 1e12), ("inf", "inf"), ("nan", 1), (0, 10**400)], ids=str)
+@pytest.mark.parametrize("times", [(1e9, 1e12), ("inf", "inf"), ("nan", 1), (0, 10**400)], ids=str)
 def test_times_of_a_textgrid_without_end_are_refused(tmp_path: Path, times: tuple):
-    lines = [
-        'File type = "ooTextFile"',
-        'Object class = "TextGrid"',
-        "",
-        0,
-        1,
-        "<exists>",
-        1,
-        '"IntervalTier"',
-        '"phones"',
-    ]
     path = tmp_path / "a.TextGrid"
-    path.write_text("\n".join(map(str, [*lines, 0, times[1], 1, *times, '"a"'])))
-    if times == (0, 1000):
-        assert sum(read_alignment(path, AudioConfig()).durations) == math.ceil(1000 * 22050 / 256)
-    else:
-        assert_refused(lambda one: read_alignment(one, AudioConfig()), path)
+    path.write_text("\n".join(map(str, [*GRID, 1, '"IntervalTier"', '"phones"', 0, times[1], 1, *times, '"a"'])))
+    assert_refused(lambda one: read_alignment(one, AudioConfig()), path)
 
 
 @pytest.mark.parametrize("count", [10**9, -2, 10**30])
 def test_a_textgrid_of_more_than_it_holds_is_refused(tmp_path: Path, count: int):
     path = tmp_path / "a.TextGrid"
-    path.write_text("\n".join(map(str, [*GRID, 10**9, '"TextTier"', '"phones"', 0, 1, count, *[0] * 20])))
-    assert_refused(lambda one: read_alignment(one, AudioConfig()), path, match="not a readable TextGrid")
+    for values in ((count, '"IntervalTier"', '"phones"', 0, 1, 1), (1, '"IntervalTier"', '"phones"', 0, 1, count)):
+        path.write_text("\n".join(map(str, [*GRID, *values, 0, 1, '"a"'])))
+        assert_refused(lambda one: read_alignment(one, AudioConfig()), path)
     with path.open("wb") as file:
         file.truncate(1 << 30)
     assert_refused(lambda one: read_alignment(one, AudioConfig()), path, match="larger than 67108864 bytes")

@@ -1,21 +1,27 @@
 """Values of wrong types, ranges and sizes in files: each is refused in one line that names the file and the field."""
 
+import json
 import math
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
+import foreign
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from common.audio.arguments import read_audio_config
 from common.checkpoints import Checkpoint, load_checkpoint, load_last_checkpoint, load_networks, save_checkpoint
+from common.checkpoints.exported import METADATA_KEY
 from common.config import AudioConfig, TextConfig, to_plain
 from common.data import frames_of_tokens, load_fractions
 from common.errors import CheckpointError, InputError, OptionError, shown
-from common.files import read_json, read_yaml
+from common.files import read_json, read_yaml, write_json
+from common.logger import read_log
 from fastpitch.model import ModelConfig as FastPitchConfig
 from fastpitch.model import build_networks
+from hifigan.json_config import read_json_config
 
 
 @pytest.mark.parametrize(
@@ -387,3 +393,82 @@ def test_resuming_falls_back_to_the_checkpoint_before_one_whose_training_state_i
     assert len(warnings) == len(wrong)
     for name, line in zip(wrong, reversed(warnings)):
         assert f"training: {name}" in line and line.endswith("; trying the one before it")
+
+
+PUBLISHED = {
+    "FastPitch": (foreign.fastpitch_1_1, ("config/n_symbols", "config/p_in_fft_dropout", "train_setup/p_arpabet")),
+    "Tacotron 2": (foreign.tacotron2, ("config/n_symbols", "config/gate_threshold", "config/decoder_rnn_dim")),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_wrong_field_of_a_published_checkpoint_is_one_line_that_names_file_and_field(name: str, tmp_path: Path):
+    make, places = PUBLISHED[name]
+    published, path = make(), tmp_path / "a.pt"
+    for place in places:
+        for value in (None, "x", -1, True, 10**30):
+            torch.save(with_value(published, place, value), path)
+            line = refused(lambda: load_checkpoint(path), CheckpointError)
+            assert line.startswith(f"{path}: ") and place.rpartition("/")[2] in line
+
+
+@pytest.mark.parametrize("key", ["n_fft", "upsample_rates", "resblock_dilation_sizes", "fmin", "resblock"])
+def test_a_wrong_value_in_the_configuration_of_the_authors_hifigan_is_one_line(key: str, tmp_path: Path):
+    path = foreign.save_authors_hifigan(tmp_path)
+    for value in ([], ["a"], {"a": 1}, -1, 10**30, "\x1b[31m"):
+        write_json(tmp_path / "config.json", foreign.authors_config() | {key: value})
+        line = refused(lambda: load_checkpoint(path), CheckpointError)
+        assert "config.json" in line and "--" not in line
+        write_json(tmp_path / "options.json", {key: value})
+        if key != "fmin":
+            assert f"options.json: {key}" in refused(lambda: read_json_config(tmp_path / "options.json"))
+
+
+DESCRIPTIONS = {  # place -> values that it must not have, in a file that is exported for inference
+    "model": (None, [], 3, "Tacotron9000"),
+    "network": (None, [], 3),
+    "config": (None, [], "x"),
+    "config/audio/n_mels": (None, "4", 4.5, True, -1, 10**30),
+    "config/model/n_symbols": (None, "4", 4.5, True, -1, 10**30),
+    "ema": (None, 1, "true"),
+    "assumed": (None, "n_mels", [3]),
+    "parts": (None, "", 3, [3], []),
+    "inputs": (None, [], "x"),
+    "context_frames": ("3", 1.5, True),
+    "version": (None, "1", 1.5, 2, [1]),
+}
+
+
+@pytest.mark.parametrize("place", DESCRIPTIONS)
+def test_a_wrong_field_of_an_exported_files_description_is_one_line(payload: dict, place: str, tmp_path: Path):
+    path = tmp_path / "a.safetensors"
+    description = {
+        "version": 1,
+        "model": "FastPitch",
+        "network": "fastpitch",
+        "config": payload["config"],
+        "ema": False,
+    }
+    description |= {"assumed": [], "parts": [""], "inputs": {}, "context_frames": None}
+    weights = payload["networks"]["fastpitch"]
+
+    def save(values: object) -> None:
+        save_file(weights, path, metadata={METADATA_KEY: json.dumps(values)})
+
+    save(description)
+    assert load_checkpoint(path).audio == AudioConfig(n_mels=4)
+    for value in DESCRIPTIONS[place]:
+        save(with_value(description, place, value))
+        line = refused(lambda: load_checkpoint(path), CheckpointError)
+        assert line.startswith(f"{path}: ") and place.rpartition("/")[2].removesuffix("s") in line
+    for other in ([], None, "x", 3):
+        save(other)
+        assert refused(lambda: load_checkpoint(path), CheckpointError).startswith(f"{path}: its description")
+
+
+def test_a_log_whose_lines_are_of_another_kind_is_one_line(tmp_path: Path):
+    path = tmp_path / "nvlog.json"
+    deep, digits = "[" * 100_000, '{"type": "LOG", "data": ' + "9" * 5000 + "}"
+    for record in ("[]", "3", "null", '{"type": "LOG"}', '{"type": "LOG", "data": []}', '{"step": 1}', deep, digits):
+        path.write_text(f'DLLL {{"type": "METADATA"}}\nDLLL {record}\n')
+        assert refused(lambda: read_log(path)).startswith(f"{path}:2: ")

@@ -260,13 +260,12 @@ IMPORTS = {
     "a circle": ("fastpitch/model.py", "import fastpitch.a\n", "No imports in a circle"),
 }
 ROOMS = (
-    "data_report evaluation extraction serving recognition synthesis training checkpoints data text nn audio pages"
+    "data_report evaluation extraction serving recognition synthesis training checkpoints data text nn audio pages "
+    "formats"
 ).split()
 FLAT = [
-    *"errors cli config yaml_loader files registry distributed precision logger progress signals timing plots".split(),
+    *"errors cli config files registry distributed precision logger progress signals timing plots".split(),
     "published_options",
-    "torch_file",
-    "unpickler",
 ]
 
 

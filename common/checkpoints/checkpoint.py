@@ -13,7 +13,7 @@ from common.checkpoints.pickled import read_pickled
 from common.config import AudioConfig, TextConfig, to_plain
 from common.errors import CheckpointError
 from common.files import check_file, write_atomically
-from common.torch_file import UnreadableError, archive_records, is_archive
+from common.formats.torch_file import UnreadableError, archive_records, is_archive
 
 FORMAT_VERSION = 1
 OWN_LAYOUT = "ours"

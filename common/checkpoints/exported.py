@@ -16,8 +16,8 @@ from common.checkpoints.checkpoint import Checkpoint, Stripped, is_onnx, names_i
 from common.checkpoints.fields import Description, check_checkpoint, read_description
 from common.config import to_plain
 from common.errors import CheckpointError, OptionError
+from common.formats.torch_file import UnreadableError, archive_records
 from common.text import TextFrontEnd
-from common.torch_file import UnreadableError, archive_records
 
 EXPORT_VERSION = 1
 METADATA_KEY = "speech_toolkit"  # of the description in every format

@@ -10,7 +10,8 @@ from torch import Tensor
 from common.checkpoints.checkpoint import Checkpoint, Stripped
 from common.config import AudioConfig, TextConfig, from_plain, naming_fields
 from common.errors import CheckpointError, InputError, check_minimum, shown
-from common.files import parse_json, tensor_problem
+from common.files import tensor_problem
+from common.formats.json_text import parse_json
 from common.registry import available_models, get_model
 
 Weights = dict[str, dict[str, Tensor]]

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from common.errors import CheckpointError
-from common.torch_file import RefusedNameError, StoredObject, UnreadableError, is_archive, read_torch_file
+from common.formats.torch_file import RefusedNameError, StoredObject, UnreadableError, is_archive, read_torch_file
 
 
 class PickledNetworks(dict[str, Any]):

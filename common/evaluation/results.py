@@ -238,13 +238,13 @@ class Journal:
             lines = self.path.read_text(encoding="utf-8").splitlines()
             if not lines or json.loads(lines[0]) != json.loads(json.dumps(self.settings)):
                 return []
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError):
+        except (OSError, ValueError, RecursionError):
             return []
         results = []
         for line in lines[1:]:
             try:
                 results.append(Result.from_plain(json.loads(line)))
-            except (json.JSONDecodeError, KeyError, TypeError):
+            except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
                 break
         return results
 

@@ -307,8 +307,7 @@ def load_state_by_name(
             if key != "step" and (not isinstance(value, Tensor) or tuple(value.shape) != expected):
                 found = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else shown(value)
                 raise CheckpointError(
-                    f"{where}: optimizer state {key} of {name} has {found}, expected shape {expected}; "
-                    f"{_ANOTHER_OPTIMIZER}"
+                    f"{where}: optimizer state {key} of {name} has {found}, expected {expected}; {_ANOTHER_OPTIMIZER}"
                 )
         # Copies: optimizers update their state in place, and the checkpoint's tensors are not theirs.
         optimizer.state[parameter] = {

@@ -176,9 +176,9 @@ class Trainer:
 
     def _how_to_resume(self) -> str:
         """What is saved, for whoever cannot write something."""
-        for path in saved_checkpoints(self._options.output, self._template.model)[-1:]:
-            return f"the last checkpoint is {path}: make room, and add --resume to continue from it"
-        return "no checkpoint is saved so far"
+        saved = saved_checkpoints(self._options.output, self._template.model)
+        resume = "make room, and add --resume to continue from it"
+        return f"the last checkpoint is {saved[-1]}: {resume}" if saved else "no checkpoint is saved so far"
 
     def _check_metric(self) -> None:
         """Refuse a figure that validation does not give now, not after an epoch; random numbers stay as they are."""
@@ -324,13 +324,12 @@ class Trainer:
         random_states = self._ranks.gather(_random_state(self._ranks.device))
 
         def write() -> None:
-            training = engine.state() | asdict(position)
-            training |= {"global_batch": self._sampler.global_batch, "random": random_states, "best": self._best}
+            own = {"global_batch": self._sampler.global_batch, "random": random_states, "best": self._best}
             checkpoint = replace(
                 self._template,
                 networks={name: network.state_dict() for name, network in engine.networks.items()},
                 ema=None if engine.ema is None else engine.ema.averages,
-                training=training,
+                training=engine.state() | asdict(position) | own,
             )
             with writing(options.output):
                 self._write(checkpoint, rolling=rolling, is_best=is_best)
@@ -339,22 +338,19 @@ class Trainer:
             self._ranks.together(write if self._ranks.is_main else lambda: None)
         except OutputError as error:
             raise OutputError(f"{error}; {self._how_to_resume()}") from error
-        self._saved_at = time.monotonic()
-        self._is_due = False
+        self._saved_at, self._is_due = time.monotonic(), False
 
     def _write(self, checkpoint: Checkpoint, *, rolling: bool, is_best: bool) -> None:
         """Write a checkpoint, and remove those that it replaces."""
-        position, engine, options = self._position, self._engine, self._options
-        iteration = engine.iteration if rolling else None
-        path = checkpoint_path(options.output, checkpoint.model, epoch=position.epoch, iteration=iteration)
-        older = [old for old in saved_checkpoints(options.output, checkpoint.model) if is_rolling(old)]
+        epoch, iteration, folder = self._position.epoch, self._engine.iteration, self._options.output
+        path = checkpoint_path(folder, checkpoint.model, epoch=epoch, iteration=iteration if rolling else None)
+        older = [old for old in saved_checkpoints(folder, checkpoint.model) if is_rolling(old)]
         save_checkpoint(path, checkpoint)
         best = ", the best validation so far" if is_best else ""
-        print_line(f"saved {path} (epoch {position.epoch}, iteration {engine.iteration}{best})")
+        print_line(f"saved {path} (epoch {epoch}, iteration {iteration}{best})")
         # The newest stays, to fall back to if this one is damaged.
-        for old in older[: -1 if rolling else None]:
-            if old != path:
-                old.unlink(missing_ok=True)
+        for old in {*older[: -1 if rolling else None]} - {path}:
+            old.unlink(missing_ok=True)
         if not rolling:
             self._save_for_inference(checkpoint, is_best=is_best)
             self._remove_old()

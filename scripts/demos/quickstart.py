@@ -24,7 +24,7 @@ from common.audio import load_wav, save_wav
 from common.checkpoints import checkpoint_path, open_checkpoint
 from common.cli import ArgumentParser, positive_float, positive_int, run, seed_number
 from common.config import AudioConfig
-from common.errors import InputError, OptionError
+from common.errors import InputError, OptionError, shown
 from common.evaluation.metrics import SpeechDistance, compare_speech
 from common.files import read_json, write_json
 from common.synthesis import ACCEPTABLE_DIFFERENCES, AudioContract, Phrase, read_phrases, shipped_vocoder
@@ -168,6 +168,8 @@ def check_settings(output: Path, settings: dict[str, object]) -> None:
     path = output / SETTINGS
     if path.is_file():
         found = read_json(path)
+        if not isinstance(found, dict):
+            raise InputError(f"{path}: {shown(found)}, expected the settings of a run; add --fresh to start anew")
         changed = [name for name, value in settings.items() if found.get(name) != value]
         if changed:
             raise InputError(

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, NamedTuple
 import torch
 from torch import Tensor
 
-from common.unpickler import LARGEST_PICKLE, RefusedNameError, StoredObject, Unpickler, UnreadableError
+from common.formats.unpickler import LARGEST_PICKLE, RefusedNameError, StoredObject, Unpickler, UnreadableError
 
 __all__ = ["RefusedNameError", "StoredObject", "UnreadableError", "archive_records", "is_archive", "read_torch_file"]
 
