@@ -91,6 +91,7 @@ PROGRAMS = {
     "more numbers than bytes": tensor((1 << 30,), (1,), storage=STORAGE.replace(b"K\x01tQ", integer(1 << 30) + b"tQ")),
     "a negative number of numbers": tensor((1,), (1,), storage=STORAGE.replace(b"K\x01tQ", integer(-1) + b"tQ")),
     "an expanded tensor of halves": tensor((9, 9), (0, 0), storage=STORAGE.replace(b"Float", b"Half")),
+    "a long name": tensor((1,), (1,), storage=STORAGE.replace(b"\x01\0\0\x000", b"\0\0\1\0" + b"0" * 65536)),
     "a sparse tensor": b"ctorch._utils\n_rebuild_sparse_tensor\n)R",
 }
 
@@ -243,6 +244,9 @@ def test_weights_that_a_file_only_repeats_are_not_copied(tmp_path: Path):
         state = {str(n): torch.zeros(1).expand(shape) for n in range(count)}
         save_checkpoint(path, replace(checkpoint, networks={"fastpitch": state}))
         assert_refused(strip_to_halves, path, match=match)
+    half = torch.zeros(1 << 16, dtype=torch.float16)
+    torch.save({"state_dict": {str(n): half for n in range(9)}}, path)
+    assert_refused(load_checkpoint, path, match="tensors of many times the file's")
     network = torch.nn.Module()
     network.w = torch.nn.Parameter(torch.empty(1, 200_000_000, device="meta"))
     with pytest.raises(CheckpointError, match="repeats values"):

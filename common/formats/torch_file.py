@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, NamedTuple
 import torch
 from torch import Tensor
 
+from common.errors import shown
 from common.formats.unpickler import LARGEST_PICKLE, RefusedNameError, StoredObject, Unpickler, UnreadableError
 
 __all__ = ["RefusedNameError", "StoredObject", "UnreadableError", "archive_records", "is_archive", "read_torch_file"]
@@ -20,9 +21,9 @@ _MAGIC_NUMBER = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # after the protocol: opens
 _ARCHIVE = b"PK\x03\x04"  # opens the others
 _LARGEST_DIRECTORY = 1 << 24  # bytes, of an archive; a storage takes 80
 _DEEPEST = 200  # containers within each other; of pickled networks 40
+_TOO_DEEP = f"containers more than {_DEEPEST} deep in each other"
 _MOST_NODES = 2_000_000  # of what a file holds, where what is referred to twice counts twice
 _MOST_EXPANDED = 1 << 33  # bytes of tensors that no storage holds
-_LONGEST_REASON = 100  # characters
 # What bytes raise that are no pickle, or describe no tensor.
 _DAMAGED = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError, struct.error)
 _ALIGNMENT = 16  # bytes, of tensors that are used as they lie in the file
@@ -71,7 +72,7 @@ def read_torch_file(
         except MemoryError as error:
             raise UnreadableError("larger than this machine's memory") from error
         except _DAMAGED as error:
-            raise UnreadableError(f"{type(error).__name__} {str(error)[:_LONGEST_REASON]!a}") from error
+            raise UnreadableError(f"{type(error).__name__} {shown(str(error))}") from error
 
 
 def is_archive(path: Path) -> bool:
@@ -125,7 +126,7 @@ def _entries(data: bytes, size: int) -> Iterator[tuple[str, Record]]:
             long = _long_numbers(data[end : end + n_extra])
             inflated, packed, header = (next(long, 0) if n == 0xFFFFFFFF else n for n in (inflated, packed, header))
         if header + packed > size or flags & 1:
-            raise UnreadableError(f"an archive whose {name!a} reaches beyond it, or is encrypted")
+            raise UnreadableError(f"an archive whose {shown(name)} reaches beyond it, or is encrypted")
         yield name, Record(header, inflated, method == 0 and packed == inflated)
 
 
@@ -166,19 +167,19 @@ class _Archive:
         """Where a file's bytes are, and how many."""
         record = self._records.get(name)
         if record is None:
-            raise UnreadableError(f"an archive without {name!a}")
+            raise UnreadableError(f"an archive without {shown(name)}")
         if not record.stored:
-            raise UnreadableError(f"{name!a} is compressed, which torch.save does not; save it again")
+            raise UnreadableError(f"{shown(name)} is compressed, which torch.save does not; save it again")
         sign, *lengths = _LOCAL.unpack(_read_at(self._file, record.header, _LOCAL.size))
         start = record.header + _LOCAL.size + sum(lengths)
         if sign != _ARCHIVE or start + record.size > self.size:
-            raise UnreadableError(f"an archive whose {name!a} reaches beyond it")
+            raise UnreadableError(f"an archive whose {shown(name)} reaches beyond it")
         return start, record.size
 
     def _bytes_of(self, name: str) -> bytes:
         start, size = self._place_of(name)
         if size > LARGEST_PICKLE:
-            raise UnreadableError(f"{name!a} has {size} bytes")
+            raise UnreadableError(f"{shown(name)} has {size} bytes")
         return _read_at(self._file, start, size)
 
     def load_storage(self, dtype: torch.dtype, key: str, count: int) -> Tensor:
@@ -254,27 +255,40 @@ def _read_legacy(file: BinaryIO, form: dict[str, bool]) -> Any:
     return value
 
 
+class _Size(NamedTuple):
+    """Of a value, where what is referred to twice counts twice."""
+
+    n_values: int
+    height: int  # containers within each other
+    n_bytes: int  # of tensors
+    n_converted: int  # of those that readers of weights convert to float32
+
+
 def _check_tree(value: Any, *, size: int) -> None:
     """Refuse what is nested without end, and what grows as it is walked through or copied."""
-    n_nodes, _, n_bytes = _measure(value, {}, 0)
-    if n_nodes > _MOST_NODES:
+    found = _measure(value, {}, 0)
+    if found.n_values > _MOST_NODES:
         raise UnreadableError(f"values that refer to each other, which are more than {_MOST_NODES} in all")
-    if n_bytes > 2 * size + _MOST_EXPANDED:
+    if found.n_bytes > 2 * size + _MOST_EXPANDED or found.n_converted > 2 * size:
         raise UnreadableError(f"tensors of many times the file's {size} bytes")
 
 
-def _measure(value: Any, known: dict[int, tuple[int, int, int]], depth: int) -> tuple[int, int, int]:
-    """How many values a container holds, how deep, and bytes of tensors; ``known`` are the results by id."""
+def _measure(value: Any, known: dict[int, _Size], depth: int) -> _Size:
+    """The size of a container; ``known`` are the results by id."""
     items = value.state if isinstance(value, StoredObject) else value
-    n_nodes, height, n_bytes = 1, 0, 0
+    n_values, height, n_bytes, n_converted = 1, 0, 0, 0
     for item in items.values() if isinstance(items, dict) else items:
-        n_nodes += 1
+        n_values += 1
         if isinstance(item, Tensor):
             n_bytes += item.nbytes
+            n_converted += item.nbytes * (item.is_floating_point() and item.dtype != torch.float32)
         elif isinstance(item, dict | list | tuple | StoredObject):
-            found = known.get(id(item)) or (_measure(item, known, depth + 1) if depth < _DEEPEST else (0, _DEEPEST, 0))
-            n_nodes, height, n_bytes = n_nodes + found[0], max(height, 1 + found[1]), n_bytes + found[2]
-    if depth + height >= _DEEPEST:
-        raise UnreadableError(f"containers more than {_DEEPEST} deep in each other")
-    known[id(value)] = n_nodes, height, n_bytes
+            if depth == _DEEPEST:
+                raise UnreadableError(_TOO_DEEP)
+            found = known.get(id(item)) or _measure(item, known, depth + 1)
+            n_values, height = n_values + found.n_values, max(height, 1 + found.height)
+            n_bytes, n_converted = n_bytes + found.n_bytes, n_converted + found.n_converted
+    if depth + height > _DEEPEST:
+        raise UnreadableError(_TOO_DEEP)
+    known[id(value)] = _Size(n_values, height, n_bytes, n_converted)
     return known[id(value)]

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from common.errors import shown
+
 _MOST_STEPS = 1_000_000  # of an unpickler; a tensor takes 36
 LARGEST_PICKLE = 1 << 25  # bytes
 _LARGEST_INTEGER = 9  # bytes
@@ -260,13 +262,15 @@ class Unpickler:
             raise UnreadableError("a tensor without storage or shape")
         numbers = (offset, *size, *stride)
         if any(type(number) is not int or number < 0 for number in numbers):
-            raise UnreadableError(f"a tensor of shape {size}, strides {stride} and offset {offset}")
+            raise UnreadableError(f"a tensor of shape {shown(size)}, strides {shown(stride)} and offset {offset}")
         held, count = storage.numel(), math.prod(size)
         if count and offset + sum((n - 1) * step for n, step in zip(size, stride)) >= held:
-            raise UnreadableError(f"a tensor of shape {size} reaches beyond its storage of {held} elements")
+            raise UnreadableError(f"a tensor of shape {shown(size)} reaches beyond its storage of {held} elements")
         copied = storage.is_floating_point() and storage.dtype != torch.float32  # by those who read weights
         if count > held and (copied or not self._expanded or count > _MOST_EXPANDED):
-            raise UnreadableError(f"a tensor of shape {size} in a storage of {held} elements; save its .contiguous()")
+            raise UnreadableError(
+                f"a tensor of shape {shown(size)} in a storage of {held} elements; save its .contiguous()"
+            )
         return storage.as_strided(size, stride, offset)
 
     def tensor_of_bytes(
