@@ -72,7 +72,7 @@ def trees(world: World, names: dict[str, str]) -> st.SearchStrategy[Case]:
 
 def training_states(world: World) -> st.SearchStrategy[Case]:
     """Checkpoints to resume training from, with another value in one place of the training state."""
-    payload = torch.load(world.folder / "run" / "HiFi-GAN_checkpoint_1.pt", weights_only=True)
+    payload = torch.load(world.folder / "trained" / "out" / "HiFi-GAN_checkpoint_1.pt", weights_only=True)
     places = [("training", *place) for place in places_of(payload["training"])]
     values = PLAIN | tensors()
 

@@ -1,5 +1,6 @@
 """A command that breaks each promise by name, to show that the harness notices."""
 
+import mmap
 import os
 import signal
 import subprocess
@@ -25,7 +26,7 @@ def _refuse(message: str, *, kind: type[InputError] = InputError) -> int:
 
 
 def _memory(size: int) -> int:
-    data = bytearray(size)
+    data = mmap.mmap(-1, size)
     return _refuse(f"{len(data)} bytes")
 
 

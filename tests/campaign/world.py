@@ -1,7 +1,5 @@
 """What malformed inputs are made of: small valid models, corpora and lists, and commands that accept them."""
 
-import contextlib
-import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +13,9 @@ import tiny_tacotron2
 import tiny_vocoder
 import tiny_voice
 import torch
+from harness import ForkServer
 from sung_words import make_sung_corpus
 
-import train
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
 from common.registry import get_model
@@ -76,8 +74,8 @@ class World:
         return [*own, *(words or ("--extract-mels",))]
 
 
-def make_world(folder: Path) -> None:
-    """Fill ``folder``."""
+def make_world(folder: Path, server: ForkServer) -> None:
+    """Fill ``folder``; ``server`` trains what is trained."""
     tiny_voice.save_voice(folder / "voice.pt")
     tiny_voice.save_vocoder(folder / "vocoder.pt")
     network = tiny_tacotron2.tiny_network(n_symbols=148, n_mel_channels=foreign.N_MELS, max_decoder_steps=2000)
@@ -104,9 +102,9 @@ def make_world(folder: Path) -> None:
     corpus.make_corpus(folder / "wavs", 2, seconds=0.5)
     (folder / "wavs" / "train.txt").rename(folder / "wavs" / "list.txt")
     make_sung_corpus(folder / "sung")
-    with contextlib.redirect_stdout(io.StringIO()):
-        words = World(folder).train_vocoder(folder / "wavs")
-        assert train.main([str(folder / "run") if word == "out" else word for word in words]) == 0
+    trained = folder / "trained"
+    trained.mkdir()
+    assert server.run("train", World(folder).train_vocoder(folder / "wavs"), folder=trained).status == 0
     torch.save(torch.randn(16, 20), folder / "mel.pt")
     (folder / "audio.json").write_text(json.dumps(to_plain(tiny_voice.AUDIO)))
     (folder / "mels.tsv").write_text("output\tmel\na.wav\tmel.pt\n")
