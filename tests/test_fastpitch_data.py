@@ -173,7 +173,7 @@ def test_the_output_of_a_new_network_can_start_from_the_mean_mel_of_the_training
 def test_missing_and_truncated_features_are_named_with_the_line(corpus: Path):
     pitch = corpus / "pitch_char/b.pt"
     pitch.write_bytes(pitch.read_bytes()[:100])
-    truncated = "not a readable tensor file; is it truncated? expected one tensor as torch.save writes it"
+    truncated = "not a readable tensor file (an archive without end); expected one tensor as torch.save writes it"
     assert refused(corpus, 1) == f"pitch_char/b.pt: {truncated} (list.txt:2)"
     (corpus / "durations/a.pt").unlink()
     assert refused(corpus) == "durations/a.pt: no such file (list.txt:1)"

@@ -34,7 +34,7 @@ from jasper.loss_function import JasperObjective
 from scripts.benchmarks import feed
 
 NUMBERS = torch.arange(-3.0, 21.0)
-KINDS = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool", "complex64")
+KINDS = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")
 
 
 @pytest.mark.parametrize(

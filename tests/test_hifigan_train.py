@@ -184,7 +184,7 @@ def test_without_fine_tuning_a_checkpoint_of_another_framing_is_refused(
     corpus: Path, whole_run: Path, centered_mels: Path, tmp_path: Path
 ):
     words = ("--checkpoint-path", str(whole_run), "--epochs", "9")
-    with pytest.raises(CheckpointError, match=r"framing: aligned .*, centered .*; peak: 0\.95 .*, None"):
+    with pytest.raises(CheckpointError, match=r"framing: 'aligned' .*, 'centered' .*; peak: 0\.95 .*, None"):
         run_train(corpus, tmp_path, *words, "--input-mels-dir", str(centered_mels))
     with pytest.raises(CheckpointError, match=r"peak: 0\.95 .*, 0\.5"):
         run_train(corpus, tmp_path, *words, "--peak", "0.5")

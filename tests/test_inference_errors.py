@@ -12,6 +12,7 @@ import soundfile
 import torch
 from kills import at_write, finish, started
 from limits import HANG_LIMIT
+from tiny_voice import save_vocoder
 
 import inference
 from common.checkpoints import Checkpoint, save_checkpoint
@@ -128,8 +129,8 @@ def test_checkpoints_that_cannot_speak_are_refused(tmp_path, phrases, voice):
     assert f"{bad}: no such checkpoint" in message()
     bad.write_bytes(voice.read_bytes()[:5000])
     assert str(bad) in message()
-    make_checkpoint(bad, model="WaveGlow")
-    assert f"{bad}: a checkpoint of WaveGlow, expected one of FastPitch" in message()
+    save_vocoder(bad)
+    assert f"{bad}: a checkpoint of HiFi-GAN, expected one of FastPitch" in message()
     make_checkpoint(bad, config=to_plain(dataclasses.replace(MODEL, in_fft_n_layers=2)))
     assert "its weights do not fit the model: missing encoder.layers.1" in message()
     make_checkpoint(bad)
@@ -140,7 +141,9 @@ def test_checkpoints_that_cannot_speak_are_refused(tmp_path, phrases, voice):
             InputError, *options, *transform
         )
     assert "--speaker: speaker '3', expected a number from 0 to 0" in refused(InputError, *options, "--speaker", "3")
-    assert "symbol set arpabet" in refused(InputError, *options, "--input-type", "phone", "--symbol-set", "arpabet")
+    assert "symbol set arpabet" in refused(
+        CheckpointError, *options, "--input-type", "phone", "--symbol-set", "arpabet"
+    )
 
 
 def test_a_list_that_does_not_fit_the_voice_is_refused(tmp_path, phrases, voice):

@@ -119,7 +119,7 @@ def test_sources_of_a_hifigans_mels_must_agree(corpus: Path, tmp_path: Path):
         audio_of("HiFi-GAN", corpus, *both)
     save_voice(voice, AudioConfig(), assumed=("n_mels", "mel_fmax"))  # as of a published file that does not record them
     assert audio_of("HiFi-GAN", corpus, *both) == WIDE
-    with pytest.raises(OptionError, match=r"framing: aligned \(the options\), centered .*; peak: 0\.95 "):
+    with pytest.raises(OptionError, match=r"framing: 'aligned' \(the options\), 'centered' .*; peak: 0\.95 "):
         audio_of("HiFi-GAN", corpus, "--for-voice", voice, "--mel", "published")
     describe(corpus, WIDE)
     assert audio_of("HiFi-GAN", corpus, "--mel", "published") == replace(WIDE, **PUBLISHED_MELS)

@@ -112,7 +112,7 @@ def save_vocoder(path: Path, audio: AudioConfig) -> Path:
     ("words", "message"),
     [
         ("--hifigan other.pt", r"mel_fmax: 8000.0 \(the quickstart\), 7600.0 \(.*other\.pt\)"),
-        ("--hifigan aligned.pt", r"framing: centered .*; peak: None .*--accept-audio-differences framing peak"),
+        ("--hifigan aligned.pt", r"framing: 'centered' .*; peak: None .*--accept-audio-differences framing peak"),
         ("--hifigan absent.pt", r"absent\.pt: no such checkpoint"),
         ("--accept-audio-differences peak", "is for a vocoder; give --hifigan too"),
     ],

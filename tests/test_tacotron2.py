@@ -269,6 +269,8 @@ def test_senseless_controls_are_refused(controls: Controls):
 )
 def test_senseless_architectures_are_refused_by_the_options_name(options: dict[str, float], named: str):
     with pytest.raises(OptionError, match=named):
+        ModelConfig(**options)
+    with pytest.raises(InputError, match=f"^test: .*{named.lstrip('-').replace('-', '_')}"):  # of a file
         from_plain(ModelConfig, vars(ModelConfig()) | options, where="test")
 
 

@@ -18,6 +18,7 @@ from limits import HANG_LIMIT
 from safetensors.torch import load_file
 from tiny import train_options
 from tiny_tacotron2 import TINY, group, published, tiny_network
+from tiny_voice import save_vocoder
 from torch import Tensor
 
 import extract_mels
@@ -343,11 +344,12 @@ def test_features_of_two_models_are_never_mixed(corpus: Path, extract: Extract, 
 def test_checkpoints_that_are_no_teacher_are_refused(
     corpus: Path, extract: Extract, tmp_path: Path, network: Tacotron2
 ):
-    for changes, message in (
-        ({"model": "WaveGlow"}, "a checkpoint of WaveGlow, expected one of Tacotron2"),
-        ({"text": TextConfig(input_type="phone", symbol_set="arpabet", cleaners=())}, "symbol set arpabet has"),
+    arpabet = TextConfig(input_type="phone", symbol_set="arpabet", cleaners=())
+    for model, message in (
+        (save_vocoder(tmp_path / "vocoder.pt"), "a checkpoint of HiFi-GAN, expected one of Tacotron2"),
+        (save(tmp_path / "bad.pt", network, text=arpabet), "symbol set arpabet has"),
     ):
-        status, _, err = extract("--extract-durations", model=save(tmp_path / "bad.pt", network, **changes))
+        status, _, err = extract("--extract-durations", model=model)
         assert status == 1 and message in err and "\n" not in err
     assert "absent.pt: no such checkpoint" in extract("--extract-durations", model=tmp_path / "absent.pt")[2]
     assert features(corpus) == {}

@@ -73,9 +73,11 @@ def convert_checkpoint(
             raise
         whole = convert_checkpoint(error.main, config=config, discriminators=path, partial=partial)
         return replace(whole, traits=(f"with its generator {error.main.name}", *whole.traits))
-    except CheckpointError:
+    except CheckpointError as error:
+        if config is not None and type(error.__cause__) is InputError:  # of a key or value of the configuration
+            raise CheckpointError(f"{config}: {error.__cause__}") from error
         raise
-    except InputError as error:  # of a key or value of the configuration
+    except InputError as error:  # the same
         raise CheckpointError(f"{config or path}: {error}") from error
     checkpoint, changes = _fitted(bare, where=path, partial=partial)
     if not changes:

@@ -126,10 +126,6 @@ class OwnFields:
     assumed_config: tuple[str, ...] = ()
     stripped: Stripped | None = None
 
-    def __post_init__(self) -> None:
-        if not self.networks:
-            raise InputError("networks {}: expected one at least")
-
 
 @dataclass(frozen=True)
 class Description:

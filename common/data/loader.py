@@ -1,5 +1,7 @@
 """The data loader of training: utterances are read, collated and pinned ahead, by processes of its own."""
 
+import atexit
+import multiprocessing
 import signal
 from collections.abc import Iterator
 from typing import Any
@@ -38,6 +40,14 @@ def leave_signals_to_the_parent(worker: int) -> None:
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
+
+
+@atexit.register  # before multiprocessing's own, which waits for daemons that it has sent SIGTERM
+def _end_with_this_process() -> None:
+    """End loader processes of a job that an error has ended: they have nothing to save."""
+    for process in multiprocessing.active_children():
+        if process.daemon:
+            process.kill()
 
 
 def raise_errors(batches: Any) -> Iterator[Batch]:

@@ -317,7 +317,8 @@ class Engine:
         if self._recorded is not None:
             self._recorded.clear()
         for phase, optimizer in self.optimizers.items():
-            load_state_by_name(optimizer, state["optimizers"][phase], self._parameters[phase], where=where)
+            if phase in state["optimizers"]:  # those of phases that were left out begin anew
+                load_state_by_name(optimizer, state["optimizers"][phase], self._parameters[phase], where=where)
 
 
 def build_engine(
