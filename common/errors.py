@@ -96,9 +96,14 @@ def _container(value: Any, room: int, *, depth: int) -> str:
 
 def one_line(message: str) -> str:
     """A message as a terminal may show it: line breaks and control characters escaped, a very long middle left out."""
-    if len(message) > _LONGEST_MESSAGE:
-        message = f"{message[: -_ENDING - 5 + _LONGEST_MESSAGE]} ... {message[-_ENDING:]}"
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in message)
+    line = "".join(one if one.isprintable() else repr(one)[1:-1] for one in _shortened(message))
+    return _shortened(line)
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= _LONGEST_MESSAGE:
+        return text
+    return f"{text[: -_ENDING - 5 + _LONGEST_MESSAGE]} ... {text[-_ENDING:]}"
 
 
 def reason(error: Exception) -> str:

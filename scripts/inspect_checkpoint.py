@@ -12,7 +12,7 @@ from typing import Any
 
 from common.checkpoints import Checkpoint, inspect_checkpoint, read_model, saved_checkpoints
 from common.cli import ArgumentParser, run
-from common.errors import InputError, OptionError
+from common.errors import InputError, OptionError, one_line
 from common.files import check_file
 from common.registry import available_models, get_model
 from common.synthesis import AudioContract
@@ -163,7 +163,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         return
     last = ""
     for name, value in table(facts):
-        print(f"{name if name != last else '':<13} {value}".rstrip())
+        print(one_line(f"{name if name != last else '':<13} {value}".rstrip()))
         last = name
 
 

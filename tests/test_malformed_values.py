@@ -11,19 +11,21 @@ import foreign
 import pytest
 import torch
 from safetensors.torch import save_file
+from tiny_voice import save_voice
 
 from common.audio.arguments import read_audio_config
 from common.checkpoints import Checkpoint, load_checkpoint, load_last_checkpoint, load_networks, save_checkpoint
 from common.checkpoints.exported import METADATA_KEY
 from common.config import AudioConfig, TextConfig, to_plain
 from common.data import frames_of_tokens, load_fractions
-from common.errors import CheckpointError, InputError, OptionError, shown
+from common.errors import CheckpointError, InputError, OptionError, one_line, shown
 from common.files import read_json, read_yaml, write_json
 from common.logger import read_log
 from common.training.optim import build_optimizer, load_state_by_name, state_by_name
 from fastpitch.model import ModelConfig as FastPitchConfig
 from fastpitch.model import build_networks
 from hifigan.json_config import read_json_config
+from scripts import inspect_checkpoint
 
 
 @pytest.mark.parametrize(
@@ -497,3 +499,14 @@ def test_an_optimizers_state_that_would_break_its_next_step_is_refused():
         assert line.startswith("a.pt: ") and "optimizer" in line
     load_state_by_name(optimizer, saved, {"w": weight}, where="a.pt")
     optimizer.step()
+
+
+def test_an_error_of_control_bytes_alone_is_of_bounded_length():
+    line = one_line("\0" * 100_000)
+    assert line.isprintable() and 1000 < len(line) <= 2000
+
+
+def test_inspecting_shows_no_raw_bytes_of_a_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture):
+    path = save_voice(tmp_path / "a.pt", text=TextConfig(cmudict="a\0b\x1b[31mc"))
+    inspect_checkpoint.main([str(path)])
+    assert all(line.isprintable() for line in capsys.readouterr().out.splitlines())
