@@ -106,7 +106,8 @@ def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path:
         batches[n_workers] = []
         for batch in itertools.chain(raise_errors(loader), raise_errors(loader)):  # two epochs
             batches[n_workers].append(batch)
-            for process in multiprocessing.active_children():  # as for a whole group, which the job itself answers
+            # As for a whole group, which the job itself answers; each process has started when it has given a batch.
+            for process in multiprocessing.active_children() if len(batches[n_workers]) >= n_workers else ():
                 os.kill(process.pid, signal.SIGINT)
                 os.kill(process.pid, signal.SIGTERM)
     assert len(batches[2]) == 8

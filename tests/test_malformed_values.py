@@ -331,7 +331,7 @@ FIELDS = {  # place -> what its values may be, and values that it must not have
     "config/model/in_fft_conv1d_kernel_size": ("expected", 2, 10**6 + 1),
     "config/model/p_in_fft_dropout": ("expected", None, "0", math.nan, math.inf, -0.1, 1, [0.1]),
     "config/model/width": ("unknown key width", 1),
-    "networks": ("expected", None, [], {}, "x", 3, torch.zeros(2), {3: {}}),
+    "networks": ("expected", None, [], "x", 3, torch.zeros(2), {3: {}}),
     "networks/fastpitch": ("expected keys with values", [], "x", torch.zeros(2)),
     f"networks/fastpitch/{BIAS}": (
         "",

@@ -45,9 +45,11 @@ def leave_signals_to_the_parent(worker: int) -> None:
 @atexit.register  # before multiprocessing's own, which waits for daemons that it has sent SIGTERM
 def _end_with_this_process() -> None:
     """End loader processes of a job that an error has ended: they have nothing to save."""
-    for process in multiprocessing.active_children():
-        if process.daemon:
-            process.kill()
+    loaders = [process for process in multiprocessing.active_children() if process.daemon]
+    if loaders:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # PyTorch's handler would call it an error
+    for process in loaders:
+        process.kill()
 
 
 def raise_errors(batches: Any) -> Iterator[Batch]:
