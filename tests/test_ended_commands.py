@@ -109,8 +109,10 @@ def test_processes_whose_torchrun_is_killed_end_with_it(tmp_path: Path):
 
 
 def test_a_loader_process_that_is_killed_is_one_line(corpora: Path, tmp_path: Path, capsys):
+    others = multiprocessing.active_children()  # of other tests
+
     def kill_a_loader() -> None:
-        (loader,) = multiprocessing.active_children()
+        (loader,) = (process for process in multiprocessing.active_children() if process not in others)
         os.kill(loader.pid, signal.SIGKILL)
 
     with at_iteration(2, kill_a_loader), without_samples():
