@@ -118,4 +118,4 @@ def test_a_loader_process_that_is_killed_is_one_line(corpora: Path, tmp_path: Pa
     with at_iteration(2, kill_a_loader), without_samples():
         assert ended(train.main, *MODELS[0].words(corpora, tmp_path, "--epochs", "2", "--num-workers", "1")) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: DataLoader worker (pid") and "--resume" in line
+    assert line.startswith("error: DataLoader worker ") and "--resume" in line

@@ -9,6 +9,7 @@ import signal
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 import torch
@@ -121,6 +122,14 @@ def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path:
     loader = build_loader(data, sampler, n_workers=1, pin_memory=False, seed=0)
     with pytest.raises(InputError, match=r"mels/u5\.pt: not a readable tensor file.* \(.*train\.txt:2\)$"):
         list(raise_errors(loader))
+
+
+@pytest.mark.parametrize("kind", [ConnectionResetError, EOFError])
+def test_a_loader_process_that_ends_while_it_hands_a_batch_over_is_a_lost_one(kind: type[Exception]):
+    batches = MagicMock()
+    batches.__iter__.side_effect = kind
+    with pytest.raises(RuntimeError, match="^DataLoader worker "):
+        next(raise_errors(batches))
 
 
 def test_the_benchmark_says_how_fast_training_is_fed_and_where_the_time_goes(tmp_path: Path, capsys):

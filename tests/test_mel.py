@@ -171,6 +171,14 @@ def test_a_hop_longer_than_the_filter_cannot_be_aligned():
         MelExtractor(AudioConfig(**{**SMALL, "hop_length": 300}, mel_fmax=None, framing="aligned"))
 
 
+def test_channels_that_are_always_silent_are_said_once(capsys):
+    config = AudioConfig(mel_fmin=3.0, mel_fmax=151.0)
+    mel = [MelExtractor(config) for _ in range(2)][1](torch.randn(1, 8000))
+    n_silent = int((mel == mel.min()).all(dim=-1).sum())
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"warning: {n_silent} of 80 mel channels are always silent: from 3 to 151 Hz they are")
+
+
 @pytest.mark.parametrize("config", [SMALL_CENTERED, SMALL_ALIGNED])
 def test_gradients_are_right_and_finite_even_in_silence(config: AudioConfig):
     extractor = MelExtractor(config)

@@ -53,8 +53,15 @@ def _end_with_this_process() -> None:
 
 
 def raise_errors(batches: Any) -> Iterator[Batch]:
-    """The loader's batches; an error that a worker returned as a value is raised here."""
-    for batch in batches:
-        if isinstance(batch, InputError):
-            raise batch
-        yield batch
+    """The loader's batches; an error that a worker returned as a value is raised here.
+
+    Raises:
+        RuntimeError: a worker has ended while it handed a batch over; PyTorch's own begins in the same way.
+    """
+    try:
+        for batch in batches:
+            if isinstance(batch, InputError):
+                raise batch
+            yield batch
+    except (ConnectionError, EOFError) as error:  # sooner than the signal by which PyTorch learns of it
+        raise RuntimeError("DataLoader worker has ended while it handed a batch over. ") from error
