@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass, replace
 from itertools import zip_longest
-from math import inf
+from math import isfinite
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -174,15 +174,15 @@ def _dataclass(kind: type, given: Any, where: str, path: str) -> Any:
     values = {}
     for key, field in known.items():
         if key in given:
-            values[key] = _value(hints[key], given[key], where, names[key], may_be_infinite=field.default == inf)
+            values[key] = _value(hints[key], given[key], where, names[key], default=field.default)
         elif field.default is MISSING and field.default_factory is MISSING:
             raise InputError(f"{where}{names[key]} is missing")
     with naming_fields(f"{where}{path}".removesuffix(": ")):
         return kind(**values)
 
 
-def _value(hint: Any, value: Any, where: str, path: str, *, may_be_infinite: bool = False) -> Any:
-    """``value`` as the type of a field."""
+def _value(hint: Any, value: Any, where: str, path: str, *, default: Any = None) -> Any:
+    """``value`` as the type of a field; not finite only where its ``default`` is so too, and in the same way."""
     if is_dataclass(hint):
         return _dataclass(hint, value, where, path)  # type: ignore[arg-type]  # a class, as hints are
     choices = get_args(hint)
@@ -201,7 +201,7 @@ def _value(hint: Any, value: Any, where: str, path: str, *, may_be_infinite: boo
         return value
     fits = isinstance(value, int | float if hint is float else hint) and isinstance(value, bool) == (hint is bool)
     if fits and hint is float:
-        fits = value == inf if may_be_infinite and value == inf else abs(value) <= _LARGEST_FRACTION
+        fits = abs(value) <= _LARGEST_FRACTION or (not isfinite(value) and str(value) == str(default))
     if not fits:
         raise InputError(f"{where}{path} {shown(value)}: expected {_WANTED.get(hint) or f'a {hint.__name__}'}")
     if hint is int and abs(value) > _LARGEST_WHOLE:

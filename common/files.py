@@ -275,20 +275,27 @@ def read_bytes(path: Path, *, largest: int = _LARGEST_TEXT, kind: str = "file") 
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
 
 
-def read_text(path: Path, *, largest: int = _LARGEST_TEXT, kind: str = "file") -> str:
-    """UTF-8 text, without a byte order mark; a file that is none is an InputError that names it, and the line."""
+def read_text(path: Path, *, largest: int = _LARGEST_TEXT, kind: str = "file", utf16: bool = False) -> str:
+    """UTF-8 text, without a byte order mark; a file that is none is an InputError that names it, and the line.
+
+    With ``utf16`` also UTF-16 text that begins with a byte order mark.
+    """
     data = read_bytes(path, largest=largest, kind=kind)
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise InputError(f"{path}: UTF-16 text; save the {kind} as UTF-8")
+    wanted = "UTF-8, or as UTF-16 with a byte order mark" if utf16 else "UTF-8"
+    marked = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if marked and not utf16:
+        raise InputError(f"{path}: UTF-16 text; save the {kind} as {wanted}")
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-16" if marked else "utf-8-sig")
     except UnicodeDecodeError as error:
+        if marked:
+            raise InputError(f"{path}: broken UTF-16 text; save the {kind} as {wanted}") from error
         line = data.count(b"\n", 0, error.start) + 1
         byte = error.start - data.rfind(b"\n", 0, error.start)
-        raise InputError(f"{path}:{line}: byte {byte} is not UTF-8; save the {kind} as UTF-8") from error
+        raise InputError(f"{path}:{line}: byte {byte} is not UTF-8; save the {kind} as {wanted}") from error
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise InputError(f"{path}:{line}: a zero byte; expected UTF-8 text (UTF-16 without a byte order mark has them)")
+        raise InputError(f"{path}:{line}: a zero byte; UTF-16 without a byte order mark has them: save it as {wanted}")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -91,14 +92,14 @@ def still(n_frames: int) -> SpeechFrames:
 
 def test_the_partner_of_several_is_the_middle_one():
     pairs = np.array([[0, 0], [1, 0], [2, 0], [3, 1], [3, 2], [4, 4]])
-    comparison = SpeechComparison(still(5), still(6), pairs, SpeechDistance(0.0, 0.0, 0.0, 0.0, 6))
+    comparison = SpeechComparison(still(5), still(6), pairs, SpeechDistance(0.0, 0.0, 6, 0.0, 0.0))
     assert partners(comparison).tolist() == [1, 3, 3, -1, 4, -1]
 
 
 def test_the_picture_shows_the_difference_in_decibels_on_the_synthesized_time():
     loud = SpeechFrames(np.full((80, 6), 6 / DB_PER_NEPER), np.zeros(6), 0.01)
     pairs = np.array([[0, 1], [1, 2], [2, 3]])
-    figure = plot_comparison(SpeechComparison(still(4), loud, pairs, SpeechDistance(0.0, 0.0, 0.0, 0.0, 3)))
+    figure = plot_comparison(SpeechComparison(still(4), loud, pairs, SpeechDistance(0.0, 0.0, 3, 0.0, 0.0)))
     shown = panel(figure, "synthesized less recorded").images[0].get_array()
     shown = np.ma.filled(shown.astype(float), np.nan)
     assert np.isnan(shown[:, [0, 4, 5]]).all()
@@ -148,7 +149,7 @@ def test_a_tone_is_drawn_at_its_frequency():
 
 def test_a_legend_names_only_what_is_drawn():
     frames = SpeechFrames(np.zeros((80, 9)), np.zeros(9), 0.01)
-    distance = SpeechDistance(0.0, math.nan, math.nan, 0.0, 9)
+    distance = SpeechDistance(0.0, 0.0, 9)
     pairs = np.arange(9)[:, None].repeat(2, axis=1)
     silent = plot_comparison(SpeechComparison(frames, frames, pairs, distance))
     assert panel(silent, "pitch: nothing is voiced").get_legend() is None and "<text" in to_svg(silent)
@@ -159,7 +160,7 @@ def test_a_legend_names_only_what_is_drawn():
 
 
 def result(name: str, *, mcd: float | None = None, cents: float = math.nan, **fields) -> Result:
-    distance = None if mcd is None else SpeechDistance(mcd, 5.0, cents, 0.1, 100)
+    distance = None if mcd is None else SpeechDistance(mcd, 0.1, 100, 5.0, cents)
     return Result(name, "Text.", distance=distance, **fields)
 
 
@@ -242,4 +243,11 @@ def test_a_journal_gives_back_what_it_was_given(tmp_path, three):
     journal.add(three[2])
     assert journal.read() == [three[0], three[2]]
     assert journal.read()[0].errors == ErrorCounts(1, 1, 1, 2)
+    journal.add(three[1])  # without pitch: NaN
+    assert repr(journal.read()) == repr([three[0], three[2], three[1]])
+    for broken in (asdict(three[0]) | {"duration": "1"}, asdict(three[0]) | {"errors": {"n_words": 0.5}}, [], "x"):
+        journal.start(three[:1])
+        with journal.path.open("a") as file:
+            file.write(f"{json.dumps(broken)}\n{json.dumps(asdict(three[2]))}\n")
+        assert journal.read() == three[:1]
     assert Journal(tmp_path / "j", settings={"seed": 2, "names": ("a",)}).read() == []

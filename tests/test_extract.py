@@ -239,6 +239,17 @@ def test_a_changed_textgrid_is_noticed_when_resuming(tmp_path: Path, extract):
     assert features(tmp_path) == resumed
 
 
+def test_features_of_other_types_are_made_anew_when_resuming(tmp_path: Path, extract):
+    make_corpus(tmp_path, 1)
+    assert extract(tmp_path, *ALL)[0] == 0
+    wanted = features(tmp_path)
+    for folder, kind in (("mels", torch.float64), ("durations", torch.float32)):
+        torch.save(load(tmp_path / folder, "c000").to(kind), tmp_path / folder / "c000.pt")
+    assert features(tmp_path) != wanted
+    assert extract(tmp_path, *ALL, "--resume")[0] == 0
+    assert features(tmp_path) == wanted
+
+
 def test_features_of_other_settings_are_never_mixed(tmp_path: Path, extract):
     make_corpus(tmp_path, 1)
     assert extract(tmp_path, *ALL)[0] == 0

@@ -128,7 +128,7 @@ def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path:
 def test_a_loader_process_that_ends_while_it_hands_a_batch_over_is_a_lost_one(kind: type[Exception]):
     batches = MagicMock()
     batches.__iter__.side_effect = kind
-    with pytest.raises(RuntimeError, match="^DataLoader worker "):
+    with pytest.raises(RuntimeError, match=r"^DataLoader worker "):
         next(raise_errors(batches))
 
 

@@ -44,7 +44,7 @@ def test_an_optional_column_is_there_in_all_lines_or_in_none(tmp_path: Path):
         ("wavs/a.wav| \n", r"list\.txt:1: the text column is empty"),
         ("/data/a.wav|a\n", r"list\.txt:1: /data/a\.wav leads out of the dataset"),
         ("wavs/../../a.wav|a\n", r"list\.txt:1: wavs/\.\./\.\./a\.wav leads out of the dataset"),
-        ("wavs/\0a.wav|a\n", r"list\.txt:1: a zero byte; expected UTF-8 text"),
+        ("wavs/\0a.wav|a\n", r"list\.txt:1: a zero byte; UTF-16 without a byte order mark"),
         (b"wavs/a.wav|a\nwavs/b.wav|Gr\xfc\xdfe\n", r"list\.txt:2: byte 14 is not UTF-8"),
     ],
 )

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def distance(mcd_db: float, f0_rmse_hz: float = 4.0) -> SpeechDistance:
-    return SpeechDistance(mcd_db, f0_rmse_hz, 10 * f0_rmse_hz, 0.1, 100)
+    return SpeechDistance(mcd_db, 0.1, 100, f0_rmse_hz, 10 * f0_rmse_hz)
 
 
 def test_the_report_has_a_line_for_each_phrase_and_the_mean(capsys):

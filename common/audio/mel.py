@@ -49,10 +49,11 @@ def _mel_filters(sampling_rate: int, filter_length: int, n_mels: int, fmin: floa
         filters = mel_filters(sr=sampling_rate, n_fft=filter_length, n_mels=n_mels, fmin=fmin, fmax=fmax)
     n_empty = int((filters.max(axis=1) == 0).sum())
     if n_empty:
+        band = f"from {fmin:g} to {fmax or sampling_rate / 2:g} Hz"
         print(
-            f"warning: {n_empty} of {n_mels} mel channels are always silent: from {fmin:g} to "
-            f"{fmax or sampling_rate / 2:g} Hz they are narrower than the {sampling_rate / filter_length:.3g} Hz between "
-            "two frequencies of the transform; use fewer channels, a wider band or a longer filter",
+            f"warning: {n_empty} of {n_mels} mel channels are always silent: {band} they are narrower than the "
+            f"{sampling_rate / filter_length:.3g} Hz between two frequencies of the transform; use fewer channels, a "
+            "wider band or a longer filter",
             file=sys.stderr,
         )
     return filters

@@ -29,10 +29,10 @@ class SpeechDistance:
     """Figures of `compare_speech`, over aligned pairs of frames that are not both silence."""
 
     mcd_db: float  # mel-cepstral distortion
-    f0_rmse_hz: float  # over pairs voiced in both; NaN if there are none
-    f0_rmse_cents: float  # likewise
     voicing_error: float  # share of pairs that are voiced in one and unvoiced in the other
     n_pairs: int
+    f0_rmse_hz: float = math.nan  # over pairs voiced in both; NaN if there are none
+    f0_rmse_cents: float = math.nan  # likewise
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from common.config import from_plain
+from common.errors import InputError
 from common.evaluation.metrics import SpeechDistance
 from common.files import write_json, write_text, writing
 from common.pages import Term
@@ -62,13 +64,6 @@ class Result:
         """All files of it that an evaluation in ``folder`` has."""
         kinds = files_of(folder, self.name)
         return [path for kind, path in kinds.items() if kind != "recorded" or self.recording is not None]
-
-    @staticmethod
-    def from_plain(row: dict[str, Any]) -> "Result":
-        """The inverse of ``asdict``."""
-        kinds = {"errors": ErrorCounts, "recording_errors": ErrorCounts, "distance": SpeechDistance}
-        parts = {name: kind(**row[name]) for name, kind in kinds.items() if row[name] is not None}
-        return Result(**{**row, **parts})
 
 
 @dataclass(frozen=True)
@@ -243,8 +238,8 @@ class Journal:
         results = []
         for line in lines[1:]:
             try:
-                results.append(Result.from_plain(json.loads(line)))
-            except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+                results.append(from_plain(Result, json.loads(line), where=""))
+            except (ValueError, RecursionError, InputError):
                 break
         return results
 

@@ -288,32 +288,35 @@ def _read_complete(folders: Sequence[str], item: Extraction, plan: ExtractionPla
     """Folder -> contents, for each folder whose file of ``item`` is complete; without ``plan.resume`` none."""
     n_frames, n_symbols = (last - first for first, last in (item.kept_frames, item.kept_symbols))
     mel = (plan.audio.n_mels, n_frames)
-    shapes: dict[str, tuple[int, ...]] = {
-        "mels": mel,
-        "mels_teacher": mel,
-        "attentions": (n_frames, len(item.tokens)),
-        PRIORS: (n_frames, len(item.tokens)),
-        "durations": (n_symbols,),
-        FRAME_PITCH: (n_frames,),
-        "pitch_mel" + HERTZ: (n_frames,),
-        "pitch_char" + HERTZ: (n_symbols,),
-        "pitch_trichar" + HERTZ: (TRICHAR_PARTS * n_symbols,),
+    real, hertz = torch.float32, torch.float64
+    wanted: dict[str, tuple[tuple[int, ...], torch.dtype]] = {
+        "mels": (mel, real),
+        "mels_teacher": (mel, real),
+        "attentions": ((n_frames, len(item.tokens)), real),
+        PRIORS: ((n_frames, len(item.tokens)), real),
+        "durations": ((n_symbols,), torch.int64),
+        FRAME_PITCH: ((n_frames,), real),
+        "pitch_mel" + HERTZ: ((n_frames,), hertz),
+        "pitch_char" + HERTZ: ((n_symbols,), hertz),
+        "pitch_trichar" + HERTZ: ((TRICHAR_PARTS * n_symbols,), hertz),
     }
     found = {}
     for folder in folders if plan.resume else ():
-        tensor = read_complete(plan.path(folder, item.utterance.name), shapes[folder])
+        tensor = read_complete(plan.path(folder, item.utterance.name), *wanted[folder])
         if tensor is not None:
             found[folder] = tensor
     return found
 
 
-def read_complete(path: Path, shape: tuple[int, ...]) -> Tensor | None:
-    """A tensor of an earlier run; None if it is absent, truncated (by a power cut), not finite or of another shape."""
+def read_complete(path: Path, shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> Tensor | None:
+    """A tensor of an earlier run; None if it is absent, truncated (by a power cut), not finite or of another kind."""
     try:
         tensor = load_tensor(path) if path.is_file() else None
     except InputError:
         return None
-    return tensor if tensor is not None and tensor.shape == shape and bool(torch.isfinite(tensor).all()) else None
+    if tensor is None or tensor.shape != shape or tensor.dtype != dtype or not torch.isfinite(tensor).all():
+        return None
+    return tensor
 
 
 def write_feature(path: Path, tensor: Tensor) -> None:

@@ -4,14 +4,13 @@ Source: the description of TextGrid files in Praat's manual. There any word outs
 that the format does not have is refused, as a label that lost its quotes would be silence.
 """
 
-import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import InputError, shown
-from common.files import read_bytes
+from common.files import read_text
 
 _LARGEST = 64 << 20  # bytes; an hour of phones has 3 MB
 _MOST_TIERS = 1000
@@ -52,7 +51,8 @@ def read_tiers(path: Path) -> list[Tier]:
     Raises:
         InputError: the file cannot be read, or is not as the format wants it; names the line.
     """
-    reader = _Reader(path, _decoded(path))
+    # Praat writes UTF-16 as soon as a label is not ASCII; others write UTF-8.
+    reader = _Reader(path, read_text(path, largest=_LARGEST, kind="TextGrid", utf16=True))
     if reader.text("a file type") not in ("ooTextFile", "ooTextFile short") or reader.text("a class") != "TextGrid":
         raise InputError(f'{path}: no TextGrid; expected File type = "ooTextFile" and Object class = "TextGrid"')
     reader.span()
@@ -61,19 +61,6 @@ def read_tiers(path: Path) -> list[Tier]:
     tiers = [reader.tier() for _ in range(reader.count(_MOST_TIERS, "tiers"))]
     reader.end()
     return tiers
-
-
-def _decoded(path: Path) -> str:
-    data = read_bytes(path, largest=_LARGEST, kind="TextGrid")
-    # Praat writes UTF-16 with a byte order mark as soon as a label is not ASCII; others write UTF-8
-    marked = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    if not marked and b"\0" in data:
-        raise InputError(f"{path}: zero bytes; is it UTF-16 without a byte order mark? save it with one, or as UTF-8")
-    try:
-        text = data.decode("utf-16" if marked else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: neither UTF-8 nor UTF-16 text") from error
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 class _Reader:
