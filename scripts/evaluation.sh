@@ -50,7 +50,7 @@ if [ "${#manifests[@]}" -eq 0 ]; then
 fi
 for manifest in "${manifests[@]}"; do
     [ -e "$manifest" ] || [ "${DRY_RUN:-0}" = 1 ] || die "$manifest: no such manifest; scripts/preprocess_librispeech.sh makes LibriSpeech's"
-    name=$(basename "$manifest")
+    name=$(basename -- "$manifest")
     command=("$PYTHON" inference.py --jasper "$JASPER" --input "$manifest" --dataset-path "$DATASET_PATH")
     command+=(--output "$OUTPUT_DIR/${name%.*}.json" --batch-size "$BATCH_SIZE" --quiet)
     add_flags command

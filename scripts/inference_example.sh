@@ -54,7 +54,7 @@ find_checkpoint
     wrong_option "DENOISING=$DENOISING: Griffin-Lim makes no noise of its own; set HIFIGAN or WAVEGLOW, or leave it out"
 : "${SIGMA:=0.9}"  # of WaveGlow's noise
 : "${DENOISING:=$([ -n "$WAVEGLOW" ] && echo 0.01 || echo 0.005)}" # strength of the denoiser, by default 0.005, or 0.01 of WaveGlow; 0: none
-name=$(basename "$PHRASES")
+name=$(basename -- "$PHRASES")
 precision=$([ "$AMP" = true ] && echo amp || echo fp32)
 : "${OUTPUT_DIR:=output/audio_${name%.*}_$precision}" # folder for the results, by default named after the list
 

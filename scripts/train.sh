@@ -191,7 +191,7 @@ if [ "$MODEL" = FastPitch ]; then
     [ "${NUM_SPEAKERS:=1}" = auto ] || options+=(--n-speakers "$NUM_SPEAKERS") # auto: all that the training list names
     if [ "$columns" = mel_dur_pitch_text ]; then
         # scripts/prepare_dataset.sh names the statistics after the list of recordings that the training list is made of.
-        list=$(basename "${training_files[0]}" .txt)
+        list=$(basename -- "${training_files[0]}" .txt)
         : "${PITCH_MEAN_STD:=$DATASET_PATH/pitch_char_stats__${list/mel_dur_pitch_text/audio_text}.json}"
     fi
     add_given options --pitch-mean-std-file "${PITCH_MEAN_STD:-}"
