@@ -136,20 +136,34 @@ def _is_of_connection(error: BaseException | None) -> bool:
 
 
 def _lost(ranks: Ranks, processes: Sequence[tuple[str, int]]) -> Exception:
-    """The error of a process that the others do not answer any more; ``processes`` are all hosts and process ids."""
-    end = time.monotonic() + _SECONDS_TO_END
-    ended: list[int] = []
-    while not ended and time.monotonic() < end:
-        here = [rank for rank, (host, _) in enumerate(processes) if host == socket.gethostname()]
-        ended = [rank for rank in here if not _is_alive(processes[rank][1])]
-        time.sleep(0 if ended else 0.01)
-    if ranks.rank != min(set(range(ranks.world_size)) - set(ended)):
+    """The error of a process that the others do not answer any more; ``processes`` are all hosts and process ids.
+
+    The first of those that are left has one to show. It is the last of them to end on its machine: one that looks
+    later would take it for the lost one.
+    """
+    here = {rank: pid for rank, (host, pid) in enumerate(processes) if host == socket.gethostname()}
+
+    def ended() -> list[int]:
+        return [rank for rank, pid in here.items() if not _is_alive(pid)]
+
+    _wait_for(ended)
+    lost = ended()
+    if ranks.rank != min(set(range(ranks.world_size)) - set(lost)):
         return FailedElsewhereError()
-    lost = ", ".join(f"{rank} (process id {processes[rank][1]})" for rank in ended) or "on another machine"
+    stop()  # so that the others notice, if they have not
+    _wait_for(lambda: len(ended()) >= len(here) - 1)
+    named = ", ".join(f"{rank} (process id {processes[rank][1]})" for rank in lost) or "on another machine"
     return InputError(
-        f"process {lost} of {ranks.world_size} has ended; where it does not say why, it was killed, as for lack of "
+        f"process {named} of {ranks.world_size} has ended; where it does not say why, it was killed, as for lack of "
         "memory: start all again, a training or an extraction with --resume"
     )
+
+
+def _wait_for(condition: Callable[[], object]) -> None:
+    """Wait until ``condition`` is true, or processes have had their time to end."""
+    end = time.monotonic() + _SECONDS_TO_END
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
 
 
 def _is_alive(pid: int) -> bool:

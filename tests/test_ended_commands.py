@@ -87,14 +87,17 @@ run(main)
 """
 
 
-def test_a_process_of_several_that_is_killed_is_named_in_one_line(tmp_path: Path):
+@pytest.mark.parametrize("world_size", [2, 4])
+def test_a_process_of_several_that_is_killed_is_named_in_one_line(tmp_path: Path, world_size: int):
     folder = tmp_path / "itself"
     folder.mkdir()
     with pytest.raises(subprocess.CalledProcessError):
-        run_ranks(LOSE_ONE, folder, world_size=2)
-    (line,) = (folder / "0.txt").read_text().splitlines()
+        run_ranks(LOSE_ONE, folder, world_size=world_size)
+    said = {rank: (folder / f"{rank}.txt").read_text().splitlines() for rank in range(world_size)}
+    (line,) = said.pop(0)
     lost = (folder / "pid").read_text()
-    assert line.startswith(f"error: process 1 (process id {lost}) of 2 has ended; ") and "--resume" in line
+    assert line.startswith(f"error: process 1 (process id {lost}) of {world_size} has ended; ") and "--resume" in line
+    assert not any(said.values())
 
 
 @pytest.mark.slow

@@ -122,6 +122,7 @@ def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path:
     loader = build_loader(data, sampler, n_workers=1, pin_memory=False, seed=0)
     with pytest.raises(InputError, match=r"mels/u5\.pt: not a readable tensor file.* \(.*train\.txt:2\)$"):
         list(raise_errors(loader))
+    loader._iterator._shutdown_workers()  # left to the garbage collector, the queue goes first, and this takes 10 s
 
 
 @pytest.mark.parametrize("kind", [ConnectionResetError, EOFError])

@@ -470,6 +470,16 @@ def test_sound_is_made_no_further_ahead_than_its_client_takes_it():
     assert list(made) == [min(5 + taken, 30) for taken in range(30)]
 
 
+def test_work_that_ends_after_the_server_is_for_nobody():
+    async def make() -> SpeechJob:
+        return SpeechJob(RecordingVoice(), [item("a", 5)])
+
+    job = asyncio.run(make())
+    job.put(torch.zeros(1), size=1.0)
+    job.end()
+    assert job.is_over
+
+
 @pytest.mark.parametrize(
     ("options", "variables", "message"),
     [

@@ -12,6 +12,8 @@ from torch.utils.data import DataLoader
 from common.data.batch import Batch, Dataset, ErrorsAsItems
 from common.errors import InputError
 
+_STOPS = (signal.SIGINT, signal.SIGTERM)  # signals that stop a job
+
 
 def build_loader(dataset: Dataset, sampler: Any, *, n_workers: int, pin_memory: bool, seed: int) -> DataLoader:
     """Batches of ``dataset`` as ``sampler`` draws them, or an InputError in the place of one (`raise_errors`).
@@ -20,7 +22,7 @@ def build_loader(dataset: Dataset, sampler: Any, *, n_workers: int, pin_memory: 
     of this process copies them into page-locked memory where they are for a GPU. 0 reads them when they are asked for.
     """
     safe: Any = ErrorsAsItems(dataset)
-    return DataLoader(
+    return _Loader(
         safe,
         batch_sampler=sampler,
         num_workers=n_workers,
@@ -33,13 +35,25 @@ def build_loader(dataset: Dataset, sampler: Any, *, n_workers: int, pin_memory: 
     )
 
 
+class _Loader(DataLoader):
+    """One whose processes begin with the signals held back that they will leave to the parent."""
+
+    def __iter__(self) -> Any:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+        try:
+            return super().__iter__()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def leave_signals_to_the_parent(worker: int) -> None:
     """Of the signals that stop a job, those sent to its whole group: it still needs batches to finish its update.
 
     A loader process ends when the job says so or, as PyTorch looks every few seconds, when the job is gone.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _STOPS:
         signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
 
 
 @atexit.register  # before multiprocessing's own, which waits for daemons that it has sent SIGTERM

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 Result = TypeVar("Result")
@@ -32,12 +33,12 @@ class Job(Generic[Result]):
         """Hand over a result; called by the worker's thread."""
         with self._lock:
             self._waiting += size
-        self._loop.call_soon_threadsafe(self._add, result, size)
+        self._send(result, size)
 
     def end(self, error: Exception | None = None) -> None:
         """Say that all is done, or what went wrong; called by the worker's thread."""
         self.is_over = True
-        self._loop.call_soon_threadsafe(self._add, error, 0.0)
+        self._send(error, 0.0)
 
     def cancel(self) -> None:
         """Let the worker drop what is left to do; without effect on a job that is over."""
@@ -60,6 +61,10 @@ class Job(Generic[Result]):
             self._waiting -= size
         self.on_change()
         return result
+
+    def _send(self, result: Result | Exception | None, size: float) -> None:
+        with suppress(RuntimeError):  # the event loop has ended, and the server with it: nobody waits
+            self._loop.call_soon_threadsafe(self._add, result, size)
 
     def _add(self, result: Result | Exception | None, size: float) -> None:
         self._results.append((result, size))
