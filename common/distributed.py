@@ -19,7 +19,10 @@ from torch import Tensor
 from common.errors import FailedElsewhereError, InputError, OptionError
 from common.precision import check_cuda
 from common.progress import progress
-from common.signals import TerminatedError
+from common.signals import TerminatedError, ending_at_once
+
+AFTER_LOSS = ", as for lack of memory: start all again, a training or an extraction with --resume"
+LAUNCHED = "STARTED_BY_COMMON_LAUNCH"  # variable of processes of `common.launch`, which names those that are lost
 
 _TIMEOUT = timedelta(minutes=30)
 _SECONDS_TO_END = 5.0  # that a process may take between closing its connections and its end
@@ -148,14 +151,13 @@ def _lost(ranks: Ranks, processes: Sequence[tuple[str, int]]) -> Exception:
 
     _wait_for(ended)
     lost = ended()
-    if ranks.rank != min(set(range(ranks.world_size)) - set(lost)):
+    if LAUNCHED in os.environ or ranks.rank != min(set(range(ranks.world_size)) - set(lost)):
         return FailedElsewhereError()
     stop()  # so that the others notice, if they have not
     _wait_for(lambda: len(ended()) >= len(here) - 1)
     named = ", ".join(f"{rank} (process id {processes[rank][1]})" for rank in lost) or "on another machine"
     return InputError(
-        f"process {named} of {ranks.world_size} has ended; where it does not say why, it was killed, as for lack of "
-        "memory: start all again, a training or an extraction with --resume"
+        f"process {named} of {ranks.world_size} has ended; where it does not say why, it was killed{AFTER_LOSS}"
     )
 
 
@@ -193,7 +195,8 @@ def start(*, cuda: bool) -> Ranks:
     if world_size > 1:
         threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
         try:
-            dist.init_process_group("nccl" if cuda else "gloo", timeout=_TIMEOUT)
+            with ending_at_once():
+                dist.init_process_group("nccl" if cuda else "gloo", timeout=_TIMEOUT)
         except dist.DistError as error:
             raise InputError(
                 f"the {world_size} processes do not find each other: {str(error).splitlines()[0]}"

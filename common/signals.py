@@ -100,5 +100,16 @@ def raising() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+@contextmanager
+def ending_at_once() -> Iterator[None]:
+    """Within the block, which waits in C where no handler of Python runs, SIGINT and SIGTERM end the process."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def _raise_terminated(number: int, frame: FrameType | None) -> NoReturn:
     raise TerminatedError

@@ -308,14 +308,14 @@ set_launcher() {
     elif [ "$NNODES" -gt 1 ]; then
         [ -n "${MASTER_ADDR:-}" ] || wrong_option "NNODES=$NNODES needs MASTER_ADDR, the host name of the first machine"
         : "${PORT:=29500}"
-        launcher+=(-m torch.distributed.run --nnodes "$NNODES" --nproc-per-node "$processes")
+        launcher+=(-m common.launch --nnodes "$NNODES" --nproc-per-node "$processes")
         if [ -n "${NODE_RANK:-}" ]; then
             launcher+=(--node-rank "$NODE_RANK" --master-addr "$MASTER_ADDR" --master-port "$PORT")
         else
             launcher+=(--rdzv-backend c10d --rdzv-id "${RUN_ID:-$1}" --rdzv-endpoint "$MASTER_ADDR:$PORT")
         fi
     elif [ "$processes" -gt 1 ]; then
-        launcher+=(-m torch.distributed.run --nproc-per-node "$processes")
+        launcher+=(-m common.launch --nproc-per-node "$processes")
         if [ -n "${PORT:-}" ]; then
             launcher+=(--master-port "$PORT")
         else

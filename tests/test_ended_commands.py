@@ -3,6 +3,7 @@
 import ctypes
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from limits import wait_until
+from limits import HANG_LIMIT, wait_until
 from ranks import ROOT, run_ranks
 from test_failing_writes import ended
 from tiny_models import MODELS, at_iteration, without_samples
@@ -98,6 +99,48 @@ def test_a_process_of_several_that_is_killed_is_named_in_one_line(tmp_path: Path
     lost = (folder / "pid").read_text()
     assert line.startswith(f"error: process 1 (process id {lost}) of {world_size} has ended; ") and "--resume" in line
     assert not any(said.values())
+
+
+LAUNCHED = """
+import os, signal, sys, torch
+from common import distributed
+from common.cli import run
+from common.errors import InputError
+def main():
+    rank = int(os.environ["RANK"])
+    if sys.argv[1] == "killed at its start" and rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    with distributed.processes(cuda=False) as ranks:
+        if sys.argv[1] == "killed" and rank == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if sys.argv[1] == "wrong input":
+            ranks.together(refuse if rank else lambda: None)
+        while True:
+            ranks.sum(torch.zeros(1))
+def refuse():
+    raise InputError("list.txt:3: no such clip")
+run(main)
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "status", "line"),
+    [
+        ("wrong input", 1, r"error: list\.txt:3: no such clip"),
+        ("killed", 137, r"error: process 1 \(process id \d+\) was ended by SIGKILL, .* --resume"),
+        pytest.param(
+            "killed at its start", 137, "error: process 1 .* was ended by SIGKILL, .*", marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_processes_of_the_launcher_end_in_one_line(tmp_path: Path, end: str, status: int, line: str):
+    program = tmp_path / "program.py"
+    program.write_text(LAUNCHED)
+    command = [sys.executable, "-m", "common.launch", "--standalone", "--nproc-per-node", "2", program, end]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=HANG_LIMIT)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert re.fullmatch(rf"{line}\n", done.stderr), done.stderr
 
 
 @pytest.mark.slow

@@ -265,7 +265,7 @@ ROOMS = (
 ).split()
 FLAT = [
     *"errors cli config files registry distributed precision logger progress signals timing plots".split(),
-    "published_options",
+    *"published_options launch".split(),
 ]
 
 

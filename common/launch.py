@@ -1,0 +1,40 @@
+"""``python -m common.launch``: ``torchrun``, whose options it takes, with one line for a process that was killed.
+
+All else that ends a process it has said itself, and ``torchrun`` would add pages of its own.
+"""
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+from torch.distributed import run
+from torch.distributed.elastic.multiprocessing.api import SignalException
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+
+from common.distributed import AFTER_LOSS, LAUNCHED
+
+
+def main(argv: Sequence[str]) -> int:
+    """Start processes; the exit status is the first failed one's, or 128 + the signal that ended it or this process."""
+    os.environ[LAUNCHED] = "1"
+    logging.disable()
+    try:
+        run.main(list(argv))
+    except ChildFailedError as error:
+        killed = {rank: failure for rank, failure in error.failures.items() if failure.exitcode < 0}
+        # torchrun ends the others by SIGTERM.
+        for rank in sorted(killed, key=lambda rank: (killed[rank].exitcode == -signal.SIGTERM, rank))[:1]:
+            number = -killed[rank].exitcode
+            ended = f"process {rank} (process id {killed[rank].pid}) was ended by {signal.Signals(number).name}"
+            print(f"error: {ended}{AFTER_LOSS}", file=sys.stderr)
+            return 128 + number
+        return error.get_first_failure()[1].exitcode
+    except SignalException as error:
+        return 128 + error.sigval
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
