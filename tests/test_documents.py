@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+import inference
 from common.data_report.findings import KINDS
 from common.registry import available_models
 from scripts import options_page
-from scripts.demos import utterance_picture
 from scripts.options_page import module_of, options_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,6 +38,7 @@ PROGRAM_OF = {
     "prepare_dataset.sh": "extract_mels",
     "extract_fine_tune_mels.sh": "extract_mels --checkpoint x",
     "serve.sh": "serve",
+    "speak.sh": "inference",
     "inference_example.sh": "inference",
     "inference_benchmark.sh": "inference",
     "evaluation.sh": "inference --jasper x",
@@ -241,11 +242,12 @@ def test_each_table_has_as_many_cells_in_every_row_as_in_its_head(name: str):
         assert set(cells) == {cells[0]}, head
 
 
-def test_the_picture_is_small_and_made_by_its_command(tmp_path: Path):
+def test_the_first_picture_is_small_and_of_the_shipped_voice(tmp_path: Path):
     picture = ROOT / "docs" / "images" / "utterance.png"
-    assert picture.stat().st_size < PICTURE_BYTES
-    command = next(command for command in commands() if "utterance_picture" in command)
-    text = words_of(command)[1][-1]
-    assert utterance_picture.main([text, "--output", str(tmp_path / "made.png")]) == 0
+    assert README.count("](docs/images/utterance.png)") == 1 and picture.stat().st_size < PICTURE_BYTES
+    command = next(command for command in commands() if "speak.sh" in command and command.endswith("the picture above"))
+    text, *options = shlex.split(command, comments=True)[2:]
+    voice = str(ROOT / "voices" / "lj-small.pt")  # which it takes
+    assert inference.main(["--fastpitch", voice, "--text", text, "-o", str(tmp_path / "made.wav"), *options]) == 0
     header = slice(0, 24)  # signature, width and height
     assert (tmp_path / "made.png").read_bytes()[header] == picture.read_bytes()[header]
