@@ -81,8 +81,8 @@ def training_states(world: World) -> st.SearchStrategy[Case]:
         mutation = draw(mutations(places, values))
         by_name = draw(st.booleans())
         unread = UNRESUMED & set(mutation.place)
-        if mutation.place[-1] == "step":  # of an optimizer: a number is as good as a tensor
-            unread |= {"step"} if isinstance(mutation.value, int | float) else set()
+        if mutation.place[-1] == "step":  # of an optimizer: a tensor without dimensions, and a number is as good
+            unread |= {"step"} if isinstance(mutation.value, int | float) or mutation.name == "no dimension" else set()
 
         def write(folder: Path) -> list[str]:
             path = folder / "out" / "HiFi-GAN_checkpoint_1.pt"
