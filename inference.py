@@ -13,6 +13,7 @@ from common.checkpoints import LoadedCheckpoint, open_checkpoint
 from common.cli import ArgumentParser, precision_from_args, run
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
+from common.files import check_apart
 from common.precision import Precision
 from common.recognition.arguments import chosen_recognizer, recognize
 from common.synthesis import (
@@ -170,6 +171,9 @@ def speak_items(
     if folder is not None and not args.no_audio:
         for item in items:
             check_sound_format(item.phrase.output, sampling_rate=audio.sampling_rate, where=item.phrase.where)
+        phrases = {item.phrase.output: item.phrase for item in items}.values()  # one may be of several items
+        recordings = [(phrase.where, args.dataset_path / phrase.wav) for phrase in phrases if phrase.wav is not None]
+        check_apart([(f"{phrase.where}: the sound", folder / phrase.output) for phrase in phrases], recordings)
     output = None
     if folder is not None:
         companions = companions_of(

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import torch
 
 from common.errors import FailedElsewhereError, OptionError, line_and_status, one_line, shown
-from common.files import read_text, unfailing, unwritten
+from common.files import check_apart, read_text, unfailing, unwritten
 from common.precision import Precision, check_cuda, has_bfloat16
 from common.signals import ended_by, raising
 
@@ -29,6 +29,7 @@ _LONGEST_PART, _LONGEST_NAME, _LONGEST_PATH = 100, 255, 4095  # bytes: of a part
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # what Python makes of bytes that are not UTF-8
 _NAME = re.compile(r"[^-/|\x00-\x1f\x7f-\x9f][^/|\x00-\x1f\x7f-\x9f]*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_WRITTEN = {"output", "log_file", "output_meta_file", "save_logits", "json", "target"}  # destinations of files to write
 DefaultsReader = Callable[[Path], dict[str, Any]]
 
 
@@ -127,7 +128,22 @@ class ArgumentParser(argparse.ArgumentParser):
                 except argparse.ArgumentTypeError as error:
                     self.error(f"argument {option}: {error}")
                 self.set_defaults(**read(path))
-        return super().parse_known_args(words, namespace)
+        namespace, rest = super().parse_known_args(words, namespace)
+        self._check_files(namespace)
+        return namespace, rest
+
+    def _check_files(self, namespace: argparse.Namespace) -> None:
+        """Refuse a file to write that another option names too."""
+        named: dict[bool, list[tuple[str, Path]]] = {True: [], False: []}
+        for dest, action in {action.dest: action for action in self._actions}.items():
+            value = getattr(namespace, dest, None)
+            values = value if isinstance(value, list | tuple) else [value]
+            paths = [one for one in values if isinstance(one, Path) and one != Path("-")]  # standard input and output
+            named[dest in _WRITTEN] += [("/".join(action.option_strings) or dest, path) for path in paths]
+        try:
+            check_apart(named[True], named[False])
+        except OptionError as error:
+            self.error(str(error))
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {one_line(message)} (see {self.prog} --help)\n")
@@ -346,7 +362,7 @@ def run(main: Callable[[], int | None]) -> NoReturn:
             print(f"error: standard output: cannot be written ({error.strerror})", file=sys.stderr)
             status = 1
         sys.stderr.flush()
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+    if os.environ.get("WORLD_SIZE", "1") != "1":
         # A thread of torch.distributed that wants the interpreter while it is being torn down aborts the process, and
         # torchrun calls a run failed that was not. Nothing is left to tear down: all files are closed.
         os._exit(status)

@@ -1,6 +1,7 @@
 """Processes that work together: who they are, and what they exchange."""
 
 import os
+import re
 import signal
 import socket
 import threading
@@ -16,7 +17,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from common.errors import FailedElsewhereError, InputError, OptionError
+from common.errors import FailedElsewhereError, InputError, OptionError, shown
 from common.precision import check_cuda
 from common.progress import progress
 from common.signals import TerminatedError, ending_at_once
@@ -180,11 +181,16 @@ def start(*, cuda: bool) -> Ranks:
     """Join the processes that ``torchrun`` started, or be the only one.
 
     Raises:
-        OptionError: ``--cuda`` without a usable GPU, or more processes than GPUs on this machine.
+        OptionError: ``--cuda`` without a usable GPU, more processes than GPUs on this machine, or variables of the
+            environment that do not say which process this is.
         InputError: the processes do not find each other.
     """
-    rank, local_rank = int(os.environ.get("RANK", 0)), int(os.environ.get("LOCAL_RANK", 0))
-    world_size = int(os.environ.get("WORLD_SIZE", 1))
+    world_size = _from_environment("WORLD_SIZE", 1, least=1)
+    rank = _from_environment("RANK", 0, most=world_size - 1)
+    local_rank = _from_environment("LOCAL_RANK", 0, most=world_size - 1)
+    for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if world_size > 1 else ():
+        if not os.environ.get(name):
+            raise OptionError(f"WORLD_SIZE={world_size}: {name} is not set; python -m common.launch sets all of them")
     if cuda:
         check_cuda()
     if cuda and local_rank >= torch.cuda.device_count():
@@ -220,4 +226,12 @@ def stop() -> None:
 def own_cores() -> int:
     """This process's share of the cores that it and its neighbours on this machine may use."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
+    return max(1, cores // _from_environment("LOCAL_WORLD_SIZE", 1, least=1))
+
+
+def _from_environment(name: str, default: int, *, least: int = 0, most: int = 1_000_000) -> int:
+    """A number that ``torchrun`` or Slurm's scripts set; raises OptionError if it is none of that range."""
+    text = os.environ.get(name, str(default))
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not least <= int(text) <= most:
+        raise OptionError(f"{name}={shown(text)[1:-1]}: expected a whole number from {least} to {most}; or unset it")
+    return int(text)

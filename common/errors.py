@@ -119,6 +119,9 @@ def line_and_status(error: Exception) -> tuple[str, int]:
     if isinstance(error, OSError):
         place = "" if error.filename is None else f"{error.filename}: "
         return one_line(f"{place}cannot be read or written ({error.strerror or error})"), status
+    if isinstance(error, UnicodeEncodeError):  # of a name, by the system
+        text = shown(str(error.object))
+        return f"{text}: the locale's encoding, {error.encoding}, has no such characters; set LC_ALL=C.UTF-8", status
     if isinstance(error, RuntimeError) and str(error).startswith("DataLoader worker"):
         what_to_do = (
             "run the same command again, with fewer --num-workers if it happens again (a training with --resume)"

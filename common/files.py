@@ -9,7 +9,7 @@ import stat
 import sys
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, TextIO
 import torch
 from torch import Tensor
 
-from common.errors import InputError, OutputError, at, shown
+from common.errors import InputError, OptionError, OutputError, at, shown
 from common.formats.json_text import parse_json
 from common.formats.torch_file import UnreadableError, read_torch_file
 
@@ -25,9 +25,8 @@ _BLOCK = 1 << 20  # bytes
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 _KINDS |= {stat.S_IFSOCK: "a socket"}
 # Far above any file of its kind: bytes, and levels of objects and lists.
-_LARGEST_TEXT, _LARGEST_JSON, _LARGEST_YAML = 1 << 30, 16 << 20, 64 << 10
-_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
-_KINDS |= {stat.S_IFSOCK: "a socket"}
+_LARGEST_TEXT, _LARGEST_JSON, _LARGEST_YAML, _LARGEST_INPUT = 1 << 30, 16 << 20, 64 << 10, 16 << 20
+_LONGEST_NAME = 255  # bytes, of a file's name
 _DTYPES = frozenset(
     {torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.bool, torch.uint8}
     | {torch.int8, torch.int16, torch.int32, torch.int64}
@@ -88,8 +87,7 @@ def write_atomically(
     with writing(path):
         target = _target(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        unique = f".{uuid.uuid4().hex}" if shared else ""
-        temporary = target.with_name(f".{target.name}{unique}.tmp")
+        temporary = _temporary(target, f".{uuid.uuid4().hex}" if shared else "")
         try:
             _fill(temporary, write, durable=durable)
             temporary.replace(target)
@@ -110,6 +108,39 @@ def _target(path: Path) -> Path:
     if not stat.S_ISREG(mode):
         raise OSError("a folder is there" if stat.S_ISDIR(mode) else "it is a device or pipe, and no file")
     return path.resolve() if path.is_symlink() else path
+
+
+def _temporary(target: Path, unique: str) -> Path:
+    """The file that becomes ``target``, named after it as far as names may be long."""
+    name = f".{target.name}{unique}.tmp"
+    if len(os.fsencode(name)) > _LONGEST_NAME:
+        name = f".{hashlib.sha256(os.fsencode(target.name)).hexdigest()}{unique}.tmp"
+    return target.with_name(name)
+
+
+def check_apart(written: Iterable[tuple[str, Path]], read: Iterable[tuple[str, Path]]) -> None:
+    """Refuse a file to write that is another one to write, or one that is read; pairs of what names it and its path.
+
+    Folders may be shared.
+
+    Raises:
+        OptionError: names both.
+    """
+    names = {_identity(path): name for name, path in read}
+    for name, path in written:
+        key = _identity(path)
+        if key in names and not path.is_dir():
+            raise OptionError(f"{name} {path}: {names[key]} names the same file; give another one")
+        names[key] = name
+
+
+def _identity(path: Path) -> object:
+    """What all names of a file have in common."""
+    try:
+        status = path.stat()
+    except OSError:
+        return path.resolve()
+    return status.st_dev, status.st_ino
 
 
 def _fill(path: Path, write: Callable[[BinaryIO], object], *, durable: bool) -> None:
@@ -156,7 +187,7 @@ def unfailing(stream: TextIO) -> TextIO:
     return io.TextIOWrapper(
         io.BufferedWriter(OutputFile(stream.fileno(), "wb", closefd=False)),
         encoding=stream.encoding,
-        errors=stream.errors,
+        errors="backslashreplace",  # of what the locale's encoding lacks
         line_buffering=getattr(stream, "line_buffering", True) or getattr(stream, "write_through", True),
     )
 
@@ -297,6 +328,19 @@ def read_text(path: Path, *, largest: int = _LARGEST_TEXT, kind: str = "file", u
         line = text.count("\n", 0, text.index("\0")) + 1
         raise InputError(f"{path}:{line}: a zero byte; UTF-16 without a byte order mark has them: save it as {wanted}")
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_standard_input() -> str:
+    """All of standard input as UTF-8 text; raises InputError where it is closed, endless or something else."""
+    if sys.stdin is None:
+        raise InputError("standard input is closed; give the text by an option, or a file of it")
+    data = sys.stdin.buffer.read(_LARGEST_INPUT + 1)
+    if len(data) > _LARGEST_INPUT:
+        raise InputError(f"standard input: more than {_LARGEST_INPUT} bytes of text; give a file of it")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"standard input: not UTF-8 text (byte {error.start}); convert it to UTF-8") from error
 
 
 def read_lines(path: Path) -> list[str]:

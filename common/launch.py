@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from torch.distributed import run
 from torch.distributed.elastic.multiprocessing.api import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.elastic.rendezvous import RendezvousError
 
 from common.distributed import AFTER_LOSS, LAUNCHED
+from common.errors import reason
 
 
 def main(argv: Sequence[str]) -> int:
@@ -33,6 +35,9 @@ def main(argv: Sequence[str]) -> int:
         return error.get_first_failure()[1].exitcode
     except SignalException as error:
         return 128 + error.sigval
+    except (RuntimeError, OSError, ValueError, RendezvousError) as error:
+        print(f"error: the processes cannot be started: {reason(error)}", file=sys.stderr)
+        return 1
     return 0
 
 

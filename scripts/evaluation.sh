@@ -48,6 +48,13 @@ if [ "${#manifests[@]}" -eq 0 ]; then
         manifests+=("$DATASET_PATH/librispeech-$subset-wav.json")
     done
 fi
+declare -A written=()
+for manifest in "${manifests[@]}"; do
+    name=$(basename -- "$manifest") name=${name%.*}
+    [ -z "${written[$name]:-}" ] ||
+        wrong_option "MANIFESTS: the transcripts of $manifest and ${written[$name]} would both be $OUTPUT_DIR/$name.json; rename one"
+    written[$name]=$manifest
+done
 for manifest in "${manifests[@]}"; do
     [ -e "$manifest" ] || [ "${DRY_RUN:-0}" = 1 ] || die "$manifest: no such manifest; scripts/preprocess_librispeech.sh makes LibriSpeech's"
     name=$(basename -- "$manifest")

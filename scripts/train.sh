@@ -45,7 +45,7 @@ need_switches AMP ENERGY LEARNED_ALIGNMENT=auto LOAD_MEL_FROM_DISK CUDNN_BENCHMA
 need_whole_numbers 1 99999 BS BATCH_SIZE GRAD_ACCUMULATION
 need_whole_numbers 1 9999 NNODES
 need_whole_numbers 1 999999 WORLD_SIZE
-need_whole_numbers 0 9999 NODE_RANK
+need_whole_numbers 0 $((${NNODES:-1} - 1)) NODE_RANK
 need_whole_numbers 1 65535 PORT
 # What the scripts of the original set besides the recipe; BS is what 16 GB hold.
 case "$MODEL-$AMP" in

@@ -365,7 +365,7 @@ def test_a_vocoder_of_other_mels_is_refused_in_one_line(evaluate, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--griffin-lim-iters", "3"), "--griffin-lim-iters is for griffin-lim"),
+        (("--griffin-lim-iters", "3"), "--griffin-lim-iters is for Griffin-Lim"),
         (("--sigma-infer", "0.5"), "--sigma-infer is for WaveGlow"),
         (("--reader", "espeak"), "--reader espeak gives phones of the set ipa"),
     ],

@@ -252,10 +252,12 @@ def test_inference_that_cannot_write_is_one_line_and_keeps_what_is_finished(tmp_
     voice = make_checkpoint(tmp_path / "voice.pt")
     (tmp_path / "phrases.txt").write_text("Hm?\n" * 3)
     (tmp_path / "out").mkdir()
+    other = tmp_path / "other.txt"
+    other.touch()
     words = ["-i", tmp_path / "phrases.txt", "--fastpitch", voice, "--griffin-lim-iters", "1", "-o"]
     for place, reason in {
-        voice: f"{voice}: is no folder, and files are to be written into it; choose another --output",
-        voice / "out": f"{voice}/out: cannot be written ({voice} is no folder); choose another --output",
+        other: f"{other}: is no folder, and files are to be written into it; choose another --output",
+        other / "out": f"{other}/out: cannot be written ({other} is no folder); choose another --output",
         Path("/proc/out"): "/proc/out: cannot be written (No such file or directory); choose another --output",
     }.items():
         assert ended(inference.main, *words, place) == 1

@@ -146,6 +146,8 @@ REFUSED = [
     ("download_librispeech", "SUBSETS=@"),
     ("download_librispeech", "SUBSETS=*"),
     ("serve", "SPEECH_API_KEY=a\nb"),
+    ("train", "NODE_RANK=1"),
+    ("evaluation", "MANIFESTS=a/test.json b/test.json"),
 ]
 
 

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from common.checkpoints import LoadedCheckpoint, open_checkpoint
-from common.cli import ArgumentParser, add_precision_arguments, given_options, precision_from_args, seed_number
-from common.errors import OptionError
+from common.cli import ArgumentParser, add_precision_arguments, precision_from_args, seed_number
 from common.evaluation.items import READERS
 from common.files import sha256
 from common.registry import available_models
@@ -79,8 +78,6 @@ def open_models(args: argparse.Namespace, parser: ArgumentParser) -> dict[str, L
     check_roles(args, parser, generator=generator.spec, vocoder=None if vocoder is None else vocoder.spec)
     if vocoder is not None:
         contract_of(vocoder, generator, accepted=args.accept_audio_differences)
-        if "griffin_lim_iters" in given_options(args, parser):
-            raise OptionError(f"--griffin-lim-iters is for {GRIFFIN_LIM}, and a vocoder is given; leave it out")
     return models
 
 

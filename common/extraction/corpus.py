@@ -13,7 +13,7 @@ from common.audio import PitchStatistics
 from common.audio.pitch import statistics
 from common.data import read_filelist
 from common.distributed import Ranks
-from common.errors import InputError
+from common.errors import InputError, OptionError
 from common.extraction.batches import mels_on_device
 from common.extraction.features import (
     FRAME_PITCH,
@@ -28,7 +28,7 @@ from common.extraction.folders import prepare_output_folders
 from common.extraction.summary import Report
 from common.extraction.teacher import TeacherModel, run_teacher, teacher_of, warn_dropped
 from common.extraction.workers import WorkerPool
-from common.files import check_output_file, write_json, write_text
+from common.files import check_apart, check_output_file, write_json, write_text
 from common.progress import progress
 
 T = TypeVar("T")
@@ -135,6 +135,11 @@ def extract_corpus(
 
 def _open_corpus(plan: ExtractionPlan, lists: Sequence[Path], meta_files: Sequence[Path]) -> list[Utterance]:
     utterances = read_lists(lists)
+    named = [("--output-meta-file", path) for path in meta_files]
+    check_apart(named, [(one.where, plan.dataset_path / one.wav) for one in utterances])
+    for option, path in named:
+        if path.resolve().parent in {(plan.dataset_path / folder).resolve() for folder in plan.folders}:
+            raise OptionError(f"{option} {path}: a folder of features; give another one")
     for path in (*meta_files, *(_statistics_file(plan, kind, lists[0].stem) for kind in plan.pitch)):
         check_output_file(path)
     prepare_output_folders(plan, utterances)

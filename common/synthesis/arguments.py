@@ -1,7 +1,6 @@
 """Command-line options of speech synthesis: models, text front end, and measuring."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,7 +22,8 @@ from common.cli import (
     values_of,
 )
 from common.config import INPUT_TYPES, AudioConfig, TextConfig
-from common.errors import InputError, OptionError
+from common.errors import OptionError
+from common.files import read_standard_input
 from common.precision import Precision
 from common.published_options import INFERENCE, architecture_options
 from common.registry import GeneratorSpec, ModelSpec, available_models, get_model
@@ -212,6 +212,8 @@ def check_options(args: argparse.Namespace) -> None:
         raise OptionError(f"{option_of(wanted[0])} needs --output with a file or folder to save them in")
     if args.output is not None and args.no_audio and not wanted:
         raise OptionError("--no-audio with --output needs --save-mels or --plots, or nothing would be written")
+    if speaks_one_text(args) and args.dataset_path != Path():
+        raise OptionError(f"--dataset-path {args.dataset_path}: a list's files start from it; leave it out")
     if args.output == STANDARD:
         _check_stream_options(args)
     elif args.stdout_format != "wav":
@@ -251,10 +253,7 @@ def read_text(args: argparse.Namespace) -> "tuple[str | Prosody, str]":
         return load_prosody(args.prosody), str(args.prosody)
     if args.text is not None:
         return args.text, "--text"
-    try:
-        return sys.stdin.buffer.read().decode("utf-8-sig"), "standard input"
-    except UnicodeDecodeError as error:
-        raise InputError(f"standard input: not UTF-8 text (byte {error.start}); convert it to UTF-8") from error
+    return read_standard_input(), "standard input"
 
 
 def speaking_options(args: argparse.Namespace) -> SpeakingOptions:
@@ -303,8 +302,11 @@ def check_roles(
             raise OptionError("--ema and --no-ema choose a checkpoint's weights; give a checkpoint, or leave them out")
         if option := first_of(("torchscript", "compile")):
             raise OptionError(f"{option} needs a network to compile; give a checkpoint")
-    if vocoder is not None and first_of(("no_audio",)):
-        raise OptionError("--no-audio leaves no work for a vocoder; leave one of them out")
+    if first_of(("no_audio",)) and (vocoder is not None or first_of(("griffin_lim_iters", "fade_out"))):
+        name = "a vocoder" if vocoder is not None else first_of(("griffin_lim_iters", "fade_out"))
+        raise OptionError(f"--no-audio leaves no work for {name}; leave one of them out")
+    if vocoder is not None and first_of(("griffin_lim_iters",)):
+        raise OptionError("--griffin-lim-iters is for Griffin-Lim, and a vocoder is given; leave it out")
 
 
 def parse_model_options(args: argparse.Namespace, spec: ModelSpec) -> Any:

@@ -15,10 +15,10 @@ from common.audio import MelExtractor, check_wav
 from common.audio.arguments import add_audio_arguments, audio_config_from_args
 from common.checkpoints import open_checkpoint
 from common.cli import ArgumentParser, run
-from common.config import audio_preset, to_plain
+from common.config import AudioConfig, audio_preset, from_plain, to_plain
 from common.errors import AudioError, InputError
 from common.extraction.arguments import PEAK_NORM
-from common.files import write_json, writing
+from common.files import read_json, write_json, writing
 from scripts.datasets.make_filelists import find_recordings, recording
 
 
@@ -68,6 +68,8 @@ def main() -> int:
     if args.peak_norm:
         audio = replace(audio, peak=PEAK_NORM)
     MelExtractor(audio)  # refuses what cannot be computed
+    if args.output.exists():  # another file is not lost by a slip
+        from_plain(AudioConfig, read_json(args.output), where=str(args.output))
     with writing(args.output, "; set AUDIO_CONFIG to another file"):
         write_json(args.output, to_plain(audio))
     print(

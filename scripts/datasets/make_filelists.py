@@ -14,7 +14,7 @@ from pathlib import Path
 
 from common.cli import ArgumentParser, name_argument, non_negative_int, run, seed_number
 from common.errors import InputError
-from common.files import read_lines, write_text
+from common.files import check_apart, read_lines, write_text
 
 SPLITS = ("train", "val", "test")
 SUFFIXES = (".wav", ".flac")
@@ -169,17 +169,20 @@ def main() -> int:
         validate_on_something(chosen, n_val=args.n_val)
     splits = split_clips(clips, chosen=chosen, n_val=args.n_val, n_test=args.n_test, seed=args.seed)
     recordings = {clip: recording(folder, clip) for names in splits.values() for clip in names}
+    lists: dict[str, list[str]] = {}
     for split, names in splits.items():
         if not names:
             continue
-        texts = {audio_list_name(args.name, split): [recordings[clip] for clip in names]}
+        lists |= {audio_list_name(args.name, split): [recordings[clip] for clip in names]}
         if transcripts is not None:
             column = "" if args.speaker is None else f"|{args.speaker}"
             lines = [f"{recordings[clip]}|{transcripts[clip]}{column}" for clip in names]
-            texts[f"{args.name}_audio_text_{split}_filelist.txt"] = lines
-        for name, lines in texts.items():
-            write_text(args.output / name, "".join(line + "\n" for line in lines))
-            print(f"{args.output / name}: {len(lines)} clips")
+            lists[f"{args.name}_audio_text_{split}_filelist.txt"] = lines
+    given = [(f"--{split}-ids", path) for split, path in ids.items() if path is not None]
+    check_apart([("the list", args.output / name) for name in lists], given)
+    for name, lines in lists.items():
+        write_text(args.output / name, "".join(line + "\n" for line in lines))
+        print(f"{args.output / name}: {len(lines)} clips")
     return 0
 
 

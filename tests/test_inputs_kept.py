@@ -1,0 +1,191 @@
+"""No command writes a file that it reads, or two results into one; what surrounds a process is checked likewise."""
+
+import os
+import socket
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+from corpus import make_corpus
+from limits import HANG_LIMIT
+from test_failing_writes import ended, extract_from
+from tiny_voice import save_vocoder, save_voice
+
+import extract_mels
+import inference
+from common.cli import ArgumentParser
+from common.errors import InputError, OptionError
+from common.files import check_apart, read_standard_input, write_text
+from scripts.datasets import describe_mels, make_filelists
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_file_to_write_is_no_other_one_by_any_of_its_names(tmp_path: Path):
+    (tmp_path / "a").touch()
+    (tmp_path / "link").symlink_to("a")
+    (tmp_path / "dangling").symlink_to("b")
+    (tmp_path / "folder").mkdir()
+    for one, other in (("a", "a"), ("a", "link"), ("b", "dangling"), ("b", "folder/../b"), ("new/c", "new/c")):
+        for written, read in (((one,), (other,)), ((other,), (one,)), ((one, other), ())):
+            with pytest.raises(OptionError, match=r"the same file; give another one$"):
+                check_apart([("-o", tmp_path / name) for name in written], [("-i", tmp_path / name) for name in read])
+    check_apart([("-o", tmp_path / "folder"), ("-p", tmp_path / "a")], [("-i", tmp_path / "folder")])
+
+
+def test_every_option_of_a_file_to_write_is_held_against_all_others(tmp_path: Path, capsys):
+    parser = ArgumentParser()
+    parser.add_argument("source", type=Path)
+    for name in ("--lists", "--output-meta-file"):
+        parser.add_argument(name, type=Path, nargs="+")
+    parser.add_argument("--log-file", type=Path)
+    names = {name: str(tmp_path / name) for name in "abc"}
+    good = [names["a"], "--lists", names["b"], names["b"], "--log-file", names["c"], "--output-meta-file", "-", "d"]
+    assert isinstance(parser.parse_args(good), Namespace)
+    for words in ("a --log-file a", "a --lists b c --log-file c", "a --output-meta-file b b", "a --output-meta-file a"):
+        with pytest.raises(SystemExit, match="2"):
+            parser.parse_args([names.get(word, word) for word in words.split()])
+        assert capsys.readouterr().err.count(" names the same file; give another one") == 1
+
+
+def test_extraction_replaces_neither_lists_nor_recordings_nor_features(tmp_path: Path, capsys):
+    make_corpus(tmp_path, 2)
+    before = contents(tmp_path)
+    for name in ("train.txt", "wavs/c000.wav", "mels/c000.pt"):
+        assert extract_from(tmp_path, "--output-meta-file", str(tmp_path / name)) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert str(tmp_path / name) in line and "give another one" in line
+        assert contents(tmp_path) == before
+
+
+def test_copy_synthesis_does_not_replace_its_recordings(tmp_path: Path, capsys):
+    make_corpus(tmp_path, 2)
+    (tmp_path / "copies.tsv").write_text("output\twav\nnew.wav\twavs/c000.wav\nc000.wav\twavs/c001.wav\n")
+    before = contents(tmp_path)
+    words = ["-i", tmp_path / "copies.tsv", "--dataset-path", tmp_path, "-o", tmp_path / "wavs"]
+    assert ended(inference.main, *words, "--griffin-lim-iters", "1") == 2
+    assert f"{tmp_path}/copies.tsv:2 names the same file" in capsys.readouterr().err
+    assert contents(tmp_path) == before
+
+
+def test_settings_of_mels_replace_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    make_corpus(tmp_path, 1)
+    before = contents(tmp_path)
+
+    def describe(output: str) -> int:
+        monkeypatch.setattr(sys, "argv", ["describe_mels", "-d", str(tmp_path), "-o", str(tmp_path / output)])
+        return describe_mels.main()
+
+    for name in ("wavs/c000.wav", "train.txt"):
+        with pytest.raises(InputError, match=name):
+            describe(name)
+    assert contents(tmp_path) == before
+    assert describe("audio.json") == describe("audio.json") == 0
+
+
+def test_lists_do_not_replace_the_names_they_are_made_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    make_corpus(tmp_path, 3)
+    ids = tmp_path / "x_audio_val.txt"
+    ids.write_text("c000\n")
+    monkeypatch.setattr(make_filelists, "audio_list_name", lambda name, split: f"{name}_audio_{split}.txt")
+    words = ["-d", tmp_path, "-o", tmp_path, "--name", "x", "--n-test", "0", "--val-ids", ids]
+    monkeypatch.setattr(sys, "argv", ["make_filelists", *map(str, words)])
+    with pytest.raises(OptionError, match="--val-ids names the same file"):
+        make_filelists.main()
+    assert ids.read_text() == "c000\n"
+
+
+@pytest.mark.parametrize("length", [251, 255])
+def test_a_name_may_be_as_long_as_the_system_has_them(tmp_path: Path, length: int):
+    path = tmp_path / ("é" + "n" * (length - 2))
+    write_text(path, "a")
+    write_text(path, "b")
+    assert contents(tmp_path) == {path.name: b"b"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--text a --dataset-path .. -o a.wav", "--dataset-path ..: a list's files start from it"),
+        ("--text a --no-audio --save-mels --griffin-lim-iters 2 -o a", "--no-audio leaves no work for --griffin-lim"),
+        ("--text a --no-audio --save-mels --fade-out 2 -o a", "--no-audio leaves no work for --fade-out"),
+        ("--text a --hifigan vocoder.pt --griffin-lim-iters 2 -o a", "--griffin-lim-iters is for Griffin-Lim"),
+    ],
+)
+def test_options_of_inference_that_would_do_nothing_are_refused(tmp_path: Path, monkeypatch, words: str, message: str):
+    save_voice(tmp_path / "voice.pt")
+    save_vocoder(tmp_path / "vocoder.pt")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OptionError, match=f"^{message}"):
+        inference.main(["--fastpitch", "voice.pt", *words.split()])
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"WORLD_SIZE": ""}, "WORLD_SIZE=: expected a whole number from 1"),
+        ({"RANK": "x"}, "RANK=x: expected a whole number"),
+        ({"LOCAL_RANK": "9" * 5000}, "LOCAL_RANK=999"),
+        ({"LOCAL_WORLD_SIZE": "0"}, "LOCAL_WORLD_SIZE=0: expected"),
+        ({"WORLD_SIZE": "2"}, "WORLD_SIZE=2: RANK is not set"),
+        ({"WORLD_SIZE": "2", "RANK": "5"}, "RANK=5: expected a whole number from 0 to 1"),
+    ],
+)
+def test_variables_of_the_launcher_are_checked(tmp_path: Path, monkeypatch, variables: dict[str, str], message: str):
+    make_corpus(tmp_path, 1)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    words = ["-d", tmp_path, "--wav-text-filelist", tmp_path / "train.txt", "--extract-mels"]
+    with pytest.raises(OptionError, match=f"^{message}"):
+        extract_mels.main([str(word) for word in words])
+
+
+def test_the_launcher_that_cannot_start_says_so_in_one_line(tmp_path: Path):
+    (tmp_path / "program.py").touch()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        words = ["--nproc-per-node", "1", "--master-addr", "127.0.0.1", "--master-port", port, tmp_path / "program.py"]
+        command = [sys.executable, "-m", "common.launch", *words]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=HANG_LIMIT)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("error: the processes cannot be started: ")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [(None, "standard input is closed"), (b"a" * 9, "standard input: more than 8 bytes"), (b"\xff", "not UTF-8 text")],
+)
+def test_standard_input_is_read_within_bounds(monkeypatch, given: bytes | None, message: str):
+    monkeypatch.setattr("common.files._LARGEST_INPUT", 8)
+    monkeypatch.setattr(sys, "stdin", None if given is None else stream(given))
+    with pytest.raises(InputError, match=message):
+        read_standard_input()
+    monkeypatch.setattr(sys, "stdin", stream(b"\xef\xbb\xbfGo on."[:8]))
+    assert read_standard_input() == "Go on"
+
+
+def stream(content: bytes) -> object:
+    """Standard input that gives ``content``."""
+    reading, writing = os.pipe()
+    os.write(writing, content)
+    os.close(writing)
+    return os.fdopen(reading)
+
+
+def test_what_the_terminals_encoding_lacks_is_escaped_and_ends_nothing(tmp_path: Path):
+    program = tmp_path / "program.py"
+    program.write_text("from common.cli import run\nrun(lambda: print('日本.wav') or open('日本').close())\n")
+    command = [sys.executable, program]
+    environment = os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "\\u65e5\\u672c.wav\n")
+    assert done.stderr.startswith(
+        r"error: '\u65e5\u672c': the locale's encoding, ascii, has no such characters; set LC"
+    )
