@@ -12,7 +12,7 @@ from common.serving.arguments import KEY_VARIABLE, api_key_from_args, build_pars
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve until SIGTERM or Ctrl-C; every mistake in options and checkpoints shows before the first request."""
+    """Serve until a signal asks to stop; every mistake in options and checkpoints shows before the first request."""
     parser = build_parser()
     args = parser.parse_args(argv)
     limits, key = limits_from_args(args), api_key_from_args(args)

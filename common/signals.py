@@ -10,30 +10,63 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that ask a command to end
 _SECONDS_TO_TRY_AGAIN = 0.02
 _ROOT = Path(__file__).resolve().parents[1]
 
 
 class TerminatedError(KeyboardInterrupt):
-    """SIGTERM, which ends a command as Ctrl-C does."""
+    """SIGTERM or SIGHUP, a closed terminal, which end a command as Ctrl-C does."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = signal.Signals(number)
 
 
 def ended_by(error: KeyboardInterrupt) -> tuple[str, int]:
     """What to say of a command that a signal has ended, and its exit status."""
     if isinstance(error, TerminatedError):
-        return "stopped by SIGTERM", 128 + signal.SIGTERM
+        return f"stopped by {error.number.name}", 128 + error.number
     return "interrupted", 128 + signal.SIGINT
 
 
+def heeded() -> list[signal.Signals]:
+    """Those of ``STOPS`` that this process answers: not SIGHUP where it is ignored, as under ``nohup``."""
+    return [number for number in STOPS if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN]
+
+
+class Requests:
+    """Tells requests to end from signals that only come with one.
+
+    A closed terminal may hang up twice. What a script has started gets SIGTERM when the script ends (``run_child`` of
+    ``scripts/lib.sh``), and may have had the signal that ended the script too.
+    """
+
+    def __init__(self) -> None:
+        self._parent = os.getppid()
+        self._made = False
+
+    def counts(self, number: int) -> bool:
+        """Whether this signal is the first request, or one more."""
+        if not self._made:
+            self._made = True
+            return True
+        if number == signal.SIGTERM and os.getppid() != self._parent:
+            self._parent = os.getppid()
+            return False
+        return number != signal.SIGHUP
+
+
 class StopSignals:
-    """Within the block, the first SIGTERM or SIGINT only sets ``received``; a second one acts as usual."""
+    """Within the block, the first of ``STOPS`` only sets ``received``; a second request acts as usual."""
 
     def __init__(self) -> None:
         self.received: signal.Signals | None = None
+        self._requests = Requests()
         self._previous: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> "StopSignals":
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in heeded():
             self._previous[number] = signal.signal(number, self._receive)
         return self
 
@@ -41,8 +74,13 @@ class StopSignals:
         self._restore()
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
-        self.received = signal.Signals(number)
+        if not self._requests.counts(number):
+            return
+        if self.received is None:
+            self.received = signal.Signals(number)
+            return
         self._restore()
+        signal.raise_signal(number)
 
     def _restore(self) -> None:
         for number, handler in self._previous.items():
@@ -70,23 +108,33 @@ def _end_at_once(number: int, frame: FrameType | None) -> NoReturn:
 
 @contextmanager
 def raising() -> Iterator[None]:
-    """Within the block, Ctrl-C raises KeyboardInterrupt and SIGTERM raises TerminatedError, unless they are ignored."""
+    """Within the block, Ctrl-C raises KeyboardInterrupt, SIGTERM and SIGHUP TerminatedError, as far as not ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    if before[signal.SIGINT] is _end_at_once:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    if before[signal.SIGTERM] is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _raise_terminated)
+    before = {number: signal.getsignal(number) for number in STOPS}
+    requests = Requests()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        if requests.counts(number):
+            raise TerminatedError(number)
+
+    for number, handler in before.items():
+        if handler is _end_at_once:
+            signal.signal(number, signal.default_int_handler)
+        elif handler is signal.SIG_DFL and number != signal.SIGINT:
+            signal.signal(number, end)
     report_unraisable = sys.unraisablehook
 
     def try_again(unraisable: Any) -> None:
         """In a callback from C, or where an object is deleted, Python would print the exception and go on."""
-        if not isinstance(unraisable.exc_value, KeyboardInterrupt):
+        nonlocal requests
+        error = unraisable.exc_value
+        if not isinstance(error, KeyboardInterrupt):
             report_unraisable(unraisable)
             return
-        number = signal.SIGTERM if isinstance(unraisable.exc_value, TerminatedError) else signal.SIGINT
+        requests = Requests()
+        number = error.number if isinstance(error, TerminatedError) else signal.SIGINT
         again = threading.Timer(_SECONDS_TO_TRY_AGAIN, os.kill, (os.getpid(), number))
         again.daemon = True
         again.start()
@@ -102,8 +150,8 @@ def raising() -> Iterator[None]:
 
 @contextmanager
 def ending_at_once() -> Iterator[None]:
-    """Within the block, which waits in C where no handler of Python runs, SIGINT and SIGTERM end the process."""
-    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGINT, signal.SIGTERM)}
+    """Within the block, which waits in C where no handler of Python runs, each of ``STOPS`` ends the process."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in heeded()}
     try:
         yield
     finally:
@@ -111,5 +159,7 @@ def ending_at_once() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _raise_terminated(number: int, frame: FrameType | None) -> NoReturn:
-    raise TerminatedError
+def leave_signals_to_the_pool() -> None:
+    """In a process of a ProcessPoolExecutor: the parent lets us finish what we hold, and may end us by SIGTERM."""
+    for number in STOPS:
+        signal.signal(number, signal.SIG_DFL if number == signal.SIGTERM else signal.SIG_IGN)

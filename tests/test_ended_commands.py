@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from test_failing_writes import ended
 from tiny_models import MODELS, at_iteration, without_samples
 
 import train
+from common.signals import STOPS, StopSignals, ending_at_once
 
 # Stands for PyTorch, which takes seconds to import.
 _SLOW = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(600)\n"
@@ -24,6 +25,14 @@ COMMANDS = (
     *("train.py", "inference.py", "extract_mels.py", "serve.py"),
     *("-m scripts.export_model", "-m scripts.benchmarks.gpu", "-m scripts.datasets.make_corpus"),
 )
+
+
+@pytest.fixture(autouse=True)
+def sighup() -> Iterator[None]:
+    """SIGHUP ends a process, also where the tests run under ``nohup``."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -49,7 +58,7 @@ def test_importing_the_toolkit_leaves_the_signals_of_another_program_alone(tmp_p
     assert done.stdout == "True\n"
 
 
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("stop", STOPS)
 def test_a_signal_amid_a_callback_from_c_ends_the_command_too(stop: signal.Signals, capsys):
     """Python prints an exception that a callback raises, and goes on."""
     compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
@@ -66,7 +75,58 @@ def test_a_signal_amid_a_callback_from_c_ends_the_command_too(stop: signal.Signa
 
     times: list[int] = []
     assert ended(main) == 128 + stop and times
-    assert capsys.readouterr().err in ("interrupted\n", "stopped by SIGTERM\n")
+    assert capsys.readouterr().err in ("interrupted\n", f"stopped by {stop.name}\n")
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGHUP])
+def test_sigterm_and_sighup_end_any_command_as_ctrl_c_does(stop: signal.Signals, capsys):
+    before = signal.getsignal(stop)
+    assert ended(lambda _: signal.raise_signal(stop)) == 128 + stop
+    assert capsys.readouterr().err == f"stopped by {stop.name}\n"
+    assert signal.getsignal(stop) is before
+
+
+def test_under_nohup_a_closed_terminal_ends_nothing():
+    def main(_: Sequence[str]) -> None:
+        with StopSignals() as signals:
+            signal.raise_signal(signal.SIGHUP)
+        with ending_at_once():
+            signal.raise_signal(signal.SIGHUP)
+        assert signals.received is None
+
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # `sighup` restores it
+    assert ended(main) == 0
+
+
+def test_a_terminal_that_hangs_up_twice_asks_once(capsys):
+    def main(_: Sequence[str]) -> None:
+        with StopSignals() as signals:
+            signal.raise_signal(signal.SIGHUP)
+            signal.raise_signal(signal.SIGHUP)
+        assert signals.received == signal.SIGHUP
+        try:
+            signal.raise_signal(signal.SIGHUP)
+        finally:
+            signal.raise_signal(signal.SIGHUP)
+
+    assert ended(main) == 128 + signal.SIGHUP
+    assert capsys.readouterr().err == "stopped by SIGHUP\n"
+
+
+@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGHUP])
+def test_the_end_of_the_script_that_a_signal_ended_too_is_no_second_request(first: signal.Signals, monkeypatch):
+    def main(_: Sequence[str]) -> None:
+        with StopSignals() as signals:
+            signal.raise_signal(first)
+            monkeypatch.setattr(os, "getppid", lambda: 1)
+            signal.raise_signal(signal.SIGTERM)
+            done.append(signals.received)
+            signal.raise_signal(signal.SIGTERM)  # which the user sends
+            done.append("not ended")
+
+    done: list[object] = []
+    assert ended(main) == 128 + signal.SIGTERM
+    assert done == [first]
 
 
 LOSE_ONE = """

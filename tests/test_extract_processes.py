@@ -107,6 +107,10 @@ def double(item: int, plan: ExtractionPlan) -> int:
     return 2 * item
 
 
+def left_to_the_parent(item: int, plan: ExtractionPlan) -> bool:
+    return all(signal.getsignal(number) is signal.SIG_IGN for number in (signal.SIGINT, signal.SIGHUP))
+
+
 def die(item: int, plan: ExtractionPlan) -> int:
     if item == 5:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -122,6 +126,7 @@ def test_a_worker_that_dies_or_cannot_write_is_reported(tmp_path: Path):
     threads = torch.get_num_threads()
     with WorkerPool(plan, n_workers=2) as pool:
         assert sorted(pool.map(double, range(100))) == [2 * item for item in range(100)]
+        assert all(pool.map(left_to_the_parent, range(4)))
         with pytest.raises(OutputError, match=r"mels/a\.pt: cannot be written \(/dev/null is no folder\); .*--resume"):
             list(pool.map(write_below_a_file, [1, 2]))
         with pytest.raises(InputError, match=r"a worker process \d+ \(exit code -9\) died, .* --resume"):

@@ -138,13 +138,6 @@ def test_what_escapes_a_command_is_one_line(error: BaseException, line: str, cap
     assert said.startswith(line)
 
 
-def test_sigterm_ends_any_command_as_ctrl_c_does(capsys):
-    before = signal.getsignal(signal.SIGTERM)
-    assert ended(lambda _: signal.raise_signal(signal.SIGTERM)) == 128 + signal.SIGTERM
-    assert capsys.readouterr().err == "stopped by SIGTERM\n"
-    assert signal.getsignal(signal.SIGTERM) is before
-
-
 def printed_to(file: str | int) -> io.TextIOWrapper:
     """Standard output as `run` makes it, of a path or a descriptor."""
     return io.TextIOWrapper(io.BufferedWriter(OutputFile(file, "wb")), line_buffering=True)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("KILLS", "6"))  # of each model, and of extraction; they decide nothing but how long it takes
 SEED = int(os.environ.get("KILLS_SEED", "0"))
 EPOCHS = 8
-SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 MOMENTS = ("write", "line", "time")
 
 

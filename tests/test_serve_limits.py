@@ -27,9 +27,10 @@ from torch import Tensor
 
 import serve
 from common.errors import InputError, OptionError
-from common.serving import Limits, Service
+from common.serving import Limits, Server, Service, bind
 from common.serving.metrics import Metrics
 from common.serving.worker import SpeechJob, Worker
+from common.signals import STOPS
 from common.synthesis import load_voice
 from common.synthesis.speech import silences
 
@@ -335,6 +336,16 @@ def test_sigterm_finishes_what_is_spoken_and_ends_with_status_0(make_once):
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_a_signal_stops_the_server(stop: signal.Signals, models):
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    server = Server(Service(models, limits=Limits()), deadline=1, on_start=lambda: signal.raise_signal(stop))
+    with bind("127.0.0.1", 0) as bound:
+        asyncio.run(server.serve_until_asked(bound))
+    signal.signal(signal.SIGHUP, before)
+    assert server.should_exit and not server.force_exit
 
 
 class RecordingVoice:

@@ -89,6 +89,7 @@ def test_a_run_that_is_killed_stopped_and_split_into_jobs_is_the_uninterrupted_o
         raise KilledError
 
     n_steps = len(logged(runs.plain, model.followed_loss)) // EPOCHS
+    stop = signal.SIGHUP if model is MODELS[0] else signal.SIGTERM
     with without_samples():
         with at_iteration(3, die), pytest.raises(KilledError):
             model.train(corpora, tmp_path, *RUN, "--steps-per-checkpoint", "2")
@@ -97,10 +98,12 @@ def test_a_run_that_is_killed_stopped_and_split_into_jobs_is_the_uninterrupted_o
         assert model.checkpoint(tmp_path, 1).is_file() and not model.checkpoint(tmp_path, 2).exists()
         assert_same_state(model.checkpoint(runs.plain, 1), model.checkpoint(tmp_path, 1))
         # Loader processes change nothing.
-        with at_iteration(n_steps + 1, lambda: signal.raise_signal(signal.SIGTERM)):
-            assert resume("--num-workers", "1") == 128 + signal.SIGTERM
+        before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup ignores
+        with at_iteration(n_steps + 1, lambda: signal.raise_signal(stop)):
+            assert resume("--num-workers", "1") == 128 + stop
+        signal.signal(signal.SIGHUP, before)
         assert (tmp_path / f"{model.name}_checkpoint_2_iter{n_steps + 3}.pt").is_file()
-        assert "stopped by SIGTERM; add --resume to " in (tmp_path / "stdout.txt").read_text()
+        assert f"stopped by {stop.name}; add --resume to " in (tmp_path / "stdout.txt").read_text()
         assert resume() == 0
         assert_same_state(model.checkpoint(runs.plain, EPOCHS), model.checkpoint(tmp_path, EPOCHS))
         assert resume() == 0

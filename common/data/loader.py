@@ -11,8 +11,7 @@ from torch.utils.data import DataLoader
 
 from common.data.batch import Batch, Dataset, ErrorsAsItems
 from common.errors import InputError
-
-_STOPS = (signal.SIGINT, signal.SIGTERM)  # signals that stop a job
+from common.signals import STOPS
 
 
 def build_loader(dataset: Dataset, sampler: Any, *, n_workers: int, pin_memory: bool, seed: int) -> DataLoader:
@@ -39,7 +38,7 @@ class _Loader(DataLoader):
     """One whose processes begin with the signals held back that they will leave to the parent."""
 
     def __iter__(self) -> Any:
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
         try:
             return super().__iter__()
         finally:
@@ -51,9 +50,9 @@ def leave_signals_to_the_parent(worker: int) -> None:
 
     A loader process ends when the job says so or, as PyTorch looks every few seconds, when the job is gone.
     """
-    for number in _STOPS:
+    for number in STOPS:
         signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
 
 
 @atexit.register  # before multiprocessing's own, which waits for daemons that it has sent SIGTERM

@@ -3,6 +3,7 @@
 import math
 import multiprocessing
 import multiprocessing.forkserver
+import multiprocessing.resource_tracker
 import os
 import signal
 import threading
@@ -17,6 +18,7 @@ import torch
 
 from common.errors import InputError
 from common.extraction.features import ExtractionPlan
+from common.signals import leave_signals_to_the_pool
 
 CHUNK = 16  # utterances a task at most: a task takes most of a second, a kill loses no more than that
 _SECONDS_TO_SIGNAL = 0.2  # what has ended the workers may be a signal to all, which is about to reach this process
@@ -89,16 +91,19 @@ def _run_chunk(function: Callable[[Any, ExtractionPlan], Any], chunk: Sequence[A
 
 
 def _start_server() -> None:
-    """Start the process that forks the workers; it ignores Ctrl-C from its first instruction on, as they will."""
+    """Start the process that forks the workers; it ignores what they will from its first instruction on."""
     if threading.current_thread() is not threading.main_thread():
         return  # only the main thread may change what a signal does
-    handler, path = signal.signal(signal.SIGINT, signal.SIG_IGN), os.environ.get("PYTHONPATH")
+    ignored, path = (signal.SIGINT, signal.SIGHUP), os.environ.get("PYTHONPATH")
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in ignored}
     # Python before 3.12.8 does not pass sys.path to the server, and each worker would import our modules again
     os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).resolve().parents[2]), *([path] if path else [])])
     try:
+        multiprocessing.resource_tracker.ensure_running()  # which by itself ignores SIGINT and SIGTERM only
         multiprocessing.forkserver.ensure_running()
     finally:
-        signal.signal(signal.SIGINT, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         if path is None:
             del os.environ["PYTHONPATH"]
         else:
@@ -107,7 +112,7 @@ def _start_server() -> None:
 
 def _start_worker() -> None:
     torch.set_num_threads(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent answers Ctrl-C and lets us finish what we hold
+    leave_signals_to_the_pool()
     threading.Thread(target=_die_with_parent, daemon=True).start()
 
 

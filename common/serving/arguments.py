@@ -52,7 +52,7 @@ def build_parser() -> ArgumentParser:
     parser = ArgumentParser(
         description="Serve a voice, and a recognizer, over HTTP, in the form of OpenAI's clients, with the studio at /",
         prog="serve.py",
-        epilog="Exit status: 0 stopped by SIGTERM or Ctrl-C, what was spoken then is finished; 1 bad input; "
+        epilog="Exit status: 0 stopped by SIGTERM, SIGHUP or Ctrl-C, what was spoken then is finished; 1 bad input; "
         "2 wrong options.",
     )
     parser.add_argument(

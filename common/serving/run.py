@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import signal
 import socket
 from collections.abc import Callable, Iterator
 
@@ -10,6 +9,7 @@ import uvicorn
 
 from common.errors import InputError
 from common.serving.app import Service
+from common.signals import Requests, heeded
 
 _BACKLOG = 1024  # connections that the system keeps until they are accepted
 _TICK = 0.05  # s
@@ -84,10 +84,15 @@ class Server(uvicorn.Server):
         yield
 
     async def serve_until_asked(self, bound: socket.socket, *, signals: bool = True) -> None:
-        """Serve until SIGTERM, SIGINT or `ask_to_stop`; a second signal stops at once."""
-        if signals:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                asyncio.get_running_loop().add_signal_handler(number, self.ask_to_stop)
+        """Serve until a signal of ``STOPS`` or `ask_to_stop`; a second one stops at once."""
+        requests = Requests()
+
+        def receive(number: int) -> None:
+            if requests.counts(number):
+                self.ask_to_stop()
+
+        for number in heeded() if signals else ():
+            asyncio.get_running_loop().add_signal_handler(number, receive, number)
         self._service.start()
         try:
             await self.serve(sockets=[bound])

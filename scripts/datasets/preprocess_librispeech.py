@@ -21,6 +21,7 @@ from common.cli import ArgumentParser, n_processes, positive_float, positive_int
 from common.errors import InputError
 from common.files import write_atomically
 from common.progress import progress
+from common.signals import leave_signals_to_the_pool
 from jasper.manifest import manifest_bytes
 from jasper.waveform import change_speed, resample
 
@@ -128,7 +129,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for subset in subsets:
         jobs = find_jobs(args.folder, subset, speeds=args.speeds, sampling_rate=args.sampling_rate)
         entries = []
-        with ProcessPoolExecutor(min(args.n_workers, len(jobs))) as pool:
+        n_workers = min(args.n_workers, len(jobs))
+        with ProcessPoolExecutor(n_workers, initializer=leave_signals_to_the_pool) as pool:
             try:
                 for entry in progress(pool.map(convert, jobs, chunksize=_CHUNK), total=len(jobs), desc=subset):
                     if isinstance(entry, str):

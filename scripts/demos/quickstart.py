@@ -27,6 +27,7 @@ from common.config import AudioConfig
 from common.errors import InputError, OptionError, shown
 from common.evaluation.metrics import SpeechDistance, compare_speech
 from common.files import read_json, write_json
+from common.signals import STOPS, heeded
 from common.synthesis import ACCEPTABLE_DIFFERENCES, AudioContract, Phrase, read_phrases, shipped_vocoder
 from scripts.datasets.make_corpus import READER, SENTENCES, is_complete, make_corpus, normalize, read_sentences
 
@@ -147,17 +148,15 @@ def call(script: str, *words: object, **options: object) -> None:
         command += ["--" + name.replace("_", "-"), str(value)]
     print("$ python " + " ".join(command), flush=True)
     with subprocess.Popen([sys.executable, *command], cwd=ROOT) as process:
-        before = {
-            signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),
-            signal.SIGTERM: signal.signal(signal.SIGTERM, lambda *_: process.terminate()),
-        }
+        before = {number: signal.signal(number, lambda number, _: process.send_signal(number)) for number in heeded()}
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             status = process.wait()
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
     status = status if status >= 0 else 128 - status
-    if status in (128 + signal.SIGINT, 128 + signal.SIGTERM):
+    if status - 128 in STOPS:
         print("stopped; start it again to resume" if "--resume" in words else "stopped")
     if status != 0:
         sys.exit(status)
