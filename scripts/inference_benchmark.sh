@@ -169,4 +169,4 @@ measure_first_sound() {
 
 if [ "$MODEL" = Jasper ]; then table=recognition; else table=inference; fi
 "measure_$table"
-[ "${DRY_RUN:-0}" = 1 ] || "$PYTHON" -m scripts.benchmarks.table "$table" "${logs[@]}"
+[ "${DRY_RUN:-0}" = 1 ] || run_child "$PYTHON" -m scripts.benchmarks.table "$table" "${logs[@]}"

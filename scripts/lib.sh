@@ -141,7 +141,7 @@ update_venv() {
 install_requirements() {
     local quiet=--quiet
     [ -t 2 ] && quiet=""
-    PIP_USER=0 "$VENV/bin/python" -m pip install $quiet --disable-pip-version-check --no-input -r "$1"
+    PIP_USER=0 run_child "$VENV/bin/python" -m pip install $quiet --disable-pip-version-check --no-input -r "$1"
 }
 
 # Libraries that keep caches in the home folder warn or fail where there is none to write to.
@@ -381,17 +381,26 @@ add_flags() {
     case "${EMA:-}" in true) array+=(--ema) ;; false) array+=(--no-ema) ;; esac
 }
 
-# Runs a command, or prints it with DRY_RUN=1.
+# Runs a command that gets SIGTERM when this script ends, whatever ends it: Bash passes no signal on.
+run_child() {
+    if setpriv --pdeathsig TERM true 2>/dev/null; then
+        setpriv --pdeathsig TERM -- "$@"
+    else # an old one, or Busybox's
+        "$@"
+    fi
+}
+
+# The same, or with DRY_RUN=1 prints the command.
 run_or_print() {
     if [ "${DRY_RUN:-0}" = 1 ]; then
         printf '%q ' "$@"
         echo
     else
-        "$@"
+        run_child "$@"
     fi
 }
 
-# The same, with the command in this script's place, so that a signal to the script reaches it.
+# Runs or prints a command in this script's place, so that a signal to the script reaches it.
 exec_or_print() {
     [ "${DRY_RUN:-0}" = 1 ] || exec "$@"
     run_or_print "$@"

@@ -154,7 +154,7 @@ for batch_size in $BS; do
             folder="$OUTPUT_DIR/gpus${gpus}_bs${batch_size}_acc${accumulation}_amp_$amp"
             [ "${DRY_RUN:-0}" = 1 ] || rm -rf "$folder" # figures of an earlier run
             NUM_GPUS=$gpus BATCH_SIZE="" BS=$batch_size GRAD_ACCUMULATION=$accumulation AMP=$amp OUTPUT_DIR=$folder \
-                bash scripts/train.sh "${own[@]}" "$@"
+                run_child bash scripts/train.sh "${own[@]}" "$@"
             runs+=("$processes=$folder/nvlog.json")
         done
     done

@@ -38,7 +38,7 @@ run_once() {
     if [ -f "$1" ] && [ "${DRY_RUN:-0}" != 1 ]; then
         echo "$1 is there"
     elif [ "$2" = env ]; then # a script, which prints its commands itself with DRY_RUN=1
-        "${@:2}"
+        run_child "${@:2}"
     else
         run_or_print "${@:2}"
     fi
