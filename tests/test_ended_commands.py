@@ -48,6 +48,14 @@ def test_ctrl_c_during_imports_is_one_line(command: str, tmp_path: Path):
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 
+def test_a_current_folder_that_is_gone_is_one_line(tmp_path: Path):
+    (tmp_path / "gone").mkdir()
+    words = ["sh", "-c", 'cd "$1" && rmdir "$1" && exec "$2" "$3" --help', "sh", str(tmp_path / "gone")]
+    done = subprocess.run([*words, sys.executable, str(ROOT / "train.py")], capture_output=True, text=True, check=False)
+    said = "error: the current folder has been removed; go to one that is there\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+
+
 def test_importing_the_toolkit_leaves_the_signals_of_another_program_alone(tmp_path: Path):
     program = tmp_path / "program.py"
     program.write_text("import signal, common\nprint(signal.getsignal(signal.SIGINT) is signal.default_int_handler)\n")
