@@ -183,7 +183,7 @@ def test_a_wrong_value_in_a_table_is_named(voice: Voice, change: dict, reason: s
     assert "\n" not in str(error.value)
 
 
-def test_a_table_of_another_kind_is_refused(voice: Voice):
+def test_a_table_of_another_kind_is_refused(voice: Voice, tmp_path: Path):
     content = json.loads(voice.speak("Go on now.").table.to_text())
     for name, value, reason in (
         ("hop_length", 512, "hop_length 512, expected the voice's, 256"),
@@ -193,9 +193,16 @@ def test_a_table_of_another_kind_is_refused(voice: Voice):
     ):
         with pytest.raises(InputError, match=reason):
             voice.speak(parse_prosody(content | {name: value}, where="table"))
-    for broken in (b"", b"{", b"[1]", b"\xff", b"[" * 100_000):
-        with pytest.raises(InputError, match="table: no prosody table"):
-            parse_prosody(broken, where="table")
+    for broken, reason in (
+        (b"", "not JSON"),
+        (b"{", "not JSON"),
+        (b"[1]", "no prosody table"),
+        (b"\xff", "not UTF-8"),
+        (b"[" * 100_000, "too deep"),
+    ):
+        (tmp_path / "broken.json").write_bytes(broken)
+        with pytest.raises(InputError, match=f"broken.json.*{reason}"):
+            load_prosody(tmp_path / "broken.json")
     nothing = json.loads(json.dumps(content))
     for word in nothing["utterances"][0]["words"]:
         for symbol in word["symbols"]:

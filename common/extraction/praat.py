@@ -19,7 +19,7 @@ _ROUNDING = 1e-6  # s; tools round the times of a file
 _TOKEN = re.compile(
     r'(?P<text>"(?:[^"\n]|"")*")(?=\s|$)|(?P<flag><\w+>)(?=\s|$)|(?P<word>[^\s"]+)(?=\s|$)|(?P<wrong>\S+)'
 )
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
 _WORDS = re.compile(
     r"File|type|Object|class|=|xmin|xmax|tiers\?|size|item|\[\d*\]:?|name|intervals:?|points:?|text|time|number|mark"
 )
@@ -115,7 +115,7 @@ class _Reader:
         """How many there are of what follows."""
         value = self.take("number", f"a number of {wanted}")
         if not _COUNT.fullmatch(value) or int(value) > most:
-            self.refuse(f"{value} {wanted}, expected a whole number of at most {most}")
+            self.refuse(f"{shown(value)[1:-1]} {wanted}, expected a whole number of at most {most}")
         return int(value)
 
     def span(self) -> tuple[float, float]:

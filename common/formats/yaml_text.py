@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 from yaml.error import MarkedYAMLError
 
-from common.errors import InputError, shown
+from common.errors import InputError, reason, shown
 
 _DEEPEST = 50  # collections within collections
 _MOST_NODES = 20_000  # values, an alias counted as all that it stands for
@@ -48,9 +48,9 @@ class _Loader(yaml.SafeLoader):
         """As the class before it."""
         try:
             return super().construct_object(node, deep=deep)
-        except ValueError as error:
-            reason = "a number of too many digits" if "digits" in str(error) else str(error)
-            raise MarkedYAMLError(problem=reason, problem_mark=node.start_mark) from error
+        except (ValueError, ArithmeticError) as error:
+            problem = "a number of too many digits" if "digits" in str(error) else str(error)
+            raise MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from error
 
 
 # YAML 1.1 reads 1e-5, which has no point, as a word.
@@ -74,12 +74,13 @@ def _refusal(problem: str, place: Any) -> MarkedYAMLError:
 def parse_yaml(text: str, *, where: str) -> Any:
     """The values of a text that ``where`` names; InputError, which names the line, where it is not YAML, has tags, or
     is nested too deeply or too large, with its aliases replaced by what they stand for."""
+    reader: _Loader | None = None
     try:
-        loader = _Loader(text)
+        reader = _Loader(text)
         try:
-            return loader.get_single_data()
+            return reader.get_single_data()
         finally:
-            loader.dispose()
+            reader.dispose()
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = "" if mark is None else f":{mark.line + 1}"
@@ -87,3 +88,7 @@ def parse_yaml(text: str, *, where: str) -> Any:
     except yaml.reader.ReaderError as error:
         number = text.count("\n", 0, error.position) + 1
         raise InputError(f"{where}:{number}: not YAML (character {shown(chr(error.character))})") from error
+    # PyYAML converts what is escaped or a version without a check: \\UFFFFFFFF, %YAML 999...9.1
+    except (ValueError, ArithmeticError, LookupError, RecursionError) as error:
+        line = "" if reader is None else f":{reader.line + 1}"
+        raise InputError(f"{where}{line}: not YAML ({reason(error)})") from error

@@ -5,6 +5,8 @@ from typing import Any
 
 from starlette.responses import JSONResponse
 
+from common import errors
+
 _LONGEST_SHOWN = 80  # characters of what a client sent
 
 
@@ -42,8 +44,7 @@ def error_response(error: ApiError) -> JSONResponse:
 
 def shown(value: Any) -> str:
     """What a client sent, as messages show it: cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "..."
+    return errors.shown(value, longest=_LONGEST_SHOWN)
 
 
 def field_of(message: str) -> str | None:

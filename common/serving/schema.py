@@ -14,6 +14,7 @@ UNSUPPORTED = {
 }
 
 
+_MOST_FIELDS = 100  # that are looked at: each unknown one would be an error of its own
 _RATE, _PITCH, _VOLUME = (LIMITS[control] for control in ("rate", "pitch", "volume"))  # as of SSML and options
 
 
@@ -41,6 +42,8 @@ class SpeechRequest(BaseModel):
         """OpenAI's clients may name a voice as an object with its id; what they cannot have is refused by name."""
         if not isinstance(values, dict):
             return values
+        if len(values) > _MOST_FIELDS:
+            raise ValueError(f"{len(values)} fields; expected some of {', '.join(cls.model_fields)}")
         for name, reason in UNSUPPORTED.items():
             if values.get(name) is not None:
                 raise ValueError(f"{name}: {reason}")

@@ -3,22 +3,34 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, FailFast, Field, Strict, ValidationError, model_validator
 
-from common.errors import InputError
-from common.files import read_bytes, write_text
+from common.errors import InputError, shown
+from common.files import read_json, write_text
 from common.synthesis.controls import MAX_FRAMES
 
-MAX_BYTES = 64 * 2**20  # of a table that is read: some ten hours of speech
+MAX_BYTES = 32 * 2**20  # of a table that is read: some five hours of speech
 MAX_SYMBOLS = 2000  # of an utterance
+_MOST_KEYS = 100  # of an object that is looked at: each unknown one would be an error of its own
 
+_Item = TypeVar("_Item")
 _Factor = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
+_Positive = Annotated[int, Field(ge=1, le=10**9)]
+# A list of JSON. Strict is said here, as the pydantic of 2.14 forgets FailFast beside other constraints.
+_Rows = Annotated[tuple[_Item, ...], Strict(False), FailFast()]
 
 
 class _Row(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_few_keys(cls, values: Any) -> Any:
+        if isinstance(values, dict) and len(values) > _MOST_KEYS:
+            raise ValueError(f"{len(values)} keys, expected {', '.join(cls.model_fields)}")
+        return values
 
 
 class SymbolProsody(_Row):
@@ -36,7 +48,7 @@ class WordProsody(_Row):
     """A word with its symbols; the spaces, punctuation and pauses between words have the text ""."""
 
     text: str
-    symbols: tuple[SymbolProsody, ...]
+    symbols: _Rows[SymbolProsody]
 
 
 class UtteranceProsody(_Row):
@@ -46,7 +58,7 @@ class UtteranceProsody(_Row):
     speaker: str = "0"  # number or name
     lead: Annotated[float, Field(ge=0, le=600, allow_inf_nan=False)] = 0.0  # s of silence before it
     pause: Annotated[float, Field(ge=0, le=600, allow_inf_nan=False)] = 0.0  # s of silence after it
-    words: tuple[WordProsody, ...]
+    words: _Rows[WordProsody]
 
     @property
     def symbols(self) -> Iterator[SymbolProsody]:
@@ -58,10 +70,10 @@ class Prosody(_Row):
     """The prosody of a text; frames are of ``hop_length`` samples."""
 
     format: Literal["speech-toolkit prosody 1"] = "speech-toolkit prosody 1"
-    sampling_rate: int  # Hz
-    hop_length: int  # samples
+    sampling_rate: _Positive  # Hz
+    hop_length: _Positive  # samples
     symbol_set: str
-    utterances: Annotated[tuple[UtteranceProsody, ...], Field(min_length=1)]
+    utterances: _Rows[UtteranceProsody]
 
     def save(self, path: Path) -> None:
         """Write it as JSON, a line for each symbol."""
@@ -90,19 +102,21 @@ def load_prosody(path: Path) -> Prosody:
     Raises:
         InputError: the file is missing, or not of this form; names the value.
     """
-    return parse_prosody(read_bytes(path, largest=MAX_BYTES, kind="prosody table"), where=str(path))
+    return parse_prosody(read_json(path, largest=MAX_BYTES), where=str(path))
 
 
-def parse_prosody(content: bytes | dict[str, Any], *, where: str) -> Prosody:
-    """A table of JSON, or of what JSON was read as; ``where`` names its source in errors.
+def parse_prosody(content: Any, *, where: str) -> Prosody:
+    """A table of the values that JSON was read as; ``where`` names its source in errors.
 
     Raises:
         InputError: it is not of this form; names the value.
     """
     try:
-        found = Prosody.model_validate_json(content if isinstance(content, bytes) else json.dumps(content))
-    except (ValidationError, RecursionError, ValueError) as error:
+        found = Prosody.model_validate(content)
+    except ValidationError as error:
         raise InputError(f"{where}: no prosody table: {_reason(error)}") from error
+    if not found.utterances:
+        raise InputError(f"{where}: no prosody table: utterances: expected at least 1")
     for number, utterance in enumerate(found.utterances, 1):
         _check(utterance, where=f"{where}: utterance {number}")
     return found
@@ -119,11 +133,9 @@ def _check(utterance: UtteranceProsody, *, where: str) -> None:
         raise InputError(f"{where}: no symbol has a frame")
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: ValidationError) -> str:
     """The first mistake in one line: where in the table it is, and what was expected."""
-    if not isinstance(error, ValidationError):
-        return str(error)
     first = error.errors(include_url=False)[0]
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
-    got = "" if first["type"] in ("missing", "json_invalid") else f", got {repr(first['input'])[:60]}"
-    return f"{place + ': ' if place else ''}{first['msg']}{got}".replace("\n", " ")
+    got = "" if first["type"] in ("missing", "value_error") else f", got {shown(first['input'], longest=60)}"
+    return f"{place + ': ' if place else ''}{first['msg'].removeprefix('Value error, ')}{got}"

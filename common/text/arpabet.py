@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from common.config import TextConfig
-from common.errors import InputError, check_choice
+from common.errors import InputError, check_choice, shown
 from common.files import read_bytes
 from common.text.symbols import ARPABET
 
@@ -22,7 +22,9 @@ ARPABET_BY = ("word", "sentence")
 ARPABET_AMBIGUOUS = ("ignore", "first")
 HETERONYMS = Path(__file__).parent / "heteronyms.txt"
 _LARGEST = 1 << 24  # bytes of a dictionary; CMUdict has 4 million
+_MOST_WAYS = 100  # pronunciations of a word; CMUdict has at most 4 of one
 _PLURAL = "Z"  # the published reading of every final s that the dictionary does not know
+_MOST_PLURALS = 30  # of which a word may have several: "asss" is "as" with two
 
 _BRACES_OR_WORD = re.compile(r"\{[^}]*\}|[^\W\d_]+(?:'[^\W\d_]+)*")
 _VARIANT = re.compile(r"\(\d+\)$")  # "READ(1)", a further pronunciation
@@ -42,7 +44,7 @@ def read_dictionary(text: str, *, where: str) -> dict[str, tuple[str, ...]]:
     Raises InputError for a word without phones, or no entry at all; ``where`` names the file.
     """
     known = frozenset(ARPABET)
-    found: dict[str, tuple[str, ...]] = {}
+    found: dict[str, list[str]] = {}
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith(";;;") or not line.strip():
             continue
@@ -50,14 +52,17 @@ def read_dictionary(text: str, *, where: str) -> dict[str, tuple[str, ...]]:
         if "#" in phones:
             phones = phones[: phones.index("#")]
         if not phones:
-            raise InputError(f"{where}:{number}: {word!r} has no phones; expected lines like 'CAT  K AE1 T'")
+            raise InputError(f"{where}:{number}: {shown(word)} has no phones; expected lines like 'CAT  K AE1 T'")
         if not known.issuperset(phones):
             continue
         key = (_VARIANT.sub("", word) if word[-1] == ")" else word).lower()
-        found[key] = (*found.get(key, ()), " ".join(phones))
+        ways = found.setdefault(key, [])
+        if len(ways) == _MOST_WAYS:
+            raise InputError(f"{where}:{number}: {shown(word)} has more than {_MOST_WAYS} pronunciations")
+        ways.append(" ".join(phones))
     if not found:
         raise InputError(f"{where}: holds no pronunciations; expected lines like 'CAT  K AE1 T'")
-    return found
+    return {word: tuple(ways) for word, ways in found.items()}
 
 
 @lru_cache(maxsize=2)
@@ -105,7 +110,7 @@ def _words(text: str, *, where: str) -> frozenset[str]:
     words = {number: line.strip() for number, line in enumerate(lines, 1) if line.strip() and line.strip()[0] != "#"}
     for number, word in words.items():
         if len(word.split()) > 1:
-            raise InputError(f"{where}:{number}: {word!r}, expected one word a line")
+            raise InputError(f"{where}:{number}: {shown(word)}, expected one word a line")
     return frozenset(words.values())
 
 
@@ -148,16 +153,16 @@ class Pronouncer:
         return self._known(word.lower())
 
     def _look_up(self, word: str) -> str | None:
-        if word in load_heteronyms(self._config.heteronyms):
-            return None
-        ways = load_dictionary(self._config.cmudict).get(word)
-        if ways is not None:
-            return ways[0] if len(ways) == 1 or self._config.arpabet_ambiguous == "first" else None
-        stem = word.removesuffix("s").removesuffix("'")
-        if stem in ("", word) or not word.endswith("s"):
-            return None
-        phones = self._look_up(stem)
-        return None if phones is None else f"{phones} {_PLURAL}"
+        heteronyms, dictionary = load_heteronyms(self._config.heteronyms), load_dictionary(self._config.cmudict)
+        for n_plurals in range(_MOST_PLURALS + 1):
+            if word in heteronyms:
+                return None
+            if (ways := dictionary.get(word)) is not None:
+                is_clear = len(ways) == 1 or self._config.arpabet_ambiguous == "first"
+                return " ".join([ways[0], *[_PLURAL] * n_plurals]) if is_clear else None
+            if not word.endswith("s") or not (word := word.removesuffix("s").removesuffix("'")):
+                return None
+        return None
 
     def pronounce(self, text: str, *, draw: RandomNumbers | None = None) -> str:
         """The text with words as phones; what stands in curly braces stays.

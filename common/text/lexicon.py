@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from common.config import TextConfig
-from common.errors import InputError, check_choice
+from common.errors import InputError, check_choice, shown
 from common.files import read_text
 from common.text.phone_alphabets import ALPHABETS, alphabet_of, phones_for_voice
 from common.text.symbols import ARPABET
@@ -16,7 +16,7 @@ from common.text.words import PUNCTUATION
 _TOKEN = re.compile(r"\{[^}]*\}|[^\s{]+")
 _WORD = re.compile(r"[\w.'&+@#$%]+")  # of "US-based" and "US,UK": "3.5" and "R&D" are one word
 _APOSTROPHES = str.maketrans("’ʼ＇", "'''")
-_COMMENT = re.compile(r"\s+#.*$")
+_COMMENT = re.compile(r"\s#")
 _EXPECTED = "expected lines such as 'NVIDIA<tab>EH0 N V IH1 D IY0 AH0' or 'NVIDIA<tab>ɛnˈvɪdiə'"
 
 _SIBILANTS = frozenset("S Z SH ZH CH JH s z ʃ ʒ t͡ʃ d͡ʒ".split())
@@ -107,7 +107,9 @@ def read_lexicon(path: Path, config: TextConfig) -> Lexicon:
         where = f"{path}:{number}"
         word, phones = _entry(line, config, where=where)
         if entries.setdefault(word, phones) != phones:
-            raise InputError(f"{where}: {word!r} has other phones than in line {lines[word]}; leave one of them out")
+            raise InputError(
+                f"{where}: {shown(word)} has other phones than in line {lines[word]}; leave one of them out"
+            )
         lines.setdefault(word, number)
     if not entries:
         raise InputError(f"{path}: holds no words; {_EXPECTED}")
@@ -122,12 +124,12 @@ def _entry(line: str, config: TextConfig, *, where: str) -> tuple[str, tuple[str
     """The word of a line as it is compared, and its phones as symbols of the voice."""
     written, tab, rest = line.partition("\t")
     if not tab:
-        raise InputError(f"{where}: no tab in {line.strip()!r}; {_EXPECTED}")
-    columns = [column.strip() for column in _COMMENT.sub("", rest).split("\t")]
+        raise InputError(f"{where}: no tab in {shown(line.strip())}; {_EXPECTED}")
+    columns = [column.strip() for column in _COMMENT.split(rest, maxsplit=1)[0].rstrip().split("\t")]
     word = unicodedata.normalize("NFC", written).translate(_APOSTROPHES).strip()
     core = word.strip(PUNCTUATION) + "." * word.endswith(".")
     if not core.strip(".") or len(word.split()) != 1 or "{" in word:
-        raise InputError(f"{where}: {word!r} is not one word; {_EXPECTED}")
+        raise InputError(f"{where}: {shown(word)} is not one word; {_EXPECTED}")
     if len(columns) > 2:
         raise InputError(f"{where}: {len(columns) + 1} columns, expected word, phones and at most an alphabet")
     alphabet = columns[1] if len(columns) > 1 else alphabet_of(columns[0])

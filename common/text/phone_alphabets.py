@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 
 from common.config import TextConfig
-from common.errors import InputError, at
+from common.errors import InputError, at, shown
 from common.text.espeak import unlinked
 from common.text.g2p import BETWEEN, G2P_SETS
 from common.text.symbols import ARPABET, canonical_phone, get_symbol_table, name_symbol
@@ -52,12 +52,12 @@ def phones_for_voice(phones: str, *, alphabet: str, config: TextConfig, where: s
     to_ipa = table.name in G2P_SETS
     if not to_ipa and table.phones and table.name != "arpabet":
         raise InputError(
-            f"{phones!r}{at(where)}: the voice reads phones of {table.name}, and IPA and ARPAbet are not converted to "
-            "them; write the phones of its set as its text"
+            f"{shown(phones)}{at(where)}: the voice reads phones of {table.name}, and IPA and ARPAbet are not "
+            "converted to them; write the phones of its set as its text"
         )
     given = phones.upper() if alphabet == "arpabet" else _plain(canonical_phone(phones).strip().strip("/[]"))
     if not given.strip():
-        raise InputError(f"{phones!r}{at(where)}: no phones; expected such as {_EXAMPLES[alphabet]}")
+        raise InputError(f"{shown(phones)}{at(where)}: no phones; expected such as {_EXAMPLES[alphabet]}")
     try:
         if alphabet == "arpabet":
             ipa = "".join(map(_ipa_of, given.split()))
@@ -66,7 +66,7 @@ def phones_for_voice(phones: str, *, alphabet: str, config: TextConfig, where: s
     except _UnknownPhoneError as error:
         unknown, of = error.args
         raise InputError(
-            f"{phones!r}{at(where)}: {unknown} is no phone of {of}; expected such as {_EXAMPLES[alphabet]}"
+            f"{shown(phones)}{at(where)}: {unknown} is no phone of {of}; expected such as {_EXAMPLES[alphabet]}"
         ) from error
 
 
@@ -77,7 +77,7 @@ class _UnknownPhoneError(Exception):
 def _ipa_of(phone: str) -> str:
     """The IPA of a phone of ARPAbet."""
     if phone not in ARPABET:
-        raise _UnknownPhoneError(repr(phone), "ARPAbet")
+        raise _UnknownPhoneError(shown(phone), "ARPAbet")
     name, stress = phone.rstrip("012"), phone[-1]
     ipa = _UNSTRESSED.get(name, _ARPABET_TO_IPA[name]) if stress == "0" else _ARPABET_TO_IPA[name]
     return {"1": "ˈ", "2": "ˌ"}.get(stress, "") + ipa

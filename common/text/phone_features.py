@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from common.errors import InputError
+from common.errors import InputError, shown
 from common.files import read_text
 from common.text.symbols import FEATURE_TABLE, PADDING, SILENCES, SymbolTable, canonical_phone
 
@@ -50,11 +50,11 @@ def read_phone_features(path: Path) -> tuple[str, ...]:
         phone = canonical_phone(row[0].strip())
         if len(row) != len(header) or not phone or phone == PADDING or phone.split() != [phone]:
             raise InputError(
-                f"{path}:{number}: {len(row)} columns of {phone!r}, the header has {len(header)}; {_EXPECTED}"
+                f"{path}:{number}: {len(row)} columns of {shown(phone)}, the header has {len(header)}; {_EXPECTED}"
             )
         values = [f"{_value(cell, where=f'{path}:{number}'):g}" for cell in row[1:]]
         if found.setdefault(phone, values) != values:
-            raise InputError(f"{path}:{number}: {phone!r} has other features in a line before; keep one of them")
+            raise InputError(f"{path}:{number}: {shown(phone)} has other features in a line before; keep one of them")
     if not found:
         raise InputError(f"{path}: lists no phone; {_EXPECTED}")
     return tuple("\t".join(row) for row in (["", *names], *([phone, *values] for phone, values in found.items())))
@@ -66,7 +66,7 @@ def _value(cell: str, *, where: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise InputError(f"{where}: {cell!r}: expected +, -, 0 or a number")
+        raise InputError(f"{where}: {shown(cell)}: expected +, -, 0 or a number")
     return value
 
 

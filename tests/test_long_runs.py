@@ -1,0 +1,117 @@
+"""Long runs of the same are read in one pass: each of these inputs would take minutes, or all memory, otherwise."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from common.config import TextConfig
+from common.errors import InputError
+from common.extraction.praat import read_tiers
+from common.formats.json_text import parse_json
+from common.serving.schema import SpeechRequest
+from common.synthesis.prosody_table import load_prosody, parse_prosody
+from common.text.arpabet import Pronouncer, dictionary_of_file, read_dictionary
+from common.text.lexicon import read_lexicon
+
+WORD = {"text": "a", "symbols": [{"symbol": "a", "frames": 1}]}
+TABLE = {"sampling_rate": 22050, "hop_length": 256, "symbol_set": "english_basic"}
+
+
+def errors_of_table(content: object) -> tuple[str, int]:
+    """The one line, and how many errors were collected for it."""
+    with pytest.raises(InputError) as caught:
+        parse_prosody(content, where="table")
+    cause = caught.value.__cause__
+    assert isinstance(cause, ValidationError)
+    assert len(str(caught.value)) < 400
+    return str(caught.value), cause.error_count()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (TABLE | {"utterances": [1] * 5000}, r"utterances[0]: Input should be a valid dictionary or"),
+        (TABLE | {"utterances": [{"text": "a", "words": [{}] * 5000}]}, r"utterances[0].words[0].text: Field required"),
+        (TABLE | {"utterances": [{"text": "a", "words": [WORD | {"symbols": ["a"] * 5000}]}]}, "words[0].symbols[0]: "),
+        (TABLE | {"utterances": [dict.fromkeys(map(str, range(5000)))]}, "utterances[0]: 5000 keys, expected text, sp"),
+        ([[["a" * 5000] * 5000] * 5000] * 5000, "valid dictionary or instance of Prosody, got [[['aaaaaa"),
+        (TABLE | {"utterances": [], "sampling_rate": 10**5000}, "10**9, got a whole number of 16610 bits"),
+    ],
+)
+def test_of_a_table_with_thousands_of_faults_only_the_first_are_collected(content: object, message: str):
+    line, n_errors = errors_of_table(content)
+    assert message.replace("10**9", "1000000000") in line
+    assert n_errors < 10
+
+
+def test_of_a_request_with_thousands_of_unknown_fields_none_is_looked_at():
+    with pytest.raises(ValidationError, match="5000 fields; expected some of model, input") as caught:
+        SpeechRequest.model_validate_json(json.dumps(dict.fromkeys(map(str, range(5000)))))
+    assert caught.value.error_count() == 1
+
+
+@pytest.mark.parametrize("row", ["[],", "{},", '{"a":{},"b":[]},'])
+def test_json_of_more_objects_than_any_has_is_refused_before_they_are_made(tmp_path: Path, row: str):
+    (tmp_path / "a.json").write_text(f"[{row * 2_000_001}")  # which is no JSON
+    with pytest.raises(InputError, match=r"a\.json: \d+ times { or \[, expected at most 2000000"):
+        load_prosody(tmp_path / "a.json")
+    with pytest.raises(InputError, match=r"12000001 times ,, expected at most 12000000"):
+        parse_json("[" + "1," * 12_000_001, where="a.json")
+
+
+def test_a_word_of_a_dictionary_has_no_more_pronunciations_than_any_has(tmp_path: Path):
+    (tmp_path / "a.txt").write_text("A AH0\n" * 400_000 + "B\n")
+    with pytest.raises(InputError, match=r"a\.txt:101: 'A' has more than 100 pronunciations"):
+        dictionary_of_file(tmp_path / "a.txt")
+    assert read_dictionary("A AH0\nA(1) EY1\n", where="a") == {"a": ("AH0", "EY1")}
+
+
+def test_a_word_of_thousands_of_plural_endings_stays_letters():
+    held = TextConfig(p_arpabet=1.0, cmudict="Q  K Y UW1\nA  AH0\n", heteronyms="qsss\n")
+    pronouncer = Pronouncer(held)
+    assert [pronouncer.phones_of(f"q{'s' * count}") for count in (1, 2, 3, 4, 3000)] == [
+        "K Y UW1 Z",
+        "K Y UW1 Z Z",
+        None,
+        None,
+        None,
+    ]
+    assert [pronouncer.phones_of(word) for word in ("a's", "a's's", "a'", "ss", "a" + "s" * 100_000)] == [
+        "AH0 Z",
+        "AH0 Z Z",
+        None,
+        None,
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("phones", "found"),
+    [
+        (f"EH0{' ' * 300_000}x", None),
+        (f"EH0{' ' * 300_000}# x # y", ("EH0",)),
+        (f"EH0\tarpabet{chr(9) * 300_000}# x", ("EH0",)),
+        ("EH0 #", ("EH0",)),
+        ("EH0 # a\tb", ("EH0",)),
+        ("EH0#", None),
+    ],
+)
+def test_a_lexicon_is_read_in_one_pass(tmp_path: Path, phones: str, found: tuple[str, ...] | None):
+    (tmp_path / "a.txt").write_text(f"NVIDIA\t{phones}\n")
+    if found:
+        assert read_lexicon(tmp_path / "a.txt", TextConfig()).entries["NVIDIA"] == found
+        return
+    with pytest.raises(InputError, match=r"a\.txt:1") as caught:
+        read_lexicon(tmp_path / "a.txt", TextConfig())
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("run", ["1", "1.", "+1", "e1"])
+def test_a_textgrid_is_read_in_one_pass(tmp_path: Path, run: str):
+    head = 'File type = "ooTextFile"\nObject class = "TextGrid"\n'
+    (tmp_path / "a.TextGrid").write_text(f"{head}xmin = 0\nxmax = {run * 400_000}x\n")
+    with pytest.raises(InputError, match=r"a\.TextGrid:4: .* expected an end, got ") as caught:
+        read_tiers(tmp_path / "a.TextGrid")
+    assert len(str(caught.value)) < 1000
