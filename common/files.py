@@ -25,7 +25,7 @@ _BLOCK = 1 << 20  # bytes
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 _KINDS |= {stat.S_IFSOCK: "a socket"}
 # Far above any file of its kind: bytes, and levels of objects and lists.
-_LARGEST_TEXT, _LARGEST_JSON, _LARGEST_YAML, _LARGEST_INPUT = 1 << 30, 16 << 20, 64 << 10, 16 << 20
+_LARGEST_TEXT, _LARGEST_JSON, _LARGEST_YAML, _LARGEST_INPUT = 1 << 28, 16 << 20, 64 << 10, 16 << 20
 _LONGEST_NAME = 255  # bytes, of a file's name
 _DTYPES = frozenset(
     {torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.bool, torch.uint8}

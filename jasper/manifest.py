@@ -1,7 +1,6 @@
 """Lists of recordings for a recognizer: LibriSpeech's JSON manifests, plain lists, folders, or one file."""
 
 import json
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +15,8 @@ from common.progress import print_line
 from jasper.config import DatasetSettings
 from jasper.text import normalize_transcript
 
-_LARGEST = 1 << 30  # bytes; the largest published list has a tenth of it
+_LARGEST = 1 << 28  # bytes; the largest published list has a third of it
+_MOST = 1e9  # of seconds, and of a speed
 RECORDINGS = (".wav", ".flac")
 _WANTED = 'expected {"transcript": "...", "files": [{"fname": "...", "speed": 1}, ...]}'
 
@@ -150,8 +150,8 @@ def _positive(values: dict[str, Any], name: str, *, default: float, where: str) 
     value = values.get(name)
     if value is None:
         return default
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise InputError(f"{where}: {name} is {shown(value)}, expected a number above 0")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _MOST:
+        raise InputError(f"{where}: {name} is {shown(value)}, expected a number above 0 and at most {_MOST:g}")
     return float(value)
 
 

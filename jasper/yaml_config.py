@@ -1,5 +1,6 @@
 """Jasper's YAML files in the published format: network, labels, features and augmentation, checked key by key."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -8,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from common.config import from_plain
-from common.errors import InputError, shown
+from common.errors import InputError, OptionError, shown
 from common.files import read_yaml
 from common.formats.yaml_text import parse_yaml
 from jasper.config import BlockConfig, FeatureConfig, InputSettings, JasperSettings, ModelConfig
 
 CONFIGS = Path(__file__).parent / "configs"
+_INDEX = re.compile("[0-9]{1,6}")  # in a list
 _IN_LISTS = ("kernel_size", "stride", "dilation")  # of a block; published files have them as lists of one
 
 
@@ -55,6 +57,7 @@ def load_config(path: Path, *, overrides: Sequence[str] = ()) -> JasperSettings:
     ``overrides`` such as ``input_train.audio_dataset.trim_silence=false`` take precedence.
 
     Raises:
+        OptionError: an override is none, or of a key that the file cannot have.
         InputError: the file is missing or not YAML, or a key is unknown, missing or has a wrong value; one line that
             names the file and the key.
     """
@@ -62,11 +65,21 @@ def load_config(path: Path, *, overrides: Sequence[str] = ()) -> JasperSettings:
     sections = read_yaml(path)
     if not isinstance(sections, dict):
         raise InputError(f"{path}: expected a mapping of keys to values, got {type(sections).__name__}")
+    changed = copy(sections)
     for override in overrides:
-        with _named(f"--override-config {override}"):
-            _override(sections, override)
-    with _named(path):
-        return settings_of(sections)
+        try:
+            _override(changed, override)
+        except InputError as error:
+            raise OptionError(f"--override-config {shown(override)[1:-1]}: {error}") from error
+    try:
+        with _named(path):
+            return settings_of(changed)
+    except InputError as error:
+        if not overrides:
+            raise
+        with _named(path):
+            settings_of(sections)  # raises where the file alone is wrong
+        raise OptionError(f"{error}; the file is right, but not with --override-config or --max-duration") from error
 
 
 def settings_of(sections: dict[str, Any]) -> JasperSettings:
@@ -146,7 +159,7 @@ def _override(sections: dict[str, Any], override: str) -> None:
     key, equals, text = override.partition("=")
     if not equals or not key:
         raise InputError("expected key=value, such as input_train.audio_dataset.trim_silence=false")
-    *parents, last = [int(part) if part.isdecimal() else part for part in key.split(".")]
+    *parents, last = [int(part) if _INDEX.fullmatch(part) else part for part in key.split(".")]
     place: Any = sections
     try:
         value = parse_yaml(text, where=shown(text))
@@ -155,5 +168,5 @@ def _override(sections: dict[str, Any], override: str) -> None:
             place[part] = {} if section is None else copy(section)  # YAML's anchors share one section between keys
             place = place[part]
         place[last] = value
-    except (IndexError, TypeError) as error:
+    except (IndexError, TypeError, AttributeError) as error:
         raise InputError("the configuration has no such key") from error

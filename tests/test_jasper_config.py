@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import InputError
+from common.errors import InputError, OptionError
 from jasper.augmentation import SpecAugment
 from jasper.config import LABELS, SpeedPerturbation
 from jasper.yaml_config import CONFIGS, load_config
@@ -97,6 +97,7 @@ def test_other_values_take_the_place_of_the_files():
         ("input_train.loader=1", "unknown key input_train.loader; expected one of audio_dataset, filterbank_features"),
         ("jasper.encoder.blocks.0.width=1", r"unknown key jasper.encoder.blocks\[0\].width"),
         ("quartz=1", "unknown key quartz"),
+        ("9" * 5000 + "=1", "unknown key '999"),
         ("jasper.encoder.blocks.0.filters=x", r"jasper.encoder.blocks\[0\].filters 'x': expected a whole number"),
         ("jasper.encoder.use_conv_masks=1", "jasper.encoder.use_conv_masks 1: expected true or false"),
         ("input_val.filterbank_features.dither=x", "dither 'x': expected a number"),
@@ -122,7 +123,7 @@ def test_other_values_take_the_place_of_the_files():
     ],
 )
 def test_a_wrong_key_or_value_is_one_line_that_names_file_and_key(override: str, message: str):
-    with pytest.raises(InputError, match=message) as caught:
+    with pytest.raises(OptionError, match=message) as caught:
         load_config(SPECA, overrides=[override])
     assert str(caught.value).startswith(f"{SPECA}: ") and "\n" not in str(caught.value)
 
@@ -134,12 +135,17 @@ def test_a_wrong_key_or_value_is_one_line_that_names_file_and_key(override: str,
         ("jasper.encoder.blocks.99.filters=1", "has no such key"),
         ("name.x=1", "has no such key"),
         ("labels=[", "not YAML"),
+        ("labels.0.0=1", "has no such key"),
+        ("labels.x=1", "has no such key"),
+        ("labels." + "9" * 5000 + "=1", "has no such key"),
+        ("labels.²=1", "has no such key"),
+        (r'name="\UFFFFFFFF"', "not YAML"),
     ],
 )
 def test_an_override_that_makes_no_sense_is_named(override: str, message: str):
-    with pytest.raises(InputError, match=message) as caught:
+    with pytest.raises(OptionError, match=message) as caught:
         load_config(SPECA, overrides=[override])
-    assert str(caught.value).startswith(f"--override-config {override}: ")
+    assert str(caught.value).startswith(f"--override-config {override.partition('=')[0][:90]}")
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,11 @@ def test_what_is_written_as_a_manifest_is_read_again(tmp_path: Path):
         ),
         ('[{"files": [{"fname": "a", "speed": 0}]}]', "m.json: entry 1: speed is 0, expected a number above 0"),
         ('[{"files": [{"fname": "a"}], "original_duration": NaN}]', "m.json:1: not JSON (NaN is not a number in JSON)"),
+        (
+            f'[{{"files": [{{"fname": "a"}}], "original_duration": {10**308}}}]',
+            "m.json: entry 1: original_duration is a whole number of",
+        ),
+        (f'[{{"files": [{{"fname": "a", "speed": 1{"0" * 400}}}]}}]', "m.json:1: not JSON (a number of 401 digits)"),
         ('[{"files": [{"fname": "a"}], "original_duration": true}]', "m.json: entry 1: original_duration is True"),
     ],
 )

@@ -14,7 +14,7 @@ _MOST_OBJECTS = 2_000_000
 _MOST_COMMAS = 12_000_000
 _TOO_DEEP = f"nested too deeply, expected at most {_DEEPEST} levels"
 _NEWLINE = "\n"
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\d{1000,}|NaN|-?Infinity)|\d+')  # [1]: what is refused
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\d{309,}(?![\d.eE])|NaN|-?Infinity)|\d+')  # [1]: what is refused
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # an escape of half a character
 
 
@@ -25,17 +25,17 @@ def parse_json(text: str, *, where: str) -> Any:
         if (count := sum(map(text.count, marks))) > most:
             raise InputError(f"{where}: {count} times {' or '.join(marks)}, expected at most {most}")
     try:
-        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
+        value = json.loads(text, parse_int=_whole, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
     except json.JSONDecodeError as error:
         raise InputError(f"{where}:{error.lineno}: not JSON ({error.msg})") from error
     except RecursionError as error:
         raise InputError(f"{where}: {_TOO_DEEP}") from error
     except InputError as error:
         raise InputError(f"{where}: not JSON ({error})") from error
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         found = next((found for found in _TOKEN.finditer(text) if found[1]), None)
         line = f":{text.count(_NEWLINE, 0, found.start()) + 1}" if found else ""
-        reason = f"a number of {len(found[1])} digits" if found and found[1][-1].isdigit() else error
+        reason = f"a number of {len(found[1].lstrip('-'))} digits" if found and found[1][-1].isdigit() else error
         raise InputError(f"{where}{line}: not JSON ({reason})") from error
     level = [value]
     for _ in range(_DEEPEST):
@@ -49,6 +49,12 @@ def parse_json(text: str, *, where: str) -> Any:
         except UnicodeEncodeError as error:
             half = shown(error.object[error.start])
             raise InputError(f"{where}: not JSON ({half} is half a character, expected both halves)") from error
+    return value
+
+
+def _whole(digits: str) -> int:
+    value = int(digits)
+    float(value)  # none that is larger can be compared or computed with
     return value
 
 

@@ -12,6 +12,8 @@ from common.errors import InputError, reason, shown
 _DEEPEST = 50  # collections within collections
 _MOST_NODES = 20_000  # values, an alias counted as all that it stands for
 
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
 
 class _Loader(yaml.SafeLoader):
     """Refuses what is no plain value, and refuses size before the values are made."""
@@ -36,6 +38,8 @@ class _Loader(yaml.SafeLoader):
                 raise _refusal(f"alias {shown(event.anchor)} within what it stands for", event)
             return node
         children = node.value if isinstance(node, yaml.CollectionNode) else []
+        if isinstance(node, yaml.ScalarNode) and (half := _SURROGATE.search(node.value)):
+            raise _refusal(f"{shown(half[0])} is half a character, expected both halves", event)
         if isinstance(node, yaml.MappingNode):
             _check_keys(node)
             children = [one for pair in children for one in pair]
@@ -47,9 +51,14 @@ class _Loader(yaml.SafeLoader):
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         """As the class before it."""
         try:
-            return super().construct_object(node, deep=deep)
+            value = super().construct_object(node, deep=deep)
+            if isinstance(value, int):
+                float(value)  # none that is larger can be compared or computed with
+            return value
         except (ValueError, ArithmeticError) as error:
-            problem = "a number of too many digits" if "digits" in str(error) else str(error)
+            problem = (
+                "a number of too many digits" if "digits" in str(error) or "too large" in str(error) else str(error)
+            )
             raise MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from error
 
 
