@@ -1,16 +1,19 @@
 """Long runs of the same are read in one pass: each of these inputs would take minutes, or all memory, otherwise."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from common.config import TextConfig
+from common.data import read_filelist
 from common.errors import InputError
 from common.extraction.praat import read_tiers
 from common.formats.json_text import parse_json
 from common.serving.schema import SpeechRequest
+from common.synthesis.phrases import read_phrases
 from common.synthesis.prosody_table import load_prosody, parse_prosody
 from common.text.arpabet import Pronouncer, dictionary_of_file, read_dictionary
 from common.text.lexicon import read_lexicon
@@ -115,3 +118,16 @@ def test_a_textgrid_is_read_in_one_pass(tmp_path: Path, run: str):
     with pytest.raises(InputError, match=r"a\.TextGrid:4: .* expected an end, got ") as caught:
         read_tiers(tmp_path / "a.TextGrid")
     assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("read", [read_phrases, lambda path: read_filelist(path, columns=("wav", "text"))])
+def test_a_list_of_more_lines_than_any_has_is_refused_before_it_is_read(tmp_path: Path, read: Callable[[Path], object]):
+    (tmp_path / "a.txt").write_text("a|b\n" * 2_000_001 + "a|b|c|d|e\n")
+    with pytest.raises(InputError, match=r"a\.txt: 2000002 lines, expected at most 2000000"):
+        read(tmp_path / "a.txt")
+
+
+def test_the_first_output_that_stands_twice_is_refused_before_later_lines_are_read(tmp_path: Path):
+    (tmp_path / "a.txt").write_text("a.wav|b\nc.wav|d\na.mp3|e\nwithout a bar\n")
+    with pytest.raises(InputError, match=r"a\.txt:3: output a\.mp3 differs from a\.wav of .*a\.txt:1 in its suffix"):
+        read_phrases(tmp_path / "a.txt")

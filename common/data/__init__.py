@@ -11,7 +11,15 @@ from common.data.features import (
     load_fractions,
     shape_error,
 )
-from common.data.filelist import FilelistEntry, Filelists, check_path, first_fields, paths_of, read_filelist
+from common.data.filelist import (
+    FilelistEntry,
+    Filelists,
+    check_path,
+    first_fields,
+    paths_of,
+    read_filelist,
+    read_numbered_lines,
+)
 from common.data.loader import build_loader, leave_signals_to_the_parent, raise_errors
 from common.data.recordings import RecordingDataset, input_mel_extractor
 from common.data.sampler import GlobalBatchSampler, ValidationSampler

@@ -9,6 +9,7 @@ from common.errors import InputError, shown
 from common.files import check_file, read_text
 
 CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")  # but tabs, which are space in texts
+MOST_ENTRIES = 2_000_000  # lines of a list, of which each takes some 500 bytes; Common Voice's English has 1.8 million
 _LONGEST_NAME = 240  # bytes; systems take 255
 WORD_COLUMNS = ("text", "speaker")  # every other column is a path, relative to the dataset's folder
 Filelists = Path | Sequence[Path]  # a list, or several that are read one after the other
@@ -42,9 +43,7 @@ def read_filelist(
     """
     wanted = "|".join(columns) + "".join(f"[|{name}]" for name in optional)
     entries: list[FilelistEntry] = []
-    for number, line in enumerate(read_text(path, kind="filelist").split("\n"), start=1):
-        if not line.strip():
-            continue
+    for number, line in read_numbered_lines(path, kind="filelist"):
         where = f"{path}:{number}"
         values = [value.strip() for value in line.split("|")]
         if columns[0] == "wav" and "text" in (*columns, *optional):
@@ -65,6 +64,18 @@ def read_filelist(
     if not entries:
         raise InputError(f"{path}: the list is empty, expected lines of {wanted}")
     return entries
+
+
+def read_numbered_lines(path: Path, *, kind: str) -> list[tuple[int, str]]:
+    """The lines of a list that are not empty, with their numbers from 1.
+
+    Raises:
+        InputError: as `common.files.read_text`, or there are more than any list has, which would take all memory.
+    """
+    content = read_text(path, kind=kind)
+    if (count := content.count("\n")) > MOST_ENTRIES:
+        raise InputError(f"{path}: {count} lines, expected at most {MOST_ENTRIES}; split the {kind}")
+    return [(number, line) for number, line in enumerate(content.split("\n"), 1) if line.strip()]
 
 
 def paths_of(filelists: Filelists) -> list[Path]:

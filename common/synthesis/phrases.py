@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from common.audio import SOUND_FORMATS, SOUND_SUFFIXES
-from common.data import check_path
+from common.data import check_path, read_numbered_lines
 from common.errors import InputError, shown
-from common.files import read_text
 
 COLUMNS = ("output", "text", "mel", "wav", "pitch", "duration", "speaker")
 SOURCES = ("text", "mel", "wav")  # what sound can be made of; a header names at least one of them
@@ -72,6 +71,7 @@ def read_phrases(path: Path, *, optional: Collection[str] = ()) -> list[Phrase]:
     if not rows:
         raise InputError(f"{path}: a header and no phrases")
     phrases = []
+    seen: dict[PurePosixPath, Phrase] = {}
     for place, (number, line) in enumerate(rows, 1):
         where = f"{path}:{number}"
         values = form.split(line)
@@ -79,7 +79,7 @@ def read_phrases(path: Path, *, optional: Collection[str] = ()) -> list[Phrase]:
             raise InputError(f"{where}: {len(values)} columns, expected {form.wanted}")
         named = {name: value for name, value in zip(form.columns, values) if name}
         phrases.append(_phrase(named, place=place, where=where, optional=optional))
-    _check_unique(phrases)
+        _check_unique(phrases[-1], seen)
     return phrases
 
 
@@ -107,8 +107,7 @@ def _form(path: Path, lines: list[tuple[int, str]]) -> _Form:
 
 def _read_lines(path: Path) -> list[tuple[int, str]]:
     """The lines that are not empty, with their numbers; leading tabs matter, as they separate empty columns."""
-    content = read_text(path, kind="list of phrases")
-    lines = [(number, line) for number, line in enumerate(content.split("\n"), 1) if line.strip()]
+    lines = read_numbered_lines(path, kind="list of phrases")
     if not lines:
         raise InputError(f"{path}: holds no phrases")
     return lines
@@ -142,16 +141,13 @@ def _output_path(name: str, *, where: str) -> PurePosixPath:
     return path if path.suffix else path.with_name(path.name + ".wav")
 
 
-def _check_unique(phrases: list[Phrase]) -> None:
-    seen: dict[PurePosixPath, Phrase] = {}
-    for phrase in phrases:
-        # Without its suffix: the mel and the plot of "a.wav" and "a.mp3" would be the same file.
-        key = phrase.output.with_suffix("")
-        if key in seen:
-            raise InputError(
-                f"{phrase.where}: output {phrase.output} is that of {seen[key].where} too"
-                if phrase.output == seen[key].output
-                else f"{phrase.where}: output {phrase.output} differs from {seen[key].output} of {seen[key].where} in "
-                "its suffix alone; rename one of them"
-            )
-        seen[key] = phrase
+def _check_unique(phrase: Phrase, seen: dict[PurePosixPath, Phrase]) -> None:
+    """Refuse a phrase with the output of one of those ``seen``, which it joins."""
+    # Without its suffix: the mel and the plot of "a.wav" and "a.mp3" would be the same file.
+    if (other := seen.setdefault(phrase.output.with_suffix(""), phrase)) is not phrase:
+        raise InputError(
+            f"{phrase.where}: output {phrase.output} is that of {other.where} too"
+            if phrase.output == other.output
+            else f"{phrase.where}: output {phrase.output} differs from {other.output} of {other.where} in "
+            "its suffix alone; rename one of them"
+        )
