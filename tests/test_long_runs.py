@@ -122,8 +122,8 @@ def test_a_textgrid_is_read_in_one_pass(tmp_path: Path, run: str):
 
 @pytest.mark.parametrize("read", [read_phrases, lambda path: read_filelist(path, columns=("wav", "text"))])
 def test_a_list_of_more_lines_than_any_has_is_refused_before_it_is_read(tmp_path: Path, read: Callable[[Path], object]):
-    (tmp_path / "a.txt").write_text("a|b\n" * 2_000_001 + "a|b|c|d|e\n")
-    with pytest.raises(InputError, match=r"a\.txt: 2000002 lines, expected at most 2000000"):
+    (tmp_path / "a.txt").write_text("a|b\n" * 1_000_001 + "a|b|c|d|e\n")
+    with pytest.raises(InputError, match=r"a\.txt: 1000002 lines, expected at most (1000000|500000); split"):
         read(tmp_path / "a.txt")
 
 

@@ -9,7 +9,7 @@ from common.errors import InputError, shown
 from common.files import check_file, read_text
 
 CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")  # but tabs, which are space in texts
-MOST_ENTRIES = 2_000_000  # lines of a list, of which each takes some 500 bytes; Common Voice's English has 1.8 million
+MOST_ENTRIES = 1_000_000  # lines of a list, each of some 700 bytes in memory; LibriTTS has 375,000 utterances
 _LONGEST_NAME = 240  # bytes; systems take 255
 WORD_COLUMNS = ("text", "speaker")  # every other column is a path, relative to the dataset's folder
 Filelists = Path | Sequence[Path]  # a list, or several that are read one after the other
@@ -66,15 +66,15 @@ def read_filelist(
     return entries
 
 
-def read_numbered_lines(path: Path, *, kind: str) -> list[tuple[int, str]]:
+def read_numbered_lines(path: Path, *, kind: str, most: int = MOST_ENTRIES) -> list[tuple[int, str]]:
     """The lines of a list that are not empty, with their numbers from 1.
 
     Raises:
-        InputError: as `common.files.read_text`, or there are more than any list has, which would take all memory.
+        InputError: as `common.files.read_text`, or there are more than ``most``, which would take all memory.
     """
     content = read_text(path, kind=kind)
-    if (count := content.count("\n")) > MOST_ENTRIES:
-        raise InputError(f"{path}: {count} lines, expected at most {MOST_ENTRIES}; split the {kind}")
+    if (count := content.count("\n")) > most:
+        raise InputError(f"{path}: {count} lines, expected at most {most}; split the {kind}")
     return [(number, line) for number, line in enumerate(content.split("\n"), 1) if line.strip()]
 
 

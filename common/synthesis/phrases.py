@@ -9,6 +9,7 @@ from common.audio import SOUND_FORMATS, SOUND_SUFFIXES
 from common.data import check_path, read_numbered_lines
 from common.errors import InputError, shown
 
+_MOST_PHRASES = 500_000  # of a list, each of some 1,200 bytes in memory
 COLUMNS = ("output", "text", "mel", "wav", "pitch", "duration", "speaker")
 SOURCES = ("text", "mel", "wav")  # what sound can be made of; a header names at least one of them
 
@@ -107,7 +108,7 @@ def _form(path: Path, lines: list[tuple[int, str]]) -> _Form:
 
 def _read_lines(path: Path) -> list[tuple[int, str]]:
     """The lines that are not empty, with their numbers; leading tabs matter, as they separate empty columns."""
-    lines = read_numbered_lines(path, kind="list of phrases")
+    lines = read_numbered_lines(path, kind="list of phrases", most=_MOST_PHRASES)
     if not lines:
         raise InputError(f"{path}: holds no phrases")
     return lines
