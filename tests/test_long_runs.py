@@ -15,6 +15,7 @@ from common.formats.json_text import parse_json
 from common.serving.schema import SpeechRequest
 from common.synthesis.phrases import read_phrases
 from common.synthesis.prosody_table import load_prosody, parse_prosody
+from common.text import TextFrontEnd
 from common.text.arpabet import Pronouncer, dictionary_of_file, read_dictionary
 from common.text.lexicon import read_lexicon
 
@@ -131,3 +132,10 @@ def test_the_first_output_that_stands_twice_is_refused_before_later_lines_are_re
     (tmp_path / "a.txt").write_text("a.wav|b\nc.wav|d\na.mp3|e\nwithout a bar\n")
     with pytest.raises(InputError, match=r"a\.txt:3: output a\.mp3 differs from a\.wav of .*a\.txt:1 in its suffix"):
         read_phrases(tmp_path / "a.txt")
+
+
+@pytest.mark.parametrize("run", ["{", "{a", "1", "1.", "x ", "- "])
+def test_a_transcript_is_no_longer_than_any_utterance(run: str):
+    front_end = TextFrontEnd(TextConfig(cleaners=("english_cleaners_v3",)))
+    with pytest.raises(InputError, match=r"\.\.\.': 1000000 characters, expected at most 20000 .*\(list\.txt:7\)"):
+        front_end.encode((run * 1_000_000)[:1_000_000], where="list.txt:7")

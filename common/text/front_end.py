@@ -40,6 +40,7 @@ from common.text.words import (
     written_words,
 )
 
+MAX_TRANSCRIPT = 20_000  # characters, some 20 minutes of speech; reading may take the square of them
 UNKNOWN_SYMBOLS = ("error", "drop")
 
 _BRACES_OR_WORD = re.compile(r"\{[^}]*\}|\S+")
@@ -141,9 +142,12 @@ class TextFrontEnd:
     def read(self, text: str, *, where: str = "") -> str:
         """What ``clean`` gives of a text that may be spoken; ``where`` names its source in errors.
 
-        Raises ``InputError`` for markup, for spelling where the voice reads phones and the reverse, and for characters
-        that the cleaners would lose, unless they are to be dropped.
+        Raises ``InputError`` for more than ``MAX_TRANSCRIPT`` characters, for markup, for spelling where the voice
+        reads phones and the reverse, and for characters that the cleaners would lose, unless they are to be dropped.
         """
+        if len(text) > MAX_TRANSCRIPT:
+            wanted = f"at most {MAX_TRANSCRIPT} characters of an utterance"
+            raise InputError(f"{quote(text)}: {len(text)} characters, expected {wanted}{at(where)}")
         text = self._lexicon.apply(text)
         return self.clean(text.translate(self._check(text, where=where)))
 
