@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from common.checkpoints.checkpoint import Checkpoint, Stripped, is_onnx, names_in_archive
 from common.checkpoints.fields import Description, check_checkpoint, read_description
+from common.checkpoints.scripted import ARCHIVE_ENTRY, check_script
 from common.config import to_plain
 from common.errors import CheckpointError, OptionError
 from common.formats.torch_file import UnreadableError, archive_records
@@ -21,7 +22,6 @@ from common.text import TextFrontEnd
 
 EXPORT_VERSION = 1
 METADATA_KEY = "speech_toolkit"  # of the description in every format
-ARCHIVE_ENTRY = f"{METADATA_KEY}.json"  # in a TorchScript archive's folder "extra"
 
 _MOST_INFLATED = 1 << 26  # bytes that compression saves; TorchScript compresses its code
 _LOCATION = b"location"
@@ -109,6 +109,7 @@ class TorchScriptRunner:
 
     def __init__(self, path: Path, *, device: torch.device, outputs: Sequence[str]) -> None:
         self._outputs = outputs
+        check_script(path)
         try:
             self._module = torch.jit.load(path, map_location=device)
         except (RuntimeError, ValueError) as error:

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.checkpoints.exported import ARCHIVE_ENTRY, METADATA_KEY, OnnxForm, Part, Runner
+from common.checkpoints.exported import METADATA_KEY, OnnxForm, Part, Runner
+from common.checkpoints.scripted import ARCHIVE_ENTRY
 from common.errors import InputError
 from common.files import write_atomically, writing
 

@@ -45,12 +45,18 @@ class Record(NamedTuple):
 
 
 def read_torch_file(
-    path: Path, *, mapped: bool = False, values: bool = True, networks: bool = False, expanded: bool = False
+    path: Path,
+    *,
+    mapped: bool = False,
+    values: bool = True,
+    networks: bool = False,
+    expanded: bool = False,
+    scripted: bool = False,
 ) -> Any:
     """What torch.save has written: tensors, numbers, text and plain containers of them.
 
     ``mapped`` maps the storages of an archive, so that they are read when they are used; without ``values`` tensors
-    have shapes alone; ``networks`` and ``expanded`` as for `Unpickler`.
+    have shapes alone; ``networks``, ``expanded`` and ``scripted`` as for `Unpickler`.
 
     Raises:
         UnreadableError: the file holds anything else, or is damaged.
@@ -58,7 +64,7 @@ def read_torch_file(
     """
     if not stat.S_ISREG(path.stat().st_mode):
         raise UnreadableError("a folder, a pipe or a device")
-    form = {"networks": networks, "expanded": expanded}
+    form = {"networks": networks, "expanded": expanded, "scripted": scripted}
     with path.open("rb") as file:
         try:
             if file.read(len(_ARCHIVE)) == _ARCHIVE:
@@ -102,9 +108,11 @@ def _directory(file: BinaryIO) -> dict[str, Record]:
     if len(tail) < _END.size or tail[-_END.size :][:4] != b"PK\x05\x06":
         raise UnreadableError("an archive without end")
     *_, length, start, _ = _END.unpack(tail[-_END.size :])
-    if 0xFFFFFFFF in (length, start):
+    if tail[:4] == b"PK\x06\x07":
         _, _, place, _ = _LOCATOR.unpack(tail[: _LOCATOR.size])
-        *_, length, start = _END_64.unpack(_read_at(file, place, _END_64.size))
+        found = _read_at(file, min(place, size), _END_64.size)
+        if found[:4] == b"PK\x06\x06":  # whatever the numbers of 32 bits are, as PyTorch's reader has it
+            *_, length, start = _END_64.unpack(found)
     if length > _LARGEST_DIRECTORY or start + length > size:
         raise UnreadableError(f"an archive with a directory of {length} bytes")
     return dict(_entries(_read_at(file, start, length), size))
