@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from dataclasses import asdict
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from common.errors import InputError
 from common.evaluation.metrics import (
     SpeechComparison,
     SpeechDistance,
@@ -234,6 +236,15 @@ def test_the_worst_is_the_one_with_the_highest_value_unless_all_are_alike(three)
     worst = {column.key: column.worst_of(three) for column in COLUMNS}
     assert worst["wer"] is worst["real_time_factor"] is three[0] and worst["mcd_db"] is three[1]
     assert worst["voicing_error"] is worst["duration"] is worst["rtf"] is worst["recording_wer"] is None
+
+
+def test_a_pipe_in_the_place_of_a_journal_is_an_error_and_a_file_that_is_none_is_no_run(tmp_path):
+    os.mkfifo(tmp_path / "j")
+    with pytest.raises(InputError, match="j: a named pipe, expected a file"):
+        Journal(tmp_path / "j", settings={}).read()
+    for content in (b"", b"\xff\xfe\0", b"[" * 9999):
+        (tmp_path / "k").write_bytes(content)
+        assert Journal(tmp_path / "k", settings={}).read() == []
 
 
 def test_a_journal_gives_back_what_it_was_given(tmp_path, three):

@@ -12,7 +12,7 @@ import numpy as np
 from common.config import from_plain
 from common.errors import InputError
 from common.evaluation.metrics import SpeechDistance
-from common.files import write_json, write_text, writing
+from common.files import check_file, read_text, write_json, write_text, writing
 from common.pages import Term
 from common.recognition import ErrorCounts
 
@@ -228,12 +228,19 @@ class Journal:
     settings: dict[str, Any]
 
     def read(self) -> list[Result]:
-        """The results of an earlier run of the same settings; none if there is no such run."""
+        """The results of an earlier run of the same settings; none if there is no such run.
+
+        Raises:
+            InputError: a folder, a pipe or a device is in its place.
+        """
+        if not self.path.exists():
+            return []
+        check_file(self.path)
         try:
-            lines = self.path.read_text(encoding="utf-8").splitlines()
+            lines = read_text(self.path).splitlines()
             if not lines or json.loads(lines[0]) != json.loads(json.dumps(self.settings)):
                 return []
-        except (OSError, ValueError, RecursionError):
+        except (InputError, ValueError, RecursionError):
             return []
         results = []
         for line in lines[1:]:
