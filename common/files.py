@@ -27,6 +27,7 @@ _KINDS |= {stat.S_IFSOCK: "a socket"}
 # Far above any file of its kind: bytes, and levels of objects and lists.
 _LARGEST_TEXT, _LARGEST_JSON, _LARGEST_YAML, _LARGEST_INPUT = 1 << 28, 16 << 20, 64 << 10, 16 << 20
 _LONGEST_NAME = 255  # bytes, of a file's name
+_LARGEST_TENSOR = 1 << 29  # bytes of a feature; a mel of five hours
 _DTYPES = frozenset(
     {torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.bool, torch.uint8}
     | {torch.int8, torch.int16, torch.int32, torch.int64}
@@ -238,9 +239,14 @@ def tensor_shape(path: Path, *, where: str = "") -> tuple[int, ...]:
 
 
 def _read_tensor(path: Path, *, where: str, values: bool) -> Tensor:
-    check_file(path, where=where)
+    large = check_file(path, where=where) > _LARGEST_TENSOR
     try:
-        value = read_torch_file(path, values=values)
+        value = read_torch_file(path, values=values and not large)
+        if large and isinstance(value, Tensor) and value.untyped_storage().nbytes() > _LARGEST_TENSOR:
+            wanted = f"expected one of at most {_LARGEST_TENSOR} bytes with all that it is a view of"
+            raise InputError(f"{path}: a tensor of shape {shown(tuple(value.shape))}; {wanted}{at(where)}")
+        if large and values and isinstance(value, Tensor):
+            value = read_torch_file(path)
     except (OSError, UnreadableError) as error:
         reason = getattr(error, "strerror", None) or error
         wanted = "expected one tensor as torch.save writes it"

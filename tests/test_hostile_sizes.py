@@ -161,6 +161,23 @@ def test_storages_that_lie_over_each_other_are_refused(tmp_path: Path):
     assert_refused(load_checkpoint, tmp_path / "a.pt", match="lie over each other")
 
 
+@pytest.mark.parametrize("read", [load_tensor, tensor_shape])
+def test_a_feature_of_many_numbers_is_refused_before_they_are_read(tmp_path: Path, read):
+    count = 700_000_000
+    storage = STORAGE.replace(b"K\x01tQ", integer(count) + b"tQ")
+    for shape, match in (
+        ((count,), r"shape \(700000000,\); expected .* 536870912 bytes"),
+        ((80, 9), r"shape \(80, 9\)"),
+    ):
+        program = b"\x80\x02" + tensor(shape, (1,) * len(shape), storage=storage) + b"."
+        path = legacy(tmp_path / "a.pt", program, data=struct.pack("<q", count))
+        with path.open("r+b") as file:
+            file.truncate(path.stat().st_size + 4 * count)
+        assert_refused(read, path, match=match)
+    torch.save(torch.arange(9.0).view(3, 3)[1], tmp_path / "b.pt", _use_new_zipfile_serialization=False)
+    assert tensor_shape(tmp_path / "b.pt") == (3,) and load_tensor(tmp_path / "b.pt").tolist() == [3.0, 4.0, 5.0]
+
+
 def test_what_real_files_hold_is_read_as_pytorch_reads_it(tmp_path: Path):
     base = torch.arange(24.0)
     dtypes = [torch.float16, torch.bfloat16, torch.float64, torch.int64, torch.bool, torch.uint8, torch.complex64]

@@ -19,6 +19,7 @@ __all__ = ["RefusedNameError", "StoredObject", "UnreadableError", "archive_recor
 
 _MAGIC_NUMBER = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # after the protocol: opens files before version 1.6
 _ARCHIVE = b"PK\x03\x04"  # opens the others
+_MOST_PICKLES = 4 * LARGEST_PICKLE  # bytes, of those that a file before version 1.6 begins with
 _LARGEST_DIRECTORY = 1 << 24  # bytes, of an archive; a storage takes 80
 _DEEPEST = 200  # containers within each other; of pickled networks 40
 _TOO_DEEP = f"containers more than {_DEEPEST} deep in each other"
@@ -71,7 +72,7 @@ def read_torch_file(
                 archive = _Archive(path, file, mapped=mapped, values=values)
                 value = Unpickler(archive.pickle, load_storage=archive.load_storage, **form).load()
             else:
-                value = _read_legacy(file, form)
+                value = _read_legacy(file, form, values=values)
             if isinstance(value, dict | list | tuple | StoredObject):
                 _check_tree(value, size=os.fstat(file.fileno()).st_size)
             return value
@@ -220,9 +221,10 @@ def _read_storage(file: BinaryIO, start: int, storage: Tensor) -> Tensor:
     return storage
 
 
-def _read_legacy(file: BinaryIO, form: dict[str, bool]) -> Any:
+def _read_legacy(file: BinaryIO, form: dict[str, bool], *, values: bool) -> Any:
     """torch.save's format before version 1.6: pickles one after the other, then the storages."""
-    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+    size = os.fstat(file.fileno()).st_size
+    with mmap.mmap(file.fileno(), min(size, _MOST_PICKLES), access=mmap.ACCESS_READ) as data:
         if data[:1] != b"\x80" or data[2 : 2 + len(_MAGIC_NUMBER)] != _MAGIC_NUMBER:
             raise UnreadableError("not a file of torch.save")
         version = Unpickler(data, 2 + len(_MAGIC_NUMBER))
@@ -231,7 +233,7 @@ def _read_legacy(file: BinaryIO, form: dict[str, bool]) -> Any:
         if not machine.load().get("little_endian") or sys.byteorder != "little":
             raise UnreadableError("numbers in the other order of bytes")
         storages: dict[str, Tensor] = {}
-        left = len(data)
+        left = size
 
         def load_storage(dtype: torch.dtype, key: str, count: int, view: Any = None) -> Tensor:
             nonlocal left
@@ -239,7 +241,7 @@ def _read_legacy(file: BinaryIO, form: dict[str, bool]) -> Any:
                 left -= count * dtype.itemsize
                 if left < 0:
                     raise UnreadableError("storages of more bytes than the file; is it truncated?")
-                storages[key] = torch.empty(count, dtype=dtype)
+                storages[key] = torch.empty(count, dtype=dtype, device="cpu" if values else "meta")
             stored = storages[key]
             if stored.numel() != count or stored.dtype != dtype:
                 raise UnreadableError("a storage of two sizes or types")
@@ -258,7 +260,8 @@ def _read_legacy(file: BinaryIO, form: dict[str, bool]) -> Any:
         (count,) = struct.unpack("<q", _read_at(file, place, 8))
         if count != storages[key].numel():
             raise UnreadableError("a storage of another size")
-        _read_storage(file, place + 8, storages[key])
+        if values:
+            _read_storage(file, place + 8, storages[key])
         place += 8 + storages[key].nbytes
     return value
 
