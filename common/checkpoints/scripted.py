@@ -22,7 +22,7 @@ _DEEPEST = 50  # brackets within each other, and spaces before a line
 _NO_CONSTANTS = b"\x80\x02)."  # a pickle of an empty tuple; our networks' tensors are parameters and buffers
 _RECORD = re.compile(
     rf"data\.pkl|constants\.pkl|version|byteorder|\.data/serialization_id|data/\d+|extra/{re.escape(ARCHIVE_ENTRY)}"
-    r"|code/__torch__/[\w/]+\.py(\.debug_pkl)?",
+    r"|code/__torch__(/[\w/]+)?\.py(\.debug_pkl)?",
     re.ASCII,
 )
 _STRING = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"')
