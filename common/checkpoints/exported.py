@@ -16,7 +16,7 @@ from common.checkpoints.checkpoint import Checkpoint, Stripped, is_onnx, names_i
 from common.checkpoints.fields import Description, check_checkpoint, read_description
 from common.checkpoints.scripted import ARCHIVE_ENTRY, check_script
 from common.config import to_plain
-from common.errors import CheckpointError, OptionError
+from common.errors import CheckpointError, OptionError, shown
 from common.formats.torch_file import UnreadableError, archive_records
 from common.text import TextFrontEnd
 
@@ -108,7 +108,7 @@ class TorchScriptRunner:
     """A TorchScript file on a device."""
 
     def __init__(self, path: Path, *, device: torch.device, outputs: Sequence[str]) -> None:
-        self._outputs = outputs
+        self._path, self._outputs = path, outputs
         check_script(path)
         try:
             self._module = torch.jit.load(path, map_location=device)
@@ -118,7 +118,13 @@ class TorchScriptRunner:
     @torch.no_grad()
     def __call__(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """As `Runner`."""
-        values = self._module(**inputs)
+        try:
+            values = self._module(**inputs)
+        except torch.OutOfMemoryError:
+            raise
+        except (RuntimeError, torch.jit.Error) as error:  # the latter is what its code raises
+            reason = shown(str(error).strip().rpartition("\n")[2])
+            raise CheckpointError(f"{self._path}: TorchScript cannot run it ({reason})") from error
         values = [value for value in values if value is not None] if isinstance(values, tuple) else [values]
         return dict(zip(self._outputs, values))
 

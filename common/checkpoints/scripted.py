@@ -31,6 +31,7 @@ _NAME = re.compile(r'"\w+"', re.ASCII)  # a string that could be an attribute's
 _GETATTR = re.compile(r'\bgetattr\b(?!\(\w+, "\w+"\))', re.ASCII)  # otherwise than of a name
 _QUOTED = re.compile(r'"\w*"', re.ASCII)
 _CHARACTERS = re.compile(r"[\w\s.,:()\[\]=>-]*", re.ASCII)  # of code without its strings
+_CALLED = re.compile(r"\b(?:torch|ops\.\w+)\.(\w+)", re.ASCII)  # operators, which are named before variables are
 _MANGLED = re.compile(r"___torch_mangle_\d+")
 _RESERVED = frozenset(
     "__torch__ __parameters__ __buffers__ __annotations__ __len__ __is__ __isnot__ __not__ __contains__ "
@@ -108,7 +109,7 @@ def problems_of_code(code: str) -> Iterator[str]:
         yield "has code that is not as TorchScript writes it"
     if _GETATTR.search(rest):
         yield "calls getattr of what is no name"
-    for word in dict.fromkeys(_WORD.findall(rest)):
+    for word in dict.fromkeys([*_CALLED.findall(rest), *_WORD.findall(rest)]):
         if word in _REFUSED or (word[:2] == "__" and word not in _RESERVED and not _MANGLED.fullmatch(word)):
             yield f"has {word} in its code"
         if word not in _OPERATORS and (operator := _known_operators().get(word)):
