@@ -12,6 +12,7 @@ from common.data import check_path, read_filelist
 from common.errors import AudioError, InputError, shown
 from common.files import check_file, read_json
 from common.progress import print_line
+from common.text import MAX_TRANSCRIPT
 from jasper.config import DatasetSettings
 from jasper.text import normalize_transcript
 
@@ -36,10 +37,15 @@ class Entry:
         return f"{self.paths[0]} ({self.where})"
 
     def normalized(self, settings: DatasetSettings, labels: tuple[str, ...]) -> str | None:
-        """The transcript, normalized if the settings say so; None where the source has none."""
-        if self.transcript is None or not settings.normalize_transcripts:
-            return self.transcript
-        return normalize_transcript(self.transcript, labels)
+        """The transcript, normalized if the settings say so; None where the source has none.
+
+        Raises InputError for one that is longer than an utterance's.
+        """
+        text = self.transcript
+        if text is not None and len(text) > MAX_TRANSCRIPT:
+            wanted = f"expected at most {MAX_TRANSCRIPT} of an utterance"
+            raise InputError(f"{self.name}: a transcript of {len(text)} characters, {wanted}")
+        return normalize_transcript(text, labels) if text is not None and settings.normalize_transcripts else text
 
 
 def select_entries(sources: Sequence[Path], *, folder: Path, settings: DatasetSettings) -> list[Entry]:

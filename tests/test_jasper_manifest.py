@@ -219,3 +219,11 @@ def test_a_broken_librispeech_ends_in_one_line(tmp_path: Path):
     (tmp_path / "dev-clean/3/4/3-4.trans.txt").write_text("3-4-0000\n")
     with pytest.raises(InputError, match=r"3-4\.trans\.txt:1: expected an utterance's name and its text"):
         preprocess([str(tmp_path), "--subsets", "dev-clean"])
+
+
+def test_a_transcript_that_no_utterance_has_is_refused_before_its_numbers_are_read(tmp_path: Path):
+    entry = Entry((tmp_path / "a.wav",), "1" * 200_000, "list.txt:1")
+    with pytest.raises(
+        InputError, match=r"a\.wav \(list\.txt:1\): a transcript of 200000 characters, expected at most"
+    ):
+        entry.normalized(DatasetSettings(), tuple(" abc"))

@@ -3,7 +3,7 @@
 from common.text.arpabet import RandomNumbers, utterance_draws
 from common.text.cleaners import CLEANERS, collapse_spaces, get_cleaner
 from common.text.espeak import EspeakSpeech, Interval, Speaker
-from common.text.front_end import UNKNOWN_SYMBOLS, TextFrontEnd, check_model
+from common.text.front_end import MAX_TRANSCRIPT, UNKNOWN_SYMBOLS, TextFrontEnd, check_model
 from common.text.input_checks import check_markup, quote
 from common.text.lexicon import Lexicon, read_lexicon
 from common.text.prosody import LIMITS, NEUTRAL, Style, combined
