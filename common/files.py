@@ -268,10 +268,10 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
-def read_json(path: Path, *, largest: int = _LARGEST_JSON) -> Any:
+def read_json(path: Path, *, largest: int = _LARGEST_JSON, kind: str = "file") -> Any:
     """Read JSON of at most ``largest`` bytes; a file that is missing, too large, nested too deeply or not JSON is an
     InputError that names it (and the line)."""
-    return parse_json(read_text(path, largest=largest), where=str(path))
+    return parse_json(read_text(path, largest=largest, kind=kind), where=str(path))
 
 
 def read_yaml(path: Path) -> Any:

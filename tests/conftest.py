@@ -3,6 +3,7 @@
 import fcntl
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +15,9 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 def pytest_configure() -> None:
     torch.set_num_threads(1)
+    # Jobs in the background ignore SIGINT, those under nohup SIGHUP, and so would the commands that tests start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def _folder(path: Path) -> Path:

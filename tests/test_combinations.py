@@ -118,7 +118,8 @@ class Speak:
     def __call__(self, *words: str) -> list[tuple[Tensor, Tensor]]:
         """``words`` are models and options; returns (mel, wave) of each line."""
         (self.folder / "list.txt").write_text("\n".join(self.lines) + "\n")
-        argv = ["-i", self.folder / "list.txt", "-o", self.folder / "out", "--save-mels", "--fade-out", "0"]
+        argv = ["-i", self.folder / "list.txt", "-o", self.folder / "out", "--save-mels"]
+        argv += [] if "--no-audio" in words else ["--fade-out", "0"]
         argv += ["--dataset-path", self.folder]
         for word in words:
             argv += [OPTIONS[word], self.checkpoints[word]] if word in OPTIONS else [word]

@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -27,24 +27,14 @@ COMMANDS = (
 )
 
 
-@pytest.fixture(autouse=True)
-def sighup() -> Iterator[None]:
-    """SIGHUP ends a process, also where the tests run under ``nohup``."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    yield
-    signal.signal(signal.SIGHUP, before)
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_ctrl_c_during_imports_is_one_line(command: str, tmp_path: Path):
     for module in ("torch", "numpy", "soundfile"):  # whichever comes first
         (tmp_path / f"{module}.py").write_text(_SLOW)
     words = [sys.executable, *command.split(), "--help"]
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # children of background jobs ignore it
     done = subprocess.run(
         words, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False
     )
-    signal.signal(signal.SIGINT, before)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 
@@ -59,10 +49,8 @@ def test_a_current_folder_that_is_gone_is_one_line(tmp_path: Path):
 def test_importing_the_toolkit_leaves_the_signals_of_another_program_alone(tmp_path: Path):
     program = tmp_path / "program.py"
     program.write_text("import signal, common\nprint(signal.getsignal(signal.SIGINT) is signal.default_int_handler)\n")
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, program], env=environment, capture_output=True, text=True, check=True)
-    signal.signal(signal.SIGINT, before)
     assert done.stdout == "True\n"
 
 

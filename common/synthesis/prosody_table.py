@@ -102,7 +102,7 @@ def load_prosody(path: Path) -> Prosody:
     Raises:
         InputError: the file is missing, or not of this form; names the value.
     """
-    return parse_prosody(read_json(path, largest=MAX_BYTES), where=str(path))
+    return parse_prosody(read_json(path, largest=MAX_BYTES, kind="prosody table"), where=str(path))
 
 
 def parse_prosody(content: Any, *, where: str) -> Prosody:
