@@ -29,21 +29,15 @@ def started(*words: object, signal_at: str | None = None, output: int | None = s
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     if signal_at is not None:
         environment |= {"SIGNAL_AT": signal_at, "PYTHONPATH": str(ROOT / "tests" / "signal_at")}
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # children of background jobs ignore it
-    before_hangup = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and those of nohup this
-    try:
-        return subprocess.Popen(
-            [sys.executable, *map(str, words)],
-            cwd=ROOT,
-            env=environment,
-            stdout=output,
-            stderr=output,
-            text=True,
-            start_new_session=True,
-        )
-    finally:
-        signal.signal(signal.SIGINT, before)
-        signal.signal(signal.SIGHUP, before_hangup)
+    return subprocess.Popen(
+        [sys.executable, *map(str, words)],
+        cwd=ROOT,
+        env=environment,
+        stdout=output,
+        stderr=output,
+        text=True,
+        start_new_session=True,
+    )
 
 
 def finish(process: subprocess.Popen) -> tuple[int, str, str]:

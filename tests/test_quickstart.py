@@ -66,11 +66,7 @@ def test_a_killed_command_gives_the_status_that_a_shell_gives(tmp_path):
 
 def test_a_closed_terminal_ends_the_command_too(tmp_path: Path, capsys: pytest.CaptureFixture):
     script = tmp_path / "hangs_up.py"
-    script.write_text(
-        "import os, signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
-        "while True:\n    os.kill(os.getppid(), signal.SIGHUP)\n",
-        encoding="utf-8",
-    )
+    script.write_text("import os, signal\nwhile True:\n    os.kill(os.getppid(), signal.SIGHUP)\n", encoding="utf-8")
     before = signal.signal(signal.SIGHUP, lambda *_: None)  # until `call` waits
     with pytest.raises(SystemExit) as raised:
         call(str(script), "--resume")

@@ -340,11 +340,9 @@ def test_sigterm_finishes_what_is_spoken_and_ends_with_status_0(make_once):
 
 @pytest.mark.parametrize("stop", STOPS)
 def test_a_signal_stops_the_server(stop: signal.Signals, models):
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     server = Server(Service(models, limits=Limits()), deadline=1, on_start=lambda: signal.raise_signal(stop))
     with bind("127.0.0.1", 0) as bound:
         asyncio.run(server.serve_until_asked(bound))
-    signal.signal(signal.SIGHUP, before)
     assert server.should_exit and not server.force_exit
 
 

@@ -41,9 +41,7 @@ def test_a_signal_to_a_script_alone_ends_the_training_that_it_has_started(
     environment |= dict.fromkeys(("DATASET", "DATASET_PATH"), str(tmp_path))
     environment |= {"OUTPUT_DIR": str(tmp_path / "output"), "STAGES": "vocoder", "NUM_GPUS": "0"}
     output = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     process = subprocess.Popen(["bash", ROOT / "scripts" / script], env=environment, **output)
-    signal.signal(signal.SIGHUP, before)
     wait_until(said.read_text)
     process.send_signal(stop)
     assert process.wait(HANG_LIMIT) == -stop
