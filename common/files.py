@@ -140,7 +140,7 @@ def _identity(path: Path) -> object:
     try:
         status = path.stat()
     except OSError:
-        return path.resolve()
+        return os.path.realpath(path)  # which Path.resolve is, but for a RuntimeError where links go in a circle
     return status.st_dev, status.st_ino
 
 

@@ -31,12 +31,14 @@ def test_a_file_to_write_is_no_other_one_by_any_of_its_names(tmp_path: Path):
     (tmp_path / "a").touch()
     (tmp_path / "link").symlink_to("a")
     (tmp_path / "dangling").symlink_to("b")
+    (tmp_path / "circle").symlink_to("circle")
     (tmp_path / "folder").mkdir()
     for one, other in (("a", "a"), ("a", "link"), ("b", "dangling"), ("b", "folder/../b"), ("new/c", "new/c")):
         for written, read in (((one,), (other,)), ((other,), (one,)), ((one, other), ())):
             with pytest.raises(OptionError, match=r"the same file; give another one$"):
                 check_apart([("-o", tmp_path / name) for name in written], [("-i", tmp_path / name) for name in read])
     check_apart([("-o", tmp_path / "folder"), ("-p", tmp_path / "a")], [("-i", tmp_path / "folder")])
+    check_apart([("-o", tmp_path / "a")], [("-i", tmp_path / "circle")])
 
 
 def test_every_option_of_a_file_to_write_is_held_against_all_others(tmp_path: Path, capsys):

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -138,7 +139,7 @@ def _open_corpus(plan: ExtractionPlan, lists: Sequence[Path], meta_files: Sequen
     named = [("--output-meta-file", path) for path in meta_files]
     check_apart(named, [(one.where, plan.dataset_path / one.wav) for one in utterances])
     for option, path in named:
-        if path.resolve().parent in {(plan.dataset_path / folder).resolve() for folder in plan.folders}:
+        if os.path.realpath(path.parent) in {os.path.realpath(plan.dataset_path / folder) for folder in plan.folders}:
             raise OptionError(f"{option} {path}: a folder of features; give another one")
     for path in (*meta_files, *(_statistics_file(plan, kind, lists[0].stem) for kind in plan.pitch)):
         check_output_file(path)
