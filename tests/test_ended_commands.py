@@ -90,8 +90,9 @@ def test_under_nohup_a_closed_terminal_ends_nothing():
             signal.raise_signal(signal.SIGHUP)
         assert signals.received is None
 
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # `sighup` restores it
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     assert ended(main) == 0
+    signal.signal(signal.SIGHUP, before)
 
 
 def test_a_terminal_that_hangs_up_twice_asks_once(capsys):
