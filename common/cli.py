@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import torch
 
 from common.errors import FailedElsewhereError, OptionError, line_and_status, one_line, shown
-from common.files import check_apart, read_text, unfailing, unwritten
+from common.files import LONGEST_NAME, check_apart, read_text, unfailing, unwritten
 from common.precision import Precision, check_cuda, has_bfloat16
 from common.signals import ended_by, raising
 
@@ -25,7 +25,7 @@ _AMP_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 Number = Callable[[str], Any]  # reads one
 LARGEST_INT = 2**31 - 1  # that libraries written in C take
 _SMALLEST, _LARGEST = 1e-12, 1e12  # positive numbers beyond are slips, and overflow in float32 when they are squared
-_LONGEST_PART, _LONGEST_NAME, _LONGEST_PATH = 100, 255, 4095  # bytes: of a part of a name, and of Linux
+_LONGEST_PART, _LONGEST_PATH = 100, 4095  # bytes: of a part of a name, and of Linux
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # what Python makes of bytes that are not UTF-8
 _NAME = re.compile(r"[^-/|\x00-\x1f\x7f-\x9f][^/|\x00-\x1f\x7f-\x9f]*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -219,7 +219,7 @@ def given_options(args: argparse.Namespace, parser: argparse.ArgumentParser) -> 
 
 
 def _given(text: str) -> str:  # for messages
-    return text if text and text.isprintable() and len(text) <= _LONGEST_NAME else shown(text)
+    return text if text and text.isprintable() and len(text) <= LONGEST_NAME else shown(text)
 
 
 def _number_type(kind: type, wanted: str, accept: Callable[[Any], bool], most: float = _LARGEST) -> Number:
@@ -281,8 +281,8 @@ def path_argument(text: str) -> Path:
     """An ``argparse`` type, which `ArgumentParser` takes in place of ``Path``: a path that a system can have."""
     if _CONTROL.search(text_argument(text)):
         raise argparse.ArgumentTypeError(f"{_given(text)}: a path with control characters")
-    if any(len(part.encode()) > _LONGEST_NAME for part in text.split("/")) or len(text.encode()) > _LONGEST_PATH:
-        longest = f"the {_LONGEST_NAME} bytes of a name, or the {_LONGEST_PATH} of a path"
+    if any(len(part.encode()) > LONGEST_NAME for part in text.split("/")) or len(text.encode()) > _LONGEST_PATH:
+        longest = f"the {LONGEST_NAME} bytes of a name, or the {_LONGEST_PATH} of a path"
         raise argparse.ArgumentTypeError(f"{_given(text)}: longer than {longest}")
     return Path(text)
 

@@ -26,7 +26,7 @@ _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFCHR: 
 _KINDS |= {stat.S_IFSOCK: "a socket"}
 # Far above any file of its kind: bytes, and levels of objects and lists.
 _LARGEST_TEXT, _LARGEST_JSON, _LARGEST_YAML, _LARGEST_INPUT = 1 << 28, 16 << 20, 64 << 10, 16 << 20
-_LONGEST_NAME = 255  # bytes, of a file's name
+LONGEST_NAME = 255  # bytes, of a file's name
 _LARGEST_TENSOR = 1 << 29  # bytes of a feature; a mel of five hours
 _DTYPES = frozenset(
     {torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.bool, torch.uint8}
@@ -114,7 +114,7 @@ def _target(path: Path) -> Path:
 def _temporary(target: Path, unique: str) -> Path:
     """The file that becomes ``target``, named after it as far as names may be long."""
     name = f".{target.name}{unique}.tmp"
-    if len(os.fsencode(name)) > _LONGEST_NAME:
+    if len(os.fsencode(name)) > LONGEST_NAME:
         name = f".{hashlib.sha256(os.fsencode(target.name)).hexdigest()}{unique}.tmp"
     return target.with_name(name)
 

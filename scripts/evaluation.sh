@@ -48,18 +48,24 @@ if [ "${#manifests[@]}" -eq 0 ]; then
         manifests+=("$DATASET_PATH/librispeech-$subset-wav.json")
     done
 fi
+# output_of MANIFEST: prints the file for its transcripts.
+output_of() {
+    local name
+    name=$(basename -- "$1")
+    printf %s "$OUTPUT_DIR/${name%.*}.json"
+}
+
 declare -A written=()
 for manifest in "${manifests[@]}"; do
-    name=$(basename -- "$manifest") name=${name%.*}
-    [ -z "${written[$name]:-}" ] ||
-        wrong_option "MANIFESTS: the transcripts of $manifest and ${written[$name]} would both be $OUTPUT_DIR/$name.json; rename one"
-    written[$name]=$manifest
+    output=$(output_of "$manifest")
+    [ -z "${written[$output]:-}" ] ||
+        wrong_option "MANIFESTS: the transcripts of $manifest and ${written[$output]} would both be $output; rename one"
+    written[$output]=$manifest
 done
 for manifest in "${manifests[@]}"; do
     [ -e "$manifest" ] || [ "${DRY_RUN:-0}" = 1 ] || die "$manifest: no such manifest; scripts/preprocess_librispeech.sh makes LibriSpeech's"
-    name=$(basename -- "$manifest")
     command=("$PYTHON" inference.py --jasper "$JASPER" --input "$manifest" --dataset-path "$DATASET_PATH")
-    command+=(--output "$OUTPUT_DIR/${name%.*}.json" --batch-size "$BATCH_SIZE" --quiet)
+    command+=(--output "$(output_of "$manifest")" --batch-size "$BATCH_SIZE" --quiet)
     add_flags command
     echo "$manifest"
     run_or_print "${command[@]}" "$@"

@@ -21,11 +21,11 @@ from common.audio import MelExtractor, check_wav
 from common.audio.arguments import SETTINGS
 from common.checkpoints import LoadedCheckpoint, load_networks
 from common.config import AudioConfig, to_plain
-from common.data import Dataset, ErrorsAsItems, leave_signals_to_the_parent
+from common.data import Dataset, ErrorsAsItems, leave_signals_to_the_parent, read_numbered_lines
 from common.errors import InputError
 from common.extraction.features import read_complete, write_feature
 from common.extraction.summary import Report
-from common.files import read_json, read_text, sha256, write_json, writing
+from common.files import read_json, sha256, write_json, writing
 from common.precision import Precision
 from common.progress import Progress, progress
 from common.registry import GeneratorSpec
@@ -144,9 +144,8 @@ def _plan(options: TeacherForcing, audio: AudioConfig, report: Report) -> list[F
 def _first_columns(filelists: Sequence[Path]) -> Iterator[tuple[Path, int, int, str]]:
     """(list, entry's index, line's number, first field) of all entries; datasets have read and checked the lists."""
     for filelist in filelists:
-        lines = enumerate(read_text(filelist).split("\n"), start=1)
-        entries = [(number, line.split("|")[0].strip()) for number, line in lines if line.strip()]
-        yield from ((filelist, index, *entry) for index, entry in enumerate(entries))
+        for index, (number, line) in enumerate(read_numbered_lines(filelist, kind="filelist")):
+            yield filelist, index, number, line.split("|")[0].strip()
 
 
 def _find_recording(stem: Path) -> Path:

@@ -302,9 +302,9 @@ def check_roles(
             raise OptionError("--ema and --no-ema choose a checkpoint's weights; give a checkpoint, or leave them out")
         if option := first_of(("torchscript", "compile")):
             raise OptionError(f"{option} needs a network to compile; give a checkpoint")
-    if first_of(("no_audio",)) and (vocoder is not None or first_of(("griffin_lim_iters", "fade_out"))):
-        name = "a vocoder" if vocoder is not None else first_of(("griffin_lim_iters", "fade_out"))
-        raise OptionError(f"--no-audio leaves no work for {name}; leave one of them out")
+    of_sound = "a vocoder" if vocoder is not None else first_of(("griffin_lim_iters", "fade_out"))
+    if of_sound and first_of(("no_audio",)):
+        raise OptionError(f"--no-audio leaves no work for {of_sound}; leave one of them out")
     if vocoder is not None and first_of(("griffin_lim_iters",)):
         raise OptionError("--griffin-lim-iters is for Griffin-Lim, and a vocoder is given; leave it out")
 

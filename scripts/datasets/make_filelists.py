@@ -173,7 +173,7 @@ def main() -> int:
     for split, names in splits.items():
         if not names:
             continue
-        lists |= {audio_list_name(args.name, split): [recordings[clip] for clip in names]}
+        lists[audio_list_name(args.name, split)] = [recordings[clip] for clip in names]
         if transcripts is not None:
             column = "" if args.speaker is None else f"|{args.speaker}"
             lines = [f"{recordings[clip]}|{transcripts[clip]}{column}" for clip in names]
