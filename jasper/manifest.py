@@ -12,7 +12,7 @@ from common.data import check_path, read_filelist
 from common.errors import AudioError, InputError, shown
 from common.files import check_file, read_json
 from common.progress import print_line
-from common.text import MAX_TRANSCRIPT
+from common.text import check_length
 from jasper.config import DatasetSettings
 from jasper.text import normalize_transcript
 
@@ -42,9 +42,8 @@ class Entry:
         Raises InputError for one that is longer than an utterance's.
         """
         text = self.transcript
-        if text is not None and len(text) > MAX_TRANSCRIPT:
-            wanted = f"expected at most {MAX_TRANSCRIPT} of an utterance"
-            raise InputError(f"{self.name}: a transcript of {len(text)} characters, {wanted}")
+        if text is not None:
+            check_length(text, where=self.name)
         return normalize_transcript(text, labels) if text is not None and settings.normalize_transcripts else text
 
 

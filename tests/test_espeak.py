@@ -1,14 +1,19 @@
 """The embedded speaker says the same text alike every time, and tells truly where its phones are."""
 
 import builtins
+import contextlib
 import json
+import multiprocessing
+from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pytest
 
+from common.config import TextConfig
 from common.errors import InputError
-from common.text import espeak, espeak_library
-from common.text.espeak import EspeakSpeech, Speaker, symbols_of
+from common.text import Span, TextFrontEnd, espeak, espeak_library
+from common.text.espeak import EspeakSpeech, Speaker, symbols_of, transcribe
 
 TEXT = "She told the curious children about a measured voyage, and then they jumped; was it the end?"
 
@@ -154,3 +159,54 @@ def test_a_missing_package_is_one_line_that_says_what_to_install(monkeypatch):
     monkeypatch.setattr(espeak, "library", espeak_library.Library)
     with pytest.raises(InputError, match="pip install espeakng-loader"):
         Speaker().speak("Hello.")
+
+
+@pytest.fixture
+def crashing(tmp_path, monkeypatch) -> Iterator[None]:
+    """A library whose process ends without an answer at any text with an x in it."""
+    real = espeak_library._PROGRAM
+    program = tmp_path / "crashing.py"
+    program.write_text(
+        f"import runpy, sys\nreal = runpy.run_path({str(real)!r})\nread = real['_Espeak'].read\n"
+        "real['_Espeak'].read = lambda self, text: sys.exit(1) if 'x' in text else read(self, text)\n"
+        "real['main'](*sys.argv[1:])\n"
+    )
+    monkeypatch.setattr(espeak_library, "_PROGRAM", program)
+    monkeypatch.setattr(espeak_library, "_loaded", {})
+    yield
+    espeak_library.library().stop()
+
+
+def test_a_text_at_which_the_library_crashes_is_one_line_and_the_next_one_is_read(crashing):
+    config = TextConfig("phone", "ipa", (), g2p="espeak", g2p_language="en-us")
+    front_end = TextFrontEnd(config)
+    wanted = front_end.encode("Go on.", where="list.txt:1")
+    for encode in (front_end.encode, lambda text, where: front_end.encode_words([Span(text)], where=where)):
+        with pytest.raises(InputError, match=r"^'Fix it\.': eSpeak NG crashes .*\(list\.txt:2\)$"):
+            encode("Fix it.", where="list.txt:2")
+        assert front_end.encode("Go on.") == wanted
+
+
+def test_letters_at_which_this_library_crashes_end_no_command():
+    """eSpeak NG 1.52 overruns its stack."""
+    with contextlib.suppress(InputError):
+        transcribe("i." * 400, language="en-us")
+    assert transcribe("Go on.", language="en-us")
+
+
+def test_an_interrupt_leaves_no_answer_for_the_next_text(monkeypatch):
+    def interrupt(answer):
+        raise KeyboardInterrupt
+
+    wanted = transcribe("Go on.", language="en-us")
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(espeak_library.json, "loads", interrupt)
+        transcribe("Stop.", language="en-us")
+    assert transcribe("Go on.", language="en-us") == wanted
+
+
+def test_a_forked_process_has_a_library_of_its_own():
+    mine = transcribe("Go on.", language="en-us")
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.starmap(partial(transcribe, language="en-us"), [("Go on.",)] * 8) == [mine] * 8
+    assert transcribe("Go on.", language="en-us") == mine

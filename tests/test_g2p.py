@@ -153,7 +153,7 @@ def test_a_missing_library_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    monkeypatch.setattr(espeak_library, "_loaded", [])
+    monkeypatch.setattr(espeak_library, "_loaded", {})
     with pytest.raises(InputError, match="pip install espeakng-loader"):
         front_end().encode("Hund")
 

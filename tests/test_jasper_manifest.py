@@ -223,7 +223,5 @@ def test_a_broken_librispeech_ends_in_one_line(tmp_path: Path):
 
 def test_a_transcript_that_no_utterance_has_is_refused_before_its_numbers_are_read(tmp_path: Path):
     entry = Entry((tmp_path / "a.wav",), "1" * 200_000, "list.txt:1")
-    with pytest.raises(
-        InputError, match=r"a\.wav \(list\.txt:1\): a transcript of 200000 characters, expected at most"
-    ):
+    with pytest.raises(InputError, match=r"200000 characters, expected at most .*a\.wav \(list\.txt:1\)"):
         entry.normalized(DatasetSettings(), tuple(" abc"))

@@ -4,7 +4,7 @@ import pytest
 
 from common.config import TextConfig
 from common.errors import InputError
-from common.text import TextFrontEnd, get_cleaner
+from common.text import Span, TextFrontEnd, get_cleaner
 
 V3 = "english_cleaners_v3"
 FRONT_ENDS = {
@@ -133,3 +133,18 @@ def test_numbers_are_written_out_before_english_phones() -> None:
     front_end = TextFrontEnd(FRONT_ENDS["g2p"])
     for text in ("$1.2m on 3/4/2021", "See https://example.com/x?y=1.", "5 kΩ × 3", "A 6XE."):
         assert front_end.clean(text) == front_end.clean(get_cleaner(V3)(text))
+
+
+@pytest.mark.parametrize("kind", FRONT_ENDS)
+def test_what_is_too_long_for_an_utterance_or_a_word_is_refused(kind: str) -> None:
+    front_end = TextFrontEnd(FRONT_ENDS[kind])
+    word = "zwo" if kind == "german" else "two"
+    for text, wanted in (
+        (f"{word} " * 5001, "20004 characters, expected at most 20000 of an utterance"),
+        (f"{word} {'I' * 1001} {word}", "1001 characters, expected at most 1000 between spaces"),
+    ):
+        with pytest.raises(InputError, match=rf"^'.*\.\.\.': {wanted} \(list\.txt:3\)$"):
+            front_end.encode(text, where="list.txt:3")
+        with pytest.raises(InputError, match=wanted):
+            front_end.encode_words([Span(text)], where="list.txt:3")
+    assert front_end.encode(f"{word} " * 300)

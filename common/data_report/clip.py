@@ -6,6 +6,7 @@ import math
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -119,14 +120,14 @@ def read_transcript(text: str, config: TextConfig) -> Transcript:
     """What of a transcript the symbol set holds, once it is cleaned."""
     front_end = text_front_end(config, "drop")
     front_end.dropped.clear()
-    try:
-        n_tokens = len(front_end.encode(text)) if text else 0
-    except InputError:  # nothing to speak is left
-        n_tokens = 0
+    cleaned, n_tokens = text, 0
+    with suppress(InputError):  # too long, or nothing to speak is left
+        cleaned = front_end.read(text)
+        n_tokens = len(front_end.encode_cleaned(cleaned, text=text)) if text else 0
     known = set(front_end.symbols)
     foreign = Counter(character for character in text if ord(character) > 127 and character not in known)
     return Transcript(
-        cleaned=front_end.clean(text),
+        cleaned=cleaned,
         n_tokens=n_tokens,
         unknown=dict(front_end.dropped),
         rewritten={} if config.input_type == "phone" else dict(foreign),

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from common.audio import check_wav
 from common.errors import InputError, OptionError
 from common.synthesis import Phrase, SynthesisInput, Voice, read_phrases
-from common.text import Speaker, TextFrontEnd, check_markup, get_cleaner, plain_text
+from common.text import Speaker, TextFrontEnd, check_length, check_markup, get_cleaner, plain_text
 
 READERS = ("auto", "espeak", "none")
 _ESPEAK_SYMBOLS = "ipa"  # the symbol set of eSpeak's phones
@@ -84,6 +84,7 @@ def read_items(
     if uses_espeak:
         print("note: eSpeak turns the list's words into phones, as in the quickstart (--reader)")
         for phrase in phrases:
+            check_length(texts[phrase.output], where=phrase.where)
             check_markup(texts[phrase.output], where=phrase.where)
         clean = get_cleaner("english_cleaners_v3")
         spoken = [replace(one, text=" ".join(_ESPEAK.phones(clean(texts[one.output])))) for one in phrases]

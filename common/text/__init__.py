@@ -3,8 +3,8 @@
 from common.text.arpabet import RandomNumbers, utterance_draws
 from common.text.cleaners import CLEANERS, collapse_spaces, get_cleaner
 from common.text.espeak import EspeakSpeech, Interval, Speaker
-from common.text.front_end import MAX_TRANSCRIPT, UNKNOWN_SYMBOLS, TextFrontEnd, check_model
-from common.text.input_checks import check_markup, quote
+from common.text.front_end import UNKNOWN_SYMBOLS, TextFrontEnd, check_model
+from common.text.input_checks import check_length, check_markup, quote
 from common.text.lexicon import Lexicon, read_lexicon
 from common.text.prosody import LIMITS, NEUTRAL, Style, combined
 from common.text.sentences import TextUtterance, split_utterances

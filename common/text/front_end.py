@@ -3,7 +3,8 @@
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -15,8 +16,17 @@ from common.config import AudioConfig, TextConfig
 from common.errors import InputError, at, check_choice
 from common.text.arpabet import Pronouncer, RandomNumbers
 from common.text.cleaners import PUBLISHED_CLEANERS, collapse_spaces, get_cleaner
+from common.text.espeak_library import CrashedError
 from common.text.g2p import BETWEEN, G2P_SETS, SpokenSymbol, phones_of_text, sounds_of_text
-from common.text.input_checks import check_kind, check_markup, describe_unknown, describe_unread, quote, unread
+from common.text.input_checks import (
+    check_kind,
+    check_length,
+    check_markup,
+    describe_unknown,
+    describe_unread,
+    quote,
+    unread,
+)
 from common.text.lexicon import Lexicon
 from common.text.normalization.english.characters import script_of
 from common.text.normalization.published.numbers import expand_currency
@@ -40,7 +50,6 @@ from common.text.words import (
     written_words,
 )
 
-MAX_TRANSCRIPT = 20_000  # characters, some 20 minutes of speech; reading may take the square of them
 UNKNOWN_SYMBOLS = ("error", "drop")
 
 _BRACES_OR_WORD = re.compile(r"\{[^}]*\}|\S+")
@@ -142,17 +151,17 @@ class TextFrontEnd:
     def read(self, text: str, *, where: str = "") -> str:
         """What ``clean`` gives of a text that may be spoken; ``where`` names its source in errors.
 
-        Raises ``InputError`` for more than ``MAX_TRANSCRIPT`` characters, for markup, for spelling where the voice
-        reads phones and the reverse, and for characters that the cleaners would lose, unless they are to be dropped.
+        Raises ``InputError`` for a text or a word that is too long, for markup, for spelling where the voice reads
+        phones and the reverse, for characters that the cleaners would lose, unless they are to be dropped, and where
+        eSpeak NG fails.
         """
-        if len(text) > MAX_TRANSCRIPT:
-            wanted = f"at most {MAX_TRANSCRIPT} characters of an utterance"
-            raise InputError(f"{quote(text)}: {len(text)} characters, expected {wanted}{at(where)}")
         text = self._lexicon.apply(text)
-        return self.clean(text.translate(self._check(text, where=where)))
+        with _named(where):
+            return self.clean(text.translate(self._check(text, where=where)))
 
     def _check(self, text: str, *, where: str) -> dict[int, None]:
         """The characters to take out, as for ``str.translate``; raises InputError as ``read``."""
+        check_length(text, where=where)
         check_markup(text, where=where)
         check_kind(text, self.config, self._table, where=where)
         lost = unread(text, self.config.cleaners, braces=self._phones) if self._cleans else Counter()
@@ -214,7 +223,8 @@ class TextFrontEnd:
         written, after = self._written([self._with_phones(span, where=where) for span in spans])
         text = "".join(word.before + word.reading for word in written) + after
         lost = self._check(text, where=where)
-        spoken = self._spoken(self._in_words(text.translate(lost)), draw)
+        with _named(where):
+            spoken = self._spoken(self._in_words(text.translate(lost)), draw)
         ids = self._numbered(spoken.symbols, text=text, reading=spoken.reading, where=where)
         alone = [self._tokens(self._in_words(word.reading.translate(lost))) for word in written]
         owners = composed(spoken.owners, owners_of_tokens(alone, spoken.tokens))
@@ -317,6 +327,15 @@ class TextFrontEnd:
             return " ".join(symbols)
         text = "".join(f"{{{symbol[1:]}}}" if len(symbol) > 1 else symbol for symbol in symbols)
         return text.replace("}{", " ")
+
+
+@contextmanager
+def _named(where: str) -> Iterator[None]:
+    """Adds the place of a text to what eSpeak NG says of it."""
+    try:
+        yield
+    except CrashedError as error:
+        raise InputError(f"{error}{at(where)}") from error
 
 
 def check_model(config: Any, audio: AudioConfig, text: TextConfig | None) -> None:

@@ -1,4 +1,4 @@
-"""What a text must not hold: markup, and what its voice's front end would turn into something that is not said."""
+"""What a text must not be: too long, markup, or what its voice's front end would make something else of."""
 
 import re
 from collections import Counter
@@ -10,6 +10,9 @@ from common.text.cleaners import unread_by
 from common.text.g2p import G2P_SETS
 from common.text.normalization.english.characters import script_of
 from common.text.symbols import FEATURE_TABLE, SILENCES, SymbolTable, canonical_phone, name_symbol
+
+MAX_TRANSCRIPT = 20_000  # characters, some 20 minutes of speech
+MAX_WORD = 1_000  # characters between spaces, of which the English cleaners' time is the square
 
 _LONGEST_QUOTE = 80  # characters of a transcript shown in an error
 _MOST_NAMED = 5  # characters
@@ -41,6 +44,16 @@ def named(symbols: Iterable[str]) -> str:
     different = list(dict.fromkeys(symbols))
     more = len(different) - _MOST_NAMED
     return ", ".join(map(name_symbol, different[:_MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
+
+
+def check_length(text: str, *, where: str) -> None:
+    """Refuse by InputError an utterance or a word that is too long to be one."""
+    if len(text) > MAX_TRANSCRIPT:
+        wanted = f"expected at most {MAX_TRANSCRIPT} of an utterance"
+        raise InputError(f"{quote(text)}: {len(text)} characters, {wanted}{at(where)}")
+    if len(text) > MAX_WORD and (longest := max(text.split(), key=len, default="")) and len(longest) > MAX_WORD:
+        wanted = f"expected at most {MAX_WORD} between spaces"
+        raise InputError(f"{quote(longest)}: {len(longest)} characters, {wanted}{at(where)}")
 
 
 def check_markup(text: str, *, where: str) -> None:

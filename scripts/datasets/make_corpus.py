@@ -19,7 +19,7 @@ from common.cli import ArgumentParser, name_argument, positive_int, run, whole_n
 from common.errors import InputError
 from common.files import read_lines, write_atomically, write_text
 from common.progress import progress
-from common.text import EspeakSpeech, Speaker, check_markup, get_cleaner
+from common.text import EspeakSpeech, Speaker, check_length, check_markup, get_cleaner
 
 SENTENCES = Path(__file__).with_name("corpus_sentences.txt")
 # Higher than the library's own: Griffin-Lim finds the phases of harmonics 160 Hz apart far better than of 100 Hz.
@@ -46,6 +46,7 @@ def read_sentences(path: Path) -> list[str]:
     for number, line in enumerate(read_lines(path), start=1):
         if "|" in line:
             raise InputError(f"{path}:{number}: a sentence with |, which separates the columns of a filelist")
+        check_length(line, where=f"{path}:{number}")
         check_markup(line, where=f"{path}:{number}")
         if line.strip() and not line.startswith("#"):
             sentences.append(line.strip())
