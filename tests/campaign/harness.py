@@ -32,7 +32,8 @@ _DOCUMENTED = re.compile(  # further lines of stderr; the last two are the MP3 d
     r"Note: |\[src/libmpg123|\s*$"
 )
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")  # but tab, newline and carriage return
-_REFUSED = re.compile(rb"^refused: \d+ of \d+ utterances", re.MULTILINE)
+# Extraction lists what it refused with reasons; of each phrase that a voice did not speak there is a warning.
+_REFUSED = re.compile(rb"^refused: \d+ of \d+ utterances|^\d+ of \d+ phrases were not spoken", re.MULTILINE)
 _OURS = {"stdout", "stderr", ".ses"}  # the last is onnxruntime's, in the folder for temporary files
 
 
@@ -108,7 +109,7 @@ def problems(case: Case, result: Result, new: set[str]) -> list[str]:
     text = result.stderr.decode("utf-8", "replace")
     lines = [line for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if _ERROR.match(line)]
-    refused = _REFUSED.search(result.stdout)  # extraction lists what it refused, with reasons
+    refused = _REFUSED.search(result.stdout)
     found = []
     if "Traceback (most recent call last)" in text:
         found.append(f"traceback: {lines[-1][:300]}")
