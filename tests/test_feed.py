@@ -6,8 +6,10 @@ import multiprocessing
 import os
 import pickle
 import signal
+import socket
 import zipfile
 from dataclasses import replace
+from multiprocessing import resource_sharer
 from pathlib import Path
 from unittest.mock import MagicMock
 
@@ -20,7 +22,7 @@ from torch import Tensor
 
 from common.audio import MelExtractor
 from common.config import AudioConfig, TextConfig
-from common.data import GlobalBatchSampler, build_loader, pad_rows, raise_errors
+from common.data import GlobalBatchSampler, build_loader, leave_to_the_parent, pad_rows, raise_errors
 from common.distributed import Ranks
 from common.errors import InputError
 from common.files import load_tensor, tensor_shape
@@ -186,3 +188,23 @@ def test_jaspers_features_are_made_by_the_update_from_numbers_that_loader_proces
     assert torch.equal(features, objective.features(small_network(), batch).features), "draws decide, nothing else"
     other = replace(batch, draws=batch.draws.flip(0))
     assert not torch.equal(features, objective.features(small_network(), other).features)
+
+
+def _connect_and_go(as_loader: bool) -> None:
+    """In another process: a connection to what shares its files breaks, and the next one is served."""
+    if as_loader:
+        leave_to_the_parent(0)
+    with Path(os.devnull).open() as file:
+        shared = resource_sharer.DupFd(file.fileno())
+    with socket.socket(socket.AF_UNIX) as broken:
+        broken.connect(shared._id[0])
+    os.close(shared.detach())  # which is served after it
+
+
+@pytest.mark.parametrize("as_loader", [True, False])
+def test_a_connection_that_breaks_is_not_for_a_loader_process_to_say(as_loader: bool, capfd: pytest.CaptureFixture):
+    process = multiprocessing.get_context("fork").Process(target=_connect_and_go, args=(as_loader,))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    assert ("Traceback" in capfd.readouterr().err) == (not as_loader)

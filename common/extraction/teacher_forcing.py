@@ -21,7 +21,7 @@ from common.audio import MelExtractor, check_wav
 from common.audio.arguments import SETTINGS
 from common.checkpoints import LoadedCheckpoint, load_networks
 from common.config import AudioConfig, to_plain
-from common.data import Dataset, ErrorsAsItems, leave_signals_to_the_parent, read_numbered_lines
+from common.data import Dataset, ErrorsAsItems, leave_to_the_parent, read_numbered_lines
 from common.errors import InputError
 from common.extraction.features import read_complete, write_feature
 from common.extraction.summary import Report
@@ -172,7 +172,7 @@ def _make_mels(
         batch_sampler=[[clip.index for clip in batch] for batch in batches],
         collate_fn=list,
         num_workers=options.num_workers,
-        worker_init_fn=leave_signals_to_the_parent,
+        worker_init_fn=leave_to_the_parent,
     )
     for batch, items in zip(batches, loader):
         report.refused += [(clip.where, str(item)) for clip, item in zip(batch, items) if isinstance(item, InputError)]
