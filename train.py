@@ -232,7 +232,8 @@ def _resume(trainer: Trainer, path: Path, checkpoint: Checkpoint, *, ranks: Rank
         reason = ", which holds no training state" if checkpoint.stripped is None else ""
         _print_once(f"starting a new training from the {weights} of {path}{reason}", ranks)
         return
-    trainer.resume(checkpoint, where=path)
+    for line in trainer.resume(checkpoint, where=path):
+        _print_once(line, ranks)
     state = checkpoint.training
     _print_once(f"resuming from {path}: epoch {state['epoch']}, iteration {state['iteration']}", ranks)
 

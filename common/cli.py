@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import torch
 
-from common.errors import FailedElsewhereError, OptionError, line_and_status, one_line, shown
+from common.errors import FailedElsewhereError, InputError, OptionError, line_and_status, one_line, shown
 from common.files import LONGEST_NAME, check_apart, read_text, unfailing, unwritten
 from common.precision import Precision, check_cuda, has_bfloat16
 from common.signals import ended_by, raising
@@ -275,6 +275,14 @@ def name_argument(text: str) -> str:
     if not is_name or len(text.encode()) > _LONGEST_PART:
         raise argparse.ArgumentTypeError(f"{_given(text)}: expected a name of at most 100 bytes without / and |")
     return text
+
+
+def check_name(what: str, name: str) -> None:
+    """Raise InputError unless a file's ``name`` of ``what`` is one that `name_argument` takes."""
+    try:
+        name_argument(name)
+    except argparse.ArgumentTypeError as error:
+        raise InputError(f"{what} {error}") from error
 
 
 def path_argument(text: str) -> Path:

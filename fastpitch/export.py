@@ -221,6 +221,7 @@ class ExportedFastPitch(SpeakerPitch):
         self.n_speakers = config.n_speakers
         self.pitch_mean = torch.tensor(description["pitch_mean"], device=device)
         self.pitch_std = torch.tensor(description["pitch_std"], device=device)
+        self.check_weights()
         mean, std = graph_statistics(self.pitch_mean, self.pitch_std)
         self._graph = _GraphPitch(mean, std, config.n_speakers)
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from common.cli import LARGEST_INT, check_name
 from common.data import FilelistEntry, Filelists, first_fields, paths_of, read_filelist
 from common.errors import InputError
 
@@ -61,9 +62,13 @@ def speaker_names(
 
     ``n_speakers`` None takes each different value of the column as a speaker's name, numbers among them. With a
     number, a column of numbers gives the ids themselves, and 1 ignores the column. ``known`` names, those of the
-    voice to start from, come first, whether the list has them or not. Raises InputError for more than ``n_speakers``.
+    voice to start from, come first, whether the list has them or not. Raises InputError for more than ``n_speakers``,
+    or a name that no option and no list takes.
     """
-    values = {entry.fields["speaker"] for entry in entries if "speaker" in entry.fields}
+    first = {entry.fields["speaker"]: entry.where for entry in reversed(entries) if "speaker" in entry.fields}
+    for value, where in first.items() if n_speakers != 1 else ():
+        check_name(f"{where}: speaker", value)
+    values = set(first)
     if n_speakers is not None and not known and (n_speakers == 1 or all(value.isdecimal() for value in values)):
         return ()
     new = sorted(values - set(known), key=lambda value: (int(value) if value.isdecimal() else float("inf"), value))
@@ -92,7 +97,7 @@ def speaker_id(entry: FilelistEntry, *, names: Sequence[str], n_speakers: int) -
         return names.index(value) if n_speakers > 1 else None
     if names:
         raise InputError(f"{entry.where}: speaker {value!r}, expected one of {shown(names)}")
-    if not value.isdecimal() or int(value) >= n_speakers:
+    if not value.isdecimal() or len(value) > len(str(LARGEST_INT)) or int(value) >= n_speakers:
         raise InputError(f"{entry.where}: speaker {value!r}, expected a number from 0 to {n_speakers - 1}")
     return int(value)
 

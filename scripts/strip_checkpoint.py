@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from common.checkpoints import DTYPES, load_checkpoint, save_checkpoint, strip_checkpoint
+from common.checkpoints import DTYPES, check_fit, load_checkpoint, save_checkpoint, strip_checkpoint
 from common.cli import ArgumentParser, run
 from common.errors import OptionError
 
@@ -39,7 +39,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     target = args.target or default_target(args.source)
     if target.exists():
         raise OptionError(f"{target}: exists already; name another TARGET, or remove it")
-    stripped = strip_checkpoint(load_checkpoint(args.source, training=False), dtype=args.dtype, where=str(args.source))
+    checkpoint = load_checkpoint(args.source, training=False)
+    check_fit(checkpoint, where=str(args.source))
+    stripped = strip_checkpoint(checkpoint, dtype=args.dtype, where=str(args.source))
     save_checkpoint(target, stripped)
     assert stripped.stripped is not None
     weights = f"{'EMA ' if stripped.stripped.ema else ''}weights in {args.dtype}"

@@ -40,7 +40,7 @@ def training_state(**changes) -> dict[str, Any]:
 def make_checkpoint(value: float = 1.0, **changes) -> Checkpoint:
     parts = {
         "model": "FastPitch",
-        "config": {"n_symbols": 40, "symbol_type": "phone"},
+        "config": {"n_symbols": 40, "symbol_type": "phone", "n_speakers": 2},
         "audio": AudioConfig(hop_length=300, mel_fmax=None),
         "text": TextConfig(input_type="phone", symbol_set="ipa", cleaners=(), speakers=("ada", "bob")),
         "networks": {"fastpitch": {"w": torch.full((2, 3), value), "n": torch.tensor([3])}},
@@ -159,7 +159,7 @@ def test_a_checkpoint_for_inference_has_the_weights_without_the_training_state(t
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="needs the kernel's account of memory")
 def test_a_checkpoint_for_inference_reads_no_weights_that_are_not_used(tmp_path: Path):
     weights = {"generator": {"w": torch.ones(1000)}, "mpd": {"w": torch.ones(4_000_000)}}
-    save_checkpoint(tmp_path / "big.pt", make_checkpoint(networks=weights))
+    save_checkpoint(tmp_path / "big.pt", make_checkpoint(networks=weights, ema=None))
     loaded = load_checkpoint(tmp_path / "big.pt", training=False)
     assert loaded.networks["generator"]["w"].sum() == 1000
     assert _resident_bytes("big.pt") < 8_000_000

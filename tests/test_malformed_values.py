@@ -294,10 +294,11 @@ def payload(tmp_path_factory: pytest.TempPathFactory) -> dict:
     networks = build_networks(SMALL, AudioConfig(n_mels=4), TextConfig())
     weights = {name: network.state_dict() for name, network in networks.items()}
     moments = {"step": torch.tensor(3.0), "exp_avg": torch.zeros(4), "exp_avg_sq": torch.zeros(4)}
+    settings = {"lr": 0.1, "betas": [0.9, 0.98], "eps": 1e-9}
     training = {
         "epoch": 1,
         "iteration": 3,
-        "optimizers": {"fastpitch": {"settings": {"lr": 0.1}, "states": {f"fastpitch.{BIAS}": moments}}},
+        "optimizers": {"fastpitch": {"settings": settings, "states": {f"fastpitch.{BIAS}": moments}}},
         "scaler": {"scales": {"fastpitch": 1024.0}, "finite_since": {"fastpitch": 2}},
         "skipped_in_a_row": 0,
         "steps_done": 3,
@@ -331,7 +332,11 @@ FIELDS = {  # place -> what its values may be, and values that it must not have
     "config/audio": ("expected keys with values", [], "x", 3, torch.zeros(2)),
     "config/text": ("expected keys with values", [], "x", 3, torch.zeros(2)),
     "config/audio/n_mels": ("expected", None, "4", 4.0, True, 0, 10**30, [4], torch.tensor(4)),
-    "config/text/speakers": ("expected a", None, "ann", {"ann": 0}, [1], torch.zeros(2)),
+    "config/text/speakers": (
+        "expected",
+        *(None, "ann", {"ann": 0}, [1], torch.zeros(2), ["a", "b", "c"], ["a", "a"], ["", "b"], ["a\nb"], ["\x1b[31m"]),
+        *(["a" * 300], ["a|b"], ["a/b"], ["."], ["-a"], [" a"]),
+    ),
     "config/text/symbol_set": ("expected one of", "x", "", "\x1b"),
     "config/text/cleaners": ("expected one of", ["x"], ["english_cleaners", "\x1b"]),
     "config/model/n_symbols": ("expected", None, "20", 20.0, True, 0, 10**7, [20], torch.tensor(20)),
@@ -348,8 +353,14 @@ FIELDS = {  # place -> what its values may be, and values that it must not have
         *(torch.zeros(4, device="meta"), torch.zeros(4, dtype=torch.int64), torch.zeros(4) > 0),
         *(torch.full((4,), math.nan), torch.full((4,), math.inf)),
     ),
-    "ema": ("expected keys with values", [], "x", 3, torch.zeros(2)),
-    f"ema/fastpitch/{BIAS}": ("", None, "x", torch.zeros(4).to_sparse()),
+    "networks/fastpitch/pitch_std": ("", torch.ones(1), -torch.ones(1), torch.ones(2)),
+    "ema": ("expected", [], "x", 3, torch.zeros(2), {}, {"generator": {}}, {"fastpitch": {}, "generator": {}}),
+    "ema/fastpitch": ("missing", {}, {BIAS: torch.zeros(4)}),
+    f"ema/fastpitch/{BIAS}": (
+        "",
+        *(None, "x", torch.zeros(4).to_sparse(), torch.zeros(5), torch.zeros(4).long(), torch.full((4,), math.nan)),
+    ),
+    "ema/fastpitch/pitch_std": ("", -torch.ones(1)),
     "assumed": ("expected a", None, "n_mels", 3, [3], torch.zeros(2)),
     "stripped": ("expected", [], "float32", True, {"dtype": 3, "ema": True}, {"dtype": "float16", "ema": 1}),
     "training": ("expected", [], "x", 3, torch.zeros(2)),
@@ -359,15 +370,28 @@ FIELDS = {  # place -> what its values may be, and values that it must not have
     "training/global_batch": ("expected", None, 0, -4, 4.0, "x"),
     "training/seconds": ("expected", None, -1.0, math.nan, "x"),
     "training/sums": ("expected", None, [], {"loss": "x"}, {"loss": None}, 3),
-    "training/best": ("expected", [], 3, {"loss": 1.0}, {"epoch": "x"}, {"epoch": 1, "loss": "x"}),
+    "training/best": ("expected", [], 3, {"loss": 1.0}, {"epoch": "x"}, {"epoch": 1, "loss": "x"}, {"epoch": 2}),
+    "training/best/loss": ("a number", math.nan),
     "training/scaler": ("expected", None, [], {"scales": {"fastpitch": -1.0}}, {"finite_since": {"fastpitch": "x"}}),
+    "training/scaler/scales": ("fastpitch", {}, *({"fastpitch": x} for x in (0, 1e-300, math.inf, math.nan, 1e300))),
+    "training/scaler/finite_since": ("fastpitch", {"fastpitch": -1}, {"mpd": 1}, {}),
     "training/optimizers": ("expected", None, [], {}, {"fastpitch": None}, {"fastpitch": []}),
+    "training/optimizers/fastpitch/settings/lr": ("expected", math.nan, math.inf, -0.1, "x", [0.1], torch.tensor(0.1)),
+    "training/optimizers/fastpitch/settings/betas": ("expected", (2.0, -1), (0.9,), 0.9, None, (0.9, math.nan), (1, 0)),
+    "training/optimizers/fastpitch/settings/eps": ("expected", math.nan, -1.0),
     "training/optimizers/fastpitch/states": ("", None, [], {"proj.bias": None}, {"proj.bias": {}}),
     f"training/optimizers/fastpitch/states/fastpitch.{BIAS}/step": ("", None, "x", -1.0, math.nan, torch.zeros(2)),
     f"training/optimizers/fastpitch/states/fastpitch.{BIAS}/exp_avg": (
         "",
         *(None, "x", torch.full((4,), math.nan), torch.zeros(4).to_sparse(), torch.zeros(4, dtype=torch.complex64)),
+        *(
+            torch.full((4,), -math.inf),
+            torch.full((4,), 1e300, dtype=torch.float64),
+            torch.zeros(4) > 0,
+            torch.zeros(0),
+        ),
     ),
+    f"training/optimizers/fastpitch/states/fastpitch.{BIAS}/exp_avg_sq": ("", -torch.ones(4), -1.0),
     "training/random": ("", None, {}, [None], [{}], [{"cpu": None}], [{"cpu": torch.zeros(3)}], [{"cpu": "x"}]),
 }
 

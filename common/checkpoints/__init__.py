@@ -20,6 +20,7 @@ from common.checkpoints.layout import as_float32, optimizer_by_name, published_s
 from common.checkpoints.loading import (
     NO_EMA,
     LoadedCheckpoint,
+    check_fit,
     load_for_inference,
     load_networks,
     load_weights,
@@ -30,3 +31,4 @@ from common.checkpoints.loading import (
 )
 from common.checkpoints.reading import load_checkpoint, load_last_checkpoint
 from common.checkpoints.stripping import DTYPES, strip_checkpoint
+from common.checkpoints.weights import Weights, check_weights

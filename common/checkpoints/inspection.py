@@ -12,7 +12,7 @@ from torch import Tensor
 from common.checkpoints.checkpoint import OWN_LAYOUT, SAFETENSORS_LAYOUT, Checkpoint, PartialFileError, read_payload
 from common.checkpoints.exported import ExportedFile, check_no_other_files, exported_format, open_exported
 from common.checkpoints.layout import is_state, with_state_dict
-from common.checkpoints.loading import new_networks
+from common.checkpoints.loading import check_fit, new_networks
 from common.checkpoints.reading import load_checkpoint
 from common.checkpoints.safetensors_file import is_own_safetensors, read_safetensors
 from common.config import from_plain, to_plain
@@ -128,9 +128,12 @@ def _loaded(path: Path) -> tuple[Checkpoint, dict[str, Any] | None]:
         return _loaded(error.main)
     except CheckpointError as error:
         try:
-            return load_checkpoint(path, training=False), {"unreadable": str(error)}
+            checkpoint = load_checkpoint(path, training=False)
         except CheckpointError:
             raise error from None
+        check_fit(checkpoint, where=str(path))
+        return checkpoint, {"unreadable": str(error)}
+    check_fit(checkpoint, where=str(path))
     state = checkpoint.training
     if state is None:
         return checkpoint, None

@@ -7,8 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.errors import CheckpointError
-
 # Of DistributedDataParallel and torch.compile; the longest is that of some of WaveGlow's, which apex wrapped.
 _PREFIX = re.compile(r"^(?:(?:module|_orig_mod)\.)+(?:1\.)?")
 # Weight norm and spectral norm as torch.nn.utils.parametrizations names their parts -> as the published files do.
@@ -16,7 +14,6 @@ _PARAMETRIZED = re.compile(r"\.parametrizations\.weight\.(original0|original1|or
 _PARTS = {"original0": "g", "original1": "v", "original": "orig", "0._u": "u", "0._v": "v"}
 _WEIGHTS_ALONE = ("model", "model_state_dict", "weights")  # entries that hold them where none is called state_dict
 BATCH_NORM_BUFFERS = ("running_mean", "running_var", "num_batches_tracked")
-_MOST_REPEATED = 100_000_000  # weights: those of the largest that are published so, for tests
 # Those that change the numbers; the others choose a kernel, which depends on the machine.
 _SETTINGS = ("lr", "betas", "eps", "weight_decay", "amsgrad", "maximize", "grad_averaging")
 
@@ -70,15 +67,6 @@ def traits(payload: dict[str, Any]) -> list[str]:
 def as_float32(state: dict[str, Tensor]) -> dict[str, Tensor]:
     """The weights as float32; counters stay as they are."""
     return {key: value.float() if _is_real(value) else value for key, value in state.items()}
-
-
-def check_held(networks: dict[str, dict[str, Tensor]], *, where: str) -> None:
-    """Raise CheckpointError where most of the weights are values that strides of 0 repeat, before they are copied."""
-    values = [value for state in networks.values() for value in state.values()]
-    held = [value.untyped_storage().nbytes() // value.element_size() for value in values]
-    n_repeated = sum(max(0, value.numel() - count) for value, count in zip(values, held))
-    if n_repeated > _MOST_REPEATED:
-        raise CheckpointError(f"{where}: repeats values for {n_repeated} of its weights, which it does not hold")
 
 
 def _is_real(value: Any) -> bool:

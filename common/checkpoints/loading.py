@@ -8,20 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from common.checkpoints.checkpoint import Checkpoint
 from common.checkpoints.exported import ExportedFile, exported_format, open_exported
-from common.checkpoints.layout import check_held
 from common.checkpoints.reading import load_checkpoint
+from common.checkpoints.weights import Weights, check_values, check_weights, differences, refuse
 from common.config import from_plain, naming_fields
-from common.errors import CheckpointError, OptionError, reason
+from common.errors import CheckpointError, OptionError, reason, shown
 from common.files import check_file
 from common.nn import TooLargeError, build_limited
 from common.precision import Precision, precision_of_device
 from common.registry import ModelSpec, available_models, get_model
 
-_LONGEST_LIST = 6  # differing keys named in an error
 _MOST_PARAMETERS = 3_000_000_000  # of a network whose weights are elsewhere; it is not built
 _MISSING_WEIGHTS = 100_000_000  # of a network, which a file may lack
 Networks = dict[str, nn.Module]
@@ -104,6 +103,22 @@ def new_networks(checkpoint: Checkpoint, *, where: str, device: str = "meta") ->
         return _built(build, checkpoint, where=where)
 
 
+def check_fit(checkpoint: Checkpoint, *, where: str) -> None:
+    """Refuse a checkpoint whose weights are not those of its configuration's networks, or not such as to compute with.
+
+    Raises:
+        CheckpointError: lists the names, shapes, kinds of number or values, or the configuration is of no network.
+    """
+    built, given = new_networks(checkpoint, where=where), checkpoint.networks
+    if not given.keys() <= built.keys() or next(iter(given)) != next(iter(built)):
+        wanted = f"expected {', '.join(built)}, the first of them first"
+        raise CheckpointError(f"{where}: its networks {shown(list(given))}: {wanted}")
+    lines = [line for name in given for line in differences(built[name].state_dict(), given[name])]
+    refuse(lines, where=where)
+    check_values(given, where=where)
+    check_values(checkpoint.ema or {}, where=where, kind="EMA weights")
+
+
 def _builder(checkpoint: Checkpoint, *, where: str, inference: bool) -> tuple[Callable[[], Networks], Any]:
     """What builds a checkpoint's networks, and their ModelConfig."""
     spec = get_model(checkpoint.model)
@@ -161,45 +176,21 @@ def _from_exported(loaded: LoadedCheckpoint, exported: ExportedFile, *, device: 
     config = from_plain(spec.config, loaded.checkpoint.config, where=str(loaded.path))
     runners = {name: part.runner(device) for name, part in exported.parts().items()}
     try:
-        return spec.from_exported(runners.get("", runners), config, description, device), config
+        with naming_fields(f"{loaded.path}: its description", error=CheckpointError):
+            return spec.from_exported(runners.get("", runners), config, description, device), config
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise CheckpointError(f"{loaded.path}: its description lacks what runs it ({reason(error)})") from error
 
 
-def load_weights(networks: Networks, weights: dict[str, dict[str, Tensor]], *, where: str) -> None:
-    """Load each network's state dict; every key, shape and kind of number must be as expected, and every value finite.
+def load_weights(networks: Networks, weights: Weights, *, where: str) -> None:
+    """Load each network's state dict; every key, shape, kind of number and value must be as expected.
 
     Raises:
-        CheckpointError: lists what is missing, unexpected, of another shape or kind, or not finite.
+        CheckpointError: as `check_weights`, or values that the network itself refuses by its ``check_weights``.
     """
-    lines = [f"no network {name}" for name in networks if name not in weights]
-    for name, network in networks.items():
-        if name in weights:
-            lines += _differences(network.state_dict(), weights[name])
-    if not lines:
-        lines = [f"{key} is not finite" for name in networks for key, value in weights[name].items() if _is_wild(value)]
-    if lines:
-        shown = "; ".join(lines[:_LONGEST_LIST])
-        rest = f"; and {len(lines) - _LONGEST_LIST} more" if len(lines) > _LONGEST_LIST else ""
-        raise CheckpointError(f"{where}: its weights do not fit the model: {shown}{rest}")
-    check_held({name: weights[name] for name in networks}, where=where)
+    check_weights({name: network.state_dict() for name, network in networks.items()}, weights, where=where)
     for name, network in networks.items():
         network.load_state_dict(weights[name])
-
-
-def _is_wild(value: Tensor) -> bool:
-    # A sum is quick and finite only of finite values; where it is not, it may have overflown.
-    return not bool(value.sum().isfinite()) and not bool(value.isfinite().all())
-
-
-def _differences(own: dict[str, Tensor], given: dict[str, Tensor]) -> list[str]:
-    lines = [f"missing {key}" for key in own if key not in given]
-    lines += [f"unexpected {key}" for key in given if key not in own]
-    shapes = [(key, tuple(given[key].shape), tuple(own[key].shape)) for key in own if key in given]
-    lines += [f"{key} is {found}, expected {wanted}" for key, found, wanted in shapes if found != wanted]
-    kinds = [(key, str(given[key].dtype)[6:], str(own[key].dtype)[6:]) for key in own if key in given]
-    return lines + [
-        f"{key} is of {found}, expected {wanted}"
-        for key, found, wanted in kinds
-        if given[key].is_floating_point() != own[key].is_floating_point()
-    ]
+        if (check := getattr(network, "check_weights", None)) is not None:
+            with naming_fields(where, error=CheckpointError):
+                check()

@@ -83,7 +83,8 @@ def load_last_checkpoint(folder: Path, model: str, *, warn: Callable[[str], None
         try:
             return path, load_checkpoint(path)
         except CheckpointError as error:
+            if path == paths[0]:
+                n = len(paths)
+                raise CheckpointError(f"{folder}: none of {n} checkpoints of {model} can be read: {error}") from error
             warn(f"{error}; trying the one before it")
-    if paths:
-        raise CheckpointError(f"{folder}: none of {len(paths)} checkpoints of {model} can be read")
     return None

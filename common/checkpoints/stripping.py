@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from common.checkpoints.checkpoint import Checkpoint, Stripped
-from common.checkpoints.layout import check_held
+from common.checkpoints.weights import check_held
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 

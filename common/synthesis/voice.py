@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from common.cli import LARGEST_INT
 from common.config import AudioConfig
-from common.errors import InputError
+from common.errors import InputError, shown
 from common.files import load_tensor
 from common.precision import Precision
 from common.registry import GeneratorSpec, ModelSpec
@@ -219,10 +220,11 @@ class Voice:
         names = self.front_end.config.speakers
         if name in names:
             return names.index(name)
-        if name.isdecimal() and int(name) < self.n_speakers:
+        if name.isdecimal() and len(name) <= len(str(LARGEST_INT)) and int(name) < self.n_speakers:
             return int(name)
         or_names = f" or one of {', '.join(names)}" if names else ""
-        raise InputError(f"{where}: speaker {name!r}, expected a number from 0 to {self.n_speakers - 1}{or_names}")
+        wanted = f"expected a number from 0 to {self.n_speakers - 1}{or_names}"
+        raise InputError(f"{where}: speaker {shown(name)}, {wanted}")
 
     def _utterances(self, text: str, *, longest: int, where: str) -> list[TextUtterance]:
         """The utterances of a text; phones that stand for themselves are one."""

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from common.checkpoints import Weights, check_weights
 from common.training.conditional import choose, restore_unless
 
 
@@ -43,12 +44,25 @@ class ExponentialMovingAverage:
 
     @torch.no_grad()
     def load(self, averages: dict[str, dict[str, Tensor]]) -> None:
-        """Restore saved averages (the same keys and shapes); networks that none were saved of keep what they have."""
+        """Restore saved averages (the same networks, keys and shapes)."""
         for name, state in self.averages.items():
-            if name not in averages:
-                continue
             for key, value in state.items():
                 value.copy_(averages[name][key])
+
+
+def resume_average(ema: ExponentialMovingAverage | None, averages: Weights | None, *, where: str) -> list[str]:
+    """Restore the EMA weights of a checkpoint, which ``where`` names; a line where the run or it has none.
+
+    Raises:
+        CheckpointError: they do not fit the networks, or are not finite.
+    """
+    if ema is None:
+        return [f"the EMA weights of {where} are left out, as --ema-decay is 0"] if averages is not None else []
+    if averages is None:
+        return [f"{where} holds no EMA weights: they begin as a copy of its weights"]
+    check_weights(ema.averages, averages, where=where, kind="EMA weights")
+    ema.load(averages)
+    return []
 
 
 def _average(averages: list[Tensor], currents: list[Tensor], *, decay: float, applied: Tensor | None) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from common.data import Batch
 from common.distributed import Ranks
-from common.errors import InputError
+from common.errors import CheckpointError, InputError, shown
 from common.precision import allow_compiled_shapes, autocast
 from common.training.conditional import restore_unless
 from common.training.ema import ExponentialMovingAverage
@@ -309,16 +309,24 @@ class Engine:
             },
         }
 
-    def load_state(self, state: dict[str, Any], *, where: str) -> None:
-        """Restore what `state` gave; the networks' weights are loaded apart."""
+    def load_state(self, state: dict[str, Any], *, where: str) -> list[str]:
+        """Restore what `state` gave; the networks' weights are loaded apart. Returns lines on what begins anew.
+
+        Raises:
+            CheckpointError: it is of other phases, or does not fit the optimizers.
+        """
+        phases, given = list(self.optimizers), state["optimizers"]
+        if unknown := sorted(given.keys() - self.optimizers):
+            raise CheckpointError(f"{where}: its optimizers are of {shown(unknown)}, expected {', '.join(phases)}")
         self.iteration = state["iteration"]
         self._skipped_in_a_row = state.get("skipped_in_a_row", 0)
         self._scaler.load(state.get("scaler", {}))
         if self._recorded is not None:
             self._recorded.clear()
-        for phase, optimizer in self.optimizers.items():
-            if phase in state["optimizers"]:  # those of phases that were left out begin anew
-                load_state_by_name(optimizer, state["optimizers"][phase], self._parameters[phase], where=where)
+        for phase in given:
+            load_state_by_name(self.optimizers[phase], given[phase], self._parameters[phase], where=where)
+        anew = [phase for phase in phases if phase not in given or (self.iteration and not given[phase]["states"])]
+        return [f"{where} holds no state of the optimizer of {' and '.join(anew)}, which begins anew"] if anew else []
 
 
 def build_engine(

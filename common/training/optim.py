@@ -278,13 +278,16 @@ def load_state_by_name(
     """Restore what `state_by_name` saved, except learning rate, weight decay and betas, which are today's options.
 
     Raises:
-        CheckpointError: a parameter is unknown or of another shape, or the settings are of another optimizer.
+        CheckpointError: a parameter is unknown, missing among others or of another shape, or the settings are of
+            another optimizer.
     """
     own = optimizer.param_groups[0]
     settings = {key: value for key, value in saved["settings"].items() if key not in _EXECUTION}
     problem = None
     if unknown := sorted(settings.keys() - own) + sorted(saved["states"].keys() - named):
         problem = f"unknown: {', '.join(unknown[:5])}"
+    elif saved["states"] and (absent := sorted(named.keys() - saved["states"])):
+        problem = f"missing: {', '.join(absent[:5])}"
     elif settings.get(_ADAMW, own.get(_ADAMW)) != own.get(_ADAMW):  # all else is the same in Adam and AdamW
         problem = f"{_ADAMW} is {settings[_ADAMW]}"
     if problem is not None:
@@ -312,7 +315,7 @@ def load_state_by_name(
                 )
         # Copies: optimizers update their state in place, and the checkpoint's tensors are not theirs.
         optimizer.state[parameter] = {
-            key: value.to(parameter.device, copy=True) if isinstance(value, Tensor) else value
+            key: value.to(parameter.device, torch.float32, copy=True)
             for key, value in (state | {"step": _as_step(state["step"])}).items()
         }
 

@@ -1,6 +1,7 @@
 """How far a run has come."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from common.training.step_result import StepResult
 
@@ -29,3 +30,22 @@ class Position:
         """Averages over the updates of the epoch that were not skipped."""
         counted = max(1, self.steps_done - self.skipped)
         return {name: total / counted for name, total in self.sums.items()}
+
+
+def resumed_position(state: dict[str, Any], *, steps_per_epoch: int, global_batch: int) -> tuple[Position, list[str]]:
+    """Where a checkpoint's run stood, in updates of ``global_batch`` utterances; lines on what cannot go on as it was.
+
+    ``state`` is a `common.checkpoints.fields.TrainingState` as plain types.
+    """
+    steps = state.get("steps_done")
+    if steps is None:  # another program's, after an epoch
+        return Position(epoch=state["epoch"] + 1), []
+    done, whole = steps * state["global_batch"], steps_per_epoch * global_batch
+    if done < whole:
+        saved = {one.name: state[one.name] for one in fields(Position)}
+        saved |= {"steps_done": done // global_batch, "sums": dict(state["sums"])}
+        return Position(**saved), []
+    next_one = Position(epoch=state["epoch"] + 1)
+    if done - whole < state["global_batch"]:
+        return next_one, []
+    return next_one, [f"epoch {state['epoch']} has ended: {done} utterances are done, and these lists have {whole}"]

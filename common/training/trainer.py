@@ -7,7 +7,7 @@ import signal
 import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,10 @@ from common.files import writing
 from common.logger import Logger
 from common.progress import Progress, print_line, progress
 from common.signals import StopSignals
+from common.training.ema import resume_average
 from common.training.engine import Engine, evaluation_mode
 from common.training.objective import Networks
-from common.training.position import Position
+from common.training.position import Position, resumed_position
 from common.training.reporter import Reporter, has_terminal
 from common.training.settings import RunOptions
 from common.training.step_result import StepResult
@@ -89,8 +90,10 @@ class Trainer:
             seed=self._options.seed,
         )
 
-    def resume(self, checkpoint: Checkpoint, *, where: Path) -> None:
+    def resume(self, checkpoint: Checkpoint, *, where: Path) -> list[str]:
         """Continue where ``checkpoint`` was saved; the weights are loaded already, the rest is restored here.
+
+        Returns lines on what cannot go on as it was.
 
         Raises:
             CheckpointError: it holds no training state, or one that does not fit.
@@ -99,25 +102,22 @@ class Trainer:
         if state is None:
             raise CheckpointError(f"{where}: holds no training state to resume from, only weights")
         try:
-            self._engine.load_state(state, where=str(where))
-            if self._engine.ema is not None and checkpoint.ema is not None:
-                self._engine.ema.load(checkpoint.ema)
-            self._position = self._position_of(state)
+            notes = self._engine.load_state(state, where=str(where))
+            notes += resume_average(self._engine.ema, checkpoint.ema, where=str(where))
+            sampler = self._sampler
+            self._position, lines = resumed_position(
+                state, steps_per_epoch=sampler.steps_per_epoch, global_batch=sampler.global_batch
+            )
+            notes += lines
             self._best = self._best_of(state)
-            random_states = state.get("random", [])
-            if len(random_states) == self._ranks.world_size:
+            random_states, n = state.get("random", []), self._ranks.world_size
+            if len(random_states) == n:
                 _set_random_state(random_states[self._ranks.rank], self._ranks.device)
+            elif state.get("steps_done") is not None:
+                notes.append(f"{where} holds random states of {len(random_states)} processes, not {n}: they begin anew")
+            return notes
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError) as error:
             raise CheckpointError(f"{where}: its training state does not fit ({reason(error)})") from error
-
-    def _position_of(self, state: dict[str, Any]) -> Position:
-        """Where a checkpoint's run stood, in updates of this run's global batch."""
-        global_batch, steps = self._sampler.global_batch, state.get("steps_done")
-        if steps is None or steps * state["global_batch"] >= self._sampler.steps_per_epoch * global_batch:
-            return Position(epoch=state["epoch"] + 1)
-        saved = {field.name: state[field.name] for field in fields(Position)}
-        saved["steps_done"] = steps * state["global_batch"] // global_batch
-        return Position(**saved | {"sums": dict(state["sums"])})
 
     def _best_of(self, state: dict[str, Any]) -> dict[str, Any] | None:
         """The best validation so far, if it is of the same metric and its checkpoint is in this run's folder."""
