@@ -11,7 +11,7 @@ from tiny_voice import save_voice
 
 import inference
 import train
-from common.errors import CheckpointError
+from common.errors import CheckpointError, InputError
 from scripts import convert_checkpoint, inspect_checkpoint, strip_checkpoint
 
 RUN = "--epochs 2 --validation-interval 99 --samples-interval 99 --ema-decay 0.9".split()
@@ -138,3 +138,22 @@ def test_a_voice_that_does_not_fit_together_is_refused_by_every_command(case: st
             command()
         assert str(caught.value).startswith(f"{path}: ")
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a.pt"]
+
+
+def test_a_voice_whose_mel_is_not_finite_is_named(tmp_path: Path):
+    path = save_voice(tmp_path / "a.pt")
+    change = (("networks", "fastpitch", "proj.bias"), lambda value: torch.full_like(value, 3e38))
+    payload = with_value(torch.load(path, weights_only=True), *change)
+    payload = with_value(payload, ("networks", "fastpitch", "proj.weight"), lambda value: value * 1e38)
+    torch.save(payload, path)
+    with pytest.raises(InputError, match=rf"text: the mel-spectrogram made for it is not finite; .* {path} is damaged"):
+        inference.main(
+            ["--fastpitch", str(path), "--text", "A.", "-o", str(tmp_path / "o"), "--no-audio", "--save-mels"]
+        )
+
+
+def test_a_training_whose_examples_are_not_finite_says_what_to_do(trained, tmp_path: Path):
+    payload = with_value(trained[1], ("ema", "fastpitch", "proj.bias"), lambda value: torch.full_like(value, 3e38))
+    payload = with_value(payload, ("ema", "fastpitch", "proj.weight"), lambda value: value * 1e38)
+    with pytest.raises(InputError, match=r"val_ema .*: its .* is not finite after update 2, .*--checkpoint-path"):
+        resume(trained, tmp_path / "out", payload, "--samples-interval", "1")

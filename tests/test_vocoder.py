@@ -328,7 +328,7 @@ def test_sound_that_is_not_finite_is_named_by_its_phrase(tmp_path, mels):
     broken = new_network(0).state_dict()
     broken["conv_pre.bias"].fill_(3e38)  # finite, and its sums are not
     vocoder = vocoder_checkpoint(tmp_path / "v.pt", networks={"generator": broken})
-    with pytest.raises(InputError, match=r"list\.tsv:4: the sound made for it is not finite; try --amp-dtype"):
+    with pytest.raises(InputError, match=r"list\.tsv:4: the sound made for it is not finite; .* \S*v\.pt is damaged"):
         spoken(tmp_path, "--hifigan", vocoder)
     assert not list((tmp_path / "out").glob("*.wav"))
 

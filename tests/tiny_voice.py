@@ -44,6 +44,7 @@ def save_voice(path: Path, *, text: TextConfig = TEXT, model: ModelConfig = MODE
         network.pitch_mean.fill_(MEAN)
         network.pitch_std.fill_(STD)
     weights = {"fastpitch": network.state_dict()}
+    text = replace(text, speakers=text.speakers[: model.n_speakers])
     save_checkpoint(path, Checkpoint("FastPitch", to_plain(model), audio, text, weights))
     return path
 

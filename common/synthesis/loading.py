@@ -84,6 +84,7 @@ def load_voice(
         precision=precision,
         vocoder=vocoder,
         fade_out=fade_out,
+        path=loaded.path,
         shapes=shapes,
     )
 
@@ -123,6 +124,7 @@ def load_vocoder(
         network if accelerate is None else accelerate(network, loaded),
         loaded.checkpoint.audio,
         name=loaded.spec.option,
+        path=loaded.path,
         autocast=precision.autocast,
         device=precision.device,
         denoising_strength=denoising_strength,

@@ -4,6 +4,7 @@ import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import torch
@@ -53,11 +54,12 @@ class Synthesizer:
         autocast: Autocast,
         fade_out: int = FADE_OUT,
         shapes: PaddedShapes | None = None,
+        path: Path | None = None,
     ) -> None:
         """``controls`` holds for every utterance, apart from what an utterance says itself.
 
         ``fade_out`` frames at the end of each utterance fade to silence; the generator's batches are padded to
-        ``shapes``, the vocoder's by itself.
+        ``shapes``, the vocoder's by itself. ``path`` is that of the generator's checkpoint, for errors.
         """
         self.unfinished: set[Phrase] = set()  # that the generator did not end
         self.silent: set[Phrase] = set()  # that it ended, but made fewer frames of than `SHORTEST_SPEECH`
@@ -68,6 +70,7 @@ class Synthesizer:
         self._device = device
         self._autocast = autocast
         self._shapes = shapes
+        self._path = path
         self._fade_out = fade_out * audio.hop_length  # samples
         self.times: list[BatchTimes] = []  # of the batches so far
 
@@ -96,7 +99,7 @@ class Synthesizer:
             for row, (item, mel, length) in enumerate(zip(batch, output.mel.float().cpu(), output.lengths.tolist()))
         ]
         for one in results:
-            _check_finite(one.mel, "mel-spectrogram", one.phrase)
+            _check_finite(one.mel, "mel-spectrogram", one.phrase, path=self._path)
         return results
 
     def pieces(self, result: SynthesisResult) -> Iterator[Tensor]:
@@ -109,7 +112,7 @@ class Synthesizer:
         factors, start = self._envelope(result), 0
         for piece in self._vocoder.stream(result.mel.to(self._device)):
             end = start + len(piece)
-            _check_finite(piece, "sound", result.phrase)
+            _check_finite(piece, "sound", result.phrase, path=getattr(self._vocoder, "path", None))
             yield piece if factors is None else piece * factors[start:end]
             start = end
 
@@ -148,7 +151,7 @@ class Synthesizer:
             waves = self._vocoder.speak(output.mel[first : first + len(results), :, : max(lengths)], lengths)
         for one, wave in zip(results, waves):
             wave, factors = wave.cpu(), self._envelope(one)
-            _check_finite(wave, "sound", one.phrase)
+            _check_finite(wave, "sound", one.phrase, path=getattr(self._vocoder, "path", None))
             yield replace(one, wave=wave if factors is None else wave * factors)
 
     def _envelope(self, result: SynthesisResult) -> Tensor | None:
@@ -215,10 +218,11 @@ def _warn_once(phrase: Phrase, reason: str, known: set[Phrase]) -> None:
         print(f"warning: {phrase.where} ({phrase.output}): {reason}", file=sys.stderr)
 
 
-def _check_finite(made: Tensor, what: str, phrase: Phrase) -> None:
+def _check_finite(made: Tensor, what: str, phrase: Phrase, *, path: Path | None) -> None:
     if not torch.isfinite(made).all():
         raise InputError(
-            f"{phrase.where}: the {what} made for it is not finite; try --amp-dtype bfloat16, or leave out --amp"
+            f"{phrase.where}: the {what} made for it is not finite; try --amp-dtype bfloat16, or leave out --amp; "
+            f"without it {path or 'the network'} is damaged, or of a training that diverged: give another checkpoint"
         )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import torch
@@ -97,6 +98,7 @@ class NetworkVocoder:
         audio: AudioConfig,
         *,
         name: str,
+        path: Path | None = None,
         autocast: Autocast,
         device: torch.device,
         denoising_strength: float = 0.0,
@@ -107,6 +109,8 @@ class NetworkVocoder:
     ) -> None:
         """``denoising_strength`` 0 leaves the denoiser out; ``graph_recorder`` records the work as CUDA graphs.
 
+        ``path`` is that of the checkpoint, for errors.
+
         Mels are padded to ``shapes``, if they are given, but for later pieces of a positional sound.
 
         ``context`` is the mel frames on each side that sound depends on; None: all of them, and `stream` has one piece.
@@ -116,6 +120,7 @@ class NetworkVocoder:
             OptionError: there can be no denoiser for such audio.
         """
         self.name = name
+        self.path = path
         self.audio = audio
         self.max_batch = 1 if device.type == "cpu" else None
         self._network = network

@@ -58,6 +58,7 @@ class Voice:
     precision: Precision
     vocoder: Vocoder | None = None  # None: mels alone
     fade_out: int = FADE_OUT  # frames
+    path: Path | None = None  # of its checkpoint, for errors
     shapes: PaddedShapes | None = None  # that batches of mels are padded to; None: to their longest utterance
 
     @property
@@ -93,6 +94,7 @@ class Voice:
             autocast=self.precision.autocast,
             fade_out=self.fade_out,
             shapes=self.shapes,
+            path=self.path,
         )
 
     def speak(

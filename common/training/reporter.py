@@ -6,9 +6,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 
+import torch
+
 from common.audio.griffin_lim import griffin_lim
 from common.config import AudioConfig, TextConfig
-from common.errors import OutputError
+from common.errors import InputError, OutputError
 from common.files import unwritten
 from common.logger import Logger
 from common.progress import print_line
@@ -113,6 +115,14 @@ class Reporter:
             self._board.scalars(subset, iteration, figures)
 
     def _plot(self, subset: str, iteration: int, examples: list[Example]) -> None:
+        for example in examples:
+            for title, mel in example.mels.items():
+                if not torch.isfinite(mel).all():
+                    raise InputError(
+                        f"{subset} {example.name}: its {title} mel-spectrogram is not finite after update {iteration}, "
+                        "the training has diverged; lower --learning-rate, and resume from an earlier checkpoint by "
+                        "--checkpoint-path"
+                    )
         sounding = [_with_sound(example, self._audio) for example in examples]
         self._board.examples(subset, iteration, sounding, audio=self._audio, symbols=self._symbols)
 

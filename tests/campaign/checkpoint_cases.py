@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from harness import Case
 from hypothesis import strategies as st
-from values import PLAIN, mutations, places_of, tensors, text_mutations
+from values import PLAIN, at, mutations, places_of, tensors, text_mutations, variations
 from world import World
 
 OWN = {"voice": "--fastpitch", "tacotron2": "--tacotron2", "vocoder": "--hifigan", "waveglow": "--waveglow"}
@@ -22,7 +22,10 @@ PUBLISHED = {
 # What is not read by a command that speaks or transcribes, and weights that it does not take.
 UNREAD = ("training", "epoch", "iteration", "best_wer", "train_setup", "assumed", "ema", "ema_state_dict")
 
-UNRESUMED = {"best", "random", "sums", "lr", "weight_decay", "betas"}  # today's options, or not of every run
+UNRESUMED = {"best", "random", "sums"}  # not of every run
+# Of a weight or an average of the same size and another type, or of another size: of no network.
+MOMENTS = ("exp_avg", "exp_avg_sq")
+UNFIT = ("a row less", "a row more", "whole numbers", "one value spoilt")
 
 
 def _payload(path: Path) -> Any:
@@ -52,13 +55,16 @@ def trees(world: World, names: dict[str, str]) -> st.SearchStrategy[Case]:
         name = draw(st.sampled_from(list(names)))
         consumers = _consumers(world, names[name])
         program = draw(st.sampled_from(["inference", "inference", "inference", *consumers]))
-        mutation = draw(mutations(places[name], values))
         payload = payloads[name]
+        varied = draw(st.sampled_from([False, False, True]))
+        mutation = draw(variations(places[name], payload) if varied else mutations(places[name], values))
         first = mutation.place[0] if mutation.place else ""
-        wrong = program == "inference" and first not in UNREAD and name in OWN and mutation.is_wrong(payload)
-        if isinstance(_at(payload, mutation.place), torch.Tensor):  # a weight of another size or kind of number
+        is_read = program == "inference" and first not in UNREAD and name in OWN
+        wrong = is_read and not varied and mutation.is_wrong(payload)
+        if isinstance(at(payload, mutation.place), torch.Tensor):  # a weight of another size or kind of number
             value = mutation.value
             wrong &= not isinstance(value, torch.Tensor) or value.is_complex()
+            wrong |= is_read and varied and mutation.name in UNFIT and mutation.place[-1] != "num_batches_tracked"
 
         def write(folder: Path) -> list[str]:
             path = folder / "checkpoint.pt"
@@ -78,7 +84,8 @@ def training_states(world: World) -> st.SearchStrategy[Case]:
 
     @st.composite
     def cases(draw: st.DrawFn) -> Case:
-        mutation = draw(mutations(places, values))
+        varied = draw(st.sampled_from([False, False, True]))
+        mutation = draw(variations(places, payload) if varied else mutations(places, values))
         by_name = draw(st.booleans())
         unread = UNRESUMED & set(mutation.place)
         if mutation.place[-1] == "step":  # of an optimizer: a tensor without dimensions, and a number is as good
@@ -92,15 +99,12 @@ def training_states(world: World) -> st.SearchStrategy[Case]:
             return world.train_vocoder(world.folder / "wavs", *words)
 
         wrong = mutation.is_wrong(payload) and not unread
+        if varied:
+            wrong = mutation.place[-1] in MOMENTS and mutation.name in UNFIT
+            wrong |= mutation.place[-1] == "states" and mutation.name != "reversed"
         return Case(f"{'file' if by_name else 'folder'} {mutation.label}", "train", write, wrong=wrong)
 
     return cases()
-
-
-def _at(tree: Any, place: tuple[Any, ...]) -> Any:
-    for key in place:
-        tree = tree[key]
-    return tree
 
 
 def containers(world: World) -> st.SearchStrategy[Case]:

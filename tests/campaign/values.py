@@ -3,7 +3,7 @@
 import json
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -71,9 +71,7 @@ class Mutation:
 
     def is_wrong(self, tree: Any) -> bool:
         """Whether a value of its type cannot be right there, judged by the value that is replaced."""
-        original = tree
-        for key in self.place:
-            original = original[key]
+        original = at(tree, self.place)
         if self.name in ("absent", "one more key"):
             return False
         if not self.place or isinstance(original, Tensor):
@@ -127,6 +125,59 @@ def mutations(draw: st.DrawFn, places: list[Place], values: dict[str, Any]) -> M
     if name == "absent" and not place:
         name = "one more key"
     return Mutation(place, name, values.get(name))
+
+
+def _spoilt(tensor: Tensor) -> Tensor:
+    copy = tensor.clone()
+    copy.view(-1)[:1] = math.nan if copy.is_floating_point() else -1
+    return copy
+
+
+# Other values of the same type, which may not go with the rest of a tree.
+_VARIATIONS: dict[type, dict[str, Callable[[Any], Any]]] = {
+    Tensor: {
+        "a row less": lambda value: value[:-1] if value.dim() else value.new_zeros(0),
+        "a row more": lambda value: torch.cat([value, value[:1]]) if value.dim() else value.repeat(2),
+        "whole numbers": lambda value: value.long(),
+        "one value spoilt": _spoilt,
+        "negated": lambda value: -1 - value,
+        "enlarged": lambda value: value * 1e30,
+    },
+    dict: {
+        "an entry less": lambda value: dict(list(value.items())[:-1]),
+        "another entry": lambda value: {**value, "one_more": next(iter(value.values()), 1)},
+        "renamed": lambda value: {f"{key}_": one for key, one in value.items()},
+        "reversed": lambda value: dict(reversed(value.items())),
+    },
+    list: {"twice": lambda value: value * 2, "an item less": lambda value: value[:-1], "reversed": lambda v: v[::-1]},
+    int: {
+        "one more": lambda v: v + 1,
+        "one less": lambda v: v - 1,
+        "doubled": lambda v: 2 * v,
+        "many": lambda v: v + 999,
+    },
+    float: {"tiny": lambda value: 1e-30, "negated": lambda value: -1 - value, "large": lambda value: 1e9 * (1 + value)},
+    str: {"cut": lambda value: value[:-1], "twice": lambda value: value * 2},
+}
+
+
+@st.composite
+def variations(draw: st.DrawFn, places: list[Place], tree: Any) -> Mutation:
+    """A place, and another value of its type there."""
+    place = draw(st.sampled_from(places))
+    original = at(tree, place)
+    kind = next((kind for kind in _VARIATIONS if isinstance(original, kind) and not isinstance(original, bool)), None)
+    if kind is None:
+        return Mutation(place, "one more key", None)
+    name = draw(st.sampled_from(list(_VARIATIONS[kind])))
+    return Mutation(place, name, _VARIATIONS[kind][name](original))
+
+
+def at(tree: Any, place: Place) -> Any:
+    """What is at a place of a tree."""
+    for key in place:
+        tree = tree[key]
+    return tree
 
 
 def _expanded(kind: torch.dtype) -> Tensor:
