@@ -35,5 +35,6 @@ MODEL = ModelSpec(
     read_published=published_checkpoints.read_published,
     published_audio=AudioConfig(),
     exports=export.exports,
+    signatures=export.signatures,
     from_exported=export.from_exported,
 )

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from common.audio import PitchStatistics
-from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner
+from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner, Shape, Signature
 from common.checkpoints.exported import Examples
 from common.config import AudioConfig
 from common.errors import InputError
@@ -92,13 +92,10 @@ def graph_statistics(mean: Tensor, std: Tensor) -> tuple[Tensor, Tensor]:
     return torch.zeros_like(mean), torch.ones_like(std)
 
 
-Shapes = dict[str, tuple[str | int, ...]]
-
-
-def _shapes(config: ModelConfig) -> tuple[Shapes, Shapes]:
-    """Of the inputs and of the outputs."""
-    symbols: tuple[str | int, ...] = ("batch", "tokens")
-    inputs: Shapes = {
+def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
+    """Of FastPitch's one part."""
+    symbols: Shape = ("batch", "tokens")
+    inputs: dict[str, Shape] = {
         "tokens": (*symbols, config.n_symbols) if config.symbol_type == "pf" else symbols,
         "lengths": ("batch",),
         "pace": symbols,
@@ -106,7 +103,7 @@ def _shapes(config: ModelConfig) -> tuple[Shapes, Shapes]:
         "durations": symbols,
         "pitch": symbols,
     }
-    outputs: Shapes = {
+    outputs: dict[str, Shape] = {
         "mel": ("batch", config.n_mel_channels, "frames"),
         "mel_lengths": ("batch",),
         "frames_of_tokens": symbols,
@@ -117,7 +114,7 @@ def _shapes(config: ModelConfig) -> tuple[Shapes, Shapes]:
         inputs["energy"] = outputs["spoken_energy"] = symbols
     if config.n_speakers > 1:
         inputs["speaker"] = ("batch",)
-    return inputs, outputs
+    return {"": Signature(inputs, outputs, counts={"mel_lengths": "frames", "frames_of_tokens": "frames"})}
 
 
 def _compared(inputs: Sequence[str], examples: Examples) -> list[tuple[Tensor, ...]]:
@@ -134,7 +131,8 @@ def _compared(inputs: Sequence[str], examples: Examples) -> list[tuple[Tensor, .
 
 def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Exports:
     """FastPitch as one part."""
-    inputs, outputs = _shapes(config)
+    signature = signatures(config, audio)[""]
+    inputs = signature.inputs
 
     def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         def some(low: float, high: float) -> Tensor:
@@ -177,8 +175,7 @@ def exports(network: FastPitch, config: ModelConfig, audio: AudioConfig) -> Expo
     part = Part(
         "",
         module_of(network),
-        inputs,
-        outputs,
+        signature,
         examples,
         scriptable=True,
         onnx_form=onnx_form,

@@ -21,5 +21,6 @@ MODEL = ModelSpec(
     read_published=published_checkpoints.read_published,
     published_audio=AudioConfig(**config.PUBLISHED_MELS),
     exports=export.exports,
+    signatures=export.signatures,
     from_exported=export.from_exported,
 )

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner
+from common.checkpoints import Exports, OnnxForm, Part, Quantization, Runner, Shape, Signature
 from common.config import AudioConfig
 from hifigan.model import Generator, ModelConfig
 from hifigan.onnx_graph import of_batches
@@ -36,9 +36,15 @@ class _Alone(nn.Module):
         return self.network.infer(mel)
 
 
+def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
+    """Of HiFi-GAN's one part."""
+    inputs: dict[str, Shape] = {"mel": ("batch", config.n_mel_channels, "frames"), "lengths": ("batch",)}
+    multiples = {"samples": ("frames", audio.hop_length)}
+    return {"": Signature(inputs, {"wave": ("batch", "samples")}, multiples=multiples)}
+
+
 def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Exports:
     """HiFi-GAN as one part."""
-    inputs = {"mel": ("batch", config.n_mel_channels, "frames"), "lengths": ("batch",)}
 
     def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         mel = torch.randn(n_batch, config.n_mel_channels, length, generator=generator) * 2 - 5
@@ -51,8 +57,7 @@ def exports(network: Generator, config: ModelConfig, audio: AudioConfig) -> Expo
     part = Part(
         "",
         ExportableGenerator(network).eval(),
-        inputs,
-        {"wave": ("batch", "samples")},
+        signatures(config, audio)[""],
         examples,
         scriptable=True,
         onnx_form=onnx_form,

@@ -64,5 +64,6 @@ MODEL = ModelSpec(
     ),
     read_published=read_published,
     exports=export.exports,
+    signatures=export.signatures,
     from_exported=export.from_exported,
 )

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, Part, Runner
+from common.checkpoints import Exports, Part, Runner, Shape, Signature
 from common.config import AudioConfig
 from jasper.config import ModelConfig
 from jasper.features import FeatureExtractor
@@ -26,6 +26,16 @@ class ExportableJasper(nn.Module):
         return self.decoder(x), lengths
 
 
+def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
+    """Of Jasper's one part."""
+    inputs: dict[str, Shape] = {"features": ("batch", config.features.n_features, "frames"), "lengths": ("batch",)}
+    outputs: dict[str, Shape] = {
+        "log_probs": ("batch", "output_frames", config.n_classes),
+        "output_lengths": ("batch",),
+    }
+    return {"": Signature(inputs, outputs, counts={"output_lengths": "output_frames"})}
+
+
 def exports(network: Jasper, config: ModelConfig, audio: AudioConfig) -> Exports:
     """Jasper as one part."""
     n_features = config.features.n_features
@@ -38,8 +48,7 @@ def exports(network: Jasper, config: ModelConfig, audio: AudioConfig) -> Exports
     part = Part(
         "",
         ExportableJasper(network).eval(),
-        {"features": ("batch", n_features, "frames"), "lengths": ("batch",)},
-        {"log_probs": ("batch", "output_frames", config.n_classes), "output_lengths": ("batch",)},
+        signatures(config, audio)[""],
         examples,
         scriptable=True,
         example_batch=2,  # of unlike lengths: alone, an utterance needs no mask, and the trace would have none

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from common.checkpoints import Checkpoint, LoadedCheckpoint, load_for_inference, open_checkpoint, strip_checkpoint
-from common.checkpoints.exported import Exports, OnnxRunner, Part, TorchScriptRunner, describe, describe_part
-from common.checkpoints.exporting import largest_difference, part_path, write_onnx, write_torchscript
+from common.checkpoints.exported import Exports, Part, describe, describe_part
+from common.checkpoints.exporting import largest_difference, part_path, write_onnx, write_torchscript, written_runner
 from common.checkpoints.quantization import MEL_TOLERANCE, write_quantized
 from common.checkpoints.safetensors_file import largest_difference_of_weights, write_safetensors
 from common.cli import ArgumentParser, positive_float, run
@@ -73,12 +73,9 @@ def exports_of(loaded: LoadedCheckpoint, network: Any, config: Any, format: str)
 
 def export_part(path: Path, part: Part, description: dict[str, Any], *, format: str) -> float:
     """Write and run one file; returns the largest difference from PyTorch."""
-    if format == "onnx":
-        write_onnx(path, part, description)
-        return largest_difference(OnnxRunner(path), part)
-    write_torchscript(path, part, description)
-    runner = TorchScriptRunner(path, device=torch.device("cpu"), outputs=list(part.outputs))
-    return largest_difference(runner, part)
+    write = write_onnx if format == "onnx" else write_torchscript
+    write(path, part, description)
+    return largest_difference(written_runner(path, part, format=format), part)
 
 
 def calibration_mels(args: argparse.Namespace, loaded: LoadedCheckpoint, exports: Exports) -> list[Tensor]:

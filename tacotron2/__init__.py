@@ -36,5 +36,6 @@ MODEL = ModelSpec(
     read_published=read_published,
     published_audio=AudioConfig(),
     exports=export.exports,
+    signatures=export.signatures,
     from_exported=export.from_exported,
 )

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, Part, Runner
+from common.checkpoints import Exports, Part, Runner, Shape, Signature
 from common.config import AudioConfig
 from common.nn import mask_from_lengths
 from tacotron2.config import ModelConfig
@@ -22,7 +22,6 @@ from tacotron2.model import Tacotron2
 # What a step hands to the next one: outputs next_..., inputs without it, which are zero before the first step.
 _STATES = ("frame", "attention_hidden", "attention_cell", "decoder_hidden", "decoder_cell", "context")
 _HISTORY = ("attention_weights", "attention_weights_sum")
-Shape = tuple[str | int, ...]
 
 
 class ExportableEncoder(nn.Module):
@@ -160,15 +159,31 @@ def exports(network: Tacotron2, config: ModelConfig, audio: AudioConfig) -> Expo
     return Exports(parts, {"prenet_dropout": PRENET_DROPOUT})
 
 
-def _lengths(n_batch: int, length: int) -> Tensor:
-    return torch.tensor([max(1, length - 3 * row) for row in range(n_batch)])
-
-
-def _memory(config: ModelConfig) -> dict[str, Shape]:
-    return {
+def signatures(config: ModelConfig, audio: AudioConfig | None) -> dict[str, Signature]:
+    """Of encoder, decoder and postnet."""
+    sizes = (
+        *(config.n_mel_channels, config.attention_rnn_dim, config.attention_rnn_dim),
+        *(config.decoder_rnn_dim, config.decoder_rnn_dim, config.encoder_embedding_dim),
+    )
+    memory: dict[str, Shape] = {
         "memory": ("batch", "tokens", config.encoder_embedding_dim),
         "processed_memory": ("batch", config.attention_dim, "tokens"),
     }
+    states: dict[str, Shape] = {name: ("batch", size) for name, size in zip(_STATES, sizes, strict=True)}
+    states |= dict.fromkeys(_HISTORY, ("batch", "tokens"))
+    lengths: dict[str, Shape] = {"lengths": ("batch",)}
+    masks: dict[str, Shape] = {"prenet_masks": (PRENET_LAYERS, "masks", config.prenet_dim)}
+    decoded: dict[str, Shape] = {"gate": ("batch",), **{f"next_{name}": shape for name, shape in states.items()}}
+    mel: Shape = ("batch", config.n_mel_channels, "frames")
+    return {
+        "encoder": Signature({"tokens": ("batch", "tokens"), **lengths}, memory),
+        "decoder": Signature({**masks, **states, **memory, **lengths}, decoded),
+        "postnet": Signature({"mel": mel, **lengths}, {"refined_mel": mel}),
+    }
+
+
+def _lengths(n_batch: int, length: int) -> Tensor:
+    return torch.tensor([max(1, length - 3 * row) for row in range(n_batch)])
 
 
 def _encoder(network: Tacotron2, config: ModelConfig) -> Part:
@@ -176,20 +191,12 @@ def _encoder(network: Tacotron2, config: ModelConfig) -> Part:
         tokens = torch.randint(config.n_symbols, (n_batch, length), generator=generator)
         return tokens, _lengths(n_batch, length)
 
-    inputs: dict[str, Shape] = {"tokens": ("batch", "tokens"), "lengths": ("batch",)}
     module = ExportableEncoder(network).eval()
-    return Part("encoder", module, inputs, _memory(config), examples, scriptable=True, example_batch=2)
+    return Part("encoder", module, signatures(config, None)["encoder"], examples, scriptable=True, example_batch=2)
 
 
 def _decoder(network: Tacotron2, config: ModelConfig) -> Part:
-    sizes = (
-        *(config.n_mel_channels, config.attention_rnn_dim, config.attention_rnn_dim),
-        *(config.decoder_rnn_dim, config.decoder_rnn_dim, config.encoder_embedding_dim),
-    )
-    states: dict[str, Shape] = {name: ("batch", size) for name, size in zip(_STATES, sizes, strict=True)}
-    states |= dict.fromkeys(_HISTORY, ("batch", "tokens"))
-    inputs: dict[str, Shape] = {"prenet_masks": (PRENET_LAYERS, "masks", config.prenet_dim), **states}
-    inputs |= {**_memory(config), "lengths": ("batch",)}
+    signature = signatures(config, None)["decoder"]
 
     def examples(n_batch: int, length: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         size = {"batch": n_batch, "tokens": length, "masks": 1}
@@ -197,15 +204,14 @@ def _decoder(network: Tacotron2, config: ModelConfig) -> Part:
         def some(shape: Shape) -> Tensor:
             return torch.randn([size[one] if isinstance(one, str) else one for one in shape], generator=generator)
 
-        made = {name: some(shape) for name, shape in inputs.items()}
+        made = {name: some(shape) for name, shape in signature.inputs.items()}
         made["lengths"] = _lengths(n_batch, length)
         made["prenet_masks"] = (made["prenet_masks"] > 0) / (1 - PRENET_DROPOUT)
         made |= {name: made[name].softmax(1) for name in _HISTORY}
         return tuple(made.values())
 
-    outputs: dict[str, Shape] = {"gate": ("batch",), **{f"next_{name}": shape for name, shape in states.items()}}
     module = ExportableStep(network.decoder, config.encoder_embedding_dim).eval()
-    return Part("decoder", module, inputs, outputs, examples, scriptable=True, example_batch=2)
+    return Part("decoder", module, signature, examples, scriptable=True, example_batch=2)
 
 
 def _postnet(network: Tacotron2, config: ModelConfig) -> Part:
@@ -213,10 +219,8 @@ def _postnet(network: Tacotron2, config: ModelConfig) -> Part:
         mel = torch.randn(n_batch, config.n_mel_channels, length, generator=generator) * 2 - 5
         return mel, _lengths(n_batch, length)
 
-    shape: Shape = ("batch", config.n_mel_channels, "frames")
     module = ExportablePostnet(network).eval()
-    inputs: dict[str, Shape] = {"mel": shape, "lengths": ("batch",)}
-    return Part("postnet", module, inputs, {"refined_mel": shape}, examples, scriptable=True, example_batch=2)
+    return Part("postnet", module, signatures(config, None)["postnet"], examples, scriptable=True, example_batch=2)
 
 
 class ExportedTacotron2(Inference):

@@ -18,8 +18,9 @@ from torch import Tensor
 import extract_mels
 import inference
 from common.checkpoints import load_for_inference, open_checkpoint
-from common.checkpoints.exported import OnnxRunner
 from common.checkpoints.exporting import largest_difference, write_onnx
+from common.checkpoints.loading import exported_runners
+from common.checkpoints.running import OnnxRunner
 from common.config import TextConfig
 from common.errors import CheckpointError, OptionError
 from common.nn import mask_from_lengths
@@ -127,7 +128,7 @@ def test_exported_parts_give_the_published_outputs(goldens: Path, tmp_path: Path
     runners = {}
     for part in MODEL.exports(published, published.config, None).parts:
         write_onnx(tmp_path / part.name, part, {})
-        runners[part.name] = OnnxRunner(tmp_path / part.name)
+        runners[part.name] = OnnxRunner(tmp_path / part.name, part.signature)
     masks = torch.ones(MASK_CHUNK, PRENET_LAYERS, 1, published.config.prenet_dim)
     if case == "batch_prenet_masks":
         given = tensors["prenet_mask.all"] * 2
@@ -197,7 +198,7 @@ def test_every_part_is_compared_for_several_sizes_and_a_wrong_file_is_told(folde
     others = MODEL.exports(other, other.config, None).parts
     for part, wrong in zip(parts, others):
         for suffix in SUFFIXES.values():
-            run = open_checkpoint(folder / f"voice.{part.name}{suffix}").exported.runner(CPU)
+            run = exported_runners(open_checkpoint(folder / f"voice.{part.name}{suffix}"), device=CPU)[part.name]
             assert largest_difference(run, part) < 1e-5
         assert largest_difference(run, wrong) > 1e-3
     (outputs,) = {

@@ -5,10 +5,19 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from common.checkpoints import Exports, Part, Runner
-from common.config import AudioConfig
+from common.checkpoints import Exports, Part, Runner, Shape, Signature
+from common.config import AudioConfig, from_plain
 from common.nn import mask_from_lengths
-from waveglow.model import SIGMA_INFER, Invertible1x1Conv, ModelConfig, SeededNoise, WaveGlow, grouped, spans
+from waveglow.model import (
+    SIGMA_INFER,
+    Invertible1x1Conv,
+    ModelConfig,
+    SeededNoise,
+    WaveGlow,
+    context_frames,
+    grouped,
+    spans,
+)
 
 
 class _InverseFlow(nn.Module):
@@ -50,6 +59,17 @@ class ExportableWaveGlow(nn.Module):
         return z.masked_fill(padding, 0.0).transpose(1, 2).flatten(1)
 
 
+def signatures(config: ModelConfig, audio: AudioConfig) -> dict[str, Signature]:
+    """Of WaveGlow's one part."""
+    inputs: dict[str, Shape] = {
+        "mel": ("batch", config.n_mel_channels, "frames"),
+        "noise": ("batch", config.n_group, "positions"),
+        "lengths": ("batch",),
+    }
+    multiples = {"samples": ("frames", audio.hop_length)}
+    return {"": Signature(inputs, {"wave": ("batch", "samples")}, multiples=multiples)}
+
+
 def exports(network: WaveGlow, config: ModelConfig, audio: AudioConfig) -> Exports:
     """WaveGlow as one part, whose noise is an input."""
     per_frame = network.hop_length // config.n_group
@@ -59,23 +79,18 @@ def exports(network: WaveGlow, config: ModelConfig, audio: AudioConfig) -> Expor
         noise = torch.randn(n_batch, config.n_group, length * per_frame, generator=generator) * SIGMA_INFER
         return mel, noise, torch.tensor([length - 3 * row for row in range(n_batch)])
 
-    inputs = {
-        "mel": ("batch", config.n_mel_channels, "frames"),
-        "noise": ("batch", config.n_group, "positions"),
-        "lengths": ("batch",),
-    }
     module = ExportableWaveGlow(network).eval()
-    part = Part("", module, inputs, {"wave": ("batch", "samples")}, examples, scriptable=True)
+    part = Part("", module, signatures(config, audio)[""], examples, scriptable=True)
     return Exports((part,), {"sigma": SIGMA_INFER, "positions_per_frame": per_frame})
 
 
 class ExportedWaveGlow:
     """An exported WaveGlow, which makes the sound that the network does, of the same noise."""
 
-    def __init__(self, run: Runner, config: ModelConfig, description: dict[str, Any]) -> None:
+    def __init__(self, run: Runner, config: ModelConfig, audio: AudioConfig) -> None:
         self._run = run
-        self._per_frame: int = description["positions_per_frame"]
-        self._context: int = description["context_frames"]
+        self._per_frame = audio.hop_length // config.n_group
+        self._context = context_frames(config, audio)
         self._noise = SeededNoise(config.n_group)
 
     def infer(
@@ -109,4 +124,4 @@ class ExportedWaveGlow:
 
 def from_exported(run: Runner, config: ModelConfig, description: dict[str, Any], device: torch.device) -> Any:
     """The network of an exported file."""
-    return ExportedWaveGlow(run, config, description)
+    return ExportedWaveGlow(run, config, from_plain(AudioConfig, description["config"]["audio"], where="config.audio"))

@@ -14,7 +14,7 @@ from common.checkpoints.checkpoint import (
     saved_checkpoints,
 )
 from common.checkpoints.conversion import Conversion, convert_checkpoint
-from common.checkpoints.exported import ExportedFile, Exports, OnnxForm, Part, Quantization, Runner
+from common.checkpoints.exported import ExportedFile, Exports, OnnxForm, Part, Quantization
 from common.checkpoints.inspection import inspect_checkpoint, read_onnx_graph
 from common.checkpoints.layout import as_float32, optimizer_by_name, published_state, training_state
 from common.checkpoints.loading import (
@@ -30,5 +30,6 @@ from common.checkpoints.loading import (
     read_model,
 )
 from common.checkpoints.reading import load_checkpoint, load_last_checkpoint
+from common.checkpoints.running import Runner, Shape, Signature
 from common.checkpoints.stripping import DTYPES, strip_checkpoint
 from common.checkpoints.weights import Weights, check_weights

@@ -2,29 +2,26 @@
 
 import hashlib
 import json
-import mmap
-import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from common.checkpoints.checkpoint import Checkpoint, Stripped, is_onnx, names_in_archive
 from common.checkpoints.fields import Description, check_checkpoint, read_description
-from common.checkpoints.scripted import ARCHIVE_ENTRY, check_script
+from common.checkpoints.pickled import stored_weights
+from common.checkpoints.running import Shape, Signature, open_session
 from common.config import to_plain
-from common.errors import CheckpointError, OptionError, shown
-from common.formats.torch_file import UnreadableError, archive_records
+from common.errors import CheckpointError
+from common.formats.torch_file import StoredObject, UnreadableError, archive_records, inflated_record, read_torch_file
 from common.text import TextFrontEnd
 
 EXPORT_VERSION = 1
-METADATA_KEY = "speech_toolkit"  # of the description in every format
-
-_MOST_INFLATED = 1 << 26  # bytes that compression saves; TorchScript compresses its code
-_LOCATION = b"location"
+METADATA_KEY = "speech_toolkit"  # of the description in ONNX and safetensors
+ARCHIVE_ENTRY = "speech_toolkit.json"  # the same in TorchScript, in its archive's folder "extra"
 
 Examples = Callable[[int, int, torch.Generator], tuple[Tensor, ...]]
 
@@ -54,14 +51,23 @@ class Part:
 
     name: str  # "" where the network is one part; else in the file's name
     module: nn.Module
-    inputs: Mapping[str, tuple[str | int, ...]]  # name -> the names of its dimensions, or sizes that are fixed
-    outputs: Mapping[str, tuple[str | int, ...]]
+    signature: Signature
     examples: Examples  # (batch size, length, generator) -> inputs; the last utterance is shorter than ``length``
     # Whether torch.jit.script takes it, for any device. What can be traced alone would be bound to one.
     scriptable: bool = False
     example_batch: int = 1  # of the example that is traced
     onnx_form: Callable[[bool], OnnxForm] | None = None  # (whether it is to be quantized); None: module
     quantization: Quantization | None = None
+
+    @property
+    def inputs(self) -> Mapping[str, Shape]:
+        """Those of its signature."""
+        return self.signature.inputs
+
+    @property
+    def outputs(self) -> Mapping[str, Shape]:
+        """Those of its signature."""
+        return self.signature.outputs
 
 
 @dataclass(frozen=True)
@@ -70,63 +76,6 @@ class Exports:
 
     parts: tuple[Part, ...]
     description: dict[str, Any] = field(default_factory=dict)  # what else users of the file must know: plain types
-
-
-class Runner(Protocol):
-    """An exported file, ready to run."""
-
-    def __call__(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Outputs by their names."""
-
-
-class OnnxRunner:
-    """An ONNX file in onnxruntime, on the CPU, with as many threads as PyTorch has."""
-
-    def __init__(self, path: Path) -> None:
-        import onnxruntime  # takes long to import
-
-        check_no_other_files(path)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = torch.get_num_threads()
-        options.log_severity_level = 3  # errors alone
-        # Its threads wait for work in a loop, which would slow PyTorch's until they give up.
-        options.add_session_config_entry("session.force_spinning_stop", "1")
-        try:
-            self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime's errors have no common class but this
-            raise CheckpointError(f"{path}: onnxruntime cannot read it ({_first_line(error)})") from error
-        self.metadata: dict[str, str] = self._session.get_modelmeta().custom_metadata_map
-        self._outputs = [one.name for one in self._session.get_outputs()]
-
-    def __call__(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """As `Runner`."""
-        values = self._session.run(None, {name: value.numpy() for name, value in inputs.items()})
-        return {name: torch.from_numpy(value) for name, value in zip(self._outputs, values)}
-
-
-class TorchScriptRunner:
-    """A TorchScript file on a device."""
-
-    def __init__(self, path: Path, *, device: torch.device, outputs: Sequence[str]) -> None:
-        self._path, self._outputs = path, outputs
-        check_script(path)
-        try:
-            self._module = torch.jit.load(path, map_location=device)
-        except (RuntimeError, ValueError) as error:
-            raise CheckpointError(f"{path}: PyTorch cannot read it ({_first_line(error)})") from error
-
-    @torch.no_grad()
-    def __call__(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """As `Runner`."""
-        try:
-            values = self._module(**inputs)
-        except torch.OutOfMemoryError:
-            raise
-        except (RuntimeError, torch.jit.Error) as error:  # the latter is what its code raises
-            reason = shown(str(error).strip().rpartition("\n")[2])
-            raise CheckpointError(f"{self._path}: TorchScript cannot run it ({reason})") from error
-        values = [value for value in values if value is not None] if isinstance(values, tuple) else [values]
-        return dict(zip(self._outputs, values))
 
 
 def describe(checkpoint: Checkpoint, *, context: int | None) -> dict[str, Any]:
@@ -169,8 +118,7 @@ def describe_part(exports: Exports, part: Part) -> dict[str, Any]:
     return {
         "part": part.name,
         "parts": [one.name for one in exports.parts],
-        "inputs": {name: list(shape) for name, shape in part.inputs.items()},
-        "outputs": {name: list(shape) for name, shape in part.outputs.items()},
+        **part.signature.plain(),
         **exports.description,
     }
 
@@ -192,19 +140,7 @@ class ExportedFile:
     path: Path
     format: str
     description: dict[str, Any]
-    onnx: OnnxRunner | None = None
-
-    def runner(self, device: torch.device) -> Runner:
-        """What runs it.
-
-        Raises:
-            OptionError: it does not run on such a device.
-        """
-        if self.onnx is None:
-            return TorchScriptRunner(self.path, device=device, outputs=list(self.description["outputs"]))
-        if device.type != "cpu":
-            raise OptionError(f"{self.path}: ONNX files are run on the CPU; leave out --cuda, or give the checkpoint")
-        return self.onnx
+    session: Any = None  # of an ONNX file, that of `open_session`
 
     def parts(self) -> dict[str, "ExportedFile"]:
         """All files of its network, by the names of their parts: itself, and those that lie beside it.
@@ -247,59 +183,40 @@ def open_exported(path: Path, format: str) -> tuple[ExportedFile, Checkpoint]:
     Raises:
         CheckpointError: it is damaged, of a newer version, or not written by `scripts/export_model.sh`.
     """
-    onnx = None
+    session = None
     stored: str | bytes | None
     if format == "onnx":
-        onnx = OnnxRunner(path)
-        stored = onnx.metadata.get(METADATA_KEY)
+        session = open_session(path)
+        stored = session.get_modelmeta().custom_metadata_map.get(METADATA_KEY)
     else:
         stored = _description_in_archive(path)
     if stored is None:
         raise CheckpointError(f"{path}: an ONNX file that scripts/export_model.sh did not write")
     description, known = read_description(stored, version=EXPORT_VERSION, where=str(path))
-    return ExportedFile(path, format, description, onnx), checkpoint_of(known, networks={}, where=str(path))
-
-
-def check_no_other_files(path: Path) -> None:
-    """Raise CheckpointError for an ONNX file whose weights are in files that it names, which are never opened."""
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        if data.find(_LOCATION) < 0:  # the key of each such name
-            return
-    import onnx  # takes long to import, and few files need it
-    from google.protobuf.message import DecodeError
-
-    try:
-        found = any(map(_is_elsewhere, _messages(onnx.load(path, load_external_data=False))))
-    except DecodeError as error:
-        raise CheckpointError(f"{path}: damaged, it cannot be read as ONNX") from error
-    if found:
-        raise CheckpointError(f"{path}: names other files for its weights, which are not opened; export it whole")
-
-
-def _messages(message: Any) -> Iterator[Any]:
-    """A message of protobuf and all that are in it."""
-    yield message
-    for kind, value in message.ListFields():
-        if kind.message_type is not None:
-            for one in value if hasattr(value, "__len__") else [value]:
-                yield from _messages(one)
-
-
-def _is_elsewhere(message: Any) -> bool:
-    return message.DESCRIPTOR.name == "TensorProto" and bool(message.external_data or message.data_location)
+    description = to_plain(known) | description  # what it leaves out has its default
+    return ExportedFile(path, format, description, session), checkpoint_of(known, networks={}, where=str(path))
 
 
 def _description_in_archive(path: Path) -> bytes:
-    """The description in a TorchScript archive, none of whose files is much larger than it."""
+    """The description in a TorchScript archive, which is compressed there."""
     try:
-        records = archive_records(path)
+        name = next(name for name in archive_records(path) if name.endswith(f"/extra/{ARCHIVE_ENTRY}"))
+        return inflated_record(path, name)
     except UnreadableError as error:
         raise CheckpointError(f"{path}: damaged, {error}") from error
-    if sum(record.size for record in records.values()) > path.stat().st_size + _MOST_INFLATED:
-        raise CheckpointError(f"{path}: damaged, its files are compressed to much less than they are")
-    name = next(name for name in records if name.endswith(f"/extra/{ARCHIVE_ENTRY}"))
-    with zipfile.ZipFile(path) as archive:
-        return archive.read(name)
+
+
+def scripted_weights(path: Path) -> dict[str, Tensor]:
+    """Parameters and buffers of a TorchScript file, by the names that its module has them by; its code is not read.
+
+    Raises:
+        CheckpointError: it is damaged, or holds more than a module.
+    """
+    try:
+        module = read_torch_file(path, mapped=True, scripted=True)
+        return stored_weights(module) if isinstance(module, StoredObject) else {}
+    except UnreadableError as error:
+        raise CheckpointError(f"{path}: cannot be read, damaged or truncated ({error})") from error
 
 
 def checkpoint_of(description: Description, *, networks: dict[str, dict[str, Tensor]], where: str) -> Checkpoint:
@@ -316,7 +233,3 @@ def checkpoint_of(description: Description, *, networks: dict[str, dict[str, Ten
         stripped=Stripped(dtype="float32", ema=description.ema),
     )
     return check_checkpoint(checkpoint, where=where)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

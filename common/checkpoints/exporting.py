@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from common.checkpoints.exported import METADATA_KEY, OnnxForm, Part, Runner
-from common.checkpoints.scripted import ARCHIVE_ENTRY
+from common.checkpoints.exported import ARCHIVE_ENTRY, METADATA_KEY, OnnxForm, Part
+from common.checkpoints.running import ModuleRunner, OnnxRunner, Runner
 from common.errors import InputError
 from common.files import write_atomically, writing
 
@@ -67,6 +67,13 @@ def write_torchscript(path: Path, part: Part, description: dict[str, Any]) -> No
     script = torch.jit.script(part.module)
     extra = {ARCHIVE_ENTRY: json.dumps(description)}
     write_atomically(path, lambda file: torch.jit.save(script, file, _extra_files=extra))
+
+
+def written_runner(path: Path, part: Part, *, format: str) -> Runner:
+    """What runs a file that has just been written, and so is trusted: the code in TorchScript is run as it is."""
+    if format == "onnx":
+        return OnnxRunner(path, part.signature)
+    return ModuleRunner(torch.jit.load(path), list(part.outputs))
 
 
 def largest_difference(run: Runner, part: Part) -> float:

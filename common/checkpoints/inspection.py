@@ -10,10 +10,11 @@ from typing import Any
 from torch import Tensor
 
 from common.checkpoints.checkpoint import OWN_LAYOUT, SAFETENSORS_LAYOUT, Checkpoint, PartialFileError, read_payload
-from common.checkpoints.exported import ExportedFile, check_no_other_files, exported_format, open_exported
+from common.checkpoints.exported import ExportedFile, exported_format, open_exported
 from common.checkpoints.layout import is_state, with_state_dict
 from common.checkpoints.loading import check_fit, new_networks
 from common.checkpoints.reading import load_checkpoint
+from common.checkpoints.running import check_no_other_files
 from common.checkpoints.safetensors_file import is_own_safetensors, read_safetensors
 from common.config import from_plain, to_plain
 from common.errors import CheckpointError
@@ -74,7 +75,7 @@ def inspect_checkpoint(path: Path) -> tuple[Checkpoint, dict[str, Any]]:
 
 
 def _facts_of_exported(exported: ExportedFile) -> dict[str, Any]:
-    """What only an ONNX or TorchScript file has; the latter is not opened, as its code would be run."""
+    """What only an ONNX or TorchScript file has; the code of the latter is not read."""
     said = exported.description
     facts: dict[str, Any] = {
         "layout": exported.format,

@@ -1,8 +1,8 @@
 """Checkpoints opened for a job, and their networks with the weights in them."""
 
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,10 @@ import torch
 from torch import nn
 
 from common.checkpoints.checkpoint import Checkpoint
-from common.checkpoints.exported import ExportedFile, exported_format, open_exported
+from common.checkpoints.exported import ExportedFile, exported_format, open_exported, scripted_weights
+from common.checkpoints.fields import check_checkpoint
 from common.checkpoints.reading import load_checkpoint
+from common.checkpoints.running import ModuleRunner, OnnxRunner, Runner
 from common.checkpoints.weights import Weights, check_values, check_weights, differences, refuse
 from common.config import from_plain, naming_fields
 from common.errors import CheckpointError, OptionError, reason, shown
@@ -170,16 +172,60 @@ def load_with_precision(loaded: LoadedCheckpoint, precision: Precision) -> tuple
 
 
 def _from_exported(loaded: LoadedCheckpoint, exported: ExportedFile, *, device: torch.device) -> tuple[Any, Any]:
-    spec, description = loaded.spec, exported.description
+    spec = loaded.spec
     if spec.from_exported is None:
         raise OptionError(f"{loaded.path}: an exported file of {spec.name}, for other programs; give the checkpoint")
     config = from_plain(spec.config, loaded.checkpoint.config, where=str(loaded.path))
-    runners = {name: part.runner(device) for name, part in exported.parts().items()}
+    runners = exported_runners(loaded, device=device)
     try:
         with naming_fields(f"{loaded.path}: its description", error=CheckpointError):
-            return spec.from_exported(runners.get("", runners), config, description, device), config
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+            return spec.from_exported(runners.get("", runners), config, exported.description, device), config
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError) as error:
         raise CheckpointError(f"{loaded.path}: its description lacks what runs it ({reason(error)})") from error
+
+
+def exported_runners(loaded: LoadedCheckpoint, *, device: torch.device) -> dict[str, Runner]:
+    """What runs each part of an exported network, by name: onnxruntime, or PyTorch with TorchScript's weights.
+
+    Raises:
+        CheckpointError: the files are not what the description of such a network says.
+        OptionError: they do not run on such a device.
+    """
+    spec, checkpoint, exported = loaded.spec, loaded.checkpoint, loaded.exported
+    assert exported is not None
+    assert spec.signatures is not None
+    config = from_plain(spec.config, checkpoint.config, where=str(loaded.path))
+    signatures = spec.signatures(config, checkpoint.audio)
+    if sorted(exported.description["parts"]) != sorted(signatures):  # of which files are named
+        raise CheckpointError(f"{loaded.path}: its description is of other parts than {spec.name} has")
+    files = exported.parts()
+    for name, file in files.items():
+        if {key: file.description[key] for key in ("inputs", "outputs")} != signatures[name].plain():
+            raise CheckpointError(f"{file.path}: its description is of other inputs or outputs than {spec.name} has")
+    if exported.format == "onnx":
+        if device.type != "cpu":
+            raise OptionError(f"{loaded.path}: ONNX files are run on the CPU; leave out --cuda, or give the checkpoint")
+        return {name: OnnxRunner(file.path, signatures[name], file.session) for name, file in files.items()}
+    modules = _scripted_modules(loaded, {name: file.path for name, file in files.items()})
+    return {name: ModuleRunner(modules[name].to(device), list(signatures[name].outputs)) for name in files}
+
+
+def _scripted_modules(loaded: LoadedCheckpoint, paths: Mapping[str, Path]) -> Networks:
+    """The parts of a network as they were compiled to TorchScript: of our own code, with the files' weights."""
+    spec, where = loaded.spec, str(loaded.path)
+    weights = {name: scripted_weights(path) for name, path in paths.items()}
+    checkpoint = check_checkpoint(replace(loaded.checkpoint, networks=weights), where=where)
+    build, config = _builder(checkpoint, where=where, inference=True)
+
+    def build_parts() -> Networks:
+        network: Any = next(iter(build().values()))
+        network.prepare_for_inference()
+        assert spec.exports is not None
+        return {part.name: part.module for part in spec.exports(network, config, checkpoint.audio).parts}
+
+    modules = _built(build_parts, checkpoint, where=where)
+    load_weights(modules, weights, where=where)
+    return {name: module.eval() for name, module in modules.items()}
 
 
 def load_weights(networks: Networks, weights: Weights, *, where: str) -> None:

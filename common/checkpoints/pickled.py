@@ -5,8 +5,10 @@ from typing import Any
 
 from torch import Tensor
 
-from common.errors import CheckpointError
+from common.errors import CheckpointError, shown
 from common.formats.torch_file import RefusedNameError, StoredObject, UnreadableError, is_archive, read_torch_file
+
+_LONGEST_NAME = 300  # characters of a weight's
 
 
 class PickledNetworks(dict[str, Any]):
@@ -38,7 +40,7 @@ def read_pickled(path: Path, *, on_demand: bool = False) -> dict[str, Any]:
 
 def _with_weights(payload: Any, path: Path) -> dict[str, Any]:
     if isinstance(payload, StoredObject):
-        return PickledNetworks(state_dict=_weights(payload))
+        return PickledNetworks(state_dict=stored_weights(payload))
     if not isinstance(payload, dict):
         raise CheckpointError(f"{path}: holds a {type(payload).__name__}, expected a checkpoint's dict")
     networks = {key: value for key, value in payload.items() if isinstance(value, StoredObject)}
@@ -46,18 +48,35 @@ def _with_weights(payload: Any, path: Path) -> dict[str, Any]:
     if not networks or "state_dict" in rest:
         return rest
     network = networks["model"] if "model" in networks else next(iter(networks.values()))
-    return PickledNetworks(rest | {"state_dict": _weights(network)})
+    return PickledNetworks(rest | {"state_dict": stored_weights(network)})
 
 
-def _weights(network: StoredObject, prefix: str = "") -> dict[str, Tensor]:
-    """A network's parameters and buffers by name, as its ``state_dict()`` would give them."""
-    state = network.state
-    transient = state.get("_non_persistent_buffers_set", ())
-    values = {**state.get("_parameters", {}), **state.get("_buffers", {})}
-    weights = {
-        prefix + name: value for name, value in values.items() if isinstance(value, Tensor) and name not in transient
-    }
-    for name, child in state.get("_modules", {}).items():
-        if isinstance(child, StoredObject):
-            weights |= _weights(child, f"{prefix}{name}.")
+def stored_weights(network: StoredObject) -> dict[str, Tensor]:
+    """A network's parameters and buffers by name, as its ``state_dict()`` would give them.
+
+    Raises:
+        UnreadableError: a name is longer than any network's.
+    """
+    weights: dict[str, Tensor] = {}
+    waiting = [("", network)]
+    while waiting:
+        prefix, one = waiting.pop()
+        values = children = one.state  # TorchScript has all of an object's attributes side by side
+        transient: Any = ()
+        if "_modules" in one.state:
+            values = {**_container(one, "_parameters"), **_container(one, "_buffers")}
+            children = _container(one, "_modules")
+            transient = one.state.get("_non_persistent_buffers_set")
+            transient = transient if isinstance(transient, set) else ()
+        for name in (*values, *children):
+            if not isinstance(name, str) or len(prefix) + len(name) > _LONGEST_NAME:
+                raise UnreadableError(f"a network with a part called {shown(name)}")
+        weights |= {prefix + name: v for name, v in values.items() if isinstance(v, Tensor) and name not in transient}
+        found = [(f"{prefix}{name}.", child) for name, child in children.items() if isinstance(child, StoredObject)]
+        waiting += reversed(found)
     return weights
+
+
+def _container(network: StoredObject, key: str) -> dict[str, Any]:
+    value = network.state.get(key)
+    return value if isinstance(value, dict) else {}

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from common.audio import MelExtractor
-from common.checkpoints.exported import OnnxRunner, Part, Runner
+from common.checkpoints.exported import Part
 from common.checkpoints.exporting import write_onnx
+from common.checkpoints.running import OnnxRunner, Runner
 from common.config import AudioConfig
 
 MEL_TOLERANCE = 0.1  # largest useful mel distance, about 0.9 dB
@@ -40,7 +41,7 @@ def write_quantized(
         quantize = partial(_quantize_convolutions, examples=examples)
     write_onnx(path, part, description | {"quantized": "int8"}, quantize=quantize)
     compared = [dict(zip(part.inputs, example)) for example in quantization.examples(mels[1::2] or mels)]
-    return mel_distance(OnnxRunner(path), part, compared, audio)
+    return mel_distance(OnnxRunner(path, part.signature), part, compared, audio)
 
 
 def _quantize_products(path: Path) -> None:

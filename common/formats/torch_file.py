@@ -5,6 +5,8 @@ import os
 import stat
 import struct
 import sys
+import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -15,7 +17,15 @@ from torch import Tensor
 from common.errors import shown
 from common.formats.unpickler import LARGEST_PICKLE, RefusedNameError, StoredObject, Unpickler, UnreadableError
 
-__all__ = ["RefusedNameError", "StoredObject", "UnreadableError", "archive_records", "is_archive", "read_torch_file"]
+__all__ = [
+    "RefusedNameError",
+    "StoredObject",
+    "UnreadableError",
+    "archive_records",
+    "inflated_record",
+    "is_archive",
+    "read_torch_file",
+]
 
 _MAGIC_NUMBER = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # after the protocol: opens files before version 1.6
 _ARCHIVE = b"PK\x03\x04"  # opens the others
@@ -42,7 +52,13 @@ class Record(NamedTuple):
 
     header: int  # where it begins
     size: int  # bytes, inflated
-    stored: bool  # not compressed
+    packed: int  # bytes, as it lies there
+    method: int  # of compression
+
+    @property
+    def stored(self) -> bool:
+        """Whether it is not compressed."""
+        return self.method == 0 and self.packed == self.size
 
 
 def read_torch_file(
@@ -102,6 +118,28 @@ def archive_records(path: Path) -> dict[str, Record]:
             raise UnreadableError("an archive with a damaged directory") from error
 
 
+def inflated_record(path: Path, name: str) -> bytes:
+    """A file of an archive that is compressed, or not, of at most `LARGEST_PICKLE` bytes.
+
+    Raises:
+        UnreadableError: it is damaged, larger, or compressed by another method than torch.jit.save's.
+        OSError: the archive cannot be opened.
+    """
+    record = archive_records(path)[name]
+    with path.open("rb") as file:
+        head = _read_at(file, record.header, _LOCAL.size)
+        if len(head) < _LOCAL.size or record.method not in (0, zipfile.ZIP_DEFLATED) or record.packed > LARGEST_PICKLE:
+            raise UnreadableError(f"an archive whose {shown(name)} cannot be read")
+        data = _read_at(file, record.header + _LOCAL.size + sum(_LOCAL.unpack(head)[1:]), record.packed)
+    try:
+        data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, LARGEST_PICKLE) if record.method else data
+    except zlib.error as error:
+        raise UnreadableError(f"an archive whose {shown(name)} cannot be read") from error
+    if len(data) != record.size:
+        raise UnreadableError(f"an archive whose {shown(name)} has {len(data)} bytes, expected {record.size}")
+    return data
+
+
 def _directory(file: BinaryIO) -> dict[str, Record]:
     size = os.fstat(file.fileno()).st_size
     end = max(size - _END.size - _LOCATOR.size, 0)
@@ -136,7 +174,7 @@ def _entries(data: bytes, size: int) -> Iterator[tuple[str, Record]]:
             inflated, packed, header = (next(long, 0) if n == 0xFFFFFFFF else n for n in (inflated, packed, header))
         if header + packed > size or flags & 1:
             raise UnreadableError(f"an archive whose {shown(name)} reaches beyond it, or is encrypted")
-        yield name, Record(header, inflated, method == 0 and packed == inflated)
+        yield name, Record(header, inflated, packed, method)
 
 
 def _long_numbers(extra: bytes) -> Iterator[int]:

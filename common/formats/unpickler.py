@@ -193,6 +193,8 @@ class Unpickler:
         return [self._stack.pop(), value]
 
     def _put(self, number: int) -> None:
+        if number > self.place - self._start:  # other readers make a list of that many
+            raise UnreadableError(f"a pickle that numbers a value {number}")
         self._memo[number] = self._stack[-1]
 
     def _name(self, module: Any, name: Any) -> None:
@@ -311,9 +313,8 @@ def _encoded(reader: Unpickler, text: str, encoding: str) -> bytes:
 
 
 def _scripted(name: str) -> Any:
-    """What stands for a name in TorchScript's pickles; the classes of "torch.classes" are PyTorch's own."""
-    is_own = name.startswith("__torch__.") and "classes" not in name.split(".")
-    return _STORED_CLASS if is_own else _KNOWN_SCRIPTED.get(name)
+    """What stands for a name in TorchScript's pickles."""
+    return _STORED_CLASS if name.startswith("__torch__.") else _KNOWN_SCRIPTED.get(name)
 
 
 _STORED_CLASS = _StoredClass()
