@@ -27,7 +27,7 @@ from common.checkpoints.exported import ARCHIVE_ENTRY, METADATA_KEY
 from common.checkpoints.exporting import largest_difference, written_runner
 from common.checkpoints.loading import exported_runners
 from common.config import TextConfig, to_plain
-from common.errors import CheckpointError
+from common.errors import CheckpointError, InputError
 from common.text import TextFrontEnd
 from hifigan.model import build_networks
 from jasper.model import Jasper
@@ -302,6 +302,7 @@ def test_a_graph_that_gives_something_else_is_one_line(
 COUNTS = {  # outputs of a voice, each by a node that changes it
     "mel_lengths": ("Mul", [0], "mel_lengths lie outside 1 to .*, the frames"),
     "frames_of_tokens": ("Add", [10**6], "frames_of_tokens lie outside 0 to"),
+    "frames_of_tokens ": ("Div", [2], "frames_of_tokens does not add up to mel_lengths"),
     "predicted_durations": ("Cast", [], "predicted_durations is 'int64' of 2 dimensions, expected float32"),
     "spoken_pitch": ("Transpose", [], "spoken_pitch has the shape .*, expected 1 for 'batch'"),
 }
@@ -310,6 +311,7 @@ COUNTS = {  # outputs of a voice, each by a node that changes it
 @pytest.mark.parametrize("output", COUNTS)
 def test_a_voice_whose_counts_or_controls_are_wrong_is_one_line(folder: Path, tmp_path: Path, output: str):
     operator, constant, message = COUNTS[output]
+    output = output.strip()
     kind = TensorProto.INT64 if operator != "Transpose" else TensorProto.FLOAT
     attributes = {"to": TensorProto.INT64} if operator == "Cast" else {}
     made = node(operator, "old", *(["a"] if constant else []), output=output, **attributes)
@@ -318,6 +320,15 @@ def test_a_voice_whose_counts_or_controls_are_wrong_is_one_line(folder: Path, tm
     words = ["--fastpitch", str(tmp_path / "a.onnx"), "--hifigan", str(folder / "vocoder.pt"), "--text", "hello"]
     with pytest.raises(CheckpointError, match=rf"a\.onnx: damaged, its output {message}"):
         inference.main([*words, "-o", str(tmp_path / "out")])
+
+
+@pytest.mark.parametrize("output, value", [("spoken_pitch", "nan"), ("spoken_energy", "1e30"), ("mel", "inf")])
+def test_a_voice_whose_numbers_are_absurd_is_one_line(folder: Path, tmp_path: Path, output: str, value: str):
+    data = with_output(folder / "voice.onnx", output, node("Add", "old", "a", output=output), a=np.float32(value))
+    (tmp_path / "a.onnx").write_bytes(data)
+    words = ["--fastpitch", str(tmp_path / "a.onnx"), "--hifigan", str(folder / "vocoder.pt"), "--text", "hello"]
+    with pytest.raises(InputError, match=r"what no prosody table has: (pitch|energy)|not finite"):
+        inference.main([*words, "-o", str(tmp_path / "out"), "--timings"])
 
 
 def test_a_graph_of_other_inputs_or_outputs_is_not_opened(folder: Path, tmp_path: Path):

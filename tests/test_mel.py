@@ -267,3 +267,5 @@ def test_griffin_lim_takes_mels_of_any_length_and_refuses_wrong_ones():
         griffin_lim(torch.zeros(80, 5), config)
     with pytest.raises(InputError, match="not finite"):
         griffin_lim(torch.full((20, 5), float("nan")), config)
+    with pytest.raises(InputError, match="above 60"):  # of which the spectrum would be infinite
+        griffin_lim(torch.full((20, 5), 100.0), config)

@@ -10,6 +10,7 @@ from common.errors import InputError
 
 INVERSION_STEPS = 60  # of the non-negative least squares; the mel's error is below Griffin-Lim's by then
 MOMENTUM = 0.99
+_LOUDEST = 60  # logarithm of a magnitude, of speech at most 3; sums of magnitudes above e ** 80 are infinite
 
 
 def griffin_lim(mel: Tensor, config: AudioConfig, *, n_iter: int = 60, seed: int = 0) -> Tensor:
@@ -21,8 +22,8 @@ def griffin_lim(mel: Tensor, config: AudioConfig, *, n_iter: int = 60, seed: int
     """
     if mel.ndim != 2 or mel.shape[0] != config.n_mels:
         raise InputError(f"a mel-spectrogram of shape {tuple(mel.shape)}, expected ({config.n_mels}, frames)")
-    if not torch.isfinite(mel).all():
-        raise InputError("the mel-spectrogram holds numbers that are not finite")
+    if not torch.isfinite(mel).all() or (mel > _LOUDEST).any():
+        raise InputError(f"the mel-spectrogram holds numbers that are not finite, or above {_LOUDEST}")
     n_samples = mel.shape[1] * config.hop_length
     if n_samples == 0:
         return torch.zeros(0)

@@ -23,6 +23,7 @@ class Signature:
     outputs: Mapping[str, Shape]
     # Outputs that count in int64 -> the dimension that no count exceeds. Those of one for each utterance are above 0.
     counts: Mapping[str, str] = field(default_factory=dict)
+    sums: Mapping[str, str] = field(default_factory=dict)  # counts -> what they add up to in each utterance
     multiples: Mapping[str, tuple[str, int]] = field(
         default_factory=dict
     )  # dimension -> another, and how many times it
@@ -57,6 +58,9 @@ class Signature:
             least = int(values[name].dim() == 1)
             if values[name].numel() and not least <= values[name].min() <= values[name].max() <= sizes[dimension]:
                 return f"{name} lie outside {least} to {sizes[dimension]}, the {dimension}"
+        for name, total in self.sums.items():
+            if not torch.equal(values[name].sum(1), values[total]):
+                return f"{name} does not add up to {total}"
         return None
 
 

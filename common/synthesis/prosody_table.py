@@ -1,7 +1,7 @@
 """The prosody of what was spoken, as a table to edit: of each symbol its frames, pitch, energy and volume, in JSON."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -120,6 +120,18 @@ def parse_prosody(content: Any, *, where: str) -> Prosody:
     for number, utterance in enumerate(found.utterances, 1):
         _check(utterance, where=f"{where}: utterance {number}")
     return found
+
+
+def symbols_said(rows: Iterable[dict[str, Any]], *, where: str) -> list[SymbolProsody]:
+    """Rows of what a voice has said; ``where`` names the text in errors.
+
+    Raises:
+        InputError: a value is beyond what a table may have, as voices with absurd weights or options make them.
+    """
+    try:
+        return [SymbolProsody(**row) for row in rows]
+    except ValidationError as error:
+        raise InputError(f"{where}: it was said with what no prosody table has: {_reason(error)}") from error
 
 
 def _check(utterance: UtteranceProsody, *, where: str) -> None:

@@ -180,23 +180,24 @@ class Speech:
 
     def _prosody(self, part: SynthesisResult) -> Any:
         """A part's `UtteranceProsody`, of which the words cover all symbols."""
-        from common.synthesis.prosody_table import SymbolProsody, UtteranceProsody, WordProsody
+        from common.synthesis.prosody_table import UtteranceProsody, WordProsody, symbols_said
 
         item, frames = part.item, part.frames_of_symbols()
         if item.tokens is None or frames is None:
             raise InputError(f"{item.phrase.where}: its mel was given, so there are no symbols in time")
         pitch, energy = part.of_symbols("pitch_hz"), part.of_symbols("decoded_energy")
         has_pitch = pitch is not None and bool(pitch.any())
-        rows = [
-            SymbolProsody(
-                symbol=name,
-                frames=int(frames[place]),
-                pitch=float(pitch[place]) if has_pitch and pitch is not None else None,
-                energy=None if energy is None else float(energy[place]),
-                volume=1.0 if item.volume is None else float(item.volume[place]),
-            )
+        said = [
+            {
+                "symbol": name,
+                "frames": int(frames[place]),
+                "pitch": float(pitch[place]) if has_pitch and pitch is not None else None,
+                "energy": None if energy is None else float(energy[place]),
+                "volume": 1.0 if item.volume is None else float(item.volume[place]),
+            }
             for place, name in enumerate(item.symbols)
         ]
+        rows = symbols_said(said, where=item.phrase.where)
         words, end = [], 0
         for word in item.words:
             if word.start > end:
