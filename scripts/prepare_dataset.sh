@@ -34,7 +34,7 @@ need_switches FEATURES=mels,auto
 [ -d "$DATASET_PATH" ] || [ "${DRY_RUN:-0}" = 1 ] || die "$DATASET_PATH: no such folder; run scripts/download_dataset.sh, or set DATASET_PATH"
 
 options=(--extract-mels --extract-pitch-char)
-missing="" settings=() said=()
+missing="" settings=()
 if [ "$FEATURES" = mels ]; then
     [ -z "$TACOTRON2_CHECKPOINT" ] || wrong_option "FEATURES=mels makes no durations; leave out TACOTRON2_CHECKPOINT or FEATURES"
     options=(--extract-mels)
@@ -126,18 +126,14 @@ if [ "$FEATURES" != false ]; then
         fi
     done
     [ "${#lists[@]}" -gt 0 ] || die "$DATASET_PATH/metadata.csv: no such file; text-to-mel models need transcripts"
-    summary=$(mktemp)
-    trap 'rm -f "$summary"' EXIT
     run_or_print "$PYTHON" extract_mels.py --dataset-path "$DATASET_PATH" --wav-text-filelist "${recordings[@]}" \
-        --output-meta-file "${lists[@]}" "${options[@]}" "$@" | tee "$summary"
-    # How training must read the text: as the Tacotron 2 did, or by the kind of the TextGrids' phones.
-    read -r -a said < <(sed -n 's/.*durations are of the symbols of \(--.*\); train with these options/\1/p' "$summary") || true
+        --output-meta-file "${lists[@]}" "${options[@]}" "$@"
+    # How training must read the text: by the kind of the TextGrids' phones; as a Tacotron 2 did it finds by itself.
     if [ "${#settings[@]}" -gt 0 ] && [ -f "${lists[0]}" ]; then
         settings+=("SYMBOL_SET=$(cut -d '|' -f 4 "${lists[0]}" | LC_ALL=C grep -q '[^ -~]' && echo ipa || echo arpabet)")
     fi
-    [[ " ${options[*]} " != *" --unknown-symbols drop "* ]] || said+=(--unknown-symbols drop)
     print_next "" "${settings[@]}" "${corpus[@]}" "TRAIN_FILELIST=${lists[0]}" \
-        "VAL_FILELIST=${lists[1]:-${lists[0]}}" $(fitting_batch "$model" "${lists[0]}") bash "$trainer" "${said[@]}"
+        "VAL_FILELIST=${lists[1]:-${lists[0]}}" $(fitting_batch "$model" "${lists[0]}") bash "$trainer"
 fi
 if [ "$FEATURES" = false ] && { [ -f "$(list_path audio_text train)" ] || [ "${DRY_RUN:-0}" = 1 ]; }; then
     val=$(list_path audio_text val)

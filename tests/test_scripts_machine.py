@@ -11,10 +11,7 @@ import pytest
 import soundfile
 from shell import ROOT, n_processes, run_bash
 
-from common.config import TextConfig
 from common.errors import InputError
-from common.extraction import summary
-from common.text.arguments import written_options
 from scripts.datasets import download_fsdd
 
 
@@ -128,13 +125,11 @@ def toolkit(tmp_path: Path) -> Path:
     folder.mkdir()
     for name in ("scripts", "filelists", "requirements.txt"):
         (folder / name).symlink_to(ROOT / name)
-    # It makes the lists of extract_mels.py, whose text is in IPA, and says what a Tacotron 2's durations are of.
-    said = f"  durations are of the symbols of {written_options(TextConfig())}; train with these options"
+    # It makes the lists of extract_mels.py, whose text is in IPA.
     (tmp_path / "py").write_text(
         f"""#!/usr/bin/env bash
 echo "$*" >>'{tmp_path}/calls'
 [ "$1" = extract_mels.py ] || exit 0
-[[ "$*" != *--tacotron2-checkpoint* ]] || echo '{said}'
 while [ "$1" != --output-meta-file ]; do shift; done
 shift
 while [[ "$1" != --* ]]; do echo 'mels/a.pt|durations/a.pt|pitch_char/a.pt|h ə l oʊ' >"$1"; shift; done
@@ -163,11 +158,6 @@ def test_the_python_that_is_named_runs_the_scripts_and_no_environment_is_made(to
     assert absent.stderr.startswith("error: PYTHON=/absent/python: no such program")
 
 
-def test_the_summary_of_extraction_says_the_options_in_the_words_that_the_script_looks_for():
-    source = Path(summary.__file__).read_text()
-    assert "durations are of the symbols of {written_options(plan.teacher.text)}; train with these options" in source
-
-
 def next_commands(output: str) -> list[str]:
     return [line.partition(": ")[2] for line in output.splitlines() if line.startswith("next")]
 
@@ -183,7 +173,7 @@ def dry_run_next(command: str) -> list[str]:
     ("durations", "variables", "options"),
     [
         ("TextGrid/a.TextGrid", {}, ["--input-type", "phone", "--symbol-set", "ipa"]),
-        (None, {"TACOTRON2_CHECKPOINT": "t.pt"}, written_options(TextConfig()).split()),
+        (None, {"TACOTRON2_CHECKPOINT": "t.pt"}, []),
         ("durations/a.pt", {}, []),
         (None, {"FEATURES": "mels"}, []),
         (None, {"FEATURES": "false"}, ["--learned-alignment"]),
