@@ -15,10 +15,19 @@ from typing import Any, NoReturn
 
 import torch
 
-from common.errors import FailedElsewhereError, InputError, OptionError, line_and_status, one_line, shown
+from common.errors import (
+    LAUNCHED,
+    FailedElsewhereError,
+    InputError,
+    OptionError,
+    line_and_status,
+    one_line,
+    say_last,
+    shown,
+)
 from common.files import LONGEST_NAME, check_apart, read_text, unfailing, unwritten
 from common.precision import Precision, check_cuda, has_bfloat16
-from common.signals import ended_by, raising
+from common.signals import ended_by, ignore_stops, raising
 
 _PROJECT_FILE = Path(__file__).resolve().parents[1] / "pyproject.toml"
 _AMP_DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -146,7 +155,8 @@ class ArgumentParser(argparse.ArgumentParser):
             self.error(str(error))
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: error: {one_line(message)} (see {self.prog} --help)\n")
+        say_last(f"{self.prog}: error: {one_line(message)} (see {self.prog} --help)", 2)
+        sys.exit(2)
 
 
 def _hyphenate(word: str) -> str:
@@ -358,7 +368,7 @@ def run(main: Callable[[], int | None]) -> NoReturn:
     if sys.stderr is None:  # it was closed
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 (until the end)
     if sys.stdout is None:
-        print("error: standard output is closed; add > /dev/null to do without it", file=sys.stderr)
+        say_last("error: standard output is closed; add > /dev/null to do without it", 1)
         sys.exit(1)
     sys.stdout, sys.stderr = unfailing(sys.stdout), unfailing(sys.stderr)
     with raising():
@@ -367,8 +377,8 @@ def run(main: Callable[[], int | None]) -> NoReturn:
         if isinstance(error, BrokenPipeError):
             status = 128 + signal.SIGPIPE
         elif error is not None and status == 0:
-            print(f"error: standard output: cannot be written ({error.strerror})", file=sys.stderr)
             status = 1
+            say_last(f"error: standard output: cannot be written ({error.strerror})", status)
         sys.stderr.flush()
     if os.environ.get("WORLD_SIZE", "1") != "1":
         # A thread of torch.distributed that wants the interpreter while it is being torn down aborts the process, and
@@ -378,19 +388,25 @@ def run(main: Callable[[], int | None]) -> NoReturn:
 
 
 def _status_of(main: Callable[[], int | None]) -> int:
-    """The exit status of ``main``, with a line on stderr for what ended it."""
+    """The exit status of ``main``, with a line on stderr for what ended it; no signal raises from then on."""
+    line = ""
     try:
-        return main() or 0
+        try:
+            status = main() or 0
+        finally:
+            ignore_stops()
     except SystemExit as error:
-        return int(error.code or 0)
+        status = int(error.code or 0)
     except FailedElsewhereError:
         return 1
-    except KeyboardInterrupt as error:
-        line, status = ended_by(error)
-        if os.environ.get("RANK", "0") == "0":
-            print(line, file=sys.stderr)
-        return status
-    except Exception as error:
-        line, status = line_and_status(error)
-    print(f"error: {line}", file=sys.stderr)
+    except (KeyboardInterrupt, Exception) as error:
+        ignore_stops()
+        if LAUNCHED in os.environ and isinstance(error.__context__, InputError):
+            error = error.__context__  # this process has failed, and the launcher ends all of them
+        if isinstance(error, KeyboardInterrupt):
+            line, status = ended_by(error)
+        else:
+            line, status = line_and_status(error)
+            line = f"error: {line}"
+    say_last(line, status)
     return status

@@ -17,13 +17,12 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from common.errors import FailedElsewhereError, InputError, OptionError, shown
+from common.errors import LAUNCHED, FailedElsewhereError, InputError, OptionError, shown
 from common.precision import check_cuda
 from common.progress import progress
 from common.signals import TerminatedError, ending_at_once
 
 AFTER_LOSS = ", as for lack of memory: start all again, a training or an extraction with --resume"
-LAUNCHED = "STARTED_BY_COMMON_LAUNCH"  # variable of processes of `common.launch`, which names those that are lost
 
 _TIMEOUT = timedelta(minutes=30)
 _SECONDS_TO_END = 5.0  # that a process may take between closing its connections and its end

@@ -1,12 +1,16 @@
 """Errors that are for people: one line that says what is wrong, where, and what to do."""
 
+import json
 import math
+import os
+import sys
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import fields
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
+LAUNCHED = "STARTED_BY_COMMON_LAUNCH"  # variable of processes of `common.launch`: a folder for their last lines
 _LONGEST_SHOWN = 100  # characters of a value in a message
 _LONGEST_MESSAGE = 2000  # characters of a message, of which
 _ENDING = 500  # are at its end, which says what to do
@@ -109,6 +113,22 @@ def _shortened(text: str) -> str:
 def reason(error: Exception) -> str:
     """What another library's error says, in one printable line: its kind, and a message of several shortened."""
     return f"{type(error).__name__}: {shown(str(error), longest=2 * _LONGEST_SHOWN)[1:-1]}"
+
+
+def say_last(line: str, status: int) -> None:
+    """Print what ends a command with exit status ``status``; "" where it has said it.
+
+    All processes of `common.launch` may find the same, or be ended for one of them: it prints one line of theirs.
+    """
+    if status and (folder := os.environ.get(LAUNCHED)):
+        path = Path(folder, os.environ.get("RANK", "0"))
+        with suppress(OSError):
+            if not path.exists():
+                Path(f"{path}.tmp").write_text(json.dumps([status, line]))
+                Path(f"{path}.tmp").rename(path)
+            return
+    if line:
+        print(line, file=sys.stderr)
 
 
 def line_and_status(error: Exception) -> tuple[str, int]:

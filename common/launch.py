@@ -1,28 +1,45 @@
-"""``python -m common.launch``: ``torchrun``, whose options it takes, with one line for a process that was killed.
+"""``python -m common.launch``: ``torchrun``, whose options it takes, with one line for what ends its processes.
 
-All else that ends a process it has said itself, and ``torchrun`` would add pages of its own.
+Each leaves its last line to this process (`common.errors.say_last`); ``torchrun`` would add pages of its own.
 """
 
+import json
 import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import FrameType
 
 from torch.distributed import run
 from torch.distributed.elastic.multiprocessing.api import SignalException
-from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 from torch.distributed.elastic.rendezvous import RendezvousError
 
-from common.distributed import AFTER_LOSS, LAUNCHED
-from common.errors import reason
-from common.signals import Requests, heeded
+from common.distributed import AFTER_LOSS
+from common.errors import LAUNCHED, reason
+from common.signals import Requests, TerminatedError, ended_by, heeded, ignore_stops
 
 
 def main(argv: Sequence[str]) -> int:
-    """Start processes; the exit status is the first failed one's, or 128 + the signal that ended it or this process."""
-    os.environ[LAUNCHED] = "1"
+    """Start processes; the exit status is that of the one that has failed, or 128 + the signal that ended one of them
+    or this process.
+    """
+    try:
+        with tempfile.TemporaryDirectory(prefix="launch_") as folder:
+            os.environ[LAUNCHED] = folder
+            line, status = _launch(argv, Path(folder))
+    except OSError as error:
+        line, status = f"error: the processes cannot be started: {reason(error)}", 1
+    if line:
+        print(line, file=sys.stderr)
+    return status
+
+
+def _launch(argv: Sequence[str], folder: Path) -> tuple[str, int]:
+    """Run ``torchrun``; the line to print, "" for none, and the exit status. Processes leave theirs in ``folder``."""
     logging.disable()
     requests = Requests()
 
@@ -33,22 +50,46 @@ def main(argv: Sequence[str]) -> int:
     for stop in heeded():  # torchrun would answer SIGHUP under nohup too, and a terminal that hangs up twice
         signal.signal(stop, end)
     try:
-        run.main(["--signals-to-handle", "SIGQUIT", *argv])
+        try:
+            run.main(["--signals-to-handle", "SIGQUIT", *argv])
+        finally:
+            ignore_stops()
     except ChildFailedError as error:
-        killed = {rank: failure for rank, failure in error.failures.items() if failure.exitcode < 0}
-        if killed:  # and the others were ended by torchrun's SIGTERM
-            rank = min(killed, key=lambda rank: (killed[rank].exitcode == -signal.SIGTERM, rank))
-            number = -killed[rank].exitcode
-            ended = f"process {rank} (process id {killed[rank].pid}) was ended by {signal.Signals(number).name}"
-            print(f"error: {ended}{AFTER_LOSS}", file=sys.stderr)
-            return 128 + number
-        return error.get_first_failure()[1].exitcode
+        return _failed(_left_lines(folder), error.failures)
     except SignalException as error:
-        return 128 + error.sigval
+        by_user = KeyboardInterrupt() if error.sigval == signal.SIGINT else TerminatedError(error.sigval)
+        line, status = ended_by(by_user)
+        has_said = any(left >= 128 and not said for left, said in _left_lines(folder))  # where it can be resumed
+        return ("" if has_said else line), status
     except (RuntimeError, OSError, ValueError, RendezvousError) as error:
-        print(f"error: the processes cannot be started: {reason(error)}", file=sys.stderr)
-        return 1
-    return 0
+        return f"error: the processes cannot be started: {reason(error)}", 1
+    return "", 0
+
+
+def _left_lines(folder: Path) -> list[tuple[int, str]]:
+    """Exit status and last line of each process that has left them, the first one first."""
+    paths = [path for path in folder.iterdir() if not path.suffix]
+    return [tuple(json.loads(path.read_text())) for path in sorted(paths, key=lambda path: path.stat().st_mtime_ns)]
+
+
+def _failed(left: Sequence[tuple[int, str]], failures: Mapping[int, ProcessFailure]) -> tuple[str, int]:
+    """The line and exit status for processes that have failed: of the cause, not of those that were ended for it."""
+    for status, line in left:
+        if status < 128:
+            return line, status
+    killed = {rank: failure for rank, failure in failures.items() if failure.exitcode < 0}
+    others = {rank: failure for rank, failure in failures.items() if failure.exitcode > 0}
+    not_by_us = [rank for rank in killed if killed[rank].exitcode != -signal.SIGTERM]
+    if left and not not_by_us:
+        return left[0][1], left[0][0]
+    if not_by_us or not others:
+        rank = min(not_by_us or killed)
+        number = -killed[rank].exitcode
+        ended = f"process {rank} (process id {killed[rank].pid}) was ended by {signal.Signals(number).name}"
+        return f"error: {ended}{AFTER_LOSS}", 128 + number
+    rank = min(others)
+    status = others[rank].exitcode
+    return f"error: process {rank} ended with exit status {status}; another machine, or a line above, says why", status
 
 
 if __name__ == "__main__":

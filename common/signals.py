@@ -10,6 +10,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
+from common.errors import LAUNCHED
+
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that ask a command to end
 _SECONDS_TO_TRY_AGAIN = 0.02
 _ROOT = Path(__file__).resolve().parents[1]
@@ -102,7 +104,7 @@ def end_at_once_while_importing() -> None:
 
 def _end_at_once(number: int, frame: FrameType | None) -> NoReturn:
     with suppress(OSError):
-        os.write(2, b"interrupted\n")
+        os.write(2, b"" if LAUNCHED in os.environ else b"interrupted\n")
     os._exit(128 + number)
 
 
@@ -144,8 +146,15 @@ def raising() -> Iterator[None]:
         yield
     finally:
         sys.unraisablehook = report_unraisable
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, handler in before.items():  # one line is enough, if it is ended again amid its end
+            signal.signal(number, signal.SIG_DFL if handler is _end_at_once else handler)
+
+
+def ignore_stops() -> None:
+    """Let none of ``STOPS`` change the end of a command that ends already, until the block of `raising` is left."""
+    if threading.current_thread() is threading.main_thread():
+        for number in STOPS:
+            signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager

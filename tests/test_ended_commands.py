@@ -1,13 +1,15 @@
 """Commands ended from outside: while they import, by a process that is killed, or without anywhere to print."""
 
 import ctypes
+import json
+import logging
 import multiprocessing
 import os
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,8 @@ from test_failing_writes import ended
 from tiny_models import MODELS, at_iteration, without_samples
 
 import train
+from common import launch
+from common.errors import LAUNCHED, FailedElsewhereError, InputError, OptionError
 from common.signals import STOPS, StopSignals, ending_at_once
 
 # Stands for PyTorch, which takes seconds to import.
@@ -158,7 +162,7 @@ def test_a_process_of_several_that_is_killed_is_named_in_one_line(tmp_path: Path
     assert not any(said.values())
 
 
-LAUNCHED = """
+PROGRAM = """
 import os, signal, sys, torch
 from common import distributed
 from common.cli import run
@@ -192,12 +196,129 @@ run(main)
 )
 def test_processes_of_the_launcher_end_in_one_line(tmp_path: Path, end: str, status: int, line: str):
     program = tmp_path / "program.py"
-    program.write_text(LAUNCHED)
+    program.write_text(PROGRAM)
     command = [sys.executable, "-m", "common.launch", "--standalone", "--nproc-per-node", "2", program, end]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=HANG_LIMIT)
     assert (done.returncode, done.stdout) == (status, "")
     assert re.fullmatch(rf"{line}\n", done.stderr), done.stderr
+
+
+# Stands for a command in a process of the launcher; without PyTorch.
+ENDS = """
+import os, signal, sys, time
+from pathlib import Path
+from common.errors import LAUNCHED, say_last
+waits = Path(os.environ[LAUNCHED], "waits.tmp")
+ends = dict(end.split("=", 1) for end in sys.argv[1:])
+status, line = ends[os.environ["RANK"]].split(" ", 1)
+if status == "waits":
+    signal.signal(signal.SIGTERM, lambda *_: (say_last("stopped by SIGTERM", 143), os._exit(143)))
+    waits.touch()
+    time.sleep(600)
+if int(status) < 0:
+    while not waits.exists():
+        time.sleep(0.01)
+    os.kill(os.getpid(), -int(status))
+if line != "nothing":
+    say_last(line, int(status))
+sys.exit(int(status))
+"""
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    """Runs two processes that end as they are told, such as by "1 error: why"; the exit status and stderr."""
+    handlers = {number: signal.getsignal(number) for number in (*STOPS, signal.SIGQUIT)}
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    program = tmp_path / "program.py"
+    program.write_text(ENDS)
+
+    def run(*ends: str) -> tuple[int, str]:
+        words = [f"{rank}={end}" for rank, end in enumerate(ends)]
+        status = launch.main(["--standalone", "--nproc-per-node", "2", str(program), *words])
+        return status, capfd.readouterr().err
+
+    monkeypatch.setenv(LAUNCHED, "")
+    yield run
+    logging.disable(logging.NOTSET)
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize(
+    ("ends", "status", "said"),
+    [
+        (("2 error: why", "2 error: why"), 2, "error: why"),
+        (("waits -", "1 error: why"), 1, "error: why"),
+        (("waits -", "-9 -"), 137, r"error: process 1 \(process id \d+\) was ended by SIGKILL, .* --resume"),
+        (("143 stopped by SIGTERM", "143 stopped by SIGTERM"), 143, "stopped by SIGTERM"),
+        (("waits -", "-15 -"), 143, "stopped by SIGTERM"),
+        (("1 ", "waits -"), 1, ""),  # has said it itself
+        (("1 nothing", "1 nothing"), 1, "error: process [01] ended with exit status 1; another machine.* says why"),
+    ],
+)
+def test_the_launcher_prints_one_line_of_the_process_that_has_failed(
+    launched: Callable[..., tuple[int, str]], ends: tuple[str, str], status: int, said: str
+):
+    ended_with, printed = launched(*ends)
+    assert ended_with == status
+    assert re.fullmatch(f"{said}\n" if said else "", printed), printed
+
+
+class EndedAmidTheError(InputError):
+    def __str__(self) -> str:
+        for stop in STOPS:
+            signal.raise_signal(stop)
+        return "list.txt:3: no such clip"
+
+
+def test_a_signal_that_comes_while_a_command_says_its_error_changes_nothing(capsys):
+    def main(_: Sequence[str]) -> None:
+        raise EndedAmidTheError
+
+    assert ended(main) == 1
+    assert capsys.readouterr().err == "error: list.txt:3: no such clip\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (OptionError("--cuda: no GPU"), [2, "error: --cuda: no GPU"]),
+        (FailedElsewhereError(), None),
+        (KeyboardInterrupt(), [130, "interrupted"]),
+        (SystemExit(1), [1, ""]),
+    ],
+)
+def test_a_process_of_the_launcher_leaves_its_last_line_to_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys, error: BaseException, line: list[object] | None
+):
+    def main(_: Sequence[str]) -> None:
+        raise error
+
+    monkeypatch.setenv(LAUNCHED, str(tmp_path))
+    monkeypatch.setenv("RANK", "1")
+    ended(main)
+    assert capsys.readouterr().err == ""
+    assert [json.loads(path.read_text()) for path in tmp_path.iterdir()] == ([] if line is None else [line])
+
+
+@pytest.mark.parametrize("is_launched", [True, False])
+def test_what_the_launcher_ends_for_its_error_says_the_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys, is_launched: bool
+):
+    def main(_: Sequence[str]) -> None:
+        try:
+            raise InputError("no such clip")
+        finally:
+            signal.raise_signal(signal.SIGTERM)  # as torchrun does when another process ends first
+
+    if is_launched:
+        monkeypatch.setenv(LAUNCHED, str(tmp_path))
+    assert ended(main) == (1 if is_launched else 143)
+    said = [json.loads(path.read_text()) for path in tmp_path.iterdir()]
+    assert said == ([[1, "error: no such clip"]] if is_launched else [])
+    assert capsys.readouterr().err == ("" if is_launched else "stopped by SIGTERM\n")
 
 
 @pytest.mark.slow
