@@ -2,7 +2,6 @@
 
 import argparse
 import functools
-import sys
 from collections.abc import Sequence
 
 from common import distributed
@@ -13,6 +12,7 @@ from common.cli import ArgumentParser, precision_from_args, run
 from common.config import AudioConfig
 from common.data_report.arguments import add_report_arguments, check_report_options, limits_from_args, text_from_args
 from common.distributed import Ranks
+from common.errors import say_last
 from common.extraction import TeacherModel, earlier_statistics, extract_corpus, make_teacher_forced_mels
 from common.extraction.arguments import (
     audio_from_args,
@@ -106,7 +106,7 @@ def extract(args: argparse.Namespace) -> int:
         except KeyboardInterrupt as error:
             line, status = ended_by(error)
             if ranks.is_main:
-                print(f"{line}; complete files stay, --resume continues from there", file=sys.stderr)
+                say_last(f"{line}; complete files stay, --resume continues from there", status)
             return status
     if ranks.is_main:
         print(table(report, plan))

@@ -15,16 +15,7 @@ from typing import Any, NoReturn
 
 import torch
 
-from common.errors import (
-    LAUNCHED,
-    FailedElsewhereError,
-    InputError,
-    OptionError,
-    line_and_status,
-    one_line,
-    say_last,
-    shown,
-)
+from common.errors import FailedElsewhereError, OptionError, cause, line_and_status, one_line, say_last, shown
 from common.files import LONGEST_NAME, check_apart, read_text, unfailing, unwritten
 from common.precision import Precision, check_cuda, has_bfloat16
 from common.signals import ended_by, ignore_stops, raising
@@ -399,14 +390,13 @@ def _status_of(main: Callable[[], int | None]) -> int:
         status = int(error.code or 0)
     except FailedElsewhereError:
         return 1
-    except (KeyboardInterrupt, Exception) as error:
+    except KeyboardInterrupt as stop:
         ignore_stops()
-        if LAUNCHED in os.environ and isinstance(error.__context__, InputError):
-            error = error.__context__  # this process has failed, and the launcher ends all of them
-        if isinstance(error, KeyboardInterrupt):
-            line, status = ended_by(error)
-        else:
-            line, status = line_and_status(error)
-            line = f"error: {line}"
+        failure = cause(stop)
+        line, status = ended_by(stop) if failure is None else line_and_status(failure)
+        line = line if failure is None else f"error: {line}"
+    except Exception as error:
+        line, status = line_and_status(error)
+        line = f"error: {line}"
     say_last(line, status)
     return status

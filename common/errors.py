@@ -131,6 +131,12 @@ def say_last(line: str, status: int) -> None:
         print(line, file=sys.stderr)
 
 
+def cause(stop: KeyboardInterrupt) -> InputError | None:
+    """The error amid which the launcher has ended this process, as another one had ended for it already."""
+    error = stop.__context__
+    return error if LAUNCHED in os.environ and isinstance(error, InputError) else None
+
+
 def line_and_status(error: Exception) -> tuple[str, int]:
     """What a command says of ``error`` in one line, and its exit status; raises what is a fault of ours."""
     status = 2 if isinstance(error, OptionError) else 1

@@ -59,8 +59,8 @@ def _launch(argv: Sequence[str], folder: Path) -> tuple[str, int]:
     except SignalException as error:
         by_user = KeyboardInterrupt() if error.sigval == signal.SIGINT else TerminatedError(error.sigval)
         line, status = ended_by(by_user)
-        has_said = any(left >= 128 and not said for left, said in _left_lines(folder))  # where it can be resumed
-        return ("" if has_said else line), status
+        ended = [said for left, said in _left_lines(folder) if left >= 128]
+        return (_first(ended) if ended else line), status
     except (RuntimeError, OSError, ValueError, RendezvousError) as error:
         return f"error: the processes cannot be started: {reason(error)}", 1
     return "", 0
@@ -72,6 +72,11 @@ def _left_lines(folder: Path) -> list[tuple[int, str]]:
     return [tuple(json.loads(path.read_text())) for path in sorted(paths, key=lambda path: path.stat().st_mtime_ns)]
 
 
+def _first(lines: Sequence[str]) -> str:
+    """The first line that is one: a training that can be resumed, and all but one process of some, leave ""."""
+    return next(filter(None, lines), "")
+
+
 def _failed(left: Sequence[tuple[int, str]], failures: Mapping[int, ProcessFailure]) -> tuple[str, int]:
     """The line and exit status for processes that have failed: of the cause, not of those that were ended for it."""
     for status, line in left:
@@ -81,7 +86,7 @@ def _failed(left: Sequence[tuple[int, str]], failures: Mapping[int, ProcessFailu
     others = {rank: failure for rank, failure in failures.items() if failure.exitcode > 0}
     not_by_us = [rank for rank in killed if killed[rank].exitcode != -signal.SIGTERM]
     if left and not not_by_us:
-        return left[0][1], left[0][0]
+        return _first([line for _, line in left]), left[0][0]
     if not_by_us or not others:
         rank = min(not_by_us or killed)
         number = -killed[rank].exitcode
