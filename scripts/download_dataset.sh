@@ -12,7 +12,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 next=(bash scripts/prepare_dataset.sh)
 [ "$DATASET_PATH" = LJSpeech-1.1 ] || next=("DATASET_PATH=$DATASET_PATH" "${next[@]}")
 if [ -f "$DATASET_PATH/metadata.csv" ]; then
-    echo "$DATASET_PATH exists already"
+    say "$DATASET_PATH exists already"
     print_next "" "${next[@]}"
     exit 0
 fi
@@ -28,5 +28,5 @@ mapfile -t found < <(find "$unpacked" -maxdepth 2 -name metadata.csv)
 [ "${#found[@]}" = 1 ] || die "$archive holds no corpus in LJSpeech's layout (metadata.csv and wavs/)"
 mv "$(dirname "${found[0]}")" "$DATASET_PATH"
 rm -rf "$unpacked" "$archive"
-echo "$DATASET_PATH: $(wc -l <"$DATASET_PATH/metadata.csv") clips"
+say "$DATASET_PATH: $(wc -l <"$DATASET_PATH/metadata.csv") clips"
 print_next "" "${next[@]}"

@@ -14,7 +14,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 next=(bash scripts/train_digits.sh)
 [ "$DATASET" = fsdd ] || next=("DATASET=$DATASET" "${next[@]}")
 if [ -d "$DATASET/recordings" ]; then
-    echo "$DATASET/recordings exists already"
+    say "$DATASET/recordings exists already"
 else
     ensure_venv
     command=("$PYTHON" -m scripts.datasets.download_fsdd "$DATASET_ARCHIVE" --output "$DATASET")

@@ -27,7 +27,7 @@ done
 use_python
 for subset in "${words[@]}"; do
     if [ -d "$DATASET_PATH/$subset" ]; then
-        echo "$DATASET_PATH/$subset exists already"
+        say "$DATASET_PATH/$subset exists already"
         continue
     fi
     archive="$DATASET_PATH/$subset.tar.gz"
@@ -41,7 +41,7 @@ for subset in "${words[@]}"; do
     [ -d "$unpacked/LibriSpeech/$subset" ] || die "$archive holds no folder LibriSpeech/$subset"
     mv "$unpacked/LibriSpeech/$subset" "$DATASET_PATH/$subset"
     rm -rf "$unpacked" "$archive"
-    echo "$DATASET_PATH/$subset: $(find "$DATASET_PATH/$subset" -name '*.flac' | wc -l) recordings"
+    say "$DATASET_PATH/$subset: $(find "$DATASET_PATH/$subset" -name '*.flac' | wc -l) recordings"
 done
 next=(bash scripts/preprocess_librispeech.sh)
 [ "$DATASET_PATH" = LibriSpeech ] || next=("DATASET_PATH=$DATASET_PATH" "${next[@]}")

@@ -67,6 +67,6 @@ for manifest in "${manifests[@]}"; do
     command=("$PYTHON" inference.py --jasper "$JASPER" --input "$manifest" --dataset-path "$DATASET_PATH")
     command+=(--output "$(output_of "$manifest")" --batch-size "$BATCH_SIZE" --quiet)
     add_flags command
-    echo "$manifest"
+    say "$manifest"
     run_or_print "${command[@]}" "$@"
 done

@@ -8,14 +8,6 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT"
 VENV="$ROOT/.venv"
 
-for argument in "$@"; do
-    if [ -n "$SCRIPT" ] && [[ "$argument" = -h || "$argument" = --help ]]; then
-        source scripts/lib/help.sh
-        print_help "$SCRIPT"
-        exit 0
-    fi
-done
-
 die() {
     local message="$*"
     echo "error: ${message//[[:cntrl:]]/?}" >&2
@@ -28,6 +20,20 @@ wrong_option() {
     echo "error: ${message//[[:cntrl:]]/?}" >&2
     exit 2
 }
+
+# Prints a line of output.
+say() {
+    printf '%s\n' "$*" 2>/dev/null || die "standard output: cannot be written"
+}
+
+for argument in "$@"; do
+    if [ -n "$SCRIPT" ] && [[ "$argument" = -h || "$argument" = --help ]]; then
+        source scripts/lib/help.sh
+        help=$(print_help "$SCRIPT")
+        say "$help"
+        exit 0
+    fi
+done
 
 source scripts/lib/variables.sh
 need_plain_values
@@ -393,8 +399,7 @@ run_child() {
 # The same, or with DRY_RUN=1 prints the command.
 run_or_print() {
     if [ "${DRY_RUN:-0}" = 1 ]; then
-        printf '%q ' "$@"
-        echo
+        say "$(printf '%q ' "$@")"
     else
         run_child "$@"
     fi
@@ -416,5 +421,5 @@ run_python() {
 print_next() {
     local command
     command=$(printf ' %q' "${@:2}")
-    echo "next${1:+, $1}:$command"
+    say "next${1:+, $1}:$command"
 }

@@ -21,9 +21,8 @@ if [ -z "${SLURM_SUBMIT_DIR:-}" ]; then
     die "this is not a Slurm job; submit it: sbatch --nodes 2 scripts/slurm_train.sh"
 fi
 # Slurm runs a copy of this file, so its own folder says nothing.
-cd "$SLURM_SUBMIT_DIR"
-if [ ! -f scripts/train.sh ]; then
-    echo "error: $PWD is not the project's folder; submit the job from there" >&2
+if ! cd -- "$SLURM_SUBMIT_DIR" >/dev/null 2>&1 || [ ! -f scripts/train.sh ]; then
+    echo "error: ${SLURM_SUBMIT_DIR//[[:cntrl:]]/?} is not the project's folder; submit the job from there" >&2
     exit 1
 fi
 source scripts/lib.sh
@@ -67,7 +66,7 @@ srun --ntasks-per-node="$tasks_per_node" --ntasks="$n_tasks" --kill-on-bad-exit=
         exec bash scripts/train.sh --resume "$@"' train "$@" || status=$?
 
 if [ "$status" -eq 143 ]; then # 128 + SIGTERM: stopped early with its state saved
-    echo "stopped early; the job goes back into the queue"
+    say "stopped early; the job goes back into the queue"
     scontrol requeue "$SLURM_JOB_ID" || true # a preempted job is in the queue already
 fi
 exit "$status"

@@ -49,4 +49,4 @@ trap 'rm -f "$took"' EXIT
 TIMEFORMAT="%R s, and %U s of CPU time"
 { time run_or_print "${training[@]}" "$@" 2>&3; } 3>&2 2>"$took" || exit
 run_or_print "${transcribing[@]}"
-[ "${DRY_RUN:-0}" = 1 ] || echo "training took $(cat "$took")"
+[ "${DRY_RUN:-0}" = 1 ] || say "training took $(cat "$took")"

@@ -36,7 +36,7 @@ data=$OUTPUT_DIR/data
 # run_once FILE COMMAND...: runs it unless FILE, which it makes, is there.
 run_once() {
     if [ -f "$1" ] && [ "${DRY_RUN:-0}" != 1 ]; then
-        echo "$1 is there"
+        say "$1 is there"
     elif [ "$2" = env ]; then # a script, which prints its commands itself with DRY_RUN=1
         run_child "${@:2}"
     else

@@ -208,6 +208,16 @@ def test_a_log_that_cannot_be_written_any_more_stops_training_with_a_checkpoint(
     assert read_log(trained / "nvlog.json")
 
 
+def test_training_whose_output_nobody_reads_any_more_stops_with_a_checkpoint(trained, corpora, monkeypatch, capsys):
+    reader, writer = os.pipe()
+    os.close(reader)
+    monkeypatch.setattr(sys, "stdout", printed_to(writer))
+    assert train_on(corpora, trained, "--resume") == 128 + signal.SIGPIPE
+    (saved,) = trained.glob("*_2_it*.pt")
+    said = f"(Broken pipe); the last checkpoint is {saved}: add --resume to continue from it"
+    assert capsys.readouterr().err == f"error: standard output: cannot be written {said}\n"
+
+
 @pytest.mark.parametrize("failing", ["train", "val"])
 def test_tensorboard_that_cannot_be_written_stops_training_with_a_checkpoint(failing, trained, corpora, capsys):
     (trained / failing).touch()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from limits import HANG_LIMIT, wait_until
-from shell import ROOT
+from shell import ROOT, run_bash
 
 # Stands for Python: says when it trains or extracts, and which signal it gets then.
 PYTHON = r"""#!/usr/bin/env bash
@@ -89,3 +89,16 @@ def test_a_command_in_a_subshell_is_noticed(line: str):
 @pytest.mark.parametrize("line", ["run_child a && b || c", "run_child a 2>&1 >&3", "{ time run_child a 2>&3; } 3>&2"])
 def test_a_command_in_the_script_itself_is_not(line: str):
     assert not in_subshell(line)
+
+
+@pytest.mark.parametrize("closed", [">&-", ">/dev/full"])
+@pytest.mark.parametrize("words", ["scripts/train_jasper.sh --help", "scripts/speak.sh Hello."])
+def test_output_of_a_script_that_cannot_be_written_is_one_line(words: str, closed: str):
+    result = run_bash("-c", f"bash {ROOT}/{words} {closed}", DRY_RUN="1", PYTHON="py")
+    assert (result.returncode, result.stderr) == (1, "error: standard output: cannot be written\n")
+
+
+def test_a_folder_that_slurm_names_and_is_none_is_one_line():
+    result = run_bash(ROOT / "scripts/slurm_train.sh", SLURM_SUBMIT_DIR="/absent\n'")
+    said = "error: /absent?' is not the project's folder; submit the job from there\n"
+    assert (result.returncode, result.stderr) == (1, said)

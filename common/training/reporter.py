@@ -47,6 +47,7 @@ class Reporter:
         """Why a log, or standard output, cannot be written: training stops then, with all that it has learned."""
         if self._failure is None and (error := unwritten(sys.stdout)) is not None:
             self._failure = OutputError(f"standard output: cannot be written ({error.strerror})")
+            self._failure.__cause__ = error
         return self._failure
 
     @contextmanager

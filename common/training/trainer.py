@@ -172,12 +172,13 @@ class Trainer:
     def _check_logs(self) -> None:
         """Raise OutputError if it is a log that has stopped the training."""
         if self._reporter.failure is not None:
-            raise OutputError(f"{self._reporter.failure}; {self._how_to_resume()}")
+            is_full = not isinstance(self._reporter.failure.__cause__, BrokenPipeError)  # the reader has ended, as head
+            raise OutputError(f"{self._reporter.failure}; {self._how_to_resume(is_full=is_full)}")
 
-    def _how_to_resume(self) -> str:
-        """What is saved, for whoever cannot write something."""
+    def _how_to_resume(self, *, is_full: bool = True) -> str:
+        """What is saved, for whoever cannot write something, as on a full disk."""
         saved = saved_checkpoints(self._options.output, self._template.model)
-        resume = "make room, and add --resume to continue from it"
+        resume = f"{'make room, and ' if is_full else ''}add --resume to continue from it"
         return f"the last checkpoint is {saved[-1]}: {resume}" if saved else "no checkpoint is saved so far"
 
     def _check_metric(self) -> None:
