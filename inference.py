@@ -52,6 +52,8 @@ from common.synthesis.arguments import (
 from common.text import Style, utterance_draws
 from models import available_models, get_model
 
+LOG = "nvlog_infer.json"  # in a folder of --output
+
 
 def build_parser() -> ArgumentParser:
     """The options of speaking; those of a recognizer are in `common.recognition.arguments`."""
@@ -145,7 +147,7 @@ def speak(args: argparse.Namespace, parser: ArgumentParser) -> int:
             autocast=precision.autocast,
             fade_out=args.fade_out,
         )
-        return speak_items(args, items, synthesizer, partial(Speech, audio=audio), audio, precision)
+        return speak_items(args, parser, items, synthesizer, partial(Speech, audio=audio), audio, precision)
     voice = voice_from_args(args, generator, vocoder, precision=precision, with_sound=not args.no_audio)
     if not speaks_one_text(args):
         items = plan_list(args, voice)
@@ -155,11 +157,12 @@ def speak(args: argparse.Namespace, parser: ArgumentParser) -> int:
         pieces = voice.pieces(items)
         write_stream(pieces, sys.__stdout__, sampling_rate=voice.sampling_rate, kind=args.stdout_format)
         return 0
-    return speak_items(args, items, voice.synthesizer, voice.join, voice.audio, precision)
+    return speak_items(args, parser, items, voice.synthesizer, voice.join, voice.audio, precision)
 
 
 def speak_items(
     args: argparse.Namespace,
+    parser: ArgumentParser,
     items: list[SynthesisInput],
     synthesizer: Synthesizer,
     join: Callable[[Sequence[SynthesisResult]], Speech],
@@ -168,18 +171,21 @@ def speak_items(
 ) -> int:
     """Speak everything into files, where --output says so, and measure it; returns the exit status."""
     folder = output_of_text(args.output)[0] if speaks_one_text(args) else args.output
-    if folder is not None and not args.no_audio:
-        for item in items:
-            check_sound_format(item.phrase.output, sampling_rate=audio.sampling_rate, where=item.phrase.where)
-        phrases = {item.phrase.output: item.phrase for item in items}.values()  # one may be of several items
-        recordings = [(phrase.where, args.dataset_path / phrase.wav) for phrase in phrases if phrase.wav is not None]
-        check_apart([(f"{phrase.where}: the sound", folder / phrase.output) for phrase in phrases], recordings)
+    if args.log_file is None and folder is not None and folder == args.output:
+        args.log_file = folder / LOG
     output = None
     if folder is not None:
         companions = companions_of(
             plots=args.plots, subtitles=args.subtitles, timings=args.timings, prosody=args.save_prosody
         )
-        output = OutputFolder(folder, audio=audio, join=join, save_mels=args.save_mels, companions=companions)
+        kept = {"save_mels": args.save_mels, "companions": companions, "with_sound": not args.no_audio}
+        output = OutputFolder(folder, audio=audio, join=join, **kept)
+    check_files(args, parser, items, output)
+    if output is not None:
+        if not args.no_audio:
+            for item in items:
+                check_sound_format(item.phrase.output, sampling_rate=audio.sampling_rate, where=item.phrase.where)
+        output.prepare()
     parameters = {name: value for name, value in vars(args).items() if not isinstance(value, dict)}
     return speak_into_folder(
         items,
@@ -187,10 +193,20 @@ def speak_items(
         audio=audio,
         folder=output,
         options=speaking_options(args),
-        log_file=args.log_file
-        or (folder / "nvlog_infer.json" if folder is not None and folder == args.output else None),
+        log_file=args.log_file,
         parameters=parameters | {"precision": precision.name},
     )
+
+
+def check_files(
+    args: argparse.Namespace, parser: ArgumentParser, items: Sequence[SynthesisInput], output: OutputFolder | None
+) -> None:
+    """Refuse to write what is read, or two results into one file."""
+    phrases = {item.phrase.output: item.phrase for item in items}.values()  # one may be of several items
+    written, read = parser.files_of(args)
+    written = [pair for pair in written if pair[1] != args.output]  # which is a folder, or that of the one phrase
+    written += [] if output is None else output.files(phrases)
+    check_apart(written, read + [(one.where, path) for one in phrases for path in one.files(args.dataset_path)])
 
 
 def main(argv: Sequence[str] | None = None) -> int:

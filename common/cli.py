@@ -134,16 +134,20 @@ class ArgumentParser(argparse.ArgumentParser):
 
     def _check_files(self, namespace: argparse.Namespace) -> None:
         """Refuse a file to write that another option names too."""
+        try:
+            check_apart(*self.files_of(namespace), may_be_folders=True)
+        except OptionError as error:
+            self.error(str(error))
+
+    def files_of(self, namespace: argparse.Namespace) -> tuple[list[tuple[str, Path]], list[tuple[str, Path]]]:
+        """What the options name to be written, and to be read, as `check_apart` takes it."""
         named: dict[bool, list[tuple[str, Path]]] = {True: [], False: []}
         for dest, action in {action.dest: action for action in self._actions}.items():
             value = getattr(namespace, dest, None)
             values = value if isinstance(value, list | tuple) else [value]
             paths = [one for one in values if isinstance(one, Path) and one != Path("-")]  # standard input and output
             named[dest in _WRITTEN] += [("/".join(action.option_strings) or dest, path) for path in paths]
-        try:
-            check_apart(named[True], named[False])
-        except OptionError as error:
-            self.error(str(error))
+        return named[True], named[False]
 
     def error(self, message: str) -> NoReturn:
         say_last(f"{self.prog}: error: {one_line(message)} (see {self.prog} --help)", 2)

@@ -119,29 +119,52 @@ def _temporary(target: Path, unique: str) -> Path:
     return target.with_name(name)
 
 
-def check_apart(written: Iterable[tuple[str, Path]], read: Iterable[tuple[str, Path]]) -> None:
-    """Refuse a file to write that is another one to write, or one that is read; pairs of what names it and its path.
+def check_apart(
+    written: Iterable[tuple[str, Path]], read: Iterable[tuple[str, Path]] = (), *, may_be_folders: bool = False
+) -> None:
+    """Refuse a file to write that is another one to write, one that is read, or the folder of one to write.
 
-    Folders may be shared.
+    Given are pairs of what names a file, and its path; with ``may_be_folders`` what is to be written may be folders of
+    each other. Folders that exist may be shared. It takes some 20 us a file.
 
     Raises:
         OptionError: names both.
     """
-    names = {_identity(path): name for name, path in read}
-    for name, path in written:
-        key = _identity(path)
+    identity = _Identities()
+    names = {identity(pair[1]): pair for pair in read}
+    folders: dict[Path, str] = {}
+    for pair in written:
+        name, path = pair
+        key = identity(path)
         if key in names and not path.is_dir():
-            raise OptionError(f"{name} {path}: {names[key]} names the same file; give another one")
-        names[key] = name
+            raise OptionError(f"{name} {path}: {names[key][0]} names the same file; give another one")
+        names[key] = pair
+        folders.setdefault(path.parent, name)
+    for folder, name in () if may_be_folders else folders.items():
+        for parent in (folder, *folder.parents):
+            if parent.is_dir():
+                break
+            if found := names.get(identity(parent)):
+                raise OptionError(f"{found[0]} {found[1]}: {name} needs a folder of that name; give another one")
 
 
-def _identity(path: Path) -> object:
-    """What all names of a file have in common."""
-    try:
-        status = path.stat()
-    except OSError:
-        return os.path.realpath(path)  # which Path.resolve is, but for a RuntimeError where links go in a circle
-    return status.st_dev, status.st_ino
+class _Identities:
+    """What all names of a file have in common: its number, or the path that a file without one would have."""
+
+    def __init__(self) -> None:
+        self._folders: dict[Path, str] = {}  # as given -> without links
+
+    def __call__(self, path: Path) -> object:
+        try:
+            status = path.stat()
+        except OSError:
+            folder, name = path.parent, path.name
+            if name in ("", "..") or path.is_symlink():
+                return os.path.realpath(path)  # as Path.resolve, but for a RuntimeError where links go in a circle
+            if folder not in self._folders:
+                self._folders[folder] = os.path.realpath(folder)
+            return f"{self._folders[folder]}/{name}"
+        return status.st_dev, status.st_ino
 
 
 def _fill(path: Path, write: Callable[[BinaryIO], object], *, durable: bool) -> None:

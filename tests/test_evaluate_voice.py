@@ -77,6 +77,23 @@ def read_page(tmp_path: Path) -> PageReader:
     return PageReader((tmp_path / "out" / "index.html").read_text(encoding="utf-8"))
 
 
+def test_an_evaluation_replaces_nothing_that_it_reads(evaluate, tmp_path, tiny):
+    for name, others in {
+        "synthesised/a.wav": ["--recordings", tmp_path / "out" / "synthesised"],
+        "recorded/a.wav": ["--recordings", tmp_path / "out" / "recorded"],
+        "evaluation.json": ["--lexicon", tmp_path / "out" / "evaluation.json"],
+        "index.html": ["--transcripts", tmp_path / "out" / "index.html"],
+    }.items():
+        path = tmp_path / "out" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = (tmp_path / "a.wav").read_bytes() if path.suffix == ".wav" else b"a.wav|go on\n"
+        path.write_bytes(content if "--lexicon" not in others else b"go\tG OW1\n")
+        before = path.read_bytes()
+        with pytest.raises(OptionError, match=f"{name}: .* names the same file; give another one"):
+            evaluate("--fresh", *others, lines=("output\ttext", "a.wav\tGo on."), vocoder="griffin-lim")
+        assert path.read_bytes() == before
+
+
 def test_each_utterance_is_heard_compared_and_timed(evaluate, tmp_path, tiny, capsys):
     assert evaluate("--jasper", tiny.recognizer) == 0
     found = results(tmp_path)

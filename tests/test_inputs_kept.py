@@ -8,6 +8,7 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
+import torch
 from corpus import make_corpus
 from limits import HANG_LIMIT
 from test_failing_writes import ended, extract_from
@@ -17,7 +18,7 @@ import extract_mels
 import inference
 from common.cli import ArgumentParser
 from common.errors import InputError, OptionError
-from common.files import check_apart, read_standard_input, write_text
+from common.files import check_apart, read_standard_input, save_tensor, write_text
 from scripts.datasets import describe_mels, make_filelists
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,6 +40,10 @@ def test_a_file_to_write_is_no_other_one_by_any_of_its_names(tmp_path: Path):
                 check_apart([("-o", tmp_path / name) for name in written], [("-i", tmp_path / name) for name in read])
     check_apart([("-o", tmp_path / "folder"), ("-p", tmp_path / "a")], [("-i", tmp_path / "folder")])
     check_apart([("-o", tmp_path / "a")], [("-i", tmp_path / "circle")])
+    os.link(tmp_path / "a", tmp_path / "hard")
+    for one, other, told in (("hard", "a", "the same file"), ("new", "folder/../new/b/c", "a folder of that name")):
+        with pytest.raises(OptionError, match=rf"{told}; give another one$"):
+            check_apart([("-o", tmp_path / one), ("--log-file", tmp_path / other)])
 
 
 def test_every_option_of_a_file_to_write_is_held_against_all_others(tmp_path: Path, capsys):
@@ -74,6 +79,57 @@ def test_copy_synthesis_does_not_replace_its_recordings(tmp_path: Path, capsys):
     assert ended(inference.main, *words, "--griffin-lim-iters", "1") == 2
     assert f"{tmp_path}/copies.tsv:2 names the same file" in capsys.readouterr().err
     assert contents(tmp_path) == before
+
+
+SPOKEN = {
+    "hand-edited prosody": ("--prosody a.prosody.json --save-prosody --pace 0.5 -o a.wav", "a.prosody.json: --prosody"),
+    "prosody by a link": ("--prosody link.json --save-prosody -o sub/../a.wav", "a.prosody.json: --prosody"),
+    "given durations": ("-i given.tsv --save-mels -o .", "mels/d.pt: given.tsv:2"),
+    "the list": ("-i a.srt --subtitles srt -o .", "a.srt: -i/--input"),
+    "two results": ("--text Go. -o new --log-file new/speech.timings.json --timings", "--log-file"),
+    "the log": ("-i given.tsv -o . --log-file mels/d.pt", "--log-file mels/d.pt: given.tsv:2"),
+    "the log, without sound": ("-i given.tsv --repeats 2 --log-file mels/d.pt", "--log-file mels/d.pt: given.tsv:2"),
+    "a folder": (
+        "-i given.tsv -o new --save-mels --log-file new/mels",
+        "new/mels: given.tsv:2: the file needs a folder",
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "message"), SPOKEN.values(), ids=SPOKEN)
+def test_speaking_replaces_nothing_that_it_reads_or_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys, words: str, message: str
+):
+    monkeypatch.chdir(tmp_path)
+    save_voice(tmp_path / "voice.pt")
+    for folder in ("mels", "sub"):
+        (tmp_path / folder).mkdir()
+    text = "Go."
+    assert inference.main(["--fastpitch", "voice.pt", "--text", text, "-o", "a.wav", "--save-prosody", "--quiet"]) == 0
+    (tmp_path / "link.json").symlink_to("a.prosody.json")
+    save_tensor(tmp_path / "mels" / "d.pt", torch.full((len(text),), 3))
+    (tmp_path / "given.tsv").write_text(f"output\ttext\tduration\nd.wav\t{text}\tmels/d.pt\n")
+    (tmp_path / "a.srt").write_text("a.wav|Go.\n")
+    before = contents(tmp_path)
+    capsys.readouterr()
+    assert ended(inference.main, "--fastpitch", "voice.pt", *words.split()) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line and line.endswith("; give another one")
+    assert contents(tmp_path) == before
+
+
+def test_copy_synthesis_does_not_replace_its_mels(tmp_path: Path, capsys):
+    save_tensor(tmp_path / "mels" / "a.pt", torch.zeros(80, 4) - 5)
+    (tmp_path / "mels" / "audio.json").write_text("{}")
+    before = contents(tmp_path)
+    for name, told in (("a.wav", "mels/a.pt: "), ("b.wav", "mels/audio.json: ")):
+        list_ = tmp_path.with_suffix(".tsv")
+        list_.write_text(f"output\tmel\n{name}\tmels/a.pt\n")
+        words = ["-i", list_, "--dataset-path", tmp_path, "-o", tmp_path, "--save-mels"]
+        assert ended(inference.main, *words, "--griffin-lim-iters", "1") == 2
+        assert f"{told}{list_}:2 names the same file" in capsys.readouterr().err
+        assert contents(tmp_path) == before
+        assert ended(inference.main, *words[:4], "-o", tmp_path.with_suffix(".out"), "--griffin-lim-iters", "1") == 0
 
 
 def test_settings_of_mels_replace_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -54,4 +54,6 @@ def test_a_wave_beyond_full_scale_is_scaled_and_a_quiet_one_stays_quiet(tmp_path
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"file is no folder.*--output"):
-        OutputFolder(tmp_path / "file" / "out", audio=AUDIO, join=partial(Speech, audio=AUDIO), save_mels=True)
+        OutputFolder(
+            tmp_path / "file" / "out", audio=AUDIO, join=partial(Speech, audio=AUDIO), save_mels=True
+        ).prepare()

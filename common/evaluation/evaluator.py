@@ -30,7 +30,7 @@ from common.evaluation.results import (
     save_results,
     table_row,
 )
-from common.files import write_text, writing
+from common.files import check_apart, write_text, writing
 from common.pages.charts import to_svg
 from common.progress import print_line
 from common.recognition import ErrorCounts, Recognizer, error_counts
@@ -38,6 +38,20 @@ from common.signals import StopSignals
 from common.synthesis import OutputFolder, Voice
 
 _LONGEST = 120.0  # s of a clip that is aligned, in about 2 GB of memory
+
+
+def check_files(
+    folder: Path, items: Sequence[EvaluationItem], *, dataset_path: Path, read: Sequence[tuple[str, Path]]
+) -> None:
+    """Refuse by OptionError an evaluation in ``folder`` that would write a file it reads: of the items, or ``read``.
+
+    ``read`` is as `check_apart` takes it.
+    """
+    written = [("--output: the file", folder / name) for name in (JOURNAL, RESULTS, PAGE)]
+    written += [(f"{one.where}: the file", path) for one in items for path in files_of(folder, one.name).values()]
+    own = [(one.where, path) for one in items for path in one.phrase.files(dataset_path)]
+    own += [(f"the recording of {one.where}", one.recording) for one in items if one.recording is not None]
+    check_apart(written, [*read, *own])
 
 
 class Evaluator:
@@ -50,6 +64,7 @@ class Evaluator:
         self._voice = voice
         self._rate = voice.sampling_rate
         self._output = OutputFolder(folder / WAVES, audio=voice.audio, join=voice.join)
+        self._output.prepare()
 
     def warm_up(self, item: EvaluationItem) -> None:
         """Synthesize once without measuring: the first utterance of a process takes longer than later ones."""

@@ -1,12 +1,14 @@
 """Files of what was spoken: sound, mels, pictures, subtitles, timings and prosody, each complete or not there."""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from common.audio import save_wav
+from common.audio.arguments import SETTINGS
 from common.config import AudioConfig, to_plain
 from common.files import make_folder, save_tensor, write_json, writing
+from common.synthesis.phrases import Phrase
 from common.synthesis.speech import Speech
 from common.synthesis.utterances import SynthesisResult
 
@@ -25,19 +27,43 @@ class OutputFolder:
         join: Callable[[Sequence[SynthesisResult]], Speech],
         save_mels: bool = False,
         companions: Companions | None = None,
+        with_sound: bool = True,
     ) -> None:
-        """``join`` makes speech of a phrase's utterances; ``companions`` write what stands beside each sound."""
+        """``join`` makes speech of a phrase's utterances; ``companions`` write what stands beside each sound.
+
+        Nothing is written before `prepare`.
+        """
         self.n_written = 0  # phrases
         self._folder = folder
         self._audio = audio
         self._join = join
         self._save_mels = save_mels
         self._companions = companions or {}
+        self._with_sound = with_sound
+        self._settings = folder / "mels" / SETTINGS
         self._parts: defaultdict[PurePosixPath, list[SynthesisResult]] = defaultdict(list)  # of unfinished phrases
-        make_folder(folder, _HINT)
-        if save_mels:
-            with writing(folder, _HINT):
-                write_json(folder / "mels" / "audio.json", to_plain(audio))
+
+    def files(self, phrases: Iterable[Phrase]) -> Iterator[tuple[str, Path]]:
+        """All files that are written of ``phrases``, as `check_apart` takes them."""
+        for phrase in phrases:
+            mel, sound, beside = self._paths(phrase.output)
+            name = f"{phrase.where}: the file"
+            yield from ((name, path) for path in ([mel] * self._save_mels + [sound] * self._with_sound))
+            yield from ((name, path) for path in beside.values())
+        if self._save_mels:
+            yield "--save-mels:", self._settings
+
+    def prepare(self) -> None:
+        """Make the folder, now rather than after the work, and say what the mels are that are to come."""
+        make_folder(self._folder, _HINT)
+        if self._save_mels:
+            with writing(self._folder, _HINT):
+                write_json(self._settings, to_plain(self._audio))
+
+    def _paths(self, output: PurePosixPath) -> tuple[Path, Path, dict[str, Path]]:
+        """Of the mel, the sound, and by suffix what stands beside it."""
+        beside = {suffix: self._folder / output.with_suffix(suffix) for suffix in self._companions}
+        return self._folder / "mels" / output.with_suffix(".pt"), self._folder / output, beside
 
     def summary(self, n_phrases: int) -> str:
         """How many of the phrases are there."""
@@ -55,8 +81,7 @@ class OutputFolder:
 
     def write(self, speech: Speech, output: PurePosixPath) -> str:
         """Write one phrase's files, each completely or not at all; returns a line that says so."""
-        sound, mel = self._folder / output, self._folder / "mels" / output.with_suffix(".pt")
-        beside = {suffix: self._folder / output.with_suffix(suffix) for suffix in self._companions}
+        mel, sound, beside = self._paths(output)
         line = f"{mel if self._save_mels else next(iter(beside.values()), sound)}: {speech.mel.size(1)} frames"
         with writing(sound, f"; files of {self.n_written} phrases are complete: make room, and run again"):
             if self._save_mels:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from common.audio import SOUND_FORMATS, SOUND_SUFFIXES
+from common.audio.arguments import SETTINGS
 from common.data import check_path, read_numbered_lines
 from common.errors import InputError, shown
 
@@ -26,6 +27,11 @@ class Phrase:
     pitch: str | None = None
     duration: str | None = None
     speaker: str | None = None  # a number, or a name that the checkpoint knows
+
+    def files(self, folder: Path) -> list[Path]:
+        """What is read to speak it, from the dataset's ``folder``."""
+        paths = [folder / path for path in (self.mel, self.wav, self.pitch, self.duration) if path is not None]
+        return paths if self.mel is None else [*paths, paths[0].with_name(SETTINGS)]
 
 
 @dataclass(frozen=True)
