@@ -23,12 +23,11 @@ from common.config import differences, from_plain, to_plain
 from common.data import bucketed
 from common.distributed import Ranks
 from common.errors import CheckpointError, OptionError
-from common.files import make_folder
 from common.logger import Logger
 from common.progress import print_line
 from common.text.arguments import with_given_files
 from common.training import EngineOptions, Networks, Trainer, TrainingSetup, build_engine
-from common.training.arguments import build_for_training, build_training_parser, run_options_from_args
+from common.training.arguments import build_for_training, build_training_parser, prepare_output, run_options_from_args
 from common.training.mel_kinds import mel_lines
 from models import ModelSpec, available_models, get_model
 
@@ -83,7 +82,7 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
     if found is not None:
         _check_fits(template, found[1], spec, where=found[0], adaptable=(*setup.adaptable, *found[1].assumed))
         _load_weights(networks, found[1], where=found[0], ranks=ranks)
-    make_folder(args.output, "; choose another --output")
+    log_file = prepare_output(args, spec, datasets)
     if training.set_up_networks is not None:
         for line in training.set_up_networks(networks, options, text=text, new=found is None):
             _print_once(line, ranks)
@@ -106,7 +105,7 @@ def train(args: argparse.Namespace, spec: ModelSpec, ranks: Ranks, *, amp_dtype:
         same_shapes=setup.same_shapes,
         length_buckets=args.length_buckets,
     )
-    logger = Logger(args.log_file or args.output / "nvlog.json", enabled=ranks.is_main)
+    logger = Logger(log_file, enabled=ranks.is_main)
     logger.parameter(**vars(args))
     run_options = run_options_from_args(args)
     padded, lines = bucketed(datasets, args.length_buckets)

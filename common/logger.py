@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
 
-from common.errors import InputError, reason, shown
+from common.errors import InputError, OutputError, reason, shown
 from common.files import read_text, writing
 from common.progress import print_line
 
@@ -137,11 +137,17 @@ def read_last_run(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _open_for_append(path: Path) -> TextIO:
-    """The stream's file, positioned after a complete line: one that a kill left half written is ended first."""
+    """The stream's file, positioned after a complete line: one that a kill left half written is ended first.
+
+    Raises OutputError if it cannot be written, or holds something else.
+    """
     with writing(path, _HINT):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+b") as file:
             if file.tell() > 0:
+                file.seek(0)
+                if not PREFIX.encode().startswith(file.read(len(PREFIX))):
+                    raise OutputError(f"{path}: holds something else than a run's log")
                 file.seek(-1, 2)
                 if file.read(1) != b"\n":
                     file.write(b"\n")

@@ -1,5 +1,6 @@
 """HiFi-GAN's data: random segments of recordings for training, complete ones for validation; mels from files."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -106,6 +107,12 @@ class HifiganDataset(RecordingDataset):
             hop_length=self.audio.hop_length,
             mels=pad_rows(mels) if mels else None,
         )
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """As `common.data.batch.Dataset.files`."""
+        yield from super().files()
+        if self._mels_folder is not None:
+            yield from ((entry.where, _mel_path(self._mels_folder, entry)) for entry in self.entries)
 
     def _load_mel(self, index: int) -> Tensor | None:
         """The recording's mel from its file, checked."""

@@ -1,7 +1,7 @@
 """Jasper's data: recordings with transcripts, perturbed differently in each epoch of training."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -87,6 +87,10 @@ class JasperDataset:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """As `common.data.batch.Dataset.files`."""
+        return ((entry.where, path) for entry in self._entries for path in entry.paths)
 
     def sizes(self) -> dict[str, list[int]]:
         """Samples and tokens of each utterance, at the lowest speed that perturbation draws."""

@@ -1,7 +1,8 @@
 """What every dataset and batch offers to the training loop."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import torch
@@ -105,6 +106,9 @@ class Dataset(Protocol):
     """
 
     lengths: list[int]  # relative lengths, any unit: only their order matters
+
+    def files(self) -> Iterable[tuple[str, Path]]:
+        """All files of utterances that are read, each with what names it, as `common.files.check_apart` takes them."""
 
     def sizes(self) -> dict[str, list[int]]:
         """The most that each utterance has along each axis of its batches, the longest axis first."""

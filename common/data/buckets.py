@@ -40,6 +40,7 @@ class BucketedDataset:
         self._dataset = dataset
         self._shapes = shapes
         self.lengths = dataset.lengths
+        self.files = dataset.files
         self.sizes = dataset.sizes
         self.draw = dataset.draw
 

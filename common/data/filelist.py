@@ -1,7 +1,7 @@
 """Filelists: one utterance a line, fields between vertical bars, every problem named by file and line."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -21,6 +21,10 @@ class FilelistEntry:
 
     fields: dict[str, str]  # column -> text; an optional column that the list lacks is absent
     where: str  # "list.txt:7"
+
+    def files(self, folder: Path) -> Iterator[tuple[str, Path]]:
+        """What it names in the dataset's ``folder``, as `common.files.check_apart` takes it."""
+        return ((self.where, folder / name) for kind, name in self.fields.items() if kind not in WORD_COLUMNS)
 
 
 def read_filelist(

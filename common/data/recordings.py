@@ -1,5 +1,6 @@
 """What vocoders train on: recordings of a list, read completely or in part, and where their random segments begin."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -36,6 +37,10 @@ class RecordingDataset:
 
     def __len__(self) -> int:
         return len(self.entries)
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """As `common.data.batch.Dataset.files`."""
+        return (pair for entry in self.entries for pair in entry.files(self._folder))
 
     def name(self, index: int) -> str:
         """A recording's name in messages, ``wavs/a.wav (train.txt:7)``."""

@@ -1,6 +1,6 @@
 """What text-to-mel models train on: transcripts with recordings or stored mels, and batches of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -89,6 +89,10 @@ class TextMelDataset:
 
     def __len__(self) -> int:
         return len(self.entries)
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """As `common.data.batch.Dataset.files`."""
+        return (pair for entry in self.entries for pair in entry.files(self.folder))
 
     def sizes(self) -> dict[str, list[int]]:
         """Frames and tokens of each utterance; where words are drawn to be phones, tokens as validation reads them.

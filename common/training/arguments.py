@@ -1,7 +1,8 @@
 """Command-line options of training that all models share, and the RunOptions they describe."""
 
 import argparse
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,18 @@ from common.cli import (
     seed_number,
     values_of,
 )
+from common.data import Dataset
 from common.errors import OptionError
+from common.files import check_apart, make_folder
 from common.nn import TooLargeError, build_limited
 from common.published_options import TRAINING
 from common.registry import ModelSpec
 from common.training.objective import Networks
 from common.training.optim import OPTIMIZERS
 from common.training.selection import selection_metric
-from common.training.settings import Recipe, RunOptions
+from common.training.settings import Recipe, RunOptions, inference_paths
+
+_SUBSETS = ("train", "val", "val_ema")  # folders of TensorBoard's curves
 
 
 def build_training_parser(spec: ModelSpec, *, parents: Sequence[ArgumentParser] = ()) -> ArgumentParser:
@@ -166,6 +171,29 @@ def run_options_from_args(args: argparse.Namespace) -> RunOptions:
         values["num_workers"] = 4 * args.cuda
     milestones = tuple(args.keep_milestones or ())
     return RunOptions(**values, accumulation=args.gradient_accumulation_steps, milestones=milestones)
+
+
+def prepare_output(args: argparse.Namespace, spec: ModelSpec, datasets: Mapping[str, Dataset]) -> Path:
+    """Make the output's folder; returns the log's file.
+
+    Raises:
+        OptionError: a file would be written that is read, or two results into one. Of the endless names of checkpoints
+            those count that another file has.
+        OutputError: the folder cannot be made.
+    """
+    output, log_file = args.output, args.log_file or args.output / "nvlog.json"
+    options = build_training_parser(spec).files_of(args)[1]
+    read = [pair for pair in options if pair[1] != args.checkpoint_path]  # which newer ones may replace
+    read += [pair for dataset in datasets.values() for pair in dataset.files()]
+    others = (os.path.realpath(path) if path.is_symlink() else path for path in (log_file, *(path for _, path in read)))
+    names = {name for name in (Path(path).name for path in others) if name.startswith(f"{spec.name}_checkpoint_")}
+    written = [("--log-file", log_file), *(("the checkpoint", output / name) for name in names)]
+    if args.save_inference is not None:
+        written += [("--save-inference:", path) for path in inference_paths(output, spec.name)]
+    written += [("TensorBoard", output / subset / "events") for subset in _SUBSETS]
+    check_apart(written, read)
+    make_folder(output, "; choose another --output")
+    return log_file
 
 
 def build_for_training(build: Callable[[], Networks], *, most: int) -> Networks:

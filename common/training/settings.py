@@ -63,3 +63,8 @@ class RunOptions:
     samples_interval: int | None = None  # epochs between plots and sound; None: with each validation
     validation_steps: int = 0  # updates between further validations, within epochs; 0: none
     epochs_this_job: int = 0  # epochs to train before stopping; 0: all
+
+
+def inference_paths(output: Path, model: str) -> tuple[Path, Path]:
+    """Where the weights of the last checkpoint go that inference needs, and those of the best."""
+    return output / f"{model}_inference.pt", output / f"{model}_inference_best.pt"

@@ -35,7 +35,7 @@ from common.training.engine import Engine, evaluation_mode
 from common.training.objective import Networks
 from common.training.position import Position, resumed_position
 from common.training.reporter import Reporter, has_terminal
-from common.training.settings import RunOptions
+from common.training.settings import RunOptions, inference_paths
 from common.training.step_result import StepResult
 from common.training.tensorboard import TensorBoardLogs
 
@@ -361,8 +361,8 @@ class Trainer:
         if self._options.save_inference is None:
             return
         stripped = strip_checkpoint(checkpoint, dtype=self._options.save_inference)
-        for name in ("inference", "inference_best")[: 1 + is_best]:
-            save_checkpoint(self._options.output / f"{checkpoint.model}_{name}.pt", stripped)
+        for path in inference_paths(self._options.output, checkpoint.model)[: 1 + is_best]:
+            save_checkpoint(path, stripped)
 
     def _remove_old(self) -> None:
         """Keep milestones, the best and the last few checkpoints of complete epochs up to this one, unless all stay."""
