@@ -3,6 +3,7 @@
 import argparse
 import functools
 from collections.abc import Sequence
+from pathlib import Path
 
 from common import distributed
 from common.audio import read_pitch_statistics
@@ -39,8 +40,8 @@ def build_parser() -> ArgumentParser:
     return parser
 
 
-def report_on_data(args: argparse.Namespace) -> int:
-    """Report what is wrong with recordings and transcripts, before any feature is made."""
+def report_on_data(args: argparse.Namespace, read: Sequence[tuple[str, Path]]) -> int:
+    """Report what is wrong with recordings and transcripts, before any feature is made; ``read`` is not written."""
     from common.data_report import run as data_report  # it draws, which workers need not load
     from common.data_report.words import terminal
 
@@ -51,7 +52,7 @@ def report_on_data(args: argparse.Namespace) -> int:
 
     output = args.report_output or args.dataset_path / "data_report"
     audio_of(None)  # wrong options are reported first
-    data_report.open_output(output)
+    data_report.open_output(output, read)
     report = data_report.analyze_corpus(
         args.wav_text_filelist,
         dataset=args.dataset_path,
@@ -74,8 +75,8 @@ def load_teacher(loaded: LoadedCheckpoint, ranks: Ranks) -> TeacherModel:
     return functools.partial(inference.teacher, load_for_inference(loaded, device=ranks.device)[0])
 
 
-def extract(args: argparse.Namespace) -> int:
-    """Extract features; exit status 1 if an utterance was refused."""
+def extract(args: argparse.Namespace, read: Sequence[tuple[str, Path]]) -> int:
+    """Extract features; exit status 1 if an utterance was refused; ``read`` is not written."""
     check_options(args)
     teacher = open_teacher(args)
     plan = plan_from_args(args, teacher)
@@ -99,6 +100,7 @@ def extract(args: argparse.Namespace) -> int:
                 lists=args.wav_text_filelist,
                 meta_files=args.output_meta_file,
                 given=given,
+                read=read,
                 teacher=None if teacher is None else load_teacher(teacher, ranks),
                 ranks=ranks,
                 n_workers=args.num_workers or distributed.own_cores(),
@@ -139,8 +141,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     check_report_options(args, parser)
     if args.report:
         check_dataset(args)
-        return report_on_data(args)
-    return extract(args)
+        return report_on_data(args, parser.files_of(args)[1])
+    return extract(args, parser.files_of(args)[1])
 
 
 if __name__ == "__main__":

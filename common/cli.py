@@ -29,7 +29,8 @@ _LONGEST_PART, _LONGEST_PATH = 100, 4095  # bytes: of a part of a name, and of L
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # what Python makes of bytes that are not UTF-8
 _NAME = re.compile(r"[^-/|\x00-\x1f\x7f-\x9f][^/|\x00-\x1f\x7f-\x9f]*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_WRITTEN = {"output", "log_file", "output_meta_file", "save_logits", "json", "target"}  # destinations of files to write
+# Destinations of files and folders to write.
+_WRITTEN = {"output", "log_file", "output_meta_file", "save_logits", "json", "target", "report_output"}
 DefaultsReader = Callable[[Path], dict[str, Any]]
 
 

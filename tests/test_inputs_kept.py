@@ -12,6 +12,7 @@ import torch
 from corpus import make_corpus
 from limits import HANG_LIMIT
 from test_failing_writes import ended, extract_from
+from tiny_evaluation import make_checkpoints, write_recordings
 from tiny_voice import save_vocoder, save_voice
 
 import extract_mels
@@ -68,6 +69,38 @@ def test_extraction_replaces_neither_lists_nor_recordings_nor_features(tmp_path:
         assert extract_from(tmp_path, "--output-meta-file", str(tmp_path / name)) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert str(tmp_path / name) in line and "give another one" in line
+        assert contents(tmp_path) == before
+
+
+def test_extraction_replaces_nothing_that_it_reads_through_links_or_by_its_names(tmp_path: Path, capsys):
+    make_corpus(tmp_path, 2)
+    (tmp_path / "mels").mkdir()
+    (tmp_path / "mels" / "c000.pt").symlink_to(tmp_path / "wavs" / "c000.wav")
+    (tmp_path / "report.html").write_text((tmp_path / "train.txt").read_text())
+    (tmp_path / "words.txt").write_text("hello\tHH AH0 L OW1\n")
+    before = contents(tmp_path)
+    durations = ["--extract-durs-from-textgrids", "--input-type", "phone"]
+    for words in (
+        [],
+        [*durations, "--output-meta-file", tmp_path / "TextGrid" / "c000.TextGrid"],
+        ["--report", "--report-output", tmp_path],
+    ):
+        common = ["-d", tmp_path, "--wav-text-filelist", tmp_path / "report.html", "--num-workers", "1"]
+        assert ended(extract_mels.main, *common, *(words if "--report" in words else ["--extract-mels", *words])) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.endswith(" names the same file; give another one")
+        assert contents(tmp_path) == before
+
+
+def test_transcribing_replaces_no_recording(tmp_path: Path, capsys):
+    network = make_checkpoints(tmp_path).recognizer
+    write_recordings(tmp_path / "wavs", ["a.wav"], rate=8000)
+    (tmp_path / "list.txt").write_text("wavs/a.wav|Go on.\n")
+    before = contents(tmp_path)
+    for word in ("--log-file", "--save-logits"):
+        words = ["-i", tmp_path / "list.txt", "-d", tmp_path, word, tmp_path / "wavs" / "a.wav"]
+        assert ended(inference.main, "--jasper", network, *words) == 2
+        assert "a recording of --input names the same file" in capsys.readouterr().err
         assert contents(tmp_path) == before
 
 

@@ -13,7 +13,7 @@ from common.data_report.findings import find_issues
 from common.data_report.page import page
 from common.data_report.summary import DataReport, to_json
 from common.extraction import ExtractionPlan, WorkerPool, read_lists
-from common.files import make_folder, write_json, write_text, writing
+from common.files import check_apart, make_folder, write_json, write_text, writing
 from common.progress import progress
 
 UNUSABLE = ("missing", "unreadable")  # kinds that end with exit status 1
@@ -47,14 +47,20 @@ def analyze_corpus(
     return DataReport(dataset, tuple(lists), audio, text, limits, tuple(clips), tuple(findings))
 
 
-def open_output(folder: Path) -> None:
-    """Make the report's folder before an hour of measuring, not after it."""
+def open_output(folder: Path, read: Sequence[tuple[str, Path]]) -> None:
+    """Make the report's folder before an hour of measuring, not after it; the report is none that is ``read``."""
+    check_apart([("the report", path) for path in paths_in(folder)], read)
     make_folder(folder, _HINT)
+
+
+def paths_in(folder: Path) -> list[Path]:
+    """Where the report goes, as a page and as data."""
+    return [folder / "report.html", folder / "report.json"]
 
 
 def write(report: DataReport, folder: Path) -> list[Path]:
     """Write report.html and report.json."""
-    paths = [folder / "report.html", folder / "report.json"]
+    paths = paths_in(folder)
     with writing(folder, _HINT):
         write_text(paths[0], page(report, draw(report)))
         write_json(paths[1], to_json(report))

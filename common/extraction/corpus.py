@@ -95,19 +95,21 @@ def extract_corpus(
     lists: Sequence[Path],
     meta_files: Sequence[Path] = (),
     given: Mapping[str, PitchStatistics] = MappingProxyType({}),
+    read: Sequence[tuple[str, Path]] = (),
     teacher: TeacherModel | None = None,
     ranks: Ranks,
     n_workers: int,
 ) -> Report:
     """Check every utterance of ``lists``, extract what ``plan`` says, and write one meta file a list.
 
-    ``teacher`` is the plan's, on the device of ``ranks``. Each kind of pitch is normalized by the statistics ``given``
-    for it, else by those of the first list, whose file is written. With several ranks each one takes every
-    ``world_size``-th utterance; what is written does not depend on their number, nor on that of the workers. An
-    InputError on one rank is a FailedElsewhereError on the others.
+    ``read`` are further files that are not to be written, as `check_apart` takes them. ``teacher`` is the plan's, on
+    the device of ``ranks``. Each kind of pitch is normalized by the statistics ``given`` for it, else by those of the
+    first list, whose file is written. With several ranks each one takes every ``world_size``-th utterance; what is
+    written does not depend on their number, nor on that of the workers. An InputError on one rank is a
+    FailedElsewhereError on the others.
     """
     plan = replace(plan, mels_by_workers=ranks.device.type == "cpu")
-    utterances = ranks.together(lambda: _open_corpus(plan, lists, meta_files) if ranks.is_main else [])[0]
+    utterances = ranks.together(lambda: _open_corpus(plan, lists, meta_files, given, read) if ranks.is_main else [])[0]
     duplicates = refuse_duplicates(utterances)
     own = [item for item in utterances[ranks.rank :: ranks.world_size] if item.index not in duplicates]
     with WorkerPool(plan, n_workers=max(1, min(n_workers, len(own)))) as pool:
@@ -134,14 +136,25 @@ def extract_corpus(
     return report
 
 
-def _open_corpus(plan: ExtractionPlan, lists: Sequence[Path], meta_files: Sequence[Path]) -> list[Utterance]:
+def _open_corpus(
+    plan: ExtractionPlan,
+    lists: Sequence[Path],
+    meta_files: Sequence[Path],
+    given: Mapping[str, PitchStatistics],
+    read: Sequence[tuple[str, Path]],
+) -> list[Utterance]:
     utterances = read_lists(lists)
     named = [("--output-meta-file", path) for path in meta_files]
-    check_apart(named, [(one.where, plan.dataset_path / one.wav) for one in utterances])
     for option, path in named:
         if os.path.realpath(path.parent) in {os.path.realpath(plan.dataset_path / folder) for folder in plan.folders}:
             raise OptionError(f"{option} {path}: a folder of features; give another one")
-    for path in (*meta_files, *(_statistics_file(plan, kind, lists[0].stem) for kind in plan.pitch)):
+    own_statistics = [kind for kind in plan.pitch if kind not in given]
+    named += [("the statistics", _statistics_file(plan, kind, lists[0].stem)) for kind in own_statistics]
+    names = {one.name: f"{one.where}: the feature" for one in utterances}
+    features = [(where, plan.path(folder, name)) for name, where in names.items() for folder in plan.folders]
+    own = [(one.where, path) for one in utterances for path in plan.inputs(one)]
+    check_apart([*named, *features], [*read, *own])
+    for _, path in named:
         check_output_file(path)
     prepare_output_folders(plan, utterances)
     return utterances

@@ -77,6 +77,19 @@ class ExtractionPlan:
         """Where a feature of the utterance ``name`` lies."""
         return self.dataset_path / folder / f"{name}.pt"
 
+    def inputs(self, utterance: "Utterance") -> list[Path]:
+        """What is read to make an utterance's features."""
+        files = [self.dataset_path / utterance.wav]
+        if self.durations_from == FROM_TEXTGRIDS:
+            files.append(self.textgrid(utterance.name))
+        elif self.durations_from == FROM_FILES:
+            files.append(self.path("durations", utterance.name))
+        return files
+
+    def textgrid(self, name: str) -> Path:
+        """Where the TextGrid of the utterance ``name`` lies."""
+        return self.dataset_path / "TextGrid" / f"{name}.TextGrid"
+
 
 @dataclass(frozen=True)
 class Utterance:
@@ -181,7 +194,7 @@ def with_durations(item: Extraction, durations: np.ndarray) -> Extraction:
 
 
 def _with_alignment(item: Extraction, plan: ExtractionPlan) -> Extraction:
-    path = plan.dataset_path / "TextGrid" / f"{item.utterance.name}.TextGrid"
+    path = plan.textgrid(item.utterance.name)
     alignment = fit(read_alignment(path, plan.audio), item.kept_frames[1], path=path, config=plan.audio)
     symbols, frames = (0, len(alignment.phones)), item.kept_frames
     if plan.trim_silence is not None:

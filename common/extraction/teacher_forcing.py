@@ -25,7 +25,7 @@ from common.data import Dataset, ErrorsAsItems, leave_to_the_parent, read_number
 from common.errors import InputError
 from common.extraction.features import read_complete, write_feature
 from common.extraction.summary import Report
-from common.files import read_json, sha256, write_json, writing
+from common.files import check_apart, read_json, sha256, write_json, writing
 from common.precision import Precision
 from common.progress import Progress, progress
 from common.registry import GeneratorSpec
@@ -84,6 +84,8 @@ def make_teacher_forced_mels(loaded: LoadedCheckpoint, options: TeacherForcing, 
     totals = Counter({str(filelist): len(dataset) for filelist, dataset in datasets.items()})
     report = Report(n_utterances=totals.total(), totals=totals)
     clips = _plan(options, audio, report)
+    read = [pair for dataset in datasets.values() for pair in dataset.files()]
+    check_apart([(f"{clip.where}: the mel", clip.output) for clip in clips], read)
     bar: Progress[None] = progress(total=len(clips), desc="mels", unit="clip")
     with StopSignals() as signals, bar:
         for filelist, dataset in datasets.items():

@@ -17,6 +17,7 @@ from common.cli import (
     precision_from_args,
 )
 from common.errors import OptionError
+from common.files import check_apart
 from common.published_options import RECOGNITION
 from common.recognition.command import transcribe_all
 from common.recognition.recognizer import load_recognizer
@@ -125,9 +126,12 @@ def recognize(argv: Sequence[str] | None, spec: ModelSpec) -> int:
         batch_size=args.batch_size,
         padded_duration=args.max_duration if args.pad_to_max_duration else 0.0,
     )
+    items = recognizer.open(args.input, folder=args.dataset_path)
+    written, read = build_parser(spec).files_of(args)
+    check_apart(written, [*read, *(("a recording of --input", Path(one.name)) for one in items)])
     return transcribe_all(
         recognizer,
-        recognizer.open(args.input, folder=args.dataset_path),
+        items,
         output=args.output,
         save_logits=args.save_logits,
         log_file=args.log_file,
