@@ -21,6 +21,7 @@ from common.cli import ArgumentParser
 from common.errors import InputError, OptionError
 from common.files import check_apart, read_standard_input, save_tensor, write_text
 from scripts.datasets import describe_mels, make_filelists
+from scripts.datasets import make_corpus as make_corpus_script
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -190,6 +191,14 @@ def test_lists_do_not_replace_the_names_they_are_made_of(tmp_path: Path, monkeyp
     with pytest.raises(OptionError, match="--val-ids names the same file"):
         make_filelists.main()
     assert ids.read_text() == "c000\n"
+
+
+def test_a_corpus_does_not_replace_the_sentences_it_is_made_of(tmp_path: Path):
+    sentences = tmp_path / "metadata.csv"
+    sentences.write_text("One.\nTwo.\n")
+    with pytest.raises(OptionError, match="--sentences names the same file"):
+        make_corpus_script.main(["-o", str(tmp_path), "--sentences", str(sentences), "--n-validation", "1"])
+    assert sentences.read_text() == "One.\nTwo.\n"
 
 
 @pytest.mark.parametrize("length", [251, 255])

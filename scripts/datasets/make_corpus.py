@@ -17,7 +17,7 @@ import tgt
 
 from common.cli import ArgumentParser, name_argument, positive_int, run, whole_number
 from common.errors import InputError
-from common.files import read_lines, write_atomically, write_text
+from common.files import check_apart, read_lines, write_atomically, write_text
 from common.progress import progress
 from common.text import EspeakSpeech, Speaker, check_length, check_markup, get_cleaner
 
@@ -149,6 +149,8 @@ def main(argv: list[str] | None = None) -> None:
         parser.error("argument --speakers: two of them have the same name")
     if args.speakers is not None:
         speaker = {name: replace(speaker, pitch=pitch) for name, pitch in args.speakers}
+    lists = [("the list", args.output / name) for name in (TRAIN, VALIDATION, METADATA)]
+    check_apart(lists, [("--sentences", args.sentences)])
     sentences = read_sentences(args.sentences)
     make_corpus(args.output, sentences=sentences, speaker=speaker, n_validation=args.n_validation)
 
