@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 
 from common.audio import check_sound_format
 from common.checkpoints import LoadedCheckpoint, open_checkpoint
-from common.cli import ArgumentParser, precision_from_args, run
+from common.cli import ArgumentParser, given_options, precision_from_args, run
 from common.config import AudioConfig
-from common.errors import InputError, OptionError
+from common.errors import InputError
 from common.files import check_apart
 from common.precision import Precision
 from common.recognition.arguments import chosen_recognizer, recognize
@@ -49,6 +49,7 @@ from common.synthesis.arguments import (
     voice_from_args,
     with_text_options,
 )
+from common.synthesis.effects import check_effects, warn_unread
 from common.text import Style, utterance_draws
 from models import available_models, get_model
 
@@ -105,17 +106,15 @@ def plan_list(args: argparse.Namespace, voice: Voice) -> list[SynthesisInput]:
             f"{args.input}: {voice.spec.name} does not support the columns pitch and duration, and the list has "
             f"{' and '.join(unread)}; leave them out"
         )
-    if voice.controls.pitch_transform is not None and "pitch" in given:
-        raise OptionError(f"--pitch-transform-* change the predicted pitch, but {args.input} gives the pitch")
     seed = None if args.p_arpabet is None else args.seed
-    return voice.encode(phrases, dataset_path=args.dataset_path, speaker=args.speaker, seed=seed)
+    items = voice.encode(phrases, dataset_path=args.dataset_path, speaker=args.speaker, seed=seed)
+    warn_unread(phrases, read=("text", "speaker", *voice.phrase_columns), source=str(args.input))
+    return items
 
 
 def plan_text(args: argparse.Namespace, voice: Voice, name: PurePosixPath) -> list[SynthesisInput]:
     """The utterances of the one text or prosody table that is given, whose sound has a ``name``."""
     text, where = read_text(args)
-    if args.prosody is not None and voice.controls.pitch_transform is not None:
-        raise OptionError(f"--pitch-transform-* change the predicted pitch, but {where} gives the pitch")
     phrase = Phrase(where, name, text if isinstance(text, str) else None)
     draw = None if args.p_arpabet is None else utterance_draws(seed=args.seed, epoch=0, index=0)
     items = voice.plan(text, style=Style(speaker=args.speaker), phrase=phrase, draw=draw)
@@ -130,9 +129,9 @@ def speak(args: argparse.Namespace, parser: ArgumentParser) -> int:
     generator, vocoder = open_checkpoints(args, parser)
     if generator is None:
         contract = None if vocoder is None else contract_of(vocoder, None, accepted=args.accept_audio_differences)
-        items, audio = load_mels_or_recordings(
-            read_phrases(args.input), dataset_path=args.dataset_path, contract=contract
-        )
+        phrases = read_phrases(args.input)
+        items, audio = load_mels_or_recordings(phrases, dataset_path=args.dataset_path, contract=contract)
+        warn_unread(phrases, read=("mel", "wav"), source=str(args.input))
         sound = None
         if vocoder is not None:
             sound = vocoder_from_args(args, vocoder, precision=precision)
@@ -153,6 +152,14 @@ def speak(args: argparse.Namespace, parser: ArgumentParser) -> int:
         items = plan_list(args, voice)
     else:
         items = plan_text(args, voice, output_of_text(args.output)[1])
+    check_effects(
+        given_options(args, parser),
+        items,
+        voice.controls,
+        source=str(args.prosody or args.input),
+        reads_text=args.prosody is None,
+        keeps_pitch=args.plots or args.save_prosody,
+    )
     if args.output == STANDARD:
         pieces = voice.pieces(items)
         write_stream(pieces, sys.__stdout__, sampling_rate=voice.sampling_rate, kind=args.stdout_format)

@@ -1,10 +1,12 @@
 """Training lists of FastPitch: their columns, and the speakers that they name."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from common.cli import LARGEST_INT, check_name
+from common.cli import check_name
 from common.data import FilelistEntry, Filelists, first_fields, paths_of, read_filelist
+from common.data.filelist import SPEAKER_NUMBER
 from common.errors import InputError
 
 WITH_DURATIONS = ("mel", "durations", "pitch", "text")
@@ -69,9 +71,9 @@ def speaker_names(
     for value, where in first.items() if n_speakers != 1 else ():
         check_name(f"{where}: speaker", value)
     values = set(first)
-    if n_speakers is not None and not known and (n_speakers == 1 or all(value.isdecimal() for value in values)):
+    if n_speakers is not None and not known and (n_speakers == 1 or all(map(SPEAKER_NUMBER.fullmatch, values))):
         return ()
-    new = sorted(values - set(known), key=lambda value: (int(value) if value.isdecimal() else float("inf"), value))
+    new = sorted(values - set(known), key=lambda one: (int(one) if SPEAKER_NUMBER.fullmatch(one) else math.inf, one))
     names = (*known, *new)
     if n_speakers is not None and len(names) > n_speakers:
         raise InputError(
@@ -97,7 +99,7 @@ def speaker_id(entry: FilelistEntry, *, names: Sequence[str], n_speakers: int) -
         return names.index(value) if n_speakers > 1 else None
     if names:
         raise InputError(f"{entry.where}: speaker {value!r}, expected one of {shown(names)}")
-    if not value.isdecimal() or len(value) > len(str(LARGEST_INT)) or int(value) >= n_speakers:
+    if not SPEAKER_NUMBER.fullmatch(value) or int(value) >= n_speakers:
         raise InputError(f"{entry.where}: speaker {value!r}, expected a number from 0 to {n_speakers - 1}")
     return int(value)
 

@@ -9,13 +9,14 @@ is resumed when it is started again.
 from collections.abc import Sequence
 from pathlib import Path
 
-from common.cli import precision_from_args, run
+from common.cli import given_options, precision_from_args, run
 from common.evaluation.arguments import build_parser, facts_and_settings, open_models
 from common.evaluation.evaluator import Evaluator, check_files, run_evaluation
 from common.evaluation.items import read_items
 from common.recognition import load_recognizer
 from common.synthesis import GriffinLimVocoder, Vocoder, load_vocoder, load_voice
 from common.synthesis.arguments import parse_model_options
+from common.synthesis.effects import check_effects
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -56,6 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         seed=None if args.p_arpabet is None else args.seed,
         needs_words="recognizer" in models,
     )
+    inputs = [one for item in items for one in item.inputs]
+    check_effects(given_options(args, parser), inputs, voice.controls, source=str(args.list))
     read = [*parser.files_of(args)[1], *([("VOCODER", Path(args.vocoder))] if "vocoder" in models else [])]
     check_files(args.output, items, dataset_path=args.dataset_path, read=read)
     recognizer = load_recognizer(models["recognizer"], precision=precision) if "recognizer" in models else None

@@ -157,7 +157,7 @@ def test_a_list_that_does_not_fit_the_voice_is_refused(tmp_path, phrases, voice)
     }.items():
         phrases.write_text(content)
         assert message in refused(InputError, *options)
-    phrases.write_text("text\tpitch\nGo on.\tshort.pt\n")
+    save_tensor(tmp_path / "short.pt", torch.zeros(6))
     assert "gives the pitch" in refused(OptionError, *options, "--pitch-transform-invert")
 
 

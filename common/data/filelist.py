@@ -12,6 +12,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")  # but tabs, which are sp
 MOST_ENTRIES = 1_000_000  # lines of a list, each of some 700 bytes in memory; LibriTTS has 375,000 utterances
 _LONGEST_NAME = 240  # bytes; systems take 255
 WORD_COLUMNS = ("text", "speaker")  # every other column is a path, relative to the dataset's folder
+SPEAKER_NUMBER = re.compile(r"[0-9]{1,9}")  # in a list or an option; anything else is a name
 Filelists = Path | Sequence[Path]  # a list, or several that are read one after the other
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from common.cli import LARGEST_INT
 from common.config import AudioConfig
+from common.data.filelist import SPEAKER_NUMBER
 from common.errors import InputError, shown
 from common.files import load_tensor
 from common.precision import Precision
@@ -222,7 +222,7 @@ class Voice:
         names = self.front_end.config.speakers
         if name in names:
             return names.index(name)
-        if name.isdecimal() and len(name) <= len(str(LARGEST_INT)) and int(name) < self.n_speakers:
+        if SPEAKER_NUMBER.fullmatch(name) and int(name) < self.n_speakers:
             return int(name)
         or_names = f" or one of {', '.join(names)}" if names else ""
         wanted = f"expected a number from 0 to {self.n_speakers - 1}{or_names}"

@@ -9,6 +9,7 @@ voices, each with its own pitch, read all sentences, and the lists have a column
 
 import argparse
 import io
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -122,7 +123,7 @@ def write_clip(folder: Path, name: str, speech: EspeakSpeech) -> None:
 def _named_pitch(text: str) -> tuple[str, int]:
     name, _, pitch = text.partition("=")
     name_argument(name)
-    if not name.isidentifier() or not pitch.isdecimal() or int(pitch) > 99:
+    if not name.isidentifier() or not re.fullmatch("[0-9]{1,2}", pitch):
         raise argparse.ArgumentTypeError(f"{text}: expected a name and a pitch from 0 to 99, as low=20")
     return name, int(pitch)
 
