@@ -15,7 +15,16 @@ from typing import Any, NoReturn
 
 import torch
 
-from common.errors import FailedElsewhereError, OptionError, cause, line_and_status, one_line, say_last, shown
+from common.errors import (
+    FailedElsewhereError,
+    InputError,
+    OptionError,
+    cause,
+    line_and_status,
+    one_line,
+    say_last,
+    shown,
+)
 from common.files import LONGEST_NAME, check_apart, read_text, unfailing, unwritten
 from common.precision import Precision, check_cuda, has_bfloat16
 from common.signals import ended_by, ignore_stops, raising
@@ -171,27 +180,6 @@ def names_given(argv: Sequence[str] | None) -> set[str]:
 def option_of(name: str) -> str:
     """The option that sets the destination ``name``: ``batch_size`` -> ``--batch-size``."""
     return "--" + name.replace("_", "-")
-
-
-# By the end of a field's name; far above any network, and small enough to be built and refused by its parameters.
-_MOST = {"n_layers": 500, "n_convolutions": 500, "kernel_size": 1001, "": 1_000_000}
-
-
-def check_architecture(config: Any) -> None:
-    """Refuse by OptionError a size that no network has, an even kernel, or ``p_*`` that is no probability."""
-    for name, value in vars(config).items():
-        problem = None
-        most = next((most for end, most in _MOST.items() if name.endswith(end)), 0)
-        if name.endswith("kernel_size") and (value < 1 or value % 2 == 0):
-            problem = "an odd number, which keeps lengths as they are"
-        elif name.startswith("p_"):
-            problem = None if 0 <= value < 1 else "a probability of at least 0 and less than 1"
-        elif type(value) is int and value < (0 if name == "padding_idx" else 1):
-            problem = "a whole number of at least 1"
-        elif type(value) is int and value > most:
-            problem = f"at most {most}"
-        if problem is not None:
-            raise OptionError(f"{option_of(name)} {value}: expected {problem}")
 
 
 def add_fields(

@@ -11,11 +11,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from common.cli import check_architecture
 from common.config import AudioConfig, TextConfig
 from common.data import TextMelBatch
 from common.errors import InputError, OptionError
-from common.nn import mask_from_lengths
+from common.nn import check_architecture, mask_from_lengths
 from common.synthesis import Controls, MelOutput
 from common.text import check_model
 from fastpitch.aligner import Alignment, ConvAttention

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from common.cli import check_architecture
 from common.errors import OptionError
+from common.nn import check_architecture
 
 
 @dataclass(frozen=True)

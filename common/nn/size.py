@@ -1,4 +1,4 @@
-"""Networks built as long as they are not too large, which is known before memory is taken."""
+"""Sizes that networks may have, and networks built as long as they are not too large, before memory is taken."""
 
 import math
 import threading
@@ -8,6 +8,9 @@ from typing import Any, TypeVar
 import torch
 from torch.nn.modules.module import register_module_module_registration_hook
 from torch.overrides import TorchFunctionMode
+
+from common.cli import option_of
+from common.errors import OptionError
 
 _T = TypeVar("_T")
 # What modules make their parameters and buffers by.
@@ -61,3 +64,24 @@ def build_limited(build: Callable[[], _T], *, most: int, most_modules: int = 10_
             return build()
     finally:
         hook.remove()
+
+
+# By the end of a field's name; far above any network, and small enough to be built and refused by its parameters.
+_MOST = {"n_layers": 500, "n_convolutions": 500, "kernel_size": 1001, "": 1_000_000}
+
+
+def check_architecture(config: Any) -> None:
+    """Refuse by OptionError a size that no network has, an even kernel, or ``p_*`` that is no probability."""
+    for name, value in vars(config).items():
+        problem = None
+        most = next((most for end, most in _MOST.items() if name.endswith(end)), 0)
+        if name.endswith("kernel_size") and (value < 1 or value % 2 == 0):
+            problem = "an odd number, which keeps lengths as they are"
+        elif name.startswith("p_"):
+            problem = None if 0 <= value < 1 else "a probability of at least 0 and less than 1"
+        elif type(value) is int and value < (0 if name == "padding_idx" else 1):
+            problem = "a whole number of at least 1"
+        elif type(value) is int and value > most:
+            problem = f"at most {most}"
+        if problem is not None:
+            raise OptionError(f"{option_of(name)} {value}: expected {problem}")
