@@ -360,6 +360,7 @@ def run(main: Callable[[], int | None]) -> NoReturn:
         error = unwritten(sys.stdout)
         if isinstance(error, BrokenPipeError):
             status = 128 + signal.SIGPIPE
+            say_last("", status)
         elif error is not None and status == 0:
             status = 1
             say_last(f"error: standard output: cannot be written ({error.strerror})", status)

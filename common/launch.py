@@ -19,7 +19,7 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, P
 from torch.distributed.elastic.rendezvous import RendezvousError
 
 from common.distributed import AFTER_LOSS
-from common.errors import LAUNCHED, reason
+from common.errors import LAUNCHED, one_line, reason
 from common.signals import Requests, TerminatedError, ended_by, heeded, ignore_stops
 
 
@@ -40,6 +40,9 @@ def main(argv: Sequence[str]) -> int:
 
 def _launch(argv: Sequence[str], folder: Path) -> tuple[str, int]:
     """Run ``torchrun``; the line to print, "" for none, and the exit status. Processes leave theirs in ``folder``."""
+    args = run.parse_args(argv)
+    if not (args.module or args.no_python) and not Path(args.training_script).is_file():
+        return one_line(f"error: {args.training_script}: no such file; give a program, such as train.py"), 2
     logging.disable()
     requests = Requests()
 

@@ -266,6 +266,12 @@ def test_the_launcher_prints_one_line_of_the_process_that_has_failed(
     assert re.fullmatch(f"{said}\n" if said else "", printed), printed
 
 
+def test_a_program_that_the_launcher_does_not_find_is_one_line(capfd, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(LAUNCHED, "")
+    assert launch.main(["--standalone", "--nproc-per-node", "2", "absent.py"]) == 2
+    assert capfd.readouterr().err == "error: absent.py: no such file; give a program, such as train.py\n"
+
+
 class EndedAmidTheError(InputError):
     def __str__(self) -> str:
         for stop in STOPS:
