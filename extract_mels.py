@@ -100,7 +100,7 @@ def extract(args: argparse.Namespace, read: Sequence[tuple[str, Path]]) -> int:
                 lists=args.wav_text_filelist,
                 meta_files=args.output_meta_file,
                 given=given,
-                read=read,
+                read=[*read, *files.items()],
                 teacher=None if teacher is None else load_teacher(teacher, ranks),
                 ranks=ranks,
                 n_workers=args.num_workers or distributed.own_cores(),

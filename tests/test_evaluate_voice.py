@@ -82,7 +82,7 @@ def test_an_evaluation_replaces_nothing_that_it_reads(evaluate, tmp_path, tiny):
         "synthesised/a.wav": ["--recordings", tmp_path / "out" / "synthesised"],
         "recorded/a.wav": ["--recordings", tmp_path / "out" / "recorded"],
         "evaluation.json": ["--lexicon", tmp_path / "out" / "evaluation.json"],
-        "index.html": ["--transcripts", tmp_path / "out" / "index.html"],
+        "index.html": ["--transcripts", tmp_path / "out" / "index.html", "--jasper", tiny.recognizer],
     }.items():
         path = tmp_path / "out" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,6 +92,19 @@ def test_an_evaluation_replaces_nothing_that_it_reads(evaluate, tmp_path, tiny):
         with pytest.raises(OptionError, match=f"{name}: .* names the same file; give another one"):
             evaluate("--fresh", *others, lines=("output\ttext", "a.wav\tGo on."), vocoder="griffin-lim")
         assert path.read_bytes() == before
+
+
+def test_options_of_an_evaluation_that_would_do_nothing_are_refused(evaluate, tmp_path):
+    (tmp_path / "words.txt").write_text("a.wav|go on\n")
+    for words, message in (
+        (["--recordings", tmp_path], "--recordings .*: .*list.txt names a recording of each"),
+        (["--transcripts", tmp_path / "words.txt"], "--transcripts are for a recognizer"),
+        (["--max-duration", "3", "--pitch-mean-std-file", tmp_path / "s.json"], "--pitch-mean-std-file is for pitch"),
+    ):
+        (tmp_path / "s.json").write_text('{"mean": 200.0, "std": 40.0}')
+        with pytest.raises(OptionError, match=f"^{message}"):
+            evaluate(*words, lines=("output\ttext\twav", "a.wav\tGo on.\ta.wav"), vocoder="griffin-lim")
+    assert not (tmp_path / "out").exists()
 
 
 def test_each_utterance_is_heard_compared_and_timed(evaluate, tmp_path, tiny, capsys):

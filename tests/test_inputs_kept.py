@@ -23,6 +23,7 @@ from common.files import check_apart, read_standard_input, save_tensor, write_te
 from common.synthesis import load_voice
 from scripts.datasets import describe_mels, make_filelists
 from scripts.datasets import make_corpus as make_corpus_script
+from scripts.demos import onnx_speaker
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -85,6 +86,7 @@ def test_extraction_replaces_nothing_that_it_reads_through_links_or_by_its_names
     for words in (
         [],
         [*durations, "--output-meta-file", tmp_path / "TextGrid" / "c000.TextGrid"],
+        [*durations, "--output-meta-file", tmp_path / "audio.json"],
         ["--report", "--report-output", tmp_path],
     ):
         common = ["-d", tmp_path, "--wav-text-filelist", tmp_path / "report.html", "--num-workers", "1"]
@@ -194,6 +196,12 @@ def test_lists_do_not_replace_the_names_they_are_made_of(tmp_path: Path, monkeyp
     assert ids.read_text() == "c000\n"
 
 
+def test_the_speaker_without_pytorch_does_not_replace_its_networks(tmp_path: Path, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        onnx_speaker.main([str(tmp_path / "a.onnx"), str(tmp_path / "b.onnx"), "Go.", "-o", f"{tmp_path}/./b.onnx"])
+    assert "b.onnx: is read as a network; give another --output" in capsys.readouterr().err
+
+
 def test_a_corpus_does_not_replace_the_sentences_it_is_made_of(tmp_path: Path):
     sentences = tmp_path / "metadata.csv"
     sentences.write_text("One.\nTwo.\n")
@@ -217,6 +225,7 @@ def test_a_name_may_be_as_long_as_the_system_has_them(tmp_path: Path, length: in
         ("--text a --no-audio --save-mels --griffin-lim-iters 2 -o a", "--no-audio leaves no work for --griffin-lim"),
         ("--text a --no-audio --save-mels --fade-out 2 -o a", "--no-audio leaves no work for --fade-out"),
         ("--text a --hifigan vocoder.pt --griffin-lim-iters 2 -o a", "--griffin-lim-iters is for Griffin-Lim"),
+        ("--text a --batch-size 8 -o -", "--batch-size is not supported by --output -"),
         ("-i d.tsv --max-duration 3 -o a", "--max-duration limits predicted durations, but d.tsv gives"),
         ("-i d.tsv --pitch-mean-std-file s.json -o a", "--pitch-mean-std-file is for pitch in Hz"),
         ("--text a --pitch-mean-std-file s.json -o -", "--pitch-mean-std-file is for pitch in Hz"),

@@ -94,6 +94,12 @@ def read_items(
     words = {name: plain_text(one) for name, one in texts.items()} if reads_text else {}
     words = words | _read_transcripts(transcripts, phrases)
     needs_folder = any(phrase.wav is None for phrase in phrases)
+    if recordings is not None and not needs_folder:
+        raise OptionError(
+            f"--recordings {recordings}: {path} names a recording of each utterance; leave one of them out"
+        )
+    if transcripts is not None and not needs_words:
+        raise OptionError("--transcripts are for a recognizer to be measured by, and none is given; leave them out")
     folder = _recordings_folder(recordings, dataset_path) if needs_folder else None
     items = []
     parts = itertools.groupby(utterances, key=lambda one: one.phrase.output)

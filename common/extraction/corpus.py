@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from common.audio import PitchStatistics
+from common.audio.arguments import SETTINGS
 from common.audio.pitch import statistics
 from common.data import read_filelist
 from common.distributed import Ranks
@@ -145,14 +146,16 @@ def _open_corpus(
 ) -> list[Utterance]:
     utterances = read_lists(lists)
     named = [("--output-meta-file", path) for path in meta_files]
+    folders = [*plan.folders, *["durations"] * (plan.durations_from is not None)]
     for option, path in named:
-        if os.path.realpath(path.parent) in {os.path.realpath(plan.dataset_path / folder) for folder in plan.folders}:
+        if os.path.realpath(path.parent) in {os.path.realpath(plan.dataset_path / folder) for folder in folders}:
             raise OptionError(f"{option} {path}: a folder of features; give another one")
     own_statistics = [kind for kind in plan.pitch if kind not in given]
     named += [("the statistics", _statistics_file(plan, kind, lists[0].stem)) for kind in own_statistics]
     names = {one.name: f"{one.where}: the feature" for one in utterances}
     features = [(where, plan.path(folder, name)) for name, where in names.items() for folder in plan.folders]
-    own = [(one.where, path) for one in utterances for path in plan.inputs(one)]
+    own = [("the corpus", plan.dataset_path / SETTINGS)]
+    own += [(one.where, path) for one in utterances for path in plan.inputs(one)]
     check_apart([*named, *features], [*read, *own])
     for _, path in named:
         check_output_file(path)

@@ -128,6 +128,7 @@ def recognize(argv: Sequence[str] | None, spec: ModelSpec) -> int:
     )
     items = recognizer.open(args.input, folder=args.dataset_path)
     written, read = build_parser(spec).files_of(args)
+    read += [("--input", path / "metadata.csv") for path in args.input]  # that of a folder
     check_apart(written, [*read, *(("a recording of --input", Path(one.name)) for one in items)])
     return transcribe_all(
         recognizer,

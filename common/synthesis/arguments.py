@@ -225,8 +225,8 @@ def check_options(args: argparse.Namespace) -> None:
 
 
 def _check_stream_options(args: argparse.Namespace) -> None:
-    for name, usual in (("no_audio", False), ("repeats", 1), ("warmup_steps", 0), ("benchmark", False)):
-        if getattr(args, name) != usual:
+    for name, off in {"no_audio": False, "repeats": 1, "warmup_steps": 0, "benchmark": False, "batch_size": 64}.items():
+        if getattr(args, name) != off:
             raise OptionError(f"{option_of(name)} is not supported by --output -; give it a file or folder")
     if args.log_file is not None:
         raise OptionError("--log-file is not supported by --output -, which measures nothing")

@@ -264,6 +264,8 @@ def main(argv: list[str] | None = None) -> int:
     add_arguments(parser)
     parser.add_argument("--threads", type=number(0, 1024, int), default=0, help="of onnxruntime; 0: as it sees fit")
     args = parser.parse_args(argv)
+    if Path(args.output).resolve() in (Path(args.voice).resolve(), Path(args.vocoder).resolve()):
+        parser.error(f"{args.output}: is read as a network; give another --output")
     return speak_to_file(parser, args, lambda: OnnxSpeaker(args.voice, args.vocoder, threads=args.threads))
 
 
