@@ -94,6 +94,12 @@ def test_an_evaluation_replaces_nothing_that_it_reads(evaluate, tmp_path, tiny):
         assert path.read_bytes() == before
 
 
+def test_a_column_that_an_evaluation_does_not_read_is_named(evaluate, blank_pictures, tmp_path, capsys):
+    assert evaluate(lines=("output\ttext\tmel", "a.wav\tGo on.\tnope.pt"), vocoder="griffin-lim") == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == f"warning: {tmp_path}/list.txt: not read, as nothing here uses it: column mel"
+
+
 def test_options_of_an_evaluation_that_would_do_nothing_are_refused(evaluate, tmp_path):
     (tmp_path / "words.txt").write_text("a.wav|go on\n")
     for words, message in (

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from common.audio import check_wav
 from common.errors import InputError, OptionError
 from common.synthesis import Phrase, SynthesisInput, Voice, read_phrases
+from common.synthesis.effects import warn_unread
 from common.text import Speaker, TextFrontEnd, check_length, check_markup, get_cleaner, plain_text
 
 READERS = ("auto", "espeak", "none")
@@ -116,6 +117,7 @@ def read_items(
         )
     if needs_words and all(item.words is None for item in items):
         print("note: the list is of phones, so there are no words to compare transcripts with; see --transcripts")
+    warn_unread(phrases, read=("text", "wav", "speaker", *voice.phrase_columns), source=str(path))
     return items
 
 

@@ -38,7 +38,8 @@ def _prosody(world: World, folder: Path, data: str | bytes) -> list[str]:
 
 def _statistics(world: World, folder: Path, data: str | bytes) -> list[str]:
     write_file(folder / "pitch.json", data)
-    return [*world.speak(world.folder / "without_pitch.pt"), "--pitch-mean-std-file", "pitch.json"]
+    words = ["--pitch-mean-std-file", "pitch.json", "--pitch-transform-shift", "20"]
+    return [*world.speak(world.folder / "without_pitch.pt"), *words]
 
 
 def _manifest(world: World, folder: Path, data: str | bytes) -> list[str]:
