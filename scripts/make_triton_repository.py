@@ -16,7 +16,7 @@ from typing import Any
 from common.checkpoints import LoadedCheckpoint, open_checkpoint, read_onnx_graph
 from common.checkpoints.exported import METADATA_KEY
 from common.cli import ArgumentParser, non_negative_int, positive_int, run
-from common.errors import OptionError
+from common.errors import CheckpointError, OptionError, shown
 from common.files import writing
 from common.registry import ModelSpec, available_models, get_model
 from common.synthesis import ACCEPTABLE_DIFFERENCES, contract_of
@@ -138,7 +138,8 @@ def model_of(path: Path, *, name: str) -> Model:
         made = []
         for key, about in described.items():
             dims = tuple(-1 if isinstance(size, str) else size for size in about["shape"])
-            assert dims and dims[0] == -1, "export_model.sh leaves the batch open"
+            if dims[:1] != (-1,) or about["type"] not in _TYPES:
+                raise CheckpointError(f"{path}: {shown(key)} is no tensor of a batch; export the checkpoint again")
             made.append(Tensor(key, _TYPES[about["type"]], dims[1:]))
         return tuple(made)
 

@@ -18,7 +18,8 @@ import tiny_vocoder
 import tiny_voice
 import tiny_waveglow
 import torch
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+from onnx_changes import node, with_output
 from torch import Tensor, nn
 
 import inference
@@ -31,7 +32,7 @@ from common.errors import CheckpointError, InputError
 from common.text import TextFrontEnd
 from hifigan.model import build_networks
 from jasper.model import Jasper
-from scripts import export_model
+from scripts import export_model, inspect_checkpoint, make_triton_repository
 from waveglow.model import WaveGlow
 
 CPU = torch.device("cpu")
@@ -249,25 +250,6 @@ def test_a_description_that_inflates_is_not_inflated(folder: Path, tmp_path: Pat
         open_checkpoint(path)
 
 
-def with_output(path: Path, output: str, *made: onnx.NodeProto, kind: int = TensorProto.FLOAT, **values) -> bytes:
-    """An ONNX file whose output another node makes, of ``old``, with ``values`` as constants."""
-    model = onnx.load(path)
-    for node in model.graph.node:
-        for names in (node.input, node.output):
-            for index, name in enumerate(names):
-                names[index] = "old" if name == output else name
-    model.graph.node.extend(made)
-    model.graph.initializer.extend(numpy_helper.from_array(np.array(value), name) for name, value in values.items())
-    (found,) = (one for one in model.graph.output if one.name == output)
-    found.type.tensor_type.elem_type = kind
-    found.type.tensor_type.ClearField("shape")
-    return model.SerializeToString()
-
-
-def node(kind: str, *inputs: str, output: str = "wave", **attributes) -> onnx.NodeProto:
-    return helper.make_node(kind, list(inputs), [output], **attributes)
-
-
 OUTPUTS = {  # of a vocoder
     "fails": ((node("Reshape", "old", "a"),), {"a": [7, -1]}, "onnxruntime cannot run it"),
     "scalar": ((node("ReduceSum", "old", keepdims=0),), {}, "output wave is .*0 dimensions, expected float32 of 2 d"),
@@ -347,6 +329,29 @@ def test_a_graph_of_other_inputs_or_outputs_is_not_opened(folder: Path, tmp_path
         load_for_inference(open_checkpoint(tmp_path / "b.onnx"), device=CPU)
 
 
+def redescribed(source: Path, path: Path, **changed) -> Path:
+    """A copy of an ONNX file whose description has other fields, without those that are None."""
+    model = onnx.load(source)
+    (entry,) = (one for one in model.metadata_props if one.key == METADATA_KEY)
+    said = json.loads(entry.value) | changed
+    entry.value = json.dumps({key: value for key, value in said.items() if key not in changed or value is not None})
+    onnx.save(model, path)
+    return path
+
+
+def test_what_inspects_and_serves_graphs_of_strangers_says_one_line(folder: Path, tmp_path: Path):
+    other = redescribed(folder / "vocoder.onnx", tmp_path / "a.onnx", outputs={"sound": ["batch"]})
+    with pytest.raises(CheckpointError, match=r"a\.onnx: its description is of other outputs than its graph has"):
+        inspect_checkpoint.main([str(other)])
+    other = redescribed(folder / "vocoder.onnx", tmp_path / "a.onnx", network="evil")
+    with pytest.raises(CheckpointError, match=r"a\.onnx: of a network 'evil', which no HiFi-GAN has"):
+        inspect_checkpoint.main([str(other)])
+    other.write_bytes(with_output(folder / "vocoder.onnx", "wave", node("ReduceSum", "old", keepdims=0)))
+    words = [str(tmp_path / "models"), "--fastpitch", str(folder / "voice.onnx"), "--hifigan", str(other)]
+    with pytest.raises(CheckpointError, match=r"model\.onnx: 'wave' is no tensor of a batch"):
+        make_triton_repository.main(words)
+
+
 DESCRIPTIONS = [  # of a voice: a field, its value (None: absent), and what is said
     ("inputs", None, "other inputs or outputs than FastPitch has"),
     ("outputs", {"mel": ["batch"]}, "other inputs or outputs than FastPitch has"),
@@ -360,13 +365,6 @@ DESCRIPTIONS = [  # of a voice: a field, its value (None: absent), and what is s
 
 @pytest.mark.parametrize("key, value, message", DESCRIPTIONS)
 def test_a_description_that_is_of_no_such_graph_is_one_line(folder: Path, tmp_path: Path, key, value, message: str):
-    model = onnx.load(folder / "voice.onnx")
-    (entry,) = (one for one in model.metadata_props if one.key == METADATA_KEY)
-    said = json.loads(entry.value)
-    said |= {key: value}
-    if value is None:
-        del said[key]
-    entry.value = json.dumps(said)
-    onnx.save(model, tmp_path / "a.onnx")
+    redescribed(folder / "voice.onnx", tmp_path / "a.onnx", **{key: value})
     with pytest.raises(CheckpointError, match=rf"a\.onnx: .*({message})"):
         load_for_inference(open_checkpoint(tmp_path / "a.onnx"), device=CPU)

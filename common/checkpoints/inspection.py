@@ -17,7 +17,7 @@ from common.checkpoints.reading import load_checkpoint
 from common.checkpoints.running import check_no_other_files
 from common.checkpoints.safetensors_file import is_own_safetensors, read_safetensors
 from common.config import from_plain, to_plain
-from common.errors import CheckpointError
+from common.errors import CheckpointError, reason, shown
 from common.registry import get_model
 
 
@@ -52,11 +52,14 @@ def read_onnx_graph(path: Path) -> OnnxGraph:
         }
 
     counts: Counter[str] = Counter()
-    for tensor in model.graph.initializer:
-        if (name := type_of(tensor.data_type)) not in ("int64", "bool"):
-            counts[name] += math.prod(tensor.dims)
-    opset = next(one.version for one in model.opset_import if one.domain in ("", "ai.onnx"))
-    return OnnxGraph(described(model.graph.input), described(model.graph.output), opset, dict(counts))
+    try:
+        for tensor in model.graph.initializer:
+            if (name := type_of(tensor.data_type)) not in ("int64", "bool"):
+                counts[name] += math.prod(tensor.dims)
+        opset = next(one.version for one in model.opset_import if one.domain in ("", "ai.onnx"))
+        return OnnxGraph(described(model.graph.input), described(model.graph.output), opset, dict(counts))
+    except (KeyError, StopIteration) as error:  # no tensors, or of types that no network has
+        raise CheckpointError(f"{path}: an ONNX file whose graph no network of ours has ({reason(error)})") from error
 
 
 def inspect_checkpoint(path: Path) -> tuple[Checkpoint, dict[str, Any]]:
@@ -87,6 +90,8 @@ def _facts_of_exported(exported: ExportedFile) -> dict[str, Any]:
     if exported.format == "onnx":
         graph = read_onnx_graph(exported.path)
         for key, found in (("inputs", graph.inputs), ("outputs", graph.outputs)):
+            if found.keys() != facts[key].keys():
+                raise CheckpointError(f"{exported.path}: its description is of other {key} than its graph has")
             for name, value in facts[key].items():
                 value["type"] = found[name]["type"]  # the graph has made-up names for some sizes of outputs
         facts |= {"opset": graph.opset, "dtypes": graph.dtypes}
@@ -148,6 +153,8 @@ def _loaded(path: Path) -> tuple[Checkpoint, dict[str, Any] | None]:
 def _parameters(checkpoint: Checkpoint, *, where: str) -> dict[str, int]:
     """How many numbers each network trains."""
     networks = new_networks(checkpoint, where=where)
+    if unknown := [name for name in checkpoint.networks if name not in networks]:
+        raise CheckpointError(f"{where}: of a network {shown(unknown[0])}, which no {checkpoint.model} has")
     return {name: sum(one.numel() for one in networks[name].parameters()) for name in checkpoint.networks}
 
 

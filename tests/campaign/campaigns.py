@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import checkpoint_cases
 import corpus_cases
+import graph_cases
 import hostile_cases
 import speech_cases
 import tree_cases
@@ -24,7 +25,7 @@ GENERATORS: dict[str, Callable[[World], SearchStrategy[Case]]] = {
     "yaml": tree_cases.yaml_files,
     "pickle": hostile_cases.pickles,
     "archive": hostile_cases.archives,
-    "exported": hostile_cases.exported,
+    "exported": lambda world: hostile_cases.exported(world) | graph_cases.graphs(world),
     "ssml": speech_cases.ssml,
     "option": speech_cases.options,
     "script": speech_cases.variables,

