@@ -352,6 +352,14 @@ def test_what_inspects_and_serves_graphs_of_strangers_says_one_line(folder: Path
         make_triton_repository.main(words)
 
 
+@pytest.mark.parametrize("name", [b'"HiFi-GAN"', b"wave", b"mel"])
+def test_names_that_are_no_text_are_one_line(folder: Path, tmp_path: Path, name: bytes):
+    data = (folder / "vocoder.onnx").read_bytes()
+    (tmp_path / "a.onnx").write_bytes(data.replace(name, name[:1] + b"\xff" + name[2:]))
+    with pytest.raises(CheckpointError, match=r"a\.onnx: onnxruntime cannot read it \(UnicodeDecodeError"):
+        vocode(folder, tmp_path / "a.onnx", tmp_path / "out")
+
+
 DESCRIPTIONS = [  # of a voice: a field, its value (None: absent), and what is said
     ("inputs", None, "other inputs or outputs than FastPitch has"),
     ("outputs", {"mel": ["batch"]}, "other inputs or outputs than FastPitch has"),

@@ -186,8 +186,8 @@ def open_exported(path: Path, format: str) -> tuple[ExportedFile, Checkpoint]:
     session = None
     stored: str | bytes | None
     if format == "onnx":
-        session = open_session(path)
-        stored = session.get_modelmeta().custom_metadata_map.get(METADATA_KEY)
+        session, metadata = open_session(path)
+        stored = metadata.get(METADATA_KEY)
     else:
         stored = _description_in_archive(path)
     if stored is None:

@@ -86,7 +86,7 @@ class OnnxRunner:
             CheckpointError: the file takes or gives other tensors.
         """
         self._path, self._signature = path, signature
-        self._session = open_session(path) if session is None else session
+        self._session = open_session(path)[0] if session is None else session
         pairs = (("inputs", self._session.get_inputs()), ("outputs", self._session.get_outputs()))
         for kind, values in pairs:
             names = [one.name for one in values]
@@ -110,8 +110,8 @@ class OnnxRunner:
         return {name: torch.from_numpy(value) for name, value in made.items()}
 
 
-def open_session(path: Path) -> Any:
-    """An ONNX file opened in onnxruntime.
+def open_session(path: Path) -> tuple[Any, dict[str, str]]:
+    """An ONNX file opened in onnxruntime, and its metadata.
 
     Raises:
         CheckpointError: onnxruntime cannot read it.
@@ -125,7 +125,9 @@ def open_session(path: Path) -> Any:
     # Its threads wait for work in a loop, which would slow PyTorch's until they give up.
     options.add_session_config_entry("session.force_spinning_stop", "1")
     try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        _ = [one.name for one in (*session.get_inputs(), *session.get_outputs())]  # which raises where it is no UTF-8
+        return session, session.get_modelmeta().custom_metadata_map
     except Exception as error:  # onnxruntime's errors have no common class but this
         raise CheckpointError(f"{path}: onnxruntime cannot read it ({reason(error)})") from error
 
