@@ -51,6 +51,11 @@ class AudioConfig:
             raise InputError(f"peak {self.peak}: expected a number above 0 and at most 1")
         if self.win_length > self.filter_length:
             raise InputError(f"win_length {self.win_length} is longer than filter_length {self.filter_length}")
+        if self.hop_length > self.win_length:
+            raise InputError(
+                f"hop_length {self.hop_length} is longer than win_length {self.win_length}: "
+                "expected windows that leave no sample out"
+            )
         top = self.sampling_rate / 2 if self.mel_fmax is None else self.mel_fmax
         if not 0 <= self.mel_fmin < top:
             raise InputError(f"mel_fmin {self.mel_fmin} Hz: expected at least 0 and less than mel_fmax {top} Hz")

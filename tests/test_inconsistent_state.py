@@ -96,6 +96,8 @@ def test_what_cannot_go_on_as_it_was_is_said(trained, tmp_path: Path, capsys: py
     assert f"{NAME} are left out, as --ema-decay is 0\n" in lines(payload, "--ema-decay", "0")
     anew = with_value(payload, (*OPTIMIZER, "states"), lambda _: {})
     assert "no state of the optimizer of fastpitch, which begins anew\n" in lines(anew)
+    many = with_value(payload, ("training", "optimizers", "fastpitch", "states", PROJ, "step"), lambda _: 50)
+    assert "says iteration 1, and its optimizers have made 50 updates" in lines(many)
     later = with_value(payload, ("training", "steps_done"), lambda _: 99)
     assert "epoch 1 has ended: 396 utterances are done, and these lists have 4\n" in lines(later)
     assert "random states of 0 processes, not 1" in lines(with_value(payload, ("training", "random"), lambda _: []))
@@ -115,7 +117,8 @@ VOICES = {
     "fewer rows than speakers": (("networks", "fastpitch", "speaker_emb.weight"), lambda value: value[:1]),
     "negative spread": (("networks", "fastpitch", "pitch_std"), lambda value: -value),
     "other mel channels": (("config", "audio", "n_mels"), lambda _: 20),
-    "hop longer than the window": (("config", "audio", "win_length"), lambda _: 4096),
+    "window longer than the filter": (("config", "audio", "win_length"), lambda _: 4096),
+    "hop longer than the window": (("config", "audio", "hop_length"), lambda _: 2000),
     "fmin above fmax": (("config", "audio", "mel_fmin"), lambda _: 9000.0),
     "another symbol set": (("config", "text", "symbol_set"), lambda _: "english_extended"),
     "one network more": (("networks",), lambda networks: {**networks, "mpd": networks["fastpitch"]}),

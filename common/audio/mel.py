@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from common.config import AudioConfig
-from common.errors import AudioError, InputError
+from common.errors import AudioError
 
 MAGNITUDE_FLOOR = 1e-5  # smallest mel magnitude
 SILENT_MEL = math.log(MAGNITUDE_FLOOR)  # -11.51, the value of digital silence
@@ -75,11 +75,6 @@ class MelExtractor(nn.Module):
         super().__init__()
         self.config = config
         padding = config.filter_length if config.framing == "centered" else config.filter_length - config.hop_length
-        if padding < 0:
-            raise InputError(
-                f"hop_length {config.hop_length} is longer than filter_length {config.filter_length}, "
-                "which the aligned framing cannot pad"
-            )
         self.pad_left = padding // 2  # samples
         self.pad_right = padding - padding // 2  # samples
         self.min_samples = max(self.pad_left, self.pad_right) + 1  # reflection does not repeat the edge

@@ -325,8 +325,17 @@ class Engine:
             self._recorded.clear()
         for phase in given:
             load_state_by_name(self.optimizers[phase], given[phase], self._parameters[phase], where=where)
+        n_updates = max((int(one["step"]) for state in given.values() for one in state["states"].values()), default=0)
+        notes = []
+        if n_updates > self.iteration:
+            notes = [
+                f"{where} says iteration {self.iteration}, and its optimizers have made {n_updates} updates; learning "
+                "rates and logs go on from the iteration"
+            ]
         anew = [phase for phase in phases if phase not in given or (self.iteration and not given[phase]["states"])]
-        return [f"{where} holds no state of the optimizer of {' and '.join(anew)}, which begins anew"] if anew else []
+        if anew:
+            notes.append(f"{where} holds no state of the optimizer of {' and '.join(anew)}, which begins anew")
+        return notes
 
 
 def build_engine(
