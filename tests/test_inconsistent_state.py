@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 import torch
 from tiny import make_corpus, train_options
-from tiny_voice import save_voice
+from tiny_voice import MODEL, save_voice
 
 import inference
 import train
 from common.errors import CheckpointError, InputError
+from fastpitch.export import ExportedFastPitch
 from scripts import convert_checkpoint, inspect_checkpoint, strip_checkpoint
 
 RUN = "--epochs 2 --validation-interval 99 --samples-interval 99 --ema-decay 0.9".split()
@@ -160,3 +161,12 @@ def test_a_training_whose_examples_are_not_finite_says_what_to_do(trained, tmp_p
     payload = with_value(payload, ("ema", "fastpitch", "proj.weight"), lambda value: value * 1e38)
     with pytest.raises(InputError, match=r"val_ema .*: its .* is not finite after update 2, .*--checkpoint-path"):
         resume(trained, tmp_path / "out", payload, "--samples-interval", "1")
+
+
+@pytest.mark.parametrize(
+    ("mean", "std"), [([200.0], [40.0] * 3), ([200.0] * 3, [40.0] * 3), ([200.0], [0.0]), ([], [])]
+)
+def test_an_exported_voice_with_statistics_of_other_speakers_is_refused(mean: list[float], std: list[float]):
+    said = {"inputs": {}, "pitch_mean": mean, "pitch_std": std}
+    with pytest.raises(InputError, match=r"pitch_mean.*expected"):
+        ExportedFastPitch(None, MODEL, said, torch.device("cpu"))
