@@ -364,9 +364,9 @@ DESCRIPTIONS = [  # of a voice: a field, its value (None: absent), and what is s
     ("inputs", None, "other inputs or outputs than FastPitch has"),
     ("outputs", {"mel": ["batch"]}, "other inputs or outputs than FastPitch has"),
     ("parts", ["", "../../x"], "other parts than FastPitch has"),
-    ("pitch_mean", [1.0, 2.0, 3.0], "lacks what runs it"),
+    ("pitch_mean", [1.0, 2.0, 3.0], "pitch_mean of 3 speakers"),
     ("pitch_mean", "x", "lacks what runs it"),
-    ("pitch_std", [float("nan")], "description|lacks"),
+    ("pitch_std", [float("nan")], "not a number in JSON|pitch_std"),
     ("pitch_std", None, "lacks what runs it"),
 ]
 

@@ -325,7 +325,8 @@ def extract_from(folder: Path, *words: str) -> int:
 
 def test_an_output_list_that_cannot_be_written_is_refused_before_the_work(tmp_path, capsys):
     make_corpus(tmp_path, 2)
-    for name, reason in {"wavs": "a folder is there", "train.txt/a": f"{tmp_path}/train.txt is no folder"}.items():
+    (tmp_path / "other.txt").touch()
+    for name, reason in {"wavs": "a folder is there", "other.txt/a": f"{tmp_path}/other.txt is no folder"}.items():
         assert extract_from(tmp_path, "--output-meta-file", f"{tmp_path}/{name}") == 1
         (line,) = capsys.readouterr().err.splitlines()
         assert line == f"error: {tmp_path}/{name}: cannot be written ({reason})"

@@ -93,15 +93,16 @@ def test_what_cannot_go_on_as_it_was_is_said(trained, tmp_path: Path, capsys: py
         return capsys.readouterr().out
 
     assert "anew" not in (said := lines(payload)) and "EMA" not in said and "left out" not in said
-    assert f"{NAME} holds no EMA weights: they begin as a copy of its weights\n" in lines({**payload, "ema": None})
-    assert f"{NAME} are left out, as --ema-decay is 0\n" in lines(payload, "--ema-decay", "0")
-    anew = with_value(payload, (*OPTIMIZER, "states"), lambda _: {})
-    assert "no state of the optimizer of fastpitch, which begins anew\n" in lines(anew)
+    anew = with_value({**payload, "ema": None}, (*OPTIMIZER, "states"), lambda _: {})
+    said = lines(with_value(anew, ("training", "random"), lambda _: []))
+    assert f"{NAME} holds no EMA weights: they begin as a copy of its weights\n" in said
+    assert "no state of the optimizer of fastpitch, which begins anew\n" in said
+    assert "random states of 0 processes, not 1" in said
     many = with_value(payload, ("training", "optimizers", "fastpitch", "states", PROJ, "step"), lambda _: 50)
-    assert "says iteration 1, and its optimizers have made 50 updates" in lines(many)
-    later = with_value(payload, ("training", "steps_done"), lambda _: 99)
-    assert "epoch 1 has ended: 396 utterances are done, and these lists have 4\n" in lines(later)
-    assert "random states of 0 processes, not 1" in lines(with_value(payload, ("training", "random"), lambda _: []))
+    said = lines(with_value(many, ("training", "steps_done"), lambda _: 99), "--ema-decay", "0")
+    assert f"{NAME} are left out, as --ema-decay is 0\n" in said
+    assert "says iteration 1, and its optimizers have made 50 updates" in said
+    assert "epoch 1 has ended: 396 utterances are done, and these lists have 4\n" in said
 
 
 def test_the_reason_of_the_last_checkpoint_that_cannot_be_read_is_in_the_error(trained, tmp_path: Path):
