@@ -25,7 +25,8 @@ UNREAD = ("training", "epoch", "iteration", "best_wer", "train_setup", "assumed"
 UNRESUMED = {"best", "random", "sums"}  # not of every run
 # Of a weight or an average of the same size and another type, or of another size: of no network.
 MOMENTS = ("exp_avg", "exp_avg_sq")
-UNFIT = ("a row less", "a row more", "whole numbers", "one value spoilt")
+SPOILT = "one value spoilt"
+UNFIT = ("a row less", "a row more", "whole numbers", SPOILT)
 
 
 def _payload(path: Path) -> Any:
@@ -64,7 +65,9 @@ def trees(world: World, names: dict[str, str]) -> st.SearchStrategy[Case]:
         if isinstance(at(payload, mutation.place), torch.Tensor):  # a weight of another size or kind of number
             value = mutation.value
             wrong &= not isinstance(value, torch.Tensor) or value.is_complex()
-            wrong |= is_read and varied and mutation.name in UNFIT and mutation.place[-1] != "num_batches_tracked"
+            unfit = mutation.name in UNFIT and mutation.place[-1] != "num_batches_tracked"
+            averaged = "ema" in payload and mutation.name == SPOILT  # of these weights the averages are computed with
+            wrong |= is_read and varied and unfit and not averaged
 
         def write(folder: Path) -> list[str]:
             path = folder / "checkpoint.pt"
