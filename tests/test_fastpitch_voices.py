@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 from tiny import TINY_OPTIONS
-from tiny_models import assert_same_state
+from tiny_models import assert_same_state, without_samples
 
 import extract_mels
 import inference
@@ -52,6 +53,12 @@ def run_train(corpus: Path, output: Path, *extra: str, lists: tuple[str, str] = 
             *("--learned-alignment", "--validation-interval", "100", *extra),
         ]
     )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick() -> Iterator[None]:
+    with without_samples():
+        yield
 
 
 @pytest.fixture(scope="module")
