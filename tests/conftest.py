@@ -95,6 +95,15 @@ def sung_run(make_once) -> Path:
     return make_once("sung_run", make)
 
 
+@pytest.fixture(scope="module")
+def no_samples() -> Iterator[None]:
+    """Trainings in this process without plots and their sounds, which take longer than a tiny training."""
+    from tiny_models import without_samples
+
+    with without_samples():
+        yield
+
+
 @pytest.fixture
 def full_precision() -> Iterator[None]:
     """No TF32 in what a GPU is compared with the CPU by."""

@@ -23,6 +23,8 @@ from scripts import export_model
 from scripts.convert_checkpoint import main as convert
 from scripts.datasets.make_corpus import Speaker, make_corpus
 
+pytestmark = pytest.mark.usefixtures("no_samples")
+
 PHRASES = "output\ttext\na.wav\ta small house.\nb.wav\tno.\n"
 
 

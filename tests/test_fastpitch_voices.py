@@ -2,13 +2,12 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 from tiny import TINY_OPTIONS
-from tiny_models import assert_same_state, without_samples
+from tiny_models import assert_same_state
 
 import extract_mels
 import inference
@@ -28,6 +27,8 @@ from fastpitch.model import ModelConfig, build_networks
 from fastpitch.prosody_transforms import EnergyTransform, PitchTransform
 from fastpitch.training_list import speaker_names
 from scripts.datasets.make_corpus import make_corpus
+
+pytestmark = pytest.mark.usefixtures("no_samples")
 
 ROOT = Path(__file__).resolve().parents[1]
 SENTENCES = ["Bread and salt.", "Seven ships came.", "He read it twice.", "She counts the steps.", "The rain stopped."]
@@ -53,12 +54,6 @@ def run_train(corpus: Path, output: Path, *extra: str, lists: tuple[str, str] = 
             *("--learned-alignment", "--validation-interval", "100", *extra),
         ]
     )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick() -> Iterator[None]:
-    with without_samples():
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -31,6 +31,8 @@ from hifigan.data_function import HifiganDataset
 from tacotron2.data_function import Tacotron2Dataset
 from tests.tiny import make_corpus, train_options
 
+pytestmark = pytest.mark.usefixtures("no_samples")
+
 ROOT = Path(__file__).resolve().parents[1]
 HOP = AudioConfig().hop_length
 TINY_VOCODER = (

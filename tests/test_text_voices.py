@@ -22,6 +22,8 @@ from common.text import Speaker, TextFrontEnd
 from fastpitch.arg_parser import InferenceOptions, parse_training
 from scripts.datasets.make_corpus import make_corpus, normalize, read_sentences
 
+pytestmark = pytest.mark.usefixtures("no_samples")
+
 SENTENCES = ["Bread and salt.", "Seven ships came.", "It cost $1.2m on 3/4/2021.", "The rain stopped."]
 PHONES = ("--input-type", "phone", "--symbol-set", "ipa", "--g2p", "espeak", "--transcript-type", "phones")
 READS_TEXT = TextConfig("phone", "ipa", ("english_cleaners_v3",), g2p="espeak", transcript_type="phones")
