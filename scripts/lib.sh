@@ -44,7 +44,7 @@ need_switches DRY_RUN USE_SYSTEM_PYTHON
 
 # True if $1 runs and is a Python that this project supports.
 is_supported_python() {
-    "$1" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))' >/dev/null 2>&1
+    "$1" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' >/dev/null 2>&1
 }
 
 # True if $1 can make a virtual environment with pip in it (Debian keeps that in a package of its own).
@@ -56,11 +56,11 @@ can_make_venvs() {
 find_python() {
     local candidate fallback=""
     if [ -n "${VENV_PYTHON:-}" ]; then
-        is_supported_python "$VENV_PYTHON" || die "VENV_PYTHON=$VENV_PYTHON is not a Python 3.10, 3.11 or 3.12"
+        is_supported_python "$VENV_PYTHON" || die "VENV_PYTHON=$VENV_PYTHON is not a Python 3.10 to 3.14"
         echo "$VENV_PYTHON"
         return
     fi
-    for candidate in python3 python3.12 python3.11 python3.10 /usr/bin/python3; do
+    for candidate in python3 python3.14 python3.13 python3.12 python3.11 python3.10 /usr/bin/python3; do
         is_supported_python "$candidate" || continue
         if can_make_venvs "$candidate"; then
             echo "$candidate"
@@ -68,7 +68,7 @@ find_python() {
         fi
         fallback=${fallback:-$candidate}
     done
-    [ -n "$fallback" ] || die "no Python 3.10, 3.11 or 3.12 found; install one, or set VENV_PYTHON to its path"
+    [ -n "$fallback" ] || die "no Python 3.10 to 3.14 found; install one, or set VENV_PYTHON to its path"
     echo "$fallback"
 }
 
@@ -125,9 +125,9 @@ ensure_venv() {
 
 # update_venv [dev]: makes .venv where it is missing, and installs the requirements where they changed.
 update_venv() {
-    local files=("$ROOT/requirements.txt") stamp="$VENV/stamp-base" python
+    local files=("$ROOT/constraints.txt" "$ROOT/requirements.txt") stamp="$VENV/stamp-base" python
     if [ "${1:-}" = dev ]; then
-        files=("$ROOT/requirements.txt" "$ROOT/requirements-dev.txt")
+        files+=("$ROOT/requirements-dev.txt")
         stamp="$VENV/stamp-dev"
     fi
     if ! { is_supported_python "$VENV/bin/python" && "$VENV/bin/python" -m pip --version >/dev/null 2>&1; }; then
@@ -143,11 +143,13 @@ update_venv() {
     fi
 }
 
-# PIP_USER would make pip refuse to install into a virtual environment.
+# Installs the requirements file $1 in the versions that were tested. PIP_USER would make pip refuse to install into a
+# virtual environment.
 install_requirements() {
     local quiet=--quiet
     [ -t 2 ] && quiet=""
-    PIP_USER=0 run_child "$VENV/bin/python" -m pip install $quiet --disable-pip-version-check --no-input -r "$1"
+    PIP_USER=0 run_child "$VENV/bin/python" -m pip install $quiet --disable-pip-version-check --no-input \
+        -c "$ROOT/constraints.txt" -r "$1"
 }
 
 # Libraries that keep caches in the home folder warn or fail where there is none to write to.

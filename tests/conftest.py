@@ -2,9 +2,11 @@
 
 import fcntl
 import os
+import platform
 import shutil
 import signal
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,15 @@ def pytest_configure() -> None:
     # Jobs in the background ignore SIGINT, those under nohup SIGHUP, and so would the commands that tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Print the versions and the processor that the tests run on, where a person sees the output."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None:
+        packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "numpy", "librosa", "onnxruntime"))
+        processor = torch.backends.cpu.get_cpu_capability()
+        reporter.write_line(f"Python {platform.python_version()}, {packages}; CUDA {torch.version.cuda}, {processor}")
 
 
 def _folder(path: Path) -> Path:

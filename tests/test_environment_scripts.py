@@ -4,6 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from shell import ROOT, run_bash
 
 SHELL_FILES = sorted([*ROOT.glob("scripts/*.sh"), *ROOT.glob("platform/*.sh"), ROOT / ".ci" / "run"])
@@ -38,17 +41,18 @@ fresh() { unset PYTHON; ensure_venv "$@"; [ "$PYTHON" = "$VENV/bin/python" ]; }
 fresh; fresh; echo --
 fresh dev; fresh dev; echo --
 echo new >> "$ROOT/requirements.txt"; fresh dev; fresh; echo --
+echo new >> "$ROOT/constraints.txt"; fresh; echo --
 echo broken > "$VENV/bin/python"; fresh; fresh
 """
 
 
 def test_the_environment_is_made_once_and_again_when_requirements_change(tmp_path: Path):
-    for name in ("requirements.txt", "requirements-dev.txt"):
+    for name in ("constraints.txt", "requirements.txt", "requirements-dev.txt"):
         (tmp_path / name).write_text("torch\n")
     result = run_bash("-euo", "pipefail", "-c", ENSURE, "bash", ROOT, tmp_path, VENV_PYTHON=sys.executable)
     assert result.returncode == 0, result.stderr
     base, dev = "installed requirements.txt\n", "installed requirements-dev.txt\n"
-    assert result.stdout == f"made\n{base}--\n{dev}--\n{dev}{base}--\nmade\n{base}"
+    assert result.stdout == f"made\n{base}--\n{dev}--\n{dev}{base}--\n{base}--\nmade\n{base}"
 
 
 def test_a_python_that_does_not_fit_is_refused_in_one_line(tmp_path: Path):
@@ -56,7 +60,7 @@ def test_a_python_that_does_not_fit_is_refused_in_one_line(tmp_path: Path):
     (tmp_path / "python9").chmod(0o755)
     result = run_bash("-c", f'source "{ROOT}/scripts/lib.sh"; find_python', VENV_PYTHON=tmp_path / "python9")
     assert result.returncode == 1
-    assert result.stderr == f"error: VENV_PYTHON={tmp_path}/python9 is not a Python 3.10, 3.11 or 3.12\n"
+    assert result.stderr == f"error: VENV_PYTHON={tmp_path}/python9 is not a Python 3.10 to 3.14\n"
 
 
 def test_a_home_that_cannot_be_written_to_is_not_used_for_caches(tmp_path: Path):
@@ -67,3 +71,20 @@ def test_a_home_that_cannot_be_written_to_is_not_used_for_caches(tmp_path: Path)
     assert len(folders) == 2
     assert all(folder.is_dir() and folder.is_relative_to(tmp_path / "venv") for folder in folders)
     assert run_bash("-c", script, "bash", tmp_path / "venv", HOME=tmp_path).stdout.split() == []
+
+
+@pytest.mark.parametrize("python", ["3.10", "3.11", "3.12", "3.13", "3.14"])
+def test_each_requirement_has_one_tested_version_on_each_python(python: str):
+    environment = {"python_version": python, "python_full_version": f"{python}.2", "sys_platform": "linux"}
+    tested: dict[str, str] = {}
+    for line in (ROOT / "constraints.txt").read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        pinned = Requirement(line)
+        if pinned.marker is None or pinned.marker.evaluate(environment):
+            assert pinned.name not in tested, line
+            tested[canonicalize_name(pinned.name)] = next(iter(pinned.specifier)).version
+    files = [ROOT / "requirements.txt", ROOT / "requirements-dev.txt"]
+    for line in [line for file in files for line in file.read_text().splitlines() if not line.startswith("-r")]:
+        wanted = Requirement(line)
+        assert wanted.specifier.contains(tested[canonicalize_name(wanted.name)]), line

@@ -140,7 +140,7 @@ while [[ "$1" != --* ]]; do echo 'mels/a.pt|durations/a.pt|pitch_char/a.pt|h ə 
 
 
 @pytest.mark.parametrize(
-    ("script", "called"), [("test.sh", "-m ruff"), ("quickstart.sh", "-m scripts.demos.quickstart")]
+    ("script", "called"), [("test.sh", "-m pytest"), ("quickstart.sh", "-m scripts.demos.quickstart")]
 )
 def test_the_python_that_is_named_runs_the_scripts_and_no_environment_is_made(toolkit: Path, script: str, called: str):
     python = toolkit.parent / "py"
@@ -156,6 +156,14 @@ def test_the_python_that_is_named_runs_the_scripts_and_no_environment_is_made(to
     absent = run_bash(toolkit / "scripts" / script, PYTHON="/absent/python")
     assert (absent.returncode, len(absent.stderr.splitlines())) == (2, 1)
     assert absent.stderr.startswith("error: PYTHON=/absent/python: no such program")
+
+
+def test_a_linter_that_finds_something_does_not_keep_the_tests_from_running(tmp_path: Path):
+    (tmp_path / "py").write_text('#!/usr/bin/env bash\necho "$2"; [ "$2" != ruff ]\n')
+    (tmp_path / "py").chmod(0o755)
+    result = run_bash(ROOT / "scripts/test.sh", PYTHON=tmp_path / "py")
+    reported = ["pytest", "tests: passed", "ruff", "ruff: failed", "import-linter: passed", "mypy: passed"]
+    assert (result.returncode, result.stdout.splitlines()) == (1, reported)
 
 
 def next_commands(output: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from common.audio.mel import MelExtractor, decompress
@@ -28,25 +29,43 @@ def griffin_lim(mel: Tensor, config: AudioConfig, *, n_iter: int = 60, seed: int
     if n_samples == 0:
         return torch.zeros(0)
     extractor = MelExtractor(config)
-    magnitude = linear_magnitude(decompress(mel.detach().float().cpu()).numpy(), extractor)
-    import librosa  # here, as it takes a second
-
-    wave = librosa.griffinlim(
-        magnitude,
-        n_iter=n_iter,
-        hop_length=config.hop_length,
-        win_length=config.win_length,
-        n_fft=config.filter_length,
-        center=False,  # both framings are then one: frame i starts at sample i * hop of the padded sound
-        momentum=MOMENTUM,
-        init="random",
-        random_state=np.random.RandomState(seed % 2**32),
-        dtype=np.float32,
-    )
+    magnitude = torch.from_numpy(linear_magnitude(decompress(mel.detach().float().cpu()).numpy(), extractor))
+    wave = _with_fitting_phase(magnitude, extractor.window, config.hop_length, n_iter=n_iter, seed=seed)
     sound = torch.zeros(n_samples)
-    part = torch.from_numpy(wave[extractor.pad_left : extractor.pad_left + n_samples])
+    part = wave[extractor.pad_left : extractor.pad_left + n_samples]
     sound[: len(part)] = part
     return sound
+
+
+def _with_fitting_phase(magnitude: Tensor, window: Tensor, hop_length: int, *, n_iter: int, seed: int) -> Tensor:
+    """Magnitudes (bins, F) -> wave (filter_length + (F - 1) * hop,) of frames whose magnitudes come near them.
+
+    Frame i starts at sample i * hop, so that both framings are one. The phase begins at random.
+    """
+    n_frames, filter_length = magnitude.shape[1], len(window)
+    length = filter_length + (n_frames - 1) * hop_length
+    tiny = torch.finfo(torch.float32).tiny
+
+    def overlap_add(frames: Tensor) -> Tensor:
+        """Frames (F, filter_length) -> wave (length,)."""
+        return F.fold(frames.T, (1, length), (1, filter_length), stride=(1, hop_length))[0, 0]
+
+    weight = overlap_add(window.square().expand(n_frames, -1))
+    scale = torch.where(weight > tiny, 1 / weight, 1.0)  # where no window reaches, the sound is silent anyway
+
+    def sound_of(spectrum: Tensor) -> Tensor:
+        return overlap_add(torch.fft.irfft(spectrum, n=filter_length) * window) * scale
+
+    magnitude = magnitude.T.contiguous()  # (F, bins)
+    turns = np.random.RandomState(seed % 2**32).random_sample(magnitude.T.shape).T
+    spectrum = torch.polar(magnitude, torch.from_numpy(np.float32(2 * np.pi * turns)))
+    before = torch.zeros_like(spectrum)
+    for _ in range(n_iter):
+        rebuilt = torch.fft.rfft(sound_of(spectrum).unfold(0, filter_length, hop_length) * window)
+        spectrum = rebuilt - MOMENTUM / (1 + MOMENTUM) * before
+        spectrum *= magnitude / (spectrum.abs() + tiny)
+        before = rebuilt
+    return sound_of(spectrum)
 
 
 def linear_magnitude(mel: np.ndarray, extractor: MelExtractor) -> np.ndarray:
