@@ -329,7 +329,7 @@ def _voiced(pitch: Tensor) -> np.ndarray:
 def _color_range(*arrays: np.ndarray) -> tuple[float, float]:
     """The least and the greatest finite value."""
     finite = np.concatenate([array[np.isfinite(array)] for array in arrays]) if arrays else np.zeros(0)
-    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    return (float(np.min(finite)), float(np.max(finite))) if finite.size else (0.0, 1.0)
 
 
 def _shortened(text: str, length: int) -> str:

@@ -39,7 +39,32 @@ SCRIPTS = {
 }
 INTRODUCTION = """# From the published toolkits
 
-Written by `python -m scripts.migration_page`; do not edit. The commands of NVIDIA's FastPitch (1.0 and 1.1), HiFi-GAN,
+Written by `python -m scripts.migration_page`; do not edit.
+
+## What you will notice
+
+| difference | originals | here |
+| --- | --- | --- |
+| precision | float32, or float16 with `--amp` | float32, as TF32 on GPUs that have it; `--amp` is bfloat16 where the device has it, else float16 on a GPU and float32 on a CPU; `--amp-dtype float16` |
+| GPUs | 8, always | all that there are, or the CPU (`NUM_GPUS`) |
+| FastPitch version | one in each folder | `train.sh` trains 1.1, with learned alignment and energy, unless the list gives durations (`LEARNED_ALIGNMENT`) |
+| epochs | 1.1: 1000 | FastPitch 1500, a checkpoint every 50, as 1.0 (`EPOCHS`, `EPOCHS_PER_CHECKPOINT`) |
+| text of new voices | 1.1: ARPAbet, english_cleaners_v2 | characters, english_cleaners_v3, so that no dictionary is needed (`PHONE=true TEXT_CLEANERS=english_cleaners_v2`); a checkpoint reads as it was trained |
+| symbols that a voice lacks | dropped without a word | dropped with one warning that counts and names them; in the lists of a new training an error (`UNKNOWN_SYMBOLS=drop`) |
+| pitch | 1.1: pyin, stored by prepare_dataset.py | Praat's, of 1.0; `--pitch-method pyin`. Missing statistics are an error, not LJSpeech's |
+| lists and folders | `data/LJSpeech-1.1`, lists in the repository | `LJSpeech-1.1`, or `data/LJSpeech-1.1` where that is the one there; `prepare_dataset.sh` writes the lists into `filelists/`; results in `output/` |
+| resuming | by default in some scripts | only with `--resume`; then exactly, in the middle of an epoch too |
+| a global batch | the mean of its micro-batches' means | one mean over all its frames, however it is split over GPUs and accumulation, so losses differ a little |
+| mel frames per segment | HiFi-GAN's frames/s counts 80 a segment, its channels | counts the 32 frames of 8192 samples; figures are 0.4 of theirs at the same speed |
+| checkpoints | weights; options of the architecture are repeated | hold architecture, mels and text; EMA weights speak by default (`--no-ema`); files cannot run code; weights that do not fit are an error |
+| mels of voice and vocoder | not compared | compared; the fields that differ are listed. Without a vocoder Griffin-Lim speaks |
+| batches | padding changes a FastPitch's result; Tacotron 2's prenet draws anew each time | an utterance is the same in any batch, and for the same seed |
+| Jasper's error rates | with dither, zero padding in convolutions | without either, counted over the corpus; the batch size does not change them |
+| wrong options | ignored by some programs | exit status 2 and a line that names the option to use |
+
+## What is spelled otherwise
+
+The commands of NVIDIA's FastPitch (1.0 and 1.1), HiFi-GAN,
 Tacotron 2, WaveGlow and Jasper run here with the options that they had, with hyphens or underscores. This page lists
 those that are spelled otherwise or have gone; all others are in [OPTIONS.md](OPTIONS.md). The former are accepted. The
 latter end the command with exit status 2 and the line that stands here, unless the model has an option of that name.

@@ -154,7 +154,7 @@ def speech_pairs(reference: np.ndarray, synthesized: np.ndarray) -> np.ndarray:
     paired with speech.
     """
     spoken = [log_mel.max(axis=0) > -SILENCE_DB * math.log(10) / 20 for log_mel in (reference, synthesized)]
-    (first, end), (second, second_end) = ((frames.argmax(), len(frames) - frames[::-1].argmax()) for frames in spoken)
+    (first, end), (second, second_end) = ((np.argmax(f), len(f) - np.argmax(f[::-1])) for f in spoken)
     pairs = align(mel_cepstrum(reference[:, first:end]), mel_cepstrum(synthesized[:, second:second_end]))
     pairs = pairs + np.array([first, second])
     return pairs[spoken[0][pairs[:, 0]] | spoken[1][pairs[:, 1]]]
