@@ -14,28 +14,20 @@ export PYTHONWARNINGS=error::FutureWarning # in the commands that the tests run,
 
 trap 'exit 130' INT # Ctrl-C ends pytest in good order, and then this script too
 
-# report NAME STATUS: one line for each check; a failed one does not keep the next from running.
+# check NAME COMMAND...: runs a check and reports it; one that fails does not keep the next from running.
 failed=0
-report() {
-    [ "$2" = 0 ] || failed=1
-    [ "${DRY_RUN:-0}" = 1 ] || say "$1: $([ "$2" = 0 ] && echo passed || echo failed)"
-}
-
-# lint NAME COMMAND...: runs a linter, and shows its output if it finds something.
-lint() {
-    local output status=0
-    output=$(run_or_print "${@:2}" 2>&1) || status=$?
-    [ "$status" = 0 ] && [ "${DRY_RUN:-0}" != 1 ] || say "$output"
-    report "$1" "$status"
+check() {
+    local result=passed
+    run_or_print "${@:2}" || result=failed
+    [ "$result" = passed ] || failed=1
+    [ "${DRY_RUN:-0}" = 1 ] || say "$1: $result"
 }
 
 # nproc would take OMP_NUM_THREADS for the number of cores.
 workers=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
 [ "$workers" -le 8 ] || workers=8 # each worker loads torch
-status=0
-run_or_print "$PYTHON" -m pytest -n "$workers" --dist worksteal "$@" || status=$?
-report tests "$status"
-lint ruff "$PYTHON" -m ruff check --quiet .
-lint import-linter "$PYTHON" -c 'from importlinter.cli import lint_imports_command; lint_imports_command()' --no-logo
-lint mypy "$PYTHON" -m mypy --no-error-summary
+check tests "$PYTHON" -m pytest -n "$workers" --dist worksteal "$@"
+check ruff "$PYTHON" -m ruff check --quiet .
+check import-linter "$PYTHON" -c 'from importlinter.cli import lint_imports_command; lint_imports_command()' --no-logo
+check mypy "$PYTHON" -m mypy --no-error-summary
 exit "$failed"
