@@ -78,10 +78,17 @@ def has_bfloat16(*, cuda: bool) -> bool:
     """Whether the GPU or the processor computes in bfloat16 by instructions of its own.
 
     PyTorch computes in it everywhere, but emulated it takes several times as long as float32. oneDNN's answer alone is
-    not enough: it is yes for every processor with AVX-512.
+    not enough: it is yes for every processor with AVX-512. The environment variable CPU_BFLOAT16, true or false, says
+    whether the processor does.
+
+    Raises:
+        InputError: it is another word.
     """
     if cuda:
         return torch.cuda.is_bf16_supported(including_emulation=False)
+    if answer := os.environ.get("CPU_BFLOAT16"):
+        check_choice("CPU_BFLOAT16", answer, ("true", "false"))
+        return answer == "true"
     instructions = torch.cpu.get_capabilities()
     if not any(instructions.get(name) for name in _BFLOAT16_INSTRUCTIONS):
         return False
