@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
-from common.errors import OptionError, check_choice
+from common.errors import OptionError, check_choice, shown
 
 Autocast = Callable[[], AbstractContextManager]  # the context that networks run in
 _BFLOAT16_INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")  # of x86, then ARM
@@ -82,12 +82,13 @@ def has_bfloat16(*, cuda: bool) -> bool:
     whether the processor does.
 
     Raises:
-        InputError: it is another word.
+        OptionError: it is another word.
     """
     if cuda:
         return torch.cuda.is_bf16_supported(including_emulation=False)
     if answer := os.environ.get("CPU_BFLOAT16"):
-        check_choice("CPU_BFLOAT16", answer, ("true", "false"))
+        if answer not in ("true", "false"):
+            raise OptionError(f"CPU_BFLOAT16={shown(answer)}: expected true or false")
         return answer == "true"
     instructions = torch.cpu.get_capabilities()
     if not any(instructions.get(name) for name in _BFLOAT16_INSTRUCTIONS):

@@ -51,11 +51,16 @@ def _clean_copy() -> Path:
 SOURCE = Path(__file__).resolve().parents[1]  # where a user's output/, lists and corpora lie, too: not to be worked in
 TRACKED = project_files(SOURCE)
 ROOT = _clean_copy()
+PROCESSOR = ("CPU_BFLOAT16", "ONEDNN_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY")  # by which another one is imitated
 
 
 def run_bash(*words: str | Path, **variables: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run a script with nothing in the environment but ``variables`` and where programs are; it sees no GPU."""
-    environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "CUDA_VISIBLE_DEVICES": ""}
+    """Run a script with nothing in the environment but ``variables``, where programs are and what processor this is.
+
+    It sees no GPU.
+    """
+    environment = {name: os.environ[name] for name in ("PATH", *PROCESSOR) if name in os.environ}
+    environment |= {"HOME": os.environ.get("HOME", "/"), "CUDA_VISIBLE_DEVICES": ""}
     environment |= {name: str(value) for name, value in variables.items()}
     command = ["bash", *map(str, words)]
     return subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, check=False)

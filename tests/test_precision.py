@@ -10,7 +10,7 @@ from tiny import make_corpus, train_options
 import train
 from common import precision
 from common.cli import add_precision_arguments, precision_from_args
-from common.errors import InputError
+from common.errors import OptionError
 from common.precision import has_bfloat16
 
 NOTE = "note: --amp: this processor has no bfloat16 instructions; computing in float32"
@@ -65,7 +65,7 @@ def test_instructions_for_bfloat16_are_found_on_x86_and_arm(monkeypatch, instruc
 
 def test_a_switch_that_is_neither_true_nor_false_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("CPU_BFLOAT16", "yes")
-    with pytest.raises(InputError, match=r"^CPU_BFLOAT16 'yes': expected one of true, false$"):
+    with pytest.raises(OptionError, match=r"^CPU_BFLOAT16='yes': expected true or false$"):
         parsed("--amp")
 
 

@@ -37,11 +37,11 @@ def test_the_walks_leave_every_file_of_a_user_as_it_is_and_add_none(tmp_path: Pa
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text("of a user\n")
     before = contents(project)
-    environment = {name: value for name, value in os.environ.items() if name != "TESTED_PROJECT"}
-    words = "-m pytest -n 0 -p no:cacheprovider -k the_corpus_is_downloaded".split()
+    of_this_run = ("TESTED_PROJECT", "PYTEST_XDIST_WORKER")
+    environment = {name: value for name, value in os.environ.items() if name not in of_this_run}
+    words = f"-m pytest -n 0 -p no:cacheprovider --basetemp {tmp_path / 'temporary'} -k the_corpus_is_downloaded"
     walks = ("tests/test_seed_fastpitch.py", "tests/test_seed_others.py")
-    done = subprocess.run(
-        [sys.executable, *words, *walks], cwd=project, env=environment, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, *words.split(), *walks]
+    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert contents(project) == before
