@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
-from common.errors import OptionError, check_choice
+from common.errors import OptionError, check_choice, shown
 
 Autocast = Callable[[], AbstractContextManager]  # the context that networks run in
 _BFLOAT16_INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")  # of x86, then ARM
@@ -78,10 +78,18 @@ def has_bfloat16(*, cuda: bool) -> bool:
     """Whether the GPU or the processor computes in bfloat16 by instructions of its own.
 
     PyTorch computes in it everywhere, but emulated it takes several times as long as float32. oneDNN's answer alone is
-    not enough: it is yes for every processor with AVX-512.
+    not enough: it is yes for every processor with AVX-512. The environment variable CPU_BFLOAT16, true or false, says
+    whether the processor does.
+
+    Raises:
+        OptionError: it is another word.
     """
     if cuda:
         return torch.cuda.is_bf16_supported(including_emulation=False)
+    if answer := os.environ.get("CPU_BFLOAT16"):
+        if answer not in ("true", "false"):
+            raise OptionError(f"CPU_BFLOAT16={shown(answer)}: expected true or false")
+        return answer == "true"
     instructions = torch.cpu.get_capabilities()
     if not any(instructions.get(name) for name in _BFLOAT16_INSTRUCTIONS):
         return False

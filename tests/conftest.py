@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from shell import ROOT
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
@@ -35,6 +36,12 @@ def _folder(path: Path) -> Path:
     if not path.is_dir():
         pytest.skip(f"{path} is absent")
     return path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def clean_working_folder() -> None:
+    """Tests neither find a user's ``output/`` in the working folder nor write there."""
+    os.chdir(ROOT)
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,7 @@ import tempfile
 from pathlib import Path
 
 from limits import HANG_LIMIT, wait_until
-
-ROOT = Path(__file__).resolve().parents[1]
+from shell import ROOT
 
 
 def at_write(

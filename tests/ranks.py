@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 from limits import HANG_LIMIT
-
-ROOT = Path(__file__).resolve().parents[1]
+from shell import ROOT
 
 
 def free_port() -> int:

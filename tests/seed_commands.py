@@ -13,7 +13,7 @@ from subprocess import CompletedProcess
 import pytest
 from conftest import SHARED
 from corpus import make_corpus
-from shell import ROOT, run_bash
+from shell import ROOT, TRACKED, run_bash
 
 import extract_mels
 import inference
@@ -104,15 +104,15 @@ def names_logged(path: Path) -> set[str]:
 
 
 class Project:
-    """A folder with this project's files by links, and lists and data of its own."""
+    """A folder with links to the files that git tracks of this project, and lists and data of its own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for path in [*ROOT.iterdir(), *(ROOT / "filelists").iterdir()]:
-            link = folder / path.relative_to(ROOT)
-            if not path.name.startswith(".") and path.name != "filelists" and not link.exists():
-                link.parent.mkdir(exist_ok=True)
-                link.symlink_to(path)
+        for name in TRACKED:
+            link = folder / name
+            if not link.exists():
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(ROOT / name)
 
     def bash(self, command: str, **variables: str | Path) -> CompletedProcess[str]:
         """Run a line as a shell in this folder does, on the CPU."""

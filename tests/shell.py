@@ -1,19 +1,66 @@
-"""Runs the shell scripts, or reads the commands that they would run."""
+"""Runs the shell scripts of a clean copy of the project, or reads the commands that they would run."""
 
 import argparse
+import atexit
 import os
 import shlex
+import shutil
 import subprocess
+import tempfile
+from fnmatch import fnmatch
 from pathlib import Path
 
 import train
 
-ROOT = Path(__file__).resolve().parents[1]
+
+def project_files(root: Path) -> list[str]:
+    """Paths from ``root`` of the files that git tracks; where git cannot tell, of all that .gitignore does not name."""
+    command = ["git", "-C", str(root), "ls-files", "-z"]
+    try:
+        names = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split("\0")
+    except (OSError, subprocess.CalledProcessError):
+        names = []
+    if not any(names):  # no git, or an archive that was unpacked, perhaps inside another repository
+        paths = (path.relative_to(root) for path in root.rglob("*"))
+        names = [path.as_posix() for path in paths if not _is_ignored(path.as_posix(), root / ".gitignore")]
+    return [name for name in names if name and (root / name).is_file()]
+
+
+def _is_ignored(name: str, gitignore: Path) -> bool:
+    """Whether a .gitignore without negations or inner slashes names a file, as git would read it."""
+    patterns = [".git", *(gitignore.read_text().split() if gitignore.is_file() else [])]
+    first, *_ = parts = name.split("/")
+    return any(
+        any(fnmatch(part, pattern.strip("/")) for part in ([first] if pattern.startswith("/") else parts))
+        for pattern in patterns
+    )
+
+
+def _clean_copy() -> Path:
+    """A copy of the files that git tracks, one for all processes of a run of the tests, which removes it at its end."""
+    if "TESTED_PROJECT" not in os.environ:
+        copy = Path(tempfile.mkdtemp(prefix="project_")).resolve()
+        atexit.register(shutil.rmtree, copy, ignore_errors=True)
+        for name in TRACKED:
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(SOURCE / name, copy / name)
+        os.environ["TESTED_PROJECT"] = str(copy)
+    return Path(os.environ["TESTED_PROJECT"])
+
+
+SOURCE = Path(__file__).resolve().parents[1]  # where a user's output/, lists and corpora lie, too: not to be worked in
+TRACKED = project_files(SOURCE)
+ROOT = _clean_copy()
+PROCESSOR = ("CPU_BFLOAT16", "ONEDNN_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY")  # by which another one is imitated
 
 
 def run_bash(*words: str | Path, **variables: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run a script with nothing in the environment but ``variables`` and where programs are; it sees no GPU."""
-    environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "CUDA_VISIBLE_DEVICES": ""}
+    """Run a script with nothing in the environment but ``variables``, where programs are and what processor this is.
+
+    It sees no GPU.
+    """
+    environment = {name: os.environ[name] for name in ("PATH", *PROCESSOR) if name in os.environ}
+    environment |= {"HOME": os.environ.get("HOME", "/"), "CUDA_VISIBLE_DEVICES": ""}
     environment |= {name: str(value) for name, value in variables.items()}
     command = ["bash", *map(str, words)]
     return subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, check=False)

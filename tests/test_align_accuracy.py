@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from shell import ROOT
 
 from common.audio import MelExtractor
 from common.checkpoints import Checkpoint, save_checkpoint
@@ -36,7 +37,6 @@ from scripts.demos.align_accuracy import (
     report,
 )
 
-ROOT = Path(__file__).resolve().parents[1]
 AUDIO = AudioConfig()
 FRAME_S = AUDIO.hop_length / AUDIO.sampling_rate
 TEXTS = ["Stop.", "A narrow path climbs; stop there.", "The end is near."]

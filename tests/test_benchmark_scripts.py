@@ -23,6 +23,7 @@ from common.recognition.arguments import parse_recognition_args
 from common.registry import get_model
 from hifigan.model import PRESETS, Generator
 from scripts.benchmarks import hifigan, largest_batch, random_models
+from scripts.benchmarks import train as benchmark_training
 from scripts.benchmarks.subjects import durations
 from scripts.benchmarks.table import KINDS, Run, markdown
 from scripts.benchmarks.train import Figures
@@ -214,7 +215,8 @@ def test_the_table_of_batch_sizes_says_which_is_the_largest():
 
 
 @pytest.mark.parametrize("model", ["WaveGlow", "Tacotron2"])
-def test_the_waveglow_benchmark_searches_for_the_largest_batch_of_a_model(model: str):
+def test_the_waveglow_benchmark_searches_for_the_largest_batch_of_a_model(model: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CPU_BFLOAT16", "true")
     variables = {"MODEL": model, "NUM_GPUS": "1", "BATCH_SIZE": "2", "PRECISIONS": "fp32 float16", "WN_CHANNELS": "256"}
     script = "scripts/train_benchmark_waveglow.sh"
     (words,) = dry_run(script, "--compile", **variables)
@@ -229,6 +231,27 @@ def test_the_waveglow_benchmark_searches_for_the_largest_batch_of_a_model(model:
     assert run_bash(ROOT / script, NUM_GPUS="2", PYTHON="python3").stderr.startswith(
         "error: NUM_GPUS=2: expected auto, 0 or 1"
     )
+
+
+def test_emulated_bfloat16_is_measured_where_it_is_asked_for_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+):
+    (words,) = dry_run("scripts/benchmark_train.sh", NUM_GPUS="0")
+    for instructions, further, names in (
+        ("false", [], ["plain fp32", "fp32"]),
+        ("false", ["--settings", "bfloat16"], ["bfloat16"]),
+        ("true", [], ["plain fp32", "fp32", "bfloat16"]),
+    ):
+        monkeypatch.setenv("CPU_BFLOAT16", instructions)
+        args, _ = benchmark_training.parse_args([*words[3:], *further])
+        assert [setting.name for setting in benchmark_training.chosen_settings(args)] == names
+    (note,) = capsys.readouterr().err.splitlines()
+    assert note == (
+        "note: bfloat16 is left out: this processor has no bfloat16 instructions; "
+        "--settings bfloat16 measures their emulation"
+    )
+    monkeypatch.setenv("CPU_BFLOAT16", "false")
+    assert largest_batch.parse_args(["--largest", "2"])[0].settings == ["fp32"]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from limits import wait_until
+from shell import ROOT
 
 from common.checkpoints import (
     Checkpoint,
@@ -22,8 +23,6 @@ from common.checkpoints import (
 )
 from common.config import AudioConfig, TextConfig
 from common.errors import CheckpointError
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 def training_state(**changes) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from shell import ROOT
 
 import inference
 from common.data_report.findings import KINDS
@@ -13,7 +14,6 @@ from common.registry import available_models
 from scripts import options_page
 from scripts.options_page import module_of, options_of
 
-ROOT = Path(__file__).resolve().parents[1]
 OPTIONS = "docs/OPTIONS.md"  # is generated
 MIGRATING = "docs/MIGRATING.md"  # too, and names options of other toolkits; see tests/test_published_options.py
 DOCUMENTS = {

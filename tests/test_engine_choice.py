@@ -146,9 +146,17 @@ def test_auto_is_pytorch_on_a_gpu_and_with_amp(folder: Path, precision: Precisio
         ("--engine onnx --amp", "--engine onnx computes in float32; leave out --amp"),
     ],
 )
-def test_options_that_an_engine_cannot_follow_are_refused(folder: Path, options: str, message: str):
+def test_options_that_an_engine_cannot_follow_are_refused(
+    folder: Path, options: str, message: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("CPU_BFLOAT16", "true")
     with pytest.raises(OptionError, match=message):
         served_models(folder, *options.split())
+
+
+def test_amp_is_no_obstacle_on_a_processor_that_computes_in_float32(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CPU_BFLOAT16", "false")
+    assert engines_of(served_models(folder, *"--engine onnx --amp".split())) == (True, True)
 
 
 def test_a_torchscript_file_is_not_run_in_onnxruntime(folder: Path, tmp_path: Path):

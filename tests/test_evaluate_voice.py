@@ -17,6 +17,7 @@ import soundfile
 import torch
 from matplotlib.figure import Figure
 from page_reader import PageReader
+from shell import ROOT
 from tiny_evaluation import AUDIO, Tiny, make_checkpoints, save_other_models, save_vocoder, write_recordings
 
 from common.audio import load_wav
@@ -27,7 +28,6 @@ from common.evaluation.metrics import compare_speech
 from common.pages.shell import stylesheet
 from scripts import evaluate_voice
 
-ROOT = Path(__file__).resolve().parents[1]
 LINES = ("output\ttext\twav", "a.wav\tGo on.\ta.wav", "b.wav\tNot so long.\tb.wav", "sub/c.wav\tHm?\t")
 
 

@@ -283,7 +283,8 @@ def test_parts_of_another_checkpoint_are_refused_and_of_the_same_one_taken(folde
         assert error_of(tmp_path / "voice.encoder.onnx").startswith(said)
 
 
-def test_what_a_part_cannot_do_is_refused_in_a_line(folder: Path, tmp_path: Path):
+def test_what_a_part_cannot_do_is_refused_in_a_line(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CPU_BFLOAT16", "true")
     encoder = folder / "voice.encoder.onnx"
     words = ["--tacotron2", str(encoder), "--text", "a", "-o", str(tmp_path)]
     for option in ("--torchscript", "--compile", "--amp"):

@@ -95,7 +95,10 @@ def test_an_utterance_is_the_same_in_any_batch_and_place(folder: Path, kind: str
 
 
 @pytest.mark.parametrize("kind, option", [("onnx", "--torchscript"), ("torchscript", "--compile"), ("onnx", "--amp")])
-def test_options_that_a_file_cannot_follow_are_refused(folder: Path, tmp_path: Path, kind: str, option: str):
+def test_options_that_a_file_cannot_follow_are_refused(
+    folder: Path, tmp_path: Path, kind: str, option: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("CPU_BFLOAT16", "true")
     words = [*models(folder, SUFFIXES[kind]), "--text", "a", option, "-o", str(tmp_path)]
     with pytest.raises(OptionError, match=rf"{option}: .*WaveGlow\.\w+ .*leave it out"):
         inference.main(words)

@@ -11,6 +11,7 @@ import torch
 from corpus import features, make_corpus
 from kills import at_write, finish, started
 from limits import HANG_LIMIT
+from shell import ROOT
 
 import extract_mels
 from common.config import AudioConfig
@@ -19,7 +20,6 @@ from common.errors import FailedElsewhereError, InputError, OutputError
 from common.extraction import ExtractionPlan, WorkerPool, extract_corpus
 from common.extraction.features import write_feature
 
-ROOT = Path(__file__).resolve().parents[1]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 N_CLIPS = 24
 

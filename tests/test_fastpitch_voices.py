@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from shell import ROOT
 from tiny import TINY_OPTIONS
 from tiny_models import assert_same_state
 
@@ -30,7 +31,6 @@ from scripts.datasets.make_corpus import make_corpus
 
 pytestmark = pytest.mark.usefixtures("no_samples")
 
-ROOT = Path(__file__).resolve().parents[1]
 SENTENCES = ["Bread and salt.", "Seven ships came.", "He read it twice.", "She counts the steps.", "The rain stopped."]
 PITCHES = {"low": 20, "high": 90}
 ENERGY = ("--energy-conditioning", "--energy-predictor-filter-size", "16")

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from shell import ROOT
 
 from common.errors import InputError
 from common.files import load_tensor, read_json, save_tensor, write_atomically, write_json
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 def names(folder: Path) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
-from shell import dry_run, run_bash
+from shell import ROOT, dry_run, run_bash
 from tiny_tacotron2 import TINY as TACOTRON2
 from tiny_tacotron2 import tiny_network
 from tiny_vocoder import DEFAULTS
@@ -33,7 +33,6 @@ from tests.tiny import make_corpus, train_options
 
 pytestmark = pytest.mark.usefixtures("no_samples")
 
-ROOT = Path(__file__).resolve().parents[1]
 HOP = AudioConfig().hop_length
 TINY_VOCODER = (
     "--preset v3 --upsample-initial-channel 8 --resblock-kernel-sizes 3 --resblock-dilation-sizes 1,3 "

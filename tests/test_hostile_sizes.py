@@ -30,7 +30,6 @@ from common.extraction.textgrid import read_alignment
 from common.files import load_tensor, tensor_shape
 from common.formats.torch_file import read_torch_file
 
-ROOT = Path(__file__).resolve().parents[1]
 CPU = torch.device("cpu")
 HUGE = struct.pack("<I", 0x7FFFFFFF)
 TENSOR = b"ctorch._utils\n_rebuild_tensor_v2\n"

@@ -12,6 +12,7 @@ import soundfile
 import torch
 from kills import at_write, finish, started
 from limits import HANG_LIMIT
+from shell import ROOT
 from tiny_voice import save_vocoder
 
 import inference
@@ -22,7 +23,6 @@ from common.files import save_tensor, write_json
 from common.synthesis import OutputFolder, SynthesisResult
 from fastpitch.model import ModelConfig, build_networks
 
-ROOT = Path(__file__).resolve().parents[1]
 MODEL = ModelConfig(
     symbols_embedding_dim=16,
     in_fft_n_layers=1,

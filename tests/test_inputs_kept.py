@@ -11,6 +11,7 @@ import pytest
 import torch
 from corpus import make_corpus
 from limits import HANG_LIMIT
+from shell import ROOT
 from test_failing_writes import ended, extract_from
 from tiny_evaluation import make_checkpoints, write_recordings
 from tiny_voice import save_vocoder, save_voice
@@ -24,8 +25,6 @@ from common.synthesis import load_voice
 from scripts.datasets import describe_mels, make_filelists
 from scripts.datasets import make_corpus as make_corpus_script
 from scripts.demos import onnx_speaker
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 def contents(folder: Path) -> dict[str, bytes]:

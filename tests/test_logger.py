@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from shell import ROOT
 
 from common import progress as progress_module
 from common.errors import InputError
 from common.logger import Logger, read_log
 from common.progress import print_line, progress
 
-ROOT = Path(__file__).resolve().parents[1]
 DATE = re.compile(r"^DLL \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6} - ")
 
 

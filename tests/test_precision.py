@@ -8,8 +8,9 @@ import torch
 from tiny import make_corpus, train_options
 
 import train
-from common import cli, precision
+from common import precision
 from common.cli import add_precision_arguments, precision_from_args
+from common.errors import OptionError
 from common.precision import has_bfloat16
 
 NOTE = "note: --amp: this processor has no bfloat16 instructions; computing in float32"
@@ -35,8 +36,8 @@ def test_a_cpu_computes_in_bfloat16_where_it_has_the_instructions_or_is_told_to(
     monkeypatch, capsys, words, with_instructions, without, line
 ):
     monkeypatch.setattr(precision, "keep_freed_memory", lambda: True)
-    for has, dtype, expected in ((True, with_instructions, None), (False, without, line)):
-        monkeypatch.setattr(cli, "has_bfloat16", lambda *, cuda, has=has: has)
+    for has, dtype, expected in (("true", with_instructions, None), ("false", without, line)):
+        monkeypatch.setenv("CPU_BFLOAT16", has)
         found = parsed(*words)
         assert found.amp_dtype is dtype
         found.prepare_process()
@@ -56,14 +57,21 @@ def test_a_cpu_computes_in_bfloat16_where_it_has_the_instructions_or_is_told_to(
     ],
 )
 def test_instructions_for_bfloat16_are_found_on_x86_and_arm(monkeypatch, instructions, onednn, expected):
+    monkeypatch.delenv("CPU_BFLOAT16", raising=False)
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: instructions)
     monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: onednn)
     assert has_bfloat16(cuda=False) is expected
 
 
+def test_a_switch_that_is_neither_true_nor_false_is_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CPU_BFLOAT16", "yes")
+    with pytest.raises(OptionError, match=r"^CPU_BFLOAT16='yes': expected true or false$"):
+        parsed("--amp")
+
+
 def test_training_with_amp_stays_in_float32_without_the_instructions(monkeypatch, tmp_path: Path, capsys):
     corpus, states = make_corpus(tmp_path / "corpus", count=8), []
-    monkeypatch.setattr(cli, "has_bfloat16", lambda *, cuda: False)
+    monkeypatch.setenv("CPU_BFLOAT16", "false")
     for number, words in enumerate(((), ("--amp",), ("--amp", "--amp-dtype", "bfloat16"))):
         output = tmp_path / str(number)
         assert train.main(train_options(corpus, output, "--epochs", "1", *words)) == 0

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+from shell import ROOT
 
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, to_plain
@@ -21,8 +22,6 @@ from hifigan.model import ModelConfig, build_networks
 from scripts.datasets.make_corpus import SENTENCES, read_sentences
 from scripts.demos import quickstart
 from scripts.demos.quickstart import call, check_settings, clear, report
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 def distance(mcd_db: float, f0_rmse_hz: float = 4.0) -> SpeechDistance:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import soundfile
 import torch
+from shell import ROOT
 from tiny import TINY_OPTIONS
 from tiny_models import KilledError, at_iteration, without_samples
 
@@ -16,8 +17,6 @@ from common.checkpoints import load_checkpoint
 from common.logger import read_log
 from common.text import get_cleaner
 from models import available_models
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 def prepare(source: Path, folder: Path, *, count: int) -> None:

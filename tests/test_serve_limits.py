@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -23,6 +22,7 @@ import tiny_served
 import torch
 from limits import HANG_LIMIT, wait_until
 from prometheus_client.parser import text_string_to_metric_families
+from shell import ROOT
 from torch import Tensor
 
 import serve
@@ -33,8 +33,6 @@ from common.serving.worker import SpeechJob, Worker
 from common.signals import STOPS
 from common.synthesis import load_voice
 from common.synthesis.speech import silences
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 class HeldVocoder:

@@ -5,13 +5,13 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
 import torch
 from limits import HANG_LIMIT
+from shell import ROOT
 from tiny_voice import save_vocoder, save_voice
 
 import inference
@@ -20,7 +20,6 @@ from common.cli import run
 from common.logger import read_log
 from common.synthesis import load_voice
 
-ROOT = Path(__file__).resolve().parents[1]
 TEXT = "Go on. It is late, my friend."
 
 

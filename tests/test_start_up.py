@@ -3,18 +3,16 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 import torch
+from shell import ROOT
 
 import extract_mels
 import inference
 import train
 from models import available_models
-
-ROOT = Path(__file__).resolve().parents[1]
 
 SLOW_LIBRARIES = {
     *("torch._dynamo", "torch.utils.tensorboard", "sympy", "scipy", "librosa", "numba", "matplotlib"),

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[1]
+from shell import ROOT, project_files
 
 ENTRY_POINTS = ("train", "inference", "extract_mels", "serve")
 FUNCTION_LINES = 60  # without its docstring
@@ -41,17 +40,6 @@ def check(root: Path) -> list[str]:
     if len(flat) > FLAT_FILES + 1:  # and __init__.py
         findings.append((flat[-1], 1, f"common/ has {len(flat) - 1} flat files, the limit is {FLAT_FILES}; use a room"))
     return [f"{name}:{line}: {message}" for name, line, message in sorted(findings)]
-
-
-def project_files(root: Path) -> list[str]:
-    """Paths from ``root`` of the files that are or could be committed; without git, of all that are not hidden."""
-    command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    try:
-        names = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split("\0")
-    except (OSError, subprocess.CalledProcessError):
-        paths = (path.relative_to(root) for path in root.rglob("*"))
-        names = [path.as_posix() for path in paths if not path.parts[0].startswith(".")]
-    return [name for name in names if name and (root / name).is_file()]
 
 
 def check_file(path: Path, name: str) -> Findings:
@@ -141,7 +129,8 @@ HOST = "py" + "pi.org"
 
 
 def findings(root: Path) -> list[str]:
-    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    for command in ("init", "add ."):
+        subprocess.run(["git", "-C", str(root), *command.split()], check=True, capture_output=True)
     return check(root)
 
 
@@ -235,8 +224,9 @@ def test_ignored_files_of_a_repository_are_not_checked(tmp_path: Path):
 
 
 def test_a_folder_without_git_is_checked_too(tmp_path: Path):
-    write_tree(tmp_path, {"common/a.py": DOC + "x.cuda()\n", ".venv/a.py": "x.cuda()\n"})
-    assert [line.split()[0] for line in check(tmp_path)] == ["common/a.py:2:"]
+    write_tree(tmp_path, {".gitignore": ".venv/\n/data/\n*.tmp\n", ".venv/a.py": "", "data/a.py": "x.cuda()\n"})
+    write_tree(tmp_path, {"common/data/a.py": DOC + "x.cuda()\n", "common/a.tmp/a.py": "x.cuda()\n"})
+    assert [line.split()[0] for line in check(tmp_path)] == ["common/data/a.py:2:"]
 
 
 def test_the_project_keeps_its_own_rules():

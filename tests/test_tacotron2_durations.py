@@ -16,6 +16,7 @@ import torch
 from corpus import add_clip, make_corpus
 from limits import HANG_LIMIT
 from safetensors.torch import load_file
+from shell import ROOT
 from tiny import train_options
 from tiny_tacotron2 import TINY, group, published, tiny_network
 from tiny_voice import save_vocoder
@@ -35,7 +36,6 @@ from common.text import TextFrontEnd
 from tacotron2.data_function import Tacotron2Batch, Tacotron2Dataset
 from tacotron2.model import Tacotron2, teach
 
-ROOT = Path(__file__).resolve().parents[1]
 OPTIONS = {"n_mel_channels": 80, "n_symbols": 148}
 FOLDERS = ("mels", "durations", "attentions", "mels_teacher", "pitch_char")
 ALL = (

@@ -5,13 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
+from shell import ROOT
 
 from common.config import TextConfig
 from common.text import TextFrontEnd
 from common.text.normalization.english.english import read_english
 from common.text.normalization.english.numbers import cardinal, ordinal, value, year
 
-ROOT = Path(__file__).resolve().parents[1]
 TABLE = Path(__file__).parent / "text_cases" / "english_v3.tsv"
 _ARPABET = re.compile(r"\{[A-Z0-9 ]+\}")
 _LEGAL = frozenset("abcdefghijklmnopqrstuvwxyz-!'(),.:;? ")

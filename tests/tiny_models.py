@@ -13,6 +13,7 @@ import tiny
 import tiny_tacotron2
 import tiny_vocoder
 import torch
+from shell import ROOT
 from sung_words import make_sung_corpus
 
 import train
@@ -20,7 +21,6 @@ from common.checkpoints import load_checkpoint
 from common.logger import read_log
 from common.training import Engine, Trainer
 
-ROOT = Path(__file__).resolve().parents[1]
 EPOCHS = 3
 KEPT = "--epochs-per-checkpoint 1 --keep-milestones 1 2 3"
 RUN = f"--epochs {EPOCHS} --ema-decay 0.9 {KEPT} --validation-interval 2".split()

@@ -40,9 +40,9 @@ def parse_args(argv: Sequence[str] | None = None) -> tuple[argparse.Namespace, l
         )
     if args.largest is not None and args.largest < args.smallest:
         raise OptionError(f"--largest {args.largest} is below --smallest {args.smallest}")
+    chosen = chosen_settings(args)  # refuses what the device or model does not have
     if args.settings is None:
-        args.settings = ["fp32", "tf32", "float16", "bfloat16"] if args.cuda else ["fp32", "bfloat16"]
-    chosen_settings(args)  # refuses what the device or model does not have
+        args.settings = [setting.name for setting in chosen if not setting.plain and not setting.options]
     return args, further
 
 

@@ -32,7 +32,7 @@ from common.data import Batch, GlobalBatchSampler
 from common.distributed import Ranks
 from common.errors import OptionError
 from common.files import write_json
-from common.precision import Precision
+from common.precision import Precision, has_bfloat16
 from common.timing import Stopwatch
 from scripts.benchmarks.machine import machine
 from scripts.benchmarks.subjects import (
@@ -108,7 +108,10 @@ def main() -> int:
 
 
 def chosen_settings(args: argparse.Namespace) -> list[Setting]:
-    """The lines of the table; raises OptionError for one that this model or device does not have."""
+    """The lines of the table; raises OptionError for one that this model or device does not have.
+
+    By default bfloat16 is left out, with a note, on a processor that emulates it: that takes a quarter of an hour.
+    """
     half = [torch.float16, torch.bfloat16] if args.cuda else [torch.bfloat16]
     settings = [Setting("plain fp32", plain=True)] if subject_of(args.model).has_plain else []
     settings.append(Setting("fp32"))
@@ -120,6 +123,10 @@ def chosen_settings(args: argparse.Namespace) -> list[Setting]:
         if args.model == "HiFi-GAN":
             own = Setting(f"{name}, no AMP in groups", dtype, tf32=args.cuda, options=("--no-amp-grouped-conv",))
             settings.append(own)
+    if args.settings is None and not args.cuda and not has_bfloat16(cuda=False):
+        note = "this processor has no bfloat16 instructions; --settings bfloat16 measures their emulation"
+        print(f"note: bfloat16 is left out: {note}", file=sys.stderr)
+        return [setting for setting in settings if setting.amp_dtype is None]
     if args.settings is None:
         return settings
     known = {setting.name: setting for setting in settings}
