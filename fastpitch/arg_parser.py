@@ -37,7 +37,7 @@ from fastpitch.fine_tuning import check_audio, read_voice
 from fastpitch.model import FastPitch, ModelConfig
 from fastpitch.options import InitialVoice, LossScales, TrainingOptions
 from fastpitch.prosody_transforms import EXAMPLES, EnergyTransform, PitchTransform, load_custom_transform
-from fastpitch.training_list import read_list, speaker_names
+from fastpitch.training_list import FOLDERS, lists_recordings, read_list, speaker_names
 
 RECIPE = Recipe(
     epochs=1500,
@@ -161,14 +161,14 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
         InputError: the training list or the voice to start from cannot be used.
     """
     _check_options(args)
-    entries = read_list(args.training_files, learned_alignment=args.learned_alignment)
+    entries = read_list(args.dataset_path, args.training_files, learned_alignment=args.learned_alignment)
     if "pitch" in entries[0].fields and args.learned_alignment:
         _check_defaults(args, _RECORDING_OPTIONS, "is for lists of recordings alone; this list names their pitch")
     voice = None if args.from_checkpoint is None else read_voice(args.from_checkpoint)
     audio = _audio_config(args, entries, voice)
     known = () if voice is None else voice.speaker_names
     text = text_config_from_args(args, speakers=speaker_names(entries, args.n_speakers, known=known))
-    notes: tuple[str, ...] = ()
+    notes = _note_of_recordings(args)
     given = values_of(args, TrainingOptions)
     if voice is None and "durations" in entries[0].fields:
         durations = (args.dataset_path / entries[0].fields["durations"]).parent
@@ -177,7 +177,7 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
             said = written_options(text)
             if unknown_symbols == "drop":
                 said, given = f"{said} --unknown-symbols drop", given | {"unknown_symbols": "drop"}
-            notes = (f"text is read as {durations} says, whose durations are of the symbols of {said}",)
+            notes += (f"text is read as {durations} says, whose durations are of the symbols of {said}",)
     options = TrainingOptions(
         architecture=_model_config(args, audio, text),
         losses=LossScales(**values_of(args, LossScales)),
@@ -187,6 +187,15 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
     )
     schedule = inverse_sqrt_schedule(args.learning_rate, warmup_steps=args.warmup_steps)
     return TrainingSetup(options, audio, text, Optimization(schedule), recordable=True, notes=notes)
+
+
+def _note_of_recordings(args: argparse.Namespace) -> tuple[str, ...]:
+    """Which lists of recordings are read as lists of their features, which training with durations needs."""
+    lists = [str(path) for path in (*args.training_files, *args.validation_files) if lists_recordings(path)]
+    if args.learned_alignment or not lists:
+        return ()
+    folders = ", ".join(FOLDERS.values())
+    return (f"{', '.join(lists)}: what belongs to these recordings is read from {folders} in {args.dataset_path}",)
 
 
 def _check_options(args: argparse.Namespace) -> None:

@@ -104,6 +104,8 @@ class FastPitchDataset(TextMelDataset):
             for column, values in (("durations", durations), ("pitch", pitch)):
                 if values.shape != tokens.shape[:1]:
                     wanted = f"({len(tokens)},), one value a symbol of the text"
+                    if (self.folder / "TextGrid").is_dir():
+                        wanted += "; the phones of TextGrids are in the lists of extract_mels.py --output-meta-file"
                     raise shape_error(self.entries[index], column, values, wanted=wanted)
             return FastPitchUtterance(name, tokens, mel, speaker, durations=durations, pitch=pitch, text=text)
         check_alignable(mel.size(1), len(tokens), where=name)
@@ -180,7 +182,7 @@ def build_dataset(
 ) -> FastPitchDataset:
     """The dataset of filelists; those of training are parsed already."""
     learned = options.architecture.learned_alignment
-    entries = options.entries if training else read_list(filelists, learned_alignment=learned)
+    entries = options.entries if training else read_list(options.dataset_path, filelists, learned_alignment=learned)
     if options.load_pitch_from_disk and "pitch" not in entries[0].fields:
         raise InputError(
             f"{entries[0].where}: names no pitch, as --load-pitch-from-disk has it; expected "
@@ -249,7 +251,8 @@ def teacher_forced_dataset(
 
     Their pitch is normalized by the network's statistics, which are measured over the list if it has none.
     """
-    entries = read_list(filelist, learned_alignment=config.learned_alignment and not has_durations(filelist))
+    learned = config.learned_alignment and not has_durations(filelist)
+    entries = read_list(dataset_path, filelist, learned_alignment=learned)
     dataset = FastPitchDataset(
         dataset_path, entries, audio=audio, text=text, n_speakers=config.n_speakers, unknown_symbols=unknown_symbols
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from common.cli import check_name
-from common.data import FilelistEntry, Filelists, first_fields, paths_of, read_filelist
+from common.data import FilelistEntry, Filelists, feature_name, first_fields, paths_of, read_filelist
 from common.data.filelist import SPEAKER_NUMBER
 from common.errors import InputError
 
@@ -13,18 +13,24 @@ WITH_DURATIONS = ("mel", "durations", "pitch", "text")
 FEATURES = ("mel", "pitch", "text")  # pitch of each frame, Hz
 RECORDINGS = ("wav", "text")
 RECORDINGS_WITH_PITCH = ("wav", "pitch", "text")
+FOLDERS = {"mel": "mels", "durations": "durations", "pitch": "pitch_char"}  # where extract_mels.py writes a column
 
 
-def read_list(filelists: Filelists, *, learned_alignment: bool) -> list[FilelistEntry]:
+def read_list(dataset_path: Path, filelists: Filelists, *, learned_alignment: bool) -> list[FilelistEntry]:
     """The lines of lists of the same columns, each with its speaker where there is such a column.
 
+    Where durations are needed, a list of recordings is read as that of their features in the dataset's folder.
+
     Raises:
-        InputError: a list is missing or malformed, has durations for ``learned_alignment`` or the reverse, or has other
-            columns than the list before it.
+        InputError: a list is missing or malformed, has durations for ``learned_alignment`` or the reverse, lists a
+            recording whose features are needed and missing, or has other columns than the list before it.
     """
     entries: list[FilelistEntry] = []
     for path in paths_of(filelists):
-        more = read_filelist(path, columns=_columns(path, learned_alignment=learned_alignment), optional=("speaker",))
+        columns = _columns(path, learned_alignment=learned_alignment)
+        more = read_filelist(path, columns=columns, optional=("speaker",))
+        if columns == RECORDINGS and not learned_alignment:
+            more = [_with_features(entry, dataset_path) for entry in more]
         if entries and [*more[0].fields] != [*entries[0].fields]:
             kinds = ["|".join(entry.fields) for entry in (more[0], entries[0])]
             raise InputError(f"{more[0].where}: {kinds[0]}, but {entries[0].where} has {kinds[1]}; expected the same")
@@ -40,16 +46,34 @@ def _columns(filelist: Path, *, learned_alignment: bool) -> tuple[str, ...]:
     expected = f"{', '.join(kinds[:-1])} or {kinds[-1]}"
     if learned_alignment and n_features == 3:
         raise InputError(f"{filelist}: has a column of durations, which --learned-alignment finds; expected {expected}")
-    if not learned_alignment and first and not first.endswith(".pt"):
+    if not learned_alignment and lists_recordings(filelist) and n_features > 0:
         raise InputError(
-            f"{filelist}: lists {first}, expected {'|'.join(WITH_DURATIONS)}, as extract_mels.py --output-meta-file "
-            f"writes it; to train without durations, from {expected}, add --learned-alignment"
+            f"{filelist}: lists {first} with pitch, expected {'|'.join(WITH_DURATIONS)}, as extract_mels.py "
+            f"--output-meta-file writes it, or {kinds[0]}; to train without durations, add --learned-alignment"
         )
     if not learned_alignment:
-        return WITH_DURATIONS
+        return RECORDINGS if lists_recordings(filelist) else WITH_DURATIONS
     if n_features == 0:
         return RECORDINGS
     return FEATURES if first.endswith(".pt") else RECORDINGS_WITH_PITCH
+
+
+def _with_features(entry: FilelistEntry, dataset_path: Path) -> FilelistEntry:
+    """The features of a recording in place of it; raises InputError where one is missing."""
+    wav, words = entry.fields["wav"], {name: value for name, value in entry.fields.items() if name != "wav"}
+    paths = {column: f"{folder}/{feature_name(wav)}.pt" for column, folder in FOLDERS.items()}
+    if missing := [path for path in paths.values() if not (dataset_path / path).is_file()]:
+        raise InputError(
+            f"{entry.where}: {wav} has no {', '.join(missing)} in {dataset_path}; make them by extract_mels.py "
+            "(--extract-mels --extract-durations --extract-pitch-char), or add --learned-alignment to need none"
+        )
+    return FilelistEntry(paths | words, entry.where)
+
+
+def lists_recordings(filelist: Path) -> bool:
+    """Whether a list names recordings first, and not their mels, by its first line."""
+    first = first_fields(filelist)[0]
+    return bool(first) and not first.endswith(".pt")
 
 
 def has_durations(filelist: Path) -> bool:

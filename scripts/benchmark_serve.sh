@@ -13,7 +13,8 @@ use_python
 : "${AMP:=false}" # `true`: mixed precision
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 
-PHRASES="" find_checkpoint
+PHRASES="" find_checkpoint "$@"
+note_vocoder
 command=("$PYTHON" -m scripts.benchmarks.serve_load)
 add_given command --fastpitch "$FASTPITCH" --tacotron2 "$TACOTRON2" --hifigan "$HIFIGAN" --waveglow "$WAVEGLOW"
 add_flags command

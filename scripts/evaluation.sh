@@ -19,10 +19,11 @@ if [ "$MODEL" != Jasper ]; then
     refuse_variables MODEL=Jasper DATASETS MANIFESTS BATCH_SIZE DATASET_PATH
     : "${FASTPITCH:=}" # checkpoint; empty: the newest
     : "${TACOTRON2:=}" # checkpoint of a voice, instead of FASTPITCH
-    : "${HIFIGAN:=}"   # checkpoint of the vocoder; empty: Griffin-Lim, the newest with MODEL=HiFi-GAN
+    : "${HIFIGAN:=}"   # checkpoint of the vocoder; empty: a downloaded one or Griffin-Lim, the newest with MODEL=HiFi-GAN
     : "${WAVEGLOW:=}"  # the same, instead of HIFIGAN
     : "${PHRASES:=phrases/devset10.tsv}" # list to speak
     find_checkpoint
+    note_vocoder
     [ -n "$FASTPITCH$TACOTRON2" ] || find_newest FASTPITCH FastPitch scripts/train.sh # the list gives recordings
     vocoder=${HIFIGAN:-${WAVEGLOW:-griffin-lim}}
     exec bash scripts/evaluate_voice.sh "${TACOTRON2:-$FASTPITCH}" "$vocoder" "$PHRASES" "$@"

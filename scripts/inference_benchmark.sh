@@ -13,7 +13,7 @@
 #       NUM_GPUS=0 bash scripts/inference_benchmark.sh  # Jasper on a laptop
 # The vocoder alone speaks the mels or the recordings of a list with the column mel or wav, or, of random weights, random
 # mels of 8.05 s: they take the same time. A network's first sound of a sentence of 20 s, streamed, is timed too. Recognition is of batches of recordings of up to MAX_DURATION_SEQ, padded.
-# Arguments go to inference.py. Without a vocoder's checkpoint Griffin-Lim makes the sound. Without a checkpoint of Jasper
+# Arguments go to inference.py. Without a vocoder's checkpoint a downloaded one for the voice makes the sound, or Griffin-Lim. Without a checkpoint of Jasper
 # (JASPER) random weights are measured, and without LibriSpeech noise: both take the same time.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 use_python
@@ -138,7 +138,7 @@ measure_inference() {
         run_or_print "$PYTHON" -m scripts.benchmarks.hifigan "${options[@]}"
     fi
     # A list that is made by the commands above is not there to be read in a dry run.
-    [ "$PHRASES" = "$OUTPUT_DIR/random_mels.tsv" ] || find_checkpoint
+    [ "$PHRASES" = "$OUTPUT_DIR/random_mels.tsv" ] || { find_checkpoint "${arguments[@]}"; note_vocoder; }
     options=(--input "$PHRASES" --repeats "$REPEATS")
     add_given options --fastpitch "$FASTPITCH" --tacotron2 "$TACOTRON2"
     if [ "$AUDIO" != true ]; then

@@ -6,7 +6,7 @@
 #   TACOTRON2=voice.pt WAVEGLOW=vocoder.pt bash scripts/inference_example.sh
 #   HIFIGAN=vocoder.pt PHRASES=mels.tsv bash scripts/inference_example.sh  # mels or recordings of a list, without a voice
 #   MODEL=Jasper MANIFEST=my_voice/list.txt DATASET_PATH=my_voice bash scripts/inference_example.sh
-# Without a vocoder's checkpoint the sound is made by Griffin-Lim; a downloaded voice takes a downloaded vocoder.
+# Without a vocoder's checkpoint a downloaded one for the voice makes the sound, or Griffin-Lim.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 use_python
 
@@ -47,13 +47,14 @@ refuse_variables MODEL=Jasper JASPER MANIFEST DATASET
 : "${PHRASES:=phrases/devset10.tsv}" # list to speak
 : "${SPEAKER:=0}" # speaker, by name or number
 
-find_checkpoint
+find_checkpoint "$@"
 [ -n "$FASTPITCH" ] || [ "$SPEAKER" = 0 ] || wrong_option "SPEAKER=$SPEAKER: there is no FastPitch to have speakers; leave it out"
 [ -n "$WAVEGLOW" ] || [ -z "${SIGMA:-}" ] || wrong_option "SIGMA=$SIGMA: there is no WaveGlow; set WAVEGLOW, or leave it out"
 [ -n "$HIFIGAN$WAVEGLOW" ] || [ -z "${DENOISING:-}" ] ||
     wrong_option "DENOISING=$DENOISING: Griffin-Lim makes no noise of its own; set HIFIGAN or WAVEGLOW, or leave it out"
 : "${SIGMA:=0.9}"  # of WaveGlow's noise
 : "${DENOISING:=$([ -n "$WAVEGLOW" ] && echo 0.01 || echo 0.005)}" # strength of the denoiser, by default 0.005, or 0.01 of WaveGlow; 0: none
+note_vocoder
 name=$(basename -- "$PHRASES")
 precision=$([ "$AMP" = true ] && echo amp || echo fp32)
 : "${OUTPUT_DIR:=output/audio_${name%.*}_$precision}" # folder for the results, by default named after the list

@@ -233,28 +233,57 @@ gives_sound() {
     [ -f "$1" ] && head -n 1 "$1" 2>/dev/null | tr '|\t' '\n\n' | grep -qxE '(mel|wav)[[:space:]]*'
 }
 
-# Sets TACOTRON2 or FASTPITCH to the newest checkpoint where no voice is given, unless the list in PHRASES needs none, and
-# HIFIGAN or WAVEGLOW where MODEL is that vocoder. A downloaded voice speaks through a downloaded vocoder, and the shipped
-# one, which is the last resort, through the shipped one.
+# find_checkpoint ARGUMENTS...: sets TACOTRON2 or FASTPITCH to the newest checkpoint where no voice is given, unless the list
+# in PHRASES needs none, and HIFIGAN or WAVEGLOW where MODEL is that vocoder, or else to a vocoder for the voice.
 find_checkpoint() {
+    vocoder_note=""
     [ "${MODEL:-}" != Tacotron2 ] || find_newest TACOTRON2 Tacotron2 scripts/train_tacotron2.sh
     [ -n "$TACOTRON2" ] || gives_sound "$PHRASES" ||
         find_newest FASTPITCH FastPitch scripts/train.sh voices/lj-small.pt
     [ "${MODEL:-}" != HiFi-GAN ] || find_newest HIFIGAN HiFi-GAN scripts/train_lj22khz.sh
     [ "${MODEL:-}" != WaveGlow ] || find_newest WAVEGLOW WaveGlow scripts/train_waveglow.sh
-    if [[ "$FASTPITCH$TACOTRON2" = pretrained_models/* && -z "$HIFIGAN$WAVEGLOW" ]]; then
-        HIFIGAN=$(newest_downloaded HiFi-GAN)
-        [ -n "$HIFIGAN" ] || WAVEGLOW=$(newest_downloaded WaveGlow)
-    elif [[ "$FASTPITCH" = voices/* && -z "$HIFIGAN$WAVEGLOW" && -f voices/vocoder-small.pt ]]; then
-        HIFIGAN=voices/vocoder-small.pt
-    fi
+    [ -n "$HIFIGAN$WAVEGLOW" ] || [ "${AUDIO:-true}" != true ] || find_vocoder "${TACOTRON2:-$FASTPITCH}" "$@"
 }
 
-# Prints the newest checkpoint of model $1 that scripts/download_models.sh has put into ./pretrained_models.
-newest_downloaded() {
+# find_vocoder VOICE ARGUMENTS...: sets HIFIGAN or WAVEGLOW to a downloaded vocoder that reads the voice's mels, and
+# vocoder_note to what makes the sound, unless the arguments say it. The shipped voice speaks through the shipped vocoder.
+find_vocoder() {
+    local path facts="" others="" found=""
+    [[ -n "$1" && " ${*:2}" != *" --"@(hifigan|waveglow|no-audio|griffin-lim-iters)* ]] || return 0
+    if [[ "$1" = voices/* && -f voices/vocoder-small.pt ]]; then
+        found=voices/vocoder-small.pt
+    else
+        while read -r path; do
+            [ "${DRY_RUN:-0}" = 1 ] || # which reads no checkpoint, and takes the first
+                facts=$("$PYTHON" -m scripts.inspect_checkpoint "$1" --beside "${path%/*}" --json 2>/dev/null </dev/null) || continue
+            if [[ "${DRY_RUN:-0}" = 1 || "$facts" =~ "\"file\": \"$path\", \"model\": \""[A-Za-z-]+"\", \"fits\": true" ]]; then
+                found=$path
+                break
+            fi
+            others="; $path does not fit $1"
+        done < <(
+            downloaded HiFi-GAN
+            [[ "${TORCHSCRIPT:-}" = true || " ${*:2} " = *" --torchscript "* ]] || downloaded WaveGlow # has no TorchScript
+        )
+    fi
+    if [[ "$found" = pretrained_models/waveglow/* ]]; then WAVEGLOW=$found; else HIFIGAN=$found; fi
+    vocoder_note="note: ${found:-Griffin-Lim} makes the sound$others; HIFIGAN or WAVEGLOW names another vocoder"
+}
+
+# Says which vocoder was found, if one was looked for.
+note_vocoder() {
+    [ -z "$vocoder_note" ] || echo "$vocoder_note" >&2
+}
+
+# Prints the checkpoints of model $1 that scripts/download_models.sh has put into ./pretrained_models, the newest first.
+downloaded() {
     local folder=${1,,}
-    find "pretrained_models/${folder//-/}" -type f \( -name '*.pt' -o -name 'g_*' -o -name 'nvidia_*' \) \
-        ! -name '*discrim*' -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1 | cut -d ' ' -f 2- || true
+    find -L "pretrained_models/${folder//-/}" -type f \( -name '*.pt' -o -name 'g_*' -o -name 'nvidia_*' \) \
+        ! -name '*discrim*' -printf '%T@ %p\n' 2>/dev/null | sort -nr | cut -d ' ' -f 2- || true
+}
+
+newest_downloaded() {
+    downloaded "$1" | head -n 1
 }
 
 # Where the variable named $1 is empty, sets it to the newest checkpoint of model $2: in ./output, where $3 leaves it,

@@ -3,7 +3,7 @@
 #   bash scripts/serve.sh  # with the newest checkpoint in ./output, else in ./pretrained_models, else the voice in ./voices
 #   FASTPITCH=voice.pt HIFIGAN=vocoder.pt JASPER=jasper.pt bash scripts/serve.sh --port 8090
 #   TACOTRON2=voice.pt WAVEGLOW=vocoder.pt AMP=true bash scripts/serve.sh
-# Without a vocoder's checkpoint the sound is made by Griffin-Lim; a downloaded voice takes a downloaded vocoder. The
+# Without a vocoder's checkpoint a downloaded one for the voice makes the sound, or Griffin-Lim. The
 # address is of this machine alone, unless --host says another.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 use_python
@@ -18,7 +18,8 @@ use_python
 : "${EMA:=}" # `true`: use the EMA weights; `false`: the raw ones; empty: EMA weights where there are any
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 
-PHRASES="" find_checkpoint
+PHRASES="" find_checkpoint "$@"
+note_vocoder
 command=("$PYTHON" serve.py)
 add_given command --fastpitch "$FASTPITCH" --tacotron2 "$TACOTRON2" --hifigan "$HIFIGAN" --waveglow "$WAVEGLOW"
 add_given command --jasper "$JASPER"

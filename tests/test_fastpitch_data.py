@@ -38,7 +38,7 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def dataset(corpus: Path, **options) -> FastPitchDataset:
-    entries = read_list(corpus / "list.txt", learned_alignment=False)
+    entries = read_list(corpus, corpus / "list.txt", learned_alignment=False)
     defaults = {"audio": AUDIO, "text": TextConfig(), "n_speakers": 1, "unknown_symbols": "error"}
     return FastPitchDataset(corpus, entries, **defaults | options)
 
@@ -47,6 +47,25 @@ def refused(corpus: Path, index: int = 0, **options) -> str:
     with pytest.raises(InputError) as caught:
         dataset(corpus, **options)[index]
     return str(caught.value).replace(str(corpus) + "/", "")
+
+
+def test_a_list_of_recordings_is_read_as_that_of_their_features(corpus: Path):
+    lines = (corpus / "list.txt").read_text().splitlines()
+    recordings = [f"wavs/{Path(line.split('|')[0]).stem}.wav|{line.split('|')[3]}\n" for line in lines]
+    write_text(corpus / "recordings.txt", "".join(recordings))
+    of_features, of_recordings = (
+        read_list(corpus, corpus / name, learned_alignment=False) for name in ("list.txt", "recordings.txt")
+    )
+    assert [entry.fields for entry in of_recordings] == [entry.fields for entry in of_features]
+    (corpus / "durations/b.pt").unlink()
+    (corpus / "pitch_char/b.pt").unlink()
+    with pytest.raises(InputError) as refused:
+        read_list(corpus, corpus / "recordings.txt", learned_alignment=False)
+    assert str(refused.value) == (
+        f"{corpus}/recordings.txt:2: wavs/b.wav has no durations/b.pt, pitch_char/b.pt in {corpus}; make them by "
+        "extract_mels.py (--extract-mels --extract-durations --extract-pitch-char), or add --learned-alignment to need "
+        "none"
+    )
 
 
 def test_a_batch_holds_what_is_on_the_disk_in_the_order_asked_for(corpus: Path):

@@ -288,9 +288,10 @@ def test_bad_lines_and_recordings_are_one_clear_line(tmp_path: Path):
 
 def test_lists_of_the_other_kind_say_what_to_do(tmp_path: Path):
     write_recordings(tmp_path)
+    write_text(tmp_path / "list.txt", "wavs/a.wav|pitch/a.pt|text\n")
     assert refused(tmp_path, learned_alignment=False) == (
-        "list.txt: lists wavs/a.wav, expected mel|durations|pitch|text, as extract_mels.py --output-meta-file writes "
-        "it; to train without durations, from wav|text, wav|pitch|text or mel|pitch|text, add --learned-alignment"
+        "list.txt: lists wavs/a.wav with pitch, expected mel|durations|pitch|text, as extract_mels.py "
+        "--output-meta-file writes it, or wav|text; to train without durations, add --learned-alignment"
     )
     write_text(tmp_path / "list.txt", "mels/a.pt|durations/a.pt|pitch_char/a.pt|text\n")
     assert refused(tmp_path) == (

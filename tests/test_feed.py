@@ -100,7 +100,7 @@ def test_rows_of_any_shape_are_padded_at_their_ends():
 
 def test_loader_processes_give_what_one_process_gives_in_shared_memory(tmp_path: Path):
     folder = make_corpus(tmp_path / "corpus", count=12)
-    entries = read_list(folder / "train.txt", learned_alignment=False)
+    entries = read_list(folder, folder / "train.txt", learned_alignment=False)
     data = FastPitchDataset(folder, entries, audio=AudioConfig(), text=TextConfig(), n_speakers=1)
     sampler = GlobalBatchSampler(data.lengths, batch_size=2, accumulation=2, seed=3, ranks=Ranks())
     batches = {}

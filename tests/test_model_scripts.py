@@ -1,11 +1,17 @@
 """One script each speaks and evaluates with every model; Docker's and the dictionary's say what they do."""
 
+import os
 import shutil
 import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
+import tiny_evaluation
 from shell import ROOT, dry_run, run_bash
+from tiny_voice import save_vocoder, save_voice
+
+from common.config import AudioConfig
 
 NEWEST = "output/{}_checkpoint_NEWEST.pt"
 
@@ -69,9 +75,37 @@ def test_a_downloaded_voice_speaks_through_the_vocoder_downloaded_last(project: 
     (models / "hifigan" / "hifigan_gen_checkpoint_6500.pt").touch()
     assert "--hifigan pretrained_models/hifigan/hifigan_gen_checkpoint_6500.pt" in words()
     assert "--waveglow" not in words()
-    (project / "output").mkdir()
-    (project / "output" / "FastPitch_checkpoint_5.pt").touch()
-    assert "--hifigan" not in words(), "one's own voice may have other mels"
+    without_sound = ("--no-audio", "--griffin-lim-iters 9", "--waveglow w.pt", "--hifigan=h.pt")
+    for own in without_sound:
+        (shown,) = dry_run(project / "scripts/inference_example.sh", *own.split())
+        assert " ".join(shown).endswith(own) and "pretrained_models/hifigan" not in " ".join(shown)
+
+
+def test_a_voice_speaks_through_a_downloaded_vocoder_that_fits_and_the_script_says_which(project: Path):
+    (project / "bin").mkdir()
+    python = project / "bin/python"  # which shows what it would speak
+    python.write_text(f"""#!/bin/sh
+case "$1" in inference.py) echo "$@" ;; *) PYTHONPATH='{ROOT}' exec '{sys.executable}' "$@" ;; esac
+""")
+    python.chmod(0o755)
+    folder = project / "pretrained_models/hifigan"
+    folder.mkdir(parents=True)
+    voice, fitting = save_voice(project / "voice.pt"), save_vocoder(folder / "fitting.pt")
+    other = tiny_evaluation.save_vocoder(folder / "other.pt", AudioConfig())
+    os.utime(fitting, (0, 0))
+
+    def run(**variables: str) -> CompletedProcess[str]:
+        return run_bash(project / "scripts/inference_example.sh", PYTHON=python, FASTPITCH=voice, **variables)
+
+    found = run()
+    assert "--hifigan pretrained_models/hifigan/fitting.pt --denoising-strength" in found.stdout
+    refused = f"; pretrained_models/hifigan/other.pt does not fit {voice}; HIFIGAN or WAVEGLOW names another vocoder\n"
+    assert found.stderr == f"note: pretrained_models/hifigan/fitting.pt makes the sound{refused}"
+    fitting.unlink()
+    none = run()
+    assert none.stderr == f"note: Griffin-Lim makes the sound{refused}"
+    assert none.returncode == 0 and "--hifigan" not in none.stdout and "--waveglow" not in none.stdout
+    assert (run(HIFIGAN=str(other)).stderr, run(MODEL="HiFi-GAN").stderr) == ("", ""), "one that is named"
 
 
 @pytest.mark.parametrize(

@@ -219,13 +219,15 @@ def the_prepared_folder_is_trained_on(walk: Walk, command: str, folder: Path) ->
         project.python(training + command)
     assert wrong.value.code == 2
     command = command.replace("--validation files", "--validation-files")
-    with pytest.raises(
-        InputError, match=r"lists wavs/c000\.wav, expected mel\|durations\|pitch\|text, as .* --output-meta-file writes"
-    ):
-        project.python(training + command)
-    for one in [line for line in commands(seed(0)) if "--tacotron2-checkpoint" in line]:
-        extract(project, one, "--output-meta-file", project / "features" / list_of(project, one).name)
-    printed = project.python(training + command.replace("./filelists", "./features"), *TINY_OPTIONS)
+    extractions = [line for line in commands(seed(0)) if "--tacotron2-checkpoint" in line]
+    extract(project, extractions[0])
+    lacking = r"_val_filelist\.txt:1: wavs/c003\.wav has no mels/c003\.pt, durations/c003\.pt, pitch_char/c003\.pt in "
+    with pytest.raises(InputError, match=lacking + r"my_dataset; make them by extract_mels\.py"):
+        project.python(training + command, *TINY_OPTIONS)
+    extract(project, extractions[1])
+    printed = project.python(training + command, *TINY_OPTIONS)
+    lists = ", ".join(LISTS.format(f"my_dataset_mel_ali_pitch_text_{split}") for split in ("train", "val"))
+    assert f"{lists}: what belongs to these recordings is read from mels, durations, pitch_char in my_data" in printed
     assert "whose durations are of the symbols of --input-type char --symbol-set english_basic --text-cl" in printed
     assert load_checkpoint(project / "out/FastPitch_checkpoint_1.pt").text == TextConfig()
     assert "| iter   1/  1 |" in printed and (project / "out/FastPitch_checkpoint_1.pt").is_file()

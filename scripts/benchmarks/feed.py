@@ -105,7 +105,7 @@ def make_dataset(folder: Path, args: argparse.Namespace) -> FastPitchDataset:
     lengths = (audio.hop_length * frames).tolist()
     make_corpus(folder, lengths, ("mel", "pitch", "text"), sampling_rate=audio.sampling_rate, seed=args.seed)
     text = TextConfig(cleaners=("basic_cleaners",))
-    entries = read_list(folder / LIST, learned_alignment=True)
+    entries = read_list(folder, folder / LIST, learned_alignment=True)
     dataset = FastPitchDataset(folder, entries, audio=audio, text=text, n_speakers=1)
     network = FastPitch(ModelConfig(learned_alignment=True))
     network.pitch_mean.fill_(150.0)
