@@ -1,4 +1,6 @@
-"""Write docs/MIGRATING.md: the published toolkits' options, scripts and variables that are called otherwise here.
+"""Write the tables of docs/MIGRATING.md: published options, scripts and variables that are called otherwise here.
+
+What stands before them is written by hand.
 
 python -m scripts.migration_page
 """
@@ -37,44 +39,6 @@ SCRIPTS = {
     "scripts/mandarin_chinese/inference.sh": "`FASTPITCH=voice.pt PHRASES=sf_test.tsv bash "
     "scripts/inference_example.sh`",
 }
-INTRODUCTION = """# From the published toolkits
-
-Written by `python -m scripts.migration_page`; do not edit.
-
-## What you will notice
-
-| difference | originals | here |
-| --- | --- | --- |
-| precision | float32, or float16 with `--amp` | float32, as TF32 on GPUs that have it; `--amp` is bfloat16 where the device has it, else float16 on a GPU and float32 on a CPU; `--amp-dtype float16` |
-| GPUs | 8, always | all that there are, or the CPU (`NUM_GPUS`) |
-| FastPitch version | one in each folder | `train.sh` trains 1.1, with learned alignment and energy, unless the list gives durations (`LEARNED_ALIGNMENT`) |
-| epochs | 1.1: 1000 | FastPitch 1500, a checkpoint every 50, as 1.0 (`EPOCHS`, `EPOCHS_PER_CHECKPOINT`) |
-| text of new voices | 1.1: ARPAbet, english_cleaners_v2 | characters, english_cleaners_v3, so that no dictionary is needed (`PHONE=true TEXT_CLEANERS=english_cleaners_v2`); a checkpoint reads as it was trained |
-| symbols that a voice lacks | dropped without a word | dropped with one warning that counts and names them; in the lists of a new training an error (`UNKNOWN_SYMBOLS=drop`) |
-| pitch | 1.1: pyin, stored by prepare_dataset.py | Praat's, of 1.0; `--pitch-method pyin`. Missing statistics are an error, not LJSpeech's |
-| lists and folders | `data/LJSpeech-1.1`, lists in the repository | `LJSpeech-1.1`, or `data/LJSpeech-1.1` where that is the one there; `prepare_dataset.sh` writes the lists into `filelists/`; results in `output/` |
-| resuming | by default in some scripts | only with `--resume`; then exactly, in the middle of an epoch too |
-| a global batch | the mean of its micro-batches' means | one mean over all its frames, however it is split over GPUs and accumulation, so losses differ a little |
-| mel frames per segment | HiFi-GAN's frames/s counts 80 a segment, its channels | counts the 32 frames of 8192 samples; figures are 0.4 of theirs at the same speed |
-| checkpoints | weights; options of the architecture are repeated | hold architecture, mels and text; EMA weights speak by default (`--no-ema`); files cannot run code; weights that do not fit are an error |
-| mels of voice and vocoder | not compared | compared; the fields that differ are listed. Without a vocoder Griffin-Lim speaks |
-| batches | padding changes a FastPitch's result; Tacotron 2's prenet draws anew each time | an utterance is the same in any batch, and for the same seed |
-| Jasper's error rates | with dither, zero padding in convolutions | without either, counted over the corpus; the batch size does not change them |
-| wrong options | ignored by some programs | exit status 2 and a line that names the option to use |
-
-## What is spelled otherwise
-
-The commands of NVIDIA's FastPitch (1.0 and 1.1), HiFi-GAN,
-Tacotron 2, WaveGlow and Jasper run here with the options that they had, with hyphens or underscores. This page lists
-those that are spelled otherwise or have gone; all others are in [OPTIONS.md](OPTIONS.md). The former are accepted. The
-latter end the command with exit status 2 and the line that stands here, unless the model has an option of that name.
-Where a checkpoint is given, the options of its architecture are refused likewise: it holds the architecture.
-
-The processes of several GPUs are started by `torchrun`, or by `python -m torch.distributed.launch`, whose
-`--local-rank` each command accepts. What was `prepare_dataset.py` or `preprocess_audio2mel.py` is `extract_mels.py`,
-and HiFi-GAN's extraction of FastPitch's mels is `extract_mels.py --checkpoint`. Jasper's `inference.py --ckpt` is
-`inference.py --jasper`, or `--ckpt` as it was; `train.py --model-name` is `train.py --model`, likewise.
-"""
 # Variables of the scripts whose defaults are not as published, with the default here and why.
 OTHER_DEFAULTS = {
     "NUM_GPUS": "all GPUs that there are, not 8, so that a script runs on any machine",
@@ -169,7 +133,7 @@ def variable_rows() -> str:
 
 def page() -> str:
     """The page as the tables want it."""
-    text = INTRODUCTION
+    text = PAGE.read_text(encoding="utf-8").partition("\n## train.py\n")[0]  # is written by hand
     for command, table in COMMANDS.items():
         text += f"\n## {command}\n\n| published | here |\n| --- | --- |\n{rows(table)}"
     text += f"\n{SCRIPTS_INTRODUCTION}\n| published | here |\n| --- | --- |\n"

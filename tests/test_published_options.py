@@ -240,7 +240,9 @@ def test_a_switch_with_a_value_names_the_switch(capsys: pytest.CaptureFixture[st
 def test_the_page_of_published_options_is_fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     message = "docs/MIGRATING.md is stale: run python -m scripts.migration_page"
     assert migration_page.PAGE.read_text(encoding="utf-8") == migration_page.page(), message
+    written = migration_page.PAGE.read_text(encoding="utf-8")
     monkeypatch.setattr(migration_page, "PAGE", tmp_path / "page.md")
+    migration_page.PAGE.write_text(written.partition("\n## inference.py\n")[0], encoding="utf-8")
     monkeypatch.setattr("sys.argv", ["migration_page"])
     assert migration_page.main() == 0
-    assert migration_page.PAGE.read_text(encoding="utf-8") == migration_page.page()
+    assert migration_page.PAGE.read_text(encoding="utf-8") == written
