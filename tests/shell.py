@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -21,19 +22,23 @@ def project_files(root: Path) -> list[str]:
     except (OSError, subprocess.CalledProcessError):
         names = []
     if not any(names):  # no git, or an archive that was unpacked, perhaps inside another repository
-        paths = (path.relative_to(root) for path in root.rglob("*"))
-        names = [path.as_posix() for path in paths if not _is_ignored(path.as_posix(), root / ".gitignore")]
+        names = list(_files_not_ignored(root))
     return [name for name in names if name and (root / name).is_file()]
 
 
-def _is_ignored(name: str, gitignore: Path) -> bool:
-    """Whether a .gitignore without negations or inner slashes names a file, as git would read it."""
+def _files_not_ignored(root: Path) -> Iterator[str]:
+    """Paths of the files that a .gitignore without negations and inner slashes does not name."""
+    gitignore = root / ".gitignore"
     patterns = [".git", *(gitignore.read_text().split() if gitignore.is_file() else [])]
-    first, *_ = parts = name.split("/")
-    return any(
-        any(fnmatch(part, pattern.strip("/")) for part in ([first] if pattern.startswith("/") else parts))
-        for pattern in patterns
-    )
+
+    def is_ignored(path: Path) -> bool:
+        names = {True: path.as_posix(), False: path.name}  # a pattern that begins with a slash is of the top level
+        return any(fnmatch(names[pattern.startswith("/")], pattern.strip("/")) for pattern in patterns)
+
+    for folder, folders, files in os.walk(root):
+        inside = Path(folder).relative_to(root)
+        folders[:] = [name for name in folders if not is_ignored(inside / name)]
+        yield from ((inside / name).as_posix() for name in files if not is_ignored(inside / name))
 
 
 def _clean_copy() -> Path:
