@@ -39,9 +39,11 @@ def _folder(path: Path) -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def clean_working_folder() -> None:
+def clean_working_folder() -> Iterator[None]:
     """Tests neither find a user's ``output/`` in the working folder nor write there."""
     os.chdir(ROOT)
+    yield
+    assert not (ROOT / ".venv").exists(), "a test ran a script without PYTHON, which has installed all requirements"
 
 
 @pytest.fixture(autouse=True)

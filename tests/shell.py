@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -62,10 +63,10 @@ PROCESSOR = ("CPU_BFLOAT16", "ONEDNN_MAX_CPU_ISA", "ATEN_CPU_CAPABILITY")  # by 
 def run_bash(*words: str | Path, **variables: str | Path) -> subprocess.CompletedProcess[str]:
     """Run a script with nothing in the environment but ``variables``, where programs are and what processor this is.
 
-    It sees no GPU.
+    It sees no GPU. The Python of the tests runs it by default, since a script without PYTHON makes .venv.
     """
     environment = {name: os.environ[name] for name in ("PATH", *PROCESSOR) if name in os.environ}
-    environment |= {"HOME": os.environ.get("HOME", "/"), "CUDA_VISIBLE_DEVICES": ""}
+    environment |= {"HOME": os.environ.get("HOME", "/"), "CUDA_VISIBLE_DEVICES": "", "PYTHON": sys.executable}
     environment |= {name: str(value) for name, value in variables.items()}
     command = ["bash", *map(str, words)]
     return subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, check=False)

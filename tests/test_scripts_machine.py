@@ -149,7 +149,7 @@ def test_the_python_that_is_named_runs_the_scripts_and_no_environment_is_made(to
     assert (toolkit.parent / "calls").read_text().startswith(called)
     assert not (toolkit / ".venv").exists()
     (toolkit.parent / "python3").symlink_to(python)
-    system = {"USE_SYSTEM_PYTHON": "1", "PATH": f"{toolkit.parent}:{os.environ['PATH']}"}
+    system = {"USE_SYSTEM_PYTHON": "1", "PYTHON": "", "PATH": f"{toolkit.parent}:{os.environ['PATH']}"}
     assert run_bash(toolkit / "scripts" / script, **system).returncode == 0
     calls = (toolkit.parent / "calls").read_text().splitlines()
     assert calls[: len(calls) // 2] == calls[len(calls) // 2 :], "the system's does the same"
