@@ -8,6 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 : "${DATASET_ARCHIVE:=https://data.keithito.com/data/speech/LJSpeech-1.1.tar.bz2}" # URL or path
 : "${DATASET_SHA256=be1a30453f28eb8dd26af4101ae40cbf2c50413b1bb21936cbcdc6fae3de8aa5}" # empty: not verified
 : "${DATASET_PATH:=LJSpeech-1.1}" # folder of the corpus
+find_ljspeech
 
 next=(bash scripts/prepare_dataset.sh)
 [ "$DATASET_PATH" = LJSpeech-1.1 ] || next=("DATASET_PATH=$DATASET_PATH" "${next[@]}")

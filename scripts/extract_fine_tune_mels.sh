@@ -22,6 +22,7 @@ set -- "${arguments[@]}"
 : "${AMP:=false}" # `true`: mixed precision
 : "${EMA:=}" # `true`: use the EMA weights; `false`: the raw ones; empty: EMA weights where there are any
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
+find_ljspeech
 
 need_names NAME
 need_switches AMP EMA

@@ -16,6 +16,8 @@
 # Arguments go to inference.py. Without a vocoder's checkpoint a downloaded one for the voice makes the sound, or Griffin-Lim. Without a checkpoint of Jasper
 # (JASPER) random weights are measured, and without LibriSpeech noise: both take the same time.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+source scripts/lib/originals.sh
+choose_model
 use_python
 
 : "${MODEL:=FastPitch}" # model
@@ -23,7 +25,6 @@ use_python
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 : "${CUDNN_BENCHMARK:=true}" # `true`: cuDNN tries its algorithms for each shape, on a GPU
 require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
-source scripts/lib/originals.sh
 take_published inference_benchmark "$@"
 set -- "${arguments[@]}"
 case "$MODEL" in

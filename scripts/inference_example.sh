@@ -8,6 +8,8 @@
 #   MODEL=Jasper MANIFEST=my_voice/list.txt DATASET_PATH=my_voice bash scripts/inference_example.sh
 # Without a vocoder's checkpoint a downloaded one for the voice makes the sound, or Griffin-Lim.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+source scripts/lib/originals.sh
+choose_model
 use_python
 
 : "${MODEL:=FastPitch}" # whose newest checkpoint is taken; of HiFi-GAN and WaveGlow also that of a FastPitch
@@ -15,7 +17,6 @@ use_python
 : "${EMA:=}" # `true`: use the EMA weights; `false`: the raw ones; empty: EMA weights where there are any
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
-source scripts/lib/originals.sh
 take_published inference_example "$@"
 set -- "${arguments[@]}"
 

@@ -204,10 +204,11 @@ resolve_gpu() {
     [ "$NUM_GPUS" -le 1 ] || wrong_option "NUM_GPUS=$NUM_GPUS: expected auto, 0 or 1; one process does this"
 }
 
-# The same for training, which is slow without a GPU: resolve_training_gpus [MOST] says so.
+# The same for training, which is slow without a GPU: resolve_training_gpus [MOST] says so, after what `choice` says.
 resolve_training_gpus() {
     local asked=${NUM_GPUS:-auto} least several small=8 advice=""
     resolve_gpus "$@"
+    [ -z "${choice:-}" ] || echo "$choice" >&2
     if [ "$asked$NUM_GPUS" = auto0 ]; then
         if [ -z "${BS:-}${BATCH_SIZE:-}" ]; then # the batch is of a GPU with 16 GB
             read -r least several <<<"${GLOBAL_BATCH[$MODEL]}"
@@ -306,6 +307,13 @@ find_newest() {
 require_docker() {
     [ "${DRY_RUN:-0}" = 1 ] || command -v docker >/dev/null ||
         die "docker: no such program; install Docker, or work without: the scripts make .venv by themselves"
+}
+
+# Takes LJSpeech in ./data, where the original HiFi-GAN keeps it, if DATASET_PATH is the default and it is not there.
+find_ljspeech() {
+    [ "$DATASET_PATH" = LJSpeech-1.1 ] && ! [ -d LJSpeech-1.1 ] && [ -d data/LJSpeech-1.1 ] || return 0
+    DATASET_PATH=data/LJSpeech-1.1
+    [ "${RANK:-0}" != 0 ] || echo "note: DATASET_PATH=$DATASET_PATH, as there is no LJSpeech-1.1" >&2
 }
 
 # list_path COLUMNS SPLIT: prints the list that scripts/prepare_dataset.sh makes of a split. COLUMNS are audio, audio_text,

@@ -27,6 +27,7 @@ set -- "${arguments[@]}"
 : "${TACOTRON2_CHECKPOINT:=}" # a Tacotron 2 whose attention gives the durations; empty: one in ./pretrained_models, where no durations are there
 : "${AUDIO_CONFIG:=}" # file of the mel settings; by default audio.json in DATASET_PATH, else in FILELISTS
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
+find_ljspeech
 
 need_names NAME
 need_whole_numbers 0 9999999 N_VAL N_TEST

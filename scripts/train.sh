@@ -12,12 +12,16 @@
 # them, as platform/*.sh pass. Paths are relative to the project's folder. For several machines, run it on each with
 # NNODES and MASTER_ADDR (host of the first) set, and NODE_RANK if they cannot agree on who is first by themselves.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-use_python
 source scripts/lib/originals.sh
+use_python
 refuse_both BS BATCH_SIZE # before the defaults
-# Of the originals' scripts of this name, HiFi-GAN's and FastPitch 1.1's have it: which is meant must be said.
-[ -n "${MODEL:-}" ] || [ -z "${BATCH_SIZE:-}" ] ||
-    wrong_option "BATCH_SIZE=$BATCH_SIZE: not a variable of MODEL=FastPitch, but of FastPitch 1.1, HiFi-GAN and others; set MODEL, or write BS=$BATCH_SIZE to train FastPitch"
+choose_model
+choice=""
+if [ -z "${MODEL:-}" ]; then # the line may be of any original's script of this name
+    [ -z "${BATCH_SIZE:-}" ] || MODEL=HiFi-GAN choice=", as BATCH_SIZE is set" # FastPitch 1.0 calls it BS
+    choice="note: training ${MODEL:-FastPitch}$choice; MODEL=$([ -n "$choice" ] && echo FastPitch || echo HiFi-GAN) (or Tacotron2, WaveGlow, Jasper) trains another model"
+    [ "${RANK:-0}" = 0 ] || choice=""
+fi
 defaults=()
 while [[ "${1:-}" =~ ^[A-Z][A-Z_0-9]*= ]]; do
     has_variable "${1%%=*}" || wrong_option "$(shown "$1"): scripts/train.sh has no variable ${1%%=*}; its --help lists them"
@@ -173,6 +177,7 @@ if [ "$MODEL" = Jasper ]; then
     [ -n "${KEEP_MILESTONES-unset}" ] || options+=(--keep-milestones) # empty: no milestones
 else
     : "${DATASET_PATH:=LJSpeech-1.1}" # folder of the corpus
+    find_ljspeech
     case "$MODEL" in
         FastPitch) columns=$([ "$LEARNED_ALIGNMENT" = true ] && echo audio_text || echo mel_dur_pitch_text) ;;
         Tacotron2) columns=$([ "$LOAD_MEL_FROM_DISK" = true ] && echo mel_text || echo audio_text) ;;

@@ -4,9 +4,9 @@
 #   NUM_GPUS="1 8" AMP="false true" bash scripts/train_benchmark.sh
 #   NUM_GPUS=0 BS=4 GRAD_ACCUMULATION=1 EPOCHS=2 CLIPS=40 bash scripts/train_benchmark.sh --preset v3  # a laptop
 #   MODEL=Jasper BATCH_SIZE_SEQ="32 64" NUM_GPUS_SEQ="1 4 8" bash scripts/train_benchmark.sh
-#   MODEL=Jasper NUM_GPUS_SEQ=0 BATCH_SIZE_SEQ=4 SEQUENCES=32 MODEL_CONFIG=jasper/configs/jasper_digits.yaml \
+#   MODEL=Jasper NUM_GPUS_SEQ=0 BATCH_SIZE_SEQ=4 SEQUENCES=32 MAX_DURATION=3 MODEL_CONFIG=jasper/configs/jasper_digits.yaml \
 #       bash scripts/train_benchmark.sh  # a laptop
-#   LARGEST_BATCH=true MODEL=WaveGlow PRECISIONS="fp32 float16" WN_CHANNELS=256 bash scripts/train_benchmark.sh
+#   LARGEST_BATCH=true MODEL=WaveGlow PRECISIONS="fp32 bfloat16" WN_CHANNELS=256 bash scripts/train_benchmark.sh
 #   LARGEST_BATCH=true MODEL=WaveGlow NUM_GPUS=0 MAX_BATCH_SIZE=4 WN_CHANNELS=64 STEPS=2 bash scripts/train_benchmark.sh
 # NUM_GPUS, AMP and BS may be several, separated by spaces: each combination is a run. Arguments go to train.py. Without
 # LJSpeech-1.1 (DATASET_PATH) the embedded speaker makes a small corpus; its epochs are short, so read its figures with
@@ -14,11 +14,12 @@
 # samples/s by batch size; it needs no corpus, and its arguments are those of scripts/benchmarks/largest_batch.py. Other
 # variables of scripts/train.sh apply too.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+source scripts/lib/originals.sh
+choose_model
 use_python
 
 : "${MODEL:=HiFi-GAN}" # model
 require_model HiFi-GAN WaveGlow FastPitch Tacotron2 Jasper
-source scripts/lib/originals.sh
 take_published train_benchmark "$@"
 set -- "${arguments[@]}"
 : "${LARGEST_BATCH:=false}" # `true`: search for the largest batch instead of training
@@ -77,6 +78,7 @@ else
     : "${EPOCHS:=10}" # epochs in total
     : "${CLIPS:=160}" # sentences of the corpus that is made where there is none
     : "${DATASET_PATH:=LJSpeech-1.1}" # folder of the corpus
+    find_ljspeech
     : "${OUTPUT_DIR:=output/train_benchmark}" # folder for the results
     table=training
 fi

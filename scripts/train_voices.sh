@@ -19,6 +19,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 : "${BASE_EPOCHS:=8}" # epochs of the voice on the embedded speaker
 : "${VOICE_EPOCHS:=200}" # epochs of its fine-tuning
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
+find_ljspeech
 
 need_whole_numbers 1 999999 MEL_EPOCHS VOCODER_EPOCHS BASE_EPOCHS VOICE_EPOCHS
 read_words HELD_BACK

@@ -112,12 +112,20 @@ case "$1" in inference.py) echo "$@" ;; *) PYTHONPATH='{ROOT}' exec '{sys.execut
     ("script", "variables", "message"),
     [
         ("inference_example.sh", {"MODEL": "Bark"}, "MODEL=Bark: expected one of FastPitch"),
-        ("inference_example.sh", {"JASPER": "j"}, "JASPER=j: not a variable of MODEL=FastPitch, but of MODEL=Jasper"),
+        (
+            "inference_example.sh",
+            {"JASPER": "j", "MODEL": "FastPitch"},
+            "JASPER=j: not a variable of MODEL=FastPitch, but of MODEL=Jasper",
+        ),
         ("inference_example.sh", {"MODEL": "Jasper", "SIGMA": "1"}, "SIGMA=1: not a variable of MODEL=Jasper, but of"),
         ("evaluation.sh", {"PHRASES": "p"}, "PHRASES=p: not a variable of MODEL=Jasper, but of MODEL=FastPitch"),
         ("evaluation.sh", {"MODEL": "WaveGlow", "DATASETS": "a"}, "DATASETS=a: not a variable of MODEL=WaveGlow"),
         ("train_benchmark.sh", {"BATCH_SIZE_SEQ": "8"}, "BATCH_SIZE_SEQ=8: not a variable of MODEL=HiFi-GAN, but of"),
-        ("inference_benchmark.sh", {"MAX_DURATION_SEQ": "2"}, "MAX_DURATION_SEQ=2: not a variable of MODEL=FastPitch"),
+        (
+            "inference_benchmark.sh",
+            {"MAX_DURATION_SEQ": "2", "MODEL": "FastPitch"},
+            "MAX_DURATION_SEQ=2: not a variable of MODEL=FastPitch",
+        ),
         (
             "inference_example.sh",
             {"SPEAKER": "2", "TACOTRON2": "t"},

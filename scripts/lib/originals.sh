@@ -64,6 +64,20 @@ DALI_DEVICE|||recordings are read by processes on the CPU, not by DALI; leave it
 DISTRIBUTED|||NUM_GPUS, and NNODES of several machines, say how many processes are started; leave it out
 '
 
+# Sets MODEL, where it is not given, to the one that alone has a variable which is set, by the script's table of options or
+# by what it refuses for other models, and says so.
+choose_model() {
+    local name names owner
+    while read -r owner names; do
+        for name in $names; do
+            [ -z "${MODEL:-}" ] && [ -n "${!name:-}" ] || continue
+            MODEL=$owner
+            [ "${RANK:-0}" != 0 ] || echo "note: MODEL=$MODEL, which alone has $name; set MODEL for another" >&2
+        done
+    done < <(sed -nE -e 's/^([A-Z_]+) (-|--[a-z-]+) ([A-Z][A-Za-z0-9-]*)( #.*)?$/\3 \1/p' \
+        -e 's/^ *refuse_variables MODEL=([A-Z])/\1/p' "$SCRIPT")
+}
+
 # Ends with one line if both variables are set.
 refuse_both() {
     [ -z "${!1:-}" ] || [ -z "${!2:-}" ] || wrong_option "$1=$(shown "${!1}"): $2=$(shown "${!2}") is set too; leave one out"
