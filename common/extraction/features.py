@@ -35,7 +35,7 @@ class Teacher:
     model: str
     sha256: str  # of its checkpoint
     text: TextConfig
-    unknown_symbols: str = "error"  # in a transcript: it is refused, or "drop"
+    unknown_symbols: str = "drop"  # or "error", which refuses transcripts with such
     ema: bool = False  # whether it reads them with its EMA weights
 
 
