@@ -6,7 +6,7 @@
 # layout (wavs/ and metadata.csv), or a folder with TRAIN_FILELIST and VAL_FILELIST, lists of wavs/a.wav|text[|speaker].
 # Symbols and speakers keep their embeddings by name; those of new ones start as the mean of the others.
 # Transcripts are text, which the voice reads as it always does: one of phones makes phones of them. Lists of phones need
-# --transcript-type phones. Symbols that it lacks are dropped and counted; a list that loses more than 1 % is refused.
+# --transcript-type phones. Symbols that it lacks are dropped and counted.
 # Paths are relative to the project's folder. Run again after a stop, it resumes. Other variables of scripts/train.sh apply.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 if [ $# -lt 2 ]; then
@@ -49,6 +49,6 @@ export NUM_GPUS OUTPUT_DIR TRAIN_FILELIST VAL_FILELIST=${VAL_FILELIST:-$TRAIN_FI
 # A new schedule with a warm-up of its own; inference uses the EMA weights. UNKNOWN_SYMBOLS=error refuses
 # transcripts with characters that the voice has no symbol for.
 MODEL=FastPitch LEARNED_ALIGNMENT=true exec bash scripts/train.sh NUM_SPEAKERS=auto BS=16 EPOCHS=200 \
-    EPOCHS_PER_CHECKPOINT=50 VALIDATION_INTERVAL=10 LEARNING_RATE=0.05 WARMUP_STEPS=50 EMA=0.98 UNKNOWN_SYMBOLS=drop \
+    EPOCHS_PER_CHECKPOINT=50 VALIDATION_INTERVAL=10 LEARNING_RATE=0.05 WARMUP_STEPS=50 EMA=0.98 \
     --from-checkpoint "$checkpoint" --resume --kl-loss-start-epoch "$KL_LOSS_START_EPOCH" \
     --kl-loss-warmup-epochs "$KL_LOSS_WARMUP_EPOCHS" "$@"

@@ -47,8 +47,7 @@ elif compgen -G "$DATASET_PATH/TextGrid/*.TextGrid" >/dev/null; then
 elif ! compgen -G "$DATASET_PATH/durations/*.pt" >/dev/null || [ -f "$DATASET_PATH/durations/follower.json" ]; then
     [ "$FEATURES" = false ] || TACOTRON2_CHECKPOINT=$(newest_downloaded Tacotron2)
     if [ -n "$TACOTRON2_CHECKPOINT" ]; then
-        # A published one lacks quotes and brackets, which LJSpeech has.
-        options+=(--extract-durations --tacotron2-checkpoint "$TACOTRON2_CHECKPOINT" --unknown-symbols drop)
+        options+=(--extract-durations --tacotron2-checkpoint "$TACOTRON2_CHECKPOINT")
         echo "note: durations from $TACOTRON2_CHECKPOINT, symbols that it lacks dropped; FEATURES=false takes none" >&2
     elif ! compgen -G "$DATASET_PATH/durations/*.pt" >/dev/null; then
         missing="no durations: put TextGrids into $DATASET_PATH/TextGrid, set TACOTRON2_CHECKPOINT to a Tacotron 2, or download one (bash scripts/download_models.sh tacotron2)"

@@ -258,7 +258,7 @@ def test_training_starts_alike_from_a_source_and_from_what_was_made_of_it(tmp_pa
     tuned = []
     for index, path in enumerate((voice, converted(voice))):
         words = ["--from-checkpoint", str(path), "--epochs", "1", "-bs", "2", "-d", str(speech), *lists]
-        assert train.main([*words, "-o", str(tmp_path / f"voice{index}"), "--unknown-symbols", "drop"]) == 0
+        assert train.main([*words, "-o", str(tmp_path / f"voice{index}")]) == 0
         tuned.append(tmp_path / f"voice{index}" / "FastPitch_checkpoint_1.pt")
     _same_weights(*tuned)
     vocoder = foreign.save_authors_hifigan(tmp_path / "hub").rename(tmp_path / "hub" / "g_01")

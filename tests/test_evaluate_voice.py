@@ -194,7 +194,7 @@ def test_a_page_that_would_be_too_large_refers_to_files_beside_it(evaluate, tmp_
 
 def test_text_cannot_change_the_page(evaluate, tmp_path, tiny):
     text = "Go <s alert('x')> & \"on\"."
-    assert evaluate("--unknown-symbols", "drop", lines=("output|text", f"<i>.wav|{text}")) == 0
+    assert evaluate(lines=("output|text", f"<i>.wav|{text}")) == 0
     reader = read_page(tmp_path)
     assert "s" not in reader.tags and "i" not in reader.tags
     assert text in reader.text and "<i>.wav" in reader.text
@@ -420,7 +420,7 @@ def test_a_denoiser_is_for_networks(evaluate):
     ("lines", "options", "message"),
     [
         (("output\ttext\twav", "a.wav\tGo.\tmissing.wav"), (), r"missing\.wav: no such file \(.*list\.txt:2\)"),
-        (("Go on.", "5 < 6"), (), r"'<' .*list\.txt:2"),
+        (("Go on.", "5 < 6"), ("--unknown-symbols", "error"), r"'<' .*list\.txt:2"),
         (("output\twav", "a.wav\ta.wav"), (), r"list\.txt:2: no text column"),
         (("a.wav|Go on.",), ("--recordings", "nowhere"), r"nowhere: no such folder \(--recordings\)"),
         (("a.wav|Go on.",), ("--dataset-path", "nowhere"), r"nowhere: no such folder \(--dataset-path\)"),

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 
 import extract_mels
 from common.audio import load_wav
-from common.audio.pitch import METHODS, pitch_by
+from common.audio.pitch import METHODS, estimate_pitch, pitch_by
 from common.cli import run
 from common.config import AudioConfig, from_plain
 from common.extraction import read_lists
@@ -105,6 +105,24 @@ def test_pitch_of_mel_frames_and_thirds_of_symbols_is_normalised_by_its_own_stat
             wanted_pitch = golden[f"{clip}.textgrid.{kind}_normalised"]
             assert (load(tmp_path / kind, clip) - wanted_pitch).abs().max() < 1e-6
             assert (load(tmp_path / f"{kind}_hz", clip) - golden[f"{clip}.textgrid.{kind}"]).abs().max() < 1e-6
+
+
+def test_pitch_ends_where_the_textgrid_does_as_the_originals(goldens: Path, tmp_path: Path, extract):
+    golden_corpus(goldens, tmp_path)
+    (line, *_) = (tmp_path / "train.txt").read_text().splitlines()
+    (tmp_path / "train.txt").write_text(line + "\n")
+    name = Path(line.split("|")[0]).stem
+    wave, rate = soundfile.read(tmp_path / "wavs" / f"{name}.flac")
+    end = (len(wave) - 50.5) / rate
+    path = tmp_path / "TextGrid" / f"{name}.TextGrid"
+    grid = path.read_text(encoding="utf-8")
+    assert str(len(wave) / rate) in grid
+    path.write_text(grid.replace(str(len(wave) / rate), str(end)), encoding="utf-8")
+    assert extract(tmp_path, "--extract-durs-from-textgrids", "--extract-pitch-mel", "--trim-silence", "0.1")[0] == 0
+    pitch = load(tmp_path / "pitch_mel_hz", name).numpy()
+    n_frames = 1 + len(wave) // 256
+    wanted = estimate_pitch(wave, AudioConfig(), n_frames=n_frames, part=(0, end))
+    assert any(np.array_equal(wanted[i : i + len(pitch)], pitch) for i in range(1 + n_frames - len(pitch)))
 
 
 def test_each_bad_utterance_is_refused_in_one_line_and_the_good_ones_are_made(tmp_path: Path, extract):

@@ -209,14 +209,11 @@ def test_transcripts_are_checked_before_training_starts(corpus: Path):
     assert refused(corpus).startswith("list.txt:1: 3 columns, expected mel|durations|pitch|text[|speaker]")
 
 
-def test_dropped_symbols_are_counted_once(
-    corpus: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr("common.data.transcripts.MAX_DROPPED", 1.0)  # of a list of three words
+def test_dropped_symbols_are_counted_once(corpus: Path, capsys: pytest.CaptureFixture[str]):
     write_text(corpus / "list.txt", (corpus / "list.txt").read_text().replace("Printing", '"Printing"'))
     data = dataset(corpus, unknown_symbols="drop")
     assert len(data[0].tokens) == 8
-    assert capsys.readouterr().err.count("dropped 2 symbols") == 1
+    assert capsys.readouterr().err.count("list.txt: 2 characters that this voice has no symbol for were left out") == 1
 
 
 def test_mels_of_other_audio_settings_are_refused_field_by_field(corpus: Path):

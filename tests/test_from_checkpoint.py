@@ -27,7 +27,7 @@ from scripts import export_model
 SMALL_DISCRIMINATORS = tiny_vocoder.TINY_OPTIONS[10:-2]  # whatever the generator
 ONE_UPDATE = "-bs 2 --epochs 1 -lr 1e-12 --weight-decay 0 --gradient-accumulation-steps 1 --samples-interval 99".split()
 OPTIONS = {
-    "FastPitch": "--learned-alignment --unknown-symbols drop",
+    "FastPitch": "--learned-alignment",
     "HiFi-GAN": "--segment-size 2048",
     "WaveGlow": "--segment-length 1200",
     "Tacotron2": "",

@@ -16,6 +16,7 @@ from common.audio import load_wav
 from common.audio.griffin_lim import griffin_lim
 from common.checkpoints import Checkpoint, save_checkpoint
 from common.config import AudioConfig, TextConfig, to_plain
+from common.errors import InputError
 from common.files import read_json, save_tensor, write_json
 from common.logger import read_log
 from common.synthesis import Controls, MelOutput
@@ -258,12 +259,16 @@ def test_text_options_replace_the_checkpoints(speak, network):
     close(speak(["a|Mr. Go"], "--text-cleaners", "basic_cleaners")["a"], expected)
 
 
-def test_unknown_symbols_can_be_dropped_with_one_warning(speak, network, capsys):
-    mels = speak(["a|Go #on.", "b|*#Hm?"], "--unknown-symbols", "drop")
+def test_unknown_symbols_are_dropped_with_one_warning(speak, network, capsys):
+    mels = speak(["a|Go #on.", "b|*#Hm?"])
     close(mels["a"], truth(network, "Go on.").mel[0])
     close(mels["b"], truth(network, "Hm?").mel[0])
     warnings = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning")]
-    assert len(warnings) == 1 and "dropped 3 symbols" in warnings[0]
+    assert warnings == ["warning: 3 characters that this voice has no symbol for were left out: '#' (2), '*' (1)"]
+    with pytest.raises(InputError, match=r"'\*': nothing to speak is left .*:2\)"):
+        speak(["a|Go on.", "b|*"])
+    with pytest.raises(InputError, match="not in symbol set"):
+        speak(["a|Go #on."], "--unknown-symbols", "error")
 
 
 @pytest.mark.parametrize(

@@ -232,7 +232,7 @@ def test_a_name_may_be_as_long_as_the_system_has_them(tmp_path: Path, length: in
         ("--prosody p.json --p-arpabet 0.5 -o -", "--p-arpabet is for reading text, and p.json gives symbols"),
         ("--prosody p.json --lexicon l.tsv -o a", "--lexicon is for reading text"),
         ("--prosody p.json --text-cleaners basic_cleaners -o a", "--text-cleaners is for reading text"),
-        ("--prosody p.json --unknown-symbols drop -o a", "--unknown-symbols is for reading text"),
+        ("--prosody p.json --unknown-symbols error -o a", "--unknown-symbols is for reading text"),
         ("--prosody p.json --pitch-transform-invert -o a", "--pitch-transform-.* but p.json gives the pitch"),
         ("--prosody p.json --energy-transform-invert -o a", "--energy-transform-.* but p.json gives the energy"),
     ],

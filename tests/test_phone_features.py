@@ -146,7 +146,7 @@ def test_a_voice_speaks_without_the_file_and_hears_a_change_of_one_phone(voice: 
     assert not torch.equal(mel, speak(voice, tmp_path, text="sil b r a d sp sil"))
     assert torch.equal(mel, speak(voice, tmp_path, "--plots", "--torchscript"))
     with pytest.raises(InputError, match=r"'ж' .*not in symbol set of --phone-features.* a table that lists them"):
-        speak(voice, tmp_path, text="b ж")
+        speak(voice, tmp_path, "--unknown-symbols", "error", text="b ж")
 
 
 def test_a_published_voice_is_given_its_table(corpus: Path, voice: Path, tmp_path: Path):

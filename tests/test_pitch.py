@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import parselmouth
 import pytest
 from safetensors.numpy import load_file
 
@@ -55,12 +56,26 @@ def test_pitch_of_every_kind_agrees_with_the_original(goldens: Path, golden: dic
 
 def test_pitch_of_a_part_of_a_recording_agrees_with_the_original(goldens: Path, golden: dict, facts: dict):
     part = facts["part"]
-    first, last = round(part["start"] * 22050), round(part["end"] * 22050)
-    wave = load_clip(goldens, part["clip"])[first:last]
-    pitch = estimate_pitch(wave, CONFIG, n_frames=len(golden[f"{part['clip']}.part.pitch_mel"]))
+    wave, n_frames = load_clip(goldens, part["clip"]), len(golden[f"{part['clip']}.part.pitch_mel"])
+    pitch = estimate_pitch(wave, CONFIG, n_frames=n_frames, part=(part["start"], part["end"]))
     for kind in KINDS:
         got = pitch_of_kind(kind, pitch, golden[f"{part['clip']}.part.durations"])
         assert np.abs(got - golden[f"{part['clip']}.part.{kind}"]).max() < TOLERANCE
+
+
+@pytest.mark.parametrize("start", [0, 4410, 4410.5, 4409.75])
+@pytest.mark.parametrize("end", [28000, 28000.25, 28000.5, 28000.75, 28001.5, 41884.5, 41886.5])
+def test_pitch_of_a_part_that_ends_between_samples_is_that_of_praats_own_part(goldens: Path, start: float, end: float):
+    wave = load_clip(goldens, "LJ001-0002")
+    part = (start / 22050, end / 22050)
+    n_frames = 1 + int(end - start) // 256
+    sound = parselmouth.Sound(wave.astype(np.float64), 22050).extract_part(*part)
+    track = sound.to_pitch(time_step=(part[1] - part[0]) / (n_frames + 3), pitch_floor=75, pitch_ceiling=600)
+    wanted = np.zeros(n_frames)
+    values = track.selected_array["frequency"][:n_frames]
+    wanted[: len(values)] = values
+    assert (wanted > 0).sum() > 50
+    assert np.abs(estimate_pitch(wave, CONFIG, n_frames=n_frames, part=part) - wanted).max() < TOLERANCE
 
 
 @pytest.mark.parametrize("kind", KINDS)

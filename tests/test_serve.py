@@ -166,6 +166,17 @@ def test_timings_hold_words_mel_and_a_prosody_that_says_the_same_again(served):
     assert by_bob.content != again.content
 
 
+def test_what_the_voice_has_no_symbol_for_is_left_out_and_said_in_the_log_and_the_answer(served, caplog):
+    warning = "3 characters that this voice has no symbol for were left out: '😀' (2), '#' (1)"
+    refused(speak(served, input="😀#"), 400, "nothing to speak is left")
+    answer = speak(served, input="go #on😀😀.", timings=True).json()
+    assert answer["warning"] == warning
+    assert [word["text"] for word in answer["words"]] == ["go", "#on😀😀"]
+    assert_same(samples(speak(served, input="go #on😀😀.").content)[0], offline(served, "go on."))
+    assert caplog.messages == [f"warning: {warning}"] * 2
+    assert speak(served, input="go on.", timings=True).json()["warning"] is None
+
+
 def test_a_prosody_table_whose_frames_change_changes_the_sound_by_them(served):
     table = speak(served, input="go on", timings=True).json()["prosody"]
     before = len(speak(served, prosody=table, response_format="pcm").content)

@@ -265,7 +265,7 @@ def test_bad_clips_are_refused_by_name_and_the_others_made(corpus: Path, extract
         file.write(add_clip(corpus, "strange", 0.5).replace("Hello", "Caf#"))
         file.write(add_clip(corpus, "mute", 0.5).partition("|")[0] + "|,\n")
     (corpus / "wavs" / "c002.wav").write_bytes(b"RIFF")
-    status, out, _ = extract("--extract-durations")
+    status, out, _ = extract("--extract-durations", "--unknown-symbols", "error")
     assert status == 1 and "refused: 3 of 9 utterances" in out
     for name, words in {
         f"{corpus}/train.txt:7": "wavs/absent.wav",
@@ -277,8 +277,9 @@ def test_bad_clips_are_refused_by_name_and_the_others_made(corpus: Path, extract
     assert made.keys() == {*wanted, "mute"} and torch.equal(made["c003"], wanted["c003"])
     assert len((corpus / "train.meta").read_text().splitlines()) == 6
 
-    status, out, err = extract("--extract-durations", "--unknown-symbols", "drop")
-    assert "warning: dropped 1 symbols not in symbol set english_basic: '#' (U+0023) 1x" in err
+    status, out, err = extract("--extract-durations")
+    assert status == 1 and "refused: 2 of 9 utterances" in out
+    assert "warning: 1 character that this voice has no symbol for was left out: '#' (1)" in err
     tokens = TextFrontEnd(TextConfig()).encode("Caf number strange.")
     assert len(load_tensor(corpus / "durations" / "strange.pt")) == len(tokens)
 

@@ -179,8 +179,21 @@ def test_dropped_symbols_are_counted_in_one_warning(capsys: pytest.CaptureFixtur
     front_end.warn_dropped()
     line = capsys.readouterr().err
     assert line.count("\n") == 1
-    assert "dropped 6 symbols" in line
-    assert "'\"' (U+0022) 4x" in line
+    assert line == "warning: 6 characters that this voice has no symbol for were left out: '\"' (4), '[' (1), ']' (1)\n"
+    front_end.encode("plain [")
+    front_end.warn_dropped(where="list.txt")
+    line = capsys.readouterr().err
+    assert line == "warning: list.txt: 1 character that this voice has no symbol for was left out: '[' (1)\n"
+
+
+def test_of_many_dropped_symbols_the_most_frequent_are_named(capsys: pytest.CaptureFixture) -> None:
+    front_end = TextFrontEnd(TextConfig(cleaners=()), unknown_symbols="drop")
+    front_end.encode("a é\u0303 é\u0303\u200b ** && ## §§ // ~ +")
+    front_end.warn_dropped()
+    line = capsys.readouterr().err
+    assert line.endswith(" and 5 more\n") and len(line) <= 160
+    for part in ("'é' (2)", "U+0303 (2)", "'*' (2)"):
+        assert part in line
 
 
 def test_no_warning_when_nothing_was_dropped(capsys: pytest.CaptureFixture) -> None:

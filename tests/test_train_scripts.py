@@ -342,7 +342,7 @@ def test_finetune_voice_sh_starts_a_new_training_from_the_checkpoint():
     wanted = "--from-checkpoint voice.pt --dataset-path my/anna --output ./output/anna --epochs 200 --ema-decay 0.98"
     wanted += " --training-files ./output/anna/filelists/anna_audio_text_train_filelist.txt --learning-rate 0.05"
     wanted += " --validation-files ./output/anna/filelists/anna_audio_text_val_filelist.txt --warmup-steps 50"
-    wanted += " --text-cleaners english_cleaners --batch-size 16 --unknown-symbols drop --kl-loss-start-epoch 20"
+    wanted += " --text-cleaners english_cleaners --batch-size 16 --kl-loss-start-epoch 20"
     for option, value in re.findall(r"(\S+) (\S+)", wanted):
         assert words[words.index(option) + 1] == value
     assert {"--resume", "--learned-alignment"} <= set(words)

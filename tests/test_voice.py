@@ -3,6 +3,7 @@
 import itertools
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from common.config import TextConfig
 from common.errors import InputError
 from common.synthesis import Speech, Voice, load_voice, subtitles
 from common.synthesis.prosody_table import Prosody, load_prosody, parse_prosody
+from common.text import TextFrontEnd
 
 TEXT = "Mr. Hill paid $3.50 for it. Was it dear? No, my friend!"
 HOP = AUDIO.hop_length / AUDIO.sampling_rate  # s
@@ -316,3 +318,29 @@ def test_silence_alone_is_kept_at_the_beginning_in_between_and_at_the_end(voice:
     assert speech.prosody is not None
     assert torch.equal(voice.speak(speech.prosody).wave, speech.wave)
     torch.testing.assert_close(torch.cat(list(voice.stream(text))), speech.wave, rtol=0, atol=1e-5)
+
+
+def test_what_a_voice_has_no_symbol_for_is_left_out_with_one_warning_and_words_keep_their_time(voice: Voice, capsys):
+    text = 'Go 😀 <emphasis>“on”</emphasis>. <mark name="here"/>It <prosody rate="slow">“is”</prosody> 😀dear.'
+    plain = voice.speak('Go <emphasis>on</emphasis>. <mark name="here"/>It <prosody rate="slow">is</prosody> dear.')
+    assert capsys.readouterr().err == ""
+    speech = voice.speak(f"<speak>{text}</speak>")
+    wanted = "warning: 6 characters that this voice has no symbol for were left out: '\"' (4), '😀' (2)\n"
+    assert capsys.readouterr().err == wanted
+    said = [word.text for word in speech.words]
+    assert said == ["Go", "on", "It", "is", "😀dear"]
+    assert [frames_of(speech, one) for one in said[:4]] == [frames_of(plain, one) for one in said[:4]]
+    assert speech.marks[0][0] == "here" and speech.marks[0][1] == speech.words[2].start
+    with pytest.raises(InputError, match=r"'😀': nothing to speak is left after cleaning .*\(text\)"):
+        voice.speak("😀")
+    voice.speak("Go on.")
+    assert capsys.readouterr().err == "", "of the text that was refused"
+
+
+def test_a_sentence_of_which_nothing_is_left_is_silent(voice: Voice):
+    config = replace(voice.front_end.config, cleaners=("english_cleaners_v3",))
+    reads_english = replace(voice, front_end=TextFrontEnd(config, unknown_symbols="drop"))
+    speech = reads_english.speak('<speak>Go on. Привет.<mark name="here"/> Stop it. Мир.</speak>')
+    assert [one.text for one in speech.utterances] == ["Go on.", "Stop it."]
+    assert speech.utterances[1].start - speech.utterances[0].end > 0.6  # s, the pauses of two sentences
+    assert speech.utterances[0].end <= speech.marks[0][1] <= speech.utterances[1].start

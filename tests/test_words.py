@@ -87,7 +87,7 @@ def test_the_ids_are_those_of_the_text_and_every_symbol_that_is_said_is_in_one_w
         assert list(encoded.ids) == expected, text
         check(encoded, front_end, text)
         compared += 1
-    assert compared > 300
+    assert compared > 290
 
 
 @pytest.mark.parametrize(

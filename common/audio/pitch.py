@@ -29,17 +29,22 @@ class PitchMoments:
     squares: float  # sum of squared deviations from ``mean``, Hz^2
 
 
-def estimate_pitch(wave: np.ndarray, config: AudioConfig, *, n_frames: int, where: str = "") -> np.ndarray:
+def estimate_pitch(
+    wave: np.ndarray, config: AudioConfig, *, n_frames: int, part: tuple[float, float] | None = None, where: str = ""
+) -> np.ndarray:
     """wave (T,) in [-1, 1] -> pitch (n_frames,) float64 in Hz, 0 where unvoiced.
 
     Praat's autocorrelation method from 75 to 600 Hz with a time step of duration / (n_frames + 3), so that it gives
     about ``n_frames`` values; value i is taken for mel frame i, as FastPitch 1.0 does (Lancucki, FastPitch, 2021,
     section 3). That holds near 86 frames a second. At other rates, where the numbers differ by more than one, each
-    frame takes the value nearest to it in time.
+    frame takes the value nearest to it in time. Of a ``part`` (from and to, s) these are the frames of what Praat
+    extracts: its duration is exact, also where it ends between samples.
     """
     import parselmouth  # Praat; here, as speaking does without it
 
     sound = parselmouth.Sound(np.asarray(wave, dtype=np.float64), config.sampling_rate)
+    if part is not None:
+        sound = sound.extract_part(*part)
     if sound.duration < SHORTEST:
         wanted = f"pitch needs at least {SHORTEST:.3f} s"
         raise AudioError(f"a clip of {sound.duration:.3f} s: too short, {wanted}{at(where)}")
@@ -84,15 +89,25 @@ def estimate_pitch_pyin(wave: np.ndarray, config: AudioConfig, *, n_frames: int)
     return pitch
 
 
-def pitch_by(method: str, wave: np.ndarray, config: AudioConfig, *, n_frames: int, where: str = "") -> np.ndarray:
+def pitch_by(
+    method: str,
+    wave: np.ndarray,
+    config: AudioConfig,
+    *,
+    n_frames: int,
+    part: tuple[float, float] | None = None,
+    where: str = "",
+) -> np.ndarray:
     """wave (T,) in [-1, 1] -> pitch (n_frames,) float64 in Hz, 0 where unvoiced; ``method`` is one of ``METHODS``.
+
+    Praat's is that of a ``part`` (from and to, s) if it is given.
 
     Raises:
         AudioError: the clip is too short for pitch; names ``where``.
     """
     if method == "pyin":
         return estimate_pitch_pyin(wave, config, n_frames=n_frames)
-    return estimate_pitch(wave, config, n_frames=n_frames, where=where)
+    return estimate_pitch(wave, config, n_frames=n_frames, part=part, where=where)
 
 
 def average_pitch(pitch: np.ndarray, durations: np.ndarray) -> np.ndarray:

@@ -6,18 +6,14 @@ from torch import Tensor
 
 from common.config import TextConfig
 from common.data.filelist import FilelistEntry
-from common.errors import InputError
-from common.text import RandomNumbers, TextFrontEnd, name_counts, quote, utterance_draws
-from common.text.symbols import FEATURE_TABLE
-
-MAX_DROPPED = 0.01  # share of a list's symbols
+from common.text import RandomNumbers, TextFrontEnd, utterance_draws
 
 
 class Transcripts:
     """Ids of each text of a list.
 
     Raises:
-        InputError: a transcript cannot be encoded, by its line; or more than MAX_DROPPED of all symbols are unknown.
+        InputError: a transcript cannot be encoded; names its line.
     """
 
     def __init__(
@@ -28,40 +24,15 @@ class Transcripts:
         self._front_end = TextFrontEnd(text.of_transcripts, unknown_symbols=unknown_symbols)
         self._cleaned: list[str] = []
         self._ids: list[list[int]] = []
-        incomplete: list[FilelistEntry] = []
         for entry in entries:
-            n_dropped = self._front_end.dropped.total()
             self._cleaned.append(self._front_end.read(entry.fields["text"], where=entry.where))
             self._ids.append(self._encode(len(self._ids)))
-            if self._front_end.dropped.total() > n_dropped:
-                incomplete.append(entry)
-        self._check_dropped(incomplete)
-        self._front_end.warn_dropped()
+        self._front_end.warn_dropped(where=entries[0].where.rpartition(":")[0] if entries else "")
 
     def _encode(self, index: int, draw: RandomNumbers | None = None) -> list[int]:
         entry = self._entries[index]
         text = entry.fields["text"]
         return self._front_end.encode_cleaned(self._cleaned[index], text=text, where=entry.where, draw=draw)
-
-    def _check_dropped(self, incomplete: Sequence[FilelistEntry]) -> None:
-        """Refuse by InputError a list of which more than a few symbols are lost: its voice would learn other words."""
-        dropped, config = self._front_end.dropped, self._front_end.config
-        n_symbols = dropped.total() + sum(map(len, self._ids))
-        if dropped.total() <= MAX_DROPPED * n_symbols:
-            return
-        advice = "correct the transcripts, or use other --text-cleaners or another --symbol-set"
-        if config.input_type == "pf":
-            advice = "correct the transcripts, or add the phones to the file of --phone-features"
-        elif config.input_type == "phone":
-            advice = "correct the transcripts, or use another --symbol-set; if they are text, add --g2p espeak"
-        first, table = incomplete[0], config.symbol_set or FEATURE_TABLE
-        raise InputError(
-            f"{first.where.rpartition(':')[0]}: {dropped.total()} of {n_symbols} symbols "
-            f"({dropped.total() / n_symbols:.1%}) are not in symbol set {table}, and at most "
-            f"{MAX_DROPPED:.0%} may be dropped: {name_counts(dropped, most=5)}; "
-            f"first in {quote(first.fields['text'])} ({first.where}); "
-            f"{advice}"
-        )
 
     @property
     def mixes(self) -> bool:

@@ -119,8 +119,8 @@ def _add_teacher_arguments(parser: argparse.ArgumentParser) -> None:
     add_ema_argument(group)
     add("--symbol-set", choices=(*CHARACTER_SETS, *PHONE_SETS), help="instead of the checkpoint's")
     add("--text-cleaners", nargs="*", choices=tuple(CLEANERS), help="instead of the checkpoint's")
-    unknown = "transcripts with symbols that its set lacks are refused, or lose them, with one warning that counts"
-    add("--unknown-symbols", choices=UNKNOWN_SYMBOLS, default="error", help=unknown)
+    unknown = "symbols that it lacks are dropped from transcripts, with one warning that counts, or refuse them"
+    add("--unknown-symbols", choices=UNKNOWN_SYMBOLS, default="drop", help=unknown)
 
 
 def _architecture_of_generators() -> dict[str, str]:
@@ -142,7 +142,7 @@ def check_options(args: argparse.Namespace) -> None:
     taught = [option_of(name) for name in _TAUGHT if getattr(args, name)]
     checkpoints = [name for name in _teachers() if getattr(args, name) is not None]
     alone = [*checkpoints, *(n for n in ("symbol_set", "text_cleaners", "ema") if getattr(args, n) is not None)]
-    alone += ["unknown_symbols"] * (args.unknown_symbols != "error")
+    alone += ["unknown_symbols"] * (args.unknown_symbols != "drop")
     if args.save_alignment_priors and (taught or args.extract_durs_from_textgrids):
         other = taught[0] if taught else "--extract-durs-from-textgrids"
         raise OptionError(f"--save-alignment-priors is for lists without durations, and {other} is not; leave one out")

@@ -35,7 +35,7 @@ class Teacher:
     model: str
     sha256: str  # of its checkpoint
     text: TextConfig
-    unknown_symbols: str = "error"  # in a transcript: it is refused, or "drop"
+    unknown_symbols: str = "drop"  # or "error", which refuses transcripts with such
     ema: bool = False  # whether it reads them with its EMA weights
 
 
@@ -118,6 +118,7 @@ class Extraction:
     durations: np.ndarray | None = None  # (L,) frames, of the complete recording
     kept_symbols: tuple[int, int] = (0, 0)  # first and one past the last that remain after trimming
     kept_frames: tuple[int, int] = (0, 0)  # first and one past the last that remain after trimming
+    end: float | None = None  # s, of the TextGrid, up to which pitch is estimated; None: of the recording
     tokens: tuple[int, ...] = ()  # ids that the teacher reads, or that the prior is of
     dropped: tuple[str, ...] = ()  # symbols of the transcript that its symbol set lacks
     made: tuple[str, ...] = ()  # folders
@@ -210,7 +211,7 @@ def _with_alignment(item: Extraction, plan: ExtractionPlan) -> Extraction:
             "char each character, spaces too, needs an interval of its own"
         )
     durations = np.array(alignment.durations)
-    return replace(item, text=text, durations=durations, kept_symbols=symbols, kept_frames=frames)
+    return replace(item, text=text, durations=durations, kept_symbols=symbols, kept_frames=frames, end=alignment.end)
 
 
 def _read_durations(path: Path, n_frames: int) -> np.ndarray:
@@ -274,7 +275,8 @@ def load_item(item: Extraction, plan: ExtractionPlan) -> Tensor:
 def _pitch(item: Extraction, plan: ExtractionPlan, wave: Tensor, folders: Collection[str]) -> dict[str, Tensor]:
     """Pitch in Hz for ``folders``, averaged over all symbols of the recording, then cut to those that remain."""
     n_frames = mel_extractor(plan.audio).n_frames(item.n_samples)
-    pitch = pitch_by(plan.pitch_method, wave.numpy(), plan.audio, n_frames=n_frames)
+    part = None if item.end is None else (0.0, item.end)
+    pitch = pitch_by(plan.pitch_method, wave.numpy(), plan.audio, n_frames=n_frames, part=part)
     made = {}
     if FRAME_PITCH in folders:
         made[FRAME_PITCH] = torch.from_numpy(pitch[slice(*item.kept_frames)]).float()

@@ -44,7 +44,7 @@ class TeacherForcing:
     resume: bool = False
     batch_size: int = 32
     num_workers: int = 0
-    unknown_symbols: str = "error"
+    unknown_symbols: str = "drop"
 
 
 @dataclass(frozen=True)

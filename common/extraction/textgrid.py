@@ -1,7 +1,7 @@
 """Praat TextGrids to phones and durations in mel frames, with uniform names of pauses and edge silences."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common.config import AudioConfig
@@ -19,6 +19,7 @@ class TextGridAlignment:
 
     phones: tuple[str, ...]  # (L,)
     durations: tuple[int, ...]  # (L,) mel frames
+    end: float | None = None  # s, of the last interval
 
     @property
     def n_frames(self) -> int:
@@ -53,11 +54,13 @@ def read_alignment(path: Path, config: AudioConfig) -> TextGridAlignment:
         reached = end
     if not labels:
         raise InputError(f"{path}: the {TIER} tier is empty")
+    end_time = tier.intervals[-1].end
     # times are rounded in the file, so the tier may seem to end after its last interval
     if math.ceil(round(tier.end * frames_per_second, 3)) > reached + 1:
         labels.append("")
         durations.append(math.ceil(tier.end * frames_per_second) - reached)
-    return TextGridAlignment(phones=tuple(_name_silences(labels)), durations=tuple(durations))
+        end_time = tier.end
+    return TextGridAlignment(tuple(_name_silences(labels)), tuple(durations), end_time)
 
 
 def fit(alignment: TextGridAlignment, n_frames: int, *, path: Path, config: AudioConfig) -> TextGridAlignment:
@@ -74,7 +77,7 @@ def fit(alignment: TextGridAlignment, n_frames: int, *, path: Path, config: Audi
             f"{path}: {alignment.n_frames} frames ({alignment.n_frames * hop_seconds:.2f} s), the recording has "
             f"{n_frames} ({n_frames * hop_seconds:.2f} s); is it the TextGrid of this recording?"
         )
-    return TextGridAlignment(phones=alignment.phones, durations=(*alignment.durations[:-1], last))
+    return replace(alignment, durations=(*alignment.durations[:-1], last))
 
 
 def trim_silence(

@@ -1,6 +1,7 @@
 """The HTTP interface: its paths, and what answers them."""
 
 import asyncio
+import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -26,6 +27,8 @@ from common.serving.studio import page as studio_page
 from common.serving.worker import SpeechJob, TranscriptionJob, Worker
 from common.synthesis import Speech
 from common.synthesis.arguments import specs_of
+
+logger = logging.getLogger("serve")
 
 
 class Service:
@@ -95,16 +98,18 @@ class Service:
         encoder = Encoder(form, sampling_rate=voice.sampling_rate)
         plan = partial(speaking.plan, wanted, models, max_characters=self._limits.max_characters)
         try:
-            inputs = await asyncio.get_running_loop().run_in_executor(self._text, plan)
+            inputs, warning = await asyncio.get_running_loop().run_in_executor(self._text, plan)
         except InputError as error:
             raise ApiError(400, str(error), param="input" if wanted.prosody is None else "prosody") from error
+        if warning:
+            logger.warning("warning: %s", warning)
         job = SpeechJob(voice, inputs)
         on_end(request.scope).callback(job.cancel)
         answer = speaking.Answer(job)  # before the worker takes what it counts
         self._worker.add(job)
         if wanted.timings:
             speech = await speaking.whole_speech(job)
-            return JSONResponse(await asyncio.to_thread(speaking.described, speech))
+            return JSONResponse(await asyncio.to_thread(speaking.described, speech, warning=warning))
         await answer.start()
         if wanted.stream_format == "sse":
             return StreamingResponse(answer.events(encoder), media_type="text/event-stream")

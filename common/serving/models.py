@@ -11,7 +11,7 @@ from common.errors import InputError
 from common.recognition import Recognizer
 from common.serving.errors import ApiError, shown
 from common.synthesis import Speech, Voice
-from common.text import RandomNumbers, utterance_draws
+from common.text import RandomNumbers, Style, utterance_draws
 
 # Names that programs written for OpenAI's service send. Each stands for the one model of its job, and the voices for
 # the speaker that a request without a voice has.
@@ -47,7 +47,7 @@ class ServedModels:
             self.recognizer.transcribe(torch.zeros(round(_WARM_UP_SECONDS * self.recognizer.sampling_rate)))
         for text in _WARM_UP_TEXTS:
             try:
-                return self.voice.speak(text, speaker=self.speaker)
+                return self.voice.speak_inputs(self.voice.plan(text, style=Style(speaker=self.speaker)))
             except InputError:  # the voice's alphabet lacks these letters
                 continue
         return None

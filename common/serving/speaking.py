@@ -40,8 +40,8 @@ def speaker_of(name: str | None, models: ServedModels) -> str | None:
     raise ApiError(400, f"voice {shown(name)}: expected one of {there}", param="voice", code="voice_not_found")
 
 
-def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -> list[SynthesisInput]:
-    """The utterances that a request asks for, all of it checked; no network runs.
+def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -> tuple[list[SynthesisInput], str]:
+    """The utterances that a request asks for, all of it checked, and what was left out; no network runs.
 
     Raises:
         ApiError, InputError: what cannot be spoken; says why.
@@ -58,7 +58,7 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
         # A table says who speaks, unless the request does.
         speaker = None if request.voice is None else speaker_of(request.voice, models)
         phrase = Phrase("prosody", PurePosixPath("speech.wav"))
-        return _checked(voice.plan(table, style=replace(style, speaker=speaker), phrase=phrase), voice)
+        return _checked(voice.plan(table, style=replace(style, speaker=speaker), phrase=phrase), voice), ""
     text = request.input or ""
     _check_length(len(text), max_characters, field="input", unit="characters")
     if request.ssml is not None and request.ssml != has_markup(text):
@@ -66,7 +66,9 @@ def plan(request: SpeechRequest, models: ServedModels, *, max_characters: int) -
         raise ApiError(400, f"ssml: input {wrong} (ssml is {str(request.ssml).lower()})", param="ssml")
     style = replace(style, speaker=speaker_of(request.voice, models))
     phrase = Phrase("input", PurePosixPath("speech.wav"), text)
-    return _checked(voice.plan(text, style=style, phrase=phrase, draw=models.draws()), voice)
+    voice.front_end.dropped.clear()  # of a request that was refused
+    inputs = voice.plan(text, style=style, phrase=phrase, draw=models.draws())
+    return _checked(inputs, voice), voice.front_end.describe_dropped()
 
 
 def _factor(value: float | None) -> float:
@@ -185,8 +187,8 @@ async def whole_speech(job: SpeechJob) -> Speech:
     return job.voice.join(parts)
 
 
-def described(speech: Speech) -> dict[str, Any]:
-    """Sound, words, prosody and mel of what was spoken, for JSON: what the studio shows."""
+def described(speech: Speech, *, warning: str) -> dict[str, Any]:
+    """Sound, words, prosody and mel of what was spoken, and what was left out, for JSON: what the studio shows."""
     mel = speech.mel
     low, high = float(mel.min()), float(mel.max())
     scaled = ((mel - low) / max(high - low, 1e-6) * 255).round().to(torch.uint8)
@@ -196,6 +198,7 @@ def described(speech: Speech) -> dict[str, Any]:
         "sampling_rate": speech.sampling_rate,
         "hop_length": speech.audio.hop_length,
         "duration": speech.duration,
+        "warning": warning or None,
         "words": [{"text": word.text, "start": word.start, "end": word.end} for word in speech.words],
         "marks": [{"name": name, "time": seconds} for name, seconds in speech.marks],
         "prosody": None if prosody is None else prosody.model_dump(),

@@ -148,8 +148,8 @@ def add_text_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--unknown-symbols",
         choices=UNKNOWN_SYMBOLS,
-        default="error",
-        help="symbols that the voice does not know end the run, or are dropped with one warning that counts them",
+        default="drop",
+        help="symbols that the voice lacks are dropped, with one warning that counts them, or end the run",
     )
     group.add_argument("--lexicon", type=Path, metavar="FILE", help="lines of word, tab, phones: how words are said")
     add_phoneme_overrides(group)

@@ -32,7 +32,7 @@ def load_voice(
     precision: Precision | None = None,
     options: Any = None,
     seed: int = SEED,
-    unknown_symbols: str = "error",
+    unknown_symbols: str = "drop",
     lexicon: Path | str | None = None,
     fade_out: int = FADE_OUT,
     accelerate: Accelerate | None = None,

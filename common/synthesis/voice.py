@@ -28,6 +28,7 @@ from common.synthesis.vocoder import Vocoder
 from common.text import (
     LIMITS,
     NEUTRAL,
+    EmptyTextError,
     RandomNumbers,
     Span,
     Style,
@@ -119,9 +120,12 @@ class Voice:
     def _planned(
         self, text: "str | Prosody", pace: float, pitch: float, volume: float, speaker: str | int | None
     ) -> list[SynthesisInput]:
-        """The utterances of a text by the arguments of `speak`."""
+        """The utterances of a text by the arguments of `speak`, and one warning for dropped symbols."""
         name = None if speaker is None else str(speaker)
-        return self.plan(text, style=Style(rate=pace, pitch=pitch, volume=volume, speaker=name))
+        self.front_end.dropped.clear()  # of a text that was refused
+        items = self.plan(text, style=Style(rate=pace, pitch=pitch, volume=volume, speaker=name))
+        self.front_end.warn_dropped()
+        return items
 
     def speak_inputs(self, items: Sequence[SynthesisInput]) -> Speech:
         """The speech of a text's utterances, one after the other."""
@@ -239,12 +243,21 @@ class Voice:
     def _inputs(
         self, utterances: Sequence[TextUtterance], *, style: Style, phrase: Phrase, draw: RandomNumbers | None
     ) -> list[SynthesisInput]:
-        """What to synthesize; silence alone is added to the utterance before it, or at the beginning to the next."""
+        """What to synthesize; silence alone is added to the utterance before it, or at the beginning to the next.
+
+        An utterance of which no symbol is left is silence; an error if all are.
+        """
         items: list[SynthesisInput] = []
         lead, early = 0.0, list[tuple[str, float]]()
+        empty: EmptyTextError | None = None
         for one in utterances:
+            item = None
             if one.spans:
-                item = self._input(one, style=style, phrase=phrase, draw=draw)
+                try:
+                    item = self._input(one, style=style, phrase=phrase, draw=draw)
+                except EmptyTextError as error:
+                    empty = empty or error
+            if item is not None:
                 marks = tuple(SymbolMark(name, 0, offset - lead) for name, offset in early)
                 items.append(replace(item, lead=lead, marks=marks + item.marks))
                 lead, early = 0.0, []
@@ -255,6 +268,8 @@ class Voice:
             else:
                 early += [(name, lead) for _, name in one.marks]
                 lead += one.pause
+        if empty is not None and not items:
+            raise empty
         return items
 
     def _input(

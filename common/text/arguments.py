@@ -64,7 +64,8 @@ _HELP = {
     "input_type": "transcripts are characters (with ARPAbet in curly braces), or phones separated by spaces",
     "symbol_set": f"ordered table of symbols; for phones one of {', '.join(PHONE_SETS)}",
     "text_cleaners": "cleaners of character transcripts, applied in this order; published voices: english_cleaners",
-    "unknown_symbols": "symbols that are not in the set end the run, or are dropped with one warning that counts them",
+    "unknown_symbols": "symbols that are not in the set end the run, or are dropped with one warning that counts them; "
+    "with --from-checkpoint they are dropped unless this says otherwise",
     "prepend_space_to_text": "begin characters with a space, which can take the silence before the first word",
     "append_space_to_text": "end characters with one",
     "p_arpabet": "probability that a word becomes the dictionary's ARPAbet phones, drawn for each word in each epoch",
@@ -181,11 +182,15 @@ def _values(args: argparse.Namespace, options: Iterable[str]) -> dict[str, Any]:
 
 
 def options_of_text(config: TextConfig) -> dict[str, object]:
-    """The options that ``text_config_from_args`` makes ``config`` of, by destination; speakers are no option."""
-    options = {option: getattr(config, field) for option, field in _FIELDS.items()}
+    """The options that ``text_config_from_args`` makes ``config`` of, by destination; speakers are no option.
+
+    Symbols that the voice lacks are dropped.
+    """
+    options: dict[str, Any] = {option: getattr(config, field) for option, field in _FIELDS.items()}
     for name in _PATHS:
         is_own = options[name] is not None or getattr(config, name) is not None
         options[name] = _OfVoice(config) if is_own else None
+    options["unknown_symbols"] = "drop"
     del options["transcript_type"]  # which is of the lists, not of the voice
     cleaners = options.pop("text_cleaners")
     is_cleaned = config.input_type == "char" or config.g2p is not None  # phones are not
@@ -224,15 +229,16 @@ def text_of_teacher(text: TextConfig, durations: Path) -> tuple[TextConfig, str]
     """The text front end of the teacher whose attention gave a folder of ``durations``, which fit its symbols alone,
     and what it did with unknown symbols.
 
-    None where ``text`` is another than the default, and where the durations are from elsewhere.
+    None where ``text`` is neither the default nor the teacher's, and where the durations are from elsewhere.
     """
     path = durations / TEACHER
-    if text != TextConfig(cleaners=(ENGLISH_V3,), speakers=text.speakers) or not path.is_file():
+    if not path.is_file():
         return None
     stored = read_teacher(path)
-    taught: TextConfig = stored.text
-    p_arpabet = 1.0 if taught.p_arpabet else 0.0  # a teacher reads every word as phones
-    return replace(taught, p_arpabet=p_arpabet, speakers=text.speakers), stored.unknown_symbols
+    p_arpabet = 1.0 if stored.text.p_arpabet else 0.0  # a teacher reads every word as phones
+    taught: TextConfig = replace(stored.text, p_arpabet=p_arpabet, speakers=text.speakers)
+    is_default = text == TextConfig(cleaners=(ENGLISH_V3,), speakers=text.speakers)
+    return (taught, stored.unknown_symbols) if is_default or text == taught else None
 
 
 def _g2p_config(args: argparse.Namespace, *, speakers: tuple[str, ...]) -> TextConfig:

@@ -56,13 +56,17 @@ _BRACES_OR_WORD = re.compile(r"\{[^}]*\}|\S+")
 _BRACES = re.compile(r"\{(.+?)\}")
 
 
+class EmptyTextError(InputError):
+    """A text of which no symbol is left to speak."""
+
+
 class TextFrontEnd:
     """Transcripts to ids and back, for one ``TextConfig``.
 
-    Symbols outside the set are an ``InputError`` (``unknown_symbols="error"``) or are left out and counted in
-    ``dropped`` (``"drop"``). Words of a ``lexicon``, which was read for this config, are said by its phones. Raises
-    ``InputError`` for an unknown symbol set or cleaner, for a phone set with characters or the reverse, and for
-    phonological features without their table.
+    Symbols outside the set are an ``InputError`` (``unknown_symbols="error"``, for the lists of a new training) or are
+    left out and counted in ``dropped`` (``"drop"``, for what a trained voice reads). Words of a ``lexicon``, which was
+    read for this config, are said by its phones. Raises ``InputError`` for an unknown symbol set or cleaner, for a
+    phone set with characters or the reverse, and for phonological features without their table.
 
     Encoding has two halves: ``clean`` is slow and always gives the same; ``encode_cleaned`` is quick, and with
     ``p_arpabet`` it draws which words become phones, so a dataset cleans once and encodes once an epoch.
@@ -203,9 +207,13 @@ class TextFrontEnd:
         if unknown and not self._drop:
             raise InputError(describe_unknown(unknown, text=text, reading=reading, table=self._table, where=where))
         self.dropped.update(unknown)
-        ids = [self._table.id_of(symbol) for symbol in symbols if symbol in self._table]
-        if all(self._table.symbols[index].isspace() for index in ids):
-            raise InputError(f"empty transcript {quote(text)}: nothing to speak is left after cleaning{at(where)}")
+        known = [symbol for symbol in symbols if symbol in self._table]
+        ids = [self._table.id_of(symbol) for symbol in known]
+        # Punctuation is spoken where it is all that was written, and not where it is all that is left.
+        is_cut = self._drop and any(not one.isspace() and one not in self._table for one in text)
+        if all(one.isspace() or (is_cut and not any(map(str.isalnum, one))) for one in known):
+            left = "nothing to speak is left after cleaning that this voice has a symbol for"
+            raise EmptyTextError(f"empty transcript {quote(text)}: {left}{at(where)}")
         space = [self._table.id_of(" ")] if self.config.prepend_space or self.config.append_space else []
         return space * self.config.prepend_space + ids + space * self.config.append_space
 
@@ -311,14 +319,22 @@ class TextFrontEnd:
         words = text.split()
         return [phone for word in words for phone in ([word] if word in self._table else self._phone.findall(word))]
 
-    def warn_dropped(self) -> None:
-        """One warning line on stderr that counts the symbols dropped so far; nothing when there were none."""
-        if self.dropped:
-            counts = name_counts(self.dropped)
-            dropped = f"dropped {self.dropped.total()} symbols not in symbol set {self._table.name}: {counts}"
-            guessed = self._cleans and self._per_word and any(map(script_of, self.dropped))
-            note = f"; letters of other scripts were written in Latin ones, as {' '.join(self.config.cleaners)} do"
-            print(f"warning: {dropped}{note if guessed else ''}", file=sys.stderr)
+    def describe_dropped(self) -> str:
+        """One line that counts and names the symbols dropped so far; empty when there were none."""
+        if not self.dropped:
+            return ""
+        is_one = (n_dropped := self.dropped.total()) == 1
+        what = f"{n_dropped} {'phone' if self._phones and self.config.g2p is None else 'character'}{'s' * (not is_one)}"
+        writes_latin = self._cleans and self._per_word and self.config.cleaners != ("basic_cleaners",)
+        done = "left out" + " or written in Latin" * (writes_latin and any(map(script_of, self.dropped)))
+        verb = "was" if is_one else "were"
+        return f"{what} that this voice has no symbol for {verb} {done}: {name_counts(self.dropped)}"
+
+    def warn_dropped(self, *, where: str = "") -> None:
+        """Print `describe_dropped` on stderr, after the name of a list if there is one, and count from 0 again."""
+        if line := self.describe_dropped():
+            print(f"warning: {where}{': ' * bool(where)}{line}", file=sys.stderr)
+        self.dropped.clear()
 
     def decode(self, ids: list[int]) -> str:
         """Text of ids: characters with ARPAbet in curly braces, or phones separated by spaces."""

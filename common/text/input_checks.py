@@ -14,7 +14,7 @@ from common.text.symbols import FEATURE_TABLE, SILENCES, SymbolTable, canonical_
 MAX_TRANSCRIPT = 20_000  # characters, some 20 minutes of speech
 MAX_WORD = 1_000  # characters between spaces, of which the English cleaners' time is the square
 
-_LONGEST_QUOTE = 80  # characters of a transcript shown in an error
+_LONGEST_QUOTE = 40  # characters of a transcript shown in an error
 _MOST_NAMED = 5  # characters
 
 # A tag has a name right after "<", and then nothing, or attributes: "a < b", "x<3" and "a<b and c>d" are text.
@@ -121,13 +121,13 @@ def describe_unknown(unknown: Counter[str], *, text: str, reading: str, table: S
     typed = all(symbol in text or symbol in canonical_phone(text) for symbol in symbols)
     of_reading = "" if typed else f" of the reading {quote(reading, around=symbols[0])}"
     if table.name == FEATURE_TABLE:
-        advice = "use --unknown-symbols drop, or train with a table that lists them"
+        advice = "use --unknown-symbols drop, or a table that lists them"
     elif table.phones:
-        advice = "use --unknown-symbols drop, or train with another --symbol-set"
+        advice = "use --unknown-symbols drop or another --symbol-set"
     elif _look_like_phones(text):
         advice = "if these are phones, use --input-type phone"
     else:
-        advice = "use --unknown-symbols drop or other --text-cleaners, or train with another --symbol-set"
+        advice = "use --unknown-symbols drop or other --text-cleaners"
     what = f"{named(symbols)}{of_reading} not in symbol set {table.name}"
     return f"{quote(text, around=symbols[0])}: {what}{at(where)}; {advice}"
 

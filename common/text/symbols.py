@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from string import ascii_lowercase, ascii_uppercase
 
-from common.errors import check_choice
+from common.errors import check_choice, shown
 
 EDGE_SILENCE = "sil"  # before the first and after the last phone
 PAUSE = "sp"  # between phones
@@ -14,6 +14,7 @@ PADDING = "_"
 FEATURE_TABLE = "of --phone-features"  # the symbol set of a voice that reads phonological features, in messages
 SILENCES = ("sil", "sp", "spn")  # long silence, short pause, spoken noise: the Montreal Forced Aligner's marks
 _LETTERS = ascii_uppercase + ascii_lowercase
+_MOST_NAMED = 5  # symbols, in a message
 
 _ARPABET_VOWELS = "AA AE AH AO AW AY EH ER EY IH IY OW OY UH UW"  # alone, or with stress 0, 1 or 2
 _ARPABET_CONSONANTS = "B CH D DH F G HH JH K L M N NG P R S SH T TH V W Y Z ZH"
@@ -79,9 +80,15 @@ def name_symbol(symbol: str) -> str:
     return f"{symbol!r} ({' '.join(f'U+{ord(character):04X}' for character in symbol)})"
 
 
-def name_counts(symbols: Counter[str], *, most: int | None = None) -> str:
-    """Symbols with how often each occurs, the most frequent first; ``most`` of them, or all."""
-    return ", ".join(f"{name_symbol(symbol)} {count}x" for symbol, count in symbols.most_common(most))
+def name_counts(symbols: Counter[str]) -> str:
+    """The most frequent symbols with how often each occurs, and how many more there are: ``'“' (2), U+0303 (1)``."""
+    named = []
+    for symbol, count in symbols.most_common(_MOST_NAMED):
+        is_mark = unicodedata.combining(symbol[0]) > 0  # which would be drawn over the quote before it
+        symbol = symbol.removeprefix("@") if len(symbol) > 1 else symbol
+        named.append(f"{f'U+{ord(symbol[0]):04X}' if is_mark else shown(symbol, longest=8)} ({count})")
+    more = len(symbols) - _MOST_NAMED
+    return ", ".join(named) + (f" and {more} more" if more > 0 else "")
 
 
 @dataclass(frozen=True)

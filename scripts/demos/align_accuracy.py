@@ -169,7 +169,7 @@ def align(path: Path, *, corpus: Path, filelist: Path, truth: dict[str, tuple[In
     assert isinstance(inference, GeneratorSpec) and inference.teacher_forced_dataset is not None
     audio, text = checkpoint.audio, checkpoint.text
     dataset = inference.teacher_forced_dataset(
-        corpus, filelist, config=config, audio=audio, text=text, unknown_symbols="error", networks=networks
+        corpus, filelist, config=config, audio=audio, text=text, unknown_symbols="drop", networks=networks
     )
     network: Any = networks["fastpitch"]
     clips = []

@@ -243,19 +243,21 @@ async function speakText() {
     const shaped = answer.prosody !== null;
     const table = shaped ? answer.prosody : tableOfWords(answer, text);
     const version = { text, voice, shaped, base: table, table, said: `“${shorten(text)}”` };
-    return { version, clips: cutAnswer(answer, table) };
+    return { version, clips: cutAnswer(answer, table), warning: answer.warning };
   });
-  return spoken && begin(spoken.version, spoken.clips);
+  return spoken && begin(spoken.version, spoken.clips, spoken.warning);
 }
 
-// Shows and plays a new first version.
-function begin(version, clips) {
+// Shows and plays a new first version; the warning says what was left out of its text.
+function begin(version, clips, warning = null) {
   keepClips(version, version.table, clips);
   remember(version);
   takes.add(version, clips);
   const { starts, frames } = timelineOf(version.table);
   say(
-    `Spoken: ${secondsOf(version.table, frames).toFixed(2)} s${starts.length > 1 ? `, ${starts.length} sentences` : ""}`,
+    `Spoken: ${secondsOf(version.table, frames).toFixed(2)} s${starts.length > 1 ? `, ${starts.length} sentences` : ""}${
+      warning ? `; ${warning}` : ""
+    }`,
   );
   if (document.activeElement === $("speak")) $("play").focus({ preventScroll: true });
   playShown(0);
