@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+from golden_files import GOLDENS, SHARED
 
 
 def pytest_configure() -> None:
@@ -35,7 +34,7 @@ def no_shipped_voices(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def goldens() -> Path:
     """Folder of numbers computed with the original implementations."""
-    return _folder(SHARED / "goldens")
+    return _folder(GOLDENS)
 
 
 @pytest.fixture(scope="session")
