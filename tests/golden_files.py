@@ -39,6 +39,11 @@ def matching(pattern: str) -> list[str]:
     return found
 
 
+def first_matching(pattern: str) -> Path:
+    """The first golden whose path matches; where there are no goldens, one that does not exist."""
+    return GOLDENS / next(iter(matching(pattern)), "none")
+
+
 def full_size_listings(pattern: str) -> list:
     """Listings of full-size networks: the path of each, and the options by which it is not the default."""
     return [
