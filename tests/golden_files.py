@@ -16,7 +16,7 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 GOLDENS = Path(os.environ.get("GOLDENS") or SHARED / "goldens").resolve()
 
 
-def read_json(path: Path, *keys: str | int) -> Any:
+def read_golden(path: Path, *keys: str | int) -> Any:
     """The content of a JSON file, or what it holds under ``keys``."""
     return reduce(getitem, keys, json.loads(path.read_text(encoding="utf-8")))
 
@@ -25,7 +25,7 @@ def listed(file: str, *keys: str | int) -> list:
     """Entries or names that a golden's JSON lists, to parametrize by; none, so that the test skips, without goldens."""
     if not GOLDENS.is_dir():
         return []
-    found = list(read_json(GOLDENS / file, *keys))
+    found = list(read_golden(GOLDENS / file, *keys))
     assert found, f"{GOLDENS / file} lists nothing under {keys}"
     return found
 
@@ -49,7 +49,7 @@ def full_size_listings(pattern: str) -> list:
     return [
         (file, {word.lstrip("-").replace("-", "_") for word in words if word.startswith("--")})
         for file in matching(pattern)
-        for words in [read_json(GOLDENS / file, "args").split()]
+        for words in [read_golden(GOLDENS / file, "args").split()]
     ]
 
 
@@ -57,18 +57,18 @@ def checkpoint_layouts(folder: str) -> dict[str, dict]:
     """The layouts of a folder's checkpoints by their names, to parametrize by; none without goldens."""
     file = f"{folder}/checkpoint_layout.json"
     names = [name for name in listed(file) if name.endswith(".pt")]
-    return {name.removesuffix(".pt"): read_json(GOLDENS / file, name) for name in names}
+    return {name.removesuffix(".pt"): read_golden(GOLDENS / file, name) for name in names}
 
 
 def read_case(folder: Path, name: str) -> tuple[dict, dict[str, Tensor]]:
     """A case's JSON and tensors, which lie side by side."""
-    return read_json(folder / f"{name}.json"), load_file(folder / f"{name}.safetensors")
+    return read_golden(folder / f"{name}.json"), load_file(folder / f"{name}.safetensors")
 
 
 def audio_config(values: dict, **others: Any) -> AudioConfig:
     """The AudioConfig of the settings of a golden, by any of the originals' names."""
     theirs = {"n_mel_channels": "n_mels", "num_mels": "n_mels", "n_fft": "filter_length", "hop_size": "hop_length"}
-    theirs |= {"win_size": "win_length", "fmin": "mel_fmin", "fmax_input": "mel_fmax"}
+    theirs |= {"win_size": "win_length", "fmin": "mel_fmin", "fmax": "mel_fmax", "fmax_input": "mel_fmax"}
     ours = {theirs.get(name, name): value for name, value in values.items()}
     known = {name: value for name, value in ours.items() if name in AudioConfig.__dataclass_fields__}
     return AudioConfig(**{**known, **others})

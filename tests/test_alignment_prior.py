@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from golden_files import read_json
+from golden_files import read_golden
 from safetensors.torch import load_file
 from scipy.stats import betabinom
 
@@ -20,7 +20,7 @@ def folder(goldens: Path) -> Path:
 
 def test_priors_are_as_published(folder: Path):
     stored = load_file(folder / "beta_binomial_prior.safetensors")
-    cases = read_json(folder / "beta_binomial.json", "priors")
+    cases = read_golden(folder / "beta_binomial.json", "priors")
     assert len(cases) == len(stored) > 0
     for case in cases:
         suffix = "" if case["scaling"] == 1 else f".scaling{case['scaling']}"
@@ -31,7 +31,7 @@ def test_priors_are_as_published(folder: Path):
 
 def test_interpolated_priors_are_as_published(folder: Path):
     stored = load_file(folder / "beta_binomial_interpolator.safetensors")
-    cases = read_json(folder / "beta_binomial.json", "interpolated")
+    cases = read_golden(folder / "beta_binomial.json", "interpolated")
     assert len(cases) == len(stored) > 0
     for case in cases:
         n_frames, n_tokens = case["mel_len"], case["text_len"]

@@ -11,7 +11,7 @@ import pytest
 import soundfile
 import torch
 from corpus import RATE, add_clip, features, glide, make_corpus, write_textgrid
-from golden_files import listed, read_json
+from golden_files import listed, read_golden
 from safetensors.torch import load_file
 
 import extract_mels
@@ -50,9 +50,9 @@ def load(folder: Path, name: str) -> torch.Tensor:
 
 def golden_corpus(goldens: Path, folder: Path) -> Path:
     """The clips of the original's runs, in the order of their lists."""
-    run = next(iter(read_json(goldens / "textgrid" / "trim_silence.json", "runs").values()))
+    run = next(iter(read_golden(goldens / "textgrid" / "trim_silence.json", "runs").values()))
     names = [re.match(r"mels/(.*?)\.pt", line)[1] for line in run["meta_file_lines"]]
-    files = read_json(goldens / "textgrid" / "expected.json", "files")
+    files = read_golden(goldens / "textgrid" / "expected.json", "files")
     assert names
     for name in names:
         (folder / "wavs").mkdir(exist_ok=True)
@@ -66,7 +66,7 @@ def golden_corpus(goldens: Path, folder: Path) -> Path:
 @pytest.mark.parametrize("trim", listed("textgrid/trim_silence.json", "runs"))
 def test_a_corpus_of_real_clips_becomes_what_the_original_made(goldens: Path, tmp_path: Path, extract, trim: str):
     golden_corpus(goldens, tmp_path)
-    wanted = read_json(goldens / "textgrid" / "trim_silence.json", "runs", trim)
+    wanted = read_golden(goldens / "textgrid" / "trim_silence.json", "runs", trim)
     options = [] if wanted["trim_silence"] is None else ["--trim-silence", trim]
     status, out, errors = extract(tmp_path, *ALL, "--output-meta-file", tmp_path / "meta.txt", *options)
     n_clips = len(wanted["clips"])
@@ -94,7 +94,7 @@ def test_pitch_of_mel_frames_and_thirds_of_symbols_is_normalised_by_its_own_stat
     golden_corpus(goldens, tmp_path)
     lines = (tmp_path / "train.txt").read_text().splitlines(keepends=True)
     golden = load_file(goldens / "pitch" / "pitch_1_0.safetensors")
-    facts = read_json(goldens / "pitch" / "pitch_1_0.json")
+    facts = read_golden(goldens / "pitch" / "pitch_1_0.json")
     (tmp_path / "train.txt").write_text(
         "".join(line for line in lines if Path(line.split("|")[0]).stem in facts["clips"])
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from golden_files import full_size_listings, listed, read_json
+from golden_files import full_size_listings, listed, read_golden
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -46,8 +46,8 @@ def folder(goldens: Path) -> Path:
 
 def published(folder: Path, name: str, *, mask_convolutions: bool = False) -> tuple[FastPitch, list[dict]]:
     """A published network with its weights, and its cases."""
-    model = read_json(folder / "index.json", "models", name)
-    config = ModelConfig(**read_json(folder / model["config"]), mask_convolutions=mask_convolutions)
+    model = read_golden(folder / "index.json", "models", name)
+    config = ModelConfig(**read_golden(folder / model["config"]), mask_convolutions=mask_convolutions)
     network = FastPitch(config)
     network.load_state_dict(load_file(folder / model["state"]))
     return network.eval(), model["cases"]
@@ -223,7 +223,7 @@ def test_gradients_are_as_published(folder: Path, name: str):
 
 @pytest.mark.parametrize(("file", "options"), full_size_listings("fastpitch_1_0/full_size_keys*.json"))
 def test_the_full_size_network_has_the_published_names_and_shapes(goldens: Path, file: str, options: set[str]):
-    assert_is_as_listed(read_json(goldens / file), options)
+    assert_is_as_listed(read_golden(goldens / file), options)
 
 
 def assert_is_as_listed(published_keys: dict, options: set[str], **kind: bool) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from golden_files import read_json
+from golden_files import read_golden
 from safetensors.torch import load_file
 from test_fastpitch_1_1 import MODELS, part, published, recordings, run_forward, small
 
@@ -76,7 +76,7 @@ def test_losses_are_the_published_ones_but_for_the_mask(folder: Path, name: str)
 
 
 def test_the_weight_of_binarization_warms_up_as_published(folder: Path):
-    cases = read_json(folder / "alignment" / "kl_weight_schedule.json")
+    cases = read_golden(folder / "alignment" / "kl_weight_schedule.json")
     assert cases
     for case in cases:
         epoch, expected = case.pop("epoch"), case.pop("kl_weight")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from golden_files import listed, read_json
+from golden_files import listed, read_golden
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -82,7 +82,7 @@ def our_losses(out: FastPitchOutput, batch: FastPitchBatch) -> dict[str, float]:
 def test_losses_are_the_published_ones_but_for_the_mask(folder: Path, name: str):
     """Two steps: the slow truth with the original's mask gives the golden, with the mask from lengths it gives ours."""
     checked = 0
-    for case in read_json(folder / "index.json", "models", name, "cases"):
+    for case in read_golden(folder / "index.json", "models", name, "cases"):
         if case["kind"] != "forward":
             continue
         batch = golden_batch(load_file(folder / case["inputs_file"]))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
-from golden_files import read_case, read_json
+from golden_files import read_case, read_golden
 from torch import Tensor
 
 from common.errors import InputError
@@ -195,7 +195,7 @@ def assert_masked(found: Tensor, facts: dict, name: str) -> None:
 
 
 def test_masks_are_as_often_where_they_are_in_the_original(goldens: Path):
-    facts = read_json(goldens / "jasper/augmentation.json")
+    facts = read_golden(goldens / "jasper/augmentation.json")
     spec = facts["spec_augment"]
     n_masks, n_bands, n_frames = spec["input_shape"]
     mask = masks_of(SpecAugment(**spec["parameters"]), n_masks, n_bands, n_frames)
@@ -209,7 +209,7 @@ def test_masks_are_as_often_where_they_are_in_the_original(goldens: Path):
 
 
 def test_a_masks_width_is_any_with_equal_chance_and_the_last_band_stays(goldens: Path):
-    facts = read_json(goldens / "jasper/augmentation.json", "spec_augment")
+    facts = read_golden(goldens / "jasper/augmentation.json", "spec_augment")
     (histogram,) = (v for key, v in facts["single_freq_mask"].items() if key.startswith("width_histogram_0_to_"))
     n_masks, n_bands, _ = facts["input_shape"]
     mask = masks_of(SpecAugment(freq_masks=1, max_freq=len(histogram) - 1), n_masks, n_bands, 3)[:, :, 0]

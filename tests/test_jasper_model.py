@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from golden_files import group, read_json
+from golden_files import group, read_golden
 from safetensors.torch import load_file
 from tiny_jasper import CASES, FORMS, SMALL, golden_network, lively, part, small_network, utterances
 from torch import nn
@@ -66,7 +66,7 @@ def test_in_training_batch_statistics_count_padding_as_published(folder: Path, f
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_small_networks_state_has_the_published_names_shapes_and_order(folder: Path, form: str):
-    published = read_json(folder / f"{form}.json")
+    published = read_golden(folder / f"{form}.json")
     network = golden_network(folder, form)
     own = [(key, list(value.shape)) for key, value in network.state_dict().items()]
     assert own == [(key, entry["shape"]) for key, entry in published["listing"].items()]
@@ -74,7 +74,7 @@ def test_a_small_networks_state_has_the_published_names_shapes_and_order(folder:
 
 
 def test_the_full_size_network_has_the_published_names_shapes_and_order(folder: Path):
-    published = read_json(folder / "full_size_state_dict.json")
+    published = read_golden(folder / "full_size_state_dict.json")
     config = load_config(CONFIGS / "jasper10x5dr_speca.yaml").model
     with torch.device("meta"):
         network = Jasper(config)

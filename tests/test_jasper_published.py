@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
-from golden_files import first_matching, group, read_json
+from golden_files import first_matching, group, read_golden
 from safetensors.torch import load_file
 from tiny_jasper import golden_config
 
@@ -41,7 +41,7 @@ def test_a_published_checkpoint_hears_what_its_authors_code_hears(folder: Path, 
     networks, config = load_networks(load_checkpoint(path), ema=ema, device=CPU)
     out = networks["jasper"].infer(tensors["input.x"], tensors["input.lens"])
     torch.testing.assert_close(out.log_probs, tensors[f"output.{name}"], atol=3e-5, rtol=0)
-    published = read_json(folder / "checkpoints.json", "config")
+    published = read_golden(folder / "checkpoints.json", "config")
     assert config == golden_config(published)
 
 
@@ -70,7 +70,7 @@ def test_the_full_size_checkpoint_is_of_the_full_size_network(folder: Path):
 
 
 def test_the_optimizers_state_goes_to_the_parameters_it_was_of(folder: Path):
-    layout = read_json(folder / "checkpoints.json", "layout", EPOCH.name)
+    layout = read_golden(folder / "checkpoints.json", "layout", EPOCH.name)
     found = load_checkpoint(EPOCH)
     assert (found.training["epoch"], found.training["iteration"]) == (layout["epoch"], layout["step"])
     network = Jasper(from_plain(ModelConfig, found.config, where="x.pt"))
@@ -131,7 +131,7 @@ def test_averaged_batch_statistics_are_read_too(folder: Path):
 def yaml_of(folder: Path, path: Path, **changes: str) -> Path:
     """The YAML file of the small published checkpoints, in its published form, with parts of its text replaced."""
     published = yaml.safe_load((CONFIGS / "jasper10x5dr_speca.yaml").read_text())
-    published["jasper"] = read_json(folder / "checkpoints.json", "config")
+    published["jasper"] = read_golden(folder / "checkpoints.json", "config")
     text = yaml.safe_dump(published, sort_keys=False)
     for old, new in changes.items():
         assert f"{old}:" in text

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from golden_files import read_case, read_json
+from golden_files import read_case, read_golden
 
 from jasper.config import LABELS
 from jasper.model import greedy_decode
@@ -17,7 +17,7 @@ def folder(goldens: Path) -> Path:
 
 
 def test_sentences_are_normalised_and_encoded_as_published(folder: Path):
-    published = read_json(folder / "text.json")
+    published = read_golden(folder / "text.json")
     assert published["labels"] == list(LABELS) and published["sentences"]
     labels = Labels(LABELS)
     for sentence in published["sentences"]:

@@ -7,7 +7,7 @@ import librosa
 import numpy as np
 import pytest
 import torch
-from golden_files import listed, read_json
+from golden_files import listed, read_golden
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -24,7 +24,7 @@ def tone(n_samples: int, *, rate: int = RATE, frequency: float = 440.0) -> Tenso
 
 @pytest.mark.parametrize("speed", listed("jasper/augmentation.json", "speed_perturbation", "rates"))
 def test_a_change_of_speed_agrees_with_sox(goldens: Path, speed: float):
-    about = read_json(goldens / "jasper/augmentation.json", "speed_perturbation")
+    about = read_golden(goldens / "jasper/augmentation.json", "speed_perturbation")
     wave = load_wav(goldens / "jasper" / about["clip"], sampling_rate=RATE)
     changed = change_speed(wave, speed)
     assert len(changed) == about["results"][str(speed)]["output_samples"]
@@ -36,7 +36,7 @@ def test_a_change_of_speed_agrees_with_sox(goldens: Path, speed: float):
 
 @pytest.mark.parametrize("milliseconds", listed("jasper/augmentation.json", "shift_examples", "results"))
 def test_a_shift_moves_the_wave_as_published(goldens: Path, milliseconds: str):
-    about = read_json(goldens / "jasper/augmentation.json", "shift_examples")
+    about = read_golden(goldens / "jasper/augmentation.json", "shift_examples")
     examples, n_samples = about["results"], int(re.search(r"\(i\+1\)/(\d+)", about["input"])[1])
     wave = torch.arange(1, n_samples + 1) / n_samples
     settings = DatasetSettings(shift_perturbation=ShiftPerturbation(float(milliseconds), float(milliseconds), p=1.0))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from golden_files import group, matching, read_json
+from golden_files import group, matching, read_golden
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
@@ -100,7 +100,7 @@ BUILDERS: dict[str, Callable[[dict, dict], tuple[nn.Module, tuple]]] = {
 
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_each_layer_gives_the_published_numbers(goldens: Path, reference: str):
-    cases = read_json(goldens / reference / "index.json", "cases")
+    cases = read_golden(goldens / reference / "index.json", "cases")
     checked = 0
     for case in cases:
         if case["kwargs"].get("n_predictions", 1) > 1:
@@ -125,7 +125,7 @@ def test_each_layer_gives_the_published_numbers(goldens: Path, reference: str):
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_length_regulation_repeats_tokens_as_published(goldens: Path, reference: str):
     tensors = load_file(goldens / reference / "regulate_len.safetensors")
-    for case in read_json(goldens / reference / "index.json", "regulate_len"):
+    for case in read_golden(goldens / reference / "index.json", "regulate_len"):
         given = group(tensors, case["name"])
         frames = frames_per_token(given["durations"], case["pace"])
         out, lengths = regulate_length(given["enc_out"], frames, case["mel_max_len"])
@@ -162,7 +162,7 @@ def test_an_utterance_whose_durations_round_to_nothing_gets_one_frame_at_its_lon
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_masks_are_as_published(goldens: Path, reference: str):
     tensors = load_file(goldens / reference / "mask_from_lens.safetensors")
-    for name, case in read_json(goldens / reference / "index.json", "mask_from_lens").items():
+    for name, case in read_golden(goldens / reference / "index.json", "mask_from_lens").items():
         mask = mask_from_lengths(tensors[f"{name}.lens"], case["max_len"])
         assert mask.dtype == torch.bool
         assert torch.equal(mask.long(), tensors[f"{name}.mask"])

@@ -6,7 +6,7 @@ import librosa
 import numpy as np
 import pytest
 import torch
-from golden_files import audio_config, group, matching, read_case, read_json
+from golden_files import audio_config, group, matching, read_case, read_golden
 from safetensors.torch import load_file
 
 from common.audio import load_wav
@@ -47,7 +47,7 @@ def slow_mel(wave: np.ndarray, config: AudioConfig) -> np.ndarray:
 
 def test_mels_and_energy_agree_with_the_originals_on_every_case(goldens: Path):
     expected = load_file(goldens / "audio" / "mel.safetensors")
-    cases = read_json(goldens / "audio" / "index.json", "cases")
+    cases = read_golden(goldens / "audio" / "index.json", "cases")
     assert cases
     for case in cases:
         config = audio_config(case["params"], peak=32767 / 32768 if case["peak_norm"] else None)
@@ -81,7 +81,7 @@ def test_aligned_mels_agree_with_the_original_vocoders(goldens: Path):
 
 def test_the_filters_and_the_window_are_the_originals(goldens: Path):
     expected = load_file(goldens / "audio" / "stft_basis.safetensors")
-    extractor = MelExtractor(audio_config(read_json(goldens / "audio" / "index.json", "stft_defaults")))
+    extractor = MelExtractor(audio_config(read_golden(goldens / "audio" / "index.json", "stft_defaults")))
     n_bins = extractor.mel_basis.shape[1]
     assert torch.allclose(extractor.mel_basis, expected["mel_basis"][:, :n_bins], atol=1e-8)
     assert not expected["mel_basis"][:, n_bins:].any()

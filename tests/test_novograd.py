@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from golden_files import listed, read_case, read_json
+from golden_files import listed, read_case, read_golden
 from torch import nn
 
 from common.training.optim import Novograd, build_optimizer, load_state_by_name, schedule_over, state_by_name
@@ -98,7 +98,7 @@ def test_values_that_it_cannot_have_are_refused():
 
 
 def test_the_rates_of_updates_are_the_published_tables_and_not_one_step_late(folder: Path):
-    tables = read_json(folder / "optimizers.json", "lr_policy")
+    tables = read_golden(folder / "optimizers.json", "lr_policy")
     assert tables
     for table in tables:
         given = table["kwargs"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from golden_files import group, listed, read_json
+from golden_files import group, listed, read_golden
 from safetensors.torch import load_file
 from torch import nn
 
@@ -26,7 +26,7 @@ from common.training.optim import (
 @pytest.mark.parametrize("run", listed("optim/lamb.json", "runs"), ids=lambda run: run["name"])
 def test_every_step_equals_the_original_optimizers(run: dict, goldens: Path):
     folder = goldens / "optim"
-    index = read_json(folder / "lamb.json")
+    index = read_golden(folder / "lamb.json")
     problem, expected = load_file(folder / "problem.safetensors"), load_file(folder / run["file"])
     parameters = {key: nn.Parameter(problem[f"init.{key}"].clone()) for key in index["parameter_order"]}
     settings = index["hyperparameters"] | run["overrides"]
@@ -54,7 +54,7 @@ def test_every_step_equals_the_original_optimizers(run: dict, goldens: Path):
 
 
 def test_learning_rate_equals_the_originals_schedule(goldens: Path):
-    rows = read_json(goldens / "optim" / "lr_schedule.json", "rows")
+    rows = read_golden(goldens / "optim" / "lr_schedule.json", "rows")
     for row in rows:
         rate = inverse_sqrt_schedule(row["learning_rate"], warmup_steps=row["warmup_iters"])(row["total_iter"], 1)
         assert rate == pytest.approx(row["lr"], rel=1e-12)
@@ -93,7 +93,7 @@ def test_average_equals_the_originals_but_copies_integers(goldens: Path):
     network, model = nn.Module(), group(golden, "model")
     for key, value in group(golden, "ema_before").items():
         network.register_buffer(key.replace(".", "_"), value.clone())
-    average = ExponentialMovingAverage({"net": network}, decay=read_json(goldens / "optim" / "ema.json", "decay"))
+    average = ExponentialMovingAverage({"net": network}, decay=read_golden(goldens / "optim" / "ema.json", "decay"))
     network.load_state_dict({key.replace(".", "_"): value for key, value in model.items()})
     n_updates = len({key.split(".")[0] for key in golden if key.startswith("ema_after")})
     assert n_updates

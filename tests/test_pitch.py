@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from golden_files import read_json
+from golden_files import read_golden
 from safetensors.numpy import load_file
 
 from common.audio import load_wav
@@ -32,7 +32,7 @@ def golden(goldens: Path) -> dict[str, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def facts(goldens: Path) -> dict:
-    return read_json(goldens / "pitch" / "pitch_1_0.json")
+    return read_golden(goldens / "pitch" / "pitch_1_0.json")
 
 
 def load_clip(goldens: Path, clip: str) -> np.ndarray:
@@ -75,7 +75,7 @@ def test_statistics_and_normalized_pitch_agree_with_the_original(golden: dict, f
 
 
 def test_durations_are_split_as_the_original_does(goldens: Path):
-    cases = read_json(goldens / "pitch" / "dur_chunk_sizes.json")
+    cases = read_golden(goldens / "pitch" / "dur_chunk_sizes.json")
     assert cases
     for case in cases:
         assert split_durations(np.array([case["n"]]), case["parts"]).tolist() == case["out"]

@@ -12,7 +12,7 @@ import parselmouth
 import pytest
 import soundfile
 import torch
-from golden_files import GOLDENS, listed, read_json
+from golden_files import GOLDENS, listed, read_golden
 from limits import HANG_LIMIT
 from safetensors.numpy import load_file
 
@@ -47,7 +47,7 @@ def estimates(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def shortest_clips() -> list[str]:
     """The two shortest clips that have pitch by pYIN, which takes seconds for a longer one."""
     names = listed("pitch/pitch_1_1.json", "clips")
-    return sorted(names, key=lambda name: read_json(GOLDENS / "pitch/pitch_1_1.json", "clips", name, "mel_len"))[:2]
+    return sorted(names, key=lambda name: read_golden(GOLDENS / "pitch/pitch_1_1.json", "clips", name, "mel_len"))[:2]
 
 
 @pytest.mark.parametrize("clip", shortest_clips())
@@ -57,7 +57,7 @@ def test_pyin_agrees_with_the_published_pitch(clip: str, goldens: Path):
     made = estimate_pitch_pyin(wave, replace(AUDIO, sampling_rate=rate), n_frames=len(wanted))
     assert np.array_equal(made == 0, wanted == 0)
     assert np.abs(made - wanted).max() < 1e-2
-    facts = read_json(goldens / "pitch" / "pitch_1_1.json")
+    facts = read_golden(goldens / "pitch" / "pitch_1_1.json")
     normalized = normalize(made, PitchStatistics(facts["default_mean"], facts["default_std"]))
     wanted = load_file(goldens / "pitch" / "pitch_1_1.safetensors")[f"{clip}.pitch_normalised"][0]
     assert np.abs(normalized - wanted).max() < 2e-4

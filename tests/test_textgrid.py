@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from golden_files import GOLDENS, listed, read_json
+from golden_files import GOLDENS, listed, read_golden
 
 from common.config import AudioConfig
 from common.errors import InputError
@@ -39,7 +39,7 @@ def trimmed(alignment: TextGridAlignment, seconds: float) -> tuple[list[str], li
 
 
 def test_phones_and_durations_agree_with_the_original(folder: Path):
-    files = read_json(folder / "expected.json", "files")
+    files = read_golden(folder / "expected.json", "files")
     assert files
     for name, wanted in files.items():
         got = read_alignment(folder / wanted["file"], CONFIG)
@@ -55,7 +55,7 @@ def test_every_malformed_file_is_one_clear_line(folder: Path):
         "overlapping": r"not a readable TextGrid: an interval begins at .* before the one above ends",
         "truncated": "not a readable TextGrid: truncated, expected",
     }
-    names = read_json(folder / "expected.json", "malformed")
+    names = read_golden(folder / "expected.json", "malformed")
     assert {name.split(".")[-2] for name in names} == {*reasons, "wrong_total_length"}
     for name in names:
         path, reason = folder / "malformed" / name, reasons.get(name.split(".")[-2])
@@ -69,7 +69,7 @@ def test_every_malformed_file_is_one_clear_line(folder: Path):
 
 def test_a_textgrid_of_another_recording_is_refused(folder: Path):
     (path,) = (folder / "malformed").glob("*.wrong_total_length.TextGrid")
-    expected = read_json(folder / "expected.json")
+    expected = read_golden(folder / "expected.json")
     n_frames = expected["files"][expected["malformed"][path.name]["clip"]]["mel_len"]
     alignment = read_alignment(path, CONFIG)
     sizes = [f"{count} \\({count * FRAME:.2f} s\\)" for count in (n_frames, alignment.n_frames)]
@@ -81,7 +81,7 @@ def test_a_textgrid_of_another_recording_is_refused(folder: Path):
 def file_of_each_format() -> list[str]:
     """The smallest TextGrid in the long format and the smallest in the short one."""
     names = listed("textgrid/expected.json", "files")
-    files = [read_json(GOLDENS / "textgrid" / "expected.json", "files", name) for name in names]
+    files = [read_golden(GOLDENS / "textgrid" / "expected.json", "files", name) for name in names]
     smallest = {}
     for one in sorted(files, key=lambda one: -len(one["phones"])):
         smallest[one["format"]] = one["file"]
@@ -100,7 +100,7 @@ def test_a_file_cut_between_any_two_lines_is_refused(tmp_path: Path, folder: Pat
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-8-sig"])
 def test_utf_16_is_read_as_praat_writes_it(tmp_path: Path, folder: Path, encoding: str):
-    files = read_json(folder / "expected.json", "files").values()
+    files = read_golden(folder / "expected.json", "files").values()
     name = next(one["file"] for one in files if not "".join(one["phones"]).isascii())
     source = folder / name  # in the International Phonetic Alphabet
     path = tmp_path / "a.TextGrid"
@@ -158,8 +158,8 @@ def test_more_than_one_frame_is_refused(tmp_path: Path, n_frames: int):
 
 
 def test_trimming_agrees_with_the_original(folder: Path):
-    runs = read_json(folder / "trim_silence.json", "runs")
-    files = read_json(folder / "expected.json", "files")
+    runs = read_golden(folder / "trim_silence.json", "runs")
+    files = read_golden(folder / "expected.json", "files")
     assert any(run["clips"] for run in runs.values() if run["trim_silence"] is not None)
     for seconds, run in runs.items():
         if run["trim_silence"] is None:
@@ -173,8 +173,8 @@ def test_trimming_agrees_with_the_original(folder: Path):
 
 
 def test_trimming_with_one_edge_silence_or_none_is_sensible(folder: Path):
-    cases = read_json(folder / "trim_silence.json", "single_edge_cases", "cases")
-    files = read_json(folder / "expected.json", "files")
+    cases = read_golden(folder / "trim_silence.json", "single_edge_cases", "cases")
+    files = read_golden(folder / "expected.json", "files")
     assert cases
     for case, wanted in cases.items():
         name, seconds = case.split("|trim=")
