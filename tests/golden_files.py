@@ -21,17 +21,22 @@ def read_golden(path: Path, *keys: str | int) -> Any:
     return reduce(getitem, keys, json.loads(path.read_text(encoding="utf-8")))
 
 
-def listed(file: str, *keys: str | int) -> list:
-    """Entries or names that a golden's JSON lists, to parametrize by; none, so that the test skips, without goldens."""
+def entries(file: str, *keys: str | int) -> dict:
+    """What a golden's JSON lists by name, to parametrize by; nothing, so that tests skip, without goldens."""
     if not GOLDENS.is_dir():
-        return []
-    found = list(read_golden(GOLDENS / file, *keys))
+        return {}
+    found = read_golden(GOLDENS / file, *keys)
     assert found, f"{GOLDENS / file} lists nothing under {keys}"
     return found
 
 
+def listed(file: str, *keys: str | int) -> list:
+    """The names or the items that a golden's JSON lists, to parametrize by; none without goldens."""
+    return list(entries(file, *keys))
+
+
 def matching(pattern: str) -> list[str]:
-    """Goldens whose paths match, to parametrize by; none, so that the test skips, without goldens."""
+    """Goldens whose paths match, to parametrize by; none without goldens."""
     if not GOLDENS.is_dir():
         return []
     found = sorted(path.relative_to(GOLDENS).as_posix() for path in GOLDENS.glob(pattern))
@@ -55,9 +60,8 @@ def full_size_listings(pattern: str) -> list:
 
 def checkpoint_layouts(folder: str) -> dict[str, dict]:
     """The layouts of a folder's checkpoints by their names, to parametrize by; none without goldens."""
-    file = f"{folder}/checkpoint_layout.json"
-    names = [name for name in listed(file) if name.endswith(".pt")]
-    return {name.removesuffix(".pt"): read_golden(GOLDENS / file, name) for name in names}
+    layouts = entries(f"{folder}/checkpoint_layout.json")
+    return {name.removesuffix(".pt"): layout for name, layout in layouts.items() if name.endswith(".pt")}
 
 
 def read_case(folder: Path, name: str) -> tuple[dict, dict[str, Tensor]]:

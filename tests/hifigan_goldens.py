@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from golden_files import GOLDENS, group, matching, read_case, read_golden
+from golden_files import entries, group, matching, read_case
 from torch import Tensor
 
 from common.config import from_plain
 from hifigan.model import Generator, ModelConfig
 
 GENERATORS = [Path(file).stem for file in matching("hifigan/generator_*.json")]
-LAYOUT = read_golden(GOLDENS / "hifigan/checkpoints.json", "layout") if GENERATORS else {}
+LAYOUT = entries("hifigan/checkpoints.json", "layout")
 
 
 def checkpoint_with(folder: str, part: str, *, ema: bool | None = None) -> str:

@@ -12,7 +12,7 @@ import parselmouth
 import pytest
 import soundfile
 import torch
-from golden_files import GOLDENS, listed, read_golden
+from golden_files import entries, read_golden
 from limits import HANG_LIMIT
 from safetensors.numpy import load_file
 
@@ -46,8 +46,8 @@ def estimates(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def shortest_clips() -> list[str]:
     """The two shortest clips that have pitch by pYIN, which takes seconds for a longer one."""
-    names = listed("pitch/pitch_1_1.json", "clips")
-    return sorted(names, key=lambda name: read_golden(GOLDENS / "pitch/pitch_1_1.json", "clips", name, "mel_len"))[:2]
+    clips = entries("pitch/pitch_1_1.json", "clips")
+    return sorted(clips, key=lambda name: clips[name]["mel_len"])[:2]
 
 
 @pytest.mark.parametrize("clip", shortest_clips())

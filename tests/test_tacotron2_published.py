@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from golden_files import GOLDENS, first_matching, group, listed, read_golden
+from golden_files import entries, first_matching, group, read_golden
 from safetensors.torch import load_file
 from tiny_tacotron2 import published
 
@@ -16,8 +16,7 @@ from common.training.optim import build_optimizer, load_state_by_name
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS
 
 CPU = torch.device("cpu")
-LAYOUTS = "tacotron2/checkpoints.json"
-LAYOUT = {file: read_golden(GOLDENS / LAYOUTS, "layout", file) for file in listed(LAYOUTS, "layout")}
+LAYOUT = entries("tacotron2/checkpoints.json", "layout")
 SMALL = [file for file in LAYOUT if "full_shapes" not in file]
 PLAIN = next((file for file in SMALL if LAYOUT[file]["optimizer"]["state"]), "")
 SCALED = next((file for file in SMALL if LAYOUT[file]["scaler"]), "")

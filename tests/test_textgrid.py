@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from golden_files import GOLDENS, listed, read_golden
+from golden_files import entries, read_golden
 
 from common.config import AudioConfig
 from common.errors import InputError
@@ -80,12 +80,9 @@ def test_a_textgrid_of_another_recording_is_refused(folder: Path):
 
 def file_of_each_format() -> list[str]:
     """The smallest TextGrid in the long format and the smallest in the short one."""
-    names = listed("textgrid/expected.json", "files")
-    files = [read_golden(GOLDENS / "textgrid" / "expected.json", "files", name) for name in names]
-    smallest = {}
-    for one in sorted(files, key=lambda one: -len(one["phones"])):
-        smallest[one["format"]] = one["file"]
-    return list(smallest.values())
+    files = entries("textgrid/expected.json", "files").values()
+    largest_first = sorted(files, key=lambda one: -len(one["phones"]))
+    return list({one["format"]: one["file"] for one in largest_first}.values())
 
 
 @pytest.mark.parametrize("name", file_of_each_format())

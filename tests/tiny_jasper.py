@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from golden_files import GOLDENS, group, matching, read_case, read_golden
+from golden_files import group, listed, matching, read_case
 from torch import Tensor, nn
 
 from common.distributed import Ranks
@@ -18,7 +18,7 @@ from jasper.loss_function import JasperObjective
 from jasper.model import Jasper
 
 FORMS = [Path(file).stem for file in matching("jasper/model_*.json")]
-CASES = [(form, case["index"]) for form in FORMS for case in read_golden(GOLDENS / f"jasper/{form}.json", "cases")]
+CASES = [(form, case["index"]) for form in FORMS for case in listed(f"jasper/{form}.json", "cases")]
 SMALL = ModelConfig(
     blocks=(
         BlockConfig(8, repeat=1, kernel_size=5, stride=2, residual=False, dropout=0.0),
