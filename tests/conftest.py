@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from golden_files import GOLDENS, SHARED
 from shell import ROOT
-
-SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
 def pytest_configure() -> None:
@@ -55,7 +54,7 @@ def no_shipped_voices(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def goldens() -> Path:
     """Folder of numbers computed with the original implementations."""
-    return _folder(SHARED / "goldens")
+    return _folder(GOLDENS)
 
 
 @pytest.fixture(scope="session")

@@ -1,22 +1,30 @@
 """Reading of the published numbers of HiFi-GAN, for the tests of its model and losses."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file
+from golden_files import entries, group, matching, read_case
 from torch import Tensor
 
 from common.config import from_plain
 from hifigan.model import Generator, ModelConfig
 
+GENERATORS = [Path(file).stem for file in matching("hifigan/generator_*.json")]
+LAYOUT = entries("hifigan/checkpoints.json", "layout")
 
-def group(tensors: dict[str, Tensor], name: str) -> dict[str, Tensor]:
-    """The tensors of a group, without its name before theirs."""
-    prefix = name + "."
-    return {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
+
+def checkpoint_with(folder: str, part: str, *, ema: bool | None = None) -> str:
+    """The first checkpoint of a folder that holds a part, with averaged weights of it or without where that matters."""
+    files = {name: parts for name, parts in LAYOUT.items() if name.startswith(f"{folder}/") and part in parts}
+    return next((name for name, parts in files.items() if ema in (None, bool(parts.get("gen_ema")))), "none")
+
+
+NVIDIA = checkpoint_with("nvidia", "generator", ema=True)
+NVIDIA_DISCRIMINATORS = checkpoint_with("nvidia", "mpd")
+AUTHORS = checkpoint_with("jik876", "generator")
+AUTHORS_DISCRIMINATORS = checkpoint_with("jik876", "mpd")
 
 
 def model_config(values: dict[str, Any], **others: Any) -> ModelConfig:
@@ -26,9 +34,8 @@ def model_config(values: dict[str, Any], **others: Any) -> ModelConfig:
 
 def generator_case(folder: Path, name: str) -> tuple[Generator, dict[str, Tensor]]:
     """A small published generator with its weights as they are trained, and the case's tensors."""
-    config = model_config(json.loads((folder / f"{name}.json").read_text())["config"])
-    tensors = load_file(folder / f"{name}.safetensors")
-    generator = Generator(config)
+    about, tensors = read_case(folder, name)
+    generator = Generator(model_config(about["config"]))
     generator.load_state_dict(group(tensors, "state_dict"))
     return generator.eval(), tensors
 

@@ -1,10 +1,10 @@
 """The aligner and its losses: published values and gradients, padding without a share, and memory without its cube."""
 
-import json
 from pathlib import Path
 
 import pytest
 import torch
+from golden_files import group, listed, read_case
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -27,11 +27,9 @@ def folder(goldens: Path) -> Path:
 
 def published(folder: Path, key: str) -> tuple[ConvAttention, dict[str, Tensor]]:
     stored = load_file(folder / "conv_attention.safetensors")
-    own = {name.removeprefix(f"{key}."): value for name, value in stored.items() if name.startswith(f"{key}.")}
+    own = group(stored, key)
     aligner = ConvAttention(own["in.queries"].size(1), own["in.keys"].size(1), mask_padding=False)
-    aligner.load_state_dict(
-        {name.removeprefix("state."): value for name, value in own.items() if name.startswith("state.")}
-    )
+    aligner.load_state_dict(group(own, "state"))
     return aligner, own
 
 
@@ -40,27 +38,35 @@ def align(aligner: ConvAttention, own: dict[str, Tensor], prior: Tensor | None) 
     return aligner(own["in.queries"], own["in.query_lens"], own["in.keys"].transpose(1, 2), token_lengths, prior)
 
 
-@pytest.mark.parametrize("key", ["0", "1"])
-def test_attention_with_and_without_prior_is_as_published(folder: Path, key: str):
-    aligner, own = published(folder, key)
+@pytest.mark.parametrize("case", listed("fastpitch_1_1/alignment/conv_attention.json"), ids=lambda case: case["k"])
+def test_attention_with_and_without_prior_is_as_published(folder: Path, case: dict):
+    aligner, own = published(folder, str(case["k"]))
     for name, prior in (("out", own["in.attn_prior"]), ("out_noprior", None)):
         alignment = align(aligner, own, prior)
         torch.testing.assert_close(alignment.log_probs, own[f"{name}.logprob"][:, 0], atol=2e-5, rtol=0)
         torch.testing.assert_close(alignment.log_attention.exp(), own[f"{name}.attn"][:, 0], atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("key", ["0", "1", "2"])
-def test_losses_of_attention_and_their_gradient_are_as_published(folder: Path, key: str):
-    stored = load_file(folder / "attention_losses.safetensors")
-    case = next(one for one in json.loads((folder / "attention_losses.json").read_text()) if str(one["k"]) == key)
+def test_losses_of_attention_and_their_gradient_are_as_published(folder: Path):
+    cases, stored = read_case(folder, "attention_losses")
+    finite = [case for case in cases if case["k"] != "inf"]
+    assert finite
+    for case in finite:
+        check_losses(case, stored)
+
+
+def check_losses(case: dict, stored: dict[str, Tensor]) -> None:
+    key = case["k"]
     lengths = stored[f"in_lens.{key}"], stored[f"out_lens.{key}"]
     log_probs = stored[f"attn_logprob.{key}"][:, 0].requires_grad_()
     loss = forward_sum_losses(log_probs, *lengths).mean()
     loss.backward()
     torch.testing.assert_close(loss.item(), case["ctc_float64"], rtol=1e-6, atol=0)
     torch.testing.assert_close(log_probs.grad, stored[f"ctc_grad.{key}"][:, 0], atol=2e-6, rtol=1e-4)
-    other = forward_sum_losses(log_probs, *lengths, blank_log_prob=-3.0).mean()
-    torch.testing.assert_close(other.item(), case["ctc_blank_logprob_-3"], rtol=1e-6, atol=0)
+    blanks = {name: value for name, value in case.items() if name.startswith("ctc_blank_logprob_")}
+    for name, value in blanks.items():
+        other = forward_sum_losses(log_probs, *lengths, blank_log_prob=float(name.rsplit("_", 1)[1])).mean()
+        torch.testing.assert_close(other.item(), value, rtol=1e-6, atol=0)
     hard, soft = stored[f"attn_hard.{key}"][:, 0], stored[f"attn_soft.{key}"][:, 0]
     alignment = Alignment(log_probs, soft.log(), hard.argmax(2), hard.sum(1).long())
     binarization = binarization_sum(alignment, lengths[1]) / lengths[1].sum()
@@ -68,9 +74,10 @@ def test_losses_of_attention_and_their_gradient_are_as_published(folder: Path, k
 
 
 def test_a_text_longer_than_its_speech_loses_nothing_as_published(folder: Path):
-    stored = load_file(folder / "attention_losses.safetensors")
+    cases, stored = read_case(folder, "attention_losses")
+    (case,) = (case for case in cases if case["k"] == "inf")
     log_probs = stored["attn_logprob.inf"][:, 0].requires_grad_()
-    loss = forward_sum_losses(log_probs, torch.tensor([9]), torch.tensor([4])).sum()
+    loss = forward_sum_losses(log_probs, torch.tensor(case["in_lens"]), torch.tensor(case["out_lens"])).sum()
     loss.backward()
     assert loss == 0
     assert bool((log_probs.grad == 0).all())
@@ -90,8 +97,9 @@ def test_the_forward_sum_is_over_all_ways_through_the_text():
 
 
 def test_mean_pitch_of_tokens_is_as_published(folder: Path):
-    stored = load_file(folder / "average_pitch.safetensors")
-    for key in ("0", "1", "2"):
+    cases, stored = read_case(folder, "average_pitch")
+    assert cases
+    for key in (case["k"] for case in cases):
         values, durations = stored[f"pitch.{key}"], stored[f"durs.{key}"]
         for channel in range(values.size(1)):
             means = means_over_tokens(values[:, channel], durations)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numba
 import pytest
 import torch
-from safetensors.torch import load_file
+from golden_files import group, read_case
 from torch import Tensor
 
 from fastpitch import alignment_search
@@ -16,8 +16,8 @@ SEARCHES = pytest.mark.parametrize("search", [find_path_compiled, find_path_vect
 
 
 @pytest.fixture
-def stored(goldens: Path) -> dict[str, Tensor]:
-    return load_file(goldens / "fastpitch_1_1" / "alignment" / "mas.safetensors")
+def mas(goldens: Path) -> tuple[dict, dict[str, Tensor]]:
+    return read_case(goldens / "fastpitch_1_1" / "alignment", "mas")
 
 
 def alone(log_probs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -30,16 +30,20 @@ def one_hot(path: Tensor, n_tokens: int) -> Tensor:
 
 
 @SEARCHES
-def test_paths_are_as_published_with_ties_impossible_cells_and_too_few_frames(stored: dict[str, Tensor], search):
-    keys = [key.removeprefix("logp.") for key in stored if key.startswith("logp.")]
-    assert len(keys) == 13
-    for key in keys:
-        path = search(*alone(stored[f"logp.{key}"]))[0]
-        assert torch.equal(one_hot(path, stored[f"hard.{key}"].size(1)), stored[f"hard.{key}"]), key
+def test_paths_are_as_published_with_ties_impossible_cells_and_too_few_frames(mas, search):
+    about, stored = mas
+    matrices, expected = group(stored, "logp"), group(stored, "hard")
+    durations = {str(case["k"]): case["durations"] for case in (*about["random"], *about["special"])}
+    assert set(durations) == set(matrices)
+    for key, matrix in matrices.items():
+        path = search(*alone(matrix))[0]
+        assert torch.equal(one_hot(path, expected[key].size(1)), expected[key]), key
+        assert one_hot(path, expected[key].size(1)).sum(0).tolist() == durations[key]
 
 
 @SEARCHES
-def test_a_batch_is_aligned_as_published(stored: dict[str, Tensor], search):
+def test_a_batch_is_aligned_as_published(mas, search):
+    _, stored = mas
     token_lengths, frame_lengths = stored["b_in_lens"], stored["b_out_lens"]
     log_probs, expected = stored["b_logp"][:, 0], stored["b_hard"][:, 0]
     path = search(log_probs, token_lengths, frame_lengths)

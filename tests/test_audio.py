@@ -50,7 +50,9 @@ def test_integers_use_the_whole_range(tmp_path: Path):
 
 
 def test_real_clips_are_their_integers_over_32768(goldens: Path):
-    for path in sorted((goldens / "audio" / "clips").glob("*.flac")):
+    clips = sorted((goldens / "audio" / "clips").glob("*.flac"))
+    assert clips
+    for path in clips:
         integers, _ = soundfile.read(path, dtype="int16")
         assert np.array_equal(load_wav(path, sampling_rate=RATE).numpy(), integers / np.float32(32768))
 

@@ -7,6 +7,7 @@ import matplotlib.image
 import pytest
 import soundfile
 import torch
+from golden_files import first_matching
 from tiny_tacotron2 import TINY as TACOTRON2
 from tiny_tacotron2 import published
 from tiny_tacotron2 import tiny_network as tiny_tacotron2
@@ -335,7 +336,7 @@ def test_a_tacotron_2_that_is_pickled_whole_speaks_and_half_precision_is_read(go
     for name, stored in (("model", network), ("state_dict", network.half().state_dict())):
         torch.save({name: stored}, tmp_path / f"{name}.pt")
     network.float()
-    wanted = load_checkpoint(folder / "checkpoints" / "checkpoint_Tacotron2_100.pt", training=False)
+    wanted = load_checkpoint(first_matching("tacotron2/checkpoints/checkpoint_Tacotron2_[0-9]*.pt"), training=False)
     for name in ("model", "state_dict"):
         checkpoint = load_checkpoint(tmp_path / f"{name}.pt", training=False)
         assert (checkpoint.model, checkpoint.audio) == ("Tacotron2", wanted.audio)
@@ -358,4 +359,4 @@ def test_a_tacotron_2_that_is_pickled_whole_speaks_and_half_precision_is_read(go
         ]
         inference.main([str(word) for word in (*argv, "--tacotron2", tmp_path / f"{name}.pt")])
         mel = torch.load(tmp_path / name / "mels" / "audio_0001.pt")
-        assert mel.size(0) == 20 and mel.isfinite().all()
+        assert mel.size(0) == network.config.n_mel_channels and mel.isfinite().all()

@@ -1,55 +1,42 @@
 """The denoiser: as published, the same in any batch, and for sounds of any length and rate."""
 
-import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
+from golden_files import audio_config, listed, read_case
+from hifigan_goldens import generator_case
 from torch import Tensor
 
 from common.audio import BIAS_FRAMES, Denoiser
 from common.config import AudioConfig, audio_preset
 from common.errors import OptionError
-from hifigan.model import Generator, ModelConfig
-
-STRENGTHS = (0.0, 0.005, 0.1, 1.0)
 
 
 @pytest.fixture(scope="module")
-def published(goldens) -> dict[str, Tensor]:
-    return load_file(goldens / "hifigan" / "denoiser.safetensors")
+def golden(goldens: Path) -> tuple[AudioConfig, dict, dict[str, Tensor]]:
+    about, tensors = read_case(goldens / "hifigan", "denoiser")
+    return audio_config(about["parameters"]), about, tensors
 
 
-def test_the_noise_of_a_network_is_its_sound_of_zeros(goldens, published):
-    settings = json.loads((goldens / "hifigan" / "denoiser.json").read_text())["parameters"]
-    assert f"[1,80,{BIAS_FRAMES}]" in settings["bias_mel"]
-    config = json.loads((goldens / "hifigan" / "generator_v1.json").read_text())["config"]
-    network = Generator(golden_config(config))
-    tensors = load_file(goldens / "hifigan" / "generator_v1.safetensors")
-    state = {key.removeprefix("state_dict."): value for key, value in tensors.items() if key.startswith("state_dict.")}
-    network.load_state_dict(state)
+def test_the_noise_of_a_network_is_its_sound_of_zeros(goldens, golden):
+    audio, about, published = golden
+    network, _ = generator_case(goldens / "hifigan", about["generator"].split(".")[0])
     network.prepare_for_inference()
+    n_mels = network.conv_pre.weight.size(1)
+    assert f"[1,{n_mels},{BIAS_FRAMES}]" in about["parameters"]["bias_mel"]
     with torch.no_grad():
-        noise = network.infer(torch.zeros(1, 80, BIAS_FRAMES))
+        noise = network.infer(torch.zeros(1, n_mels, BIAS_FRAMES))
     torch.testing.assert_close(noise, published["output.bias_audio"], rtol=0, atol=2e-5)
-    bias = Denoiser(noise[0], AudioConfig(), strength=0.1).bias
+    bias = Denoiser(noise[0], audio, strength=0.1).bias
     torch.testing.assert_close(bias, published["output.bias_spec"][0, :, 0], rtol=0, atol=5e-4)
 
 
-def golden_config(values: dict) -> ModelConfig:
-    """The ModelConfig of the constructor arguments that a golden records."""
-    known = {name: values[name] for name in ModelConfig.__dataclass_fields__ if name in values}
-    return ModelConfig(**{key: freeze(value) for key, value in known.items()})
-
-
-def freeze(value):
-    return tuple(freeze(item) for item in value) if isinstance(value, list) else value
-
-
-@pytest.mark.parametrize("strength", STRENGTHS)
-def test_sound_is_denoised_as_published(published, strength):
-    denoiser = Denoiser(published["output.bias_audio"][0], AudioConfig(), strength=strength)
+@pytest.mark.parametrize("strength", listed("hifigan/denoiser.json", "strengths"))
+def test_sound_is_denoised_as_published(golden, strength):
+    audio, _, published = golden
+    denoiser = Denoiser(published["output.bias_audio"][0], audio, strength=strength)
     ours = denoiser(published["input.audio"])
     torch.testing.assert_close(ours, published[f"output.denoised_{strength}"][:, 0], rtol=0, atol=1e-5)
 
@@ -88,7 +75,10 @@ def test_strength_zero_leaves_a_sound_of_any_length_as_it_is(sampling_rate):
 def test_a_sound_that_is_the_noise_alone_gets_quieter_with_strength():
     audio = AudioConfig()
     tone = 0.1 * torch.from_numpy(np.cos(np.arange(BIAS_FRAMES * 256) * 2 * np.pi * 32 / 1024).astype(np.float32))
-    levels = [float(Denoiser(tone, audio, strength=strength)(tone[None]).square().mean()) for strength in STRENGTHS]
+    levels = [
+        float(Denoiser(tone, audio, strength=strength)(tone[None]).square().mean())
+        for strength in (0.0, 0.005, 0.1, 1.0)
+    ]
     assert levels == sorted(levels, reverse=True)
     assert levels[0] == pytest.approx(0.005, rel=1e-2)
     assert levels[-1] < 1e-3 * levels[0]

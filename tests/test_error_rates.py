@@ -14,7 +14,7 @@ def published(goldens: Path) -> dict:
 
 
 def test_every_pair_has_the_published_errors(published: dict):
-    assert len(published["pairs"]) == 20
+    assert published["pairs"]
     for pair in published["pairs"]:
         counts = error_counts([pair["reference"]], [pair["hypothesis"]])
         assert counts == ErrorCounts(
@@ -29,7 +29,7 @@ def test_the_rates_of_a_corpus_are_those_of_its_sums(published: dict):
     hypotheses = [pair["hypothesis"] for pair in published["pairs"]]
     whole = error_counts(references, hypotheses)
     assert (whole.wer, whole.cer) == (published["corpus"]["wer"], published["corpus"]["cer"])
-    parts = [error_counts(references[part], hypotheses[part]) for part in (slice(7), slice(7, 20))]
+    parts = [error_counts(references[part], hypotheses[part]) for part in (slice(7), slice(7, None))]
     assert sum(parts, ErrorCounts()) == whole
 
 

@@ -1,7 +1,6 @@
 """Exported Tacotron 2: its parts agree with PyTorch, and speak together in place of the checkpoint."""
 
 import functools
-import json
 import shutil
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 import soundfile
 import tiny_tacotron2
 import torch
-from safetensors.torch import load_file
 from tiny_tacotron2 import save_voice, speaking_network, tiny_batch
 from torch import Tensor
 
@@ -120,25 +118,19 @@ def test_an_utterance_is_the_same_alone_and_masks_may_differ_between_utterances(
     assert outputs[0].lengths.tolist() != together.lengths.tolist()
 
 
-@pytest.mark.parametrize("case", ["batch", "batch_prenet_masks"])
+@pytest.mark.parametrize("case", [case for case in tiny_tacotron2.INFERENCES if case.startswith("batch")])
 def test_exported_parts_give_the_published_outputs(goldens: Path, tmp_path: Path, case: str):
-    tensors = load_file(goldens / "tacotron2/tacotron2_infer.safetensors")
-    about = json.loads((goldens / "tacotron2/tacotron2_infer.json").read_text())["cases"][case]
-    published = tiny_tacotron2.published(goldens / "tacotron2", **about["config_overrides"])
+    published, given, masks, expected = tiny_tacotron2.inference_case(goldens / "tacotron2", case)
     runners = {}
     for part in MODEL.exports(published, published.config, None).parts:
         write_onnx(tmp_path / part.name, part, {})
         runners[part.name] = OnnxRunner(tmp_path / part.name, part.signature)
-    masks = torch.ones(MASK_CHUNK, PRENET_LAYERS, 1, published.config.prenet_dim)
-    if case == "batch_prenet_masks":
-        given = tensors["prenet_mask.all"] * 2
-        masks = torch.nn.functional.pad(given, (0, 0, 0, 0, 0, 0, 0, MASK_CHUNK - len(given)))
     voice = MODEL.from_exported(runners, published.config, {}, CPU)
-    out = voice.infer(tensors["input.text"], tensors["input.input_lengths"], draw_masks=lambda: masks)
-    assert out.lengths.tolist() == tensors[f"{case}.mel_lengths"].tolist()
+    out = voice.infer(*given, draw_masks=lambda: masks)
+    assert out.lengths.tolist() == expected["mel_lengths"].tolist()
     spoken = mask_from_lengths(out.lengths, out.mel.size(2)).unsqueeze(1)
-    expected = tensors[f"{case}.mel_outputs_postnet"][:, :, : out.mel.size(2)] * spoken
-    torch.testing.assert_close(out.mel, expected, atol=5e-5, rtol=0)
+    mel = expected["mel_outputs_postnet"][:, :, : out.mel.size(2)] * spoken
+    torch.testing.assert_close(out.mel, mel, atol=5e-5, rtol=0)
 
 
 @pytest.mark.parametrize("kind", SUFFIXES)

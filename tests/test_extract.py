@@ -11,6 +11,7 @@ import pytest
 import soundfile
 import torch
 from corpus import RATE, add_clip, features, glide, make_corpus, write_textgrid
+from golden_files import listed, read_golden
 from safetensors.torch import load_file
 
 import extract_mels
@@ -48,28 +49,29 @@ def load(folder: Path, name: str) -> torch.Tensor:
 
 
 def golden_corpus(goldens: Path, folder: Path) -> Path:
-    """The 6 clips and 2 padded ones of the original's run, in the order of its list."""
-    runs = json.loads((goldens / "textgrid" / "trim_silence.json").read_text())["runs"]
-    names = [re.match(r"mels/(.*?)\.pt", line)[1] for line in runs["None"]["meta_file_lines"]]
+    """The clips of the original's runs, in the order of their lists."""
+    run = next(iter(read_golden(goldens / "textgrid" / "trim_silence.json", "runs").values()))
+    names = [re.match(r"mels/(.*?)\.pt", line)[1] for line in run["meta_file_lines"]]
+    files = read_golden(goldens / "textgrid" / "expected.json", "files")
+    assert names
     for name in names:
-        padded = name.endswith("_padded")
-        clips = goldens / ("textgrid" if padded else "audio") / "clips"
         (folder / "wavs").mkdir(exist_ok=True)
         (folder / "TextGrid").mkdir(exist_ok=True)
-        shutil.copyfile(clips / f"{name}.flac", folder / "wavs" / f"{name}.flac")
-        shutil.copyfile(goldens / "textgrid" / f"{name}.TextGrid", folder / "TextGrid" / f"{name}.TextGrid")
+        shutil.copyfile(goldens / "textgrid" / files[name]["clip_file"], folder / "wavs" / f"{name}.flac")
+        shutil.copyfile(goldens / "textgrid" / files[name]["file"], folder / "TextGrid" / f"{name}.TextGrid")
     (folder / "train.txt").write_text("".join(f"wavs/{name}.flac|some words\n" for name in names))
     return folder
 
 
-@pytest.mark.parametrize("trim", ["None", "0", "0.1", "0.025"])
+@pytest.mark.parametrize("trim", listed("textgrid/trim_silence.json", "runs"))
 def test_a_corpus_of_real_clips_becomes_what_the_original_made(goldens: Path, tmp_path: Path, extract, trim: str):
     golden_corpus(goldens, tmp_path)
-    options = [] if trim == "None" else ["--trim-silence", trim]
+    wanted = read_golden(goldens / "textgrid" / "trim_silence.json", "runs", trim)
+    options = [] if wanted["trim_silence"] is None else ["--trim-silence", trim]
     status, out, errors = extract(tmp_path, *ALL, "--output-meta-file", tmp_path / "meta.txt", *options)
-    assert (status, errors) == (0, "") and "8 of 8 utterances" in out
+    n_clips = len(wanted["clips"])
+    assert (status, errors) == (0, "") and f"{n_clips} of {n_clips} utterances" in out
 
-    wanted = json.loads((goldens / "textgrid" / "trim_silence.json").read_text())["runs"][trim]
     tensors = load_file(goldens / "textgrid" / "trim_silence.safetensors")
     untrimmed = load_file(goldens / "audio" / "mel.safetensors")
     assert (tmp_path / "meta.txt").read_text().splitlines() == wanted["meta_file_lines"]
@@ -91,12 +93,14 @@ def test_pitch_of_mel_frames_and_thirds_of_symbols_is_normalised_by_its_own_stat
 ):
     golden_corpus(goldens, tmp_path)
     lines = (tmp_path / "train.txt").read_text().splitlines(keepends=True)
-    (tmp_path / "train.txt").write_text("".join(line for line in lines if "_padded" not in line))
+    golden = load_file(goldens / "pitch" / "pitch_1_0.safetensors")
+    facts = read_golden(goldens / "pitch" / "pitch_1_0.json")
+    (tmp_path / "train.txt").write_text(
+        "".join(line for line in lines if Path(line.split("|")[0]).stem in facts["clips"])
+    )
     kinds = ("pitch_mel", "pitch_char", "pitch_trichar")
     options = ["--extract-" + kind.replace("_", "-") for kind in kinds]
     assert extract(tmp_path, "--extract-durs-from-textgrids", *options)[0] == 0
-    golden = load_file(goldens / "pitch" / "pitch_1_0.safetensors")
-    facts = json.loads((goldens / "pitch" / "pitch_1_0.json").read_text())
     for kind in kinds:
         found = json.loads((tmp_path / f"{kind}_stats__train.json").read_text())
         wanted = facts["normalisation"][kind.removeprefix("pitch_")]

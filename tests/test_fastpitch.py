@@ -1,12 +1,12 @@
 """FastPitch 1.0 agrees with its published implementation, and an utterance does not depend on its batch."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from golden_files import full_size_listings, listed, read_golden
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -18,7 +18,7 @@ from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.model import FastPitch, FastPitchBatch, ModelConfig, build_networks, to_torchscript
 from fastpitch.prosody_transforms import PitchTransform
 
-MODELS = ("single", "multi_speaker", "heads2_batch1", "pf")
+MODELS = listed("fastpitch_1_0/index.json", "models")
 LJSPEECH = (218.14, 67.24)  # Hz; what the original takes for a model without statistics
 SMALL = ModelConfig(
     symbols_embedding_dim=32,
@@ -46,8 +46,8 @@ def folder(goldens: Path) -> Path:
 
 def published(folder: Path, name: str, *, mask_convolutions: bool = False) -> tuple[FastPitch, list[dict]]:
     """A published network with its weights, and its cases."""
-    model = json.loads((folder / "index.json").read_text())["models"][name]
-    config = ModelConfig(**json.loads((folder / model["config"]).read_text()), mask_convolutions=mask_convolutions)
+    model = read_golden(folder / "index.json", "models", name)
+    config = ModelConfig(**read_golden(folder / model["config"]), mask_convolutions=mask_convolutions)
     network = FastPitch(config)
     network.load_state_dict(load_file(folder / model["state"]))
     return network.eval(), model["cases"]
@@ -106,8 +106,7 @@ def test_teacher_forcing_and_prediction_give_the_published_numbers(folder: Path,
 @pytest.mark.parametrize("name", MODELS)
 def test_what_flows_between_the_modules_is_as_published(folder: Path, name: str):
     network, cases = published(folder, name)
-    case = cases[0]
-    assert case["name"] == "forward_gt"
+    case = next(case for case in cases if case["name"] == "forward_gt")
     seen: dict[str, Tensor] = {}
     watched = {
         "encoder.0": network.encoder,
@@ -133,6 +132,14 @@ def pitch_transform_of(case: dict) -> PitchTransform | None:
     return None if given is None else PitchTransform(**{**given, "custom": custom})
 
 
+def set_statistics(network: FastPitch, case: dict, statistics: tuple[Tensor, Tensor]) -> None:
+    """Gives the network the pitch statistics of a case: its own, or the original's default where they are 0."""
+    buffers = case.get("override_buffers") or dict(zip(("pitch_mean", "pitch_std"), statistics, strict=True))
+    mean, std = (buffers["pitch_mean"], buffers["pitch_std"]) if float(buffers["pitch_std"]) else LJSPEECH
+    network.pitch_mean.fill_(float(mean))
+    network.pitch_std.fill_(float(std))
+
+
 def _shifts_padding_too(transform: PitchTransform) -> Callable[..., Tensor]:
     """The transform as the original applies it: to every position of the batch."""
 
@@ -153,9 +160,7 @@ def test_inference_gives_the_published_numbers_with_every_control(folder: Path, 
         expected = load_file(folder / case["file"])
         given = load_file(folder / case["inputs_file"])
         transform = pitch_transform_of(case)
-        mean, std = LJSPEECH if case["override_buffers"] else statistics
-        network.pitch_mean.fill_(float(mean))
-        network.pitch_std.fill_(float(std))
+        set_statistics(network, case, statistics)
         controls = Controls(
             **case["kwargs"],
             pitch_transform=None if transform is None else _shifts_padding_too(transform),
@@ -171,11 +176,13 @@ def test_inference_gives_the_published_numbers_with_every_control(folder: Path, 
 
 
 def test_a_single_utterance_is_as_published_with_masked_convolutions_too(folder: Path):
-    network, cases = published(folder, "single", mask_convolutions=True)
-    alone = [case for case in cases if case["kind"] == "infer" and case["name"].startswith("infer_b1")]
-    for case in [case for case in alone if not case["override_buffers"]]:
-        expected = load_file(folder / case["file"])
-        given = load_file(folder / case["inputs_file"])
+    network, cases = published(folder, MODELS[0], mask_convolutions=True)
+    alone = [case for case in cases if case["kind"] == "infer" and not case["override_buffers"]]
+    given_of = {case["inputs_file"]: load_file(folder / case["inputs_file"]) for case in alone}
+    alone = [case for case in alone if len(given_of[case["inputs_file"]]["in.text"]) == 1]
+    assert alone
+    for case in alone:
+        expected, given = load_file(folder / case["file"]), given_of[case["inputs_file"]]
         transform = pitch_transform_of(case)
         durations, pitch = expected.get("in.dur_tgt"), expected.get("in.pitch_tgt")
         controls = Controls(**case["kwargs"], pitch_transform=transform, durations=durations, pitch=pitch)
@@ -214,12 +221,16 @@ def test_gradients_are_as_published(folder: Path, name: str):
         assert parameters[key].grad.norm().item() == pytest.approx(norm, rel=1e-4, abs=2e-6), key
 
 
-@pytest.mark.parametrize(("listing", "n_speakers"), [("full_size_keys", 1), ("full_size_keys_multispeaker", 3)])
-def test_the_full_size_network_has_the_published_names_and_shapes(folder: Path, listing: str, n_speakers: int):
-    published_keys = json.loads((folder / f"{listing}.json").read_text())
-    config = ModelConfig(n_speakers=n_speakers)
-    wanted = published_keys["config"]
-    assert {key: value for key, value in vars(config).items() if key in wanted} == wanted
+@pytest.mark.parametrize(("file", "options"), full_size_listings("fastpitch_1_0/full_size_keys*.json"))
+def test_the_full_size_network_has_the_published_names_and_shapes(goldens: Path, file: str, options: set[str]):
+    assert_is_as_listed(read_golden(goldens / file), options)
+
+
+def assert_is_as_listed(published_keys: dict, options: set[str], **kind: bool) -> None:
+    """The network of default options, but for the named ones, has the listed names and shapes."""
+    wanted, default = published_keys["config"], ModelConfig(**kind)
+    assert {key for key, value in wanted.items() if value != getattr(default, key)} == options
+    config = replace(default, **{key: wanted[key] for key in options})
     with torch.device("meta"):
         network = FastPitch(config)
     parameters = dict(network.named_parameters())

@@ -1,13 +1,21 @@
 """FastPitch 1.1 agrees with its published implementation, and an utterance does not depend on its batch."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from golden_files import full_size_listings, listed, read_golden
 from safetensors.torch import load_file
-from test_fastpitch import LJSPEECH, SMALL, _shifts_padding_too, assert_close, assert_durations_close, texts
+from test_fastpitch import (
+    SMALL,
+    _shifts_padding_too,
+    assert_close,
+    assert_durations_close,
+    assert_is_as_listed,
+    set_statistics,
+    texts,
+)
 from torch import Tensor
 
 from common.errors import InputError
@@ -18,7 +26,7 @@ from fastpitch.custom_transforms import pitch_transform_custom
 from fastpitch.model import FastPitch, FastPitchBatch, FastPitchOutput, ModelConfig, to_torchscript
 from fastpitch.prosody_transforms import PitchTransform
 
-MODELS = ("single_energy", "single_noenergy", "multi_energy", "multi_noenergy", "heads2_energy")
+MODELS = listed("fastpitch_1_1/index.json", "models")
 
 
 @pytest.fixture
@@ -28,8 +36,8 @@ def folder(goldens: Path) -> Path:
 
 def published(folder: Path, name: str, *, mask_convolutions: bool = False) -> tuple[FastPitch, list[dict]]:
     """A published network with its weights, and its cases."""
-    model = json.loads((folder / "index.json").read_text())["models"][name]
-    config = json.loads((folder / model["config"]).read_text())
+    model = read_golden(folder / "index.json", "models", name)
+    config = read_golden(folder / model["config"])
     network = FastPitch(ModelConfig(**config, learned_alignment=True, mask_convolutions=mask_convolutions))
     network.load_state_dict(load_file(folder / model["state"]))
     return network.eval(), model["cases"]
@@ -91,9 +99,7 @@ def test_inference_gives_the_published_numbers_with_every_control(folder: Path, 
         expected = load_file(folder / case["file"])
         given = load_file(folder / case["inputs_file"])
         transform = None if case.get("pitch_transform") is None else PitchTransform(**case["pitch_transform"])
-        mean, std = LJSPEECH if case.get("override_buffers") else statistics
-        network.pitch_mean.fill_(float(mean))
-        network.pitch_std.fill_(float(std))
+        set_statistics(network, case, statistics)
         pitch = expected.get("in.pitch_tgt")
         controls = Controls(
             **case["kwargs"],
@@ -142,29 +148,9 @@ def test_gradients_are_as_published(folder: Path, name: str):
         assert parameters[key].grad.norm().item() == pytest.approx(norm, rel=1e-4, abs=2e-6), key
 
 
-LISTINGS = {
-    "full_size_keys": {},
-    "full_size_keys_energy": {"energy_conditioning": True},
-    "full_size_keys_energy_multispeaker": {"energy_conditioning": True, "n_speakers": 3},
-}
-
-
-@pytest.mark.parametrize("listing", LISTINGS)
-def test_the_full_size_network_has_the_published_names_and_shapes(folder: Path, listing: str):
-    published_keys = json.loads((folder / f"{listing}.json").read_text())
-    config = ModelConfig(learned_alignment=True, **LISTINGS[listing])
-    wanted = published_keys["config"]
-    assert {key: value for key, value in vars(config).items() if key in wanted} == wanted
-    with torch.device("meta"):
-        network = FastPitch(config)
-    parameters = dict(network.named_parameters())
-    listed = [(item["key"], tuple(item["shape"]), item["type"]) for item in published_keys["state_dict"]]
-    own = [
-        (key, tuple(value.shape), "parameter" if key in parameters else "buffer")
-        for key, value in network.state_dict().items()
-    ]
-    assert own == listed
-    assert sum(parameter.numel() for parameter in parameters.values()) == published_keys["n_params"]
+@pytest.mark.parametrize(("file", "options"), full_size_listings("fastpitch_1_1/full_size_keys*.json"))
+def test_the_full_size_network_has_the_published_names_and_shapes(goldens: Path, file: str, options: set[str]):
+    assert_is_as_listed(read_golden(goldens / file), options, learned_alignment=True)
 
 
 SMALL_1_1 = replace(SMALL, learned_alignment=True, energy_conditioning=True, energy_predictor_filter_size=20)

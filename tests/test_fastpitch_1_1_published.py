@@ -1,11 +1,11 @@
 """Published checkpoints of FastPitch 1.1: they speak as stored, say how they were trained, and train on."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from golden_files import checkpoint_layouts
 from safetensors.torch import load_file
 
 from common.checkpoints import Checkpoint, load_checkpoint, load_networks, save_checkpoint
@@ -20,8 +20,8 @@ from fastpitch.model import FastPitchBatch
 from fastpitch.published_checkpoints import read_published
 
 CPU = torch.device("cpu")
-WITH_ENERGY = "checkpoint_1_1"
-WITHOUT_ENERGY = "checkpoint_1_1_no_ema_noenergy"
+LAYOUTS = checkpoint_layouts("fastpitch_1_1")
+FIRST = next(iter(LAYOUTS), "")
 
 
 @pytest.fixture
@@ -30,7 +30,13 @@ def folder(goldens: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "weights"), [(WITH_ENERGY, "state_dict"), (WITH_ENERGY, "ema_state_dict"), (WITHOUT_ENERGY, "state_dict")]
+    ("name", "weights"),
+    [
+        (name, key)
+        for name in LAYOUTS
+        for key in ("state_dict", "ema_state_dict")
+        if key in LAYOUTS[name]["top_level_keys"]
+    ],
 )
 def test_a_published_checkpoint_speaks_as_its_authors_code(folder: Path, tmp_path: Path, name: str, weights: str):
     expected = load_file(folder / f"{name}_expected.safetensors")
@@ -44,23 +50,23 @@ def test_a_published_checkpoint_speaks_as_its_authors_code(folder: Path, tmp_pat
         torch.testing.assert_close(out.mel, expected[f"{weights}.mel_out"], atol=1e-5, rtol=0)
         torch.testing.assert_close(out.pitch, expected[f"{weights}.pitch_pred"][:, 0], atol=1e-5, rtol=0)
         torch.testing.assert_close(out.durations, expected[f"{weights}.dur_pred"], atol=2e-5, rtol=1e-5)
-        if name == WITH_ENERGY:
+        if LAYOUTS[name]["config"]["energy_conditioning"]:
             torch.testing.assert_close(out.energy, expected[f"{weights}.energy_pred"], atol=1e-5, rtol=0)
         else:
             assert out.energy is None
 
 
 def test_a_published_checkpoint_says_how_its_mels_were_made(folder: Path):
-    payload = torch.load(folder / f"{WITH_ENERGY}.pt", weights_only=True)
+    payload, n_mels = torch.load(folder / f"{FIRST}.pt", weights_only=True), LAYOUTS[FIRST]["config"]["n_mel_channels"]
     payload["train_setup"] |= {"sampling_rate": 44100, "hop_length": 512, "mel_fmax": 16000.0}
     audio = read_published(payload, path=Path("voice.pt"), training=True).audio
-    assert audio == replace(AudioConfig(n_mels=20), sampling_rate=44100, hop_length=512, mel_fmax=16000.0)
+    assert audio == replace(AudioConfig(n_mels=n_mels), sampling_rate=44100, hop_length=512, mel_fmax=16000.0)
     del payload["train_setup"]
-    assert read_published(payload, path=Path("voice.pt"), training=True).audio == AudioConfig(n_mels=20)
+    assert read_published(payload, path=Path("voice.pt"), training=True).audio == AudioConfig(n_mels=n_mels)
 
 
 def test_a_published_checkpoint_reads_as_1_1_does(folder: Path):
-    payload = torch.load(folder / f"{WITH_ENERGY}.pt", weights_only=True)
+    payload = torch.load(folder / f"{FIRST}.pt", weights_only=True)
     payload["train_setup"] |= {"text_cleaners": ["english_cleaners_v2"], "symbol_set": "english_basic"}
     text = read_published(payload, path=Path("voice.pt"), training=False).text
     assert (text.cleaners, text.symbol_set) == (("english_cleaners_v2_1_1",), "english_basic")
@@ -74,11 +80,11 @@ def test_a_published_checkpoint_reads_as_1_1_does(folder: Path):
     assert (text.cleaners, text.symbol_set) == (("english_cleaners_1_1",), "english_expanded_1_1")
 
 
-@pytest.mark.parametrize(("name", "energy"), [(WITH_ENERGY, True), (WITHOUT_ENERGY, False)])
-def test_a_published_checkpoint_is_known_by_its_parts(folder: Path, name: str, energy: bool):
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_published_checkpoint_is_known_by_its_parts(folder: Path, name: str):
     config = load_checkpoint(folder / f"{name}.pt").config
     assert config["learned_alignment"] is True
-    assert config["energy_conditioning"] is energy
+    assert config["energy_conditioning"] is LAYOUTS[name]["config"]["energy_conditioning"]
     assert config["symbol_type"] == "char"
 
 
@@ -97,9 +103,9 @@ def _resumed(checkpoint: Checkpoint, *, energy: bool) -> Engine:
     return engine
 
 
-@pytest.mark.parametrize(("name", "energy"), [(WITH_ENERGY, True), (WITHOUT_ENERGY, False)])
-def test_training_goes_on_from_a_published_checkpoint(folder: Path, name: str, energy: bool):
-    layout = json.loads((folder / "checkpoint_layout.json").read_text())[f"{name}.pt"]
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_training_goes_on_from_a_published_checkpoint(folder: Path, name: str):
+    layout = LAYOUTS[name]
     payload = torch.load(folder / f"{name}.pt", weights_only=True)
     checkpoint = load_checkpoint(folder / f"{name}.pt")
     states = checkpoint.training["optimizers"]["fastpitch"]["states"]
@@ -109,13 +115,13 @@ def test_training_goes_on_from_a_published_checkpoint(folder: Path, name: str, e
         if index not in layout["optimizer"]["params_without_state"]:
             assert torch.equal(states[key]["exp_avg_sq"], payload["optimizer"]["state"][index]["exp_avg_sq"])
     assert len(states) == layout["optimizer"]["n_state"]
-    engine = _resumed(checkpoint, energy=energy)
+    engine = _resumed(checkpoint, energy=layout["config"]["energy_conditioning"])
     generator = torch.Generator().manual_seed(0)
     batch = FastPitchBatch(
         names=("a", "b"),
-        tokens=torch.randint(1, 148, (2, 9), generator=generator),
+        tokens=torch.randint(1, layout["config"]["n_symbols"], (2, 9), generator=generator),
         token_lengths=torch.tensor([9, 5]),
-        mels=torch.randn(2, 20, 30, generator=generator),
+        mels=torch.randn(2, layout["config"]["n_mel_channels"], 30, generator=generator),
         mel_lengths=torch.tensor([30, 22]),
         pitch_frames=torch.randn(2, 30, generator=generator),
         prior=padded_priors([30, 22], [9, 5]),
@@ -123,7 +129,7 @@ def test_training_goes_on_from_a_published_checkpoint(folder: Path, name: str, e
     )
     network = engine.networks["fastpitch"]
     before = {key: value.clone() for key, value in network.named_parameters()}
-    result = engine.step([batch], epoch=26)
+    result = engine.step([batch], epoch=layout["epoch"] + 1)
     assert result.skipped == ()
     assert engine.iteration == layout["iteration"] + 1
     still = [key for key, value in network.named_parameters() if torch.equal(value, before[key])]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from golden_files import matching
 from shell import ROOT
 from tiny import TINY_OPTIONS
 from tiny_models import assert_same_state
@@ -301,7 +302,7 @@ def test_the_voice_to_start_from_is_read_twice(
         run_train(corpus, tmp_path, "--from-checkpoint", str(tmp_path / "none.pt"), "--epochs", "1")
 
 
-@pytest.mark.parametrize("name", ["fastpitch_1_1/checkpoint_1_1.pt", "fastpitch_1_0/checkpoint_1_0.pt"])
+@pytest.mark.parametrize("name", [*matching("fastpitch_1_1/*.pt")[:1], *matching("fastpitch_1_0/*.pt")[:1]])
 def test_published_voices_are_fine_tuned(name: str, corpus: Path, goldens: Path, tmp_path: Path):
     n_mels = load_checkpoint(goldens / name).audio.n_mels
     extra = ("--from-checkpoint", str(goldens / name), "--epochs", "1")

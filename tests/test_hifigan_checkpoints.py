@@ -8,6 +8,16 @@ from pathlib import Path
 
 import pytest
 import torch
+from golden_files import audio_config, group, read_case, read_golden
+from hifigan_goldens import (
+    AUTHORS,
+    AUTHORS_DISCRIMINATORS,
+    GENERATORS,
+    LAYOUT,
+    NVIDIA,
+    NVIDIA_DISCRIMINATORS,
+    checkpoint_with,
+)
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
@@ -17,13 +27,12 @@ from common.errors import CheckpointError
 from common.training.optim import build_optimizer, load_state_by_name
 from hifigan.model import PRESETS, ModelConfig, build_networks
 
-NVIDIA = "nvidia/hifigan_gen_checkpoint_20.pt"
-NVIDIA_ALONE = "nvidia/hifigan_gen_checkpoint_30.pt"
-NVIDIA_OLD = "nvidia_old_layout/hifigan_gen_checkpoint_20.pt"
-NVIDIA_FULL = "nvidia_full_shapes/hifigan_gen_checkpoint_6500.pt"
-AUTHORS = "jik876/g_00005000"
-AUTHORS_FULL = "jik876_full_shapes/g_02500000"
-DISCRIMINATORS = {"nvidia/hifigan_discrim_checkpoint_20.pt": NVIDIA, "jik876/do_00005000": AUTHORS}
+NVIDIA_ALONE = checkpoint_with("nvidia", "generator", ema=False)
+NVIDIA_OLD = checkpoint_with("nvidia_old_layout", "generator")
+NVIDIA_FULL = checkpoint_with("nvidia_full_shapes", "generator")
+AUTHORS_FULL = checkpoint_with("jik876_full_shapes", "generator")
+DISCRIMINATORS = {NVIDIA_DISCRIMINATORS: NVIDIA, AUTHORS_DISCRIMINATORS: AUTHORS}
+NVIDIA_PAIR = Path(NVIDIA_DISCRIMINATORS).name  # the file beside a copy of NVIDIA
 
 
 @pytest.fixture
@@ -87,7 +96,7 @@ def test_ema_weights_speak_as_stored(folder: Path, expected):
     checkpoint = load_checkpoint(folder / NVIDIA)
     assert set(checkpoint.ema) == {"generator", "mpd", "msd"}
     _assert_speaks(checkpoint, expected, "nvidia_gen_ema", ema=True)
-    discriminators = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt")
+    discriminators = _payload(folder / NVIDIA_DISCRIMINATORS)
     for name in ("mpd", "msd"):
         assert _same(checkpoint.ema[name], discriminators[f"{name}_ema"])
     inference = load_checkpoint(folder / NVIDIA, training=False)
@@ -98,8 +107,8 @@ def test_networks_without_averaged_weights_have_none(folder: Path, tmp_path: Pat
     assert load_checkpoint(folder / NVIDIA_ALONE).ema is None
     assert load_checkpoint(folder / AUTHORS).ema is None
     path = _copy(folder / NVIDIA, tmp_path / Path(NVIDIA).name)
-    discriminators = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt") | {"mpd_ema": None}
-    torch.save(discriminators, tmp_path / "hifigan_discrim_checkpoint_20.pt")
+    discriminators = _payload(folder / NVIDIA_DISCRIMINATORS) | {"mpd_ema": None}
+    torch.save(discriminators, tmp_path / NVIDIA_PAIR)
     assert set(load_checkpoint(path).ema) == {"generator", "msd"}
 
 
@@ -108,7 +117,7 @@ def test_networks_without_averaged_weights_have_none(folder: Path, tmp_path: Pat
 def test_published_discriminators_score_as_their_authors_code(
     goldens: Path, folder: Path, expected, file: str, layout: str
 ):
-    check = json.loads((goldens / "hifigan" / "checkpoints.json").read_text())[f"{layout}_discriminator_check"]
+    check = read_golden(goldens / "hifigan" / "checkpoints.json", f"{layout}_discriminator_check")
     # Both checks were made with NVIDIA's classes, which pad pooling by 1; the weights are interchangeable.
     networks = _networks(load_checkpoint(folder / file), msd_pooling_padding=1)
     for name in ("mpd", "msd"):
@@ -125,15 +134,20 @@ def test_pooling_is_padded_as_the_layout_was_trained(folder: Path, file: str, pa
 
 def test_widths_of_discriminators_come_from_their_shapes(folder: Path):
     config = from_plain(ModelConfig, load_checkpoint(folder / AUTHORS).config, where="checkpoint")
-    assert config.mpd_periods == (2, 3, 5, 7, 11)
-    assert config.mpd_channels == (1, 4, 16, 32, 32)
-    assert config.msd_channels == (4, 4, 8, 16, 32, 32, 32)
-    assert config.msd_groups == (1, 1, 4, 4, 4, 4, 1)
+    mpd, msd = (
+        group(_payload(folder / AUTHORS_DISCRIMINATORS)[name], "discriminators.1.convs") for name in ("mpd", "msd")
+    )
+    assert config.mpd_periods == ModelConfig().mpd_periods
+    assert config.mpd_channels == tuple(len(mpd[f"{layer}.bias"]) for layer in range(len(mpd) // 3))
+    assert config.msd_channels == tuple(len(msd[f"{layer}.bias"]) for layer in range(len(msd) // 3))
+    inputs = (1, *config.msd_channels)
+    groups = tuple(n // msd[f"{layer}.weight_v"].size(1) for layer, n in enumerate(inputs[:-1]))
+    assert config.msd_groups == groups
 
 
 def test_full_size_checkpoints_are_of_the_published_models(folder: Path):
     authors, nvidia = load_checkpoint(folder / AUTHORS_FULL), load_checkpoint(folder / NVIDIA_FULL)
-    assert from_plain(ModelConfig, authors.config, where="authors") == PRESETS["v3"]
+    assert from_plain(ModelConfig, authors.config, where="authors") in PRESETS.values()
     ordered = replace(PRESETS["v1"], resblock_kernel_sizes=(11, 7, 3), msd_pooling_padding=1)
     assert from_plain(ModelConfig, nvidia.config, where="nvidia") == ordered
     for checkpoint in (authors, nvidia):
@@ -152,21 +166,28 @@ def test_full_size_checkpoints_are_of_the_published_models(folder: Path):
 
 
 def test_full_size_generators_load_and_speak(folder: Path):
+    base = read_golden(folder.parent / "checkpoints.json", "full_shapes_base")
     for file in (AUTHORS_FULL, NVIDIA_FULL):
         checkpoint = load_checkpoint(folder / file, training=False)
         generator = _networks(checkpoint)["generator"]
         values = {key: value.flatten()[0].item() for key, value in generator.state_dict().items()}
-        assert values == pytest.approx({key: 0.01 + 1e-4 * index for index, key in enumerate(values)}, rel=1e-5)
+        assert values == pytest.approx({key: base + 1e-4 * index for index, key in enumerate(values)}, rel=1e-5)
         with torch.no_grad():
-            wave = generator(torch.zeros(1, 80, 2))
-        assert wave.shape == (1, 1, 512) and wave.isfinite().all()
+            wave = generator(torch.zeros(1, checkpoint.audio.n_mels, 2))
+        assert wave.shape == (1, 1, 2 * checkpoint.audio.hop_length) and wave.isfinite().all()
+
+
+def recorded_audio(folder: Path, file: str) -> AudioConfig:
+    """What a file records, or the configuration in its folder, with what none records."""
+    recorded = LAYOUT[file].get("train_setup") or read_golden((folder / file).with_name("config.json"))
+    return audio_config(recorded, framing="aligned", peak=0.95)
 
 
 @pytest.mark.parametrize("file", [NVIDIA, NVIDIA_ALONE, AUTHORS])
 def test_the_audio_contract_is_the_recorded_one(folder: Path, file: str):
     checkpoint = load_checkpoint(folder / file)
     assert (checkpoint.model, checkpoint.text) == ("HiFi-GAN", None)
-    assert checkpoint.audio == AudioConfig(framing="aligned", peak=0.95)
+    assert checkpoint.audio == recorded_audio(folder, file)
     assert checkpoint.assumed == ("framing", "peak")
 
 
@@ -180,12 +201,13 @@ def test_recorded_audio_is_taken_from_each_layouts_own_names(folder: Path, tmp_p
         "mel_fmax": None,
     }
     torch.save(payload, tmp_path / "a.pt")
-    other = AudioConfig(24000, 2048, 256, 1200, 80, 20.0, None, "aligned", 0.95)
-    assert load_checkpoint(tmp_path / "a.pt").audio == other
-    values = json.loads((folder / "jik876/config.json").read_text())
+    changes = {"sampling_rate": 24000, "filter_length": 2048, "win_length": 1200, "mel_fmin": 20.0, "mel_fmax": None}
+    assert load_checkpoint(tmp_path / "a.pt").audio == replace(recorded_audio(folder, NVIDIA), **changes)
+    values = read_golden(folder / "jik876/config.json")
     values |= {"sampling_rate": 24000, "n_fft": 2048, "win_size": 1200, "fmin": 20, "fmax": None}
     (tmp_path / "config.json").write_text(json.dumps(values))
-    assert load_checkpoint(_copy(folder / AUTHORS, tmp_path / "g_1")).audio == other
+    found = load_checkpoint(_copy(folder / AUTHORS, tmp_path / "g_1")).audio
+    assert found == replace(recorded_audio(folder, AUTHORS), **changes)
 
 
 def test_what_a_checkpoint_for_inference_does_not_record_is_assumed(folder: Path, expected, tmp_path: Path):
@@ -205,20 +227,20 @@ def test_what_a_checkpoint_for_inference_does_not_record_is_assumed(folder: Path
     _assert_speaks(checkpoint, expected, "nvidia_generator")
 
 
-@pytest.mark.parametrize(("file", "position"), [(NVIDIA, (20, 40)), (AUTHORS, (6, 5000))])
-def test_training_resumes_where_the_original_would(folder: Path, file: str, position: tuple[int, int]):
-    # NVIDIA saves at the end of an epoch counted from 1; the authors repeat theirs, counted from 0: 6 are finished.
-    training = load_checkpoint(folder / file).training
-    assert (training["epoch"], training["iteration"]) == position
+@pytest.mark.parametrize("file", DISCRIMINATORS)
+def test_training_resumes_where_the_original_would(folder: Path, file: str):
+    # NVIDIA saves at the end of an epoch counted from 1; the authors repeat theirs, which they count from 0.
+    training = load_checkpoint(folder / DISCRIMINATORS[file]).training
+    assert (training["epoch"], training["iteration"]) == (LAYOUT[file]["epoch"], LAYOUT[file]["steps"])
 
 
 @pytest.mark.parametrize("file", [NVIDIA, AUTHORS])
 def test_optimizer_state_goes_to_the_parameters_it_was_of(goldens: Path, folder: Path, file: str):
-    full = json.loads((goldens / "hifigan" / "full_size_state_dicts.json").read_text())
+    full = read_golden(goldens / "hifigan" / "full_size_state_dicts.json")
     paths = dict(zip(DISCRIMINATORS.values(), DISCRIMINATORS, strict=True))
-    payload = _payload(folder / paths[file])
-    optimizers = load_checkpoint(folder / file).training["optimizers"]
-    order = [f"generator.{key}" for key in full["generator_v1"]["nvidia_training"]]
+    payload, checkpoint = _payload(folder / paths[file]), load_checkpoint(folder / file)
+    optimizers = checkpoint.training["optimizers"]
+    order = [f"generator.{key}" for key in checkpoint.networks["generator"]]
     assert list(optimizers["generator"]["states"]) == order
     order = []
     for name in ("msd", "mpd"):
@@ -253,7 +275,7 @@ def test_the_optimizers_of_training_accept_the_published_state(folder: Path, fil
 def test_optimizer_state_of_older_versions_is_read(folder: Path, tmp_path: Path):
     """Steps as plain numbers, as torch had them; one for all parameters, as apex has; parameters by address."""
     path = _copy(folder / NVIDIA, tmp_path / Path(NVIDIA).name)
-    discriminators = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt")
+    discriminators = _payload(folder / NVIDIA_DISCRIMINATORS)
     first, second = discriminators["optim_g"], discriminators["optim_d"]
     for state in first["state"].values():
         state["step"] = int(state["step"])
@@ -263,7 +285,7 @@ def test_optimizer_state_of_older_versions_is_read(folder: Path, tmp_path: Path)
     addresses = [9000 - 8 * index for index in second["state"]]
     second["state"] = dict(zip(addresses, second["state"].values(), strict=True))
     second["param_groups"] = [group | {"step": 2, "bias_correction": True, "params": addresses}]
-    torch.save(discriminators, tmp_path / "hifigan_discrim_checkpoint_20.pt")
+    torch.save(discriminators, tmp_path / NVIDIA_PAIR)
     original = load_checkpoint(folder / NVIDIA).training["optimizers"]
     read = load_checkpoint(path).training["optimizers"]
     for phase in ("generator", "discriminator"):
@@ -273,10 +295,10 @@ def test_optimizer_state_of_older_versions_is_read(folder: Path, tmp_path: Path)
 
 def test_loss_scales_of_mixed_precision_are_kept(folder: Path, tmp_path: Path):
     path = _copy(folder / NVIDIA, tmp_path / Path(NVIDIA).name)
-    discriminators = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt")
+    discriminators = _payload(folder / NVIDIA_DISCRIMINATORS)
     fixed = {"growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 2000}
     discriminators["scaler_g"] = fixed | {"scale": 1024.0, "_growth_tracker": 7}
-    torch.save(discriminators, tmp_path / "hifigan_discrim_checkpoint_20.pt")
+    torch.save(discriminators, tmp_path / NVIDIA_PAIR)
     scaler = load_checkpoint(path).training["scaler"]
     assert scaler == {"scales": {"generator": 1024.0}, "finite_since": {"generator": 7}}
 
@@ -288,14 +310,12 @@ def test_a_generator_alone_holds_no_training_state(folder: Path, file: str):
     assert checkpoint.training is None
 
 
-@pytest.mark.parametrize("case", ["generator_v1", "generator_v2", "generator_v3"])
+@pytest.mark.parametrize("case", GENERATORS)
 @pytest.mark.parametrize("naming", ["nvidia", "jik876"])
 @torch.no_grad()
 def test_a_generator_without_weight_norm_is_the_same_under_it(goldens: Path, tmp_path: Path, case: str, naming: str):
-    golden = json.loads((goldens / "hifigan" / f"{case}.json").read_text())
-    tensors = load_file(goldens / "hifigan" / f"{case}.safetensors")
-    ours = {key.split(".", 1)[1]: value for key, value in tensors.items() if key.startswith("state_dict.")}
-    folded = {key.split(".", 1)[1]: value for key, value in tensors.items() if key.startswith("state_dict_removed.")}
+    golden, tensors = read_case(goldens / "hifigan", case)
+    ours, folded = group(tensors, "state_dict"), group(tensors, "state_dict_removed")
     if naming == "jik876":
         flat = {_layer(nvidia): _layer(authors) for authors, nvidia in golden["jik876_to_nvidia_keys"].items()}
         folded = {
@@ -314,9 +334,8 @@ def test_a_generator_without_weight_norm_is_the_same_under_it(goldens: Path, tmp
 
 
 def test_a_row_of_zeros_stays_one_under_weight_norm(goldens: Path, tmp_path: Path):
-    golden = json.loads((goldens / "hifigan" / "generator_v3.json").read_text())
-    tensors = load_file(goldens / "hifigan" / "generator_v3.safetensors")
-    folded = {key.split(".", 1)[1]: value for key, value in tensors.items() if key.startswith("state_dict_removed.")}
+    golden, tensors = read_case(goldens / "hifigan", GENERATORS[-1])
+    folded = group(tensors, "state_dict_removed")
     folded["conv_pre.weight"][3] = 0.0
     torch.save({"generator": folded, "config": golden["config"]}, tmp_path / "a.pt")
     generator = _networks(load_checkpoint(tmp_path / "a.pt"))["generator"]
@@ -358,7 +377,7 @@ def test_the_only_fitting_json_in_a_generators_folder_describes_it(folder: Path,
     ("change", "message"),
     [
         (None, r"without its configuration; copy the config\.json it was trained with to \S+json$"),
-        ("{", r"config\.json:1: not JSON .*; it describes g_00005000"),
+        ("{", r"config\.json:1: not JSON .*; it describes g_1"),
         ("[1]", r"config\.json: no configuration of HiFi-GAN, it lacks resblock, upsample_initial_channel"),
         ({"hop_size": None}, r"config\.json: its audio: "),
         ({"sampling_rate": "fast"}, r"config\.json: its audio: "),
@@ -366,16 +385,18 @@ def test_the_only_fitting_json_in_a_generators_folder_describes_it(folder: Path,
         ({"fmax": "high"}, r"config\.json: its audio: "),
         ({"resblock_kernel_sizes": 3}, r"config\.json: resblock_kernel_sizes 3: expected a list$"),
         (
-            {"upsample_initial_channel": 512, "resblock": "2"},
-            r"g_00005000: does not fit \S+config\.json: resblock is 2, in the weights 1; "
-            r"upsample_initial_channel is 512, in the weights 16$",
+            {"upsample_initial_channel": 512, "resblock": "other"},
+            r"g_1: does not fit \S+config\.json: resblock is \d, in the weights \d; "
+            r"upsample_initial_channel is 512, in the weights \d+$",
         ),
     ],
 )
 def test_a_configuration_that_will_not_do_is_one_clear_line(folder: Path, tmp_path: Path, change, message: str):
-    path = _copy(folder / AUTHORS, tmp_path / "g_00005000")
+    path = _copy(folder / AUTHORS, tmp_path / "g_1")
     if isinstance(change, dict):
-        change = json.dumps(json.loads((folder / "jik876/config.json").read_text()) | change)
+        values = read_golden(folder / "jik876/config.json")
+        other = {"resblock": "2" if values["resblock"] == "1" else "1"} if "resblock" in change else {}
+        change = json.dumps(values | change | other)
     if change is not None:
         (tmp_path / "config.json").write_text(change)
     with pytest.raises(CheckpointError, match=message) as caught:
@@ -421,12 +442,12 @@ class _Harmful:
         (lambda path: torch.save(_payload(path) | {"x": _Harmful()}, path), "loading them could run code"),
     ],
 )
-@pytest.mark.parametrize("file", [NVIDIA, "nvidia/hifigan_discrim_checkpoint_20.pt"])
+@pytest.mark.parametrize("file", [NVIDIA, NVIDIA_DISCRIMINATORS])
 def test_damaged_and_hostile_files_are_one_clear_line(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, spoil, message: str
 ):
     monkeypatch.setenv("HARM", str(tmp_path / "harm"))
-    for name in (NVIDIA, "nvidia/hifigan_discrim_checkpoint_20.pt"):
+    for name in (NVIDIA, NVIDIA_DISCRIMINATORS):
         _copy(folder / name, tmp_path / Path(name).name)
     spoil(tmp_path / Path(file).name)
     with pytest.raises(CheckpointError, match=message) as caught:
@@ -437,7 +458,7 @@ def test_damaged_and_hostile_files_are_one_clear_line(
 
 def test_discriminators_that_cannot_be_read_do_not_keep_a_vocoder_from_speaking(folder: Path, expected, tmp_path: Path):
     path = _copy(folder / NVIDIA, tmp_path / Path(NVIDIA).name)
-    (tmp_path / "hifigan_discrim_checkpoint_20.pt").write_bytes(b"cut short")
+    (tmp_path / NVIDIA_PAIR).write_bytes(b"cut short")
     checkpoint = load_checkpoint(path, training=False)
     assert set(checkpoint.networks) == {"generator"} and checkpoint.training is None
     _assert_speaks(checkpoint, expected, "nvidia_generator")
@@ -446,28 +467,29 @@ def test_discriminators_that_cannot_be_read_do_not_keep_a_vocoder_from_speaking(
 @pytest.mark.parametrize(
     ("part", "message"),
     [
-        ("optim_d", r"hifigan_discrim_checkpoint_20\.pt: damaged discriminators of HiFi-GAN \(KeyError: 'optim_d'\)"),
-        ("msd", r"hifigan_discrim_checkpoint_20\.pt: damaged discriminators of HiFi-GAN \(KeyError: 'msd'\)"),
+        ("optim_d", rf"{NVIDIA_PAIR}: damaged discriminators of HiFi-GAN \(KeyError: 'optim_d'\)"),
+        ("msd", rf"{NVIDIA_PAIR}: damaged discriminators of HiFi-GAN \(KeyError: 'msd'\)"),
     ],
 )
 def test_discriminators_that_lack_a_part_are_named(folder: Path, tmp_path: Path, part: str, message: str):
     path = _copy(folder / NVIDIA, tmp_path / Path(NVIDIA).name)
-    discriminators = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt")
+    discriminators = _payload(folder / NVIDIA_DISCRIMINATORS)
     del discriminators[part]
-    torch.save(discriminators, tmp_path / "hifigan_discrim_checkpoint_20.pt")
+    torch.save(discriminators, tmp_path / NVIDIA_PAIR)
     with pytest.raises(CheckpointError, match=message):
         load_checkpoint(path)
 
 
 def test_another_number_of_periods_or_parameters_is_refused(folder: Path, tmp_path: Path):
     path = _copy(folder / NVIDIA, tmp_path / Path(NVIDIA).name)
-    discriminators = _payload(folder / "nvidia/hifigan_discrim_checkpoint_20.pt")
+    discriminators = _payload(folder / NVIDIA_DISCRIMINATORS)
     shorter = {key: value for key, value in discriminators["mpd"].items() if not key.startswith("discriminators.4.")}
-    torch.save(discriminators | {"mpd": shorter}, tmp_path / "hifigan_discrim_checkpoint_20.pt")
+    torch.save(discriminators | {"mpd": shorter}, tmp_path / NVIDIA_PAIR)
     with pytest.raises(CheckpointError, match="4 multi-period discriminators, expected 5"):
         load_checkpoint(path)
-    torch.save(discriminators | {"optim_g": discriminators["optim_d"]}, tmp_path / "hifigan_discrim_checkpoint_20.pt")
-    with pytest.raises(CheckpointError, match="optimizer state of 154 parameters, expected 234"):
+    sizes = [len(discriminators[name]["state"]) for name in ("optim_d", "optim_g")]
+    torch.save(discriminators | {"optim_g": discriminators["optim_d"]}, tmp_path / NVIDIA_PAIR)
+    with pytest.raises(CheckpointError, match="optimizer state of {} parameters, expected {}".format(*sizes)):
         load_checkpoint(path)
 
 

@@ -1,15 +1,17 @@
 """HiFi-GAN's data: the published mels and items, segments that repeat, and mels that belong to their recordings."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 import soundfile
 import torch
-from safetensors.torch import load_file
+from golden_files import audio_config, read_case
 from tiny_vocoder import ALIGNED, DEFAULTS
 from torch import Tensor
 
@@ -23,17 +25,31 @@ from hifigan.data_function import SILENCE, HifiganDataset
 
 RAW = replace(ALIGNED, peak=None)
 CENTERED = AudioConfig()
-FULL_BAND = MelExtractor(replace(RAW, mel_fmax=None))
 
 
-@pytest.fixture(scope="module")
-def golden(goldens: Path) -> dict[str, Tensor]:
-    return load_file(goldens / "hifigan" / "mel_spectrogram.safetensors")
+class Golden(NamedTuple):
+    """The published items, and how they were made."""
+
+    clips: list[str]  # their files in order
+    rules: dict
+    tensors: dict[str, Tensor]
+    audio: AudioConfig
+    full_band: MelExtractor
+
+    @property
+    def segment_size(self) -> int:
+        return self.rules["segment_size"]
 
 
-@pytest.fixture(scope="module")
-def rules(goldens: Path) -> dict:
-    return json.loads((goldens / "hifigan" / "mel_spectrogram.json").read_text())
+@pytest.fixture
+def golden(goldens: Path, tmp_path: Path) -> Golden:
+    """The published items; their recordings are in the folder ``audio``."""
+    (tmp_path / "audio").symlink_to(goldens / "hifigan" / "audio")
+    about, tensors = read_case(goldens / "hifigan", "mel_spectrogram")
+    audio = audio_config(about["parameters"], framing="aligned", peak=0.95)
+    full_band = MelExtractor(replace(audio, peak=None, mel_fmax=about["parameters"]["fmax_loss"]))
+    clips = [f"audio/{clip}.flac" for clip in about["clip_order"]]
+    return Golden(clips, about["dataset"], tensors, audio, full_band)
 
 
 def assert_same_mel(mel: Tensor, expected: Tensor) -> None:
@@ -51,54 +67,46 @@ def dataset(folder: Path, lines: list[str], *, audio: AudioConfig = ALIGNED, **o
     return HifiganDataset(options, filelist, audio=audio)
 
 
-@pytest.mark.parametrize("clip", ["LJ001-0002", "LJ001-0008", "LJ001-0013", "LJ001-0011"])
-def test_mels_of_recordings_equal_the_originals(clip: str, golden: dict[str, Tensor], goldens: Path):
-    wave = load_wav(goldens / "hifigan" / "audio" / f"{clip}.flac", sampling_rate=22050)[None]
-    for audio, name in (
-        (RAW, "raw_fmax8000"),
-        (ALIGNED, "norm_fmax8000"),
-        (replace(ALIGNED, mel_fmax=None), "norm_fmaxNone"),
-    ):
-        assert_same_mel(MelExtractor(audio)(wave)[0], golden[f"output.{clip}_{name}"])
-
-
-def test_items_equal_the_originals(golden: dict[str, Tensor], rules: dict, goldens: Path, tmp_path: Path):
-    (tmp_path / "audio").symlink_to(goldens / "hifigan" / "audio")
-    data = dataset(tmp_path, [f"audio/{clip}.flac" for clip in rules["clip_order"]], segment_size=8192)
-    extract = input_mel_extractor(ALIGNED)
-    for item in rules["dataset"]["items"][:4]:
+def test_items_equal_the_originals(golden: Golden, tmp_path: Path):
+    data = dataset(tmp_path, golden.clips, audio=golden.audio, segment_size=golden.segment_size)
+    extract = input_mel_extractor(golden.audio)
+    items = [item for item in golden.rules["items"] if f"dataset.{item['index']}_mel" in golden.tensors]
+    assert items
+    for item in items:
         start, index = item["audio_start"], item["index"]
-        segment = data[index].audio[start : start + 8192]  # scaled as the whole recording
-        assert_same_mel(extract(segment[None])[0], golden[f"dataset.{index}_mel"])
-        assert_same_mel(FULL_BAND(segment[None])[0], golden[f"dataset.{index}_mel_loss"])
+        clip = golden.clips.index(f"audio/{item['clip']}.flac")
+        segment = data[clip].audio[start : start + golden.segment_size]  # scaled as the whole recording
+        assert_same_mel(extract(segment[None])[0], golden.tensors[f"dataset.{index}_mel"])
+        assert_same_mel(golden.full_band(segment[None])[0], golden.tensors[f"dataset.{index}_mel_loss"])
 
 
-def test_a_short_item_equals_the_originals(golden: dict[str, Tensor], goldens: Path, tmp_path: Path):
-    samples, rate = soundfile.read(goldens / "hifigan" / "audio" / "LJ001-0002.flac", dtype="int16")
-    soundfile.write(tmp_path / "short.wav", samples[:5000], rate)
-    segment = dataset(tmp_path, ["short.wav"], segment_size=8192).draw(0, epoch=1).audio
-    assert segment.shape == (8192,) and not segment[5000:].any()
-    assert_same_mel(input_mel_extractor(ALIGNED)(segment[None])[0], golden["dataset.short_mel"])
-    assert_same_mel(FULL_BAND(segment[None])[0], golden["dataset.short_mel_loss"])
+def test_a_short_item_equals_the_originals(golden: Golden, tmp_path: Path):
+    n_samples = int(re.search(r"first (\d+) samples of the first clip", golden.rules["stored"])[1])
+    samples, rate = soundfile.read(tmp_path / golden.clips[0], dtype="int16")
+    soundfile.write(tmp_path / "short.wav", samples[:n_samples], rate)
+    data = dataset(tmp_path, ["short.wav"], audio=golden.audio, segment_size=golden.segment_size)
+    segment = data.draw(0, epoch=1).audio
+    assert segment.shape == (golden.segment_size,) and not segment[n_samples:].any()
+    assert_same_mel(input_mel_extractor(golden.audio)(segment[None])[0], golden.tensors["dataset.short_mel"])
+    assert_same_mel(golden.full_band(segment[None])[0], golden.tensors["dataset.short_mel_loss"])
 
 
-def test_an_item_of_fine_tuning_equals_the_originals(
-    golden: dict[str, Tensor], rules: dict, goldens: Path, tmp_path: Path
-):
+def test_an_item_of_fine_tuning_equals_the_originals(golden: Golden, tmp_path: Path):
     """As recorded, from where the mel's frames were taken."""
-    (tmp_path / "audio").symlink_to(goldens / "hifigan" / "audio")
+    name, raw = Path(golden.clips[-1]).stem, replace(golden.audio, peak=None)
     (tmp_path / "mels").mkdir()
-    stored = golden["output.LJ001-0011_raw_fmax8000"] + 0.01
-    torch.save(stored, tmp_path / "mels" / "LJ001-0011.pt")
-    data = dataset(tmp_path, ["audio/LJ001-0011.flac"], audio=RAW, segment_size=8192, input_mels_dir=tmp_path / "mels")
-    first = rules["dataset"]["finetune_mel_start"]
+    (stored,) = (mel + 0.01 for key, mel in golden.tensors.items() if key.startswith(f"output.{name}_raw_"))
+    torch.save(stored, tmp_path / "mels" / f"{name}.pt")
+    options = {"segment_size": golden.segment_size, "input_mels_dir": tmp_path / "mels"}
+    data = dataset(tmp_path, [golden.clips[-1]], audio=raw, **options)
+    first, n_frames = golden.rules["finetune_mel_start"], golden.segment_size // raw.hop_length
     for epoch in range(1, 4000):
         item = data.draw(0, epoch=epoch)
-        if torch.equal(item.mel, stored[:, first : first + 32]):
+        if torch.equal(item.mel, stored[:, first : first + n_frames]):
             break
     else:
         pytest.fail("the golden's place was never drawn")
-    assert_same_mel(FULL_BAND(item.audio[None])[0], golden["dataset.finetune_mel_loss"])
+    assert_same_mel(golden.full_band(item.audio[None])[0], golden.tensors["dataset.finetune_mel_loss"])
 
 
 def write_ramp(path: Path, n_samples: int, *, top: int | None = None) -> np.ndarray:

@@ -72,8 +72,6 @@ def test_a_bad_line_is_named_before_anything_is_spoken_or_written(tmp_path, phra
     phrases.write_text("a.wav|Go on.\nb.wav|Caf#.\n")
     options = ("--fastpitch", voice, "--unknown-symbols", "error")
     message = refused(InputError, "-i", phrases, "-o", tmp_path / "out", *options)
-        InputError, "-i", phrases, "-o", tmp_path / "out", "--fastpitch", voice, "--unknown-symbols", "error"
-    )
     assert f"{phrases}:2" in message and "'#' (U+0023)" in message
     assert not (tmp_path / "out").exists()
 

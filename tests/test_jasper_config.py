@@ -21,7 +21,7 @@ def facts(goldens: Path) -> dict:
 
 def test_all_published_files_have_the_published_inputs(facts: dict):
     published = facts["validated_and_filled_input_sections"]
-    assert len(published) == 7
+    assert published
     for name, inputs in published.items():
         filled = asdict(load_config(CONFIGS / f"{name}.yaml"))
         for subset, parts in inputs.items():
@@ -36,7 +36,7 @@ def test_all_published_files_have_the_published_network(facts: dict):
         for key in ("filters", "repeat", "kernel_size", "stride", "dilation", "dropout", "residual", "residual_dense"):
             value = facts["common_to_all"].get(f"jasper.encoder.blocks[{index}].{key}", False)
             assert getattr(block, key) == (value[0] if isinstance(value, list) else value)
-    assert len(blocks) == 13
+    assert f"jasper.encoder.blocks[{len(blocks)}].filters" not in facts["common_to_all"]
     for name, own in facts["specific"].items():
         model = load_config(CONFIGS / f"{name}.yaml").model
         assert (model.blocks, model.labels, model.activation) == (blocks, LABELS, "relu")

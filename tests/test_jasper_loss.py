@@ -1,12 +1,22 @@
 """Jasper's losses are the published ones, its updates those of the global batch, and validation shows transcripts."""
 
-import json
 from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
-from tiny_jasper import FORMS, NOTHING, SMALL, golden_network, part, small_network, targets, tiny_engine, utterances
+from golden_files import read_case
+from tiny_jasper import (
+    CASES,
+    FORMS,
+    NOTHING,
+    SMALL,
+    golden_network,
+    part,
+    small_network,
+    targets,
+    tiny_engine,
+    utterances,
+)
 from torch import Tensor
 
 from common.recognition import error_counts
@@ -29,37 +39,34 @@ def folder(goldens: Path) -> Path:
     return goldens / "jasper"
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("index", [0, 1])
+@pytest.mark.parametrize(("form", "index"), CASES)
 def test_the_losses_of_utterances_equal_the_published_ones(folder: Path, form: str, index: int):
-    tensors = load_file(folder / f"model_{form}.safetensors")
-    case = json.loads((folder / f"model_{form}.json").read_text())["cases"][index]
+    about, tensors = read_case(folder, form)
+    case = about["cases"][index]
     out = golden_network(folder, form)(tensors[f"input.x{index}"], tensors[f"input.lens{index}"])
     batch = targets(tensors[f"input.targets{index}"], tensors[f"input.target_lens{index}"])
-    losses = transcript_losses(out, batch, blank=28)
+    losses = transcript_losses(out, batch, blank=about["blank"])
     assert losses.tolist() == pytest.approx(case["ctc_per_sample"], rel=1e-5)
     assert float(losses.detach().mean()) == pytest.approx(case["ctc_loss"], rel=1e-5)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_gradients_have_the_published_norms(folder: Path, form: str):
-    tensors = load_file(folder / f"model_{form}.safetensors")
-    published = json.loads((folder / f"model_{form}.json").read_text())["grad_norms_eval_case0"]
+    about, tensors = read_case(folder, form)
     network = golden_network(folder, form)
     out = network(tensors["input.x0"], tensors["input.lens0"])
-    transcript_losses(
-        out, targets(tensors["input.targets0"], tensors["input.target_lens0"]), blank=28
-    ).mean().backward()
+    batch = targets(tensors["input.targets0"], tensors["input.target_lens0"])
+    transcript_losses(out, batch, blank=about["blank"]).mean().backward()
     norms = {name: float(parameter.grad.norm()) for name, parameter in network.named_parameters()}
-    assert norms == pytest.approx(published, rel=1e-3)
+    assert norms == pytest.approx(about["grad_norms_eval_case0"], rel=1e-3)
 
 
 def test_a_transcript_too_long_for_its_frames_has_the_published_infinite_loss(folder: Path):
-    tensors = load_file(folder / "ctc_edge.safetensors")
-    published = json.loads((folder / "ctc_edge.json").read_text())["per_sample"]
+    about, tensors = read_case(folder, "ctc_edge")
+    blank = tensors["input.log_probs"].size(-1) - 1
     out = JasperOutput(tensors["input.log_probs"], tensors["input.input_lens"])
-    losses = transcript_losses(out, targets(tensors["input.targets"], tensors["input.target_lens"]), blank=28)
-    assert losses.tolist() == pytest.approx([float(value) for value in published], rel=1e-5)
+    losses = transcript_losses(out, targets(tensors["input.targets"], tensors["input.target_lens"]), blank=blank)
+    assert losses.tolist() == pytest.approx([float(value) for value in about["per_sample"]], rel=1e-5)
 
 
 def trained(

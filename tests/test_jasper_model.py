@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from golden_files import group, read_golden
 from safetensors.torch import load_file
-from tiny_jasper import FORMS, SMALL, golden_network, group, lively, part, small_network, utterances
+from tiny_jasper import CASES, FORMS, SMALL, golden_network, lively, part, small_network, utterances
 from torch import nn
 
 from common.errors import InputError, OptionError
@@ -22,12 +23,11 @@ def folder(goldens: Path) -> Path:
     return goldens / "jasper"
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("index", [0, 1])
+@pytest.mark.parametrize(("form", "index"), CASES)
 @pytest.mark.parametrize("masks", [True, False])
 @torch.no_grad()
 def test_log_probabilities_equal_the_published_ones(folder: Path, form: str, index: int, masks: bool):
-    tensors = load_file(folder / f"model_{form}.safetensors")
+    tensors = load_file(folder / f"{form}.safetensors")
     network = golden_network(folder, form, use_conv_masks=masks)
     out = network(tensors[f"input.x{index}"], tensors[f"input.lens{index}"])
     name = "output" if masks else "output_nomask"
@@ -38,7 +38,7 @@ def test_log_probabilities_equal_the_published_ones(folder: Path, form: str, ind
 @pytest.mark.parametrize("form", FORMS)
 @torch.no_grad()
 def test_every_block_gives_what_the_published_one_gives(folder: Path, form: str):
-    tensors = load_file(folder / f"model_{form}.safetensors")
+    tensors = load_file(folder / f"{form}.safetensors")
     network = golden_network(folder, form)
     found = []
     for block in network.encoder.layers:
@@ -52,7 +52,7 @@ def test_every_block_gives_what_the_published_one_gives(folder: Path, form: str)
 
 @pytest.mark.parametrize("form", FORMS)
 def test_in_training_batch_statistics_count_padding_as_published(folder: Path, form: str):
-    tensors = load_file(folder / f"model_{form}.safetensors")
+    tensors = load_file(folder / f"{form}.safetensors")
     network = golden_network(folder, form).train()
     for layer in network.modules():
         if isinstance(layer, nn.Dropout):
@@ -66,7 +66,7 @@ def test_in_training_batch_statistics_count_padding_as_published(folder: Path, f
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_small_networks_state_has_the_published_names_shapes_and_order(folder: Path, form: str):
-    published = json.loads((folder / f"model_{form}.json").read_text())
+    published = read_golden(folder / f"{form}.json")
     network = golden_network(folder, form)
     own = [(key, list(value.shape)) for key, value in network.state_dict().items()]
     assert own == [(key, entry["shape"]) for key, entry in published["listing"].items()]
@@ -74,13 +74,13 @@ def test_a_small_networks_state_has_the_published_names_shapes_and_order(folder:
 
 
 def test_the_full_size_network_has_the_published_names_shapes_and_order(folder: Path):
-    published = json.loads((folder / "full_size_state_dict.json").read_text())
+    published = read_golden(folder / "full_size_state_dict.json")
     config = load_config(CONFIGS / "jasper10x5dr_speca.yaml").model
     with torch.device("meta"):
         network = Jasper(config)
     own = [(key, list(value.shape)) for key, value in network.state_dict().items()]
     assert own == [(key, entry["shape"]) for key, entry in published["state_dict"].items()]
-    assert sum(parameter.numel() for parameter in network.parameters()) == published["n_params"] == 332_632_349
+    assert sum(parameter.numel() for parameter in network.parameters()) == published["n_params"]
 
 
 @torch.no_grad()
@@ -111,7 +111,7 @@ def test_without_masks_a_batch_changes_what_is_heard():
 @pytest.mark.parametrize("form", FORMS)
 @torch.no_grad()
 def test_folding_batch_norm_changes_nothing_that_is_heard(folder: Path, form: str):
-    tensors = load_file(folder / f"model_{form}.safetensors")
+    tensors = load_file(folder / f"{form}.safetensors")
     network = lively(golden_network(folder, form))
     folded = copy.deepcopy(network)
     folded.prepare_for_inference()

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.autograd.forward_ad as forward_ad
+from hifigan_goldens import AUTHORS, NVIDIA
 from test_cuda_graphs import Recorder
 from test_vocoder import AUDIO, CPU, MODEL, Counting, ready, vocoder_checkpoint, voice_checkpoint
 from tiny_waveglow import SMALL, lively
@@ -139,7 +140,7 @@ def test_less_context_than_the_network_and_the_denoiser_have_would_be_found_out(
     assert error_of(vocoder, mel) > 1e-4
 
 
-@pytest.mark.parametrize("name", ["jik876/g_00005000", "nvidia/hifigan_gen_checkpoint_20.pt"])
+@pytest.mark.parametrize("name", [AUTHORS, NVIDIA])
 def test_pieces_of_published_checkpoints_are_the_whole(goldens: Path, name: str):
     loaded = open_checkpoint(goldens / "hifigan" / "checkpoints" / name, model="HiFi-GAN", ema=None)
     vocoder = load_vocoder(loaded, None, precision=Precision(), seed=0, denoising_strength=0.01)

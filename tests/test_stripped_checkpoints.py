@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from hifigan_goldens import NVIDIA
 from shell import ROOT, run_bash
 from tiny_models import EPOCHS, MODELS, Runs, TinyModel, of_every_model
 from torch import Tensor
@@ -81,7 +82,7 @@ def test_half_precision_halves_the_matrices_alone_and_is_float32_when_it_is_read
 
 
 def test_a_published_vocoder_is_stripped_to_its_averaged_generator(goldens: Path, tmp_path: Path):
-    source = goldens / "hifigan/checkpoints/nvidia/hifigan_gen_checkpoint_20.pt"
+    source = goldens / "hifigan/checkpoints" / NVIDIA
     path = tmp_path / "half.pt"
     strip([str(source), str(path), "--dtype", "bfloat16"])
     networks = [load_for_inference(open_checkpoint(one), device=CPU)[0] for one in (source, path)]

@@ -1,19 +1,28 @@
 """Tacotron 2 against the published one's numbers, and utterances in a batch against themselves alone."""
 
-import json
 from pathlib import Path
 
 import pytest
 import torch
+from golden_files import group, read_golden, series
 from safetensors.torch import load_file
-from tiny_tacotron2 import TINY, group, one_of, published, speaking_network, tiny_batch, tiny_network
+from tiny_tacotron2 import (
+    INFERENCES,
+    TINY,
+    inference_case,
+    one_of,
+    published,
+    speaking_network,
+    tiny_batch,
+    tiny_network,
+)
 from torch import Tensor
 
 from common.config import AudioConfig, TextConfig, from_plain
 from common.errors import InputError, OptionError
 from common.nn import mask_from_lengths
 from common.synthesis import Controls, MelOutput
-from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS
+from tacotron2.decoder import PRENET_LAYERS
 from tacotron2.inference import durations_from_alignments
 from tacotron2.model import ModelConfig, Tacotron2, build_networks
 from tacotron2.step import DecoderStep
@@ -53,7 +62,7 @@ def forced(network: Tacotron2, case: dict[str, Tensor], masks: Tensor | None = N
 def test_a_teacher_forced_pass_equals_the_published_one(
     folder: Path, forward_case: dict[str, Tensor], name: str, mask_padding: bool
 ):
-    masks = torch.stack([forward_case["prenet_mask.000"], forward_case["prenet_mask.001"]], 1) * 2
+    masks = torch.stack(series(forward_case, "prenet_mask.00"), 1) * 2
     out = forced(published(folder, mask_padding=mask_padding), forward_case, masks if name == "masked_output" else None)
     expected = group(forward_case, name)
     torch.testing.assert_close(out.mel, expected["mel_outputs"], **TEACHER_FORCED)
@@ -72,10 +81,12 @@ def test_encoder_and_first_steps_equal_the_published_ones(folder: Path, forward_
     assert torch.equal(memory[padding], torch.zeros_like(memory[padding]))
     parts = network.decoder.prepare(memory)
     torch.testing.assert_close(parts.processed, inter["processed_memory"], **TEACHER_FORCED)
-    step = DecoderStep(parts.step, memory, parts.processed, padding, n_slots=3)
-    state = torch.empty(4, step.n_decoder + step.memory_dim)
+    n_steps = len({key.split(".")[0] for key in inter if key.startswith("step")})
+    assert n_steps
+    step = DecoderStep(parts.step, memory, parts.processed, padding, n_slots=n_steps)
+    state = torch.empty(len(memory), step.n_decoder + step.memory_dim)
     looked = torch.empty(padding.shape)
-    for number in range(3):
+    for number in range(n_steps):
         expected = group(inter, f"step{number}")
         gates = torch.nn.functional.linear(expected["prenet_out"], parts.prenet_weight, parts.bias)
         step.advance(number, number + 1, gates, state=state, alignment=looked)
@@ -95,23 +106,13 @@ def test_encoder_and_first_steps_equal_the_published_ones(folder: Path, forward_
             torch.testing.assert_close(value, expected[name], **TEACHER_FORCED, msg=lambda m, n=name: f"{n}: {m}")
 
 
-@pytest.mark.parametrize("case", ["batch", "single", "no_early_stopping", "batch_prenet_masks"])
+@pytest.mark.parametrize("case", INFERENCES)
 def test_inference_equals_the_published_one(folder: Path, case: str):
-    tensors = load_file(folder / "tacotron2_infer.safetensors")
-    about = json.loads((folder / "tacotron2_infer.json").read_text())["cases"][case]
-    network = published(folder, **about["config_overrides"])
-    rows = slice(1, 2) if case == "single" else slice(None)
-    lengths = tensors["input.input_lengths"][rows]
-    tokens = tensors["input.text"][rows, : int(lengths.max())]
-    masks = torch.ones(MASK_CHUNK, PRENET_LAYERS, 1, network.config.prenet_dim)
-    if case == "batch_prenet_masks":
-        given = tensors["prenet_mask.all"] * 2
-        masks = torch.nn.functional.pad(given, (0, 0, 0, 0, 0, 0, 0, MASK_CHUNK - len(given)))
-    out = network.infer(tokens, lengths, draw_masks=lambda: masks)
-    expected = group(tensors, case)
+    network, given, masks, expected = inference_case(folder, case)
+    out = network.infer(*given, draw_masks=lambda: masks)
     assert out.lengths.tolist() == expected["mel_lengths"].tolist()
-    assert out.finished.tolist() == [length < 60 for length in out.lengths.tolist()]
-    _assert_equal_where_spoken(out, expected, lengths)
+    assert out.finished.tolist() == [length < network.config.max_decoder_steps for length in out.lengths.tolist()]
+    _assert_equal_where_spoken(out, expected, given[1])
 
 
 def _assert_equal_where_spoken(out: MelOutput, expected: dict[str, Tensor], token_lengths: Tensor) -> None:
@@ -126,17 +127,14 @@ def _assert_equal_where_spoken(out: MelOutput, expected: dict[str, Tensor], toke
 
 
 def test_one_utterance_is_the_published_one_also_where_padding_is_hidden(folder: Path):
-    tensors = load_file(folder / "tacotron2_infer.safetensors")
-    tokens, lengths = tensors["input.text"][1:2, :17], torch.tensor([17])
-    network = published(folder, mask_convolutions=True)
-    masks = torch.ones(MASK_CHUNK, PRENET_LAYERS, 1, network.config.prenet_dim)
-    out = network.infer(tokens, lengths, draw_masks=lambda: masks)
-    assert out.lengths.tolist() == [15]
-    _assert_equal_where_spoken(out, group(tensors, "single"), lengths)
+    _, given, masks, expected = inference_case(folder, "single")
+    out = published(folder, mask_convolutions=True).infer(*given, draw_masks=lambda: masks)
+    assert out.lengths.tolist() == expected["mel_lengths"].tolist()
+    _assert_equal_where_spoken(out, expected, given[1])
 
 
 def test_durations_from_attention_are_the_published_ones(folder: Path, forward_case: dict[str, Tensor]):
-    stored = json.loads((folder / "tacotron2_forward.json").read_text())["durations"]
+    stored = read_golden(folder / "tacotron2_forward.json", "durations")
     token_lengths, mel_lengths = forward_case["input.input_lengths"], forward_case["input.output_lengths"]
     durations = durations_from_alignments(forward_case["output.alignments"], token_lengths, mel_lengths)
     assert durations.dtype == torch.int64
@@ -145,7 +143,7 @@ def test_durations_from_attention_are_the_published_ones(folder: Path, forward_c
 
 
 def test_the_full_size_model_has_the_published_keys_and_shapes(folder: Path):
-    about = json.loads((folder / "full_size_state_dict.json").read_text())
+    about = read_golden(folder / "full_size_state_dict.json")
     with torch.device("meta"):
         network = Tacotron2(from_plain(ModelConfig, about["config"], where="golden"))
     ours = {key: list(value.shape) for key, value in network.state_dict().items()}

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from golden_files import group, read_case
 from tiny import make_corpus
-from tiny_tacotron2 import group, make_wavs
+from tiny_tacotron2 import make_wavs
 
 from common.audio import MelExtractor, load_wav
 from common.config import AudioConfig, TextConfig, to_plain
@@ -35,9 +35,10 @@ def mels(tmp_path: Path) -> Path:
 
 
 def test_a_batch_holds_what_the_published_collation_gives(goldens: Path):
-    tensors = load_file(goldens / "tacotron2" / "tacotron2_collate.safetensors")
+    about, tensors = read_case(goldens / "tacotron2", "tacotron2_collate")
     items = [
-        TextMelUtterance(f"u{index}", tensors[f"item.{index}.text"], tensors[f"item.{index}.mel"]) for index in range(4)
+        TextMelUtterance(f"u{index}", tensors[f"item.{index}.text"], tensors[f"item.{index}.mel"])
+        for index in range(about["items"])
     ]
     batch, expected = Tacotron2Dataset.collate(items), group(tensors, "output")
     order = torch.argsort(batch.token_lengths, descending=True)  # the original sorts by the text's length

@@ -1,6 +1,5 @@
 """Tacotron 2 as the teacher of extract_mels.py: durations, attention, mels, and FastPitch trained on them."""
 
-import json
 import os
 import re
 import shutil
@@ -14,11 +13,12 @@ import numpy as np
 import pytest
 import torch
 from corpus import add_clip, make_corpus
+from golden_files import group, read_golden
 from limits import HANG_LIMIT
 from safetensors.torch import load_file
 from shell import ROOT
 from tiny import train_options
-from tiny_tacotron2 import TINY, group, published, tiny_network
+from tiny_tacotron2 import TINY, published, tiny_network
 from tiny_voice import save_vocoder
 from torch import Tensor
 
@@ -194,7 +194,7 @@ def test_durations_are_the_published_ones(goldens: Path, monkeypatch: pytest.Mon
     tokens = [row[:length] for row, length in zip(given["text_padded"], given["input_lengths"])]
     mels = [mel[:, :length] for mel, length in zip(given["mel_padded"], given["output_lengths"])]
     output = teach(network, tokens, mels)
-    wanted = json.loads((folder / "tacotron2_forward.json").read_text())["durations"]
+    wanted = read_golden(folder / "tacotron2_forward.json", "durations")
     for row, (length, durations) in enumerate(zip(given["input_lengths"], wanted)):
         assert output.frames[row, : int(length)].tolist() == list(durations)[: int(length)]
 

@@ -1,12 +1,12 @@
 """Published Tacotron 2 checkpoints: read with the numbers they were stored for."""
 
-import json
 from pathlib import Path
 
 import pytest
 import torch
+from golden_files import entries, first_matching, group, read_golden
 from safetensors.torch import load_file
-from tiny_tacotron2 import group, published
+from tiny_tacotron2 import published
 
 from common.checkpoints import load_checkpoint, load_networks
 from common.config import AudioConfig
@@ -16,7 +16,10 @@ from common.training.optim import build_optimizer, load_state_by_name
 from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS
 
 CPU = torch.device("cpu")
-SMALL = ("checkpoint_Tacotron2_100", "checkpoint_Tacotron2_150_ddp")
+LAYOUT = entries("tacotron2/checkpoints.json", "layout")
+SMALL = [file for file in LAYOUT if "full_shapes" not in file]
+PLAIN = next((file for file in SMALL if LAYOUT[file]["optimizer"]["state"]), "")
+SCALED = next((file for file in SMALL if LAYOUT[file]["scaler"]), "")
 
 
 @pytest.fixture
@@ -26,7 +29,7 @@ def folder(goldens: Path) -> Path:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_a_published_checkpoint_speaks_as_its_authors_code(folder: Path, name: str):
-    checkpoint = load_checkpoint(folder / "checkpoints" / f"{name}.pt", training=False)
+    checkpoint = load_checkpoint(folder / "checkpoints" / name, training=False)
     network = published(folder, **checkpoint.config, mask_convolutions=False)
     network.load_state_dict(checkpoint.networks["tacotron2"])
     tensors = load_file(folder / "checkpoints_expected.safetensors")
@@ -42,25 +45,25 @@ def test_a_published_checkpoint_speaks_as_its_authors_code(folder: Path, name: s
 
 @pytest.mark.parametrize("name", SMALL)
 def test_a_published_checkpoint_loads_into_the_model_it_describes(folder: Path, name: str):
-    checkpoint = load_checkpoint(folder / "checkpoints" / f"{name}.pt")
+    checkpoint = load_checkpoint(folder / "checkpoints" / name)
     assert checkpoint.model == "Tacotron2"
     assert (checkpoint.text.symbol_set, checkpoint.text.cleaners) == ("english_basic", ("english_cleaners",))
-    assert checkpoint.audio == AudioConfig(n_mels=20)
+    assert checkpoint.audio == AudioConfig(n_mels=LAYOUT[name]["config"]["n_mel_channels"])
     networks, config = load_networks(checkpoint, device=CPU)
     assert config.mask_convolutions  # an utterance does not depend on its batch, whoever trained the voice
     assert set(networks) == {"tacotron2"}
 
 
 def test_the_full_size_checkpoint_has_the_models_keys_and_shapes(folder: Path):
-    checkpoint = load_checkpoint(folder / "checkpoints" / "checkpoint_Tacotron2_full_shapes_ddp.pt")
-    listed = json.loads((folder / "full_size_state_dict.json").read_text())["state_dict"]
+    checkpoint = load_checkpoint(first_matching("tacotron2/checkpoints/*full_shapes*"))
+    full = read_golden(folder / "full_size_state_dict.json", "state_dict")
     ours = {key: list(value.shape) for key, value in checkpoint.networks["tacotron2"].items()}
-    assert ours == {key: value["shape"] for key, value in listed.items()}
+    assert ours == {key: value["shape"] for key, value in full.items()}
     assert checkpoint.training is None  # its optimizer is empty
 
 
 def test_optimizer_state_and_loss_scale_go_where_they_belong(folder: Path):
-    path = folder / "checkpoints" / "checkpoint_Tacotron2_100.pt"
+    path = folder / "checkpoints" / PLAIN
     checkpoint = load_checkpoint(path)
     networks, _ = load_networks(checkpoint, device=CPU)
     named = {f"tacotron2.{key}": parameter for key, parameter in networks["tacotron2"].named_parameters()}
@@ -72,14 +75,15 @@ def test_optimizer_state_and_loss_scale_go_where_they_belong(folder: Path):
     for number, parameter in enumerate(named.values()):
         assert torch.equal(optimizer.state[parameter]["exp_avg"], stored[number]["exp_avg"])
     assert optimizer.param_groups[0]["eps"] == 1e-8
-    assert checkpoint.training["epoch"] == 101  # the original counts from 0
+    assert checkpoint.training["epoch"] == LAYOUT[PLAIN]["epoch"] + 1  # the original counts from 0
 
-    scaled = load_checkpoint(folder / "checkpoints" / "checkpoint_Tacotron2_150_ddp.pt").training["scaler"]
-    assert scaled == {"scales": {"tacotron2": 8192.0}, "finite_since": {"tacotron2": 11}}
+    scaled, stored = load_checkpoint(folder / "checkpoints" / SCALED).training["scaler"], LAYOUT[SCALED]["scaler"]
+    finite_since = {"tacotron2": stored["_growth_tracker"]}
+    assert scaled == {"scales": {"tacotron2": stored["scale"]}, "finite_since": finite_since}
 
 
 def test_a_damaged_checkpoint_is_one_line(folder: Path, tmp_path: Path):
-    payload = torch.load(folder / "checkpoints" / "checkpoint_Tacotron2_100.pt", weights_only=True)
+    payload = torch.load(folder / "checkpoints" / PLAIN, weights_only=True)
     del payload["config"], payload["state_dict"]["decoder.decoder_rnn.weight_hh"]
     torch.save(payload, tmp_path / "broken.pt")
     with pytest.raises(CheckpointError, match=r"broken\.pt: a damaged checkpoint of Tacotron2"):

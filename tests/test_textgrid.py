@@ -1,11 +1,11 @@
 """TextGrids become phones and durations as in the original, and its faults are mended."""
 
-import json
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from golden_files import entries, read_golden
 
 from common.config import AudioConfig
 from common.errors import InputError
@@ -39,8 +39,8 @@ def trimmed(alignment: TextGridAlignment, seconds: float) -> tuple[list[str], li
 
 
 def test_phones_and_durations_agree_with_the_original(folder: Path):
-    files = json.loads((folder / "expected.json").read_text())["files"]
-    assert len(files) >= 12
+    files = read_golden(folder / "expected.json", "files")
+    assert files
     for name, wanted in files.items():
         got = read_alignment(folder / wanted["file"], CONFIG)
         assert list(got.phones) == wanted["phones"], name
@@ -55,8 +55,12 @@ def test_every_malformed_file_is_one_clear_line(folder: Path):
         "overlapping": r"not a readable TextGrid: an interval begins at .* before the one above ends",
         "truncated": "not a readable TextGrid: truncated, expected",
     }
-    for fault, reason in reasons.items():
-        path = folder / "malformed" / f"LJ001-0006.{fault}.TextGrid"
+    names = read_golden(folder / "expected.json", "malformed")
+    assert {name.split(".")[-2] for name in names} == {*reasons, "wrong_total_length"}
+    for name in names:
+        path, reason = folder / "malformed" / name, reasons.get(name.split(".")[-2])
+        if reason is None:
+            continue  # which has a fault only beside its recording, below
         with pytest.raises(InputError, match=reason) as caught:
             read_alignment(path, CONFIG)
         assert str(caught.value).startswith(f"{path}:")
@@ -64,13 +68,24 @@ def test_every_malformed_file_is_one_clear_line(folder: Path):
 
 
 def test_a_textgrid_of_another_recording_is_refused(folder: Path):
-    path = folder / "malformed" / "LJ001-0006.wrong_total_length.TextGrid"
+    (path,) = (folder / "malformed").glob("*.wrong_total_length.TextGrid")
+    expected = read_golden(folder / "expected.json")
+    n_frames = expected["files"][expected["malformed"][path.name]["clip"]]["mel_len"]
     alignment = read_alignment(path, CONFIG)
-    with pytest.raises(InputError, match=r"555 frames \(6\.44 s\), the recording has 490 \(5\.69 s\); is it"):
-        fit(alignment, 490, path=path, config=CONFIG)
+    sizes = [f"{count} \\({count * FRAME:.2f} s\\)" for count in (n_frames, alignment.n_frames)]
+    message = f"{sizes[1].replace(' ', ' frames ', 1)}, the recording has {sizes[0]}; is it"
+    with pytest.raises(InputError, match=message):
+        fit(alignment, n_frames, path=path, config=CONFIG)
 
 
-@pytest.mark.parametrize("name", ["LJ001-0006.TextGrid", "LJ001-0002.zero_frame_phone.TextGrid"])
+def file_of_each_format() -> list[str]:
+    """The smallest TextGrid in the long format and the smallest in the short one."""
+    files = entries("textgrid/expected.json", "files").values()
+    largest_first = sorted(files, key=lambda one: -len(one["phones"]))
+    return list({one["format"]: one["file"] for one in largest_first}.values())
+
+
+@pytest.mark.parametrize("name", file_of_each_format())
 def test_a_file_cut_between_any_two_lines_is_refused(tmp_path: Path, folder: Path, name: str):
     lines = (folder / name).read_text(encoding="utf-8").splitlines(keepends=True)
     path = tmp_path / "a.TextGrid"
@@ -82,7 +97,9 @@ def test_a_file_cut_between_any_two_lines_is_refused(tmp_path: Path, folder: Pat
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-8-sig"])
 def test_utf_16_is_read_as_praat_writes_it(tmp_path: Path, folder: Path, encoding: str):
-    source = folder / "LJ001-0013.TextGrid"  # in the International Phonetic Alphabet
+    files = read_golden(folder / "expected.json", "files").values()
+    name = next(one["file"] for one in files if not "".join(one["phones"]).isascii())
+    source = folder / name  # in the International Phonetic Alphabet
     path = tmp_path / "a.TextGrid"
     mark = "\ufeff" if encoding == "utf-16-be" else ""
     path.write_bytes((mark + source.read_text(encoding="utf-8")).encode(encoding))
@@ -138,8 +155,9 @@ def test_more_than_one_frame_is_refused(tmp_path: Path, n_frames: int):
 
 
 def test_trimming_agrees_with_the_original(folder: Path):
-    runs = json.loads((folder / "trim_silence.json").read_text())["runs"]
-    files = json.loads((folder / "expected.json").read_text())["files"]
+    runs = read_golden(folder / "trim_silence.json", "runs")
+    files = read_golden(folder / "expected.json", "files")
+    assert any(run["clips"] for run in runs.values() if run["trim_silence"] is not None)
     for seconds, run in runs.items():
         if run["trim_silence"] is None:
             continue
@@ -152,11 +170,12 @@ def test_trimming_agrees_with_the_original(folder: Path):
 
 
 def test_trimming_with_one_edge_silence_or_none_is_sensible(folder: Path):
-    cases = json.loads((folder / "trim_silence.json").read_text())["single_edge_cases"]["cases"]
-    assert len(cases) == 8
+    cases = read_golden(folder / "trim_silence.json", "single_edge_cases", "cases")
+    files = read_golden(folder / "expected.json", "files")
+    assert cases
     for case, wanted in cases.items():
         name, seconds = case.split("|trim=")
-        alignment = read_alignment(folder / f"{name}.TextGrid", CONFIG)
+        alignment = read_alignment(folder / files[name]["file"], CONFIG)
         phones, durations, frames = trimmed(alignment, float(seconds))
         assert phones == wanted["intended_phones"], case
         assert durations == wanted["intended_durations"], case

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import soundfile
 import torch
+from hifigan_goldens import AUTHORS, NVIDIA
 from safetensors.torch import load_file
 from shell import ROOT
 from torch import Tensor, nn
@@ -115,17 +116,18 @@ def close(first: Tensor, second: Tensor, tolerance: float = ONE_STEP) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "expected"),
     [
-        ("jik876/g_00005000", (), "jik876_generator"),
-        ("nvidia/hifigan_gen_checkpoint_20.pt", ("--no-ema",), "nvidia_generator"),
-        ("nvidia/hifigan_gen_checkpoint_20.pt", (), "nvidia_gen_ema"),
-        ("nvidia/hifigan_gen_checkpoint_20.pt", ("--no-ema", "--torchscript"), "nvidia_generator"),
+        (AUTHORS, (), "jik876_generator"),
+        (NVIDIA, ("--no-ema",), "nvidia_generator"),
+        (NVIDIA, (), "nvidia_gen_ema"),
+        (NVIDIA, ("--no-ema", "--torchscript"), "nvidia_generator"),
     ],
 )
 def test_published_checkpoints_make_the_published_waveform(goldens, tmp_path, name, options, expected):
     tensors = load_file(goldens / "hifigan" / "checkpoints_expected.safetensors")
     for place, mel in enumerate(tensors["input.mel"]):
         save_tensor(tmp_path / f"{place}.pt", mel)
-    (tmp_path / "list.tsv").write_text("mel\toutput\n0.pt\t0\n1.pt\t1\n")
+    lines = [f"{place}.pt\t{place}\n" for place in range(len(tensors["input.mel"]))]
+    (tmp_path / "list.tsv").write_text("".join(["mel\toutput\n", *lines]))
     waves = spoken(tmp_path, "--hifigan", goldens / "hifigan" / "checkpoints" / name, *options)
     for place, wave in enumerate(tensors[f"output.{expected}"]):
         close(waves[str(place)], wave[0], 0.5 * ONE_STEP + 2e-5)

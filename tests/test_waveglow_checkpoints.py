@@ -2,9 +2,9 @@
 
 import collections
 import importlib.util
-import json
 import os
 import pathlib
+import re
 import sys
 import warnings
 import zipfile
@@ -13,12 +13,14 @@ from types import ModuleType
 
 import pytest
 import torch
+from golden_files import entries, group, read_case, read_golden
 from safetensors.torch import load_file
-from tiny_waveglow import golden_config, golden_network, group
+from tiny_waveglow import golden_config, golden_network, golden_noise
 from torch import Tensor
 
 from common.checkpoints import Checkpoint, load_checkpoint, load_networks, read_payload
 from common.checkpoints.pickled import read_pickled
+from common.config import AudioConfig
 from common.errors import CheckpointError
 from common.training.optim import build_optimizer, load_state_by_name
 from waveglow.model import ModelConfig, build_networks
@@ -81,7 +83,9 @@ class Reduced:
     def __reduce__(self):
         return self.call
 """
-SHAPE = {"n_mels": 8, "widths": (8, 8, 6, 6), "n_layers": 3, "n_channels": 8, "kernel_size": 3}
+LAYOUT = entries("waveglow/checkpoints.json", "layout")
+SMALL = [file for file in LAYOUT if "full_shapes" not in file]
+PLAIN = next((file for file in SMALL if LAYOUT[file]["optimizer"]["state"]), "")
 
 
 @pytest.fixture
@@ -108,43 +112,48 @@ def forget(glow: ModuleType) -> None:
 
 def published_network(glow: ModuleType, state: dict[str, Tensor], **changes) -> torch.nn.Module:
     """The network with weights of the goldens, as its authors' classes hold it."""
+    n_layers = sum(key.startswith("WN.0.in_layers.") and key.endswith(".bias") for key in state)
+    n_channels, _, kernel_size = state["WN.0.in_layers.0.weight_v"].shape
+    widths = [len(value) for key, value in state.items() if key.startswith("convinv.")]
+    shape = {"n_layers": n_layers, "n_channels": n_channels // 2, "kernel_size": kernel_size, "widths": widths}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        network = glow.WaveGlow(**SHAPE, **changes)
+        network = glow.WaveGlow(n_mels=len(state["upsample.bias"]), **shape, **changes)
     network.load_state_dict(state)
     return network
 
 
-def speak(checkpoint: Checkpoint, folder: Path) -> Tensor:
-    """The sound of the goldens' first mel and noise."""
-    tensors = load_file(folder / "waveglow_infer.safetensors")
+def speak(checkpoint: Checkpoint, folder: Path, *, sigma: float | None = None) -> Tensor:
+    """The sound of the goldens' first mel and noise, by default at their sigma."""
+    about, tensors = read_case(folder, "waveglow_infer")
     networks, _ = load_networks(checkpoint, device=CPU)
-    noises = [tensors["input.noise0.1"], tensors["input.noise0.0"]]
-    return networks["waveglow"].inverse(tensors["input.mel0"], 0.9 * torch.cat(noises, dim=1))
+    sigma = about["cases"][0]["sigma"] if sigma is None else sigma
+    return networks["waveglow"].inverse(tensors["input.mel0"], sigma * golden_noise(tensors, 0))
 
 
 @pytest.mark.parametrize("training", [True, False])
 def test_a_published_checkpoint_speaks_as_its_authors_code(folder: Path, training: bool):
-    checkpoint = load_checkpoint(folder / "checkpoints" / "checkpoint_WaveGlow_50.pt", training=training)
+    checkpoint = load_checkpoint(folder / "checkpoints" / PLAIN, training=training)
     expected = load_file(folder / "checkpoints_expected.safetensors")["output.audio"]
+    sigma = float(re.search(r"sigma ([\d.]+)", read_golden(folder / "checkpoints.json", "expected"))[1])
     assert checkpoint.model == "WaveGlow"
-    assert (checkpoint.audio.n_mels, checkpoint.audio.hop_length, checkpoint.audio.framing) == (8, 256, "centered")
-    torch.testing.assert_close(speak(checkpoint, folder), expected, atol=3e-5, rtol=0)
+    assert checkpoint.audio == AudioConfig(n_mels=LAYOUT[PLAIN]["config"]["n_mel_channels"])
+    torch.testing.assert_close(speak(checkpoint, folder, sigma=sigma), expected, atol=3e-5, rtol=0)
     assert (checkpoint.training is not None) == training
 
 
 def test_a_checkpoint_of_several_gpus_has_its_prefix_stripped_and_no_training_state(folder: Path):
-    checkpoint = load_checkpoint(folder / "checkpoints" / "checkpoint_WaveGlow_50_ddp.pt")
+    (name,) = (file for file in SMALL if file != PLAIN)
+    checkpoint = load_checkpoint(folder / "checkpoints" / name)
     assert checkpoint.training is None
     assert speak(checkpoint, folder).isfinite().all()
 
 
-@pytest.mark.parametrize("channels", [256, 512])
-def test_full_size_checkpoints_fit_the_networks_of_their_configuration(folder: Path, channels: int):
-    path = folder / "checkpoints" / f"checkpoint_WaveGlow_full_shapes_{channels}_ddp.pt"
-    checkpoint = load_checkpoint(path, training=False)
+@pytest.mark.parametrize("name", [file for file in LAYOUT if file not in SMALL])
+def test_full_size_checkpoints_fit_the_networks_of_their_configuration(folder: Path, name: str):
+    checkpoint = load_checkpoint(folder / "checkpoints" / name, training=False)
     config = ModelConfig(**checkpoint.config)
-    assert config == ModelConfig(wn_channels=channels)
+    assert config == ModelConfig(wn_channels=LAYOUT[name]["config"]["WN_config"]["n_channels"])
     with torch.device("meta"):
         network = build_networks(config, checkpoint.audio, None, inference=True)["waveglow"]
     own = {key: value.shape for key, value in network.state_dict().items()}
@@ -152,10 +161,10 @@ def test_full_size_checkpoints_fit_the_networks_of_their_configuration(folder: P
 
 
 def test_training_can_resume_from_a_published_checkpoint(folder: Path):
-    path = folder / "checkpoints" / "checkpoint_WaveGlow_50.pt"
+    path = folder / "checkpoints" / PLAIN
     payload = torch.load(path, weights_only=True)
     training = load_checkpoint(path).training
-    assert training["epoch"] == 51
+    assert training["epoch"] == LAYOUT[PLAIN]["epoch"] + 1
     networks, _ = load_networks(load_checkpoint(path), device=CPU)
     named = {f"waveglow.{key}": value for key, value in networks["waveglow"].named_parameters()}
     saved = training["optimizers"]["waveglow"]
@@ -188,7 +197,7 @@ def test_a_pickled_network_speaks_and_its_classes_are_not_imported(
     forget(glow)
     checkpoint = load_checkpoint(path)
     assert "glow" not in sys.modules
-    assert checkpoint.config == vars(golden_config(json.loads((folder / "waveglow_model.json").read_text())["config"]))
+    assert checkpoint.config == vars(golden_config(read_golden(folder / "waveglow_model.json", "config")))
     expected = load_file(folder / "waveglow_infer.safetensors")["output.audio0"]
     torch.testing.assert_close(speak(checkpoint, folder), expected, atol=0.05 if kind == "half" else 3e-5, rtol=0)
 
@@ -201,9 +210,10 @@ def test_weights_without_weight_norm_and_with_fused_conditioning_speak_the_same(
     torch.save({"state_dict": {f"module.1.{key}": value for key, value in removed.items()}}, tmp_path / "removed.pt")
     torch.testing.assert_close(speak(load_checkpoint(tmp_path / "removed.pt"), folder), expected, atol=3e-5, rtol=0)
     state = golden_network(folder).state_dict()
-    for flow in range(4):
+    config = golden_config(read_golden(folder / "waveglow_model.json", "config"))
+    for flow in range(config.n_flows):
         for kind in ("bias", "weight_g", "weight_v"):
-            rows = [state.pop(f"WN.{flow}.cond_layers.{index}.{kind}") for index in range(3)]
+            rows = [state.pop(f"WN.{flow}.cond_layers.{index}.{kind}") for index in range(config.wn_layers)]
             state[f"WN.{flow}.cond_layer.{kind}"] = torch.cat(rows)
     torch.save({"model": published_network(glow, state, fused=True)}, tmp_path / "fused.pt")
     forget(glow)
@@ -296,7 +306,7 @@ def test_a_network_of_another_kind_is_of_no_known_layout(tmp_path: Path):
 
 
 def test_a_damaged_waveglow_is_named_as_such(folder: Path, tmp_path: Path):
-    payload = torch.load(folder / "checkpoints" / "checkpoint_WaveGlow_50.pt", weights_only=True)
+    payload = torch.load(folder / "checkpoints" / PLAIN, weights_only=True)
     del payload["state_dict"]["upsample.weight"]
     torch.save(payload, tmp_path / "a.pt")
     with pytest.raises(CheckpointError, match=r"a damaged checkpoint of WaveGlow \(KeyError: 'upsample.weight'\)$"):

@@ -1,11 +1,11 @@
 """WaveGlow's network agrees with the published one, inverts itself, and speaks an utterance as if it were alone."""
 
 import copy
-import json
 from pathlib import Path
 
 import pytest
 import torch
+from golden_files import audio_config, group, listed, read_case, read_golden
 from safetensors.torch import load_file
 from tiny_waveglow import (
     HOP,
@@ -13,13 +13,13 @@ from tiny_waveglow import (
     SMALL_HOP,
     golden_config,
     golden_network,
-    group,
+    golden_noise,
     segments,
     small_network,
     tiny_engine,
     tiny_networks,
 )
-from torch import Tensor, nn
+from torch import nn
 
 from common.audio import BIAS_FRAMES, Denoiser
 from common.config import AudioConfig
@@ -27,6 +27,14 @@ from common.errors import InputError, OptionError
 from waveglow.determinants import log_determinants
 from waveglow.loss_function import likelihood_sum
 from waveglow.model import BLOCK, Invertible1x1Conv, ModelConfig, SeededNoise, WaveGlow, build_networks
+
+FULL_SIZE = "waveglow/full_size_state_dicts.json"
+INFERENCES = [(case["index"], case["sigma"]) for case in listed("waveglow/waveglow_infer.json", "cases")]
+PASSES = listed("waveglow/waveglow_forward.json", "cases")
+INDICES = [case["index"] for case in PASSES]
+LOSSES = [
+    (sigma.removeprefix("sigma_"), case["index"]) for case in PASSES for sigma in case if sigma.startswith("sigma_")
+]
 
 
 @pytest.fixture
@@ -43,58 +51,50 @@ def prepared(folder: Path) -> WaveGlow:
 
 
 @pytest.mark.parametrize("form", [golden_network, prepared])
-@pytest.mark.parametrize("index", [0, 1])
+@pytest.mark.parametrize("index", INDICES)
 @torch.no_grad()
 def test_the_flows_equal_the_published_ones(folder: Path, form, index: int):
     tensors = load_file(folder / "waveglow_forward.safetensors")
-    out = form(folder)(tensors[f"input.mel{index}"], tensors[f"input.audio{index}"])
+    network = form(folder)
+    out = network(tensors[f"input.mel{index}"], tensors[f"input.audio{index}"])
     torch.testing.assert_close(out.z, tensors[f"output.{index}.z"], atol=1e-5, rtol=0)
-    assert len(out.log_s) == len(out.log_det) == 4
+    assert len(out.log_s) == len(out.log_det) == len(network.WN)
     for flow, (log_s, log_det) in enumerate(zip(out.log_s, out.log_det)):
         torch.testing.assert_close(log_s, tensors[f"output.{index}.log_s.{flow}"], atol=1e-5, rtol=0)
         torch.testing.assert_close(log_det, tensors[f"output.{index}.log_det_W.{flow}"], atol=0, rtol=1e-5)
 
 
-@pytest.mark.parametrize("index", [0, 1])
-@pytest.mark.parametrize("sigma", [1.0, 0.6])
+@pytest.mark.parametrize(("sigma", "index"), LOSSES)
 @torch.no_grad()
-def test_the_loss_equals_the_published_one_however_often_it_is_computed(folder: Path, index: int, sigma: float):
-    tensors = load_file(folder / "waveglow_forward.safetensors")
-    published = json.loads((folder / "waveglow_forward.json").read_text())["cases"][index]
+def test_the_loss_equals_the_published_one_however_often_it_is_computed(folder: Path, index: int, sigma: str):
+    about, tensors = read_case(folder, "waveglow_forward")
     out = golden_network(folder)(tensors[f"input.mel{index}"], tensors[f"input.audio{index}"])
     for _ in range(2):
-        loss = likelihood_sum(out, sigma=sigma) / out.z.numel()
-        assert float(loss) == pytest.approx(published[f"sigma_{sigma}"], rel=1e-5)
+        loss = likelihood_sum(out, sigma=float(sigma)) / out.z.numel()
+        assert float(loss) == pytest.approx(about["cases"][index][f"sigma_{sigma}"], rel=1e-5)
 
 
 def test_the_gradients_have_the_published_norms(folder: Path):
-    tensors = load_file(folder / "waveglow_forward.safetensors")
-    published = json.loads((folder / "waveglow_forward.json").read_text())["grad_norms_case0_sigma1"]
+    about, tensors = read_case(folder, "waveglow_forward")
     network = golden_network(folder)
     out = network(tensors["input.mel0"], tensors["input.audio0"])
     (likelihood_sum(out, sigma=1.0) / out.z.numel()).backward()
     norms = {name: float(parameter.grad.norm()) for name, parameter in network.named_parameters()}
-    assert norms == pytest.approx(published, rel=1e-4)
-
-
-def latent(tensors: dict[str, Tensor], index: int, sigma: float) -> Tensor:
-    """The noise tensors that the published inference used in turn, in the order in which the flows give them."""
-    noises = [tensors[f"input.noise{index}.{order}"] for order in (1, 0)]
-    return sigma * torch.cat(noises, dim=1)
+    assert norms == pytest.approx(about["grad_norms_case0_sigma1"], rel=1e-4)
 
 
 @pytest.mark.parametrize("form", [golden_network, prepared])
-@pytest.mark.parametrize(("index", "sigma"), [(0, 0.9), (1, 0.6)])
+@pytest.mark.parametrize(("index", "sigma"), INFERENCES)
 @pytest.mark.parametrize("chunk_frames", [None, 2])
 def test_the_sound_of_given_noise_equals_the_published_one(folder: Path, form, index, sigma, chunk_frames):
     tensors = load_file(folder / "waveglow_infer.safetensors")
-    network, mel, z = form(folder), tensors[f"input.mel{index}"], latent(tensors, index, sigma)
+    network, mel, z = form(folder), tensors[f"input.mel{index}"], sigma * golden_noise(tensors, index)
     audio = network.inverse(mel, z, chunk_frames=chunk_frames)
     torch.testing.assert_close(audio, tensors[f"output.audio{index}"], atol=3e-5, rtol=0)
     torch.testing.assert_close(network(mel, audio).z, z, atol=1e-4, rtol=0)
 
 
-@pytest.mark.parametrize("name", ["c4", "c6", "c8"])
+@pytest.mark.parametrize("name", listed("waveglow/invertible_conv.json", "cases"))
 @torch.no_grad()
 def test_the_invertible_convolution_equals_the_published_one(folder: Path, name: str):
     tensors = group(load_file(folder / "invertible_conv.safetensors"), name)
@@ -167,7 +167,7 @@ def n_parameters(network: nn.Module) -> int:
 
 
 def test_the_small_networks_state_has_the_published_names_shapes_and_order(folder: Path):
-    published = json.loads((folder / "waveglow_model.json").read_text())
+    published = read_golden(folder / "waveglow_model.json")
     network = golden_network(folder)
     assert listing(network) == published_listing(published["listing"])
     network.prepare_for_inference()
@@ -176,11 +176,11 @@ def test_the_small_networks_state_has_the_published_names_shapes_and_order(folde
     torch.testing.assert_close(dict(network.state_dict()), expected, atol=1e-6, rtol=1e-5)
 
 
-@pytest.mark.parametrize("channels", [256, 512])
-def test_full_size_networks_have_the_published_names_shapes_and_order(folder: Path, channels: int):
-    published = json.loads((folder / "full_size_state_dicts.json").read_text())[f"wn_channels_{channels}"]
+@pytest.mark.parametrize("name", [name for name in listed(FULL_SIZE) if name.startswith("wn_channels_")])
+def test_full_size_networks_have_the_published_names_shapes_and_order(goldens: Path, name: str):
+    published = read_golden(goldens / FULL_SIZE, name)
     config = golden_config(published["config"])
-    assert config == ModelConfig(wn_channels=channels)
+    assert config == ModelConfig(wn_channels=config.wn_channels)
     with torch.device("meta"):
         network = WaveGlow(config, hop_length=HOP)
     assert listing(network) == published_listing(published["weight_normed"])
@@ -191,17 +191,18 @@ def test_full_size_networks_have_the_published_names_shapes_and_order(folder: Pa
 
 
 def test_the_noise_that_the_denoiser_subtracts_is_the_published_one(folder: Path):
-    config = json.loads((folder / "denoiser.json").read_text())["config"]
-    tensors = load_file(folder / "denoiser.safetensors")
-    network = WaveGlow(golden_config(config), hop_length=HOP)
+    about, tensors = read_case(folder, "denoiser")
+    config, audio = golden_config(about["config"]), audio_config(about["parameters"])
+    network = WaveGlow(config, hop_length=HOP)
     network.prepare_for_inference()
     # The upsampling's weights meet mels of zeros alone, and are not stored.
     state = {"upsample.weight": network.upsample.weight} | group(tensors, "state_dict_removed")
     network.load_state_dict(state)
-    noise = network.infer(torch.zeros(1, 80, BIAS_FRAMES), sigma=0.0)
+    noise = network.infer(torch.zeros(1, config.n_mel_channels, BIAS_FRAMES), sigma=about["parameters"]["sigma"])
     torch.testing.assert_close(noise, tensors["output.bias_audio"], atol=1e-5, rtol=0)
-    for strength in (0.0, 0.01, 0.1, 1.0):
-        denoiser = Denoiser(noise[0], AudioConfig(), strength=strength)
+    assert about["strengths"]
+    for strength in about["strengths"]:
+        denoiser = Denoiser(noise[0], audio, strength=strength)
         torch.testing.assert_close(denoiser.bias, tensors["output.bias_spec"][0, :, 0], atol=5e-4, rtol=0)
         denoised = denoiser(tensors["input.audio"])
         torch.testing.assert_close(denoised, tensors[f"output.denoised_{strength}"][:, 0], atol=1e-5, rtol=0)

@@ -1,12 +1,11 @@
 """A small Jasper, noisy batches to train it on, and the reading of the published numbers."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file
+from golden_files import group, listed, matching, read_case
 from torch import Tensor, nn
 
 from common.distributed import Ranks
@@ -18,7 +17,8 @@ from jasper.data_function import JasperBatch
 from jasper.loss_function import JasperObjective
 from jasper.model import Jasper
 
-FORMS = ("dense", "residual", "hardtanh")
+FORMS = [Path(file).stem for file in matching("jasper/model_*.json")]
+CASES = [(form, case["index"]) for form in FORMS for case in listed(f"jasper/{form}.json", "cases")]
 SMALL = ModelConfig(
     blocks=(
         BlockConfig(8, repeat=1, kernel_size=5, stride=2, residual=False, dropout=0.0),
@@ -29,12 +29,6 @@ SMALL = ModelConfig(
     features=FeatureConfig(sample_rate=8000, n_filt=16, n_fft=None),
 )
 NOTHING = Augmentation(dither=0.0)
-
-
-def group(tensors: dict[str, Tensor], name: str) -> dict[str, Tensor]:
-    """The tensors of a group, without its name before theirs."""
-    prefix = name + "."
-    return {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
 
 
 def golden_config(values: dict[str, Any], **changes: Any) -> ModelConfig:
@@ -54,9 +48,9 @@ def golden_config(values: dict[str, Any], **changes: Any) -> ModelConfig:
 
 def golden_network(folder: Path, form: str, **changes: Any) -> Jasper:
     """A small published network, in evaluation mode."""
-    config = json.loads((folder / f"model_{form}.json").read_text())["config"]
-    network = Jasper(golden_config(config, **changes))
-    network.load_state_dict(group(load_file(folder / f"model_{form}.safetensors"), "state_dict"))
+    about, tensors = read_case(folder, form)
+    network = Jasper(golden_config(about["config"], **changes))
+    network.load_state_dict(group(tensors, "state_dict"))
     return network.eval()
 
 

@@ -1,12 +1,12 @@
 """Published numbers of Tacotron 2, a tiny model, and tiny corpora, for its tests."""
 
-import json
+import re
 from pathlib import Path
 from typing import Any
 
 import torch
 from corpus import add_clip
-from safetensors.torch import load_file
+from golden_files import group, listed, read_case
 from tiny import make_corpus
 from torch import Tensor, nn
 
@@ -15,6 +15,7 @@ from common.config import AudioConfig, TextConfig, from_plain, to_plain
 from common.nn import Dropout
 from common.text import TextFrontEnd
 from tacotron2.data_function import Tacotron2Batch
+from tacotron2.decoder import MASK_CHUNK, PRENET_LAYERS
 from tacotron2.model import ModelConfig, Tacotron2
 
 TINY = ModelConfig(
@@ -32,6 +33,7 @@ TINY = ModelConfig(
     postnet_embedding_dim=8,
     postnet_n_convolutions=3,
 )
+INFERENCES = listed("tacotron2/tacotron2_infer.json", "cases")
 TINY_OPTIONS = (
     "-m Tacotron2 --symbols-embedding-dim 16 --encoder-embedding-dim 16 --encoder-n-convolutions 1 "
     "--attention-rnn-dim 24 --attention-dim 12 --attention-location-n-filters 4 --attention-location-kernel-size 7 "
@@ -39,17 +41,28 @@ TINY_OPTIONS = (
 ).split()
 
 
-def group(tensors: dict[str, Tensor], name: str) -> dict[str, Tensor]:
-    """The tensors of a group of a golden, without its name before theirs."""
-    prefix = name + "."
-    return {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
+def inference_case(folder: Path, case: str) -> tuple[Tacotron2, tuple[Tensor, Tensor], Tensor, dict[str, Tensor]]:
+    """The network of a published inference, its tokens and lengths, its prenet masks and its outputs."""
+    about, tensors = read_case(folder, "tacotron2_infer")
+    network = published(folder, **about["cases"][case]["config_overrides"])
+    tokens, lengths = tensors["input.text"], tensors["input.input_lengths"]
+    if len(about["cases"][case]["mel_lengths"]) == 1:  # of an item of the batch alone
+        item = int(re.search(r"item (\d+) of the batch", about["note"])[1])
+        lengths = lengths[item : item + 1]
+        tokens = tokens[item : item + 1, : int(lengths)]
+    masks = torch.ones(MASK_CHUNK, PRENET_LAYERS, 1, network.config.prenet_dim)
+    if "prenet_masks" in case:
+        given = tensors["prenet_mask.all"] * 2
+        masks = nn.functional.pad(given, (0, 0, 0, 0, 0, 0, 0, MASK_CHUNK - len(given)))
+    return network, (tokens, lengths), masks, group(tensors, case)
 
 
 def published(folder: Path, **options: Any) -> Tacotron2:
     """The goldens' small model in evaluation mode; as the original's, it sees padding unless ``options`` differ."""
-    config = json.loads((folder / "tacotron2_model.json").read_text())["config"]
-    network = Tacotron2(from_plain(ModelConfig, config | {"mask_convolutions": False} | options, where="golden"))
-    network.load_state_dict(group(load_file(folder / "tacotron2_model.safetensors"), "state_dict"))
+    about, tensors = read_case(folder, "tacotron2_model")
+    config = about["config"] | {"mask_convolutions": False} | options
+    network = Tacotron2(from_plain(ModelConfig, config, where="golden"))
+    network.load_state_dict(group(tensors, "state_dict"))
     return network.eval()
 
 

@@ -1,6 +1,7 @@
 """A tiny corpus of made-up recordings and a tiny HiFi-GAN, for tests of its training."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import soundfile
@@ -30,6 +31,7 @@ DEFAULTS = TrainingOptions(
     mel_fmax_loss=None,
     mel_loss_only=False,
 )
+RECIPE = {"learning_rate": 3e-4, "weight_decay": 0.01, "betas": (0.8, 0.99), "eps": 1e-8}
 TINY = ModelConfig(
     resblock="2",
     upsample_rates=(8, 8, 4),
@@ -100,22 +102,23 @@ def cut(batch: HifiganBatch, sizes: tuple[int, ...]) -> list[Batch]:
 
 
 def vocoder_engine(
-    networks: Networks, objective: HifiganObjective | None = None, *, ranks: Ranks | None = None, **options
+    networks: Networks,
+    objective: HifiganObjective | None = None,
+    *,
+    ranks: Ranks | None = None,
+    recipe: dict[str, Any] | None = None,
+    **options,
 ) -> Engine:
-    """An engine with the published optimizers at a constant rate."""
+    """An engine with the published optimizers, but for what ``recipe`` says, at a constant rate."""
+    recipe = RECIPE | (recipe or {})
     objective = objective or HifiganObjective(ALIGNED)
     optimizers = {
         phase.name: build_optimizer(
-            "adamw",
-            [parameter for name in phase.trains for parameter in networks[name].parameters()],
-            learning_rate=3e-4,
-            weight_decay=0.01,
-            betas=(0.8, 0.99),
-            eps=1e-8,
+            "adamw", [parameter for name in phase.trains for parameter in networks[name].parameters()], **recipe
         )
         for phase in objective.phases
     }
-    schedules = {phase.name: lambda iteration, epoch: 3e-4 for phase in objective.phases}
+    schedules = {phase.name: lambda iteration, epoch: recipe["learning_rate"] for phase in objective.phases}
     return Engine(
         networks, objective, optimizers, schedules=schedules, ranks=ranks or Ranks(), options=EngineOptions(**options)
     )

@@ -1,12 +1,11 @@
 """A small WaveGlow, real clips to train it on, and the reading of the published numbers."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file
+from golden_files import group, read_case, series
 from torch import Tensor, nn
 
 from common.config import AudioConfig
@@ -30,18 +29,17 @@ def golden_config(values: dict[str, Any]) -> ModelConfig:
     return ModelConfig(**own, **{f"wn_{key.removeprefix('n_')}": value for key, value in values["WN_config"].items()})
 
 
-def group(tensors: dict[str, Tensor], name: str) -> dict[str, Tensor]:
-    """The tensors of a group, without its name before theirs."""
-    prefix = name + "."
-    return {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
-
-
 def golden_network(folder: Path) -> WaveGlow:
     """The small published network, as it is trained."""
-    config = json.loads((folder / "waveglow_model.json").read_text())["config"]
-    network = WaveGlow(golden_config(config), hop_length=HOP)
-    network.load_state_dict(group(load_file(folder / "waveglow_model.safetensors"), "state_dict"))
+    about, tensors = read_case(folder, "waveglow_model")
+    network = WaveGlow(golden_config(about["config"]), hop_length=HOP)
+    network.load_state_dict(group(tensors, "state_dict"))
     return network.eval()
+
+
+def golden_noise(tensors: dict[str, Tensor], index: int) -> Tensor:
+    """The noise tensors that a published inference used in turn, in the order in which the flows give them."""
+    return torch.cat(series(tensors, f"input.noise{index}.")[::-1], dim=1)
 
 
 def lively(network: WaveGlow, *, seed: int = 0) -> WaveGlow:

@@ -1,0 +1,93 @@
+"""Reading of the goldens: where they lie, what their JSON lists, and a case's JSON with its tensors."""
+
+import json
+import os
+from functools import reduce
+from operator import getitem
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load_file
+from torch import Tensor
+
+from common.config import AudioConfig
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+GOLDENS = Path(os.environ.get("GOLDENS") or SHARED / "goldens").resolve()
+
+
+def read_golden(path: Path, *keys: str | int) -> Any:
+    """The content of a JSON file, or what it holds under ``keys``."""
+    return reduce(getitem, keys, json.loads(path.read_text(encoding="utf-8")))
+
+
+def entries(file: str, *keys: str | int) -> dict:
+    """What a golden's JSON lists by name, to parametrize by; nothing, so that tests skip, without goldens."""
+    if not GOLDENS.is_dir():
+        return {}
+    found = read_golden(GOLDENS / file, *keys)
+    assert found, f"{GOLDENS / file} lists nothing under {keys}"
+    return found
+
+
+def listed(file: str, *keys: str | int) -> list:
+    """The names or the items that a golden's JSON lists, to parametrize by; none without goldens."""
+    return list(entries(file, *keys))
+
+
+def matching(pattern: str) -> list[str]:
+    """Goldens whose paths match, to parametrize by; none without goldens."""
+    if not GOLDENS.is_dir():
+        return []
+    found = sorted(path.relative_to(GOLDENS).as_posix() for path in GOLDENS.glob(pattern))
+    assert found, f"{GOLDENS} has no {pattern}"
+    return found
+
+
+def first_matching(pattern: str) -> Path:
+    """The first golden whose path matches; where there are no goldens, one that does not exist."""
+    return GOLDENS / next(iter(matching(pattern)), "none")
+
+
+def full_size_listings(pattern: str) -> list:
+    """Listings of full-size networks: the path of each, and the options by which it is not the default."""
+    return [
+        (file, {word.lstrip("-").replace("-", "_") for word in words if word.startswith("--")})
+        for file in matching(pattern)
+        for words in [read_golden(GOLDENS / file, "args").split()]
+    ]
+
+
+def checkpoint_layouts(folder: str) -> dict[str, dict]:
+    """The layouts of a folder's checkpoints by their names, to parametrize by; none without goldens."""
+    layouts = entries(f"{folder}/checkpoint_layout.json")
+    return {name.removesuffix(".pt"): layout for name, layout in layouts.items() if name.endswith(".pt")}
+
+
+def read_case(folder: Path, name: str) -> tuple[dict, dict[str, Tensor]]:
+    """A case's JSON and tensors, which lie side by side."""
+    return read_golden(folder / f"{name}.json"), load_file(folder / f"{name}.safetensors")
+
+
+def audio_config(values: dict, **others: Any) -> AudioConfig:
+    """The AudioConfig of the settings of a golden, by any of the originals' names."""
+    theirs = {"n_mel_channels": "n_mels", "num_mels": "n_mels", "n_fft": "filter_length", "hop_size": "hop_length"}
+    theirs |= {"win_size": "win_length", "fmin": "mel_fmin", "fmax": "mel_fmax", "fmax_input": "mel_fmax"}
+    ours = {theirs.get(name, name): value for name, value in values.items()}
+    known = {name: value for name, value in ours.items() if name in AudioConfig.__dataclass_fields__}
+    return AudioConfig(**{**known, **others})
+
+
+def group(tensors: dict[str, Tensor], name: str) -> dict[str, Tensor]:
+    """The tensors of a group, without its name before theirs."""
+    prefix = name + "."
+    return {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
+
+
+def series(tensors: dict[str, Tensor], name: str) -> list[Tensor]:
+    """The tensors named ``name`` and a count from 0, in the order of the count."""
+    found: list[Tensor] = []
+    while (key := f"{name}{len(found)}") in tensors:
+        found.append(tensors[key])
+    assert found, f"no {name}0 in {sorted(tensors)[:20]}"
+    return found
