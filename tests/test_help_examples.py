@@ -1,4 +1,4 @@
-"""Every example in the help of every script: its commands are parsed by the programs that would run them."""
+"""Every example in the help of every script is parsed by the programs that would run it; small ones are run."""
 
 import argparse
 import importlib
@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from seed_commands import Project
+from seed_commands import PROGRAMS, Project
 from shell import ROOT
+from tiny_voice import save_vocoder, save_voice
 
 from common.errors import InputError, OptionError
+from scripts.benchmarks import random_models
 
 SCRIPTS = sorted({*ROOT.glob("scripts/**/*.sh")} - {*ROOT.glob("scripts/lib/*"), ROOT / "scripts/lib.sh"})
 OTHERS = ("docker", "mkdir", "bash", "env")  # programs of the system that scripts run
@@ -60,7 +62,9 @@ def parse(words: list[str], project: Project, patch: pytest.MonkeyPatch) -> None
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project's folder without data and checkpoints."""
-    return Project(tmp_path_factory.mktemp("project"))
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "output").mkdir()  # not that of who runs the tests
+    return Project(folder)
 
 
 @pytest.mark.parametrize(
@@ -75,3 +79,26 @@ def test_the_commands_of_each_example_can_be_parsed(script: Path, project: Proje
                 parse(words, project, monkeypatch)
             else:
                 assert words[0] in OTHERS or len(words) == 1, f"{example}: {words}"
+
+
+def test_the_example_of_jasper_on_a_laptop_trains_on_all_of_its_recordings(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(PROGRAMS, "scripts.benchmarks.random_models", lambda: random_models.main() or 0)
+    (example,) = [line for line in examples(ROOT / "scripts/train_benchmark_jasper.sh") if line.endswith("# a laptop")]
+    making, training, *_ = project.dry_run(example)
+    project.python(making)
+    printed = project.python(training, "--epochs", "1", "--batch-size", "16", "--validation-interval", "9")
+    assert "| iter   2/  2 |" in printed, "32 recordings, of which none is left out"
+
+
+def test_the_examples_that_speak_through_named_checkpoints_do_so(project: Project):
+    save_voice(project / "voice.pt")
+    save_vocoder(project / "vocoder.pt")
+    shown = [line for name in ("example", "benchmark") for line in examples(ROOT / f"scripts/inference_{name}.sh")]
+    spoken = [line for line in shown if line.startswith("FASTPITCH=voice.pt") and "--cuda-graphs" not in line]
+    for example in spoken:
+        for words in project.dry_run(example):
+            few = () if "--hifigan" in words else ("--repeats", "1", "--warmup-steps", "0", "--griffin-lim-iters", "1")
+            project.python(words, *few)
+    assert len(spoken) == 2 and len(list((project / "output/audio_devset10_amp").glob("*.wav"))) == 10
