@@ -170,7 +170,7 @@ def test_each_option_named_in_a_document_exists(name: str):
     programs |= {module_of(script) for script in ("evaluate_voice.sh", "download_models.sh", "benchmark_train.sh")}
     programs |= {
         module_of(script) for script in ("convert_checkpoint.sh", "inspect_checkpoint.sh", "make_triton_repository.sh")
-    }
+    } | {module_of("copy_list.sh")}
     assert named - set().union(*map(option_names, programs)) - {"--help", "--version"} == set()
 
 

@@ -70,7 +70,8 @@ def refused(kind: type[Exception], *argv: str | Path) -> str:
 
 def test_a_bad_line_is_named_before_anything_is_spoken_or_written(tmp_path, phrases, voice):
     phrases.write_text("a.wav|Go on.\nb.wav|Caf#.\n")
-    message = refused(InputError, "-i", phrases, "-o", tmp_path / "out", "--fastpitch", voice)
+    options = ("--fastpitch", voice, "--unknown-symbols", "error")
+    message = refused(InputError, "-i", phrases, "-o", tmp_path / "out", *options)
     assert f"{phrases}:2" in message and "'#' (U+0023)" in message
     assert not (tmp_path / "out").exists()
 
@@ -164,8 +165,7 @@ def test_a_list_that_does_not_fit_the_voice_is_refused(tmp_path, phrases, voice)
 def test_given_mels_that_cannot_be_used_are_refused(tmp_path, phrases):
     options = ("-i", phrases, "-o", tmp_path / "out", "--dataset-path", tmp_path)
     message = refused(InputError, *options)
-    assert f"{phrases}:1: no column mel or wav, and no text-to-mel checkpoint" in message
-    assert "output and mel (tensors" in message and "wav (recordings)" in message
+    assert f"{phrases}:1: no column mel or wav, and no voice for text (--fastpitch or --tacotron2)" in message
     phrases.write_text("mel\nmels/a.pt\n")
     assert f"mels/a.pt: no such file ({phrases}:2)" in refused(InputError, *options)
     for mel, message in (

@@ -1,5 +1,6 @@
 """Copy synthesis: utterances whose mels a list gives, as tensors or as the recordings to compute them from."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,11 +34,12 @@ def load_mels_or_recordings(
         return _load_recordings(phrases, [dataset_path / str(phrase.wav) for phrase in phrases], contract)
     if first.mel is not None:
         return _load_mels(phrases, [dataset_path / str(phrase.mel) for phrase in phrases], contract)
-    voices = " or ".join(f"--{get_model(name).option} CHECKPOINT" for name in available_models("generator"))
+    voices = " or ".join(f"--{get_model(name).option}" for name in available_models("generator"))
+    corpora = (dataset_path, *map(Path, ("LJSpeech-1.1", "data/LJSpeech-1.1")))
+    corpus = next((str(path) for path in corpora if (path / "wavs").is_dir()), "LJSpeech-1.1")
     raise InputError(
-        f"{first.where}: no column mel or wav, and no text-to-mel checkpoint to speak the text with; add {voices}, or "
-        "give a list that opens with a line of column names: output and mel (tensors, as extract_mels.py and "
-        "--save-mels write them) or wav (recordings), separated by tabs"
+        f"{first.where}: no column mel or wav, and no voice for text ({voices}); a list of recordings: "
+        f"bash scripts/copy_list.sh {shlex.quote(corpus)} copy.tsv"
     )
 
 
