@@ -1,8 +1,8 @@
 """Says which tests use which goldens: ``python -m tests.golden_usage FOLDER [arguments of pytest]``.
 
-Runs the tests that use goldens on a copy of the folder, in one process, and lists for every file the tests that opened
-it, themselves or in a program that they started, then files that no test opened and tests that failed, skipped or
-opened nothing. The kernel (inotify) reports the opened files, as libraries in C and Rust open them too.
+Runs the tests that use goldens on a copy of the folder, in one process, and lists the tests that opened each file,
+themselves or in a program, then unused files and tests that failed, skipped or opened nothing. The kernel (inotify)
+reports what is opened, as libraries in C and Rust open files too.
 """
 
 import argparse
