@@ -1,8 +1,8 @@
 """Says which tests use which goldens: ``python -m tests.golden_usage FOLDER [arguments of pytest]``.
 
-Runs the tests that use goldens on a copy of the folder, in one process, and lists for every file the tests that opened
-it, themselves or in a program that they started, then files that no test opened and tests that failed, skipped or
-opened nothing. The kernel (inotify) reports the opened files, as libraries in C and Rust open them too.
+Runs the tests that use goldens on a copy of the folder, in one process, and lists the tests that opened each file,
+themselves or in a program, then unused files and tests that failed, skipped or opened nothing. The kernel (inotify)
+reports what is opened, as libraries in C and Rust open files too.
 """
 
 import argparse
@@ -53,12 +53,13 @@ class GoldenUsage:
     def __init__(self, folder: Path) -> None:
         self._opened = OpenedFiles(folder)
         self._of_fixture: dict[object, set[Path]] = defaultdict(set)
+        self.listed: set[Path] = set()
         self.used: dict[str, set[Path]] = {}
         self.outcomes: dict[str, list[str]] = defaultdict(list)
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = [item for item in items if "goldens" in item.fixturenames or hasattr(item.module, "GOLDENS")]
-        self._opened.take()  # what modules read to list their tests; the tests read it again
+        self.listed = self._opened.take()  # what modules read to list their tests
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: object) -> Iterator[None]:
@@ -92,7 +93,9 @@ def report(usage: GoldenUsage, folder: Path) -> str:
         for path in opened & set(files):
             files[path].append(test)
     lists = {f"{path.relative_to(folder)}: opened by": tests for path, tests in files.items() if tests}
-    lists["opened by no test:"] = [str(path.relative_to(folder)) for path, tests in files.items() if not tests]
+    unused = {path for path, tests in files.items() if not tests}
+    for title, paths in (("to list tests alone", unused & usage.listed), ("by no test", unused - usage.listed)):
+        lists[f"opened {title}:"] = sorted(str(path.relative_to(folder)) for path in paths)
     lists["tests that opened nothing:"] = [test for test, opened in usage.used.items() if not opened]
     lists |= {f"tests that {outcome}:": tests for outcome, tests in usage.outcomes.items()}
     return "".join(

@@ -13,6 +13,8 @@ import subprocess, sys
 import pytest
 from golden_files import GOLDENS
 
+LISTED = (GOLDENS / "listed.json").read_text()
+
 @pytest.fixture(scope="module")
 def table(goldens):
     return (goldens / "table.json").read_text()
@@ -33,7 +35,7 @@ def test_four(goldens):
 
 def test_files_are_listed_with_the_tests_that_open_them_themselves_by_fixtures_or_in_programs(tmp_path: Path):
     folder = tmp_path / "given"
-    for name in ("table.json", "sub/read.bin", "wrong.txt", "sub/unused.pt"):
+    for name in ("table.json", "sub/read.bin", "wrong.txt", "sub/unused.pt", "listed.json"):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("content")
@@ -59,6 +61,7 @@ def test_files_are_listed_with_the_tests_that_open_them_themselves_by_fixtures_o
         f"sub/read.bin: opened by 1\n{tests['two']}"
         f"table.json: opened by 2\n{tests['one']}{tests['two']}"
         f"wrong.txt: opened by 1\n{tests['three']}"
+        "opened to list tests alone: 1\n    listed.json\n"
         "opened by no test: 1\n    sub/unused.pt\n"
         f"tests that opened nothing: 1\n{tests['four']}"
         f"tests that failed: 1\n{tests['three']}"
