@@ -25,7 +25,7 @@ from common.signals import TerminatedError, ending_at_once
 AFTER_LOSS = ", as for lack of memory: start all again, a training or an extraction with --resume"
 
 _TIMEOUT = timedelta(minutes=30)
-_SECONDS_TO_END = 5.0  # that a process may take between closing its connections and its end
+_SECONDS_TO_END = 15.0  # that a process may take between closing its connections and its end
 _SECONDS_TO_LOOK = 1.0  # between looks for torchrun
 
 Result = TypeVar("Result")

@@ -65,14 +65,15 @@ DISTRIBUTED|||NUM_GPUS, and NNODES of several machines, say how many processes a
 '
 
 # Sets MODEL, where it is not given, to the one that alone has a variable which is set, by the script's table of options or
-# by what it refuses for other models, and says so.
+# by what it refuses for other models, and says so unless it is FastPitch, the default, whose originals may have it too.
 choose_model() {
     local name names owner
     while read -r owner names; do
         for name in $names; do
             [ -z "${MODEL:-}" ] && [ -n "${!name:-}" ] || continue
+            [[ ! "$PUBLISHED_VARIABLES" =~ $'\n'"$name|"[^|]*"|FastPitch|" ]] || continue
             MODEL=$owner
-            [ "${RANK:-0}" != 0 ] || echo "note: MODEL=$MODEL, which alone has $name; set MODEL for another" >&2
+            [ "$MODEL" = FastPitch ] || [ "${RANK:-0}" != 0 ] || echo "note: MODEL=$MODEL, which alone has $name; set MODEL for another" >&2
         done
     done < <(sed -nE -e 's/^([A-Z_]+) (-|--[a-z-]+) ([A-Z][A-Za-z0-9-]*)( #.*)?$/\3 \1/p' \
         -e 's/^ *refuse_variables MODEL=([A-Z])/\1/p' "$SCRIPT")
