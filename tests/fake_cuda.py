@@ -250,7 +250,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeGpu]:
     monkeypatch.setattr("torch.backends.cudnn.is_acceptable", lambda _: False)  # it warns where there is none
     monkeypatch.setattr(FakeTensor, "tolist", lambda tensor: tensor.cpu().tolist())  # one wait, not one a value
     fake_gpu = FakeGpu()
-    with device_guard(), torch.backends.cudnn.flags(enabled=False):  # which a PyTorch with CUDA would ask the driver for
+    with device_guard(), torch.backends.cudnn.flags(enabled=False):  # it would ask a driver
         yield fake_gpu
 
 

@@ -21,7 +21,7 @@ import train
 from common.checkpoints import load_checkpoint, save_checkpoint
 from common.logger import read_log
 from scripts import download_models
-from scripts.datasets import check_cmudict, describe_mels, make_filelists
+from scripts.datasets import check_cmudict, copy_list, describe_mels, make_filelists
 
 VALUE = r'(?:"[^"]*"|\S+)'
 ASSIGNMENT = rf"[A-Z_]+={VALUE}"
@@ -37,6 +37,7 @@ PROGRAMS: dict[str, Callable[[], int]] = {
     "extract_mels.py": extract_mels.main,
     "scripts.download_models": download_models.main,
     "scripts.datasets.check_cmudict": check_cmudict.main,
+    "scripts.datasets.copy_list": copy_list.main,
     "scripts.datasets.describe_mels": describe_mels.main,
     "scripts.datasets.make_filelists": make_filelists.main,
 }
