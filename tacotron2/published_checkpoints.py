@@ -10,6 +10,7 @@ from torch import Tensor
 from common.checkpoints import Checkpoint, published_state, training_state
 from common.config import AudioConfig, TextConfig, from_plain, naming_fields
 from common.errors import CheckpointError
+from common.text.cleaners import TACOTRON2
 from tacotron2.config import ModelConfig
 
 _N_SYMBOLS = 148  # of the original's only symbol set
@@ -34,7 +35,7 @@ def read_published(payload: dict[str, Any], *, path: Path, training: bool = True
         model="Tacotron2",
         config=config,
         audio=AudioConfig(n_mels=config["n_mel_channels"]),
-        text=TextConfig(symbol_set="english_basic", cleaners=("english_cleaners",)) if english else None,
+        text=TextConfig(symbol_set="english_basic", cleaners=(TACOTRON2,)) if english else None,
         networks={"tacotron2": state},
         training=training_state(payload, "tacotron2", state, first_epoch=0) if training else None,
         layout="Tacotron 2",

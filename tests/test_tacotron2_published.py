@@ -47,7 +47,7 @@ def test_a_published_checkpoint_speaks_as_its_authors_code(folder: Path, name: s
 def test_a_published_checkpoint_loads_into_the_model_it_describes(folder: Path, name: str):
     checkpoint = load_checkpoint(folder / "checkpoints" / name)
     assert checkpoint.model == "Tacotron2"
-    assert (checkpoint.text.symbol_set, checkpoint.text.cleaners) == ("english_basic", ("english_cleaners",))
+    assert (checkpoint.text.symbol_set, checkpoint.text.cleaners) == ("english_basic", ("english_cleaners_tacotron2",))
     assert checkpoint.audio == AudioConfig(n_mels=LAYOUT[name]["config"]["n_mel_channels"])
     networks, config = load_networks(checkpoint, device=CPU)
     assert config.mask_convolutions  # an utterance does not depend on its batch, whoever trained the voice

@@ -144,18 +144,31 @@ def test_decoding_gives_text_with_arpabet_in_braces(texts: Path) -> None:
         assert front_end.decode(case["ids"]) == case["sequence_to_text"]
 
 
-def test_tacotron_2_reads_words_as_published(goldens: Path) -> None:
-    """Numbers, amounts and marks it reads by FastPitch's rules, as FastPitch 1.0's copy of it does."""
+def test_tacotron_2_reads_as_published(goldens: Path) -> None:
     published = read_golden(goldens / "tacotron2" / "text.json")
-    symbols = get_symbol_table("english_basic").symbols
-    assert list(symbols) == published["symbols"]
-    read = [("english_cleaners", one["text"], one["ids"]) for one in published["sentences"]]
+    name = "english_cleaners_tacotron2"
+    front_end = _front_end(name, unknown_symbols="drop")
+    assert front_end.symbols == published["symbols"]
+    assert (front_end.n_symbols, front_end.padding_id) == (published["n_symbols"], published["pad_id"])
+    assert published["sentences"] and published["other_cleaners"]
+    space = front_end.symbols.index(" ")
+    for one in published["sentences"]:
+        assert get_cleaner(name)(one["text"]) == one["cleaned_whole_string"]
+        spoken = [] if set(one["ids"]) <= {space} else one["ids"]
+        assert _ids_or_empty(front_end, one["text"]) == spoken, one["text"]
+        assert front_end.decode(one["ids"]) == one["back"]
     for one in published["other_cleaners"]:
-        read += [(name, one["text"], ids) for name, ids in one.items() if name != "text"]
-    words = [(cleaner, text, ids) for cleaner, text, ids in read if text.strip() and set(text) <= set(symbols)]
-    assert words
-    for cleaner, text, ids in words:
-        assert _front_end(cleaner).encode(text) == ids, (cleaner, text)
+        for cleaner in one.keys() - {"text"}:
+            reader = _front_end(_released(cleaner, "_1_1"), unknown_symbols="drop")
+            assert reader.encode(one["text"]) == one[cleaner], (cleaner, one["text"])
+
+
+def test_tacotron_2_names_the_pound_sign_that_it_does_not_read() -> None:
+    with pytest.raises(InputError, match=re.escape("'£' (U+00A3) cannot be read by english_cleaners_tacotron2")):
+        _front_end("english_cleaners_tacotron2").read("It cost £20.")
+    front_end = _front_end("english_cleaners_tacotron2", unknown_symbols="drop")
+    assert front_end.read("It cost £20.") == "it cost twenty."
+    assert front_end.describe_dropped() == "1 character that this voice has no symbol for was left out: '£' (1)"
 
 
 def test_decoded_phones_encode_to_the_same_ids() -> None:

@@ -11,11 +11,12 @@ FRONT_ENDS = {
     "v3": TextConfig(cleaners=(V3,)),
     "v1": TextConfig(cleaners=("english_cleaners",)),
     "v2": TextConfig(cleaners=("english_cleaners_v2",)),
+    "tacotron2": TextConfig(cleaners=("english_cleaners_tacotron2",)),
     "basic": TextConfig(symbol_set="english_expanded", cleaners=("basic_cleaners",)),
     "g2p": TextConfig("phone", "ipa_marked", (V3,), g2p="espeak"),
     "german": TextConfig("phone", "ipa_marked", (), g2p="espeak", g2p_language="de"),
 }
-ENGLISH = ("v3", "v1", "v2", "g2p")
+ENGLISH = ("v3", "v1", "v2", "tacotron2", "g2p")
 MARKUP = (
     *("Wait <break/> here.", 'Wait <break time="500ms"/> here.', "<prosody rate='slow'>x</prosody>", "The end.</s>"),
     *("<p>Hello", "A line<br>and", "<mstts:express-as style=sad>x", "<script async>x", "<!-- x --> y", "x &lt;s&gt; y"),

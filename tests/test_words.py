@@ -17,6 +17,7 @@ FRONT_ENDS = {
     "v1": TextConfig(symbol_set="english_expanded", cleaners=("english_cleaners",)),
     "v2": TextConfig(symbol_set="english_expanded", cleaners=("english_cleaners_v2",)),
     "v2_1_1": TextConfig(symbol_set="english_expanded", cleaners=("english_cleaners_v2_1_1",), append_space=True),
+    "tacotron2": TextConfig(symbol_set="english_expanded", cleaners=("english_cleaners_tacotron2",)),
     "basic": TextConfig(symbol_set="english_expanded", cleaners=("basic_cleaners",)),
     "raw": TextConfig(symbol_set="english_expanded", cleaners=(), prepend_space=True),
     "arpabet": TextConfig(cleaners=(V3,), p_arpabet=1.0),

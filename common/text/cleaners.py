@@ -13,9 +13,10 @@ from common.text.normalization.published.letters import (
     expand_abbreviations,
     expand_letters_and_numbers,
     expand_times,
+    expand_titles,
     spell_acronyms,
 )
-from common.text.normalization.published.numbers import expand_currency, expand_numbers
+from common.text.normalization.published.numbers import expand_currency, expand_numbers, expand_numbers_of_tacotron2
 from common.text.normalization.published.transliteration import left_out, to_ascii
 
 _SPACES = re.compile(r"\s+")
@@ -51,17 +52,27 @@ def english_cleaners_v2(text: str, *, ascii_by: ToAscii = unidecode) -> str:
     return _SLASHES.sub(" ", collapse_spaces(spell_acronyms(text).lower()))
 
 
+def english_cleaners_tacotron2(text: str) -> str:
+    """Numbers and titles written out as in the original Tacotron 2 (published, exactly)."""
+    return collapse_spaces(expand_titles(expand_numbers_of_tacotron2(to_ascii(text).lower())))
+
+
 _RELEASE_1_1 = "_1_1"  # after the name of a cleaner that writes ASCII by FastPitch 1.1's own table
 _TO_ASCII_1_1 = {
     f"{cleaner.__name__}{_RELEASE_1_1}": partial(cleaner, ascii_by=to_ascii)
     for cleaner in (english_cleaners, english_cleaners_v2, transliteration_cleaners)
+}
+TACOTRON2 = "english_cleaners_tacotron2"  # reads the text between phones in curly braces at once, not word by word
+_BY_TABLE: dict[str, Callable[[str], str]] = {
+    **_TO_ASCII_1_1,
+    TACOTRON2: english_cleaners_tacotron2,  # the original Tacotron 2 has the same table
 }
 PUBLISHED_CLEANERS: dict[str, Callable[[str], str]] = {
     "english_cleaners": english_cleaners,
     "english_cleaners_v2": english_cleaners_v2,
     "basic_cleaners": basic_cleaners,
     "transliteration_cleaners": transliteration_cleaners,
-    **_TO_ASCII_1_1,
+    **_BY_TABLE,
 }
 ENGLISH_V3 = "english_cleaners_v3"  # for new voices
 CLEANERS = {**PUBLISHED_CLEANERS, ENGLISH_V3: read_english}
@@ -87,8 +98,8 @@ def unread_by(names: Sequence[str], text: str) -> list[str]:
         return []
     if ENGLISH_V3 in names:
         return unread_characters(text)
-    if not _TO_ASCII_1_1.keys().isdisjoint(names):
-        text = expand_currency(text)
+    if not _BY_TABLE.keys().isdisjoint(names):
+        text = text if TACOTRON2 in names else expand_currency(text)
         lost = set(left_out(text))
         return [one for one in text if one in lost or is_lost(one)]
     return [one for one in text if is_lost(one)] if set(names) - {"basic_cleaners"} else []

@@ -15,7 +15,7 @@ from torch import Tensor
 from common.config import AudioConfig, TextConfig
 from common.errors import InputError, at, check_choice
 from common.text.arpabet import Pronouncer, RandomNumbers
-from common.text.cleaners import PUBLISHED_CLEANERS, collapse_spaces, get_cleaner
+from common.text.cleaners import PUBLISHED_CLEANERS, TACOTRON2, collapse_spaces, get_cleaner
 from common.text.espeak_library import CrashedError
 from common.text.g2p import BETWEEN, G2P_SETS, SpokenSymbol, phones_of_text, sounds_of_text
 from common.text.input_checks import (
@@ -94,7 +94,8 @@ class TextFrontEnd:
             )
         self._cleaners = [get_cleaner(name) for name in config.cleaners]
         self._pronouncer = Pronouncer(config)
-        self._per_word = all(name in PUBLISHED_CLEANERS for name in config.cleaners)
+        self._published = all(name in PUBLISHED_CLEANERS for name in config.cleaners)
+        self._per_word = self._published and TACOTRON2 not in config.cleaners
         self._clean_word = lru_cache(maxsize=100_000)(self._apply_cleaners)
         self._say_alone = lru_cache(maxsize=20_000)(self._say)
         self._between = BETWEEN if self._table.name in G2P_SETS else frozenset(SILENCES)
@@ -141,14 +142,15 @@ class TextFrontEnd:
 
         With published cleaners, currency is written out first and then every space-separated word is cleaned on
         its own, words in curly braces not at all. Published voices were trained so; it is why "5 pm" stays
-        "five pm" there. ``english_cleaners_v3`` reads all of the text. With ``g2p`` a text becomes phones here.
+        "five pm" there. ``english_cleaners_v3`` reads all of the text, Tacotron 2's cleaners all of it but curly
+        braces. With ``g2p`` a text becomes phones here.
         """
         if self.config.g2p is not None:
             return phones_of_text(self._written_out(text), language=self.config.g2p_language, table=self._table)
         if self._phones:
             return " ".join(canonical_phone(text).split())
         if not self._per_word:
-            return self._apply_cleaners(text).strip()
+            return self._written_out(text) if self._published else self._apply_cleaners(text).strip()
         words = _BRACES_OR_WORD.findall(expand_currency(text))
         return collapse_spaces(" ".join(word if word[0] == "{" else self._clean_word(word) for word in words))
 
@@ -173,7 +175,7 @@ class TextFrontEnd:
             raise InputError(describe_unread(lost, text=text, config=self.config, where=where))
         self.dropped.update(lost)
         # Published cleaners write them in Latin letters, as published.
-        return {} if self._per_word else dict.fromkeys(map(ord, lost))
+        return {} if self._published else dict.fromkeys(map(ord, lost))
 
     def _written_out(self, text: str) -> str:
         """The text by the cleaners, except for phones in curly braces."""
@@ -325,7 +327,7 @@ class TextFrontEnd:
             return ""
         is_one = (n_dropped := self.dropped.total()) == 1
         what = f"{n_dropped} {'phone' if self._phones and self.config.g2p is None else 'character'}{'s' * (not is_one)}"
-        writes_latin = self._cleans and self._per_word and self.config.cleaners != ("basic_cleaners",)
+        writes_latin = self._cleans and self._published and self.config.cleaners != ("basic_cleaners",)
         done = "left out" + " or written in Latin" * (writes_latin and any(map(script_of, self.dropped)))
         verb = "was" if is_one else "were"
         return f"{what} that this voice has no symbol for {verb} {done}: {name_counts(self.dropped)}"

@@ -75,12 +75,18 @@ def spell_acronyms(text: str) -> str:
     return _ACRONYM.sub(_spell, text)
 
 
-ABBREVIATIONS = word_table("published_abbreviations")
-_ABBREVIATION = re.compile(rf"\b({'|'.join(ABBREVIATIONS)})\.", re.IGNORECASE)
+_TITLES = word_table("published_titles")
+ABBREVIATIONS = _TITLES | word_table("published_abbreviations")
+_TITLE, _ABBREVIATION = (re.compile(rf"\b({'|'.join(table)})\.", re.IGNORECASE) for table in (_TITLES, ABBREVIATIONS))
 _NUMBER_SIGN = re.compile(r"No\.(?=[ ]?[0-9])")
 _PERCENT = re.compile(r"[ ]?%")
 _HALF = re.compile(r"([0-9])?½")
 _DOMAIN = re.compile(r"([a-zA-Z])\.(com|gov|org)")
+
+
+def expand_titles(text: str) -> str:
+    """Write out titles, the only abbreviations that Tacotron 2 knows."""
+    return _TITLE.sub(lambda match: _TITLES[match[1].lower()], text)
 
 
 def expand_abbreviations(text: str) -> str:

@@ -1,6 +1,7 @@
 """How the published cleaners read numbers: cardinals, years in pairs, decimals, ordinals, currency, Roman numerals."""
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,6 +16,7 @@ _MAGNITUDES = {"m": "million", "b": "billion", "t": "trillion"}
 _CURRENCY = re.compile(
     r"([$€£₩])([0-9.,]*[0-9]+)(?:[ ]?(trillion|billion|million|thousand|hundred|m|b|t)(?=[^a-zA-Z]))?", re.IGNORECASE
 )
+_DOLLARS = re.compile(r"\$([0-9.,]*[0-9]+)")
 _COMMAS = re.compile(r"[0-9][0-9,]+[0-9]")
 _DECIMAL = re.compile(r"[0-9]+\.[0-9]+")
 _MOST_DIGITS = 36  # of a number that inflect can name; longer ones are read digit by digit
@@ -24,6 +26,7 @@ _ORDINAL = re.compile(rf"(?<![0-9])[0-9]{{1,{_MOST_DIGITS}}}(?:st|nd|rd|th)")
 _ROMAN = re.compile(r"\b(?=[MDCLXVI]+\b)M{0,4}(CM|CD|D?C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{2,3})\b")
 _MULTIPLY = re.compile(r"\b([0-9]+)x([0-9]+)")
 _NUMBER = re.compile(r"([0-9]+)('s|s)?")
+_DIGITS = re.compile(r"[0-9]+")
 
 
 @lru_cache(maxsize=1)
@@ -61,10 +64,16 @@ def _expand_one_amount(match: re.Match) -> str:
     if magnitude is not None:
         magnitude = magnitude.lower()
         return f"{_amount(quantity)} {_MAGNITUDES.get(magnitude, magnitude)} {unit}s"
+    return _units_and_cents(quantity, unit, write_units=_amount, write_cents=_words)
+
+
+def _units_and_cents(
+    quantity: str, unit: str, *, write_units: Callable[[int], str], write_cents: Callable[[int], str]
+) -> str:
     whole, _, fraction = quantity.partition(".")
     units, cents = int(whole or 0), int(fraction or 0)  # ".5" is five cents, as published
-    parts = [f"{_amount(units)} {unit}{'s' * (units != 1)}"] if units else []
-    parts += [f"{_words(cents)} cent{'s' * (cents != 1)}"] if cents else []
+    parts = [f"{write_units(units)} {unit}{'s' * (units != 1)}"] if units else []
+    parts += [f"{write_cents(cents)} cent{'s' * (cents != 1)}"] if cents else []
     return ", ".join(parts) or f"zero {unit}s"
 
 
@@ -73,26 +82,49 @@ def expand_currency(text: str) -> str:
     return _CURRENCY.sub(_expand_one_amount, text)
 
 
+def _year(number: int) -> str:
+    """A number from 1001 to 2999 in pairs of digits."""
+    if number == 2000:
+        return "two thousand"
+    if 2000 < number < 2010:
+        return "two thousand " + _words(number % 100)
+    if number % 100 == 0:
+        return _words(number // 100) + " hundred"
+    return _words(number, andword="", zero="oh", group=2).replace(", ", " ")
+
+
 @lru_cache(maxsize=65536)
 def _cardinal(number: int) -> str:
     if _reads_in_hundreds(number):
         return _words(number // 100) + " hundred"
     if 1000 < number < 3000:
-        if number == 2000:
-            return "two thousand"
-        if 2000 < number < 2010:
-            return "two thousand " + _words(number % 100)
-        return _words(number, andword="", zero="oh", group=2).replace(", ", " ").replace("-", " ")
+        return _year(number).replace("-", " ")
     return _words(number).replace("-", " ").replace(",", "")
+
+
+def _cardinal_of_tacotron2(number: int) -> str:
+    return _year(number) if 1000 < number < 3000 else _words(number, andword="")
+
+
+def _read_digits(digits: str, cardinal: Callable[[int], str]) -> str:
+    return cardinal(int(digits)) if len(digits) <= _MOST_DIGITS else " ".join(_words(int(digit)) for digit in digits)
 
 
 def _expand_number(match: re.Match) -> str:
     """A whole number with the plural or possessive "s" that stands at its end: "1990s" -> "nineteen nineties"."""
-    digits, suffix = match[1], match[2]
-    words = _cardinal(int(digits)) if len(digits) <= _MOST_DIGITS else " ".join(_words(int(digit)) for digit in digits)
+    words, suffix = _read_digits(match[1], _cardinal), match[2]
     if suffix is None:
         return words
     return words[:-1] + "ies" if words.endswith("y") else words + suffix
+
+
+def _without_commas(text: str) -> str:
+    return _COMMAS.sub(lambda match: match[0].replace(",", ""), text)
+
+
+def _expand_points_and_ordinals(text: str) -> str:
+    text = _DECIMAL.sub(lambda match: match[0].replace(".", " point "), text)
+    return _ORDINAL.sub(lambda match: _words(match[0]), text)
 
 
 def expand_numbers(text: str) -> str:
@@ -101,10 +133,25 @@ def expand_numbers(text: str) -> str:
     As published, digits after a decimal point are read as one whole number ("10.05" is "ten point five"), and
     any number from 1001 to 2999 as a year ("1010 houses" is "ten ten houses").
     """
-    text = _COMMAS.sub(lambda match: match[0].replace(",", ""), text)
-    text = expand_currency(text)
-    text = _DECIMAL.sub(lambda match: match[0].replace(".", " point "), text)
-    text = _ORDINAL.sub(lambda match: _words(match[0]), text)
+    text = _expand_points_and_ordinals(expand_currency(_without_commas(text)))
     text = _ROMAN.sub(lambda match: str(value(match[0])), text)
     text = _MULTIPLY.sub(r"\1 by \2", text)
     return _NUMBER.sub(_expand_number, text)
+
+
+def _expand_dollars(match: re.Match) -> str:
+    """Write the units of an amount after its digits, which are read later: "$3.50" -> "3 dollars, 50 cents"."""
+    quantity = match[1].replace(",", "")
+    if quantity.count(".") > 1 or len(quantity) > _MOST_DIGITS:
+        return f"{quantity} dollars"
+    return _units_and_cents(quantity, "dollar", write_units=str, write_cents=str)
+
+
+def expand_numbers_of_tacotron2(text: str) -> str:
+    """Write out every number as the original Tacotron 2 does.
+
+    Dollars are the only currency, hundreds have no "and", "twenty-one" keeps its hyphen, and "1980s" is "nineteen
+    eightys".
+    """
+    text = _expand_points_and_ordinals(_DOLLARS.sub(_expand_dollars, _without_commas(text)))
+    return _DIGITS.sub(lambda match: _read_digits(match[0], _cardinal_of_tacotron2), text)
