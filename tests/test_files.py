@@ -151,6 +151,6 @@ def test_json_errors_name_file_and_line(tmp_path: Path):
     path = tmp_path / "a.json"
     with pytest.raises(InputError, match="no such file"):
         read_json(path)
-    path.write_text('{\n "a": 1,\n}')
+    path.write_text('{\n "a": 1,\n "b" 2}')
     with pytest.raises(InputError, match=r"a\.json:3: not JSON"):
         read_json(path)

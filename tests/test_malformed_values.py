@@ -134,7 +134,7 @@ def doubled(first: str, form: str) -> str:
         ("a\nb\x07", r":2: not YAML (character '\x07')"),
         ("a: 1\n- b", ":2: not YAML (expected <block end>, but found '-')"),
         ("#" * 65537, ": larger than 65536 bytes"),
-        ('a: 1\nb: "\\UFFFFFFFF"', ":2: not YAML (OverflowError: "),
+        ('a: 1\nb: "\\UFFFFFFFF"', ":2: not YAML ("),  # the kind of error is another in Python 3.13
         ('a: "\\U00110000"', ":1: not YAML (ValueError: "),
         ('a: 1\nb: "\\uD800"', r":2: not YAML ('\ud800' is half a character"),
         ("%YAML " + "9" * 5000 + ".1\n---\na: 1", ":1: not YAML (ValueError: "),
