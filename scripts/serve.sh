@@ -19,9 +19,9 @@ use_python
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
 
 PHRASES="" find_checkpoint "$@"
-note_vocoder
 command=("$PYTHON" serve.py)
 add_given command --fastpitch "$FASTPITCH" --tacotron2 "$TACOTRON2" --hifigan "$HIFIGAN" --waveglow "$WAVEGLOW"
 add_given command --jasper "$JASPER"
 add_flags command
+note_vocoder
 exec_or_print "${command[@]}" "$@"
