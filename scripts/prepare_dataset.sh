@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Splits a corpus in LJSpeech's layout into lists, writes the settings of its mel-spectrograms (audio.json, by which every
-# model is then trained), and extracts the mel-spectrograms, durations and pitch of FastPitch.
+# model is then trained), and extracts the mel-spectrograms and, where there are durations, the pitch of FastPitch.
 #   bash scripts/prepare_dataset.sh
-#   DATASET_PATH=my_voice NAME=my_voice N_VAL=20 N_TEST=0 FEATURES=mels bash scripts/prepare_dataset.sh --resume
-#   DATASET_PATH=my_voice NAME=my_voice N_VAL=20 N_TEST=0 FEATURES=false bash scripts/prepare_dataset.sh
-#   FEATURES=mels bash scripts/prepare_dataset.sh  # mel-spectrograms alone, which Tacotron 2 learns from
+#   DATASET_PATH=my_voice NAME=my_voice N_VAL=20 N_TEST=0 bash scripts/prepare_dataset.sh --resume
+#   DATASET_PATH=my_voice NAME=my_voice N_VAL=20 N_TEST=0 FEATURES=false bash scripts/prepare_dataset.sh  # lists
+#   FEATURES=mels bash scripts/prepare_dataset.sh  # mel-spectrograms alone, also where there are durations
 #   TACOTRON2_CHECKPOINT=tacotron2.pt bash scripts/prepare_dataset.sh
 # Arguments go to extract_mels.py. Durations come from the Tacotron 2 in TACOTRON2_CHECKPOINT if it is given, else from
 # DATASET_PATH/TextGrid/*.TextGrid if there are any, else from DATASET_PATH/durations/*.pt made elsewhere, else from the
-# Tacotron 2 that scripts/download_models.sh has downloaded. A vocoder needs none of that: without durations, and with
-# FEATURES=false, audio.json and the lists are all that is made.
+# Tacotron 2 that scripts/download_models.sh has downloaded. Without durations there are the mel-spectrograms, which
+# Tacotron 2 learns from. A vocoder needs none of that: without metadata.csv, and with FEATURES=false, audio.json and the
+# lists are all that is made.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 source scripts/lib/originals.sh
 take_published prepare_dataset "$@"
@@ -23,7 +24,7 @@ set -- "${arguments[@]}"
 : "${TRAIN_IDS:=}" # files with one clip's name on each line
 : "${VAL_IDS:=}" # the same for validation
 : "${TEST_IDS:=}" # the same for testing
-: "${FEATURES:=auto}" # `true`: features of FastPitch; `mels`: of Tacotron 2; `false`: lists; `auto`: what can be made
+: "${FEATURES:=auto}" # `true`: features of FastPitch; `mels`: mel-spectrograms; `false`: lists; `auto`: the first of these that can be made
 : "${TACOTRON2_CHECKPOINT:=}" # a Tacotron 2 whose attention gives the durations; empty: one in ./pretrained_models, where no durations are there
 : "${AUDIO_CONFIG:=}" # file of the mel settings; by default audio.json in DATASET_PATH, else in FILELISTS
 : "${NUM_GPUS:=auto}" # `auto`: the GPU if there is one; 0: the CPU
@@ -33,6 +34,12 @@ need_names NAME
 need_whole_numbers 0 9999999 N_VAL N_TEST
 need_switches FEATURES=mels,auto
 [ -d "$DATASET_PATH" ] || [ "${DRY_RUN:-0}" = 1 ] || die "$DATASET_PATH: no such folder; run scripts/download_dataset.sh, or set DATASET_PATH"
+
+if [ "$FEATURES$TACOTRON2_CHECKPOINT$*" = auto ] && [ -d "$DATASET_PATH" ] &&
+    ! [ -f "$DATASET_PATH/metadata.csv" ] && ! [ -f "$(list_path audio_text train)" ]; then
+    FEATURES=false
+    echo "note: $DATASET_PATH has no metadata.csv: lists of recordings alone are made, which a vocoder learns from" >&2
+fi
 
 options=(--extract-mels --extract-pitch-char)
 missing="" settings=()
@@ -61,8 +68,7 @@ case "$FEATURES" in
         if [ -z "$missing" ]; then
             FEATURES=true
         else
-            [ $# = 0 ] || die "$missing"
-            FEATURES=false
+            FEATURES=mels options=(--extract-mels)
             echo "note: $missing; without them FastPitch learns its alignment (1.1), and a vocoder needs none" >&2
         fi
         ;;
@@ -113,8 +119,9 @@ corpus=("DATASET_PATH=$DATASET_PATH")
 [ -z "$AUDIO_CONFIG" ] || corpus+=("AUDIO_CONFIG=$AUDIO_CONFIG")
 
 if [ "$FEATURES" != false ]; then
+    what="" # to train with durations
     if [ "$FEATURES" = mels ]; then
-        columns=mel_text trainer=scripts/train_tacotron2.sh model=Tacotron2
+        what="for Tacotron 2" columns=mel_text trainer=scripts/train_tacotron2.sh model=Tacotron2
     else
         columns=mel_dur_pitch_text trainer=scripts/train.sh model=FastPitch
     fi
@@ -132,10 +139,10 @@ if [ "$FEATURES" != false ]; then
     if [ "${#settings[@]}" -gt 0 ] && [ -f "${lists[0]}" ]; then
         settings+=("SYMBOL_SET=$(cut -d '|' -f 4 "${lists[0]}" | LC_ALL=C grep -q '[^ -~]' && echo ipa || echo arpabet)")
     fi
-    print_next "" "${settings[@]}" "${corpus[@]}" "TRAIN_FILELIST=${lists[0]}" \
+    print_next "$what" "${settings[@]}" "${corpus[@]}" "TRAIN_FILELIST=${lists[0]}" \
         "VAL_FILELIST=${lists[1]:-${lists[0]}}" $(fitting_batch "$model" "${lists[0]}") bash "$trainer"
 fi
-if [ "$FEATURES" = false ] && { [ -f "$(list_path audio_text train)" ] || [ "${DRY_RUN:-0}" = 1 ]; }; then
+if [ "$FEATURES" != true ] && { [ -f "$(list_path audio_text train)" ] || [ "${DRY_RUN:-0}" = 1 ]; }; then
     val=$(list_path audio_text val)
     [ -f "$val" ] || [ "${DRY_RUN:-0}" = 1 ] || val=$(list_path audio_text train)
     print_next "for a voice that finds its durations" "${corpus[@]}" \

@@ -4,6 +4,7 @@ import contextlib
 import io
 import re
 import shlex
+import shutil
 import sys
 import tarfile
 from collections.abc import Callable, Sequence
@@ -166,6 +167,7 @@ def archive_of_ljspeech(folder: Path) -> Path:
     for number, clip in enumerate(names):
         (corpus / "wavs" / f"c{number:03d}.wav").rename(corpus / "wavs" / f"{clip}.wav")
     (corpus / "metadata.csv").write_text("".join(f"{clip}|Line {n}.|Line one.\n" for n, clip in enumerate(names)))
+    shutil.rmtree(corpus / "TextGrid")  # which LJSpeech has not
     (corpus / "README").write_text("A corpus.\n")
     with tarfile.open(folder / "LJSpeech-1.1.tar.bz2", "w:bz2") as archive:
         for name in ("wavs", "metadata.csv", "README"):

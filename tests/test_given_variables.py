@@ -1,6 +1,7 @@
 """Variables of the scripts: a switch may be said in several ways, and a wrong value is refused first."""
 
 import os
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -61,8 +62,8 @@ def dry_runs(cases: list[Case], tmp_path: Path, **environment: str) -> list[Outc
 
 SWITCHES = {  # script and variable, with what it needs besides, and the word that it adds to a command where it is on
     ("train", "AMP"): ((), "--amp"),
-    ("train", "LEARNED_ALIGNMENT"): (("TRAIN_FILELIST=a_dur_b.txt",), "--learned-alignment"),
-    ("train", "ENERGY"): (("LEARNED_ALIGNMENT=true",), "--energy-conditioning"),
+    ("train", "LEARNED_ALIGNMENT"): (("MODEL=FastPitch", "TRAIN_FILELIST=a_dur_b.txt"), "--learned-alignment"),
+    ("train", "ENERGY"): (("MODEL=FastPitch", "LEARNED_ALIGNMENT=true"), "--energy-conditioning"),
     ("train", "CUDNN_BENCHMARK"): (("MODEL=WaveGlow",), "--cudnn-benchmark"),
     ("train", "LOAD_MEL_FROM_DISK"): (("MODEL=Tacotron2",), "--load-mel-from-disk"),
     ("train", "APPEND_SPACES"): ((), "--prepend-space-to-text"),
@@ -99,7 +100,8 @@ def test_every_switch_of_a_script_is_read_as_one(tmp_path: Path):
     ]
     assert len(cases) > 20
     for (script, variables), outcome in zip(cases, dry_runs(cases, tmp_path), strict=True):
-        assert (outcome.status, outcome.messages.count("\n")) == (2, 0), (script, variables, outcome)
+        refusal = re.sub(r"^note: MODEL=.* set MODEL for another\n", "", outcome.messages)
+        assert (outcome.status, refusal.count("\n")) == (2, 0), (script, variables, outcome)
 
 
 def test_a_dry_run_may_be_asked_for_in_any_of_these_words(tmp_path: Path):
