@@ -96,10 +96,10 @@ def test_the_training_benchmark_of_jasper_makes_noise_where_there_is_no_corpus(t
 @pytest.mark.parametrize(
     ("script", "variables", "owner"),
     [
-        ("train_benchmark.sh", {"BATCH_SIZE_SEQ": "1"}, "MODEL=Jasper"),
-        ("train_benchmark.sh", {"NUM_GPUS_SEQ": "1"}, "MODEL=Jasper"),
+        ("train_benchmark.sh", {"BATCH_SIZE_SEQ": "1", "MODEL": "HiFi-GAN"}, "MODEL=Jasper"),
+        ("train_benchmark.sh", {"NUM_GPUS_SEQ": "1", "MODEL": "HiFi-GAN"}, "MODEL=Jasper"),
         ("train_benchmark_jasper.sh", {"CLIPS": "1"}, "MODEL=HiFi-GAN, WaveGlow, FastPitch, Tacotron2"),
-        ("inference_benchmark.sh", {"MAX_DURATION_SEQ": "1"}, "MODEL=Jasper"),
+        ("inference_benchmark.sh", {"MAX_DURATION_SEQ": "1", "MODEL": "HiFi-GAN"}, "MODEL=Jasper"),
         ("inference_benchmark_jasper.sh", {"REPEATS": "1"}, "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow"),
     ],
 )

@@ -120,7 +120,11 @@ case "$1" in inference.py) echo "$@" ;; *) PYTHONPATH='{ROOT}' exec '{sys.execut
         ("inference_example.sh", {"MODEL": "Jasper", "SIGMA": "1"}, "SIGMA=1: not a variable of MODEL=Jasper, but of"),
         ("evaluation.sh", {"PHRASES": "p"}, "PHRASES=p: not a variable of MODEL=Jasper, but of MODEL=FastPitch"),
         ("evaluation.sh", {"MODEL": "WaveGlow", "DATASETS": "a"}, "DATASETS=a: not a variable of MODEL=WaveGlow"),
-        ("train_benchmark.sh", {"BATCH_SIZE_SEQ": "8"}, "BATCH_SIZE_SEQ=8: not a variable of MODEL=HiFi-GAN, but of"),
+        (
+            "train_benchmark.sh",
+            {"BATCH_SIZE_SEQ": "8", "MODEL": "HiFi-GAN"},
+            "BATCH_SIZE_SEQ=8: not a variable of MODEL=HiFi-GAN, but of",
+        ),
         (
             "inference_benchmark.sh",
             {"MAX_DURATION_SEQ": "2", "MODEL": "FastPitch"},
