@@ -98,7 +98,13 @@ def test_each_renamed_variable_does_what_its_replacement_does(variable: Publishe
 
 
 def test_a_variable_that_has_gone_may_be_off_and_a_count_zero():
-    off = {"DALI_DEVICE": "false", "LOAD_MEL_FROM_DISK": "false", "EPOCHS_THIS_JOB": "0", "RESUME": "false"}
+    off = {
+        "MODEL": "FastPitch",
+        "DALI_DEVICE": "false",
+        "LOAD_MEL_FROM_DISK": "false",
+        "EPOCHS_THIS_JOB": "0",
+        "RESUME": "false",
+    }
     assert dry_run("scripts/train.sh", **off) == dry_run("scripts/train.sh")
     off = {"NUM_STEPS": "0", "NUM_WARMUP_STEPS": "0", "PAD_TO_MAX_DURATION": "false", "CPU": "false", "SEED": "0"}
     assert dry_run("scripts/inference.sh", **off) == dry_run("scripts/inference.sh")
