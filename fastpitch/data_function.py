@@ -23,6 +23,7 @@ from common.data import (
     frames_of_tokens,
     load_feature,
     load_fractions,
+    loader_processes,
     pad_rows,
     shape_error,
 )
@@ -295,7 +296,7 @@ def measure_pitch(network: FastPitch, source: FastPitchDataset, *, gather: Gathe
     def compute(indices: Sequence[int]) -> Iterator[PitchMoments]:
         n_loaders = min(own_cores(), len(indices) // (4 * _CHUNK)) if n_workers is None else n_workers
         dataset = _Moments(source)
-        loader = DataLoader(dataset, _CHUNK, sampler=indices, num_workers=n_loaders, collate_fn=list)
+        loader = DataLoader(dataset, _CHUNK, sampler=indices, collate_fn=list, **loader_processes(n_loaders))
         for items in loader:
             for item in items:
                 if isinstance(item, InputError):

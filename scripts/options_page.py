@@ -75,7 +75,8 @@ def options_of(command: str) -> list[Option]:
 
 
 def _option(action: argparse.Action, parser: argparse.ArgumentParser, group: str) -> Option:
-    text = (action.help or "") % {**vars(action), "prog": parser.prog}
+    text = (action.help or "").removesuffix(" (default: %(default)s)")  # which Python 3.10 adds to switches
+    text %= {**vars(action), "prog": parser.prog}
     default = "required" if action.required else _default(action.default)
     if not default and (bracketed := re.search(r"\s*\[([^\]]*)\]$", text)):  # the default of what a parser leaves open
         text, default = text[: bracketed.start()], "" if bracketed[1] == "None" else f"`{bracketed[1]}`"

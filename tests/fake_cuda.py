@@ -6,6 +6,7 @@ is a wait, a copy of the host's pageable memory to the device is an upload, and 
 """
 
 import ctypes
+import inspect
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -144,9 +145,21 @@ def _place() -> str:
     while frame is not None:
         name = frame.f_code.co_filename.removeprefix(_ROOT)
         if not name.startswith(("/", ".venv/", "tests/", "<")):
-            return f"{name}:{frame.f_code.co_qualname}"
+            return f"{name}:{_qualified_name(frame)}"
         frame = frame.f_back
     return "the test"
+
+
+def _qualified_name(frame: FrameType) -> str:
+    """The name of the function that runs with its class's, which code knows from Python 3.11 on."""
+    code = frame.f_code
+    if hasattr(code, "co_qualname"):
+        return code.co_qualname
+    for owner in filter(inspect.isclass, frame.f_globals.values()):
+        method = vars(owner).get(code.co_name)
+        if getattr(inspect.unwrap(method) if method else None, "__code__", None) is code:
+            return f"{owner.__qualname__}.{code.co_name}"
+    return code.co_name
 
 
 class FakeGpu:

@@ -267,11 +267,14 @@ def calibration(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_quantized_files_hold_integers_and_their_mel_distance_is_printed(
     folder: Path, calibration: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ):
+    # Widths that are multiples of 16: onnxruntime 1.23, the last for Python 3.10, multiplies others wrongly with AMX.
+    tiny_voice.save_voice(tmp_path / "voice.pt", model=replace(VOICE, in_fft_d_head=16, out_fft_d_head=16))
+    sources = {"voice": tmp_path / "voice.pt", "vocoder": folder / "vocoder.pt"}
     operators, words = {"voice": "MatMulInteger", "vocoder": "DequantizeLinear"}, {"voice": [], "vocoder": []}
     words["vocoder"] = ["--calibration", str(calibration), "--tolerance", "1"]  # so narrow a network is coarse
     for name, operator in operators.items():
         target = tmp_path / f"{name}.onnx"
-        export_model.main([str(folder / f"{name}.pt"), "--quantize", "int8", *words[name], "-o", str(target)])
+        export_model.main([str(sources[name]), "--quantize", "int8", *words[name], "-o", str(target)])
         line = capsys.readouterr().out.strip()
         assert line.startswith(f"wrote {target}: ") and "int8, mean mel distance from PyTorch 0." in line
         graph = onnx.load(target).graph
@@ -281,7 +284,8 @@ def test_quantized_files_hold_integers_and_their_mel_distance_is_printed(
         ]
         assert any(node.op_type == operator for node in nodes)
         assert open_checkpoint(target).exported.description["quantized"] == "int8"
-    made, expected = (load_voice(one / "voice.onnx", one / "vocoder.onnx", device="cpu") for one in (tmp_path, folder))
+    made = load_voice(tmp_path / "voice.onnx", tmp_path / "vocoder.onnx", device="cpu")
+    expected = load_voice(sources["voice"], sources["vocoder"], device="cpu")
     waves = [voice.speak("two words").wave for voice in (made, expected)]
     assert abs(len(waves[0]) - len(waves[1])) <= 0.1 * len(waves[1])
     tokens, lengths = batch()

@@ -20,7 +20,7 @@ from common.data.filelist import (
     read_filelist,
     read_numbered_lines,
 )
-from common.data.loader import build_loader, leave_to_the_parent, raise_errors
+from common.data.loader import build_loader, leave_to_the_parent, loader_processes, raise_errors
 from common.data.recordings import RecordingDataset, input_mel_extractor
 from common.data.sampler import GlobalBatchSampler, ValidationSampler
 from common.data.text_mel import TextMelBatch, TextMelDataset, TextMelUtterance, collated

@@ -26,7 +26,7 @@ def build_loader(dataset: Dataset, sampler: Any, *, n_workers: int, pin_memory: 
     return _Loader(
         safe,
         batch_sampler=sampler,
-        num_workers=n_workers,
+        **loader_processes(n_workers),
         collate_fn=safe.collate,
         pin_memory=pin_memory,
         persistent_workers=n_workers > 0,
@@ -34,6 +34,16 @@ def build_loader(dataset: Dataset, sampler: Any, *, n_workers: int, pin_memory: 
         # Its own generator: starting a loader must not advance the networks' random numbers.
         generator=torch.Generator().manual_seed(seed),
     )
+
+
+def loader_processes(n_workers: int) -> dict[str, Any]:
+    """Arguments of a DataLoader with so many processes, forked where that is possible.
+
+    Python 3.14 starts them from a server process by default: they would outlive a job that is killed, as they look
+    whether their parent is there, and that is the server.
+    """
+    forked = n_workers > 0 and sys.platform == "linux"
+    return {"num_workers": n_workers, "multiprocessing_context": "fork" if forked else None}
 
 
 class _Loader(DataLoader):

@@ -21,7 +21,7 @@ from common.audio import MelExtractor, check_wav
 from common.audio.arguments import SETTINGS
 from common.checkpoints import LoadedCheckpoint, load_networks
 from common.config import AudioConfig, to_plain
-from common.data import Dataset, ErrorsAsItems, leave_to_the_parent, read_numbered_lines
+from common.data import Dataset, ErrorsAsItems, leave_to_the_parent, loader_processes, read_numbered_lines
 from common.errors import InputError
 from common.extraction.features import read_complete, write_feature
 from common.extraction.summary import Report
@@ -173,7 +173,7 @@ def _make_mels(
         ErrorsAsItems(dataset),  # type: ignore[arg-type]  # DataLoader needs no more than its __len__ and __getitem__
         batch_sampler=[[clip.index for clip in batch] for batch in batches],
         collate_fn=list,
-        num_workers=options.num_workers,
+        **loader_processes(options.num_workers),
         worker_init_fn=leave_to_the_parent,
     )
     for batch, items in zip(batches, loader):
