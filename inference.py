@@ -16,6 +16,7 @@ from common.errors import InputError
 from common.files import check_apart
 from common.precision import Precision
 from common.recognition.arguments import chosen_recognizer, recognize
+from common.registry import VocoderSpec
 from common.synthesis import (
     Controls,
     OutputFolder,
@@ -130,8 +131,12 @@ def speak(args: argparse.Namespace, parser: ArgumentParser) -> int:
     if generator is None:
         contract = None if vocoder is None else contract_of(vocoder, None, accepted=args.accept_audio_differences)
         phrases = read_phrases(args.input)
-        items, audio = load_mels_or_recordings(phrases, dataset_path=args.dataset_path, contract=contract)
-        warn_unread(phrases, read=("mel", "wav"), source=str(args.input))
+        inference = None if vocoder is None else vocoder.spec.inference
+        takes_pitch = isinstance(inference, VocoderSpec) and inference.takes_pitch
+        items, audio = load_mels_or_recordings(
+            phrases, dataset_path=args.dataset_path, contract=contract, takes_pitch=takes_pitch
+        )
+        warn_unread(phrases, read=("mel", "wav", *["pitch"] * takes_pitch), source=str(args.input))
         sound = None
         if vocoder is not None:
             sound = vocoder_from_args(args, vocoder, precision=precision)

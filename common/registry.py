@@ -21,6 +21,7 @@ _PACKAGES = {
     "WaveGlow": "waveglow",
     "Tacotron2": "tacotron2",
     "Jasper": "jasper",
+    "Harmonic": "harmonic",
 }
 
 
@@ -91,6 +92,9 @@ class VocoderSpec:
     add_arguments: "Callable[[ArgumentParser], None] | None" = None
     to_torchscript: Callable[[Any], Any] | None = None
     not_compilable: str | None = None
+    has_noise: bool = True  # of its own, a constant one that the denoiser can find and subtract
+    # Whether ``infer`` and ``track`` take the pitch of frames, (B, F) in Hz, 0 where unvoiced, instead of finding it
+    takes_pitch: bool = False
     # (config, audio) -> mel frames on each side that a frame's samples depend on, so that long ones are spoken in
     # pieces; None: all of the mel
     context: "Callable[[Any, AudioConfig], int] | None" = None

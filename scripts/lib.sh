@@ -370,10 +370,10 @@ set_launcher() {
 }
 
 # Utterances, or a vocoder's segments, in an update of the published runs: one number, or the least and the most.
-declare -A GLOBAL_BATCH=([FastPitch]=256 [HiFi-GAN]=128 [Jasper]=512 [Tacotron2]="48 1024" [WaveGlow]="4 80")
+declare -A GLOBAL_BATCH=([FastPitch]=256 [HiFi-GAN]=128 [Jasper]=512 [Tacotron2]="48 1024" [WaveGlow]="4 80" [Harmonic]=8)
 
 # What a process makes of it by default: utterances of a micro-batch, and micro-batches.
-declare -A PROCESS_BATCH=([FastPitch]="32 1" [HiFi-GAN]="16 1" [Jasper]="32 2" [Tacotron2]="48 1" [WaveGlow]="4 1")
+declare -A PROCESS_BATCH=([FastPitch]="32 1" [HiFi-GAN]="16 1" [Jasper]="32 2" [Tacotron2]="48 1" [WaveGlow]="4 1" [Harmonic]="8 1")
 
 # fitting_batch MODEL LIST: prints the BS that a training list asks for that is shorter than the batches that training
 # takes on this machine by default.

@@ -45,7 +45,7 @@ case "$TRAIN_SCRIPT" in
     scripts/train_jasper.sh) MODEL=Jasper ;;
     *) die "TRAIN_SCRIPT=$(shown "$TRAIN_SCRIPT"): expected a training script, such as scripts/train_lj22khz.sh" ;;
 esac
-require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
+require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Harmonic Jasper
 n_tasks=$((SLURM_JOB_NUM_NODES * tasks_per_node))
 : "${BATCH_SIZE:=}" # the same as BS
 read -r global_batch several <<<"${GLOBAL_BATCH[$MODEL]}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Trains MODEL (FastPitch, Tacotron2, HiFi-GAN, WaveGlow or Jasper) as published; arguments go to train.py.
+# Trains MODEL (FastPitch, Tacotron2, HiFi-GAN, WaveGlow, Harmonic or Jasper) as published; arguments go to train.py.
 #   NUM_GPUS=1 BS=64 GRAD_ACCUMULATION=4 AMP=true bash scripts/train.sh --resume
 #   NUM_GPUS=0 BS=8 GRAD_ACCUMULATION=32 bash scripts/train.sh  # FastPitch, on the CPU
 #   DATASET_PATH=my_voice NAME=my_voice bash scripts/train.sh  # on the lists of scripts/prepare_dataset.sh
@@ -30,7 +30,7 @@ while [[ "${1:-}" =~ ^[A-Z][A-Z_0-9]*= ]]; do
 done
 
 : "${MODEL:=FastPitch}" # model
-require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper
+require_model FastPitch Tacotron2 HiFi-GAN WaveGlow Harmonic Jasper
 take_published train "$@"
 set -- "${arguments[@]}"
 for word in "${defaults[@]}"; do
@@ -61,7 +61,7 @@ case "$MODEL-$AMP" in
 esac
 
 if [ "$MODEL" = Jasper ]; then # NAME is not refused: some systems set it to that of the machine
-    refuse_variables "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow" FILELISTS
+    refuse_variables "MODEL=FastPitch, Tacotron2, HiFi-GAN, WaveGlow, Harmonic" FILELISTS
 else
     : "${NAME:=ljs}" # first part of the lists' names, as of scripts/prepare_dataset.sh; not for Jasper
     : "${FILELISTS:=filelists}" # folder of the lists; not for Jasper
@@ -121,8 +121,8 @@ EMA --ema-decay # decay of the EMA weights; 0: none
 SEED --seed # seed of everything random
 CUDNN_BENCHMARK - # `true`: let cuDNN try its algorithms for each shape; the default of WaveGlow on a GPU, else `false`
 BATCH_SIZE - # the same as BS; of Jasper, as published, utterances of an update in one process: GRAD_ACCUMULATION divides them
-TRAIN_FILELIST - FastPitch Tacotron2 HiFi-GAN WaveGlow # list to train on
-VAL_FILELIST - FastPitch Tacotron2 HiFi-GAN WaveGlow # list to validate on
+TRAIN_FILELIST - FastPitch Tacotron2 HiFi-GAN WaveGlow Harmonic # list to train on
+VAL_FILELIST - FastPitch Tacotron2 HiFi-GAN WaveGlow Harmonic # list to validate on
 INPUT_TYPE --input-type FastPitch Tacotron2 # `char`, or `phone`: the lists hold phones
 SYMBOL_SET - FastPitch Tacotron2 # `ipa` for phones in IPA; by default `arpabet` for phones
 TEXT_CLEANERS --text-cleaners FastPitch Tacotron2 # cleaners, separated by spaces
@@ -131,7 +131,7 @@ LEARNED_ALIGNMENT --learned-alignment FastPitch # `true`: from recordings and tr
 ENERGY --energy-conditioning FastPitch # `true`: the voice has an energy control (1.1); the default where `auto` chooses 1.1
 PITCH_METHOD --pitch-method FastPitch # how pitch is estimated in training
 PITCH_MEAN_STD - FastPitch # pitch statistics (JSON); by default those of the training list
-AUDIO_CONFIG --audio-config FastPitch Tacotron2 HiFi-GAN WaveGlow # mel settings; by default audio.json of the corpus
+AUDIO_CONFIG --audio-config FastPitch Tacotron2 HiFi-GAN WaveGlow Harmonic # mel settings; by default audio.json of the corpus
 NUM_SPEAKERS - FastPitch # speakers; `auto`: as many as the training list names
 WARMUP_STEPS --warmup-steps FastPitch # updates in which the learning rate rises
 LOAD_MEL_FROM_DISK - Tacotron2 # `false`: the lists hold recordings

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 import pytest
+import tiny_harmonic
 import tiny_jasper
 import tiny_tacotron2
 import tiny_vocoder
@@ -19,6 +20,7 @@ import torch
 from fake_cuda import DEVICE, FakeGpu, backward, gpu
 from torch import Tensor, nn
 
+from common.config import AudioConfig
 from common.data import Batch
 from common.precision import autocast
 from common.synthesis import Controls
@@ -29,6 +31,7 @@ from fastpitch.loss_function import FastPitchObjective
 from fastpitch.model import FastPitch, FastPitchBatch
 from fastpitch.model import ModelConfig as FastPitchConfig
 from fastpitch.prosody_transforms import PitchTransform
+from harmonic.loss_function import HarmonicObjective
 from hifigan import discriminators
 from hifigan.loss_function import HifiganObjective
 from jasper import augmentation
@@ -128,6 +131,13 @@ def _waveglow() -> tuple[Networks, Objective, Batch]:
     return networks, WaveGlowObjective(tiny_waveglow.TINY_AUDIO), tiny_waveglow.segments(2)
 
 
+def _harmonic() -> tuple[Networks, Objective, Batch]:
+    audio = AudioConfig(n_mels=6, hop_length=16, filter_length=64, win_length=64)
+    network = tiny_harmonic.small_network(audio)
+    batch = tiny_harmonic.parts(2, audio)
+    return {"harmonic": network}, HarmonicObjective(audio), batch
+
+
 def _jasper() -> tuple[Networks, Objective, Batch]:
     augmentation = Augmentation(spec_augment=SpecAugment(1, 0, 4, 1, 0, 4), cutout_augment=CutoutAugment(1, 2, 4, 2, 4))
     batch = tiny_jasper.utterances([3000, 2500], augmentation=augmentation)
@@ -162,7 +172,7 @@ CASES = (
         _hifigan,
         infer=lambda network, batch: network.infer(torch.zeros(2, 80, 4, device=DEVICE), batch.mel_lengths),
         exact={
-            "common/audio/mel.py:MelExtractor._mel": 3,
+            "common/audio/mel.py:MelExtractor.of_spectrum": 3,
             "common/nn/weight_norm.py:SpectralNormConv1d.advance": 2 * 8,  # its convolutions
             "common/nn/weight_norm.py:SpectralNormConv1d.forward": 2 * 8 * 4,  # passes of the discriminator
             "hifigan/model.py:RowConv.forward": 1,  # the last one, which makes the samples
@@ -174,8 +184,22 @@ CASES = (
         infer=lambda network, batch: network.infer(
             torch.zeros(2, 6, 4, device=DEVICE), torch.full((2,), 4, device=DEVICE)
         ),
-        uploads=("waveglow/model.py:SeededNoise.__call__",),  # once for each seed and `BLOCK` positions
-        exact={"common/audio/mel.py:MelExtractor._mel": 1, "waveglow/model.py:Invertible1x1Conv.forward": 3},
+        uploads=("common/nn/noise.py:SeededNoise.__call__",),  # once for each seed and `BLOCK` positions
+        exact={"common/audio/mel.py:MelExtractor.of_spectrum": 1, "waveglow/model.py:Invertible1x1Conv.forward": 3},
+    ),
+    Case(
+        "Harmonic",
+        _harmonic,
+        infer=lambda network, batch: network.infer(
+            torch.zeros(2, 6, 4, device=DEVICE), torch.full((2,), 4, device=DEVICE)
+        ),
+        uploads=("common/nn/noise.py:SeededNoise.__call__",),
+        validation_uploads=("common/nn/noise.py:SeededNoise.__call__",),
+        exact={
+            "common/audio/mel.py:MelExtractor.of_spectrum": 4,
+            "harmonic/model.py:HarmonicVocoder.forward": 2,
+            "harmonic/model.py:PitchNetwork.forward": 4,  # its convolutions
+        },
     ),
     Case(
         "Jasper",

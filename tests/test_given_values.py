@@ -50,7 +50,7 @@ ALLOWED = {
         --msd-pooling-padding --warmup-steps --warmup-epochs --hold-epochs --min-lr
         --duration-predictor-loss-scale --pitch-predictor-loss-scale --energy-predictor-loss-scale --attn-loss-scale
         --kl-loss-weight --kl-loss-start-epoch --kl-loss-warmup-epochs --anneal-steps --attention-warning-epochs
-        --guided-attention-weight --fade-out --denoising-strength --sigma-infer --port --iterations
+        --guided-attention-weight --fade-out --denoising-strength --sigma-infer --mel-corrections --port --iterations
         --max-utterances --pad-leading --trim-silence --report-min-seconds --report-max-clipping --report-min-level
         --max-queue-delay --pitch --n-clips --n-val --n-test --threads""".split()
     },

@@ -263,7 +263,8 @@ FLAT = [
 def layered_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project of empty files that breaks no contract of our pyproject.toml."""
     root = tmp_path_factory.mktemp("layers")
-    folders = ["common", *(f"common/{room}" for room in ROOMS), *"fastpitch hifigan waveglow tacotron2 jasper".split()]
+    models = "fastpitch hifigan waveglow tacotron2 jasper harmonic".split()
+    folders = ["common", *(f"common/{room}" for room in ROOMS), *models]
     write_tree(root, {f"{folder}/__init__.py": "" for folder in folders})
     write_tree(root, {f"common/{name}.py": "" for name in FLAT})
     write_tree(

@@ -245,7 +245,7 @@ def test_train_sh_refuses_more_gpus_than_there_are():
             {"MODEL": "FastPitch", "NNODES": "2", "NUM_GPUS": "0"},
             "NNODES=2 needs MASTER_ADDR, the host name of the first machine",
         ),
-        ({"MODEL": "Bark"}, "MODEL=Bark: expected one of FastPitch Tacotron2 HiFi-GAN WaveGlow Jasper"),
+        ({"MODEL": "Bark"}, "MODEL=Bark: expected one of FastPitch Tacotron2 HiFi-GAN WaveGlow Harmonic Jasper"),
         ({"BATCH_SIZE": "8", "BS": "4"}, "BS=4: BATCH_SIZE=8 is set too; leave one out"),
         ({"NUM_GPUS": "2", "CPU": "true"}, "CPU=true CUDA=: NUM_GPUS=2 is set too; leave one out"),
         (

@@ -24,9 +24,10 @@ from torch import nn
 from common.audio import BIAS_FRAMES, Denoiser
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
+from common.nn.noise import BLOCK, SeededNoise
 from waveglow.determinants import log_determinants
 from waveglow.loss_function import likelihood_sum
-from waveglow.model import BLOCK, Invertible1x1Conv, ModelConfig, SeededNoise, WaveGlow, build_networks
+from waveglow.model import Invertible1x1Conv, ModelConfig, WaveGlow, build_networks
 
 FULL_SIZE = "waveglow/full_size_state_dicts.json"
 INFERENCES = [(case["index"], case["sigma"]) for case in listed("waveglow/waveglow_infer.json", "cases")]

@@ -169,6 +169,22 @@ MODELS = (
         sounds=("audio_recorded",),
         texts=" recogni[sz]ed: ",
     ),
+    TinyModel(
+        "Harmonic",
+        corpus="recordings",
+        architecture="--n-mel-channels 8 --channels 8 --layers 1 --pitch-channels 8",
+        other_architecture="--channels 16",
+        difference="n_channels: 8 .*, 16 ",
+        options="--segment-frames 16 -lr 0.02",
+        log_line=(
+            rf"loss +{NUMBER} \| stft loss +{NUMBER} \| mel loss +{NUMBER} \| cents +{NUMBER} \| "
+            rf"{NUMBER} frames/s \| took {NUMBER} s \| lrate 4\.00e-04"
+        ),
+        logged=("loss", "stft_loss", "mel_loss", "pitch_loss", "voicing_loss"),
+        validated=("loss", "stft_loss", "mel_loss", "pitch_loss", "voicing_loss"),
+        images=("utterance",),
+        sounds=("audio_generated", "audio_recorded"),
+    ),
 )
 of_every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
 

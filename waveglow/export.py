@@ -7,17 +7,8 @@ from torch import Tensor, nn
 
 from common.checkpoints import Exports, Part, Runner, Shape, Signature
 from common.config import AudioConfig, from_plain
-from common.nn import mask_from_lengths
-from waveglow.model import (
-    SIGMA_INFER,
-    Invertible1x1Conv,
-    ModelConfig,
-    SeededNoise,
-    WaveGlow,
-    context_frames,
-    grouped,
-    spans,
-)
+from common.nn import SeededNoise, mask_from_lengths
+from waveglow.model import SIGMA_INFER, Invertible1x1Conv, ModelConfig, WaveGlow, context_frames, grouped, spans
 
 
 class _InverseFlow(nn.Module):

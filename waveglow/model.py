@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
-from common.nn import WeightNormConv1d, fold_weight_norm, mask_from_lengths, never_compiled
+from common.nn import SeededNoise, WeightNormConv1d, fold_weight_norm, mask_from_lengths
 from waveglow.determinants import log_determinants
 
 SIGMA_INFER = 0.9  # standard deviation of the noise that becomes sound, as published
@@ -26,35 +26,6 @@ OPTIONS = {
 # Far above any network, and small enough to be built and refused by its parameters.
 _LARGEST = 2**16
 _MOST = {"n_flows": 100, "n_group": 1024, "wn_layers": 16, "wn_kernel_size": 1001}
-BLOCK = 2048  # positions drawn at once; random numbers depend on the sizes of the calls
-_KEPT_SEEDS = 2
-
-
-class SeededNoise:
-    """Draws noise in blocks and keeps them, so that a CUDA graph that is replayed finds them at the same address."""
-
-    def __init__(self, n_channels: int) -> None:
-        self._n_channels = n_channels
-        self._drawn: dict[tuple[int, str], tuple[torch.Generator, list[Tensor]]] = {}
-
-    def __deepcopy__(self, memo: dict) -> "SeededNoise":
-        return SeededNoise(self._n_channels)
-
-    @never_compiled
-    def __call__(self, seed: int, n_positions: int, *, device: torch.device, first: int = 0) -> Tensor:
-        """(1, n_channels, n_positions) float32, positions from ``first``; what a position gets depends on it alone."""
-        key = (seed, str(device))
-        if key not in self._drawn:
-            if len(self._drawn) == _KEPT_SEEDS:
-                del self._drawn[next(iter(self._drawn))]
-            self._drawn[key] = (torch.Generator().manual_seed(seed), [])
-        generator, blocks = self._drawn[key]
-        skipped, start = divmod(first, BLOCK)
-        needed = max(skipped + 1, -(-(first + n_positions) // BLOCK))
-        while len(blocks) < needed:
-            # On the CPU, so that every device gets the same noise.
-            blocks.append(torch.randn(BLOCK, self._n_channels, generator=generator).t().contiguous().to(device))
-        return torch.cat(blocks[skipped:needed], dim=1)[None, :, start : start + n_positions]
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ class MelExtractor(nn.Module):
             if self.config.peak is not None:
                 largest = wave.abs().amax(dim=1, keepdim=True)
                 wave = wave / largest.masked_fill(largest == 0, 1.0) * self.config.peak  # silence stays silent
-            mel = self._mel(self._pad(wave, lengths))
+            mel = self.of_frames(self._pad(wave, lengths))
         if lengths is not None:
             past_end = torch.arange(mel.shape[2], device=mel.device) >= self.n_frames(lengths)[:, None]
             mel = mel.masked_fill(past_end[:, None], 0.0)
@@ -130,10 +130,14 @@ class MelExtractor(nn.Module):
         # what lies past an utterance's own padding feeds only frames that are cut off afterwards
         return wave.gather(1, position.clamp(min=0))
 
-    def _mel(self, padded: Tensor) -> Tensor:
-        """padded (B, P) -> log-mel (B, n_mels, F)."""
+    def of_frames(self, padded: Tensor) -> Tensor:
+        """padded (B, P) float32, whose first frame begins with it -> log-mel (B, n_mels, F)."""
         frames = padded.unfold(1, self.config.filter_length, self.config.hop_length) * self.window
-        spectrum = torch.fft.rfft(frames)[..., : self.mel_basis.shape[1]]  # (B, F, bins)
+        return self.of_spectrum(torch.fft.rfft(frames))
+
+    def of_spectrum(self, spectrum: Tensor) -> Tensor:
+        """Fourier transforms of windowed frames (B, F, bins) -> log-mel (B, n_mels, F)."""
+        spectrum = spectrum[..., : self.mel_basis.shape[1]]
         power = spectrum.real.square() + spectrum.imag.square()
         if self.config.framing == "centered":
             magnitude = power.clamp(min=CENTERED_FLOOR).sqrt()

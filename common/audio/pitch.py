@@ -1,7 +1,8 @@
 """Pitch by Praat or pYIN, one value a mel frame, its averages over symbols, and the statistics that normalize them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -9,10 +10,12 @@ from common.audio.pitch_statistics import PitchStatistics
 from common.config import AudioConfig
 from common.errors import AudioError, InputError, at
 
+PITCH_LIMITS = (30.0, 1200.0)  # Hz, of what a vocoder is given
 PITCH_FLOOR = 75.0  # Hz
 PITCH_CEILING = 600.0  # Hz
 SHORTEST = 3.0 / PITCH_FLOOR  # s, the analysis window: three periods of the lowest pitch
 METHODS = ("praat", "pyin")
+AT_FRAMES = "praat_at_frames"  # Praat's, at the centers of mel frames: what vocoders are trained with
 PYIN_FLOOR = 440 * 2 ** (-33 / 12)  # Hz, the note C2
 PYIN_CEILING = 440 * 2 ** (27 / 12)  # Hz, the note C7
 FLAT = 1e-6  # a standard deviation below this part of the mean is rounding
@@ -40,19 +43,7 @@ def estimate_pitch(
     frame takes the value nearest to it in time. Of a ``part`` (from and to, s) these are the frames of what Praat
     extracts: its duration is exact, also where it ends between samples.
     """
-    import parselmouth  # Praat; here, as speaking does without it
-
-    sound = parselmouth.Sound(np.asarray(wave, dtype=np.float64), config.sampling_rate)
-    if part is not None:
-        sound = sound.extract_part(*part)
-    if sound.duration < SHORTEST:
-        wanted = f"pitch needs at least {SHORTEST:.3f} s"
-        raise AudioError(f"a clip of {sound.duration:.3f} s: too short, {wanted}{at(where)}")
-    time_step = sound.duration / (n_frames + 3)
-    try:
-        track = sound.to_pitch(time_step=time_step, pitch_floor=PITCH_FLOOR, pitch_ceiling=PITCH_CEILING)
-    except parselmouth.PraatError as error:
-        raise AudioError(f"Praat finds no pitch: {str(error).splitlines()[0]}{at(where)}") from error
+    track = _praat_track(wave, config, lambda duration: duration / (n_frames + 3), part=part, where=where)
     values = track.selected_array["frequency"].astype(np.float64)
     pitch = np.zeros(n_frames)
     if abs(len(values) - n_frames) <= 1:
@@ -64,6 +55,38 @@ def estimate_pitch(
     inside = (nearest >= 0) & (nearest < len(values))
     pitch[inside] = values[nearest[inside]]
     return pitch
+
+
+def estimate_pitch_at_frames(wave: np.ndarray, config: AudioConfig, *, n_frames: int, where: str = "") -> np.ndarray:
+    """As `estimate_pitch`, but each value is that at the center of its mel frame, which a vocoder needs."""
+    hop, rate = config.hop_length, config.sampling_rate
+    track = _praat_track(wave, config, lambda duration: hop / rate, where=where)
+    first = 0 if config.framing == "centered" else hop / 2  # samples
+    values = [track.get_value_at_time((first + hop * frame) / rate) for frame in range(n_frames)]
+    return np.nan_to_num(np.array(values, dtype=np.float64))
+
+
+def _praat_track(
+    wave: np.ndarray,
+    config: AudioConfig,
+    time_step: Callable[[float], float],
+    *,
+    part: tuple[float, float] | None = None,
+    where: str,
+) -> Any:
+    """Praat's pitch of a wave or a ``part`` of it (from and to, s), every ``time_step`` seconds of its duration."""
+    import parselmouth  # Praat; here, as speaking does without it
+
+    sound = parselmouth.Sound(np.asarray(wave, dtype=np.float64), config.sampling_rate)
+    if part is not None:
+        sound = sound.extract_part(*part)
+    if sound.duration < SHORTEST:
+        wanted = f"pitch needs at least {SHORTEST:.3f} s"
+        raise AudioError(f"a clip of {sound.duration:.3f} s: too short, {wanted}{at(where)}")
+    try:
+        return sound.to_pitch(time_step=time_step(sound.duration), pitch_floor=PITCH_FLOOR, pitch_ceiling=PITCH_CEILING)
+    except parselmouth.PraatError as error:
+        raise AudioError(f"Praat finds no pitch: {str(error).splitlines()[0]}{at(where)}") from error
 
 
 def estimate_pitch_pyin(wave: np.ndarray, config: AudioConfig, *, n_frames: int) -> np.ndarray:
@@ -98,15 +121,17 @@ def pitch_by(
     part: tuple[float, float] | None = None,
     where: str = "",
 ) -> np.ndarray:
-    """wave (T,) in [-1, 1] -> pitch (n_frames,) float64 in Hz, 0 where unvoiced; ``method`` is one of ``METHODS``.
+    """wave (T,) in [-1, 1] -> pitch (n_frames,) float64 in Hz, 0 where unvoiced.
 
-    Praat's is that of a ``part`` (from and to, s) if it is given.
+    ``method`` is one of ``METHODS`` or `AT_FRAMES`. Praat's is that of a ``part`` (from and to, s) if it is given.
 
     Raises:
         AudioError: the clip is too short for pitch; names ``where``.
     """
     if method == "pyin":
         return estimate_pitch_pyin(wave, config, n_frames=n_frames)
+    if method == AT_FRAMES:
+        return estimate_pitch_at_frames(wave, config, n_frames=n_frames, where=where)
     return estimate_pitch(wave, config, n_frames=n_frames, part=part, where=where)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from common.audio.pitch import METHODS, PITCH_CEILING, PITCH_FLOOR, PYIN_CEILING, PYIN_FLOOR, pitch_by
+from common.audio.pitch import AT_FRAMES, METHODS, PITCH_CEILING, PITCH_FLOOR, PYIN_CEILING, PYIN_FLOOR, pitch_by
 from common.config import AudioConfig
 from common.errors import InputError, check_choice
 from common.files import load_tensor, save_tensor, writing
@@ -24,7 +24,7 @@ class PitchCache:
     """
 
     def __init__(self, folder: Path, audio: AudioConfig, *, method: str = "praat") -> None:
-        check_choice("pitch method", method, METHODS)
+        check_choice("pitch method", method, (*METHODS, AT_FRAMES))
         self._audio = audio
         self._method = method
         self._root = folder
@@ -59,8 +59,8 @@ def pitch_settings(audio: AudioConfig, method: str) -> dict[str, object]:
     """All that decides the pitch of given samples, as plain types."""
     import parselmouth
 
-    floor, ceiling = (PITCH_FLOOR, PITCH_CEILING) if method == "praat" else (PYIN_FLOOR, PYIN_CEILING)
-    library = parselmouth.PRAAT_VERSION if method == "praat" else version("librosa")
+    floor, ceiling = (PITCH_FLOOR, PITCH_CEILING) if method != "pyin" else (PYIN_FLOOR, PYIN_CEILING)
+    library = parselmouth.PRAAT_VERSION if method != "pyin" else version("librosa")
     frames = {name: getattr(audio, name) for name in ("sampling_rate", "filter_length", "hop_length", "framing")}
     return frames | {"method": method, "version": library, "floor": floor, "ceiling": ceiling}
 

@@ -2,25 +2,29 @@
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
-from common.audio import MelExtractor, check_wav, load_wav
+from common.audio import PITCH_LIMITS, MelExtractor, check_wav, load_wav
 from common.audio.arguments import features_config
 from common.config import AudioConfig, audio_preset, differences
 from common.data import load_fractions
 from common.errors import InputError
 from common.registry import available_models, get_model
 from common.synthesis.phrases import Phrase
-from common.synthesis.utterances import SynthesisInput
+from common.synthesis.utterances import SynthesisInput, mel_of
 from common.synthesis.vocoder import AudioContract, mismatch_message
 
 
 def load_mels_or_recordings(
-    phrases: Sequence[Phrase], *, dataset_path: Path, contract: AudioContract | None
+    phrases: Sequence[Phrase], *, dataset_path: Path, contract: AudioContract | None, takes_pitch: bool = False
 ) -> tuple[list[SynthesisInput], AudioConfig]:
     """The utterances of a list with the column ``mel`` or ``wav``, and the description of their mels.
+
+    A vocoder that ``takes_pitch`` gets that of a column ``pitch``: tensors with the pitch of each frame.
 
     ``contract`` says what the vocoder reads. None: the mels are as the ``audio.json``
     in their folder says, or the default; of recordings the usual mels at their sampling rate are computed.
@@ -30,10 +34,12 @@ def load_mels_or_recordings(
             reads. Names the list's line.
     """
     first = phrases[0]
-    if first.wav is not None:
-        return _load_recordings(phrases, [dataset_path / str(phrase.wav) for phrase in phrases], contract)
-    if first.mel is not None:
-        return _load_mels(phrases, [dataset_path / str(phrase.mel) for phrase in phrases], contract)
+    source, load = ("wav", _load_recordings) if first.wav is not None else ("mel", _load_mels)
+    if getattr(first, source) is not None:
+        items, audio = load(phrases, [dataset_path / str(getattr(phrase, source)) for phrase in phrases], contract)
+        if takes_pitch and first.pitch is not None:
+            items = [replace(item, frame_pitch=_load_pitch(item, dataset_path)) for item in items]
+        return items, audio
     voices = " or ".join(f"--{get_model(name).option}" for name in available_models("generator"))
     corpora = (dataset_path, *map(Path, ("LJSpeech-1.1", "data/LJSpeech-1.1")))
     corpus = next((str(path) for path in corpora if (path / "wavs").is_dir()), "LJSpeech-1.1")
@@ -54,6 +60,18 @@ def _load_mels(
             raise InputError(f"{path}: shape {tuple(mel.shape)}, expected ({audio.n_mels}, frames) ({phrase.where})")
         utterances.append(SynthesisInput(phrase, mel=mel))
     return utterances, audio
+
+
+def _load_pitch(item: SynthesisInput, dataset_path: Path) -> Tensor:
+    """The pitch of each frame of an utterance's mel, checked."""
+    path, where, n_frames = dataset_path / str(item.phrase.pitch), item.phrase.where, mel_of(item).size(1)
+    pitch = load_fractions(path, where=where, may_be_whole=True)
+    if pitch.shape != (n_frames,):
+        raise InputError(f"{path}: shape {tuple(pitch.shape)}, expected ({n_frames},), the mel's frames ({where})")
+    low, high = PITCH_LIMITS
+    if wrong := pitch[(pitch != 0) & ((pitch < low) | (pitch > high))].tolist():
+        raise InputError(f"{path}: pitch of {wrong[0]:g} Hz, expected 0 or {low:g} to {high:g} ({where})")
+    return pitch
 
 
 def _described(paths: Sequence[Path], contract: AudioContract | None) -> AudioConfig | None:

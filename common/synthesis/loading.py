@@ -7,7 +7,7 @@ from typing import Any
 
 from common.checkpoints import NO_EMA, LoadedCheckpoint, load_with_precision, open_checkpoint, precision_for
 from common.config import TextConfig
-from common.errors import CheckpointError, InputError
+from common.errors import CheckpointError, InputError, OptionError
 from common.precision import Precision
 from common.registry import GeneratorSpec, VocoderSpec
 from common.synthesis.cuda_graphs import Recorder
@@ -116,6 +116,8 @@ def load_vocoder(
     """
     inference = loaded.spec.inference
     assert isinstance(inference, VocoderSpec)
+    if denoising_strength > 0 and not inference.has_noise:
+        raise OptionError(f"--denoising-strength: {loaded.spec.name} has no noise of its own; leave it out")
     network, config = load_with_precision(loaded, precision)
     settings = NO_SETTINGS
     if inference.settings is not None:

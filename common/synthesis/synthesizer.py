@@ -110,7 +110,7 @@ class Synthesizer:
         """
         assert self._vocoder is not None, "sound needs a vocoder"
         factors, start = self._envelope(result), 0
-        for piece in self._vocoder.stream(result.mel.to(self._device)):
+        for piece in self._vocoder.stream(result.mel.to(self._device), **self._pitch_of([result])):
             end = start + len(piece)
             _check_finite(piece, "sound", result.phrase, path=getattr(self._vocoder, "path", None))
             yield piece if factors is None else piece * factors[start:end]
@@ -148,11 +148,17 @@ class Synthesizer:
         output, first = results[0].output, results[0].row
         assert output is not None
         with watch.running():
-            waves = self._vocoder.speak(output.mel[first : first + len(results), :, : max(lengths)], lengths)
+            mel = output.mel[first : first + len(results), :, : max(lengths)]
+            waves = self._vocoder.speak(mel, lengths, **self._pitch_of(results))
         for one, wave in zip(results, waves):
             wave, factors = wave.cpu(), self._envelope(one)
             _check_finite(wave, "sound", one.phrase, path=getattr(self._vocoder, "path", None))
             yield replace(one, wave=wave if factors is None else wave * factors)
+
+    def _pitch_of(self, results: Sequence[SynthesisResult]) -> dict[str, Tensor]:
+        """The pitch of frames that is given for a vocoder, as its argument."""
+        pitch = _pad_column("frame_pitch", [one.item for one in results], 0, self._device)
+        return {} if pitch is None else {"pitch": pitch}
 
     def _envelope(self, result: SynthesisResult) -> Tensor | None:
         return envelope(result, hop_length=self._hop_length, fade_out=self._fade_out)

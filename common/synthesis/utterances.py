@@ -29,6 +29,7 @@ class SynthesisInput:
     tokens: Tensor | None = None  # (L,) int64, or phonological features (L, C); None: the mel is given
     symbols: tuple[str, ...] = ()  # names of the tokens
     mel: Tensor | None = None  # (n_mels, F)
+    frame_pitch: Tensor | None = None  # (F,) Hz of a given mel's frames, 0 where unvoiced, for the vocoder
     pitch: Tensor | None = None  # (L,) normalised, to speak with instead of the predicted pitch
     pitch_hz: Tensor | None = None  # (L,) float64 Hz, 0 where unvoiced; the same in another unit
     durations: Tensor | None = None  # (L,) frames, to speak with instead of the predicted ones
@@ -52,7 +53,8 @@ class SynthesisInput:
     @property
     def given(self) -> tuple[str, ...]:
         """The columns that replace what a model predicts; utterances of a batch give the same ones."""
-        return tuple(name for name in ("pitch", "pitch_hz", "durations", "energy") if getattr(self, name) is not None)
+        names = ("pitch", "pitch_hz", "durations", "energy", "frame_pitch")
+        return tuple(name for name in names if getattr(self, name) is not None)
 
 
 def mel_of(item: SynthesisInput) -> Tensor:

@@ -33,10 +33,13 @@ class Vocoder(Protocol):
     def max_batch(self) -> int | None:
         """Utterances that are worth giving it at once; None: any number."""
 
-    def speak(self, mel: Tensor, lengths: Sequence[int]) -> list[Tensor]:
-        """mel (B, n_mels, F), lengths B frames, the longest F -> each utterance's wave (lengths[i] * hop,) float32."""
+    def speak(self, mel: Tensor, lengths: Sequence[int], pitch: Tensor | None = None) -> list[Tensor]:
+        """mel (B, n_mels, F), lengths B frames, the longest F -> each utterance's wave (lengths[i] * hop,) float32.
 
-    def stream(self, mel: Tensor) -> Iterator[Tensor]:
+        A ``pitch`` (B, F) in Hz, 0 where unvoiced, is only for networks whose `VocoderSpec.takes_pitch`.
+        """
+
+    def stream(self, mel: Tensor, pitch: Tensor | None = None) -> Iterator[Tensor]:
         """mel (n_mels, F) -> pieces (T_i,) float32 on the CPU as they are made: together, the wave of `speak`."""
 
 
@@ -51,14 +54,14 @@ class GriffinLimVocoder:
         self._seed = seed
         self._n_iter = n_iter
 
-    def speak(self, mel: Tensor, lengths: Sequence[int]) -> list[Tensor]:
+    def speak(self, mel: Tensor, lengths: Sequence[int], pitch: Tensor | None = None) -> list[Tensor]:
         """As `Vocoder.speak`."""
         return [
             griffin_lim(one[:, :length], self.audio, n_iter=self._n_iter, seed=self._seed)
             for one, length in zip(mel.float().cpu(), lengths)
         ]
 
-    def stream(self, mel: Tensor) -> Iterator[Tensor]:
+    def stream(self, mel: Tensor, pitch: Tensor | None = None) -> Iterator[Tensor]:
         """As `Vocoder.stream`, in one piece: every iteration changes all of the sound."""
         yield from self.speak(mel[None], [mel.size(1)])
 
@@ -72,6 +75,9 @@ class VocoderNetwork(Protocol):
     def infer(self, mel: Tensor, lengths: Tensor | None, **settings: Any) -> Tensor:
         """mel (B, n_mels, F), lengths (B,) frames or None for F each -> wave (B, F * hop), each as if it were alone."""
 
+    def track(self, mel: Tensor, **pitch: Tensor) -> Tensor:
+        """mel (B, n_mels, F), with or without a pitch (B, F) -> (B, C, F), where `VocoderSettings.tracked`."""
+
 
 @dataclass(frozen=True)
 class VocoderSettings:
@@ -81,6 +87,9 @@ class VocoderSettings:
     silent: Mapping[str, Any] = field(default_factory=dict)  # for the noise that the denoiser subtracts
     # Whether ``infer`` takes ``first_frame`` too: the place of the mel in its utterance, on which the sound depends.
     positional: bool = False
+    # Whether ``infer`` takes ``track`` too: what the network's ``track`` finds in all of a mel, cut as the mel is.
+    tracked: bool = False
+    windows: int = 0  # windows of the audio on each side on which sound depends beyond `VocoderSpec.context`
 
 
 NO_SETTINGS = VocoderSettings()
@@ -142,35 +151,43 @@ class NetworkVocoder:
                 self._denoiser = Denoiser(noise, audio, strength=denoising_strength)
 
     @torch.inference_mode()
-    def speak(self, mel: Tensor, lengths: Sequence[int]) -> list[Tensor]:
+    def speak(self, mel: Tensor, lengths: Sequence[int], pitch: Tensor | None = None) -> list[Tensor]:
         """As `Vocoder.speak`."""
         is_padded = min(lengths) < mel.size(2)
         frames = torch.tensor(lengths, device=mel.device) if is_padded else None
-        waves = self._run(mel.contiguous(), frames)
+        if pitch is None:
+            waves = self._run(mel.contiguous(), frames)
+        else:
+            waves = self._infer(mel.contiguous(), frames, pitch=pitch)
         if self._denoiser is not None:
             waves = self._denoiser(waves, None if frames is None else frames * self.audio.hop_length)
         return [wave[: length * self.audio.hop_length] for wave, length in zip(waves, lengths)]
 
     @torch.inference_mode()
-    def stream(self, mel: Tensor) -> Iterator[Tensor]:
+    def stream(self, mel: Tensor, pitch: Tensor | None = None) -> Iterator[Tensor]:
         """As `Vocoder.stream`; a piece is computed when it is asked for, in memory that a piece's length bounds."""
         n_frames, hop = mel.size(1), self.audio.hop_length
         context = n_frames if self._context is None else self._context
+        context += self._settings.windows * -(-self.audio.filter_length // hop)
         if self._denoiser is not None:
             context += self._denoiser.context
+        whole: dict[str, Tensor] = {} if pitch is None else {"pitch": pitch}
+        if self._settings.tracked:
+            whole["track"] = self._network.track(mel[None].to(self._device), **whole)
         for piece in plan_pieces(n_frames, context=context):
             read = mel[None, :, piece.first : piece.last].to(self._device).contiguous()
             # Graphs round what is read up to their buckets, of which all long texts' pieces need the same few. They
             # are recorded with the noise of an utterance's beginning, so where that matters later pieces run without.
-            if self._settings.positional and piece.first > 0:
-                wave = self._infer(read, None, first_frame=piece.first)
+            if whole or (self._settings.positional and piece.first > 0):
+                cut = {name: values[..., piece.first : piece.last] for name, values in whole.items()}
+                wave = self._infer(read, None, first_frame=piece.first, **cut)
             else:
                 wave = self._run(read, None)
             if self._denoiser is not None:
                 wave = self._denoiser(wave)
             yield wave[0, (piece.start - piece.first) * hop : (piece.end - piece.first) * hop].cpu()
 
-    def _infer(self, mel: Tensor, lengths: Tensor | None, **position: int) -> Tensor:
+    def _infer(self, mel: Tensor, lengths: Tensor | None, **position: Any) -> Tensor:
         with self._autocast():
             return self._network.infer(mel, lengths, **self._settings.infer, **position).float()
 

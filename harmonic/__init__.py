@@ -1,0 +1,27 @@
+"""Harmonic: a vocoder of given harmonics and noise, whose small network learns in minutes on a CPU."""
+
+from common.registry import ModelSpec, TrainingSpec, VocoderSpec
+from harmonic import arg_parser, data_function, loss_function, model
+
+MODEL = ModelSpec(
+    name="Harmonic",
+    config=model.ModelConfig,
+    build_networks=model.build_networks,
+    training=TrainingSpec(
+        recipe=arg_parser.RECIPE,
+        add_arguments=arg_parser.add_training_arguments,
+        parse=arg_parser.parse_training,
+        model_config=arg_parser.model_config,
+        build_dataset=data_function.build_dataset,
+        build_objective=loss_function.build_objective,
+    ),
+    inference=VocoderSpec(
+        settings=arg_parser.inference_settings,
+        parse=arg_parser.parse_inference,
+        add_arguments=arg_parser.add_inference_arguments,
+        to_torchscript=model.to_torchscript,
+        has_noise=False,
+        takes_pitch=True,
+        context=model.context_frames,
+    ),
+)

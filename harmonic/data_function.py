@@ -1,0 +1,143 @@
+"""The harmonic vocoder's data: random segments of recordings with their pitch, varied in speed and loudness."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from common.audio import AT_FRAMES, MelExtractor, PitchCache, resample
+from common.config import AudioConfig
+from common.data import Batch, Filelists, RecordingDataset, pad_rows
+from common.errors import InputError
+from harmonic.arg_parser import PITCH_CACHE, TrainingOptions
+from harmonic.source import fill_unvoiced
+
+CONTEXT = 3  # frames on each side of a segment, which the network reads and the loss leaves out
+PITCH_SEGMENTS = 4  # of the length of a segment, in which pitch is learned; it needs more speech than the filter
+_LOUDER = (-0.5, 0.3)  # logarithm of a factor
+_FASTER = (0.79, 1.27)  # factor of speed, and so of pitch and formants
+_SHARE_FASTER = 0.5
+_MEL_NOISE = 0.08  # largest standard deviation, of the mel in which pitch is found
+
+
+@dataclass(frozen=True)
+class HarmonicBatch(Batch):
+    """Parts of recordings, all complete frames, each of which begins with a segment; in validation complete recordings,
+    zero-padded.
+    """
+
+    audio: Tensor  # (B, T) float32
+    n_samples: tuple[int, ...]  # of each recording
+    pitch: Tensor  # (B, F) float32 in Hz, interpolated where unvoiced
+    voicing: Tensor  # (B, F) float32, 0 or 1
+    noise: Tensor | None = None  # (B, segment) float32, the source of its unvoiced sound
+    mel_noise: Tensor | None = None  # (B, n_mels, F) float32, added to the mel in which pitch is found
+
+    @property
+    def n_frames(self) -> Tensor:
+        return torch.full((), self.pitch.numel(), device=self.pitch.device)
+
+
+@dataclass(frozen=True)
+class HarmonicUtterance:
+    """A segment, or a complete recording; shapes and units as in `HarmonicBatch`."""
+
+    name: str  # "wavs/a.wav (train.txt:7)"
+    audio: Tensor
+    pitch: Tensor
+    voicing: Tensor
+    noise: Tensor | None = None
+    mel_noise: Tensor | None = None
+
+
+class HarmonicDataset(RecordingDataset):
+    """Recordings of a list with Praat's pitch, which is estimated once and kept in the pitch cache.
+
+    ``draw`` gives a part from a place that seed, epoch and index decide, as are its speed, loudness and noise;
+    indexing gives the complete recording as it is.
+    """
+
+    def __init__(self, options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig) -> None:
+        super().__init__(options.dataset_path, filelists, audio=audio, seed=options.seed)
+        self._segment = options.segment_frames + 2 * CONTEXT
+        self._extractor = MelExtractor(audio)
+        self._cache = PitchCache(options.pitch_cache or options.dataset_path / PITCH_CACHE, audio, method=AT_FRAMES)
+        self._pitches: dict[int, Tensor] = {}  # of the recordings that were read so far
+
+    def __getitem__(self, index: int) -> HarmonicUtterance:
+        """The complete recording."""
+        if self.lengths[index] < self._extractor.min_samples:
+            entry = self.entries[index]
+            raise InputError(
+                f"{entry.fields['wav']}: {self.lengths[index]} samples, too short to validate on; a mel needs at least "
+                f"{self._extractor.min_samples} ({entry.where})"
+            )
+        pitch = self._pitch(index)
+        wave = self.load(index, start=0, n_samples=self.lengths[index])
+        return HarmonicUtterance(self.name(index), wave, fill_unvoiced(pitch), (pitch > 0).float())
+
+    def draw(self, index: int, *, epoch: int) -> HarmonicUtterance:
+        """A part from a random place, such that its segment lies in the recording if that is not shorter; zeros follow
+        the recording's end.
+        """
+        audio, n_frames = self.audio, PITCH_SEGMENTS * self._segment
+        random = np.random.default_rng((self._seed, epoch, index, 1))
+        speed = float(random.uniform(*_FASTER)) if random.random() < _SHARE_FASTER else 1.0
+        n_samples, n_segment = (
+            (count - 1) * audio.hop_length + audio.filter_length for count in (n_frames, self._segment)
+        )
+        start = self.random_start(index, last=self.lengths[index] - math.ceil(n_segment * speed), epoch=epoch)
+        wave = resample(self.load(index, start=start, n_samples=math.ceil(n_samples * speed)), ratio=1 / speed)
+        wave = F.pad(wave[:n_samples], (0, max(n_samples - len(wave), 0))) * math.exp(random.uniform(*_LOUDER))
+        # Centers of the frames in the recording's.
+        middle = audio.filter_length // 2
+        samples = start + speed * (audio.hop_length * torch.arange(n_frames) + middle)
+        places = (samples - middle + self._extractor.pad_left) / audio.hop_length
+        pitch, voicing = _pitch_at(self._pitch(index), places)
+        noise = torch.from_numpy(random.standard_normal(n_segment, dtype=np.float32))
+        mel_noise = torch.from_numpy(random.standard_normal((audio.n_mels, n_frames), dtype=np.float32))
+        mel_noise *= float(random.uniform(0, _MEL_NOISE))
+        return HarmonicUtterance(self.name(index), wave, pitch * speed, voicing, noise, mel_noise)
+
+    def collate(self, items: list[HarmonicUtterance]) -> HarmonicBatch:
+        """Utterances as a batch, in their order."""
+        noises = [item.noise for item in items if item.noise is not None]
+        mel_noises = [item.mel_noise for item in items if item.mel_noise is not None]
+        return HarmonicBatch(
+            names=tuple(item.name for item in items),
+            audio=pad_rows([item.audio for item in items]),
+            n_samples=tuple(len(item.audio) for item in items),
+            pitch=pad_rows([item.pitch for item in items]),
+            voicing=pad_rows([item.voicing for item in items]),
+            noise=torch.stack(noises) if noises else None,
+            mel_noise=torch.stack(mel_noises) if mel_noises else None,
+        )
+
+    def _pitch(self, index: int) -> Tensor:
+        """Pitch (F,) of a recording's mel frames in Hz, 0 where unvoiced."""
+        if index not in self._pitches:
+            wave = self.load(index, start=0, n_samples=self.lengths[index])
+            n_frames = self._extractor.n_frames(self.lengths[index])
+            self._pitches[index] = self._cache.pitch(wave, n_frames=n_frames, where=self.name(index))
+        return self._pitches[index]
+
+
+def _pitch_at(pitch: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
+    """pitch (F,) in Hz, 0 where unvoiced, places (N,) in frames -> pitch (N,), interpolated, and voicing (N,)."""
+    last = len(pitch) - 1
+    log_pitch = fill_unvoiced(pitch).log()
+    before = places.floor().clamp(0, last).long()
+    after = (before + 1).clamp(max=last)
+    between = torch.lerp(log_pitch[before], log_pitch[after], (places - before).clamp(0, 1)).exp()
+    nearest = places.round().clamp(0, last).long()
+    return between, ((pitch[nearest] > 0) & (places < last + 0.5)).float()
+
+
+def build_dataset(
+    options: TrainingOptions, filelists: Filelists, *, audio: AudioConfig, text: None = None, training: bool = True
+) -> HarmonicDataset:
+    """The dataset of filelists, for training and for validation."""
+    return HarmonicDataset(options, filelists, audio=audio)

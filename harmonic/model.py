@@ -1,0 +1,311 @@
+"""A vocoder that filters given harmonics and noise: pitch and voicing, then gains and phases, from the mel alone."""
+
+import math
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from common.audio import MelExtractor, full_precision_products
+from common.config import AudioConfig, TextConfig
+from common.errors import OptionError
+from common.nn import SeededNoise, mask_from_lengths
+from harmonic.config import MEL_CORRECTIONS, N_PITCHES, ModelConfig
+from harmonic.source import HIGHEST, LOWEST, fill_unvoiced, harmonics, phase_at_frames
+
+__all__ = ["HarmonicVocoder", "ModelConfig", "PitchOutput", "build_networks", "context_frames", "to_torchscript"]
+
+_PITCH_KERNEL, _PITCH_LAYERS = 5, 3
+_NEIGHBORS = 3  # bins of pitch on each side of the highest score that pitch is averaged over
+_KERNEL = 7  # frames
+_MIDDLE = 200.0  # Hz
+_LOUDEST, _FAINTEST = 6.5, -14.0  # logarithms of gains
+_NOISE_GAIN = -1.5  # logarithm, to begin with
+_MOST_CORRECTED = 2.0  # logarithm, of one correction
+_OTHER = 0.03  # logarithm: a pitch so far from the mel's, half a semitone, is another
+_SMOOTHED = 5  # mel channels
+_TINY = torch.finfo(torch.float32).tiny
+
+
+@dataclass(frozen=True)
+class PitchOutput:
+    """What the first network finds in a mel, float32."""
+
+    log_pitch: Tensor  # (B, F) natural logarithm of Hz, everywhere
+    voicing: Tensor  # (B, F) logit
+    scores: Tensor  # (B, N_PITCHES, F) logits of the pitches `pitch_grid`
+
+
+def _scaled(mel: Tensor) -> Tensor:
+    """A log-mel-spectrogram with values around 0 and 1."""
+    return (mel + 5) / 2.5
+
+
+def _masked(x: Tensor, padding: Tensor | None) -> Tensor:
+    """x (B, C, F), zero where ``padding`` (B, 1, F) is True."""
+    return x if padding is None else x.masked_fill(padding, 0.0)
+
+
+def pitch_grid(device: torch.device) -> Tensor:
+    """The natural logarithms of the pitches in Hz that are told apart, (N_PITCHES,)."""
+    return torch.linspace(math.log(LOWEST), math.log(HIGHEST), N_PITCHES, device=device)
+
+
+class PitchNetwork(nn.Module):
+    """Convolutions that score pitches, and voicing; always in float32, as an error of pitch adds up in the phase."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        widths = [config.n_mel_channels, *[config.pitch_channels] * _PITCH_LAYERS]
+        self.convs = nn.ModuleList(
+            nn.Conv1d(first, second, _PITCH_KERNEL, padding=_PITCH_KERNEL // 2) for first, second in pairwise(widths)
+        )
+        self.end = nn.Conv1d(config.pitch_channels, N_PITCHES + 1, 1)
+
+    def forward(self, mel: Tensor, padding: Tensor | None = None) -> PitchOutput:
+        """mel (B, n_mels, F), padding (B, 1, F) True past the ends."""
+        with torch.autocast(mel.device.type, enabled=False):
+            x = _scaled(mel.float())
+            for conv in self.convs:
+                x = F.leaky_relu(conv(_masked(x, padding)), 0.1)
+            x = self.end(x)
+            scores, voicing = x[:, :N_PITCHES], x[:, N_PITCHES]
+            place = torch.arange(N_PITCHES, device=mel.device).unsqueeze(1)
+            far = (place - scores.argmax(1, keepdim=True)).abs() > _NEIGHBORS
+            shares = torch.softmax(scores.masked_fill(far, -torch.inf), dim=1)
+            log_pitch = (shares * pitch_grid(mel.device).unsqueeze(1)).sum(1)
+        return PitchOutput(log_pitch, voicing, scores)
+
+
+class Block(nn.Module):
+    """A ConvNeXt block over frames (arXiv:2201.03545), as Vocos has it (arXiv:2306.00814)."""
+
+    def __init__(self, n_channels: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(n_channels, n_channels, _KERNEL, padding=_KERNEL // 2, groups=n_channels)
+        self.norm = nn.LayerNorm(n_channels)
+        self.widen = nn.Linear(n_channels, 3 * n_channels)
+        self.narrow = nn.Linear(3 * n_channels, n_channels)
+        self.scale = nn.Parameter(torch.full((n_channels,), 0.25))
+
+    def forward(self, x: Tensor, padding: Tensor | None) -> Tensor:
+        """x (B, C, F), padding (B, 1, F) True past the ends -> (B, C, F)."""
+        inner = self.norm(self.conv(_masked(x, padding)).transpose(1, 2))
+        return x + (self.scale * self.narrow(F.gelu(self.widen(inner)))).transpose(1, 2)
+
+
+class FilterNetwork(nn.Module):
+    """Log gains of harmonics and noise, and phases of harmonics, of every frame and frequency bin."""
+
+    def __init__(self, config: ModelConfig, *, n_bins: int) -> None:
+        super().__init__()
+        width = config.n_channels
+        self.n_bins = n_bins
+        self.start = nn.Conv1d(config.n_mel_channels + 2, width, _KERNEL, padding=_KERNEL // 2)
+        self.start_norm = nn.LayerNorm(width)
+        self.blocks = nn.ModuleList(Block(width) for _ in range(config.n_layers))
+        self.end_norm = nn.LayerNorm(width)
+        self.end = nn.Linear(width, 3 * n_bins)
+        nn.init.normal_(self.end.weight, std=0.01)
+        nn.init.zeros_(self.end.bias)
+        nn.init.constant_(self.end.bias[n_bins : 2 * n_bins], _NOISE_GAIN)
+
+    def forward(self, mel: Tensor, track: Tensor, padding: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """mel (B, n_mels, F), track (B, 3 or 4, F) of `HarmonicVocoder.track` -> three of (B, F, bins) float32."""
+        pitch, voicing = track[:, :1], track[:, 1:2]
+        x = torch.cat([_scaled(mel), 4 * voicing * (pitch.log() - math.log(_MIDDLE)), voicing], dim=1)
+        x = self.start_norm(self.start(_masked(x, padding)).transpose(1, 2)).transpose(1, 2)
+        for block in self.blocks:
+            x = block(x, padding)
+        first, second, third = self.end(self.end_norm(x.transpose(1, 2))).float().split(self.n_bins, dim=2)
+        return first, second, third
+
+
+class HarmonicVocoder(nn.Module):
+    """Mel to wave: a network filters harmonics of a pitch and noise in frequency, as vocoders of the source-filter
+    kind do (Neural Homomorphic Vocoder, DDSP, HiFTNet arXiv:2309.09493); then the wave's own mel is corrected.
+
+    Frame i of all spectra is samples i * hop to i * hop + filter_length of a wave that begins ``pad_left`` samples
+    before the sound.
+    """
+
+    interpolation: Tensor  # (n_mels, bins): from mel channels to frequency bins
+    channel_weights: Tensor  # (n_mels, 1): logarithms of the sums of the mel filters
+
+    def __init__(self, config: ModelConfig, audio: AudioConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.audio = audio
+        self.mel = MelExtractor(replace(audio, peak=None))
+        n_bins = audio.filter_length // 2 + 1
+        self.pitch = PitchNetwork(config)
+        self.filter = FilterNetwork(config, n_bins=n_bins)
+        sums = self.mel.mel_basis.sum(1, keepdim=True)
+        self.register_buffer("channel_weights", sums.clamp(min=1e-8).log(), persistent=False)
+        self.register_buffer("interpolation", _interpolation(self.mel.mel_basis, n_bins), persistent=False)
+        self._noise = SeededNoise(audio.hop_length)
+
+    @torch.no_grad()
+    def track(self, mel: Tensor, lengths: Tensor | None = None, *, pitch: Tensor | None = None) -> Tensor:
+        """What depends on all of a mel (B, n_mels, F), and is cut with it: (B, 4, F) float32 of pitch in Hz, voicing
+        from 0 to 1, phase in cycles, and from 0 to 1 how much the pitch is another than the mel's.
+
+        A ``pitch`` (B, F) in Hz, 0 where unvoiced, is taken instead of the mel's.
+        """
+        valid = None if lengths is None else mask_from_lengths(lengths, mel.size(2))
+        found = self.pitch(mel, None if valid is None else ~valid.unsqueeze(1))
+        filled, voicing = found.log_pitch.exp(), torch.sigmoid(found.voicing)
+        other = torch.zeros_like(voicing)
+        if pitch is not None:
+            filled, voicing = fill_unvoiced(pitch.float()), (pitch > 0).float()
+            other = ((filled.log() - found.log_pitch).abs() / _OTHER).clamp(max=1)
+        if valid is not None:
+            assert lengths is not None
+            # Frames past an utterance's end are as its last, of which windows and smoothing read a few.
+            last = (lengths - 1).clamp(min=0).unsqueeze(1)
+            filled = torch.where(valid, filled, filled.gather(1, last))
+            voicing = torch.where(valid, voicing, voicing.gather(1, last))
+        return torch.cat([self.track_of(filled, voicing), other.unsqueeze(1)], dim=1)
+
+    def track_of(self, pitch: Tensor, voicing: Tensor) -> Tensor:
+        """The first three rows of `track`, of pitch (B, F) in Hz everywhere, and voicing (B, F)."""
+        return torch.stack([pitch, _smoothed(voicing), phase_at_frames(pitch, self.audio)], dim=1)
+
+    def forward(
+        self,
+        mel: Tensor,
+        track: Tensor,
+        noise: Tensor,
+        lengths: Tensor | None = None,
+        *,
+        corrections: int,
+        other_pitch: bool = False,
+    ) -> Tensor:
+        """mel (B, n_mels, F), `track`'s (B, 4, F), noise (B, T), lengths (B,) frames -> wave (B, T) float32.
+
+        T is (F - 1) * hop + filter_length: the first ``pad_left`` samples lie before the sound. With ``other_pitch``
+        than the mel's corrections are smooth in frequency where it is, as they would bring back the mel's harmonics.
+        """
+        valid = None if lengths is None else mask_from_lengths(lengths, mel.size(2))
+        gain, noise_gain, phase = self.filter(mel, track, None if valid is None else ~valid.unsqueeze(1))
+        window = self.mel.window
+        with torch.autocast(mel.device.type, enabled=False), full_precision_products():
+            mel = mel.float()
+            envelope = torch.matmul((mel - self.channel_weights).transpose(1, 2), self.interpolation)
+            with torch.no_grad():
+                pulses = harmonics(track[:, 0], track[:, 2], self.audio) * (2 / window.sum())
+                source = self._spectrum(pulses) * track[:, 1].unsqueeze(2)
+                breath = self._spectrum(noise / window.square().sum().sqrt())
+            filters = torch.polar((envelope + gain).clamp(_FAINTEST, _LOUDEST).exp(), phase)
+            spectrum = source * filters + breath * (envelope + noise_gain).clamp(_FAINTEST, _LOUDEST).exp()
+            wave = self._sound(spectrum, valid)
+            for _ in range(corrections):
+                spectrum = self._spectrum(wave)
+                missing = (mel - self.mel.of_spectrum(spectrum)).clamp(-_MOST_CORRECTED, _MOST_CORRECTED)
+                if other_pitch:
+                    smooth = F.avg_pool2d(missing, (_SMOOTHED, 1), 1, (_SMOOTHED // 2, 0), count_include_pad=False)
+                    missing = torch.lerp(missing, smooth, track[:, 3:])
+                wave = self._sound(spectrum * torch.matmul(missing.transpose(1, 2), self.interpolation).exp(), valid)
+        return wave
+
+    @torch.no_grad()
+    def infer(
+        self,
+        mel: Tensor,
+        lengths: Tensor | None = None,
+        *,
+        track: Tensor | None = None,
+        pitch: Tensor | None = None,
+        corrections: int = MEL_CORRECTIONS,
+        seed: int = 1234,
+        first_frame: int = 0,
+    ) -> Tensor:
+        """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end.
+
+        The noise depends on ``seed`` and the place in the utterance alone, of which ``first_frame`` is the mel's first.
+        ``track`` is `track`'s of the utterance, cut as the mel; without it, it is found, or made of ``pitch`` (B, F) in
+        Hz, 0 where unvoiced.
+        """
+        if track is None:
+            track = self.track(mel, lengths, pitch=pitch)
+        hop, n_frames = self.audio.hop_length, mel.size(2)
+        n_samples = (n_frames - 1) * hop + self.audio.filter_length
+        # A row of the noise is a hop; windows reach beyond the last frame's.
+        rows = self._noise(seed, -(-n_samples // hop), device=mel.device, first=first_frame)
+        noise = rows.transpose(1, 2).flatten(1)[:, :n_samples].expand(len(mel), -1)
+        wave = self(mel, track, noise, lengths, corrections=corrections, other_pitch=pitch is not None)
+        wave = F.pad(wave[:, self.mel.pad_left :], (0, hop))[:, : n_frames * hop]
+        if lengths is not None:
+            wave = wave * mask_from_lengths(lengths * hop, wave.size(1))
+        return wave
+
+    def prepare_for_inference(self) -> None:
+        """Nothing is to be folded."""
+        self.eval()
+
+    def _spectrum(self, wave: Tensor) -> Tensor:
+        """wave (B, T) -> (B, F, bins) complex, of windowed frames."""
+        return torch.fft.rfft(wave.unfold(1, self.audio.filter_length, self.audio.hop_length) * self.mel.window)
+
+    def _sound(self, spectrum: Tensor, valid: Tensor | None) -> Tensor:
+        """spectrum (B, F, bins) complex, of which frames ``valid`` (B, F) are added up -> wave (B, T)."""
+        window = self.mel.window
+        frames = torch.fft.irfft(spectrum, n=self.audio.filter_length) * window
+        weights = window.square().expand(len(frames) if valid is not None else 1, frames.size(1), -1)
+        if valid is not None:
+            frames, weights = frames * valid.unsqueeze(2), weights * valid.unsqueeze(2)
+        weight = self._overlap_add(weights)
+        return self._overlap_add(frames) * torch.where(weight > _TINY, 1 / weight, 0.0)
+
+    def _overlap_add(self, frames: Tensor) -> Tensor:
+        """frames (B, F, filter_length), each a hop after the one before -> (B, T)."""
+        size, hop = self.audio.filter_length, self.audio.hop_length
+        n_samples = (frames.size(1) - 1) * hop + size
+        return F.fold(frames.transpose(1, 2), (1, n_samples), (1, size), stride=(1, hop))[:, 0, 0]
+
+
+def _smoothed(voicing: Tensor) -> Tensor:
+    """voicing (B, F) averaged over three frames, those beyond the ends as the outermost."""
+    padded = F.pad(voicing, (1, 1), mode="replicate")
+    return (padded[:, :-2] + padded[:, 1:-1] + padded[:, 2:]) / 3
+
+
+def _interpolation(basis: Tensor, n_bins: int) -> Tensor:
+    """basis (n_mels, bins) -> (n_mels, n_bins): weights of linear interpolation between the filters' centers."""
+    filters = basis.double().numpy()  # NumPy, as networks are also made without memory, on the device `meta`
+    sums = filters.sum(1)
+    used = sums > 0
+    centers = (filters[used] * np.arange(filters.shape[1])).sum(1) / sums[used]
+    weights = np.zeros((len(filters), n_bins), dtype=np.float32)
+    weights[used] = [np.interp(np.arange(n_bins), centers, one) for one in np.eye(len(centers))]
+    return torch.from_numpy(weights)
+
+
+def context_frames(config: ModelConfig, audio: AudioConfig) -> int:
+    """Mel frames on each side that a frame's samples depend on, besides the track and before corrections."""
+    # Windows that overlap follow the network's convolutions.
+    return (config.n_layers + 1) * (_KERNEL // 2) + -(-audio.filter_length // audio.hop_length)
+
+
+def to_torchscript(network: HarmonicVocoder) -> torch.jit.ScriptModule:
+    """Refused, with the reason and the alternative."""
+    raise OptionError("--torchscript: Harmonic's seeded noise cannot be drawn in TorchScript; leave it out")
+
+
+def build_networks(
+    config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
+) -> dict[str, nn.Module]:
+    """A new network with random weights, the same for training and ``inference``.
+
+    Raises:
+        OptionError: the network reads other mels.
+    """
+    if config.n_mel_channels != audio.n_mels:
+        raise OptionError(
+            f"--n-mel-channels {config.n_mel_channels}: the vocoder reads that many mel channels, "
+            f"the audio has {audio.n_mels}"
+        )
+    return {"harmonic": HarmonicVocoder(config, audio)}

@@ -1,0 +1,116 @@
+"""The harmonic vocoder in `inference.py` and `load_voice`: copies of recordings, a given pitch, and what is refused."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from test_vocoder import voice_checkpoint
+from tiny_harmonic import AUDIO, SMALL, small_network, speech_mel, voice_of
+from torch import Tensor
+
+import inference
+from common.audio import MelExtractor, load_wav, save_wav
+from common.checkpoints import Checkpoint, open_checkpoint, save_checkpoint
+from common.config import AudioConfig, to_plain
+from common.errors import InputError, OptionError
+from common.precision import Precision
+from common.synthesis import load_vocoder, load_voice
+from harmonic.arg_parser import InferenceOptions
+from scripts.inspect_checkpoint import main as inspect
+from scripts.strip_checkpoint import main as strip
+
+N_FRAMES = 100
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    path = tmp_path / "harmonic.pt"
+    networks = {"harmonic": small_network().state_dict()}
+    save_checkpoint(path, Checkpoint("Harmonic", to_plain(SMALL), AUDIO, None, networks))
+    return path
+
+
+@pytest.fixture
+def speak(checkpoint: Path, tmp_path: Path) -> Callable[..., Tensor]:
+    """Copies a recording, whose F0 glides, with the words of `inference.py` and pitch in its list."""
+    wave = voice_of(torch.linspace(120, 240, (N_FRAMES - 1) * 256))
+    save_wav(tmp_path / "a.wav", wave, sampling_rate=22050)
+
+    def run(*words: str, pitch: Tensor | None = None) -> Tensor:
+        rows = [["output", "wav"], ["b.wav", "a.wav"]]
+        if pitch is not None:
+            torch.save(pitch, tmp_path / "pitch.pt")
+            rows = [[*rows[0], "pitch"], [*rows[1], "pitch.pt"]]
+        (tmp_path / "list.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+        lists = ["-i", str(tmp_path / "list.tsv"), "--dataset-path", str(tmp_path), "--fade-out", "0"]
+        assert inference.main([*lists, "--harmonic", str(checkpoint), "-o", str(tmp_path / "out"), *words]) == 0
+        return load_wav(tmp_path / "out" / "b.wav", sampling_rate=22050)
+
+    return run
+
+
+def test_a_recording_is_copied_with_more_corrections_nearer(speak: Callable[..., Tensor], tmp_path: Path):
+    mel = MelExtractor(AUDIO)(load_wav(tmp_path / "a.wav", sampling_rate=22050)[None])
+    errors = []
+    for count in ("0", "2", "8"):
+        copied = MelExtractor(AUDIO)(speak("--mel-corrections", count)[None])[:, :, :N_FRAMES]
+        errors.append(float((copied - mel).abs().mean()))
+    assert errors == sorted(errors, reverse=True) and errors[0] > 2 * errors[2]
+    default = speak()
+    assert torch.equal(default, speak("--mel-corrections", "2")) and not torch.equal(default, speak("--seed", "9"))
+
+
+def test_a_column_of_pitch_is_spoken_with(speak: Callable[..., Tensor], capsys: pytest.CaptureFixture[str]):
+    pitch = torch.full((N_FRAMES,), 180.0)
+    steady = speak(pitch=pitch)
+    assert not torch.allclose(steady, speak(pitch=pitch * 1.5), atol=1e-2)
+    assert "not read" not in capsys.readouterr().err
+
+
+def test_pitch_that_does_not_fit_is_refused(speak: Callable[..., Tensor]):
+    with pytest.raises(InputError, match=r"pitch.pt: shape \(99,\), expected \(100,\), the mel's frames"):
+        speak(pitch=torch.full((N_FRAMES - 1,), 180.0))
+    for value in (20.0, 1300.0, -5.0):
+        pitch = torch.zeros(N_FRAMES)
+        pitch[4] = value
+        with pytest.raises(InputError, match=rf"pitch of {value:g} Hz, expected 0 or 30 to 1200 \(.*list.tsv:2"):
+            speak(pitch=pitch)
+
+
+def test_the_denoiser_is_refused(speak: Callable[..., Tensor]):
+    with pytest.raises(OptionError, match="--denoising-strength: Harmonic has no noise of its own; leave it out"):
+        speak("--denoising-strength", "0.01")
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["found", "given"])
+def test_pieces_of_a_loaded_vocoder_are_the_whole(checkpoint: Path, given: bool):
+    vocoder = load_vocoder(
+        open_checkpoint(checkpoint, role="vocoder", ema=True),
+        InferenceOptions(mel_corrections=3),
+        precision=Precision(),
+        seed=1,
+    )
+    mel = speech_mel(300)
+    extra = {"pitch": torch.linspace(100, 200, 300)[None]} if given else {}
+    pieces = list(vocoder.stream(mel[0], **extra))
+    assert len(pieces) > 3
+    torch.testing.assert_close(torch.cat(pieces), vocoder.speak(mel, [300], **extra)[0], atol=1e-5, rtol=0)
+
+
+def test_a_voice_speaks_through_it(tmp_path: Path):
+    audio = AudioConfig(n_mels=8)
+    network = small_network(audio)
+    config, path = to_plain(network.config), tmp_path / "harmonic.pt"
+    save_checkpoint(path, Checkpoint("Harmonic", config, audio, None, {"harmonic": network.state_dict()}))
+    speech = load_voice(voice_checkpoint(tmp_path / "voice.pt", audio), path, device="cpu").speak("hello")
+    assert speech.wave.isfinite().all() and len(speech.wave) == speech.mel.size(1) * audio.hop_length
+
+
+def test_its_checkpoint_is_described_and_stripped(checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    inspect([str(checkpoint)])
+    assert "Harmonic" in capsys.readouterr().out
+    strip([str(checkpoint), str(tmp_path / "small.pt"), "--dtype", "bfloat16"])
+    small = open_checkpoint(tmp_path / "small.pt", role="vocoder", ema=True)
+    wave = load_vocoder(small, None, precision=Precision(), seed=1).speak(speech_mel(60), [60])[0]
+    assert wave.shape == (60 * 256,) and wave.isfinite().all()

@@ -1,0 +1,159 @@
+"""The harmonic vocoder: all harmonics of a pitch, which is heard, and utterances that sound as if they were alone."""
+
+import itertools
+import math
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+import torch
+from test_streaming import error_of
+from tiny_harmonic import AUDIO, SMALL, small_network, speech_mel
+from torch import Tensor
+
+from common.audio import AT_FRAMES, MelExtractor
+from common.audio.pitch import pitch_by
+from common.config import AudioConfig
+from common.errors import OptionError
+from common.synthesis.vocoder import NetworkVocoder
+from harmonic.arg_parser import InferenceOptions, inference_settings
+from harmonic.config import ModelConfig
+from harmonic.model import HarmonicVocoder, build_networks, context_frames, to_torchscript
+from harmonic.source import fill_unvoiced, harmonics, phase_at_frames
+
+CPU = torch.device("cpu")
+ALIGNED = AudioConfig(framing="aligned")
+ODD = AudioConfig(sampling_rate=16000, hop_length=200, win_length=800, n_mels=40)
+
+
+def slow_harmonics(pitch: list[float], audio: AudioConfig) -> Tensor:
+    """Cosines added one by one in float64, from the first frame's center on, up to the last frame's."""
+    hop, rate = audio.hop_length, audio.sampling_rate
+    samples = [a + (b - a) * n / hop for a, b in itertools.pairwise(pitch) for n in range(hop)]
+    phase, values = 0.0, []
+    for value in samples:
+        fitting = rate / 2 / value
+        count = int(fitting)
+        total = sum(math.cos(2 * math.pi * k * phase) for k in range(1, count + 1))
+        values.append(total + (fitting - count) * math.cos(2 * math.pi * (count + 1) * phase))
+        phase += value / rate
+    return torch.tensor(values)
+
+
+@pytest.mark.parametrize("audio", [AUDIO, ODD], ids=["usual", "odd hop"])
+def test_the_closed_form_is_the_sum_of_all_harmonics(audio: AudioConfig):
+    pitch = [140.0, 150.0, 230.0, 200.0]
+    rows = torch.tensor([pitch])
+    wave = harmonics(rows, phase_at_frames(rows, audio), audio)
+    assert wave.shape == (1, 3 * audio.hop_length + audio.filter_length)
+    start = audio.filter_length // 2
+    torch.testing.assert_close(
+        wave[0, start : start + 3 * audio.hop_length], slow_harmonics(pitch, audio).float(), atol=0.05, rtol=0
+    )
+
+
+def test_a_long_sound_keeps_its_phase():
+    pitch = torch.full((1, 20_000), 199.99)
+    cycles = 19_999 * AUDIO.hop_length * 199.99 / AUDIO.sampling_rate
+    difference = float(phase_at_frames(pitch, AUDIO)[0, -1]) - cycles
+    assert abs(difference - round(difference)) < 0.02  # of a cycle, after four minutes
+
+
+def test_pitch_is_interpolated_through_unvoiced_frames():
+    pitch = torch.tensor([[0.0, 100, 0, 0, 800, 0], [0.0, 0, 0, 0, 0, 0]])
+    expected = torch.tensor([[100.0, 100, 200, 400, 800, 800], [200.0] * 6])
+    torch.testing.assert_close(fill_unvoiced(pitch), expected)
+
+
+@pytest.mark.parametrize("corrections", [0, 2])
+def test_a_given_pitch_is_what_is_heard(corrections: int):
+    n_frames = 120
+    pitch = torch.linspace(110, 260, n_frames)
+    network = small_network()
+    torch.nn.init.zeros_(network.filter.end.weight)  # phases that vary at random from frame to frame would be heard
+    wave = network.infer(speech_mel(n_frames), pitch=pitch[None], corrections=corrections)[0]
+    found = pitch_by(AT_FRAMES, wave.numpy(), AUDIO, n_frames=n_frames)
+    heard = found > 0
+    assert heard[5:35].all() and heard[65:110].all()
+    assert np.median(1200 * np.abs(np.log2(found[heard] / pitch.numpy()[heard]))) < 10
+
+
+@pytest.mark.parametrize("audio", [AUDIO, ALIGNED, ODD], ids=["centered", "aligned", "odd hop"])
+def test_corrections_bring_the_mel_near_the_wanted_one(audio: AudioConfig):
+    network, mel = small_network(audio), speech_mel(90, audio)
+    extractor = MelExtractor(audio)
+    errors = []
+    for corrections in (0, 2, 8):
+        wave = network.infer(mel, corrections=corrections)
+        assert wave.shape == (1, 90 * audio.hop_length)
+        errors.append(float((extractor(wave)[:, :, 4:86] - mel[:, :, 4:86]).abs().mean()))
+    assert errors[0] > 2 * errors[1] and errors[1] > errors[2]
+
+
+def test_an_utterance_of_a_batch_sounds_as_if_it_were_alone():
+    network, mel = small_network(), speech_mel(80)
+    batch = torch.cat([mel, torch.cat([mel[:, :, 20:70], torch.full((1, 80, 30), 3.0)], dim=2)])
+    waves = network.infer(batch, torch.tensor([80, 50]))
+    # Rounding of the pitch adds up in the phase, and more in that of high harmonics.
+    torch.testing.assert_close(waves[0], network.infer(mel)[0], atol=3e-3, rtol=0)
+    torch.testing.assert_close(waves[1, : 50 * 256], network.infer(mel[:, :, 20:70])[0], atol=3e-3, rtol=0)
+    track = network.track(batch, torch.tensor([80, 50]))
+    alone = network.track(batch[1:, :, :50])
+    torch.testing.assert_close(track[1:, :2, :50], alone[:, :2], atol=1e-3, rtol=1e-5)
+    assert (waves[1, 50 * 256 :] == 0).all()
+
+
+@pytest.mark.parametrize("n_frames", [1, 2, 3, 7])
+def test_the_shortest_mels_have_sound(n_frames: int):
+    wave = small_network().infer(speech_mel(60)[:, :, :n_frames])
+    assert wave.shape == (1, n_frames * 256) and wave.isfinite().all()
+
+
+def test_silence_stays_silent():
+    wave = small_network().infer(torch.full((1, 80, 40), -11.5129))
+    assert wave.abs().max() < 1e-3
+
+
+def test_the_noise_depends_on_the_seed_alone():
+    network, mel = small_network(), speech_mel(40)
+    first, again, other = (network.infer(mel, seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(first, again) and not torch.allclose(first, other, atol=1e-3)
+
+
+def vocoder_of(network: HarmonicVocoder, audio: AudioConfig, corrections: int) -> NetworkVocoder:
+    settings = inference_settings(InferenceOptions(corrections), network.config, seed=3, where=None)
+    context = context_frames(network.config, audio)
+    return NetworkVocoder(
+        network, audio, name="x", autocast=nullcontext, device=CPU, settings=settings, context=context
+    )
+
+
+@pytest.mark.parametrize("corrections", [0, 2, 8])
+@pytest.mark.parametrize("audio", [AUDIO, ALIGNED, ODD], ids=["centered", "aligned", "odd hop"])
+def test_pieces_are_the_whole(audio: AudioConfig, corrections: int):
+    mel = speech_mel(300, audio)[0]
+    for n_frames in (1, 9, 60, 300):
+        assert error_of(vocoder_of(small_network(audio), audio, corrections), mel[:, :n_frames]) < 1e-5
+
+
+def test_less_context_would_be_found_out(monkeypatch: pytest.MonkeyPatch):
+    vocoder = vocoder_of(small_network(), AUDIO, 2)
+    monkeypatch.setattr(vocoder, "_context", 0)
+    assert error_of(vocoder, speech_mel(300)[0]) > 1e-5
+
+
+def test_pitch_is_found_in_float32_even_under_autocast():
+    network, mel = small_network(), speech_mel(40)
+    with torch.autocast("cpu", torch.bfloat16):
+        track = network.track(mel)
+    assert torch.equal(track, network.track(mel))
+
+
+def test_other_mels_and_widths_are_refused():
+    with pytest.raises(OptionError, match="--n-mel-channels 80: the vocoder reads that many mel channels"):
+        build_networks(ModelConfig(), AudioConfig(n_mels=40), None)
+    with pytest.raises(OptionError, match="--channels 0: expected a whole number from 1 to"):
+        ModelConfig(n_channels=0)
+    with pytest.raises(OptionError, match="--torchscript: Harmonic"):
+        to_torchscript(small_network())
+    assert set(build_networks(SMALL, AUDIO, None, inference=True)) == {"harmonic"}

@@ -1,0 +1,148 @@
+"""What the harmonic vocoder learns from: segments, their pitch, its losses, its schedule, and lists it refuses."""
+
+import math
+from pathlib import Path
+
+import pytest
+import soundfile
+import torch
+from tiny_harmonic import AUDIO, options, small_network, voice_of
+from tiny_models import logged, without_samples
+from tiny_vocoder import make_recordings
+from torch import Tensor
+
+import train
+from common.audio import AT_FRAMES, load_wav
+from common.audio.pitch import pitch_by
+from common.errors import InputError, OptionError
+from harmonic.arg_parser import cosine_schedule
+from harmonic.data_function import CONTEXT, PITCH_SEGMENTS, HarmonicDataset
+from harmonic.loss_function import HarmonicObjective, stft_loss
+
+RATE = 22050  # Hz
+TINY = "-m Harmonic --channels 8 --layers 1 --pitch-channels 8 --segment-frames 16 -bs 4".split()
+
+
+def save(path: Path, wave: Tensor) -> None:
+    path.parent.mkdir(exist_ok=True)
+    soundfile.write(path, wave.numpy(), RATE, subtype="PCM_16")
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> HarmonicDataset:
+    """Two recordings of two seconds: a glide from 150 to 250 Hz, and one shorter than a segment."""
+    save(tmp_path / "wavs" / "glide.wav", voice_of(torch.linspace(150, 250, 2 * RATE)))
+    save(tmp_path / "wavs" / "short.wav", voice_of(torch.full((RATE // 8,), 200.0)))
+    (tmp_path / "list.txt").write_text("wavs/glide.wav\nwavs/short.wav\n")
+    return HarmonicDataset(options(tmp_path), tmp_path / "list.txt", audio=AUDIO)
+
+
+def test_a_part_depends_on_seed_epoch_and_index_alone(dataset: HarmonicDataset):
+    first, again, other = (dataset.draw(0, epoch=epoch) for epoch in (1, 1, 2))
+    assert torch.equal(first.audio, again.audio) and torch.equal(first.noise, again.noise)
+    assert not torch.equal(first.audio, other.audio) and not torch.equal(first.noise, other.noise)
+
+
+def test_the_pitch_of_a_part_is_that_of_its_sound_at_any_speed(dataset: HarmonicDataset):
+    for epoch in range(1, 13):  # of which some are faster, some slower and some as recorded
+        item = dataset.draw(0, epoch=epoch)
+        n_frames = len(item.pitch)
+        assert n_frames == PITCH_SEGMENTS * (16 + 2 * CONTEXT) == item.mel_noise.size(1)
+        assert len(item.audio) == (n_frames - 1) * 256 + 1024
+        # Frames of the part begin with its samples: their centers lie two hops behind those of centered frames.
+        found = torch.from_numpy(pitch_by(AT_FRAMES, item.audio.numpy(), AUDIO, n_frames=n_frames + 2))[2:]
+        both = (found > 0) & (item.voicing > 0)
+        assert both[:16].all()
+        assert (1200 * (found[both] / item.pitch[both]).log2()).abs().median() < 5
+
+
+def test_the_segment_of_a_part_lies_in_its_recording_and_zeros_follow_its_end(dataset: HarmonicDataset):
+    for epoch in range(1, 30):
+        item = dataset.draw(0, epoch=epoch)
+        assert item.audio[: len(item.noise)].abs().unfold(0, 2000, 2000).amax(1).min() > 0.05
+    short = dataset.draw(1, epoch=1)
+    assert short.audio[: RATE // 20].abs().max() > 0.05 and (short.audio[RATE // 4 :] == 0).all()
+    assert short.voicing[:3].all() and not short.voicing[30:].any()
+
+
+def test_validation_reads_complete_recordings_with_their_pitch(dataset: HarmonicDataset, tmp_path: Path):
+    item = dataset[0]
+    assert torch.equal(item.audio, load_wav(tmp_path / "wavs" / "glide.wav", sampling_rate=RATE))
+    assert item.pitch[5:-5].diff().min() > 0 and item.voicing[5:-5].all()
+    batch = dataset.collate([dataset[0], dataset[1]])
+    assert batch.audio.shape == (2, 2 * RATE) and batch.n_samples == (2 * RATE, RATE // 8)
+    terms = HarmonicObjective(AUDIO).evaluate({"harmonic": small_network()}, batch)
+    alone = HarmonicObjective(AUDIO).evaluate({"harmonic": small_network()}, dataset.collate([dataset[1]]))
+    both = HarmonicObjective(AUDIO).evaluate({"harmonic": small_network()}, dataset.collate([dataset[0]]))
+    for name, term in terms.items():
+        torch.testing.assert_close(term.total, alone[name].total + both[name].total, rtol=1e-4, atol=1e-4)
+        assert float(term.count) == float(alone[name].count + both[name].count)
+
+
+def test_the_spectral_loss_is_zero_of_the_same_sound_and_that_of_its_papers_else():
+    generator = torch.Generator().manual_seed(0)
+    first, second = torch.randn(2, 1, 1536, generator=generator)
+    assert float(stft_loss(first, first, size=512)) < 1e-6
+    window = torch.hann_window(512)
+    spectra = [
+        torch.stack([torch.fft.rfft(wave[0, start : start + 512] * window).abs() for start in range(0, 1025, 128)])
+        for wave in (first, second)
+    ]
+    expected = (spectra[0] - spectra[1]).norm() / spectra[0].norm()
+    expected += (spectra[0].clamp(min=1e-3).log() - spectra[1].clamp(min=1e-3).log()).abs().mean()
+    torch.testing.assert_close(stft_loss(first, second, size=512)[0], expected, rtol=1e-4, atol=0)
+
+
+def test_silence_has_finite_losses_and_gradients(tmp_path: Path):
+    save(tmp_path / "wavs" / "silence.wav", torch.zeros(RATE))
+    (tmp_path / "list.txt").write_text("wavs/silence.wav\n")
+    dataset = HarmonicDataset(options(tmp_path), tmp_path / "list.txt", audio=AUDIO)
+    network = small_network()
+    batch, objective = dataset.collate([dataset.draw(0, epoch=1)]), HarmonicObjective(AUDIO)
+    sums = objective.numerators("harmonic", {"harmonic": network}, batch)
+    sum(sums[name] for name in objective.weights("harmonic", epoch=1)).backward()
+    assert all(parameter.grad.isfinite().all() for parameter in network.parameters())
+
+
+def test_the_sound_teaches_the_pitch_network_nothing(dataset: HarmonicDataset):
+    network = small_network()
+    batch = dataset.collate([dataset.draw(0, epoch=1)])
+    sums = HarmonicObjective(AUDIO).numerators("harmonic", {"harmonic": network}, batch)
+    (sums["stft_loss"] + sums["mel_loss"]).backward(retain_graph=True)
+    assert all(parameter.grad is None for parameter in network.pitch.parameters())
+    assert all(parameter.grad.abs().max() > 0 for parameter in network.filter.parameters())
+    before = [parameter.grad.clone() for parameter in network.filter.parameters()]
+    (sums["pitch_loss"] + sums["voicing_loss"]).backward()
+    assert all(torch.equal(old, one.grad) for old, one in zip(before, network.filter.parameters()))
+    assert all(parameter.grad.abs().max() > 0 for parameter in network.pitch.parameters())
+
+
+def test_the_learning_rate_warms_up_and_falls_along_a_cosine():
+    rate = cosine_schedule(1e-3, n_updates=1050)
+    assert rate(1, 1) == pytest.approx(2e-5) and rate(50, 1) == pytest.approx(1e-3)
+    assert rate(550, 1) == pytest.approx(0.505e-3) and rate(1050, 1) == pytest.approx(1e-5)
+    assert math.isfinite(cosine_schedule(1e-3, n_updates=10)(10, 1))
+
+
+def test_a_network_learns_pitch_and_sound_of_a_few_recordings(tmp_path: Path):
+    corpus = make_recordings(tmp_path / "corpus", count=12)
+    lists = ["--training-files", str(corpus / "train.txt"), "--validation-files", str(corpus / "val.txt")]
+    words = [*TINY, "-o", str(tmp_path / "out"), "-d", str(corpus), *lists, "--epochs", "30", "-lr", "5e-3"]
+    with without_samples():
+        assert train.main([*words, "--validation-interval", "29"]) == 0
+    losses = logged(tmp_path / "out", "avg_train_loss")
+    assert losses[-1] < 0.85 * losses[0]
+    assert logged(tmp_path / "out", "val_pitch_error")[-1] < 400  # cents; of new weights they are some 1,500
+
+
+def test_what_cannot_be_trained_on_is_refused(dataset: HarmonicDataset, tmp_path: Path):
+    save(tmp_path / "wavs" / "tiny.wav", torch.zeros(400))
+    (tmp_path / "tiny.txt").write_text("wavs/tiny.wav\n")
+    short = HarmonicDataset(options(tmp_path), tmp_path / "tiny.txt", audio=AUDIO)
+    with pytest.raises(InputError, match=r"tiny.wav: 400 samples, too short to validate on; .* 513 \(.*tiny.txt:1\)"):
+        short[0]
+    with pytest.raises(InputError, match=r"too short, pitch needs at least 0.040 s.*tiny.wav \(.*tiny.txt:1\)"):
+        short.draw(0, epoch=1)
+    lists = ["--training-files", str(tmp_path / "list.txt"), "--validation-files", str(tmp_path / "list.txt")]
+    with pytest.raises(OptionError, match="--segment-frames 7: the loss needs at least 8 such frames"):
+        train.main([*TINY, "-o", str(tmp_path / "o"), "-d", str(tmp_path), *lists, "--segment-frames", "7"])
