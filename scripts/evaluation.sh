@@ -4,7 +4,8 @@
 #   JASPER=output/Jasper_checkpoint_440.pt bash scripts/evaluation.sh
 #   DATASETS="dev-clean" AMP=true EMA=true bash scripts/evaluation.sh
 #   MANIFESTS=my_voice/list.txt DATASET_PATH=my_voice bash scripts/evaluation.sh --no-trim-silence
-#   MODEL=FastPitch HIFIGAN=vocoder.pt RECORDINGS=LJSpeech-1.1 bash scripts/evaluation.sh
+#   MODEL=FastPitch HIFIGAN=vocoder.pt PHRASES=filelists/ljs_audio_text_test_filelist.txt RECORDINGS=LJSpeech-1.1 \
+#       bash scripts/evaluation.sh
 # Arguments go to inference.py --jasper CHECKPOINT, or of a voice to scripts/evaluate_voice.py. Transcripts go to OUTPUT_DIR/<list>.json.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 use_python

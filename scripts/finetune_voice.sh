@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fine-tunes a FastPitch to a new voice, from recordings and transcripts alone; further arguments go to train.py.
 #   bash scripts/finetune_voice.sh output/FastPitch_checkpoint_1000.pt my_voice
-#   SPEAKER=anna EPOCHS=400 NUM_GPUS=0 BS=8 bash scripts/finetune_voice.sh fastpitch.pt my_voice --symbol-set ipa
+#   SPEAKER=anna EPOCHS=400 NUM_GPUS=0 BS=8 bash scripts/finetune_voice.sh fastpitch.pt my_voice --symbol-set english_expanded
 # The checkpoint is ours, its safetensors, or a published FastPitch 1.0 or 1.1; the dataset is a folder of LJSpeech's
 # layout (wavs/ and metadata.csv), or a folder with TRAIN_FILELIST and VAL_FILELIST, lists of wavs/a.wav|text[|speaker].
 # Symbols and speakers keep their embeddings by name; those of new ones start as the mean of the others.

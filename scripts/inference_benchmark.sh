@@ -8,7 +8,7 @@
 #   HIFIGAN=vocoder.pt PHRASES=mels.tsv bash scripts/inference_benchmark.sh  # the vocoder alone
 #   MODEL=HiFi-GAN BATCH_SIZE=1 REPEATS=5 NUM_GPUS=0 bash scripts/inference_benchmark.sh  # random-v1, and the paper's layers
 #   WAVEGLOW=random-256 bash scripts/inference_benchmark.sh  # the same of WaveGlow with 256 or 512 channels
-#   MODEL=Jasper BATCH_SIZE_SEQ="1 8" MAX_DURATION_SEQ="2 7" bash scripts/inference_benchmark.sh --ema  # recognition
+#   JASPER=jasper.pt BATCH_SIZE_SEQ="1 8" MAX_DURATION_SEQ="2 7" bash scripts/inference_benchmark.sh --ema  # recognition
 #   MODEL=Jasper MODEL_CONFIG=jasper/configs/jasper_digits.yaml BATCH_SIZE_SEQ=1 MAX_DURATION_SEQ=2 ITERATIONS=10 \
 #       NUM_GPUS=0 bash scripts/inference_benchmark.sh  # Jasper on a laptop
 # The vocoder alone speaks the mels or the recordings of a list with the column mel or wav, or, of random weights, random

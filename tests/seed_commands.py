@@ -42,6 +42,7 @@ PROGRAMS: dict[str, Callable[[], int]] = {
     "scripts.datasets.describe_mels": describe_mels.main,
     "scripts.datasets.make_filelists": make_filelists.main,
 }
+OF_A_GPU = ("--cuda", "--cudnn-benchmark")
 CLIPS = {"train": 4, "val": 1, "test": 1}  # of the corpus of `Project`
 
 
@@ -130,11 +131,11 @@ class Project:
     def python(self, command: str | Sequence[str], *options: str | Path) -> str:
         """Run a program of this project in this process and folder, with more options; returns what it printed.
 
-        Without a GPU the option that asks for one is left out.
+        Without a GPU the options that ask for one are left out.
         """
         words = shlex.split(command) if isinstance(command, str) else command
         place = next(index for index, word in enumerate(words) if word in PROGRAMS)
-        words = [words[place], *(word for word in words[place + 1 :] if word != "--cuda"), *map(str, options)]
+        words = [words[place], *(word for word in words[place + 1 :] if word not in OF_A_GPU), *map(str, options)]
         printed = io.StringIO()
         with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
             patch.chdir(self.folder)
