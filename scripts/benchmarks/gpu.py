@@ -58,6 +58,7 @@ TRAINING = {
     "HiFi-GAN": "-bs 64 --steps 6",
     "Tacotron2": "-bs 48 --steps 2",
     "WaveGlow": "-bs 10 --steps 6",
+    "Harmonic": "-bs 8 --steps 6",
     "Jasper": "-bs 64 --steps 4 --cudnn-benchmark",
 }
 TINY_TRAINING = {
@@ -68,6 +69,7 @@ TINY_TRAINING = {
     "Tacotron2": "--encoder-embedding-dim 16 --symbols-embedding-dim 16 --attention-rnn-dim 16 --attention-dim 8 "
     "--decoder-rnn-dim 16 --prenet-dim 8 --postnet-embedding-dim 16",
     "WaveGlow": "--wn-channels 8 --flows 2 --segment-length 2000",
+    "Harmonic": "--channels 8 --layers 1 --pitch-channels 8 --max-duration 4",
     "Jasper": "--model-config jasper/configs/jasper_digits.yaml --max-duration 2",
 }
 SETTINGS = {"cuda": "fp32 bfloat16 float16", "cpu": "fp32"}

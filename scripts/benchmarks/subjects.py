@@ -69,6 +69,7 @@ SUBJECTS = {
         segment=("--segment-size", 8192),
     ),
     "WaveGlow": Subject(("wav",), cudnn_benchmark=True, segment=("--segment-length", 8000)),
+    "Harmonic": Subject(("wav",)),
     # Noise has nothing to teach; large steps would only diverge.
     "Jasper": Subject(("wav", "text"), ("--learning-rate", "1e-4"), has_plain=True),
 }
