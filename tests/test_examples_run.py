@@ -61,8 +61,6 @@ NETWORKS: dict[str, Sequence[str]] = {
 }
 ONE_UPDATE = "--epochs 1 -bs 4 --gradient-accumulation-steps 1 --validation-interval 9 --num-workers 0".split()
 TINY = {  # program -> options
-    "extract_mels.py": "",
-    "inference.py": "",
     "scripts.benchmarks.aligner": "--batch-size 1 --frames 20 --tokens 5",
     "scripts.benchmarks.decoder": "--batch-sizes 1 --steps 2 --symbols 4 --repeats 1",
     "scripts.benchmarks.extract": "--dataset-path my_voice --repeat 1 --num-workers 1",
@@ -71,9 +69,7 @@ TINY = {  # program -> options
     "scripts.benchmarks.random_models": "--model-config jasper.yaml --count 2 --max-duration 1",
     "scripts.benchmarks.table": "",
     "scripts.convert_checkpoint": "",
-    "scripts.datasets.check_cmudict": "",
-    "scripts.datasets.copy_list": "",
-    "scripts.datasets.describe_mels": "",
+    "scripts.inspect_checkpoint": "",
     "scripts.datasets.make_corpus": "--sentences few.txt",
     "scripts.datasets.make_digits_lists": "",
     "scripts.datasets.make_filelists": "--n-val 1",
@@ -81,7 +77,6 @@ TINY = {  # program -> options
     "scripts.download_models": "",
     "scripts.evaluate_voice": "",
     "scripts.export_model": "",
-    "scripts.inspect_checkpoint": "",
     "scripts.strip_checkpoint": "",
 }
 SHOWN = {str(path.relative_to(ROOT / "scripts").with_suffix("")): examples(path) for path in SCRIPTS}
@@ -115,9 +110,8 @@ def make_project(folder: Path) -> None:
         (folder / f"phrases/{name}.tsv").write_text("output\ttext\na.wav\tA few words.\n")
     archive_of_ljspeech(folder)
     shutil.copytree(folder / "LJSpeech-1.1", folder / "my_voice")
-    (folder / "my_voice/list.txt").write_text(
-        "".join(f"wavs/{path.name}|line one\n" for path in (folder / "my_voice/wavs").iterdir())
-    )
+    spoken = [f"wavs/{path.name}|line one\n" for path in (folder / "my_voice/wavs").iterdir()]
+    (folder / "my_voice/list.txt").write_text("".join(spoken))
     make_checkpoints(folder)
     one_speaker = replace(tiny_voice.MODEL, n_mel_channels=AUDIO.n_mels, n_speakers=1)
     tiny_voice.save_voice(folder / "voice.pt", text=TextConfig(), model=one_speaker, audio=AUDIO)
@@ -189,9 +183,9 @@ def tiny_options(words: list[str], folder: Path) -> Sequence[str]:
         args = training_options(words)
         own = ("-o", "runs") if args.output == Path("output") else ()  # where no checkpoints lie
         return (*(() if args.from_checkpoint or args.checkpoint_path else NETWORKS[args.model]), *ONE_UPDATE, *own)
-    (place,) = [index for index, word in enumerate(words) if word in TINY]
-    options = TINY[words[place]].split()
-    if words[place] in ("scripts.convert_checkpoint", "scripts.strip_checkpoint"):
+    program = next(word for word in words if word in PROGRAMS)
+    options = TINY.get(program, "").split()
+    if program in ("scripts.convert_checkpoint", "scripts.strip_checkpoint"):
         for target in {"voice.pt", "vocoder.pt", "hifigan.pt"}.intersection(words):  # which other examples read
             (folder / target).unlink()
     if "--lists" in words:
