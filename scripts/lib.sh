@@ -249,12 +249,16 @@ find_checkpoint() {
 # find_vocoder VOICE ARGUMENTS...: sets HIFIGAN or WAVEGLOW to a downloaded vocoder that reads the voice's mels, and
 # vocoder_note to what makes the sound, unless the arguments say it. The shipped voice speaks through the shipped vocoder.
 find_vocoder() {
-    local path facts="" others="" found=""
+    local path facts="" others="" found="" candidates
     [[ -n "$1" && " ${*:2}" != *" --"@(hifigan|waveglow|no-audio|griffin-lim-iters)* ]] || return 0
     if [[ "$1" = voices/* && -f voices/vocoder-small.pt ]]; then
         found=voices/vocoder-small.pt
     else
+        candidates=$(downloaded HiFi-GAN)
+        [[ "${TORCHSCRIPT:-}" = true || " ${*:2} " = *" --torchscript "* ]] || # WaveGlow has none
+            candidates+=$'\n'$(downloaded WaveGlow)
         while read -r path; do
+            [ -n "$path" ] || continue
             [ "${DRY_RUN:-0}" = 1 ] || # which reads no checkpoint, and takes the first
                 facts=$("$PYTHON" -m scripts.inspect_checkpoint "$1" --beside "${path%/*}" --json 2>/dev/null </dev/null) || continue
             if [[ "${DRY_RUN:-0}" = 1 || "$facts" =~ "\"file\": \"$path\", \"model\": \""[A-Za-z-]+"\", \"fits\": true" ]]; then
@@ -262,10 +266,7 @@ find_vocoder() {
                 break
             fi
             others="; $path does not fit $1"
-        done < <(
-            downloaded HiFi-GAN
-            [[ "${TORCHSCRIPT:-}" = true || " ${*:2} " = *" --torchscript "* ]] || downloaded WaveGlow # has no TorchScript
-        )
+        done <<<"$candidates"
     fi
     if [[ "$found" = pretrained_models/waveglow/* ]]; then WAVEGLOW=$found; else HIFIGAN=$found; fi
     vocoder_note="note: ${found:-Griffin-Lim} makes the sound$others; HIFIGAN or WAVEGLOW names another vocoder"

@@ -75,8 +75,8 @@ choose_model() {
             MODEL=$owner
             [ "$MODEL" = FastPitch ] || [ "${RANK:-0}" != 0 ] || echo "note: MODEL=$MODEL, which alone has $name; set MODEL for another" >&2
         done
-    done < <(sed -nE -e 's/^([A-Z_]+) (-|--[a-z-]+) ([A-Z][A-Za-z0-9-]*)( #.*)?$/\3 \1/p' \
-        -e 's/^ *refuse_variables MODEL=([A-Z])/\1/p' "$SCRIPT")
+    done <<<"$(sed -nE -e 's/^([A-Z_]+) (-|--[a-z-]+) ([A-Z][A-Za-z0-9-]*)( #.*)?$/\3 \1/p' \
+        -e 's/^ *refuse_variables MODEL=([A-Z])/\1/p' "$SCRIPT")"
 }
 
 # Ends with one line if both variables are set.
