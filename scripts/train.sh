@@ -19,7 +19,7 @@ choose_model
 choice=""
 if [ -z "${MODEL:-}" ]; then # the line may be of any original's script of this name
     [ -z "${BATCH_SIZE:-}" ] || MODEL=HiFi-GAN choice=", as BATCH_SIZE is set" # FastPitch 1.0 calls it BS
-    choice="note: training ${MODEL:-FastPitch}$choice; MODEL=$([ -n "$choice" ] && echo FastPitch || echo HiFi-GAN) (or Tacotron2, WaveGlow, Jasper) trains another model"
+    choice="note: training ${MODEL:-FastPitch}$choice; MODEL=$([ -n "$choice" ] && echo FastPitch || echo HiFi-GAN) (or Tacotron2, WaveGlow, Harmonic, Jasper) trains another model"
     [ "${RANK:-0}" = 0 ] || choice=""
 fi
 defaults=()

@@ -58,7 +58,7 @@ def estimate_pitch(
 
 
 def estimate_pitch_at_frames(wave: np.ndarray, config: AudioConfig, *, n_frames: int, where: str = "") -> np.ndarray:
-    """Praat's pitch at the center of each mel frame, which a vocoder needs; (T,) -> (n_frames,), as `estimate_pitch`."""
+    """Praat's pitch at the center of each mel frame, which a vocoder needs; shapes and units of `estimate_pitch`."""
     hop, rate = config.hop_length, config.sampling_rate
     track = _praat_track(wave, config, lambda duration: hop / rate, where=where)
     first = 0 if config.framing == "centered" else hop / 2  # samples
