@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from common.audio import MelExtractor, full_precision_products
+from common.audio import MelExtractor, full_precision_products, overlap_add
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
 from common.nn import SeededNoise, mask_from_lengths
@@ -257,14 +257,8 @@ class HarmonicVocoder(nn.Module):
         weights = window.square().expand(len(frames) if valid is not None else 1, frames.size(1), -1)
         if valid is not None:
             frames, weights = frames * valid.unsqueeze(2), weights * valid.unsqueeze(2)
-        weight = self._overlap_add(weights)
-        return self._overlap_add(frames) * torch.where(weight > _TINY, 1 / weight, 0.0)
-
-    def _overlap_add(self, frames: Tensor) -> Tensor:
-        """frames (B, F, filter_length), each a hop after the one before -> (B, T)."""
-        size, hop = self.audio.filter_length, self.audio.hop_length
-        n_samples = (frames.size(1) - 1) * hop + size
-        return F.fold(frames.transpose(1, 2), (1, n_samples), (1, size), stride=(1, hop))[:, 0, 0]
+        weight = overlap_add(weights, self.audio.hop_length)
+        return overlap_add(frames, self.audio.hop_length) * torch.where(weight > _TINY, 1 / weight, 0.0)
 
 
 def _smoothed(voicing: Tensor) -> Tensor:

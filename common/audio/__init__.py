@@ -1,7 +1,7 @@
 """Recordings in and sound out: wav files, mel-spectrograms, pitch and its statistics, Griffin-Lim, the denoiser."""
 
 from common.audio.denoiser import BIAS_FRAMES, Denoiser
-from common.audio.mel import MAGNITUDE_FLOOR, SILENT_MEL, MelExtractor, compress, full_precision_products
+from common.audio.mel import MAGNITUDE_FLOOR, SILENT_MEL, MelExtractor, compress, full_precision_products, overlap_add
 from common.audio.pitch import AT_FRAMES, PITCH_CEILING, PITCH_FLOOR, PITCH_LIMITS, SHORTEST, estimate_pitch
 from common.audio.pitch_cache import PitchCache
 from common.audio.pitch_statistics import PitchStatistics, read_pitch_statistics

@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from common.audio.mel import overlap_add
 from common.config import AudioConfig
 from common.errors import OptionError
 
@@ -66,18 +67,12 @@ class Denoiser:
         valid = torch.arange(spectrum.size(1), device=spectrum.device) < n_frames[:, None]
         frames = torch.fft.irfft(spectrum, n=self._size) * self._window * valid[:, :, None]
         weights = self._window.square() * valid[:, :, None]
-        sound, weight = self._overlap_add(frames), self._overlap_add(weights)
+        sound, weight = overlap_add(frames, self._hop), overlap_add(weights, self._hop)
         sound = sound / weight.clamp(min=1e-11)
         n_samples = (spectrum.size(1) - 1) * self._hop
         sound = sound[:, self._size // 2 : self._size // 2 + n_samples]
         past_end = torch.arange(n_samples, device=sound.device) >= (n_frames - 1)[:, None] * self._hop
         return sound.masked_fill(past_end, 0.0)
-
-    def _overlap_add(self, frames: Tensor) -> Tensor:
-        """frames (B, N, filter_length) -> (B, (N - 1) * hop + filter_length), each frame a hop after the one before."""
-        n_samples = (frames.size(1) - 1) * self._hop + self._size
-        columns = frames.transpose(1, 2)
-        return F.fold(columns, (1, n_samples), (1, self._size), stride=(1, self._hop))[:, 0, 0]
 
 
 def _full_lengths(waves: Tensor) -> Tensor:

@@ -2,10 +2,9 @@
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from common.audio.mel import MelExtractor, decompress
+from common.audio.mel import MelExtractor, decompress, overlap_add
 from common.config import AudioConfig
 from common.errors import InputError
 
@@ -43,18 +42,13 @@ def _with_fitting_phase(magnitude: Tensor, window: Tensor, hop_length: int, *, n
     Frame i starts at sample i * hop, so that both framings are one. The phase begins at random.
     """
     n_frames, filter_length = magnitude.shape[1], len(window)
-    length = filter_length + (n_frames - 1) * hop_length
     tiny = torch.finfo(torch.float32).tiny
 
-    def overlap_add(frames: Tensor) -> Tensor:
-        """Frames (F, filter_length) -> wave (length,)."""
-        return F.fold(frames.T, (1, length), (1, filter_length), stride=(1, hop_length))[0, 0]
-
-    weight = overlap_add(window.square().expand(n_frames, -1))
+    weight = overlap_add(window.square().expand(1, n_frames, -1), hop_length)[0]
     scale = torch.where(weight > tiny, 1 / weight, 1.0)  # where no window reaches, the sound is silent anyway
 
     def sound_of(spectrum: Tensor) -> Tensor:
-        return overlap_add(torch.fft.irfft(spectrum, n=filter_length) * window) * scale
+        return overlap_add((torch.fft.irfft(spectrum, n=filter_length) * window)[None], hop_length)[0] * scale
 
     magnitude = magnitude.T.contiguous()  # (F, bins)
     turns = np.random.RandomState(seed % 2**32).random_sample(magnitude.T.shape).T

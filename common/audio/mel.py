@@ -146,6 +146,13 @@ class MelExtractor(nn.Module):
         return compress(torch.matmul(self.mel_basis, magnitude.transpose(1, 2)))
 
 
+def overlap_add(frames: Tensor, hop_length: int) -> Tensor:
+    """frames (B, F, N), each a hop after the one before -> their sum (B, (F - 1) * hop + N)."""
+    size = frames.size(2)
+    n_samples = (frames.size(1) - 1) * hop_length + size
+    return F.fold(frames.transpose(1, 2), (1, n_samples), (1, size), stride=(1, hop_length))[:, 0, 0]
+
+
 @contextmanager
 def full_precision_products() -> Iterator[None]:
     """Training may allow TF32 for speed; ten bits of mantissa are too few for a logarithm of small sums."""
