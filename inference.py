@@ -131,7 +131,7 @@ def speak(args: argparse.Namespace, parser: ArgumentParser) -> int:
     if generator is None:
         contract = None if vocoder is None else contract_of(vocoder, None, accepted=args.accept_audio_differences)
         phrases = read_phrases(args.input)
-        inference = None if vocoder is None else vocoder.spec.inference
+        inference = None if vocoder is None or vocoder.exported is not None else vocoder.spec.inference
         takes_pitch = isinstance(inference, VocoderSpec) and inference.takes_pitch
         items, audio = load_mels_or_recordings(
             phrases, dataset_path=args.dataset_path, contract=contract, takes_pitch=takes_pitch

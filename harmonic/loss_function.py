@@ -85,7 +85,7 @@ class HarmonicObjective(Objective):
         targets = torch.softmax(-0.5 * (distances / _BLUR).square(), dim=1)
         errors = F.cross_entropy(found.scores, targets, reduction="none")
         voicing = F.binary_cross_entropy_with_logits(found.voicing, batch.voicing, reduction="sum")
-        cents = 1200 / math.log(2) * (found.log_pitch.detach() - log_pitch).abs()
+        cents = 1200 / math.log(2) * (found.pitch.detach().float().log() - log_pitch).abs()
         return {
             "pitch_loss": (errors * _near_voiced(batch.voicing)).sum(),
             "voicing_loss": voicing,

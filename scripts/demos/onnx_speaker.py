@@ -1,4 +1,4 @@
-"""Speaks with a FastPitch and a HiFi-GAN in ONNX, as scripts/export_model.sh writes them: numpy and onnxruntime alone.
+"""Speaks with a FastPitch and a HiFi-GAN or Harmonic in ONNX, of export_model.sh, by numpy and onnxruntime alone.
 
     python onnx_speaker.py FastPitch.onnx HiFi-GAN.onnx "hello, {W ER1 L D} again!" -o hello.wav --pace 1.1
 
@@ -20,6 +20,7 @@ import numpy as np
 
 METADATA_KEY = "speech_toolkit"
 FADE_OUT = 10  # mel frames at the end that fade to silence
+SEED = 1234  # of the noise that a Harmonic filters
 MAX_DURATION = 75.0  # frames; no token's predicted duration is longer
 
 
@@ -156,10 +157,11 @@ class OnnxSpeaker(Speaker):
         """``threads`` 0: as many as onnxruntime sees fit.
 
         Raises:
-            ValueError: a file is not of a FastPitch or a HiFi-GAN, or they are of different mels.
+            ValueError: a file is of another model, or they are of different mels.
         """
-        self._voice, about = _open(voice, threads, wanted="FastPitch")
-        self._vocoder, sound = _open(vocoder, threads, wanted="HiFi-GAN")
+        self._voice, about = _open(voice, threads, wanted=("FastPitch",))
+        self._vocoder, sound = _open(vocoder, threads, wanted=("HiFi-GAN", "Harmonic"))
+        self._takes_noise = "noise" in sound["inputs"]
         super().__init__(about)
         if differing := [name for name, value in self.audio.items() if sound["config"]["audio"][name] != value]:
             raise ValueError(f"{voice} and {vocoder} are of different mels: they differ in {', '.join(differing)}")
@@ -171,7 +173,11 @@ class OnnxSpeaker(Speaker):
     def make_sound(self, inputs: dict[str, np.ndarray]) -> np.ndarray:
         """As `Speaker.make_sound`."""
         made = self.run_voice(inputs)
-        return self._vocoder.run(None, {"mel": made["mel"], "lengths": made["mel_lengths"]})[0][0]
+        given = {"mel": made["mel"], "lengths": made["mel_lengths"]}
+        if self._takes_noise:
+            n_samples = (made["mel"].shape[2] - 1) * self.audio["hop_length"] + self.audio["filter_length"]
+            given["noise"] = np.random.default_rng(SEED).standard_normal((1, n_samples), np.float32)
+        return self._vocoder.run(None, given)[0][0]
 
 
 def _row(values: float | list[float] | None, length: int) -> np.ndarray:
@@ -182,7 +188,7 @@ def _row(values: float | list[float] | None, length: int) -> np.ndarray:
     return np.broadcast_to(row, (1, length)).copy()
 
 
-def _open(path: str | Path, threads: int, *, wanted: str) -> tuple:
+def _open(path: str | Path, threads: int, *, wanted: tuple[str, ...]) -> tuple:
     """A session, and what the file says of itself."""
     import onnxruntime  # scripts/demos/triton_client.py, which uses this file, does without
 
@@ -190,8 +196,9 @@ def _open(path: str | Path, threads: int, *, wanted: str) -> tuple:
     options.intra_op_num_threads = threads
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     about = json.loads(session.get_modelmeta().custom_metadata_map.get(METADATA_KEY, "{}"))
-    if about.get("model") != wanted:
-        raise ValueError(f"{path}: of {about.get('model', 'another program')}, expected a {wanted} of export_model.sh")
+    if about.get("model") not in wanted:
+        model = about.get("model", "another program")
+        raise ValueError(f"{path}: of {model}, expected a {' or '.join(wanted)} of export_model.sh")
     return session, about
 
 
@@ -260,7 +267,7 @@ def main(argv: list[str] | None = None) -> int:
     """Speak one text into a WAV file."""
     parser = argparse.ArgumentParser(prog="onnx_speaker.py", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("voice", help="FastPitch in ONNX")
-    parser.add_argument("vocoder", help="HiFi-GAN in ONNX")
+    parser.add_argument("vocoder", help="HiFi-GAN or Harmonic in ONNX")
     add_arguments(parser)
     parser.add_argument("--threads", type=number(0, 1024, int), default=0, help="of onnxruntime; 0: as it sees fit")
     args = parser.parse_args(argv)
