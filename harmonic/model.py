@@ -184,10 +184,11 @@ class HarmonicVocoder(nn.Module):
         corrections: int,
         other_pitch: bool = False,
     ) -> Tensor:
-        """mel (B, n_mels, F), `track`'s (B, 4, F), noise (B, T), lengths (B,) frames -> wave (B, T) float32.
+        """mel (B, n_mels, F), `track`'s (B, 4, F), noise (N * B, T), lengths (B,) frames -> wave (N * B, T) float32.
 
-        T is (F - 1) * hop + filter_length: the first ``pad_left`` samples lie before the sound. With ``other_pitch``
-        than the mel's corrections are smooth in frequency where it is, as they would bring back the mel's harmonics.
+        T is (F - 1) * hop + filter_length: the first ``pad_left`` samples lie before the sound. N draws of the noise
+        make N sounds of each mel, a complete batch after the other. With ``other_pitch`` than the mel's corrections are
+        smooth in frequency where it is, as they would bring back the mel's harmonics.
         """
         valid = None if lengths is None else mask_from_lengths(lengths, mel.size(2))
         gain, noise_gain, phase = self.filter(mel, track, None if valid is None else ~valid.unsqueeze(1))
@@ -200,7 +201,10 @@ class HarmonicVocoder(nn.Module):
                 source = self._spectrum(pulses) * track[:, 1].unsqueeze(2)
                 breath = self._spectrum(noise / window.square().sum().sqrt())
             filters = torch.polar((envelope + gain).clamp(_FAINTEST, _LOUDEST).exp(), phase)
-            spectrum = source * filters + breath * (envelope + noise_gain).clamp(_FAINTEST, _LOUDEST).exp()
+            noise_filters = (envelope + noise_gain).clamp(_FAINTEST, _LOUDEST).exp()
+            n_draws = len(noise) // len(mel)
+            mel = mel.repeat(n_draws, 1, 1)
+            spectrum = (source * filters).repeat(n_draws, 1, 1) + breath * noise_filters.repeat(n_draws, 1, 1)
             wave = self._sound(spectrum, valid)
             for _ in range(corrections):
                 spectrum = self._spectrum(wave)
