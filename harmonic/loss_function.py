@@ -1,7 +1,9 @@
 """The harmonic vocoder's losses: spectra and mel of the sound, and pitch and voicing found in the mel."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -79,19 +81,22 @@ class HarmonicObjective(Objective):
         would become too weak, as no noise is nearer to a recording than noise of its strength.
         Source: Gritsenko et al., A Spectral Energy Distance for Parallel Speech Synthesis (arXiv:2008.01160).
         """
-        sounds = torch.cat([recorded, *made])
-        extractor = self._loss_mel.to(sounds.device)
-        pairs = [(0, 1, 1.0)] if len(made) == 1 else [(0, 1, 0.5), (0, 2, 0.5), (1, 2, -_REPULSION)]
-        size = self._audio.filter_length
+        sounds, n_sounds = torch.cat([recorded, *made]), 1 + len(made)
+        extractor, size = self._loss_mel.to(sounds.device), self._audio.filter_length
+
+        def loss(distance: Callable[[int, int], Tensor]) -> Tensor:
+            if n_sounds == 2:
+                return distance(0, 1)
+            return 0.5 * (distance(0, 1) + distance(0, 2)) - _REPULSION * distance(1, 2)
+
         with torch.autocast(sounds.device.type, enabled=False):
-            mels = extractor(sounds).chunk(1 + len(made))
-            spectra = [magnitudes(sounds, size=one).chunk(1 + len(made)) for one in (size // 2, size, 2 * size)]
-            mel_loss = sum(weight * (mels[a] - mels[b]).abs().mean((1, 2)) for a, b, weight in pairs)
-            losses = [
-                sum(weight * stft_distance(one[a], one[b], recorded=one[0]) for a, b, weight in pairs)
-                for one in spectra
-            ]
-        return {"stft_loss": torch.stack(losses).mean(0).sum(), "mel_loss": mel_loss.sum()}
+            mels = extractor(sounds).chunk(n_sounds)
+            mel_loss = loss(lambda a, b: (mels[a] - mels[b]).abs().mean((1, 2)))
+            stft_losses = []
+            for one in (size // 2, size, 2 * size):
+                spectra = magnitudes(sounds, size=one).chunk(n_sounds)
+                stft_losses.append(loss(partial(stft_distance, spectra)))
+        return {"stft_loss": torch.stack(stft_losses).mean(0).sum(), "mel_loss": mel_loss.sum()}
 
     def _pitch_sums(self, found: PitchOutput, batch: HarmonicBatch) -> dict[str, Tensor]:
         """Sums over frames of the losses of pitch, in the logarithm, and voicing."""
@@ -153,13 +158,14 @@ def magnitudes(sounds: Tensor, *, size: int) -> Tensor:
     return (spectra.real.square() + spectra.imag.square()).clamp(min=1e-12).sqrt()
 
 
-def stft_distance(first: Tensor, second: Tensor, *, recorded: Tensor) -> Tensor:
-    """Spectral convergence and the L1 of log magnitudes, of magnitudes (B, F, bins) -> (B,).
+def stft_distance(spectra: Sequence[Tensor], a: int, b: int) -> Tensor:
+    """Spectral convergence and the L1 of log magnitudes, of two of magnitudes (B, F, bins) -> (B,).
 
-    The first is relative to the magnitudes ``recorded``.
+    The first is relative to the magnitudes of the recording, ``spectra[0]``.
     Source: Yamamoto et al., Parallel WaveGAN (arXiv:1910.11480), section 2.2.
     """
-    norm = torch.linalg.vector_norm(recorded, dim=(1, 2)).clamp(min=_QUIETEST)
+    first, second = spectra[a], spectra[b]
+    norm = torch.linalg.vector_norm(spectra[0], dim=(1, 2)).clamp(min=_QUIETEST)
     convergence = torch.linalg.vector_norm(first - second, dim=(1, 2)) / norm
     logs = first.clamp(min=_FAINTEST).log() - second.clamp(min=_FAINTEST).log()
     return convergence + logs.abs().mean((1, 2))

@@ -84,7 +84,7 @@ def test_the_spectral_distance_is_zero_of_the_same_sound_and_that_of_its_paper_e
     generator = torch.Generator().manual_seed(0)
     first, second = torch.randn(2, 1, 1536, generator=generator)
     spectra = [magnitudes(wave, size=512) for wave in (first, second)]
-    assert float(stft_distance(spectra[0], spectra[0], recorded=spectra[0])) < 1e-6
+    assert float(stft_distance(spectra, 0, 0)) < 1e-6
     window = torch.hann_window(512)
     slow = [
         torch.stack([torch.fft.rfft(wave[0, start : start + 512] * window).abs() for start in range(0, 1025, 128)])
@@ -92,7 +92,7 @@ def test_the_spectral_distance_is_zero_of_the_same_sound_and_that_of_its_paper_e
     ]
     expected = (slow[0] - slow[1]).norm() / slow[0].norm()
     expected += (slow[0].clamp(min=1e-3).log() - slow[1].clamp(min=1e-3).log()).abs().mean()
-    distance = stft_distance(*spectra, recorded=spectra[0])
+    distance = stft_distance(spectra, 0, 1)
     torch.testing.assert_close(distance[0], expected, rtol=1e-4, atol=0)
 
 
