@@ -13,12 +13,12 @@ from safetensors.torch import load_file
 from tiny_vocoder import ALIGNED, cut, segments, tiny_networks, vocoder_engine
 from torch import Tensor, nn
 
-from common.nn import SpectralNormConv1d
+from common.nn import DiscriminatorOutput, MultiScaleDiscriminator, ScaleDiscriminator, SpectralNormConv1d
 from common.training import Networks
+from common.training.adversarial import discriminator_loss, feature_loss, generator_loss
 from common.training.engine import StepResult
 from hifigan.data_function import HifiganBatch
-from hifigan.discriminators import DiscriminatorOutput, MultiScaleDiscriminator, ScaleDiscriminator
-from hifigan.loss_function import HifiganObjective, discriminator_loss, feature_loss, generator_loss
+from hifigan.loss_function import HifiganObjective
 from hifigan.model import Generator, ModelConfig, build_networks
 
 

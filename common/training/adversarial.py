@@ -1,0 +1,126 @@
+"""A vocoder's objective with HiFi-GAN's discriminators, which learn in a phase before its own."""
+
+from abc import abstractmethod
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from common.nn import MultiScaleDiscriminator
+from common.training.objective import Networks, Objective, Phase
+
+FEATURE_WEIGHT = 2.0
+_TERMS = ("adversarial_loss", "feature_loss")  # of the vocoder
+
+
+class AdversarialObjective(Objective):
+    """A vocoder's own losses and, if ``adversarial``, those of section 2.4 of arXiv:2010.05646.
+
+    ``d_loss`` is what the networks ``mpd`` and ``msd`` minimize in the phase ``discriminator``; ``adversarial_loss``
+    and ``feature_loss``, with its published weight in its value, are the vocoder's. All are means over the segments of
+    the global batch.
+    """
+
+    adversarial_weight = 1.0  # of the two losses of the vocoder
+
+    def __init__(self, vocoder: str, *, adversarial: bool, concat_fwd: bool = False) -> None:
+        """``concat_fwd`` lets the discriminators score recordings and generated sound in one pass, which is the same.
+
+        Without ``adversarial`` the discriminators, if there are any, stay as they are.
+        """
+        own = Phase(vocoder, trains=(vocoder,))
+        first = Phase("discriminator", trains=("mpd", "msd"), keeps=(vocoder,))
+        self.phases = (first, own) if adversarial else (own,)
+        self._adversarial = adversarial
+        self._concat_fwd = concat_fwd
+        # A micro-batch and its sounds with the vocoder's graph, kept from the discriminators' phase for the vocoder's:
+        # a step's last micro-batch needs no second forward pass, as its weights have not changed.
+        self._kept: tuple[Any, tuple[Tensor, Tensor]] | None = None
+
+    @abstractmethod
+    def make_sounds(self, networks: Networks, batch: Any) -> tuple[Tensor, Tensor]:
+        """Segments of recordings and the vocoder's sound in their place, each (B, T)."""
+
+    @abstractmethod
+    def own_weights(self) -> dict[str, float]:
+        """The weights of the vocoder's own terms, as in `weights`."""
+
+    @abstractmethod
+    def own_counts(self, batch: Any) -> dict[str, Tensor]:
+        """The counts of the vocoder's own terms, as in `counts`."""
+
+    @abstractmethod
+    def own_numerators(self, networks: Networks, batch: Any, recorded: Tensor, made: Tensor) -> dict[str, Tensor]:
+        """The sums of the vocoder's own terms, as in `numerators`, of the sounds of `make_sounds`."""
+
+    def begin_step(self, networks: Networks) -> None:
+        if self._adversarial:
+            msd = networks["msd"]
+            assert isinstance(msd, MultiScaleDiscriminator)
+            msd.advance_spectral_norm()
+        self._kept = None
+
+    def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
+        if phase == "discriminator":
+            return {"d_loss": 1.0}
+        return dict.fromkeys(_TERMS if self._adversarial else (), self.adversarial_weight) | self.own_weights()
+
+    def counts(self, phase: str, batch: Any) -> dict[str, Tensor]:
+        n_segments = torch.full((), len(batch.names), device=batch.audio.device)
+        if phase == "discriminator":
+            return {"d_loss": n_segments}
+        return self.own_counts(batch) | dict.fromkeys(_TERMS if self._adversarial else (), n_segments)
+
+    def numerators(self, phase: str, networks: Networks, batch: Any) -> dict[str, Tensor]:
+        kept, self._kept = self._kept, None
+        sounds = kept[1] if kept is not None and kept[0] is batch else self.make_sounds(networks, batch)
+        recorded, made = (wave.unsqueeze(1) for wave in sounds)
+        if phase == "discriminator":
+            self._kept = (batch, sounds)
+            return {"d_loss": self._discriminator_loss(networks, recorded, made.detach()) * len(batch.names)}
+        sums = self.own_numerators(networks, batch, *sounds)
+        if self._adversarial:
+            means = self._vocoder_losses(networks, recorded, made)
+            sums |= {name: mean * len(batch.names) for name, mean in means.items()}
+        return sums
+
+    def _discriminator_loss(self, networks: Networks, real: Tensor, generated: Tensor) -> Tensor:
+        losses = []
+        for name in ("mpd", "msd"):
+            if self._concat_fwd:
+                both = networks[name](torch.cat([real, generated])).scores
+                scores = [score.tensor_split(2) for score in both]
+            else:
+                scores = list(zip(networks[name](real).scores, networks[name](generated).scores))
+            losses += [discriminator_loss(of_real, of_generated) for of_real, of_generated in scores]
+        return torch.stack(losses).sum()
+
+    def _vocoder_losses(self, networks: Networks, real: Tensor, generated: Tensor) -> dict[str, Tensor]:
+        """What the discriminators say of the vocoder's sound."""
+        adversarial, feature = [], []
+        for name in ("mpd", "msd"):
+            with torch.no_grad():  # a recording's features are a target: nothing is kept for their gradients
+                target = networks[name](real)
+            output = networks[name](generated)
+            adversarial += [generator_loss(scores) for scores in output.scores]
+            feature += [feature_loss(*pair) for pair in zip(target.features, output.features)]
+        return {
+            "adversarial_loss": torch.stack(adversarial).sum(),
+            "feature_loss": FEATURE_WEIGHT * torch.stack(feature).sum(),
+        }
+
+
+def discriminator_loss(of_real: Tensor, of_generated: Tensor) -> Tensor:
+    """Least squares: scores of recordings should be 1, of generated sound 0; any shape -> scalar float32."""
+    return (1 - of_real).square().mean(dtype=torch.float32) + of_generated.square().mean(dtype=torch.float32)
+
+
+def generator_loss(of_generated: Tensor) -> Tensor:
+    """Least squares: scores of generated sound should be 1; any shape -> scalar float32."""
+    return (1 - of_generated).square().mean(dtype=torch.float32)
+
+
+def feature_loss(of_real: list[Tensor], of_generated: list[Tensor]) -> Tensor:
+    """The sum over layers of the mean distance of two waves' features; scalar float32."""
+    distances = [(made - real).abs().mean(dtype=torch.float32) for real, made in zip(of_real, of_generated)]
+    return torch.stack(distances).sum()
