@@ -69,7 +69,7 @@ def add_training_arguments(parser: ArgumentParser) -> None:
     for field, (option, description) in OPTIONS.items():
         text = f"{description} [{getattr(ModelConfig(), field)}]"
         group.add_argument(option, dest=field, type=positive_int, default=argparse.SUPPRESS, help=text)
-    add_discriminator_arguments(group)
+    add_discriminator_arguments(parser)
 
 
 def parse_training(args: argparse.Namespace) -> TrainingSetup:

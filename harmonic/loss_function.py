@@ -22,32 +22,28 @@ _QUIETEST = 1e-2  # norm of a segment's spectrum that errors are divided by, at 
 _BLUR = 0.7  # standard deviation of a pitch's target, in bins
 _NEAR = 2  # frames around voiced ones in which pitch is learned too
 _WEIGHTS = {"stft_loss": 1.0, "mel_loss": 2.0, "pitch_loss": 0.2, "voicing_loss": 0.2}
-_PUBLISHED_MEL_WEIGHT = 45.0  # of HiFi-GAN's mel loss, beside an adversarial loss of weight 1
+_ADVERSARIAL_WEIGHT = _WEIGHTS["mel_loss"] / 45  # as much of the mel loss's weight as in HiFi-GAN
 
 
 class HarmonicObjective(AdversarialObjective):
     """Spectral losses of the sound that the filter makes of Praat's pitch, and losses of the network's own pitch.
 
     The two networks share no gradients. In validation complete recordings are copied with the network's pitch.
-    ``pitch_error`` is the mean distance of pitch in cents, of voiced frames. Discriminators' losses have HiFi-GAN's
-    weights relative to the mel loss.
+    ``pitch_error`` is the mean distance of pitch in cents, of voiced frames.
     """
 
-    adversarial_weight = _WEIGHTS["mel_loss"] / _PUBLISHED_MEL_WEIGHT
     log_style = LogStyle(
         {"stft_loss": "stft loss", "mel_loss": "mel loss", "pitch_error": "cents"}, format="{:>6.3f}", shows_speed=True
     )
 
     def __init__(self, audio: AudioConfig, *, adversarial: bool = False) -> None:
-        super().__init__("harmonic", adversarial=adversarial)
+        super().__init__("harmonic", _WEIGHTS, adversarial=_ADVERSARIAL_WEIGHT if adversarial else 0.0)
         if adversarial:
-            self.log_style = replace(self.log_style, terms={"d_loss": "d loss"} | self.log_style.terms)
+            terms = {"d_loss": "d loss"} | self.log_style.terms
+            self.log_style = replace(self.log_style, terms=terms, rates={"harmonic": "lrate"})
         self._audio = audio
         self._mel = input_mel_extractor(audio)
         self._loss_mel = MelExtractor(replace(audio, framing="centered", peak=None))
-
-    def own_weights(self) -> dict[str, float]:
-        return _WEIGHTS
 
     def own_counts(self, batch: HarmonicBatch) -> dict[str, Tensor]:
         n_segments = torch.full((), len(batch.names), device=batch.audio.device)
@@ -71,9 +67,7 @@ class HarmonicObjective(AdversarialObjective):
         kept = slice(start, start + (n_frames - 2 * CONTEXT) * self._audio.hop_length)
         return batch.audio[:, kept], made[:, kept]
 
-    def own_numerators(
-        self, networks: Networks, batch: HarmonicBatch, recorded: Tensor, made: Tensor
-    ) -> dict[str, Tensor]:
+    def own_sums(self, networks: Networks, batch: HarmonicBatch, recorded: Tensor, made: Tensor) -> dict[str, Tensor]:
         network = networks["harmonic"]
         assert isinstance(network, HarmonicVocoder) and batch.mel_noise is not None
         found = network.pitch(self._mel_of_frames(batch.audio) + batch.mel_noise)

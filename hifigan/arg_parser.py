@@ -102,7 +102,7 @@ def _add_architecture(parser: ArgumentParser) -> None:
     add("resblock", "1: pairs of convolutions, 2: single ones", type=str, choices=("1", "2"))
     add("resblock_kernel_sizes", "kernel sizes of the parallel residual blocks")
     add("resblock_dilation_sizes", "dilations of each of them, separated by commas", type=_dilations, metavar="D,D,D")
-    add_discriminator_arguments(group)
+    add_discriminator_arguments(parser)
 
 
 def parse_training(args: argparse.Namespace) -> TrainingSetup:

@@ -44,7 +44,7 @@ class HifiganObjective(AdversarialObjective):
 
         ``mel_loss_only`` leaves the discriminators as they are and their losses out.
         """
-        super().__init__("generator", adversarial=not mel_loss_only, concat_fwd=concat_fwd)
+        super().__init__("generator", {"mel_loss": 1.0}, adversarial=float(not mel_loss_only), concat_fwd=concat_fwd)
         if mel_loss_only:
             self.log_style = replace(self.log_style, terms={"mel_loss": "mel loss"}, rates={"generator": "g lr"})
         self._input_mel = input_mel_extractor(audio)
@@ -53,15 +53,10 @@ class HifiganObjective(AdversarialObjective):
     def make_sounds(self, networks: Networks, batch: HifiganBatch) -> tuple[Tensor, Tensor]:
         return batch.audio, networks["generator"](self._mel(batch))[:, 0].float()
 
-    def own_weights(self) -> dict[str, float]:
-        return {"mel_loss": 1.0}
-
     def own_counts(self, batch: HifiganBatch) -> dict[str, Tensor]:
         return dict.fromkeys(("g_loss", "mel_loss"), torch.full((), len(batch.names), device=batch.audio.device))
 
-    def own_numerators(
-        self, networks: Networks, batch: HifiganBatch, recorded: Tensor, made: Tensor
-    ) -> dict[str, Tensor]:
+    def own_sums(self, networks: Networks, batch: HifiganBatch, recorded: Tensor, made: Tensor) -> dict[str, Tensor]:
         extractor = self._loss_mel.to(made.device)
         return {"mel_loss": MEL_WEIGHT * (extractor(made) - extractor(recorded)).abs().mean() * len(batch.names)}
 

@@ -10,28 +10,28 @@ from common.nn import MultiScaleDiscriminator
 from common.training.objective import Networks, Objective, Phase
 
 FEATURE_WEIGHT = 2.0
-_TERMS = ("adversarial_loss", "feature_loss")  # of the vocoder
 
 
 class AdversarialObjective(Objective):
-    """A vocoder's own losses and, if ``adversarial``, those of section 2.4 of arXiv:2010.05646.
+    """A vocoder's own losses, and the adversarial ones of section 2.4 of arXiv:2010.05646.
 
-    ``d_loss`` is what the networks ``mpd`` and ``msd`` minimize in the phase ``discriminator``; ``adversarial_loss``
-    and ``feature_loss``, with its published weight in its value, are the vocoder's. All are means over the segments of
-    the global batch.
+    These are means over segments: ``d_loss`` is what ``mpd`` and ``msd`` minimize in the phase ``discriminator``; the
+    vocoder's are ``adversarial_loss`` and ``feature_loss``, which has its published weight in its value.
     """
 
-    adversarial_weight = 1.0  # of the two losses of the vocoder
+    def __init__(
+        self, vocoder: str, own_weights: dict[str, float], *, adversarial: float = 1.0, concat_fwd: bool = False
+    ) -> None:
+        """``own_weights`` are those of the vocoder's own terms, ``adversarial`` that of each of the other two.
 
-    def __init__(self, vocoder: str, *, adversarial: bool, concat_fwd: bool = False) -> None:
-        """``concat_fwd`` lets the discriminators score recordings and generated sound in one pass, which is the same.
-
-        Without ``adversarial`` the discriminators, if there are any, stay as they are.
+        With 0 there are none of these, and discriminators stay as they are. ``concat_fwd`` lets them score recordings
+        and generated sound in one pass, which is the same.
         """
         own = Phase(vocoder, trains=(vocoder,))
         first = Phase("discriminator", trains=("mpd", "msd"), keeps=(vocoder,))
         self.phases = (first, own) if adversarial else (own,)
-        self._adversarial = adversarial
+        self._own_weights = own_weights
+        self._adversarial = dict.fromkeys(("adversarial_loss", "feature_loss"), adversarial) if adversarial else {}
         self._concat_fwd = concat_fwd
         # A micro-batch and its sounds with the vocoder's graph, kept from the discriminators' phase for the vocoder's:
         # a step's last micro-batch needs no second forward pass, as its weights have not changed.
@@ -42,16 +42,12 @@ class AdversarialObjective(Objective):
         """Segments of recordings and the vocoder's sound in their place, each (B, T)."""
 
     @abstractmethod
-    def own_weights(self) -> dict[str, float]:
-        """The weights of the vocoder's own terms, as in `weights`."""
-
-    @abstractmethod
     def own_counts(self, batch: Any) -> dict[str, Tensor]:
         """The counts of the vocoder's own terms, as in `counts`."""
 
     @abstractmethod
-    def own_numerators(self, networks: Networks, batch: Any, recorded: Tensor, made: Tensor) -> dict[str, Tensor]:
-        """The sums of the vocoder's own terms, as in `numerators`, of the sounds of `make_sounds`."""
+    def own_sums(self, networks: Networks, batch: Any, recorded: Tensor, made: Tensor) -> dict[str, Tensor]:
+        """The sums of the vocoder's own terms, as in `numerators`, of what `make_sounds` gives."""
 
     def begin_step(self, networks: Networks) -> None:
         if self._adversarial:
@@ -61,15 +57,12 @@ class AdversarialObjective(Objective):
         self._kept = None
 
     def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
-        if phase == "discriminator":
-            return {"d_loss": 1.0}
-        return dict.fromkeys(_TERMS if self._adversarial else (), self.adversarial_weight) | self.own_weights()
+        return {"d_loss": 1.0} if phase == "discriminator" else self._adversarial | self._own_weights
 
     def counts(self, phase: str, batch: Any) -> dict[str, Tensor]:
-        n_segments = torch.full((), len(batch.names), device=batch.audio.device)
-        if phase == "discriminator":
-            return {"d_loss": n_segments}
-        return self.own_counts(batch) | dict.fromkeys(_TERMS if self._adversarial else (), n_segments)
+        own = {} if phase == "discriminator" else self.own_counts(batch)
+        terms = ("d_loss",) if phase == "discriminator" else self._adversarial
+        return own | dict.fromkeys(terms, torch.full((), len(batch.names), device=batch.audio.device))
 
     def numerators(self, phase: str, networks: Networks, batch: Any) -> dict[str, Tensor]:
         kept, self._kept = self._kept, None
@@ -78,7 +71,7 @@ class AdversarialObjective(Objective):
         if phase == "discriminator":
             self._kept = (batch, sounds)
             return {"d_loss": self._discriminator_loss(networks, recorded, made.detach()) * len(batch.names)}
-        sums = self.own_numerators(networks, batch, *sounds)
+        sums = self.own_sums(networks, batch, *sounds)
         if self._adversarial:
             means = self._vocoder_losses(networks, recorded, made)
             sums |= {name: mean * len(batch.names) for name, mean in means.items()}

@@ -214,8 +214,10 @@ def build_for_training(build: Callable[[], Networks], *, most: int) -> Networks:
         raise OptionError(f"networks of {error}; make them smaller, or raise --max-parameters {most}") from error
 
 
-def add_discriminator_arguments(group: argparse._ArgumentGroup) -> None:
+def add_discriminator_arguments(parser: ArgumentParser) -> None:
     """Options of the fields of `DiscriminatorConfig`; those that are not given have no value."""
+    source = "an option that is left out takes the value in brackets, or that of the checkpoint to resume from"
+    group = parser.add_argument_group("architecture of the discriminators", source)
     for field, text in _DISCRIMINATORS.items():
         value = getattr(DiscriminatorConfig(), field)
         kind = {"type": positive_int, "nargs": "+"} if isinstance(value, tuple) else {"type": whole_number(0, 1024)}
