@@ -12,7 +12,7 @@ from torch import Tensor
 from common.audio import MelExtractor, full_precision_products
 from common.config import AudioConfig
 from common.data import input_mel_extractor
-from common.training import Example, LogStyle, Networks, Objective, Phase, Term, cut, shown
+from common.training import AdversarialObjective, Example, LogStyle, Networks, Term, cut, shown
 from harmonic.arg_parser import TrainingOptions
 from harmonic.data_function import CONTEXT, HarmonicBatch
 from harmonic.model import HarmonicVocoder, PitchOutput, pitch_grid
@@ -27,29 +27,30 @@ _REPULSION = 0.25
 _BLUR = 0.7  # standard deviation of a pitch's target, in bins
 _NEAR = 2  # frames around voiced ones in which pitch is learned too
 _WEIGHTS = {"stft_loss": 1.0, "mel_loss": 2.0, "pitch_loss": 0.2, "voicing_loss": 0.2}
+_ADVERSARIAL_WEIGHT = _WEIGHTS["mel_loss"] / 45  # as much of the mel loss's weight as in HiFi-GAN
 
 
-class HarmonicObjective(Objective):
+class HarmonicObjective(AdversarialObjective):
     """Spectral losses of the sound that the filter makes of Praat's pitch, and losses of the network's own pitch.
 
     The two networks share no gradients. In validation complete recordings are copied with the network's pitch.
     ``pitch_error`` is the mean distance of pitch in cents, of voiced frames.
     """
 
-    phases = (Phase("harmonic", trains=("harmonic",)),)
     log_style = LogStyle(
         {"stft_loss": "stft loss", "mel_loss": "mel loss", "pitch_error": "cents"}, format="{:>6.3f}", shows_speed=True
     )
 
-    def __init__(self, audio: AudioConfig) -> None:
+    def __init__(self, audio: AudioConfig, *, adversarial: bool = False) -> None:
+        super().__init__("harmonic", _WEIGHTS, adversarial=_ADVERSARIAL_WEIGHT if adversarial else 0.0)
+        if adversarial:
+            terms = {"d_loss": "d loss"} | self.log_style.terms
+            self.log_style = replace(self.log_style, terms=terms, rates={"harmonic": "lrate"})
         self._audio = audio
         self._mel = input_mel_extractor(audio)
         self._loss_mel = MelExtractor(replace(audio, framing="centered", peak=None))
 
-    def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
-        return _WEIGHTS
-
-    def counts(self, phase: str, batch: HarmonicBatch) -> dict[str, Tensor]:
+    def own_counts(self, batch: HarmonicBatch) -> dict[str, Tensor]:
         n_segments = torch.full((), len(batch.names), device=batch.audio.device)
         near = _near_voiced(batch.voicing)
         return {
@@ -60,19 +61,28 @@ class HarmonicObjective(Objective):
             "pitch_error": batch.voicing.sum(),
         }
 
-    def numerators(self, phase: str, networks: Networks, batch: HarmonicBatch) -> dict[str, Tensor]:
+    def make_sounds(self, networks: Networks, batch: HarmonicBatch) -> tuple[Tensor, Tensor]:
         network = networks["harmonic"]
-        assert isinstance(network, HarmonicVocoder) and batch.noise is not None and batch.mel_noise is not None
-        with torch.autocast(batch.audio.device.type, enabled=False), full_precision_products():
-            mel = self._mel.to(batch.audio.device).of_frames(batch.audio)
-        sums = self._pitch_sums(network.pitch(mel + batch.mel_noise), batch)
-        n_frames = 1 + (batch.noise.size(2) - self._audio.filter_length) // self._audio.hop_length
+        assert isinstance(network, HarmonicVocoder) and batch.noise is not None
+        mel = self._mel_of_frames(batch.audio[:, : batch.noise.size(2)])
+        n_frames = mel.size(2)
         track = network.track_of(batch.pitch[:, :n_frames], batch.voicing[:, :n_frames])
         noise = batch.noise.transpose(0, 1).flatten(0, 1)
-        made = network(mel[:, :, :n_frames], track, noise, corrections=_CORRECTIONS)
+        made = network(mel, track, noise, corrections=_CORRECTIONS)
         start = self._audio.filter_length // 2 + CONTEXT * self._audio.hop_length
         kept = slice(start, start + (n_frames - 2 * CONTEXT) * self._audio.hop_length)
-        return self.sound_sums(batch.audio[:, kept], *made[:, kept].chunk(2)) | sums
+        return batch.audio[:, kept], made[:, kept]
+
+    def own_sums(self, networks: Networks, batch: HarmonicBatch, recorded: Tensor, made: Tensor) -> dict[str, Tensor]:
+        network = networks["harmonic"]
+        assert isinstance(network, HarmonicVocoder) and batch.mel_noise is not None
+        found = network.pitch(self._mel_of_frames(batch.audio) + batch.mel_noise)
+        return self.sound_sums(recorded, *made.chunk(2)) | self._pitch_sums(found, batch)
+
+    def _mel_of_frames(self, wave: Tensor) -> Tensor:
+        """wave (B, T) of complete frames -> (B, n_mels, F) float32."""
+        with torch.autocast(wave.device.type, enabled=False), full_precision_products():
+            return self._mel.to(wave.device).of_frames(wave)
 
     def sound_sums(self, recorded: Tensor, *made: Tensor) -> dict[str, Tensor]:
         """Sums over the rows of (B, T) of the distances to one sound, or of the losses of two sounds of the same mels.
@@ -192,4 +202,4 @@ def _utterance(batch: HarmonicBatch, index: int, extractor: MelExtractor) -> Har
 
 def build_objective(options: TrainingOptions, audio: AudioConfig) -> HarmonicObjective:
     """The objective that the options describe."""
-    return HarmonicObjective(audio)
+    return HarmonicObjective(audio, adversarial=options.adversarial)

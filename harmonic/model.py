@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from common.audio import MelExtractor, full_precision_products, overlap_add
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
-from common.nn import SeededNoise, mask_from_lengths
+from common.nn import SeededNoise, build_discriminators, mask_from_lengths
 from harmonic.config import MEL_CORRECTIONS, N_PITCHES, ModelConfig
 from harmonic.source import HIGHEST, LOWEST, fill_unvoiced, harmonics, phase_at_frames
 
@@ -296,7 +296,7 @@ def to_torchscript(network: HarmonicVocoder) -> torch.jit.ScriptModule:
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
 ) -> dict[str, nn.Module]:
-    """A new network with random weights, the same for training and ``inference``.
+    """New networks with random weights: the vocoder and, in training, the configuration's discriminators.
 
     Raises:
         OptionError: the network reads other mels.
@@ -306,4 +306,7 @@ def build_networks(
             f"--n-mel-channels {config.n_mel_channels}: the vocoder reads that many mel channels, "
             f"the audio has {audio.n_mels}"
         )
-    return {"harmonic": HarmonicVocoder(config, audio)}
+    networks: dict[str, nn.Module] = {"harmonic": HarmonicVocoder(config, audio)}
+    if config.discriminators is not None and not inference:
+        networks |= build_discriminators(config.discriminators)
+    return networks
