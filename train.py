@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -199,8 +199,10 @@ def _check_fits(
     """
     names = (str(where), "these options and data")
     config, wanted = (_config_of(checkpoint, spec, where=where) for checkpoint in (found, template))
+    # Networks of training alone, with a configuration of their own, which the checkpoint may lack: they begin anew.
+    lacking = [name for name, value in vars(config).items() if value is None and is_dataclass(getattr(wanted, name))]
     pairs = [
-        (replace(config, **{name: getattr(wanted, name) for name in found.assumed_config}), wanted),
+        (replace(config, **{name: getattr(wanted, name) for name in (*found.assumed_config, *lacking)}), wanted),
         (found.audio, replace(template.audio, **{name: getattr(found.audio, name) for name in adaptable})),
     ]
     if found.text is not None and template.text is not None:
@@ -214,9 +216,9 @@ def _check_fits(
 
 
 def _load_weights(networks: Networks, found: Checkpoint, *, where: Path, ranks: Ranks) -> None:
-    """Load a checkpoint's weights; one that was made for inference lacks the networks that only training needs."""
+    """Load a checkpoint's weights, which may lack networks that only training needs."""
     inferring, *others = networks
-    absent = [name for name in others if name not in found.networks] if found.training is None else []
+    absent = [name for name in others if name not in found.networks]
     present = {name: network for name, network in networks.items() if name not in absent}
     load_weights(present, found.networks, where=str(where))
     if absent:

@@ -202,8 +202,9 @@ def add_fields(
 
 
 def values_of(args: argparse.Namespace, kind: type) -> dict[str, Any]:
-    """Values of the options that have the names of a dataclass's fields, as far as there are such."""
-    return {field.name: getattr(args, field.name) for field in fields(kind) if field.name in args}
+    """Values of the options that have the names of a dataclass's fields, as far as there are such; tuples for lists."""
+    found = {field.name: getattr(args, field.name) for field in fields(kind) if field.name in args}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
 
 
 def given_options(args: argparse.Namespace, parser: argparse.ArgumentParser) -> list[str]:

@@ -5,13 +5,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from common.checkpoints.arguments import add_voice_argument, training_audio_from_args
-from common.cli import ArgumentParser, positive_int, values_of, whole_number
+from common.cli import ArgumentParser, option_of, positive_int, values_of, whole_number
 from common.config import AudioConfig
 from common.errors import OptionError
+from common.nn import DiscriminatorConfig
 from common.synthesis import VocoderSettings
 from common.training import EpochPolicy, Optimization, Recipe, Schedule, TrainingSetup
+from common.training.arguments import add_discriminator_arguments
 from harmonic.config import MEL_CORRECTIONS, OPTIONS, ModelConfig
 
 PITCH_CACHE = "pitch_cache"  # folder of a dataset, unless --pitch-cache names another
@@ -38,7 +41,9 @@ class TrainingOptions:
     segment_frames: int  # mel frames
     seed: int
     pitch_cache: Path | None  # None: in the dataset's folder
-    architecture: Mapping[str, int]  # the fields of ModelConfig that were given
+    architecture: Mapping[str, Any]  # the fields of ModelConfig that were given
+    adversarial: bool
+    discriminators: Mapping[str, Any]  # the fields of DiscriminatorConfig that were given
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,8 @@ def add_training_arguments(parser: ArgumentParser) -> None:
     cache = f"folder that keeps the pitch of recordings (default: {PITCH_CACHE} in the dataset's folder)"
     add("--pitch-cache", type=Path, help=cache)
     add_voice_argument(add)
+    text = "train against HiFi-GAN's discriminators, too; also from a checkpoint that was trained without them"
+    add("--adversarial", action="store_true", help=text)
     group = parser.add_argument_group(
         "architecture of Harmonic",
         "an option that is left out takes the value in brackets, or that of the checkpoint to resume from",
@@ -62,20 +69,26 @@ def add_training_arguments(parser: ArgumentParser) -> None:
     for field, (option, description) in OPTIONS.items():
         text = f"{description} [{getattr(ModelConfig(), field)}]"
         group.add_argument(option, dest=field, type=positive_int, default=argparse.SUPPRESS, help=text)
+    add_discriminator_arguments(parser)
 
 
 def parse_training(args: argparse.Namespace) -> TrainingSetup:
     """The training run that the options describe; the mels are those of --for-voice or of the corpus.
 
     Raises:
-        OptionError: a segment is shorter than the loss's longest window, or the voice has other mels than options or
-            files say.
+        OptionError: a segment is shorter than the loss's longest window, discriminators are described and not asked
+            for, or the voice has other mels than options or files say.
     """
     audio = training_audio_from_args(args)
     shortest = -(-2 * audio.filter_length // audio.hop_length)
     if args.segment_frames < shortest:
         raise OptionError(f"--segment-frames {args.segment_frames}: the loss needs at least {shortest} such frames")
-    options = TrainingOptions(**values_of(args, TrainingOptions), architecture=values_of(args, ModelConfig))
+    discriminators = values_of(args, DiscriminatorConfig)
+    if discriminators and not args.adversarial:
+        raise OptionError(f"{option_of(next(iter(discriminators)))} is for --adversarial; add that, or leave it out")
+    options = TrainingOptions(
+        **values_of(args, TrainingOptions), architecture=values_of(args, ModelConfig), discriminators=discriminators
+    )
     schedule = EpochPolicy(lambda steps: cosine_schedule(args.learning_rate, n_updates=args.epochs * steps))
     return TrainingSetup(
         options=options,
@@ -106,7 +119,11 @@ def model_config(
     Raises:
         OptionError: an option has no sensible value.
     """
-    return replace(base or ModelConfig(), **options.architecture, n_mel_channels=audio.n_mels)
+    config = replace(base or ModelConfig(), **options.architecture, n_mel_channels=audio.n_mels)
+    if options.adversarial:
+        discriminators = replace(config.discriminators or DiscriminatorConfig(), **options.discriminators)
+        config = replace(config, discriminators=discriminators)
+    return config
 
 
 def add_inference_arguments(parser: argparse.ArgumentParser) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from common.errors import OptionError
+from common.nn import DiscriminatorConfig
 
 # Field of ModelConfig -> its option, and what it is; the mel channels are an option of the audio.
 OPTIONS = {
@@ -27,9 +28,10 @@ class ModelConfig:
     n_channels: int = 256
     n_layers: int = 4
     pitch_channels: int = 160
+    discriminators: DiscriminatorConfig | None = None  # of training alone
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not isinstance(value, int) or not 1 <= value <= _LARGEST:
+            if name != "discriminators" and not (isinstance(value, int) and 1 <= value <= _LARGEST):
                 option = OPTIONS[name][0] if name in OPTIONS else "--n-mel-channels"
                 raise OptionError(f"{option} {value}: expected a whole number from 1 to {_LARGEST}")

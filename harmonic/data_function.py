@@ -33,7 +33,7 @@ class HarmonicBatch(Batch):
     n_samples: tuple[int, ...]  # of each recording
     pitch: Tensor  # (B, F) float32 in Hz, interpolated where unvoiced
     voicing: Tensor  # (B, F) float32, 0 or 1
-    noise: Tensor | None = None  # (B, segment) float32, the source of its unvoiced sound
+    noise: Tensor | None = None  # (B, 2, segment) float32, two draws of the source of its unvoiced sound
     mel_noise: Tensor | None = None  # (B, n_mels, F) float32, added to the mel in which pitch is found
 
     @property
@@ -97,7 +97,7 @@ class HarmonicDataset(RecordingDataset):
         samples = start + speed * (audio.hop_length * torch.arange(n_frames) + middle)
         places = (samples - middle + self._extractor.pad_left) / audio.hop_length
         pitch, voicing = _pitch_at(self._pitch(index), places)
-        noise = torch.from_numpy(random.standard_normal(n_segment, dtype=np.float32))
+        noise = torch.from_numpy(random.standard_normal((2, n_segment), dtype=np.float32))
         mel_noise = torch.from_numpy(random.standard_normal((audio.n_mels, n_frames), dtype=np.float32))
         mel_noise *= float(random.uniform(0, _MEL_NOISE))
         return HarmonicUtterance(self.name(index), wave, pitch * speed, voicing, noise, mel_noise)

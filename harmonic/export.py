@@ -35,6 +35,10 @@ class _Complex:
     def __add__(self, other: "_Complex") -> "_Complex":
         return _Complex(self.real + other.real, self.imag + other.imag)
 
+    def repeat(self, *counts: int) -> "_Complex":
+        """Repeated as tensors are."""
+        return _Complex(self.real.repeat(*counts), self.imag.repeat(*counts))
+
 
 class _RealFourier(Fourier):
     """Computes `Fourier` by matrix products (Cooley and Tukey, 1965), in a third of the time of ONNX's operators:

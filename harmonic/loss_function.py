@@ -1,7 +1,9 @@
 """The harmonic vocoder's losses: spectra and mel of the sound, and pitch and voicing found in the mel."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -10,7 +12,7 @@ from torch import Tensor
 from common.audio import MelExtractor, full_precision_products
 from common.config import AudioConfig
 from common.data import input_mel_extractor
-from common.training import Example, LogStyle, Networks, Objective, Phase, Term, cut, shown
+from common.training import AdversarialObjective, Example, LogStyle, Networks, Term, cut, shown
 from harmonic.arg_parser import TrainingOptions
 from harmonic.data_function import CONTEXT, HarmonicBatch
 from harmonic.model import HarmonicVocoder, PitchOutput, pitch_grid
@@ -19,32 +21,36 @@ from harmonic.source import HIGHEST, LOWEST
 _CORRECTIONS = 1  # mel corrections in training
 _FAINTEST = 1e-3  # of the magnitudes whose logarithms are compared
 _QUIETEST = 1e-2  # norm of a segment's spectrum that errors are divided by, at least
+# Weight of the distance between two sounds of a mel. With 0.5, of the energy distance, the noise covers the pulses
+# of voiced sounds above 4 kHz; without, they are stronger than in recordings.
+_REPULSION = 0.25
 _BLUR = 0.7  # standard deviation of a pitch's target, in bins
 _NEAR = 2  # frames around voiced ones in which pitch is learned too
 _WEIGHTS = {"stft_loss": 1.0, "mel_loss": 2.0, "pitch_loss": 0.2, "voicing_loss": 0.2}
+_ADVERSARIAL_WEIGHT = _WEIGHTS["mel_loss"] / 45  # as much of the mel loss's weight as in HiFi-GAN
 
 
-class HarmonicObjective(Objective):
+class HarmonicObjective(AdversarialObjective):
     """Spectral losses of the sound that the filter makes of Praat's pitch, and losses of the network's own pitch.
 
     The two networks share no gradients. In validation complete recordings are copied with the network's pitch.
     ``pitch_error`` is the mean distance of pitch in cents, of voiced frames.
     """
 
-    phases = (Phase("harmonic", trains=("harmonic",)),)
     log_style = LogStyle(
         {"stft_loss": "stft loss", "mel_loss": "mel loss", "pitch_error": "cents"}, format="{:>6.3f}", shows_speed=True
     )
 
-    def __init__(self, audio: AudioConfig) -> None:
+    def __init__(self, audio: AudioConfig, *, adversarial: bool = False) -> None:
+        super().__init__("harmonic", _WEIGHTS, adversarial=_ADVERSARIAL_WEIGHT if adversarial else 0.0)
+        if adversarial:
+            terms = {"d_loss": "d loss"} | self.log_style.terms
+            self.log_style = replace(self.log_style, terms=terms, rates={"harmonic": "lrate"})
         self._audio = audio
         self._mel = input_mel_extractor(audio)
         self._loss_mel = MelExtractor(replace(audio, framing="centered", peak=None))
 
-    def weights(self, phase: str, *, epoch: int) -> dict[str, float]:
-        return _WEIGHTS
-
-    def counts(self, phase: str, batch: HarmonicBatch) -> dict[str, Tensor]:
+    def own_counts(self, batch: HarmonicBatch) -> dict[str, Tensor]:
         n_segments = torch.full((), len(batch.names), device=batch.audio.device)
         near = _near_voiced(batch.voicing)
         return {
@@ -55,27 +61,52 @@ class HarmonicObjective(Objective):
             "pitch_error": batch.voicing.sum(),
         }
 
-    def numerators(self, phase: str, networks: Networks, batch: HarmonicBatch) -> dict[str, Tensor]:
+    def make_sounds(self, networks: Networks, batch: HarmonicBatch) -> tuple[Tensor, Tensor]:
         network = networks["harmonic"]
-        assert isinstance(network, HarmonicVocoder) and batch.noise is not None and batch.mel_noise is not None
-        with torch.autocast(batch.audio.device.type, enabled=False), full_precision_products():
-            mel = self._mel.to(batch.audio.device).of_frames(batch.audio)
-        sums = self._pitch_sums(network.pitch(mel + batch.mel_noise), batch)
-        n_frames = 1 + (batch.noise.size(1) - self._audio.filter_length) // self._audio.hop_length
+        assert isinstance(network, HarmonicVocoder) and batch.noise is not None
+        mel = self._mel_of_frames(batch.audio[:, : batch.noise.size(2)])
+        n_frames = mel.size(2)
         track = network.track_of(batch.pitch[:, :n_frames], batch.voicing[:, :n_frames])
-        made = network(mel[:, :, :n_frames], track, batch.noise, corrections=_CORRECTIONS)
+        noise = batch.noise.transpose(0, 1).flatten(0, 1)
+        made = network(mel, track, noise, corrections=_CORRECTIONS)
         start = self._audio.filter_length // 2 + CONTEXT * self._audio.hop_length
         kept = slice(start, start + (n_frames - 2 * CONTEXT) * self._audio.hop_length)
-        return self._sound_sums(batch.audio[:, kept], made[:, kept]) | sums
+        return batch.audio[:, kept], made[:, kept]
 
-    def _sound_sums(self, recorded: Tensor, made: Tensor) -> dict[str, Tensor]:
-        """Sums over the rows of (B, T) of the sound's losses."""
-        size = self._audio.filter_length
-        with torch.autocast(made.device.type, enabled=False):
-            extractor = self._loss_mel.to(made.device)
-            errors = (extractor(made) - extractor(recorded)).abs().mean((1, 2))
-            losses = [stft_loss(recorded, made, size=one) for one in (size // 2, size, 2 * size)]
-        return {"stft_loss": torch.stack(losses).mean(0).sum(), "mel_loss": errors.sum()}
+    def own_sums(self, networks: Networks, batch: HarmonicBatch, recorded: Tensor, made: Tensor) -> dict[str, Tensor]:
+        network = networks["harmonic"]
+        assert isinstance(network, HarmonicVocoder) and batch.mel_noise is not None
+        found = network.pitch(self._mel_of_frames(batch.audio) + batch.mel_noise)
+        return self.sound_sums(recorded, *made.chunk(2)) | self._pitch_sums(found, batch)
+
+    def _mel_of_frames(self, wave: Tensor) -> Tensor:
+        """wave (B, T) of complete frames -> (B, n_mels, F) float32."""
+        with torch.autocast(wave.device.type, enabled=False), full_precision_products():
+            return self._mel.to(wave.device).of_frames(wave)
+
+    def sound_sums(self, recorded: Tensor, *made: Tensor) -> dict[str, Tensor]:
+        """Sums over the rows of (B, T) of the distances to one sound, or of the losses of two sounds of the same mels.
+
+        Each of two is compared with the recording, and their own distance is subtracted in part: without that, noise
+        would become too weak, as no noise is nearer to a recording than noise of its strength.
+        Source: Gritsenko et al., A Spectral Energy Distance for Parallel Speech Synthesis (arXiv:2008.01160).
+        """
+        sounds, n_sounds = torch.cat([recorded, *made]), 1 + len(made)
+        extractor, size = self._loss_mel.to(sounds.device), self._audio.filter_length
+
+        def loss(distance: Callable[[int, int], Tensor]) -> Tensor:
+            if n_sounds == 2:
+                return distance(0, 1)
+            return 0.5 * (distance(0, 1) + distance(0, 2)) - _REPULSION * distance(1, 2)
+
+        with torch.autocast(sounds.device.type, enabled=False):
+            mels = extractor(sounds).chunk(n_sounds)
+            mel_loss = loss(lambda a, b: (mels[a] - mels[b]).abs().mean((1, 2)))
+            stft_losses = []
+            for one in (size // 2, size, 2 * size):
+                spectra = magnitudes(sounds, size=one).chunk(n_sounds)
+                stft_losses.append(loss(partial(stft_distance, spectra)))
+        return {"stft_loss": torch.stack(stft_losses).mean(0).sum(), "mel_loss": mel_loss.sum()}
 
     def _pitch_sums(self, found: PitchOutput, batch: HarmonicBatch) -> dict[str, Tensor]:
         """Sums over frames of the losses of pitch, in the logarithm, and voicing."""
@@ -104,7 +135,7 @@ class HarmonicObjective(Objective):
             pair = [one.audio, network.infer(mel)[:, : one.audio.size(1)]]
             recorded, made = (F.pad(wave, (0, max(size - wave.size(1), 0))) for wave in pair)
             counts = self.counts("harmonic", one)
-            for name, total in (self._sound_sums(recorded[:, : made.size(1)], made) | sums).items():
+            for name, total in (self.sound_sums(recorded[:, : made.size(1)], made) | sums).items():
                 before = terms.get(name, Term(torch.zeros_like(total), torch.zeros_like(counts[name])))
                 terms[name] = Term(before.total + total, before.count + counts[name])
         return terms
@@ -130,18 +161,23 @@ class HarmonicObjective(Objective):
         return examples
 
 
-def stft_loss(recorded: Tensor, made: Tensor, *, size: int) -> Tensor:
-    """Spectral convergence and the L1 of log magnitudes, of (B, T) -> (B,); windows of ``size`` samples.
+def magnitudes(sounds: Tensor, *, size: int) -> Tensor:
+    """(B, T) -> (B, F, bins), of windows of ``size`` samples."""
+    window = torch.hann_window(size, device=sounds.device)
+    spectra = torch.fft.rfft(sounds.unfold(1, size, size // 4) * window)
+    return (spectra.real.square() + spectra.imag.square()).clamp(min=1e-12).sqrt()
 
+
+def stft_distance(spectra: Sequence[Tensor], a: int, b: int) -> Tensor:
+    """Spectral convergence and the L1 of log magnitudes, of two of magnitudes (B, F, bins) -> (B,).
+
+    The first is relative to the magnitudes of the recording, ``spectra[0]``.
     Source: Yamamoto et al., Parallel WaveGAN (arXiv:1910.11480), section 2.2.
     """
-    window = torch.hann_window(size, device=made.device)
-    first, second = (torch.fft.rfft(wave.unfold(1, size, size // 4) * window) for wave in (recorded, made))
-    real = first.abs()
-    fake = (second.real.square() + second.imag.square()).clamp(min=1e-12).sqrt()
-    norm = torch.linalg.vector_norm(real, dim=(1, 2)).clamp(min=_QUIETEST)
-    convergence = torch.linalg.vector_norm(real - fake, dim=(1, 2)) / norm
-    logs = real.clamp(min=_FAINTEST).log() - fake.clamp(min=_FAINTEST).log()
+    first, second = spectra[a], spectra[b]
+    norm = torch.linalg.vector_norm(spectra[0], dim=(1, 2)).clamp(min=_QUIETEST)
+    convergence = torch.linalg.vector_norm(first - second, dim=(1, 2)) / norm
+    logs = first.clamp(min=_FAINTEST).log() - second.clamp(min=_FAINTEST).log()
     return convergence + logs.abs().mean((1, 2))
 
 
@@ -166,4 +202,4 @@ def _utterance(batch: HarmonicBatch, index: int, extractor: MelExtractor) -> Har
 
 def build_objective(options: TrainingOptions, audio: AudioConfig) -> HarmonicObjective:
     """The objective that the options describe."""
-    return HarmonicObjective(audio)
+    return HarmonicObjective(audio, adversarial=options.adversarial)

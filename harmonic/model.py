@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from common.audio import MelExtractor, full_precision_products, overlap_add
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
-from common.nn import SeededNoise, mask_from_lengths
+from common.nn import SeededNoise, build_discriminators, mask_from_lengths
 from harmonic.config import MEL_CORRECTIONS, N_PITCHES, ModelConfig
 from harmonic.source import HIGHEST, LOWEST, fill_unvoiced, harmonics, phase_at_frames
 
@@ -208,10 +208,11 @@ class HarmonicVocoder(nn.Module):
         corrections: int,
         other_pitch: bool = False,
     ) -> Tensor:
-        """mel (B, n_mels, F), `track`'s (B, 4, F), noise (B, T), lengths (B,) frames -> wave (B, T) float32.
+        """mel (B, n_mels, F), `track`'s (B, 4, F), noise (N * B, T), lengths (B,) frames -> wave (N * B, T) float32.
 
-        T is (F - 1) * hop + filter_length: the first ``pad_left`` samples lie before the sound. With ``other_pitch``
-        than the mel's corrections are smooth in frequency where it is, as they would bring back the mel's harmonics.
+        T is (F - 1) * hop + filter_length: the first ``pad_left`` samples lie before the sound. N draws of the noise
+        make N sounds of each mel, a complete batch after the other. With ``other_pitch`` than the mel's corrections are
+        smooth in frequency where it is, as they would bring back the mel's harmonics.
         """
         valid = None if lengths is None else mask_from_lengths(lengths, mel.size(2))
         gain, noise_gain, phase = self.filter(mel, track, None if valid is None else ~valid.unsqueeze(1))
@@ -224,7 +225,10 @@ class HarmonicVocoder(nn.Module):
                 source = self._spectrum(pulses) * track[:, 1].unsqueeze(2)
                 breath = self._spectrum(noise / window.square().sum().sqrt())
             filters = self.fourier.polar((envelope + gain).clamp(_FAINTEST, _LOUDEST).exp(), phase)
-            spectrum = source * filters + breath * (envelope + noise_gain).clamp(_FAINTEST, _LOUDEST).exp()
+            noise_filters = (envelope + noise_gain).clamp(_FAINTEST, _LOUDEST).exp()
+            n_draws = len(noise) // len(mel)
+            mel = mel.repeat(n_draws, 1, 1)
+            spectrum = (source * filters).repeat(n_draws, 1, 1) + breath * noise_filters.repeat(n_draws, 1, 1)
             windows = self._windows(mel.size(2), valid)
             wave = self._sound(spectrum, *windows)
             for _ in range(corrections):
@@ -327,7 +331,7 @@ def to_torchscript(network: HarmonicVocoder) -> torch.jit.ScriptModule:
 def build_networks(
     config: ModelConfig, audio: AudioConfig, text: TextConfig | None, *, inference: bool = False
 ) -> dict[str, nn.Module]:
-    """A new network with random weights, the same for training and ``inference``.
+    """New networks with random weights: the vocoder and, in training, the configuration's discriminators.
 
     Raises:
         OptionError: the network reads other mels.
@@ -337,4 +341,7 @@ def build_networks(
             f"--n-mel-channels {config.n_mel_channels}: the vocoder reads that many mel channels, "
             f"the audio has {audio.n_mels}"
         )
-    return {"harmonic": HarmonicVocoder(config, audio)}
+    networks: dict[str, nn.Module] = {"harmonic": HarmonicVocoder(config, audio)}
+    if config.discriminators is not None and not inference:
+        networks |= build_discriminators(config.discriminators)
+    return networks

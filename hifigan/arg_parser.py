@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from common.checkpoints.arguments import add_voice_argument, stored_mels, training_audio_from_args
-from common.cli import ArgumentParser, fraction, option_of, positive_float, positive_int, values_of, whole_number
+from common.cli import ArgumentParser, fraction, option_of, positive_float, positive_int, values_of
 from common.config import AudioConfig
 from common.errors import InputError, OptionError
+from common.nn import value_text
 from common.training import Optimization, Recipe, TrainingSetup, exponential_schedule
-from hifigan.config import PRESETS, PUBLISHED_MELS, ModelConfig, value_text
+from common.training.arguments import add_discriminator_arguments
+from hifigan.config import PRESETS, PUBLISHED_MELS, ModelConfig
 from hifigan.json_config import ADAM_BETAS, read_json_config
 
 SEGMENT_SIZE = 8192  # samples of a training segment, where that is a multiple of the hop length
@@ -100,11 +102,7 @@ def _add_architecture(parser: ArgumentParser) -> None:
     add("resblock", "1: pairs of convolutions, 2: single ones", type=str, choices=("1", "2"))
     add("resblock_kernel_sizes", "kernel sizes of the parallel residual blocks")
     add("resblock_dilation_sizes", "dilations of each of them, separated by commas", type=_dilations, metavar="D,D,D")
-    add("mpd_periods", "periods of the multi-period discriminator, samples")
-    add("mpd_channels", "channels of its convolutions")
-    add("msd_channels", "channels of the multi-scale discriminator's convolutions")
-    add("msd_groups", "groups of these convolutions")
-    add("msd_pooling_padding", "samples added around each pooling; NVIDIA's checkpoints: 1", type=whole_number(0, 1024))
+    add_discriminator_arguments(parser)
 
 
 def parse_training(args: argparse.Namespace) -> TrainingSetup:
@@ -134,13 +132,12 @@ def parse_training(args: argparse.Namespace) -> TrainingSetup:
             f"--mel-fmax-loss {args.mel_fmax_loss:g}: expected at most half the sampling rate, "
             f"{audio.sampling_rate / 2:g} Hz"
         )
-    shape = values_of(args, ModelConfig)
     given = {
         "segment_size": segment_size,
         # On a GPU one large pass beats two small ones; a CPU only loses the locality of the small ones.
         "concat_fwd": args.cuda if args.concat_fwd is None else args.concat_fwd,
         "amp_grouped_conv": not args.no_amp_grouped_conv,
-        "architecture": {name: tuple(value) if isinstance(value, list) else value for name, value in shape.items()},
+        "architecture": values_of(args, ModelConfig),
     }
     options = TrainingOptions(**values_of(args, TrainingOptions) | given)
     rate = args.learning_rate * (args.fine_tune_lr_factor if args.fine_tuning else 1)

@@ -8,10 +8,17 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig, TextConfig
 from common.errors import OptionError
-from common.nn import WeightNormConv1d, WeightNormConvTranspose1d, fold_weight_norm, mask_from_lengths
+from common.nn import (
+    MultiScaleDiscriminator,
+    WeightNormConv1d,
+    WeightNormConvTranspose1d,
+    build_discriminators,
+    fold_weight_norm,
+    mask_from_lengths,
+    option_with_value,
+)
 from hifigan.arg_parser import TrainingOptions
-from hifigan.config import PRESETS, ModelConfig, option_with_value
-from hifigan.discriminators import MultiPeriodDiscriminator, MultiScaleDiscriminator
+from hifigan.config import PRESETS, ModelConfig
 
 __all__ = [
     "PRESETS",
@@ -195,10 +202,7 @@ def build_networks(
         )
     networks: dict[str, nn.Module] = {"generator": Generator(config)}
     if not inference:
-        networks["mpd"] = MultiPeriodDiscriminator(config.mpd_periods, config.mpd_channels)
-        networks["msd"] = MultiScaleDiscriminator(
-            config.msd_channels, config.msd_groups, pooling_padding=config.msd_pooling_padding
-        )
+        networks |= build_discriminators(config)
     return networks
 
 

@@ -45,7 +45,7 @@ done
 : "${BS:=}" # utterances, or a vocoder's segments, in a micro-batch of one process; or BATCH_SIZE
 : "${GRAD_ACCUMULATION:=}" # micro-batches in an update
 
-need_switches AMP ENERGY LEARNED_ALIGNMENT=auto LOAD_MEL_FROM_DISK CUDNN_BENCHMARK
+need_switches AMP ADVERSARIAL ENERGY LEARNED_ALIGNMENT=auto LOAD_MEL_FROM_DISK CUDNN_BENCHMARK
 need_whole_numbers 1 99999 BS BATCH_SIZE GRAD_ACCUMULATION
 need_whole_numbers 1 9999 NNODES
 need_whole_numbers 1 999999 WORLD_SIZE
@@ -100,8 +100,8 @@ while read -r name option models; do
     [[ -z "$models" || " $models " = *" $MODEL "* ]] || refuse_variables "MODEL=${models// /, }" "$name"
     [ "$option" != - ] || continue
     case "$name=${!name}" in
-        ENERGY=true | LEARNED_ALIGNMENT=true | ANNEAL_STEPS=none) options+=("$option") ;; # alone
-        ENERGY=false | LEARNED_ALIGNMENT=false) ;;
+        ADVERSARIAL=true | ENERGY=true | LEARNED_ALIGNMENT=true | ANNEAL_STEPS=none) options+=("$option") ;; # alone
+        ADVERSARIAL=false | ENERGY=false | LEARNED_ALIGNMENT=false) ;;
         GRAD_CLIP=none) options+=("$option" inf) ;;
         TEXT_CLEANERS=* | ANNEAL_STEPS=* | KEEP_MILESTONES=*) read_words "$name" && options+=("$option" "${words[@]}") ;;
         *) options+=("$option" "${!name}") ;;
@@ -140,6 +140,7 @@ ANNEAL_FACTOR --anneal-factor Tacotron2 # factor by which it falls
 CHECKPOINT_INTERVAL --epochs-per-checkpoint HiFi-GAN # epochs between checkpoints
 LR_DECAY --lr-decay HiFi-GAN # factor of the learning rate after each epoch
 SEGMENT_LENGTH --segment-length WaveGlow # samples of a segment
+ADVERSARIAL --adversarial Harmonic # `true`: train against HiFi-GAN's discriminators, too
 MODEL_CONFIG - Jasper # YAML file that configures Jasper
 TRAIN_MANIFESTS - Jasper # manifests, lists or folders to train on, separated by spaces
 VAL_MANIFEST - Jasper # manifests, lists or folders to validate on, separated by spaces

@@ -17,9 +17,10 @@ from common.audio.pitch import pitch_by
 from common.errors import InputError, OptionError
 from harmonic.arg_parser import cosine_schedule
 from harmonic.data_function import CONTEXT, PITCH_SEGMENTS, HarmonicDataset
-from harmonic.loss_function import HarmonicObjective, stft_loss
+from harmonic.loss_function import HarmonicObjective, magnitudes, stft_distance
 
 RATE = 22050  # Hz
+SOUND_WEIGHTS = {"stft_loss": 1.0, "mel_loss": 2.0}
 TINY = "-m Harmonic --channels 8 --layers 1 --pitch-channels 8 --segment-frames 16 -bs 4".split()
 
 
@@ -59,7 +60,7 @@ def test_the_pitch_of_a_part_is_that_of_its_sound_at_any_speed(dataset: Harmonic
 def test_the_segment_of_a_part_lies_in_its_recording_and_zeros_follow_its_end(dataset: HarmonicDataset):
     for epoch in range(1, 30):
         item = dataset.draw(0, epoch=epoch)
-        assert item.audio[: len(item.noise)].abs().unfold(0, 2000, 2000).amax(1).min() > 0.05
+        assert item.audio[: item.noise.size(1)].abs().unfold(0, 2000, 2000).amax(1).min() > 0.05
     short = dataset.draw(1, epoch=1)
     assert short.audio[: RATE // 20].abs().max() > 0.05 and (short.audio[RATE // 4 :] == 0).all()
     assert short.voicing[:3].all() and not short.voicing[30:].any()
@@ -79,18 +80,34 @@ def test_validation_reads_complete_recordings_with_their_pitch(dataset: Harmonic
         assert float(term.count) == float(alone[name].count + both[name].count)
 
 
-def test_the_spectral_loss_is_zero_of_the_same_sound_and_that_of_its_papers_else():
+def test_the_spectral_distance_is_zero_of_the_same_sound_and_that_of_its_paper_else():
     generator = torch.Generator().manual_seed(0)
     first, second = torch.randn(2, 1, 1536, generator=generator)
-    assert float(stft_loss(first, first, size=512)) < 1e-6
+    spectra = [magnitudes(wave, size=512) for wave in (first, second)]
+    assert float(stft_distance(spectra, 0, 0)) < 1e-6
     window = torch.hann_window(512)
-    spectra = [
+    slow = [
         torch.stack([torch.fft.rfft(wave[0, start : start + 512] * window).abs() for start in range(0, 1025, 128)])
         for wave in (first, second)
     ]
-    expected = (spectra[0] - spectra[1]).norm() / spectra[0].norm()
-    expected += (spectra[0].clamp(min=1e-3).log() - spectra[1].clamp(min=1e-3).log()).abs().mean()
-    torch.testing.assert_close(stft_loss(first, second, size=512)[0], expected, rtol=1e-4, atol=0)
+    expected = (slow[0] - slow[1]).norm() / slow[0].norm()
+    expected += (slow[0].clamp(min=1e-3).log() - slow[1].clamp(min=1e-3).log()).abs().mean()
+    distance = stft_distance(spectra, 0, 1)
+    torch.testing.assert_close(distance[0], expected, rtol=1e-4, atol=0)
+
+
+def test_noise_of_a_recordings_strength_costs_less_than_weaker_noise():
+    generator = torch.Generator().manual_seed(0)
+    recorded, first, second = 0.1 * torch.randn(3, 8, 8192, generator=generator)
+    objective = HarmonicObjective(AUDIO)
+    losses = [objective.sound_sums(recorded, gain * first, gain * second) for gain in (0.7, 0.9, 1.0, 1.1)]
+    costs = [float(sum(weight * one[name] for name, weight in SOUND_WEIGHTS.items())) for one in losses]
+    assert costs[0] > costs[1] and costs[2] < costs[3]
+    alone = objective.sound_sums(recorded, first)
+    twice = objective.sound_sums(recorded, first, first)
+    for name, value in alone.items():
+        torch.testing.assert_close(twice[name], value)
+        assert losses[2][name] < value
 
 
 def test_silence_has_finite_losses_and_gradients(tmp_path: Path):

@@ -13,12 +13,17 @@ from safetensors.torch import load_file
 from tiny_vocoder import ALIGNED, cut, segments, tiny_networks, vocoder_engine
 from torch import Tensor, nn
 
-from common.nn import SpectralNormConv1d
+from common.nn.discriminators import (
+    DiscriminatorOutput,
+    MultiScaleDiscriminator,
+    ScaleDiscriminator,
+    SpectralNormConv1d,
+)
 from common.training import Networks
+from common.training.adversarial import discriminator_loss, feature_loss, generator_loss
 from common.training.engine import StepResult
 from hifigan.data_function import HifiganBatch
-from hifigan.discriminators import DiscriminatorOutput, MultiScaleDiscriminator, ScaleDiscriminator
-from hifigan.loss_function import HifiganObjective, discriminator_loss, feature_loss, generator_loss
+from hifigan.loss_function import HifiganObjective
 from hifigan.model import Generator, ModelConfig, build_networks
 
 
@@ -213,9 +218,9 @@ def test_one_power_iteration_an_update_instead_of_four_hardly_changes_it(goldens
 class Forgetful(HifiganObjective):
     """Computes the generator's pass anew in its own phase."""
 
-    def _generator_losses(self, networks: Networks, batch: HifiganBatch, real: Tensor) -> dict[str, Tensor]:
+    def numerators(self, phase: str, networks: Networks, batch: HifiganBatch) -> dict[str, Tensor]:
         self._kept = None
-        return super()._generator_losses(networks, batch, real)
+        return super().numerators(phase, networks, batch)
 
 
 def weights(networks: Networks) -> dict[str, Tensor]:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from common.config import AudioConfig, from_plain, to_plain
 from common.errors import OptionError
-from hifigan.discriminators import DiscriminatorOutput, MultiPeriodDiscriminator, MultiScaleDiscriminator
+from common.nn.discriminators import DiscriminatorOutput, MultiPeriodDiscriminator, MultiScaleDiscriminator
 from hifigan.model import PRESETS, Generator, ModelConfig, RowConvTranspose, build_networks, to_torchscript
 
 SMALL = ModelConfig(

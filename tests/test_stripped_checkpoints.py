@@ -6,7 +6,7 @@ import pytest
 import torch
 from hifigan_goldens import NVIDIA
 from shell import ROOT, run_bash
-from tiny_models import EPOCHS, MODELS, Runs, TinyModel, of_every_model
+from tiny_models import EPOCHS, MODELS, Runs, TinyModel, of_every_model, of_every_training
 from torch import Tensor
 
 import inference
@@ -32,7 +32,7 @@ def weights(path: Path, *, ema: bool | None = None) -> dict[str, Tensor]:
     return load_for_inference(open_checkpoint(path, ema=ema), device=CPU)[0].state_dict()
 
 
-@of_every_model
+@of_every_training
 def test_it_holds_the_averaged_network_alone_and_infers_as_the_whole_checkpoint(
     model: TinyModel, make_once, corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 ):

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import parselmouth
 import pytest
 import soundfile
 import torch
@@ -13,7 +14,7 @@ from tiny_voice import AUDIO, save_vocoder, save_voice
 
 from common.config import AudioConfig
 from common.errors import InputError
-from scripts.datasets import make_corpus, voice_lists
+from scripts.datasets import make_corpus, voice_data
 from scripts.demos import measure_voices
 
 SCRIPT = "scripts/train_voices.sh"
@@ -22,34 +23,34 @@ SCRIPT = "scripts/train_voices.sh"
 def by_model(commands: list[list[str]]) -> dict[str, list[list[str]]]:
     trainings = [words for words in commands if "train.py" in words]
     return {
-        name: [one for one in trainings if f"--model {name}" in " ".join(one)] for name in ("HiFi-GAN", "FastPitch")
+        name: [one for one in trainings if f"--model {name}" in " ".join(one)] for name in ("Harmonic", "FastPitch")
     }
 
 
 def test_all_stages_are_commands_that_train_py_takes(tmp_path: Path):
     commands = dry_run(SCRIPT, NUM_GPUS="0", OUTPUT_DIR=tmp_path, DATASET_PATH=tmp_path)
     trainings = by_model(commands)
-    mel, both = map(training_options, trainings["HiFi-GAN"])
-    assert (mel.mel_loss_only, both.mel_loss_only) == (True, False)
-    assert (mel.epochs, both.epochs, mel.output) == (10, 80, both.output)
-    assert both.msd_groups == [1] * 7 and both.amp and both.resume
+    (vocoder,) = map(training_options, trainings["Harmonic"])
+    assert vocoder.epochs == 100 and vocoder.resume and vocoder.dataset_path == tmp_path / "data"
     base = training_options(trainings["FastPitch"][0])
-    assert base.learned_alignment and base.g2p == "espeak"
+    assert base.learned_alignment and base.g2p == "espeak" and base.n_speakers == len(voice_data.READERS) + 1
     voice = trainings["FastPitch"][1]
     checkpoint = save_voice(tmp_path / "any.pt")
-    assert voice[voice.index("--from-checkpoint") + 1] == str(base.output / "FastPitch_checkpoint_8.pt")
+    assert voice[voice.index("--from-checkpoint") + 1] == str(base.output / "FastPitch_checkpoint_12.pt")
     voice[voice.index("--from-checkpoint") + 1] = str(checkpoint)
     assert training_options(voice).training_files == [tmp_path / "data/lj_train.txt"]
     stripped = [words for words in commands if "scripts.strip_checkpoint" in words]
-    assert [words[-1] for words in stripped] == ["voices/vocoder-small.pt", "voices/lj-small.pt"]
-    assert all("bfloat16" in words for words in stripped)
+    assert [(words[-3], words[-1]) for words in stripped] == [
+        ("float16", "voices/vocoder-small.pt"),
+        ("bfloat16", "voices/lj-small.pt"),
+    ]
 
 
-def test_one_stage_alone_and_the_published_discriminators_on_a_gpu(tmp_path: Path):
+def test_one_stage_alone(tmp_path: Path):
     commands = dry_run(SCRIPT, NUM_GPUS="1", STAGES="vocoder", OUTPUT_DIR=tmp_path, DATASET_PATH=tmp_path)
     trainings = by_model(commands)
-    assert len(trainings["HiFi-GAN"]) == 2 and trainings["FastPitch"] == []
-    assert "--cuda" in trainings["HiFi-GAN"][0] and "--msd-groups" not in trainings["HiFi-GAN"][0]
+    assert len(trainings["Harmonic"]) == 1 and trainings["FastPitch"] == []
+    assert "--cuda" in trainings["Harmonic"][0]
     wrong = run_bash(ROOT / SCRIPT, STAGES="vocoders", DRY_RUN="1", PYTHON="py")
     assert wrong.returncode == 2 and "expected of data, vocoder and voice" in wrong.stderr
     absent = run_bash(ROOT / SCRIPT, DATASET_PATH="/nonexistent", PYTHON="true", NUM_GPUS="0", OUTPUT_DIR=tmp_path)
@@ -57,9 +58,8 @@ def test_one_stage_alone_and_the_published_discriminators_on_a_gpu(tmp_path: Pat
 
 
 def test_finished_stages_are_skipped(tmp_path: Path):
-    done = ["embedded/metadata.csv", "embedded_gb/metadata.csv", "data/vocoder_train.txt"]
-    done += ["vocoder/HiFi-GAN_checkpoint_10.pt", "vocoder/HiFi-GAN_checkpoint_80.pt"]
-    done += ["base/FastPitch_checkpoint_8.pt", "lj/FastPitch_checkpoint_200.pt"]
+    done = ["data/vocoder_train.txt", "vocoder/Harmonic_checkpoint_100.pt"]
+    done += ["base/FastPitch_checkpoint_12.pt", "lj/FastPitch_checkpoint_200.pt"]
     for name in done:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
@@ -73,26 +73,45 @@ def test_finished_stages_are_skipped(tmp_path: Path):
 
 @pytest.fixture(scope="module")
 def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Embedded speech of two pitches, and as recordings three clips of it."""
+    """As recordings four clips of embedded speech, and sentences."""
     folder = tmp_path_factory.mktemp("corpora")
-    (folder / "sentences.txt").write_text("Good day.\nGood night.\nThe boat left the harbor early.\n")
+    (folder / "sentences.txt").write_text("Good day.\nGood night.\nThe boat left the harbor early.\nIt rained.\n")
     words = ["--sentences", str(folder / "sentences.txt"), "--n-validation", "1"]
-    make_corpus.main(["-o", str(folder / "us"), *words, "--speakers", "p75=75", "p90=90"])
     make_corpus.main(["-o", str(folder / "lj"), *words])
     return folder
 
 
-def test_lists_leave_out_what_is_held_back_and_repeat_few_recordings(corpora: Path, tmp_path: Path):
-    words = ["-o", str(tmp_path), "--recordings", str(corpora / "lj"), "--embedded", f"us={corpora / 'us'}"]
-    voice_lists.main([*words, "--held-back", "EM-0002", "--speakers", "p90"])
+def test_the_data_leave_out_what_is_held_back_and_are_made_once(
+    corpora: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("SENTENCES", "MORE_SENTENCES"):
+        monkeypatch.setattr(voice_data, name, corpora / "sentences.txt")
+    monkeypatch.setattr(voice_data, "VALIDATION", ("EM-0001",))
+    words = ["-o", str(tmp_path), "--recordings", str(corpora / "lj"), "--held-back"]
+    voice_data.main([*words, "EM-0002"])
     lists = {path.stem: path.read_text().splitlines() for path in tmp_path.glob("*.txt")}
-    assert lists["lj_train"] == ["wavs/EM-0001.wav|good day.", "wavs/EM-0003.wav|the boat left the harbor early."]
-    assert not any("lj/EM-0002" in line for line in lists["vocoder_train"])
-    assert all((tmp_path / line).is_file() for line in [*lists["vocoder_train"], *lists["vocoder_val"]])
-    assert {line.rpartition("|")[2] for line in lists["base_train"]} == {"p90"}
-    assert voice_lists.vocoder_list(["a"], ["b"] * 4) == ["a"] * 6 + ["b"] * 4
-    with pytest.raises(InputError, match="0 clips to train on"):
-        voice_lists.main([*words, "--held-back", "EM-0001", "EM-0002", "EM-0003"])
+    rows = {"EM-0003": "the boat left the harbor early.", "EM-0004": "it rained."}
+    assert lists["lj_train"] == [f"wavs/lj/{name}.wav|{text}|lj" for name, text in rows.items()]
+    assert lists["lj_val"] == ["wavs/lj/EM-0001.wav|good day.|lj"]
+    assert not any("EM-0002" in line or "EM-0001" in line for line in lists["vocoder_train"] + lists["base_train"])
+    assert {line.rpartition("|")[2] for line in lists["base_train"]} == {*voice_data.READERS, "lj"}
+    wavs = [tmp_path / line.partition("|")[0] for rows in lists.values() for line in rows]
+    times = {path: path.stat().st_mtime_ns for path in wavs}
+    voice_data.main([*words, "EM-0002"])
+    assert {path: path.stat().st_mtime_ns for path in wavs} == times
+    with pytest.raises(InputError, match="0 clips besides those held back"):
+        voice_data.main([*words, *(f"EM-000{number}" for number in range(1, 5))])
+
+
+def test_a_changed_voice_has_the_pitch_asked_for():
+    time = np.arange(22050) / 22050
+    wave = sum(0.1 * np.sin(2 * np.pi * 120 * k * time) for k in range(1, 8))
+    raised = voice_data.change_voice(wave, sampling_rate=22050, formants=1.1, semitones=5)
+    low = voice_data.change_voice(wave, sampling_rate=22050, formants=1.0, pitch=90.0)
+    for made, expected in ((raised, 120 * 2 ** (5 / 12)), (low, 90.0)):
+        pitch = parselmouth.Sound(made, 22050).to_pitch_ac().selected_array["frequency"]
+        assert np.median(pitch[pitch > 0]) == pytest.approx(expected, rel=0.02)
+        assert len(made) == len(wave) and np.abs(made).max() <= 0.96
 
 
 def test_a_copy_that_equals_the_recording_is_perfect_and_a_raised_one_is_off():

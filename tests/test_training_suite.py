@@ -14,6 +14,7 @@ from tiny_models import (
     EPOCHS,
     MODELS,
     RUN,
+    TRAININGS,
     KilledError,
     Runs,
     TinyModel,
@@ -21,6 +22,7 @@ from tiny_models import (
     at_iteration,
     logged,
     of_every_model,
+    of_every_training,
     without_dropout,
     without_samples,
     words_of_cut,
@@ -37,7 +39,7 @@ def runs(make_once, corpora: Path, model: TinyModel) -> Runs:
     return Runs(make_once, corpora, model)
 
 
-@of_every_model
+@of_every_training
 def test_log_lines_and_the_json_log_read_as_documented(model: TinyModel, runs: Runs):
     lines = (runs.plain / "stdout.txt").read_text().splitlines()
     iterations = [line for line in lines if "| iter " in line]
@@ -78,7 +80,7 @@ def test_examples_are_shown_in_tensorboard(model: TinyModel, runs: Runs):
     assert re.search(model.texts, (runs.untrained / "stdout.txt").read_text())
 
 
-@of_every_model
+@of_every_training
 def test_a_run_that_is_killed_stopped_and_split_into_jobs_is_the_uninterrupted_one_bit_for_bit(
     model: TinyModel, runs: Runs, corpora: Path, tmp_path: Path
 ):
@@ -162,34 +164,34 @@ import os, sys
 from pathlib import Path
 import torch
 torch.set_num_threads(1)
-from tiny_models import MODELS, without_dropout, without_samples, words_of_cut
+from tiny_models import TRAININGS, without_dropout, without_samples, words_of_cut
 import train
-for model, port in zip(MODELS, PORTS):
+for model, port in zip(TRAININGS, PORTS):
     os.environ["MASTER_PORT"] = str(port)
     with without_samples(), without_dropout(model):
-        folder = Path(sys.argv[1]) / model.name
+        folder = Path(sys.argv[1]) / model.label
         assert train.main(model.words(Path("CORPORA"), folder, *words_of_cut(model, "processes"))) == 0
 # The second process's clock never asks for a checkpoint.
 os.environ["MASTER_PORT"] = str(PORTS[-1])
 minutes = "1e-6" if os.environ["RANK"] == "0" else "0"
 words = f"--epochs 2 --epochs-per-checkpoint 9 --validation-interval 9 --minutes-per-checkpoint {minutes}".split()
 with without_samples():
-    assert MODELS[0].train(Path("CORPORA"), Path(sys.argv[1]) / "by_clock", *words) == 0
+    assert TRAININGS[0].train(Path("CORPORA"), Path(sys.argv[1]) / "by_clock", *words) == 0
 """
 
 
 @pytest.fixture(scope="session")
 def processes(make_once, corpora: Path) -> Path:
     """A folder a model: its run of cut batches in two processes, which train all models one after the other."""
-    program = _PROGRAM.replace("CORPORA", str(corpora)).replace("PORTS", str([free_port() for _ in (*MODELS, None)]))
+    program = _PROGRAM.replace("CORPORA", str(corpora)).replace("PORTS", str([free_port() for _ in (*TRAININGS, None)]))
     return make_once("processes", lambda folder: run_ranks(program, folder))
 
 
-@of_every_model
+@of_every_training
 def test_one_global_batch_is_one_update_however_it_is_cut(model: TinyModel, runs: Runs, processes: Path):
     accumulated = runs.cut("accumulated")
     # Batch norm's statistics are those of a micro-batch: it is the same one in whatever process, but not in a whole.
-    others = [processes / model.name, *([] if model.batch_norm else [runs.cut("whole")])]
+    others = [processes / model.label, *([] if model.batch_norm else [runs.cut("whole")])]
     expected = load_checkpoint(model.checkpoint(accumulated, 3))
     for folder in others:
         for name in model.logged:
@@ -232,7 +234,7 @@ def _assert_close(key: str, found: torch.Tensor, expected: torch.Tensor) -> None
     torch.testing.assert_close(found, expected, **tolerance, msg=lambda text: f"{key}: {text}")
 
 
-@of_every_model
+@of_every_training
 def test_ema_weights_start_as_a_copy_and_average_those_of_every_update(model: TinyModel, runs: Runs):
     run = runs.cut("accumulated")
     average = load_checkpoint(model.checkpoint(runs.untrained, 1)).networks
@@ -251,7 +253,7 @@ def test_ema_weights_start_as_a_copy_and_average_those_of_every_update(model: Ti
     assert len(current) == len(averaged) == 3 and current != averaged
 
 
-@of_every_model
+@of_every_training
 def test_bfloat16_trains_nearly_as_float32_and_resumes_bit_for_bit(
     model: TinyModel, runs: Runs, corpora: Path, tmp_path: Path
 ):

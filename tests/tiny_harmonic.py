@@ -29,6 +29,7 @@ def small_network(audio: AudioConfig = AUDIO, *, seed: int = 0) -> HarmonicVocod
 def options(folder: Path, **changes: Any) -> TrainingOptions:
     """Options of training with recordings in a folder."""
     defaults = {"segment_frames": 16, "seed": 1, "pitch_cache": None, "architecture": {}}
+    defaults |= {"adversarial": False, "discriminators": {}}
     return TrainingOptions(folder, **defaults | changes)
 
 

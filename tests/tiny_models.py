@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -52,6 +52,12 @@ class TinyModel:
     sounds: tuple[str, ...] = ()  # kinds of audio in TensorBoard
     texts: str = ""  # what stdout shows of an example
     bfloat16: float = 0.03  # how far losses of an update in bfloat16 may lie from those in float32
+    variant: str = ""  # of a model that is here more than once
+
+    @property
+    def label(self) -> str:
+        """What names its tests and runs."""
+        return self.name + self.variant
 
     @property
     def followed_loss(self) -> str:
@@ -186,7 +192,19 @@ MODELS = (
         sounds=("audio_generated", "audio_recorded"),
     ),
 )
-of_every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+HARMONIC = MODELS[-1]
+TRAININGS = (
+    *MODELS,
+    replace(
+        HARMONIC,
+        variant="_adversarial",
+        architecture=f"{HARMONIC.architecture} --adversarial {' '.join(tiny_vocoder.TINY_DISCRIMINATORS)}",
+        log_line=HARMONIC.log_line.replace(r"stft loss", rf"d loss +{NUMBER} \| stft loss"),
+        logged=(*HARMONIC.logged, "d_loss", "adversarial_loss", "feature_loss"),
+    ),
+)
+of_every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: model.label)
+of_every_training = pytest.mark.parametrize("model", TRAININGS, ids=lambda model: model.label)
 
 
 class Runs:
@@ -202,7 +220,7 @@ class Runs:
             with without_samples(not samples):
                 assert self._model.train(self._corpora, folder, *words) == 0
 
-        return self._make_once(f"{self._model.name}_{name}", make)
+        return self._make_once(f"{self._model.label}_{name}", make)
 
     @property
     def plain(self) -> Path:

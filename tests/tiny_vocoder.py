@@ -44,11 +44,13 @@ TINY = ModelConfig(
     msd_channels=(2, 2, 4, 4, 4, 4, 4),
     msd_groups=(1, 1, 2, 2, 2, 2, 1),
 )
-TINY_OPTIONS = (
-    "-m HiFi-GAN --preset v3 --upsample-initial-channel 8 --resblock-kernel-sizes 3 --resblock-dilation-sizes 1,3 "
-    "--mpd-periods 2 3 --mpd-channels 2 4 4 4 4 --msd-channels 2 2 4 4 4 4 4 --msd-groups 1 1 2 2 2 2 1 "
-    "--segment-size 2048"
+TINY_DISCRIMINATORS = (
+    "--mpd-periods 2 3 --mpd-channels 2 4 4 4 4 --msd-channels 2 2 4 4 4 4 4 --msd-groups 1 1 2 2 2 2 1"
 ).split()
+TINY_OPTIONS = [
+    *"-m HiFi-GAN --preset v3 --upsample-initial-channel 8 --resblock-kernel-sizes 3".split(),
+    *["--resblock-dilation-sizes", "1,3", *TINY_DISCRIMINATORS, "--segment-size", "2048"],
+]
 
 
 def make_recordings(folder: Path, *, count: int = 20, val: int = 4, seconds: float = 0.35) -> Path:

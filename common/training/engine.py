@@ -317,7 +317,9 @@ class Engine:
         """
         phases, given = list(self.optimizers), state["optimizers"]
         if unknown := sorted(given.keys() - self.optimizers):
-            raise CheckpointError(f"{where}: its optimizers are of {shown(unknown)}, expected {', '.join(phases)}")
+            raise CheckpointError(
+                f"{where}: its optimizers are of {shown(unknown)}, expected {', '.join(phases)}; give the run's options"
+            )
         self.iteration = state["iteration"]
         self._skipped_in_a_row = state.get("skipped_in_a_row", 0)
         self._scaler.load(state.get("scaler", {}))

@@ -34,7 +34,7 @@ from common.recognition.error_rates import ErrorCounts, error_counts
 from common.synthesis import GriffinLimVocoder, Vocoder, load_vocoder, load_voice
 from common.synthesis.loading import GRIFFIN_LIM_ITERATIONS, SEED
 from scripts.datasets.make_corpus import READER, normalize
-from scripts.datasets.voice_lists import HELD_BACK
+from scripts.datasets.voice_data import HELD_BACK
 
 RECOGNIZER_RATE = 16000  # Hz, of pocketsphinx's own model
 COLUMNS = {  # figure -> title and format
