@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tiny_served
 import torch
+from limits import HANG_LIMIT
 from tiny_harmonic import save_harmonic
 from tiny_voice import save_vocoder, save_voice
 from torch import Tensor
@@ -135,7 +136,7 @@ def served(folder: Path) -> Iterator[SimpleNamespace]:
         parser,
     )
     serving = tiny_served.serving(Service(models, limits=Limits()))
-    with serving as address, httpx.Client(base_url=address, timeout=60) as http:
+    with serving as address, httpx.Client(base_url=address, timeout=HANG_LIMIT) as http:
         yield SimpleNamespace(http=http, voice=models.voice)
 
 
