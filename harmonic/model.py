@@ -149,18 +149,20 @@ class HarmonicVocoder(nn.Module):
         self._noise = SeededNoise(audio.hop_length)
 
     @torch.no_grad()
-    def track(self, mel: Tensor, lengths: Tensor | None = None, *, pitch: Tensor | None = None) -> Tensor:
+    def track(
+        self, mel: Tensor, lengths: Tensor | None = None, *, pitch: Tensor | None = None, voicing: Tensor | None = None
+    ) -> Tensor:
         """What depends on all of a mel (B, n_mels, F), and is cut with it: (B, 4, F) float32 of pitch in Hz, voicing
         from 0 to 1, phase in cycles, and from 0 to 1 how much the pitch is another than the mel's.
 
-        A ``pitch`` (B, F) in Hz, 0 where unvoiced, is taken instead of the mel's.
+        A ``pitch`` (B, F) in Hz, interpolated where it is 0, and a ``voicing`` (B, F) are taken instead of the mel's.
         """
         valid = None if lengths is None else mask_from_lengths(lengths, mel.size(2))
         found = self.pitch(mel, None if valid is None else ~valid.unsqueeze(1))
-        filled, voicing = found.log_pitch.exp(), torch.sigmoid(found.voicing)
+        filled, voicing = found.log_pitch.exp(), torch.sigmoid(found.voicing) if voicing is None else voicing.float()
         other = torch.zeros_like(voicing)
         if pitch is not None:
-            filled, voicing = fill_unvoiced(pitch.float()), (pitch > 0).float()
+            filled = fill_unvoiced(pitch.float())
             other = ((filled.log() - found.log_pitch).abs() / _OTHER).clamp(max=1)
         if valid is not None:
             assert lengths is not None
@@ -223,6 +225,7 @@ class HarmonicVocoder(nn.Module):
         *,
         track: Tensor | None = None,
         pitch: Tensor | None = None,
+        voicing: Tensor | None = None,
         corrections: int = MEL_CORRECTIONS,
         seed: int = 1234,
         first_frame: int = 0,
@@ -230,11 +233,11 @@ class HarmonicVocoder(nn.Module):
         """mel (B, n_mels, F), lengths (B,) frames -> wave (B, F * hop) float32, zero past an utterance's end.
 
         The noise depends on ``seed`` and the place in the utterance alone, of which ``first_frame`` is the mel's first.
-        ``track`` is `track`'s of the utterance, cut as the mel; without it, it is found, or made of ``pitch`` (B, F) in
-        Hz, 0 where unvoiced.
+        ``track`` is `track`'s of the utterance, cut as the mel; without it, it is found, by ``pitch`` and ``voicing``
+        where they are given.
         """
         if track is None:
-            track = self.track(mel, lengths, pitch=pitch)
+            track = self.track(mel, lengths, pitch=pitch, voicing=voicing)
         hop, n_frames = self.audio.hop_length, mel.size(2)
         n_samples = (n_frames - 1) * hop + self.audio.filter_length
         # A row of the noise is a hop; windows reach beyond the last frame's.

@@ -32,7 +32,8 @@ from common.files import read_lines, write_json
 from common.precision import precision_of_device
 from common.recognition.error_rates import ErrorCounts, error_counts
 from common.synthesis import GriffinLimVocoder, Vocoder, load_vocoder, load_voice
-from common.synthesis.loading import GRIFFIN_LIM_ITERATIONS, SEED
+from common.synthesis.loading import SEED
+from common.synthesis.vocoder import GRIFFIN_LIM_ITERATIONS
 from scripts.datasets.make_corpus import READER, normalize
 from scripts.datasets.voice_data import HELD_BACK
 
