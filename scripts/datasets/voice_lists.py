@@ -5,7 +5,7 @@
 
 The vocoder's lists are relative to the folder itself, where links lead to the recordings; half of each embedded corpus
 is enough for it, and the recordings are repeated until they are about six tenths of the list. Clips that are held back
-are in no list.
+are in no list but ``held_back.txt``, for ``scripts/evaluate_voice.sh``.
 """
 
 import argparse
@@ -82,6 +82,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         "vocoder_train.txt": vocoder_list(recordings_of(lines, name="lj"), spoken),
         "vocoder_val.txt": validation[:n_first:10],
         "lj_train.txt": lines,
+        "held_back.txt": [line for line in transcripts(args.recordings, held_back=()) if line not in lines],
         "lj_val.txt": lines[:_N_VALIDATION],
     }
     for name, file in (("base_train.txt", TRAIN), ("base_val.txt", VALIDATION)):
